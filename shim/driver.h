@@ -1,0 +1,29 @@
+/* driver.h - the real driver: one function pointer per line of calls.h.
+ *
+ * All of spillway's own driver calls go through spw_driver, never through exported names, so that they bypass our
+ * wrappers. The table is filled when the first call arrives, and does not change afterwards. */
+#ifndef SPILLWAY_SHIM_DRIVER_H
+#define SPILLWAY_SHIM_DRIVER_H
+#include "calls.h"
+#include <stdbool.h>
+
+struct spw_driver { /* a member is NULL where the driver lacks the call */
+#define X(kind, symbol, asked, params, args) CUresult(CUDAAPI *symbol) params;
+    SPW_DRIVER_CALLS(X)
+#undef X
+};
+
+extern struct spw_driver spw_driver;
+
+/* Finds and opens the real driver, once; any thread, any time outside of constructors. False: there is none. */
+bool spw_driver_open(void);
+
+/* The path that was opened, for people; NULL while none is. */
+const char *spw_driver_path(void);
+
+/* A symbol of the real driver, whether in the table or not; NULL when it has none of that name. Opens the driver. */
+void *spw_driver_symbol(const char *name);
+
+/* What a call answers that the driver lacks: CUDA_ERROR_NOT_FOUND, or CUDA_ERROR_NO_DEVICE when there is no driver. */
+CUresult spw_driver_lacks(void);
+#endif

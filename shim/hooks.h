@@ -1,0 +1,31 @@
+/* hooks.h - what the hooks (hooks_*.c) are, and what holds when one is called. */
+#ifndef SPILLWAY_SHIM_HOOKS_H
+#define SPILLWAY_SHIM_HOOKS_H
+#include "driver.h"
+
+/* spw_on_<symbol>() for each HOOK line of calls.h, with the call's own signature. The driver is initialised, spw_live is
+ * set, and this thread is inside no other hook: a call that the driver makes from within one goes past us. A hook answers
+ * as the call that it stands in for would: a CUresult, and out-parameters left alone on failure. */
+#define SPW_DECLARE_HOOK(symbol, params) CUresult spw_on_##symbol params;
+#define SPW_DECLARE_PASS(symbol, params)
+#define SPW_DECLARE_EDGE(symbol, params)
+#define X(kind, symbol, asked, params, args) SPW_DECLARE_##kind(symbol, params)
+SPW_DRIVER_CALLS(X)
+#undef X
+
+/* Nonzero from a successful start (start.h) on; 0 before cuInit(), in mode off and trace, in a forked child, without a
+ * driver. While it is 0 every wrapper goes straight to the driver. */
+extern int spw_live;
+
+/* One index per line of calls.h, in its order. */
+enum spw_call {
+#define X(kind, symbol, asked, params, args) SPW_CALL_##symbol,
+    SPW_DRIVER_CALLS(X)
+#undef X
+    SPW_CALL_COUNT
+};
+
+/* How often the program made this call, hooked or not; exact, any thread. */
+unsigned long long spw_calls_count(enum spw_call call);
+const char *spw_calls_name(enum spw_call call);
+#endif

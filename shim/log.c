@@ -1,0 +1,63 @@
+/* log.c - puts a line together on the stack and writes it with one write(), to stderr or to a file. */
+#include "log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX "spillway: "
+
+static enum spw_log_level log_level = SPW_LOG_WARN;
+static int log_fd = STDERR_FILENO;
+
+void spw_log_setup(enum spw_log_level level, const char *file)
+{
+    log_level = level;
+    log_fd = STDERR_FILENO;
+    if (!file || !*file)
+        return;
+
+    int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        spw_warn("cannot open the log file %s: %s; logging to stderr", file, strerror(errno));
+    else
+        log_fd = fd;
+}
+
+int spw_log_enabled(enum spw_log_level level)
+{
+    return level <= log_level && log_level != SPW_LOG_QUIET;
+}
+
+/* The line that `format` makes, with prefix and newline; cut when it is longer than `size`. Returns its length. */
+static size_t make_line(char *line, size_t size, const char *format, va_list args)
+{
+    size_t length = sizeof(PREFIX) - 1;
+    memcpy(line, PREFIX, length);
+
+    int wanted = vsnprintf(line + length, size - length - 1, format, args);
+    if (wanted > 0) {
+        size_t room = size - length - 2;
+        length += (size_t)wanted < room ? (size_t)wanted : room;
+    }
+    line[length++] = '\n';
+    return length;
+}
+
+void spw_log(enum spw_log_level level, const char *format, ...)
+{
+    if (!spw_log_enabled(level))
+        return;
+
+    int saved_errno = errno;
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    size_t length = make_line(line, sizeof(line), format, args);
+    va_end(args);
+    ssize_t written = write(log_fd, line, length);
+    (void)written; /* nobody to tell */
+    errno = saved_errno;
+}

@@ -1,0 +1,50 @@
+/* settings.h - what a user can set: one table (settings.c) of names, types, defaults and help, read from the environment.
+ *
+ * Knows no CUDA, so that the tools share it. Parsing is strict: a value that is not understood is refused with the name,
+ * the value and what is accepted. */
+#ifndef SPILLWAY_SHIM_SETTINGS_H
+#define SPILLWAY_SHIM_SETTINGS_H
+#include "log.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SPW_SETTINGS_DEVICES 64
+#define SPW_SETTINGS_PATH    1024
+
+enum spw_mode { SPW_MODE_SWAP, SPW_MODE_TRACE, SPW_MODE_OFF };
+
+struct spw_amount { /* an amount of memory as the user wrote it */
+    enum { SPW_AMOUNT_UNSET, SPW_AMOUNT_BYTES, SPW_AMOUNT_PERCENT } kind;
+    uint64_t bytes;
+    double percent; /* above 0, up to 100 */
+};
+
+struct spw_budget {
+    struct spw_amount every;                        /* for devices without one of their own */
+    struct spw_amount device[SPW_SETTINGS_DEVICES]; /* by ordinal */
+};
+
+struct spw_settings {
+    struct spw_budget budget;
+    enum spw_mode mode;
+    struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
+    char driver[SPW_SETTINGS_PATH];
+    enum spw_log_level log_level;
+    char log_file[SPW_SETTINGS_PATH]; /* "" is stderr */
+    uint64_t small_bytes;             /* allocations below this live in slabs; 0: half the device's granularity */
+    char summary[SPW_SETTINGS_PATH];  /* file for the summary at exit, as JSON, %r and %p already filled in; "" for none */
+};
+
+/* Reads and checks the environment. 0, or -EINVAL with a sentence for the user in ret_message. */
+int spw_settings_read(struct spw_settings *ret_settings, char *ret_message, size_t message_size);
+
+/* The settings in force in this process: those that cuInit() found, or the defaults before it. */
+const struct spw_settings *spw_settings(void);
+void spw_settings_use(const struct spw_settings *settings);
+
+/* The budget in bytes of a device that has `total` bytes, of which `free` are free now. Unset: the free bytes.
+ * Never above `total`. */
+uint64_t spw_settings_budget_bytes(const struct spw_settings *settings, int device, uint64_t total, uint64_t free);
+
+#endif
