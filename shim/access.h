@@ -1,0 +1,35 @@
+/* access.h - what the files that find out about accesses (layout, scan, tensormap, tables, hooks_module, hooks_graph) ask
+ * of the engine, which defines all of it.
+ *
+ * From a launch to the allocations that it may touch:
+ *
+ *     const struct spw_layout *layout = spw_layout_of(f);
+ *     int n = spw_scan_launch(layout, params, extra, low, high, hits, SPW_SCAN_ROOM);
+ *     if (n >= 0 && spw_tables_any())
+ *         n = spw_tables_reach(hits, n, SPW_SCAN_ROOM, first_met, context);
+ *     if (n < 0)
+ *         everything may be touched;
+ *
+ * A hit is an address inside the arena, interior ones included; the same one may come several times, in no particular
+ * order. It may point at nothing that lives: a number that happened to look like an address. */
+#ifndef SPILLWAY_SHIM_ACCESS_H
+#define SPILLWAY_SHIM_ACCESS_H
+#include <cuda.h>
+#include <stdbool.h>
+
+/* [low, high) bounds the arenas of all devices; both 0 until there is one. Set once, before the first hook runs. */
+extern CUdeviceptr spw_arena_low, spw_arena_high;
+
+static inline bool spw_in_arena(CUdeviceptr address)
+{
+    return address - spw_arena_low < spw_arena_high - spw_arena_low;
+}
+
+/* Makes the allocation that holds `address` resident, with its bytes in place for whatever is submitted to any stream
+ * next, and keeps it so until it is freed. An address that no live allocation holds is ignored. `why` is static text for
+ * people and completes "pinned because ...". No lock held. */
+void spw_pin_address(CUdeviceptr address, const char *why);
+
+/* The same for all that lives now and all that is allocated from now on. */
+void spw_pin_everything(const char *why);
+#endif

@@ -1,0 +1,49 @@
+/* scan.h - which addresses of the arena a launch carries in its parameters. */
+#ifndef SPILLWAY_SHIM_SCAN_H
+#define SPILLWAY_SHIM_SCAN_H
+#include "layout.h"
+#include <errno.h>
+#include <string.h>
+
+/* Room that is enough for any launch whose parameters are aligned as the compiler aligns them. */
+#define SPW_SCAN_ROOM (SPW_PARAMS_MAX_BYTES / 8 + 1)
+
+/* The words of `bytes` bytes at `source` (any alignment), at every `step` bytes, that lie in [low, high), appended at
+ * hits[n]. Returns the new n, or -E2BIG when they are more than `room`. */
+int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
+                   unsigned n, unsigned room);
+
+/* Parameters longer than one word; also asks the tensor maps. As spw_scan_bytes(). */
+int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdeviceptr low, CUdeviceptr high,
+                   CUdeviceptr *hits, unsigned n, unsigned room);
+
+/* The packed buffer of CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE, which needs no layout: all its words are looked at.
+ * -EINVAL: it names no buffer, or names it in a way that is not understood. */
+int spw_scan_extra(const struct spw_layout *layout, void *const *extra, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
+                   unsigned room);
+
+/* Looks at everything that a launch passes to its kernel and writes each word that lies in [low, high) to `hits`; returns
+ * their number. Negative: the launch cannot be parsed, and may touch anything: -ENODATA no layout, or parameters set in some
+ * other way; -EINVAL malformed `extra`; -E2BIG more than `room`.
+ *
+ * A parameter of 8 bytes is one word; a longer one is read at every 8 bytes, and at every 4 where its size or offset shows
+ * that it is not aligned to 8. An address at an odd place in a packed struct is not found. `params` must be as the driver
+ * wants it: one readable pointer per parameter. */
+static inline int spw_scan_launch(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low,
+                                  CUdeviceptr high, CUdeviceptr *hits, unsigned room)
+{
+    unsigned n = 0;
+    if (__builtin_expect(!layout->known || !params || extra || layout->word_count > room, 0)) {
+        if (extra)
+            return params ? -EINVAL : spw_scan_extra(layout, extra, low, high, hits, room);
+        return layout->known && layout->param_count == 0 ? 0 : !layout->known || !params ? -ENODATA : -E2BIG;
+    }
+    for (unsigned i = 0; i < layout->word_count; i++) {
+        CUdeviceptr word;
+        memcpy(&word, params[layout->words[i]], sizeof word);
+        hits[n] = word;
+        n += word - low < high - low;
+    }
+    return layout->span_count ? spw_scan_spans(layout, params, low, high, hits, n, room) : (int)n;
+}
+#endif
