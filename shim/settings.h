@@ -7,7 +7,6 @@
 #include "log.h"
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define SPW_SETTINGS_DEVICES 64
 #define SPW_SETTINGS_PATH    1024
@@ -36,8 +35,28 @@ struct spw_settings {
     char summary[SPW_SETTINGS_PATH];  /* file for the summary at exit, as JSON, %r and %p already filled in; "" for none */
 };
 
-/* Reads and checks the environment. 0, or -EINVAL with a sentence for the user in ret_message. */
-int spw_settings_read(struct spw_settings *ret_settings, char *ret_message, size_t message_size);
+/* One line of the table: what --help, the man page, the README and error messages say of a setting. */
+struct spw_setting {
+    const char *variable; /* "SPILLWAY_BUDGET" */
+    const char *option;   /* "budget" */
+    const char *value;    /* what stands for the value in help: "AMOUNT" */
+    const char *fallback; /* the default, for people */
+    const char *accepted; /* what is accepted, for people: follows "accepted: " */
+    const char *help;
+    int (*parse)(const char *value, struct spw_settings *settings); /* 0, or -EINVAL */
+};
+extern const struct spw_setting spw_setting_table[];
+extern const size_t spw_setting_count;
+
+void spw_settings_default(struct spw_settings *ret_settings);
+
+/* Takes one value as if its variable had been set to it. 0, or -EINVAL with a sentence for the user. */
+int spw_setting_take(const struct spw_setting *setting, const char *value, struct spw_settings *settings, char *ret_message,
+                     size_t message_size);
+
+/* Reads and checks the environment. 0, or -EINVAL with a sentence for the user in ret_message;
+ * what could be understood is in settings either way. */
+int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t message_size);
 
 /* The settings in force in this process: those that cuInit() found, or the defaults before it. */
 const struct spw_settings *spw_settings(void);

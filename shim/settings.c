@@ -1,0 +1,366 @@
+/* settings.c - the table of settings, and strict parsing of their values. */
+#include "settings.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX "SPILLWAY_"
+
+extern char **environ;
+
+/* ---- values ---- */
+
+/* A decimal number without sign, exponent or spaces, up to `*end`. False when there is none or it does not fit. */
+static bool parse_number(const char *text, const char **end, uint64_t *whole, double *value)
+{
+    const char *at = text;
+    uint64_t n = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*at - '0'), &n))
+            return false;
+    if (at == text)
+        return false;
+
+    double fraction = 0, place = 0.1;
+    if (*at == '.') {
+        const char *digits = ++at;
+        for (; *at >= '0' && *at <= '9'; at++, place /= 10)
+            fraction += place * (*at - '0');
+        if (at == digits)
+            return false;
+    }
+    *whole = n;
+    *value = (double)n + fraction;
+    *end = at;
+    return true;
+}
+
+/* The factor of a unit, 0 when it is not one. K, M, G and T are binary, with or without iB. */
+static uint64_t unit_factor(const char *unit)
+{
+    static const struct {
+        const char *name, *long_name;
+        uint64_t factor;
+    } units[] = {
+        { "", "B", 1 },
+        { "K", "KiB", UINT64_C(1) << 10 },
+        { "M", "MiB", UINT64_C(1) << 20 },
+        { "G", "GiB", UINT64_C(1) << 30 },
+        { "T", "TiB", UINT64_C(1) << 40 },
+    };
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (!strcmp(unit, units[i].name) || !strcmp(unit, units[i].long_name))
+            return units[i].factor;
+    return 0;
+}
+
+static int parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+    const char *unit;
+    uint64_t whole, bytes;
+    double value;
+    if (!parse_number(text, &unit, &whole, &value))
+        return -EINVAL;
+
+    uint64_t factor = unit_factor(unit);
+    if (!factor || __builtin_mul_overflow(whole, factor, &bytes) || bytes > INT64_MAX)
+        return -EINVAL;
+    bytes += (uint64_t)((value - (double)whole) * (double)factor);
+    if (!bytes)
+        return -EINVAL;
+    *ret_bytes = bytes;
+    return 0;
+}
+
+static int parse_amount(const char *text, struct spw_amount *ret_amount)
+{
+    const char *end;
+    uint64_t whole, bytes;
+    double value;
+    if (parse_number(text, &end, &whole, &value) && !strcmp(end, "%")) {
+        if (value <= 0 || value > 100)
+            return -EINVAL;
+        *ret_amount = (struct spw_amount){ .kind = SPW_AMOUNT_PERCENT, .percent = value };
+        return 0;
+    }
+    if (parse_bytes(text, &bytes) < 0)
+        return -EINVAL;
+    *ret_amount = (struct spw_amount){ .kind = SPW_AMOUNT_BYTES, .bytes = bytes };
+    return 0;
+}
+
+/* One element of a budget: AMOUNT for every device, or ORDINAL=AMOUNT. Each may be said once. */
+static int parse_budget_element(const char *text, struct spw_budget *budget)
+{
+    struct spw_amount *into = &budget->every;
+    const char *equals = strchr(text, '=');
+    if (equals) {
+        const char *end;
+        uint64_t ordinal;
+        double value;
+        if (!parse_number(text, &end, &ordinal, &value) || end != equals || value != (double)ordinal ||
+            ordinal >= SPW_SETTINGS_DEVICES)
+            return -EINVAL;
+        into = &budget->device[ordinal];
+        text = equals + 1;
+    }
+    return into->kind == SPW_AMOUNT_UNSET ? parse_amount(text, into) : -EINVAL;
+}
+
+static int take_budget(const char *value, struct spw_settings *settings)
+{
+    struct spw_budget budget = { 0 };
+    char element[64];
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        if (length >= sizeof(element))
+            return -EINVAL;
+        memcpy(element, at, length);
+        element[length] = 0;
+        int r = parse_budget_element(element, &budget);
+        if (r < 0)
+            return r;
+        at += length;
+        if (!*at)
+            break;
+    }
+    settings->budget = budget;
+    return 0;
+}
+
+static int take_mode(const char *value, struct spw_settings *settings)
+{
+    static const char *const names[] = { [SPW_MODE_SWAP] = "swap", [SPW_MODE_TRACE] = "trace", [SPW_MODE_OFF] = "off" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!strcmp(value, names[i])) {
+            settings->mode = (enum spw_mode)i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int take_host_budget(const char *value, struct spw_settings *settings)
+{
+    return parse_amount(value, &settings->host_budget);
+}
+
+static int take_small(const char *value, struct spw_settings *settings)
+{
+    uint64_t bytes = 0;
+    if (strcmp(value, "auto") && (parse_bytes(value, &bytes) < 0 || bytes > UINT64_C(1) << 30))
+        return -EINVAL;
+    settings->small_bytes = bytes;
+    return 0;
+}
+
+static int take_path(const char *value, char *into)
+{
+    size_t length = strlen(value);
+    if (!length || length >= SPW_SETTINGS_PATH)
+        return -EINVAL;
+    memcpy(into, value, length + 1);
+    return 0;
+}
+
+static int take_driver(const char *value, struct spw_settings *settings)
+{
+    if (value[0] != '/' || access(value, R_OK) < 0)
+        return -EINVAL;
+    return take_path(value, settings->driver);
+}
+
+static int take_log(const char *value, struct spw_settings *settings)
+{
+    static const char *const names[] = {
+        [SPW_LOG_QUIET] = "quiet", [SPW_LOG_WARN] = "warn", [SPW_LOG_INFO] = "info", [SPW_LOG_DEBUG] = "debug"
+    };
+    size_t length = strcspn(value, ":");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (length != strlen(names[i]) || strncmp(value, names[i], length))
+            continue;
+        settings->log_level = (enum spw_log_level)i;
+        settings->log_file[0] = 0;
+        return value[length] ? take_path(value + length + 1, settings->log_file) : 0;
+    }
+    return -EINVAL;
+}
+
+/* The rank of this process as its launcher tells it, "0" without one. */
+static const char *rank_text(void)
+{
+    static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID" };
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *value = getenv(variables[i]);
+        if (value && *value && strspn(value, "0123456789") == strlen(value))
+            return value;
+    }
+    return "0";
+}
+
+/* A file name with %r (rank), %p (process id) and %% filled in. */
+static int take_summary(const char *value, struct spw_settings *settings)
+{
+    char path[SPW_SETTINGS_PATH], pid[16];
+    size_t length = 0;
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    for (const char *at = value; *at; at++) {
+        char letter[2] = { *at, 0 };
+        const char *piece = letter;
+        if (*at == '%') {
+            at++;
+            piece = *at == 'r' ? rank_text() : *at == 'p' ? pid : *at == '%' ? "%" : NULL;
+        }
+        if (!piece || length + strlen(piece) >= sizeof(path))
+            return -EINVAL;
+        length += (size_t)sprintf(path + length, "%s", piece);
+    }
+    path[length] = 0;
+    return take_path(path, settings->summary);
+}
+
+/* ---- the table ---- */
+
+const struct spw_setting spw_setting_table[] = {
+    { "SPILLWAY_BUDGET", "budget", "AMOUNT", "the device's free memory",
+      "bytes such as 8589934592, 8GiB or 8G (K, M, G, T, all above 0), a share of the device such as 60% (up to 100%), "
+      "or one for each device as in 0=8G,1=60%",
+      "device memory that the program may have mapped", take_budget },
+    { "SPILLWAY_MODE", "mode", "MODE", "swap", "swap, trace, off",
+      "swap: keep within the budget; trace: change nothing, count what the program does; off: do nothing", take_mode },
+    { "SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
+      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
+      "(up to 100%)",
+      "pinned host memory that may hold what left the device", take_host_budget },
+    { "SPILLWAY_DRIVER", "driver", "FILE", "searched for as the loader would", "the absolute path of a readable file",
+      "the real libcuda.so.1", take_driver },
+    { "SPILLWAY_LOG", "log", "LEVEL[:FILE]", "warn", "quiet, warn, info or debug, optionally followed by :FILE",
+      "how much to say, and where if not to stderr", take_log },
+    { "SPILLWAY_SMALL", "small", "BYTES", "auto: half of the device's granularity",
+      "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
+      "allocations below this many bytes always stay on the device", take_small },
+    { "SPILLWAY_SUMMARY", "summary", "FILE", "none", "a file name; %r is replaced by the rank, %p by the process id, %% by %",
+      "a file that gets the summary at the end of the run, as JSON", take_summary },
+};
+const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_table[0]);
+
+/* ---- reading ---- */
+
+void spw_settings_default(struct spw_settings *ret_settings)
+{
+    *ret_settings = (struct spw_settings){ .mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN };
+}
+
+int spw_setting_take(const struct spw_setting *setting, const char *value, struct spw_settings *settings, char *ret_message,
+                     size_t message_size)
+{
+    int r = setting->parse(value, settings);
+    if (r < 0)
+        snprintf(ret_message, message_size, "%s=%s is refused; accepted: %s", setting->variable, value, setting->accepted);
+    return r;
+}
+
+static const struct spw_setting *find_setting(const char *variable, size_t length)
+{
+    for (size_t i = 0; i < spw_setting_count; i++)
+        if (strlen(spw_setting_table[i].variable) == length && !strncmp(spw_setting_table[i].variable, variable, length))
+            return &spw_setting_table[i];
+    return NULL;
+}
+
+/* How many letters must change to make one name the other; names are short, longer ones are cut. */
+static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    unsigned row[64];
+    if (b_length > 63)
+        b_length = 63;
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
+            unsigned shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[b_length];
+}
+
+static const char *nearest_variable(const char *name, size_t length)
+{
+    const char *nearest = NULL;
+    unsigned best = UINT_MAX;
+    for (size_t i = 0; i < spw_setting_count; i++) {
+        const char *variable = spw_setting_table[i].variable;
+        unsigned distance = edit_distance(name, length, variable, strlen(variable));
+        if (distance < best) {
+            best = distance;
+            nearest = variable;
+        }
+    }
+    return nearest;
+}
+
+/* One NAME=VALUE of the environment; those that are not ours are fine. */
+static int take_variable(const char *entry, struct spw_settings *settings, char *ret_message, size_t message_size)
+{
+    const char *equals = strchr(entry, '=');
+    if (!equals || strncmp(entry, PREFIX, sizeof(PREFIX) - 1))
+        return 0;
+
+    size_t length = (size_t)(equals - entry);
+    const struct spw_setting *setting = find_setting(entry, length);
+    if (setting)
+        return spw_setting_take(setting, equals + 1, settings, ret_message, message_size);
+
+    snprintf(ret_message, message_size, "%.*s=%s is not a setting; the nearest is %s", (int)length, entry, equals + 1,
+             nearest_variable(entry, length));
+    return -EINVAL;
+}
+
+int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t message_size)
+{
+    spw_settings_default(settings);
+    int result = 0;
+    for (char **entry = environ; entry && *entry; entry++) {
+        /* The first complaint is the one that is told; the rest is still read, so that the log level is known. */
+        char ignored[1];
+        int r = take_variable(*entry, settings, result ? ignored : ret_message, result ? sizeof(ignored) : message_size);
+        if (r < 0 && !result)
+            result = r;
+    }
+    return result;
+}
+
+static struct spw_settings in_force = { .mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN };
+
+const struct spw_settings *spw_settings(void)
+{
+    return &in_force;
+}
+
+void spw_settings_use(const struct spw_settings *settings)
+{
+    in_force = *settings;
+}
+
+uint64_t spw_settings_budget_bytes(const struct spw_settings *settings, int device, uint64_t total, uint64_t free)
+{
+    const struct spw_amount *amount = &settings->budget.every;
+    if (device >= 0 && device < SPW_SETTINGS_DEVICES && settings->budget.device[device].kind != SPW_AMOUNT_UNSET)
+        amount = &settings->budget.device[device];
+
+    uint64_t bytes = free;
+    if (amount->kind == SPW_AMOUNT_BYTES)
+        bytes = amount->bytes;
+    else if (amount->kind == SPW_AMOUNT_PERCENT)
+        bytes = (uint64_t)((double)total * amount->percent / 100);
+    return bytes < total ? bytes : total;
+}
