@@ -1,0 +1,1 @@
+"""The GPU harness: see tests/gpu/README.md."""

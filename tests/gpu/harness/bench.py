@@ -1,0 +1,49 @@
+"""bench - what a part is given: where the programs are, how much time is left, where results go."""
+import os
+import time
+from dataclasses import dataclass
+
+from . import child, place
+from .results import FAILED, SKIPPED, Book, Result
+
+
+@dataclass
+class Bench:
+    book: Book
+    programs: object        # the folder of the build
+    failures: dict          # {target: message} of what could not be built
+    deadline: float         # on time.monotonic()'s clock
+    simulated: bool = False
+    part: str = ''
+    quick: bool = False     # the least that still goes through every step
+
+    def left_s(self):
+        return self.deadline - time.monotonic()
+
+    def add(self, result):
+        self.book.add(self.part, result)
+
+    def skip(self, name, why, **more):
+        self.add(Result(name, SKIPPED, why, **more))
+
+    def fail(self, name, why, **more):
+        self.add(Result(name, FAILED, why, **more))
+
+    def environment(self, **more):
+        """The environment of a program under test: nothing of spillway's or the simulated device's but what is given."""
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(('SPILLWAY_', 'SIMGPU_')) and name != 'LD_PRELOAD'}
+        first = [place.simulated_device()] if self.simulated else []
+        libraries = [*first, self.programs / 'lib', *filter(None, [env.get('LD_LIBRARY_PATH')])]
+        env['LD_LIBRARY_PATH'] = ':'.join(str(folder) for folder in libraries)
+        env.update({name: str(value) for name, value in more.items()})
+        return env
+
+    def run(self, command, limit_s, **more):
+        """Runs a program within its own limit and within what is left of the part's time."""
+        return child.run(command, min(limit_s, max(self.left_s(), 1)), env=self.environment(**more))
+
+    def missing_spillway(self):
+        """Why nothing can be run under spillway; '' when it can."""
+        absent = [path for path in (place.shim(), place.tool()) if not path.exists()]
+        return 'not built: ' + ', '.join(str(path) for path in absent) if absent else ''

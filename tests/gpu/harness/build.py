@@ -1,0 +1,214 @@
+"""build - compiles the probes and the training programs, here or for another machine, and knows whether a build is fresh.
+
+A build folder holds
+    probes/NAME                   one program per tests/gpu/probes/NAME.c or NAME.cu; spy-NAME.so from spy-NAME.c
+    workloads/static/NAME         the training programs with the CUDA runtime inside, as cuBLAS and others carry it
+    workloads/shared/NAME         the same with libcudart.so, as PyTorch uses it
+    lib/                          libraries that the programs and spillway need and that another machine may lack
+    manifest.json                 for each of these the digest of what it was made of
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import child, place
+
+# Machine code for these; PTX of the oldest for every other device that CUDA 13 knows.
+ARCHITECTURES = ('80', '86', '90', '100')
+PTX = '75'
+
+C_FLAGS = ('-std=gnu17', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Werror')
+CUDA_FLAGS = ('-std=c++17', '-O2', '-lineinfo', '-Xcompiler', '-Wall,-Wextra')
+WORKLOADS = ('gpt', 'resnet', 'lstm', 'mlp')
+COMPILE_LIMIT_S = 300
+
+
+@dataclass
+class Target:
+    name: str               # path in the build folder
+    sources: list           # what is compiled
+    inputs: list            # what else its digest covers
+    command: list           # without the output
+    digest: str = field(default='')
+
+    def seal(self, root, cuda):
+        """The digest of the command and of every byte that goes in; where the folders lie doesn't count."""
+        words = [word.replace(str(root), '@root@').replace(str(cuda), '@cuda@') for word in self.command]
+        state = hashlib.sha256(json.dumps(words).encode())
+        for path in self.sources + self.inputs:
+            state.update(path.name.encode() + b'\0' + path.read_bytes())
+        self.digest = state.hexdigest()
+        return self
+
+
+def toolkit():
+    """The CUDA toolkit's folder, the one whose nvcc would be used; None without one."""
+    for name in ('CUDA_HOME', 'CUDA_PATH'):
+        if os.environ.get(name) and (Path(os.environ[name]) / 'bin/nvcc').exists():
+            return Path(os.environ[name])
+    nvcc = shutil.which('nvcc')
+    if nvcc:
+        return Path(nvcc).resolve().parent.parent
+    return Path('/usr/local/cuda') if Path('/usr/local/cuda/bin/nvcc').exists() else None
+
+
+def _architectures(names):
+    flags = [f'-gencode=arch=compute_{name},code=sm_{name}' for name in names]
+    return flags + [f'-gencode=arch=compute_{PTX},code=compute_{PTX}']
+
+
+def _probe_targets(cuda, arch_flags):
+    headers = sorted(place.PROBES.glob('*.h')) + sorted(place.PROBES.glob('*.cuh'))
+    driver = ['-L' + str(cuda / 'lib64/stubs'), '-L' + str(cuda / 'lib/stubs'), '-lcuda']
+    for source in sorted(place.PROBES.glob('*.c')):
+        command = ['gcc', *C_FLAGS, '-isystem', str(cuda / 'include'), '-I', '@generated@', str(source)]
+        if source.name.startswith('spy-'):
+            # A spy is preloaded under the driver's own name, as spillway is, so it must not ask for that name itself.
+            yield Target(f'probes/{source.stem}.so', [source], headers + [place.CALLS],
+                         [*command, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1', '-ldl', '-pthread'])
+        else:
+            yield Target(f'probes/{source.stem}', [source], headers + [place.CALLS],
+                         [*command, '-Wl,-z,lazy', *driver, '-ldl', '-pthread'])
+    for source in sorted(place.PROBES.glob('*.cu')):
+        yield Target(f'probes/{source.stem}', [source], headers,
+                     [str(cuda / 'bin/nvcc'), *CUDA_FLAGS, *arch_flags, str(source), *driver, '-ldl'])
+
+
+def _workload_targets(cuda, arch_flags):
+    headers = sorted(path for path in place.WORKLOADS.rglob('*') if path.suffix in ('.h', '.cuh', '.hpp', '.inc'))
+    for name in WORKLOADS:
+        source = place.WORKLOADS / f'{name}.cu'
+        if not source.exists():
+            continue
+        command = [str(cuda / 'bin/nvcc'), *CUDA_FLAGS, *arch_flags, f'-I{place.WORKLOADS}', str(source)]
+        yield Target(f'workloads/static/{name}', [source], headers, [*command, '-cudart', 'static'])
+        yield Target(f'workloads/shared/{name}', [source], headers,
+                     [*command, '-cudart', 'shared', '-Xlinker', '-rpath=$ORIGIN/../../lib'])
+
+
+def targets(cuda, architectures=ARCHITECTURES):
+    """All there is to build; without a toolkit (None) they can't be built, but are known fresh or stale all the same."""
+    cuda = cuda or Path('@cuda@')
+    flags = _architectures(architectures)
+    found = [*_probe_targets(cuda, flags), *_workload_targets(cuda, flags)]
+    return [target.seal(place.ROOT, cuda) for target in found]
+
+
+def covered_calls():
+    """What spillway covers: (symbol, asked name) pairs of shim/calls.h."""
+    text = place.CALLS.read_text() if place.CALLS.exists() else ''
+    return re.findall(r'^\s*X\(\w+, (\w+), "(\w+)"', text, re.MULTILINE)
+
+
+def driver_symbols(cuda):
+    """Every function that the toolkit's stub of the driver exports."""
+    for folder in ('lib64/stubs', 'lib/stubs'):
+        stub = cuda / folder / 'libcuda.so'
+        if stub.exists():
+            listing = subprocess.run(['nm', '-D', '--defined-only', str(stub)], capture_output=True, text=True, check=True)
+            return sorted(set(re.findall(r' T (cu\w+)$', listing.stdout, re.MULTILINE)))
+    return []
+
+
+def write_generated(cuda, folder):
+    """The lists that probes compile in, as X-macros."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ['/* Made by tests/gpu/harness/build.py. */', '#define DRIVER_SYMBOLS(X) \\']
+    lines += [f'    X({name}) \\' for name in driver_symbols(cuda)]
+    lines += ['', '#define COVERED_CALLS(X) \\']
+    lines += [f'    X({symbol}, "{asked}") \\' for symbol, asked in covered_calls()]
+    text = '\n'.join(lines) + '\n'
+    path = folder / 'driver-symbols.h'
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def load_manifest(folder):
+    try:
+        return json.loads((folder / 'manifest.json').read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def is_fresh(folder, target):
+    return (folder / target.name).exists() and load_manifest(folder).get(target.name) == target.digest
+
+
+def stale(folder, architectures=ARCHITECTURES):
+    """The names of what would have to be compiled."""
+    return [target.name for target in targets(toolkit(), architectures) if not is_fresh(folder, target)]
+
+
+def _compile(target, folder):
+    output = folder / target.name
+    output.parent.mkdir(parents=True, exist_ok=True)
+    fresh = output.with_name(output.name + '.new')
+    command = [word.replace('@generated@', str(folder / 'generated')) for word in target.command]
+    outcome = child.run([*command, '-o', fresh], COMPILE_LIMIT_S)
+    if outcome.ok:
+        fresh.replace(output)
+    return outcome
+
+
+def build(folder, architectures=ARCHITECTURES, say=print, jobs=None):
+    """Compiles what is not fresh. Returns {target: what went wrong}; raises RuntimeError without a toolkit."""
+    cuda = toolkit()
+    if not cuda:
+        raise RuntimeError('nvcc was not found: looked at CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda')
+    if place.PROBES.exists():
+        write_generated(cuda, folder / 'generated')
+    wanted = targets(cuda, architectures)
+    old = [target for target in wanted if not is_fresh(folder, target)]
+    manifest = {target.name: target.digest for target in wanted if target not in old}
+    failures = {}
+    with concurrent.futures.ThreadPoolExecutor(jobs or min(8, os.cpu_count() or 1)) as pool:
+        running = {pool.submit(_compile, target, folder): target for target in old}
+        for done in concurrent.futures.as_completed(running):
+            target, outcome = running[done], done.result()
+            if outcome.ok:
+                manifest[target.name] = target.digest
+            else:
+                failures[target.name] = (outcome.errors or outcome.output or outcome.why()).strip()
+            say(f'  {"built" if outcome.ok else "FAILED"}  {target.name}  ({outcome.seconds:.1f} s)')
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / 'manifest.json').write_text(json.dumps(manifest, indent=1, sort_keys=True) + '\n')
+    gather_libraries(cuda, folder / 'lib')
+    return failures
+
+
+def gather_libraries(cuda, folder):
+    """Copies what another machine may lack: the shared CUDA runtime, and what spillway's own files are linked with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for runtime in [*sorted((cuda / 'lib64').glob('libcudart.so.*')), *sorted((cuda / 'lib').glob('libcudart.so.*'))]:
+        name = re.match(r'libcudart\.so\.\d+', runtime.name).group(0)
+        _copy(runtime.resolve(), folder / name)
+        break
+    for program in (place.shim(), place.tool()):
+        if program.exists():
+            for name, path in linked_libraries(program):
+                _copy(path, folder / name)
+
+
+def _copy(source, target):
+    if not target.exists() or target.read_bytes() != source.read_bytes():
+        shutil.copyfile(source, target)
+
+
+# The C library's own: always there, and never to be mixed with another machine's.
+_SYSTEM = re.compile(r'^(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|util|resolv|gcc_s|stdc\+\+|cuda)\.so)')
+
+
+def linked_libraries(program):
+    """(name, path) of the shared libraries it is linked with, the system's own left out."""
+    try:
+        listing = subprocess.run(['ldd', str(program)], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return []
+    found = re.findall(r'^\s*(\S+) => (/\S+)', listing, re.MULTILINE)
+    return [(name, Path(path)) for name, path in found if not _SYSTEM.match(name)]

@@ -1,0 +1,141 @@
+"""main - the command line of tests/gpu/run: builds, looks for a GPU, runs the parts, says what came out."""
+import argparse
+import os
+import time
+import traceback
+from pathlib import Path
+
+from . import build, child, device, place
+from .bench import Bench
+from .parts import PARTS, probe
+from .results import FAILED, OK, SKIPPED, Book, Result
+
+LIMIT_S = 520   # for everything: machines with a GPU are lent for ten minutes at a time
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog='tests/gpu/run', formatter_class=argparse.RawDescriptionHelpFormatter,
+        description='Builds and runs what needs a GPU. Without one it says what it skips and exits 0.',
+        epilog='parts:\n' + '\n'.join(f'  {name:10} {part.ABOUT}' for name, part in PARTS.items())
+               + '\n\nOUT=FOLDER is where results go, as --out. Exit status: 0 all well or skipped, 1 something failed, '
+                 '2 wrong usage.')
+    parser.add_argument('parts', nargs='*', metavar='part', help='what to run; everything when none is named')
+    parser.add_argument('--build-only', action='store_true', help='compile, run nothing; for a machine with a GPU elsewhere')
+    parser.add_argument('--build', metavar='FOLDER', default=place.ROOT / 'build',
+                        help='the meson build folder with spillway in it (default: build)')
+    parser.add_argument('--into', metavar='FOLDER', help='where the programs are built (default: build/gpu)')
+    parser.add_argument('--out', metavar='FOLDER', default=os.environ.get('OUT'),
+                        help='where results go (default: OUT, else build/gpu-results)')
+    parser.add_argument('--arch', metavar='LIST', default=','.join(build.ARCHITECTURES),
+                        help='compute capabilities to make machine code for (default: %(default)s)')
+    parser.add_argument('--limit', metavar='SECONDS', type=float, default=LIMIT_S, help='for everything (default: %(default)s)')
+    parser.add_argument('--jobs', metavar='N', type=int, help='compilers at a time')
+    parser.add_argument('--quick', action='store_true', help='fewer budgets')
+    parser.add_argument('--simulated', action='store_true', help='a dry run on the simulated device, for the parts that can')
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.parts if name not in PARTS]
+    if unknown:
+        parser.error(f'no such part: {", ".join(unknown)}; there are: {", ".join(PARTS)}')
+    options.parts = options.parts or list(PARTS)
+    place.use_build(options.build)
+    options.into = Path(options.into or place.build_folder() / 'gpu').resolve()
+    options.out = Path(options.out or place.build_folder() / 'gpu-results').resolve()
+    options.arch = tuple(options.arch.split(','))
+    return options
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.build_only:
+        return build_only(options)
+    started = time.monotonic()
+    book = Book(options.out, say)
+    book.about.update(about_this_tree())
+    if options.simulated:
+        return run_simulated(options, book, started)
+    why = device.missing()
+    if why:
+        return skip_all(options, book, why)
+    bench = Bench(book, options.into, ensure_built(options), started + options.limit)
+    book.device, sentence = probe.describe(bench)
+    say(f'device: {sentence}')
+    return run_parts(options, bench)
+
+
+def build_only(options):
+    try:
+        failures = build.build(options.into, options.arch, say, options.jobs)
+    except RuntimeError as error:
+        say(f'skipped: nothing was built: {error}')
+        return 0
+    for name, message in failures.items():
+        say(f'\n{name}:\n{message}')
+    say(f'built into {options.into}' + (f', {len(failures)} failed' if failures else ''))
+    return 1 if failures else 0
+
+
+def ensure_built(options):
+    """Compiles what is missing or stale; returns {target: why it can't be had}."""
+    old = build.stale(options.into, options.arch)
+    if not old:
+        say(f'using the build in {options.into}')
+        return {}
+    if not build.toolkit():
+        return {name: 'missing or stale, and there is no nvcc here to build it' for name in old}
+    say(f'building into {options.into}')
+    return build.build(options.into, options.arch, say, options.jobs)
+
+
+def skip_all(options, book, why):
+    say(f'no GPU here: {why}')
+    for name in options.parts:
+        book.open_part(name)
+        book.add(name, Result(name, SKIPPED, f'{PARTS[name].ABOUT}; no GPU: {why}'))
+    return finish(book)
+
+
+def run_simulated(options, book, started):
+    if not (place.simulated_device() / 'libcuda.so.1').exists():
+        say(f'skipped: there is no simulated device in {place.simulated_device()}')
+        return 0
+    book.about['simulated'] = True
+    book.device = {'name': 'simulated ' + os.environ.get('SIMGPU_PROFILE', 'h200')}
+    return run_parts(options, Bench(book, options.into, {}, started + options.limit, simulated=True, quick=options.quick))
+
+
+def run_parts(options, bench):
+    """Each part within its share of the time and within what is left; one that breaks doesn't stop the others."""
+    bench.quick = options.quick
+    last = bench.deadline
+    for name in options.parts:
+        part = PARTS[name]
+        bench.part = name
+        bench.book.open_part(name)
+        if bench.simulated and not part.SIMULATED:
+            bench.skip(name, f'{part.ABOUT}; not on the simulated device')
+            continue
+        bench.deadline = min(last, time.monotonic() + part.LIMIT_S)
+        try:
+            part.run(bench)
+        except Exception:  # pylint: disable=broad-except  # a fault of this harness: told, and the next part runs
+            bench.fail(name, 'the harness broke down in this part', errors=traceback.format_exc())
+            say(traceback.format_exc())
+    return finish(bench.book)
+
+
+def finish(book):
+    book.write()
+    say(f'{book.count(OK)} ok, {book.count(FAILED)} failed, {book.count(SKIPPED)} skipped; '
+        f'{book.folder}/results.json and {book.page_name()}')
+    return 1 if book.count(FAILED) else 0
+
+
+def about_this_tree():
+    """The commit that is measured, and whether it was changed since."""
+    outcome = child.run(['git', '-C', place.ROOT, 'describe', '--always', '--dirty', '--abbrev=12'], 10)
+    return {'commit': outcome.output.strip() if outcome.ok else 'unknown'}

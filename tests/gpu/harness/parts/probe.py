@@ -1,0 +1,88 @@
+"""probe - the questions of docs/driver-facts.md, section 8: one program each, which answers in one line of JSON."""
+import json
+from dataclasses import dataclass
+
+from .. import place
+from ..results import FAILED, OK, SKIPPED, Result
+
+NAME = 'probe'
+ABOUT = 'questions about the driver that only a device can answer'
+LIMIT_S = 240
+SIMULATED = False
+
+
+@dataclass(frozen=True)
+class Probe:
+    name: str
+    limit_s: float
+    arguments: tuple = ()
+    preload: str = ''       # '', 'spillway', or the name of a spy in the build
+    program: str = ''       # when it isn't the probe's name
+
+    @property
+    def target(self):
+        return f'probes/{self.program or self.name}'
+
+
+PROBES = (
+    Probe('unmapped-query', 30),
+    Probe('tensor-map', 20),
+    Probe('mapping-rules', 20),
+    Probe('unmap-running', 40),
+    Probe('map-cost', 40),
+    Probe('host-register', 50),
+)
+
+
+DEVICE = Probe('device', 60)
+
+
+def describe(bench):
+    """(figures, sentence): which device this is, as the probe of that name tells it; {} when it can't."""
+    outcome = bench.run([bench.programs / DEVICE.target], DEVICE.limit_s)
+    result = read(DEVICE.name, outcome)
+    return result.figures if result.status == OK else {}, result.summary
+
+
+def run(bench):
+    for probe in PROBES:
+        if bench.left_s() < 2:
+            bench.skip(probe.name, 'no time was left')
+            continue
+        run_one(bench, probe)
+
+
+def run_one(bench, probe):
+    """One probe; whatever it does, it ends in one result."""
+    program = bench.programs / probe.target
+    if probe.target in bench.failures or not program.exists():
+        message = bench.failures.get(probe.target, 'there is no such program in the build')
+        return bench.fail(probe.name, f'not built: {message.splitlines()[-1]}', errors=message)
+    if probe.preload == 'spillway' and bench.missing_spillway():
+        return bench.skip(probe.name, bench.missing_spillway())
+    more = {'LD_PRELOAD': preloaded(bench, probe)} if probe.preload else {}
+    outcome = bench.run([program, *probe.arguments], probe.limit_s, **more)
+    return bench.add(read(probe.name, outcome))
+
+
+def preloaded(bench, probe):
+    return place.shim() if probe.preload == 'spillway' else bench.programs / f'probes/{probe.preload}.so'
+
+
+def read(name, outcome):
+    """The result that a probe's output stands for. A probe that crashed or said nothing has failed; one that says that
+    the question can't be answered here is skipped, with its reason."""
+    common = {'seconds': outcome.seconds, 'command': ' '.join(outcome.command), 'errors': outcome.errors[-4000:]}
+    lines = [line for line in outcome.output.splitlines() if line.startswith('{')]
+    try:
+        said = json.loads(lines[-1]) if lines else None
+        if said is not None:
+            common.update(figures=said['figures'], question=said['question'])
+            said = (bool(said['answered']), str(said['answer']))
+    except (ValueError, KeyError, TypeError) as error:
+        return Result(name, FAILED, f'its answer could not be read: {error!r}', **common)
+    if not outcome.ok:
+        return Result(name, FAILED, outcome.why(), **common)
+    if said is None:
+        return Result(name, FAILED, 'it ended without an answer', **common)
+    return Result(name, OK if said[0] else SKIPPED, said[1], **common)

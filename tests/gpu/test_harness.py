@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Tests of the GPU harness itself. They need no GPU and no nvcc: the programs they run are made of a few lines of shell."""
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness import build, child, device, main, place, results  # noqa: E402
+from harness.bench import Bench  # noqa: E402
+from harness.parts import PARTS, probe, workloads  # noqa: E402
+
+ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
+TRAINING = '''echo "step 1 loss 2.5 0x40200000"
+echo "step 2 loss {loss} {bits}"
+echo "parameters 0xabc"
+echo "step_ms 2.0"
+echo "peak_bytes 1000"
+'''
+
+
+class Case(unittest.TestCase):
+    """A folder of its own, and a bench whose programs are scripts in it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.addCleanup(place.use_build, place.build_folder())
+        place.use_build(self.folder / 'build')
+        self.said = []
+        self.book = results.Book(self.folder / 'out', self.said.append)
+        self.bench = Bench(self.book, self.folder / 'gpu', {}, time.monotonic() + 60, part='test')
+
+    def script(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('#!/bin/sh\n' + text)
+        path.chmod(0o755)
+        return path
+
+    def results(self):
+        data = json.loads((self.folder / 'out/results.json').read_text())
+        return data['parts']['test']
+
+    def run_probe(self, text, **more):
+        self.script('gpu/probes/fake', text)
+        probe.run_one(self.bench, probe.Probe('fake', 5, **more))
+        return self.results()[-1]
+
+
+class Children(Case):
+    def test_a_program_that_hangs_is_ended_with_its_children_at_the_limit(self):
+        outcome = child.run(['sh', '-c', 'sleep 60 & wait'], 0.3)
+        self.assertTrue(outcome.timed_out)
+        self.assertFalse(outcome.ok)
+        self.assertLess(outcome.seconds, 5)
+
+    def test_a_program_that_is_not_there_is_an_outcome_not_an_exception(self):
+        self.assertEqual(child.run([self.folder / 'nothing'], 1).status, 127)
+
+    def test_a_crash_is_named_by_its_signal(self):
+        self.assertIn('SIGSEGV', child.run(['sh', '-c', 'kill -SEGV $$'], 5).why())
+
+
+class Probes(Case):
+    def test_an_answer_becomes_a_result_with_its_figures(self):
+        result = self.run_probe(f"echo noise; echo '{ANSWER % 'true'}'")
+        self.assertEqual((result['status'], result['summary'], result['question']), ('ok', 'it is so', 6))
+        self.assertEqual(result['figures'], {'a/b_us': 1.5})
+
+    def test_a_question_that_cannot_be_answered_here_is_skipped_with_the_reason(self):
+        self.assertEqual(self.run_probe(f"echo '{ANSWER % 'false'}'")['status'], 'skipped')
+
+    def test_a_probe_that_crashes_has_failed_whatever_it_said_before(self):
+        result = self.run_probe(f"echo '{ANSWER % 'true'}'; kill -ABRT $$")
+        self.assertEqual(result['status'], 'failed')
+        self.assertIn('SIGABRT', result['summary'])
+
+    def test_a_probe_that_says_nothing_or_nonsense_has_failed(self):
+        self.assertEqual(self.run_probe('exit 0')['status'], 'failed')
+        self.assertEqual(self.run_probe("echo '{\"probe\": 1}'")['status'], 'failed')
+        self.assertEqual(self.run_probe("echo '{not json'")['status'], 'failed')
+
+    def test_a_probe_that_hangs_fails_and_the_next_one_runs(self):
+        with mock.patch.object(probe, 'PROBES', (probe.Probe('slow', 0.2), probe.Probe('fake', 5))):
+            self.script('gpu/probes/slow', 'sleep 60')
+            self.script('gpu/probes/fake', f"echo '{ANSWER % 'true'}'")
+            probe.run(self.bench)
+        self.assertEqual([result['status'] for result in self.results()], ['failed', 'ok'])
+
+    def test_a_probe_that_did_not_build_fails_with_the_compilers_last_line(self):
+        self.bench.failures['probes/absent'] = 'first\nerror: second'
+        probe.run_one(self.bench, probe.Probe('absent', 5))
+        self.assertIn('error: second', self.results()[-1]['summary'])
+
+    def test_a_probe_that_needs_spillway_is_skipped_where_it_is_not_built(self):
+        self.assertEqual(self.run_probe('exit 1', preload='spillway')['status'], 'skipped')
+
+    def test_the_programs_under_test_see_no_preload_and_no_settings_of_the_caller(self):
+        with mock.patch.dict(os.environ, {'LD_PRELOAD': 'x.so', 'SPILLWAY_MODE': 'off', 'SIMGPU_MEMORY': '1'}):
+            env = self.bench.environment(SPILLWAY_LOG='info')
+        self.assertNotIn('LD_PRELOAD', env)
+        self.assertEqual({name: env[name] for name in env if name.startswith(('SPILLWAY_', 'SIMGPU_'))},
+                         {'SPILLWAY_LOG': 'info'})
+
+    def test_every_probe_that_is_listed_has_a_source(self):
+        sources = {path.stem for path in place.PROBES.iterdir()}
+        for one in (*probe.PROBES, probe.DEVICE):
+            self.assertIn(Path(one.target).name, sources)
+            if one.preload not in ('', 'spillway'):
+                self.assertIn(one.preload, sources)
+
+    def test_every_source_is_a_listed_probe_or_a_listed_spy(self):
+        listed = {Path(one.target).name for one in (*probe.PROBES, probe.DEVICE)} | {one.preload for one in probe.PROBES}
+        for path in [*place.PROBES.glob('*.c'), *place.PROBES.glob('*.cu')]:
+            self.assertIn(path.stem, listed)
+
+
+class Workloads(Case):
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.object(workloads, 'WORKLOADS', ('gpt',))
+        patch.start()
+        self.addCleanup(patch.stop)
+        for variant in ('static', 'shared'):
+            self.script(f'gpu/workloads/{variant}/gpt', TRAINING.format(loss='2.25', bits='0x40100000'))
+        self.script('build/shim/libspillway.so', '')
+        self.script('build/tools/spillway', 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+
+    def statuses(self):
+        workloads.run(self.bench)
+        return [result['status'] for result in self.results()]
+
+    def test_the_same_bits_at_every_budget_are_well(self):
+        self.assertEqual(self.statuses(), ['ok'] * (2 + len(workloads.BUDGETS)))
+
+    def test_a_loss_that_differs_in_its_last_bit_fails(self):
+        self.script('build/tools/spillway', TRAINING.format(loss='2.25', bits='0x40100001'))
+        self.assertEqual(self.statuses(), ['ok', 'ok'] + ['failed'] * len(workloads.BUDGETS))
+        self.assertIn('0x40100001 instead of 0x40100000', self.results()[-1]['summary'])
+
+    def test_other_parameters_at_the_end_fail(self):
+        other = TRAINING.format(loss='2.25', bits='0x40100000').replace('0xabc', '0xabd')
+        self.script('build/tools/spillway', other)
+        self.assertIn('failed', self.statuses())
+
+    def test_a_program_that_is_not_the_same_with_the_shared_runtime_fails(self):
+        self.script('gpu/workloads/shared/gpt', TRAINING.format(loss='2.5', bits='0x40200000'))
+        self.assertEqual(self.statuses()[:2], ['ok', 'failed'])
+
+    def test_a_refusal_is_a_failure_that_quotes_the_message(self):
+        self.script('build/tools/spillway', 'echo "spillway: the smallest budget that would do is 900" >&2; exit 1')
+        self.assertEqual(self.statuses()[-1], 'failed')
+        self.assertIn('smallest budget', self.results()[-1]['summary'])
+
+    def test_without_spillway_the_plain_runs_are_made_and_the_rest_is_skipped(self):
+        place.tool().unlink()
+        self.assertEqual(self.statuses(), ['ok', 'ok', 'skipped'])
+
+    def test_more_mapped_than_the_budget_fails_by_the_simulated_devices_own_count(self):
+        self.bench.simulated = True
+        counting = TRAINING.format(loss='2.25', bits='0x40100000') + 'echo "{\\"peak_mapped_bytes\\": 900}" >"$SIMGPU_STATS"'
+        self.script('build/tests/workloads/gpt', counting)
+        self.assertEqual(self.statuses(), ['ok', 'ok', 'failed', 'failed', 'failed', 'failed'])
+        self.assertIn('more than the budget', self.results()[-1]['summary'])
+
+    def test_output_without_a_checksum_is_no_training_run(self):
+        with self.assertRaises(ValueError):
+            workloads.parse('step 1 loss 2.5 0x40200000\npeak_bytes 1000\n')
+
+
+class Runs(Case):
+    def call(self, *arguments, why=''):
+        output = io.StringIO()
+        with mock.patch.object(device, 'missing', lambda: why), contextlib.redirect_stdout(output):
+            status = main.main([*arguments, '--out', str(self.folder / 'out'), '--build', str(self.folder / 'build')])
+        return status, output.getvalue()
+
+    def test_without_a_gpu_it_says_what_it_skips_and_exits_0(self):
+        status, output = self.call(why='no driver')
+        self.assertEqual(status, 0)
+        for name in PARTS:
+            self.assertRegex(output, f'skipped {name}: .*no driver')
+
+    def test_a_part_that_breaks_is_a_failure_and_the_next_part_runs(self):
+        def broken(bench):
+            raise KeyError('oh')
+
+        after = mock.Mock(side_effect=lambda bench: bench.skip('after', 'ran'))
+        with mock.patch.object(probe, 'run', broken), mock.patch.object(workloads, 'run', after), \
+                mock.patch.object(main, 'ensure_built', lambda options: {}), \
+                mock.patch.object(probe, 'describe', lambda bench: ({'name': 'Fake 1'}, 'a fake')):
+            status, output = self.call()
+        self.assertEqual(status, 1)
+        self.assertIn('the harness broke down', output)
+        self.assertIn('after: ran', output)
+        self.assertTrue(list((self.folder / 'out').glob('*-fake-1.md')))
+
+    def test_an_unknown_part_is_wrong_usage(self):
+        with self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()):
+            main.main(['nonsense'])
+        self.assertEqual(stop.exception.code, 2)
+
+
+class Builds(Case):
+    def test_a_program_is_fresh_until_what_it_is_made_of_changes(self):
+        source = self.folder / 'a.c'
+        source.write_text('one')
+        target = build.Target('probes/a', [source], [], ['cc', str(source)]).seal(self.folder, '/cuda')
+        self.assertFalse(build.is_fresh(self.folder, target))
+        self.script('probes/a', '')
+        (self.folder / 'manifest.json').write_text(json.dumps({'probes/a': target.digest}))
+        self.assertTrue(build.is_fresh(self.folder, target))
+        source.write_text('two')
+        self.assertFalse(build.is_fresh(self.folder, target.seal(self.folder, '/cuda')))
+
+    def test_a_build_made_in_another_folder_with_another_toolkit_is_fresh_too(self):
+        digests = set()
+        for folder, cuda in ((self.folder / 'x', '/usr/local/cuda'), (self.folder / 'y', '/opt/cuda-13')):
+            folder.mkdir()
+            (folder / 'a.c').write_text('one')
+            command = [f'{cuda}/bin/nvcc', str(folder / 'a.c')]
+            digests.add(build.Target('probes/a', [folder / 'a.c'], [], command).seal(folder, cuda).digest)
+        self.assertEqual(len(digests), 1)
+
+    def test_what_spillway_covers_is_read_from_its_table(self):
+        covered = build.covered_calls()
+        self.assertIn(('cuMemAlloc_v2', 'cuMemAlloc'), covered)
+        self.assertGreater(len(covered), 100)
+
+
+class Tap(unittest.TextTestResult):
+    """Prints each test as a line of the Test Anything Protocol, on standard output."""
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        broken = next((text for what, text in self.failures + self.errors if what is test), '')
+        print(f'{"not ok" if broken else "ok"} {self.testsRun} - {test.id().split(".", 1)[1]}', flush=True)
+        for line in broken.splitlines():
+            print(f'# {line}')
+
+
+if __name__ == '__main__':
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules['__main__'])
+    print(f'1..{suite.countTestCases()}')
+    outcome = unittest.TextTestRunner(stream=io.StringIO(), resultclass=Tap).run(suite)
+    sys.exit(0 if outcome.wasSuccessful() else 1)
