@@ -29,6 +29,7 @@
     X(EDGE, cuGetErrorString, "cuGetErrorString", (CUresult error, const char **pStr), (error, pStr)) \
     X(EDGE, cuGetProcAddress, "cuGetProcAddress", (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags), (symbol, pfn, cudaVersion, flags)) \
     X(EDGE, cuGetProcAddress_v2, "cuGetProcAddress", (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus), (symbol, pfn, cudaVersion, flags, symbolStatus)) \
+    X(EDGE, cuGetProcAddress_v2_ptsz, "cuGetProcAddress", (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus), (symbol, pfn, cudaVersion, flags, symbolStatus)) \
     X(EDGE, cuInit, "cuInit", (unsigned int Flags), (Flags)) \
     /* undocumented tables: observed only */ \
     X(PASS, cuGetExportTable, "cuGetExportTable", (const void **ppExportTable, const CUuuid *pExportTableId), (ppExportTable, pExportTableId)) \

@@ -1,0 +1,26 @@
+/* counters.h - what the program asked the driver for, in numbers: every call of calls.h that succeeded, and its bytes. */
+#ifndef SPILLWAY_SHIM_COUNTERS_H
+#define SPILLWAY_SHIM_COUNTERS_H
+#include "hooks.h"
+
+struct spw_tally {
+    unsigned long long calls, bytes;
+};
+
+enum spw_tally_kind {
+    SPW_TALLY_LAUNCHES,       /* kernels; graphs count as one each in GRAPH_LAUNCHES */
+    SPW_TALLY_GRAPH_LAUNCHES,
+    SPW_TALLY_ALLOCATIONS,    /* device memory, managed included */
+    SPW_TALLY_FREES,          /* device memory; a free of NULL counts */
+    SPW_TALLY_COPIES_H2D,
+    SPW_TALLY_COPIES_D2H,
+    SPW_TALLY_COPIES_D2D,
+    SPW_TALLY_COPIES_OTHER,   /* the direction is in the addresses, or arrays take part */
+    SPW_TALLY_SETS,
+    SPW_TALLY_COUNT
+};
+
+/* Exact at a moment without calls in flight; any thread. Bytes are known for linear, 2D and 3D forms, 0 for batches. */
+struct spw_tally spw_tally(enum spw_tally_kind kind);
+const char *spw_tally_name(enum spw_tally_kind kind); /* "launches", "copies_h2d", … */
+#endif
