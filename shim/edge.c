@@ -1,0 +1,97 @@
+/* edge.c - the calls that must work before cuInit() and without a driver: start, look-ups, messages. */
+#include "api.h"
+#include "count.h"
+#include "driver.h"
+#include "life.h"
+#include "resolve.h"
+#include <stddef.h>
+
+static CUresult counted(enum spw_call call, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        spw_count(call, 0);
+    return result;
+}
+
+CUresult CUDAAPI cuInit(unsigned int Flags)
+{
+    return counted(SPW_CALL_cuInit, spw_life_init(Flags));
+}
+
+CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
+{
+    return counted(SPW_CALL_cuDriverGetVersion, SPW_PASS(cuDriverGetVersion, (driverVersion)));
+}
+
+/* ---- look-ups ---- */
+
+static CUresult looked_up(CUresult result, const char *symbol, void **pfn, int version, cuuint64_t flags)
+{
+    if (result == CUDA_SUCCESS && symbol && pfn && *pfn)
+        *pfn = spw_resolve_exchange(*pfn, symbol, version, flags);
+    return result;
+}
+
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    CUresult result = SPW_PASS(cuGetProcAddress, (symbol, pfn, cudaVersion, flags));
+    return counted(SPW_CALL_cuGetProcAddress, looked_up(result, symbol, pfn, cudaVersion, flags));
+}
+
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                     CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CUresult result = SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, cudaVersion, flags, symbolStatus));
+    return counted(SPW_CALL_cuGetProcAddress_v2, looked_up(result, symbol, pfn, cudaVersion, flags));
+}
+
+/* The form for programs compiled for per-thread default streams (13.3): that is what its default flags mean. */
+CUresult CUDAAPI cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                                          CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CUresult result = SPW_PASS(cuGetProcAddress_v2_ptsz, (symbol, pfn, cudaVersion, flags, symbolStatus));
+    if (flags == CU_GET_PROC_ADDRESS_DEFAULT)
+        flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    return counted(SPW_CALL_cuGetProcAddress_v2_ptsz, looked_up(result, symbol, pfn, cudaVersion, flags));
+}
+
+/* ---- messages ---- */
+
+/* What we answer ourselves when there is no driver, so that a program can say what is wrong. */
+static const struct message {
+    CUresult error;
+    const char *name, *text;
+} messages[] = {
+    { CUDA_SUCCESS, "CUDA_SUCCESS", "no error" },
+    { CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
+    { CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
+    { CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error" },
+    { CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
+    { CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
+};
+
+static const struct message *find_message(CUresult error)
+{
+    for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
+        if (messages[i].error == error)
+            return &messages[i];
+    return NULL;
+}
+
+CUresult CUDAAPI cuGetErrorName(CUresult error, const char **pStr)
+{
+    const struct message *message = find_message(error);
+    if (spw_driver_open())
+        return counted(SPW_CALL_cuGetErrorName, SPW_PASS(cuGetErrorName, (error, pStr)));
+    *pStr = message ? message->name : NULL;
+    return message ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult CUDAAPI cuGetErrorString(CUresult error, const char **pStr)
+{
+    const struct message *message = find_message(error);
+    if (spw_driver_open())
+        return counted(SPW_CALL_cuGetErrorString, SPW_PASS(cuGetErrorString, (error, pStr)));
+    *pStr = message ? message->text : NULL;
+    return message ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
