@@ -1,0 +1,434 @@
+/* layout.c - parameter layouts: asked from the driver once per function, shared between functions that look alike. */
+#include "layout.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->handle_lost = true)
+#include <uthash.h>
+
+#include "driver.h"
+
+/* What is known about a handle from the call that handed it out. */
+struct origin {
+    const void *handle;
+    const void *owner; /* module or library; NULL: unknown */
+    bool kernel;       /* a CUkernel, not a CUfunction */
+    bool handle_lost;  /* out of memory while adding: it is in no table */
+    UT_hash_handle hh;
+};
+
+/* A module that belongs to a library. */
+struct part {
+    const void *module, *library;
+    struct part *next;
+};
+
+/* One layout and what it points to: its words, spans and parameters follow in the same allocation. */
+struct shared {
+    struct spw_layout layout;
+    bool handle_lost;
+    UT_hash_handle hh; /* by the bytes of layout.params */
+};
+
+static const struct spw_layout unknown_layout = {.known = false};
+static const struct spw_layout empty_layout = {.known = true};
+
+_Atomic(struct spw_layout_table *) spw_layout_functions;
+
+/* Guards all of the following, and writing to tables. A leaf: the driver is not called with it held. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct origin *origins;
+static struct part *parts;
+static struct shared *layouts;
+static size_t slots_used; /* keys in the table in use, forgotten ones included */
+
+bool spw_layout_supported(void)
+{
+    return spw_driver.cuFuncGetParamInfo || spw_driver.cuKernelGetParamInfo;
+}
+
+/* ---- asking the driver ---- */
+
+struct params {
+    struct spw_param *list;
+    unsigned count, room;
+};
+
+static CUresult ask_one(CUfunction f, bool kernel, size_t index, size_t *ret_offset, size_t *ret_size)
+{
+    if (kernel)
+        return spw_driver.cuKernelGetParamInfo ? spw_driver.cuKernelGetParamInfo((CUkernel)f, index, ret_offset, ret_size)
+                                               : CUDA_ERROR_NOT_SUPPORTED;
+    return spw_driver.cuFuncGetParamInfo ? spw_driver.cuFuncGetParamInfo(f, index, ret_offset, ret_size)
+                                         : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static int params_add(struct params *p, size_t offset, size_t size)
+{
+    if (offset > SPW_PARAMS_MAX_BYTES || size > SPW_PARAMS_MAX_BYTES - offset)
+        return -ERANGE;
+    if (p->count == p->room) {
+        unsigned room = p->room ? 2 * p->room : 32;
+        struct spw_param *list = realloc(p->list, room * sizeof *list);
+        if (!list)
+            return -ENOMEM;
+        p->list = list;
+        p->room = room;
+    }
+    p->list[p->count++] = (struct spw_param){(uint16_t)offset, (uint16_t)size};
+    return 0;
+}
+
+/* All parameters, or a negative errno when the driver answers otherwise than with "no such index" in the end. */
+static int ask_all(CUfunction f, bool kernel, struct params *p)
+{
+    p->count = 0;
+    while (p->count <= SPW_PARAMS_MAX_BYTES) {
+        size_t offset, size;
+        CUresult answer = ask_one(f, kernel, p->count, &offset, &size);
+        if (answer == CUDA_ERROR_INVALID_VALUE)
+            return 0;
+        if (answer != CUDA_SUCCESS)
+            return -ENODATA;
+        int r = params_add(p, offset, size);
+        if (r < 0)
+            return r;
+    }
+    return -ERANGE; /* more parameters than bytes */
+}
+
+static const char *ask_name(CUfunction f, bool kernel)
+{
+    const char *name = NULL;
+    CUresult answer = CUDA_ERROR_NOT_SUPPORTED;
+    if (kernel && spw_driver.cuKernelGetName)
+        answer = spw_driver.cuKernelGetName(&name, (CUkernel)f);
+    else if (!kernel && spw_driver.cuFuncGetName)
+        answer = spw_driver.cuFuncGetName(&name, f);
+    return answer == CUDA_SUCCESS ? name : NULL;
+}
+
+/* A handle that nobody told us about. "No such index" for the first parameter may mean a function without parameters, or
+ * that it is not this kind of handle; so no parameters are believed only where the driver knows the name. */
+static int ask_both(CUfunction f, struct params *p)
+{
+    for (int kernel = 0; kernel < 2; kernel++)
+        if (ask_all(f, kernel, p) == 0 && (p->count || ask_name(f, kernel)))
+            return 0;
+    return -ENODATA;
+}
+
+/* ---- layouts ---- */
+
+static bool is_word(const struct spw_param *p)
+{
+    return p->size_bytes == 8;
+}
+
+static bool is_span(const struct spw_param *p)
+{
+    return p->size_bytes > 8;
+}
+
+static void fill_layout(struct spw_layout *l, const struct params *p, struct spw_param *params, uint16_t *words,
+                        uint16_t *spans)
+{
+    memcpy(params, p->list, p->count * sizeof *params);
+    *l = (struct spw_layout){
+        .known = true, .param_count = (uint16_t)p->count, .params = params, .words = words, .spans = spans};
+    for (unsigned i = 0; i < p->count; i++) {
+        const struct spw_param *q = &params[i];
+        if (is_word(q))
+            words[l->word_count++] = (uint16_t)i;
+        if (is_span(q)) {
+            spans[l->span_count++] = (uint16_t)i;
+            l->loose |= (q->offset_bytes | q->size_bytes) % 8 != 0;
+        }
+        if (q->offset_bytes + q->size_bytes > l->image_bytes)
+            l->image_bytes = (uint16_t)(q->offset_bytes + q->size_bytes);
+    }
+}
+
+/* The one object for these parameters; NULL when out of memory. */
+static const struct spw_layout *share_locked(const struct params *p)
+{
+    if (p->count == 0)
+        return &empty_layout;
+
+    struct shared *s;
+    HASH_FIND(hh, layouts, p->list, p->count * sizeof *p->list, s);
+    if (s)
+        return &s->layout;
+
+    size_t words = 0, spans = 0;
+    for (unsigned i = 0; i < p->count; i++) {
+        words += is_word(&p->list[i]);
+        spans += is_span(&p->list[i]);
+    }
+    s = calloc(1, sizeof *s + p->count * sizeof(struct spw_param) + (words + spans) * sizeof(uint16_t));
+    if (!s)
+        return NULL;
+    struct spw_param *params = (struct spw_param *)(s + 1);
+    uint16_t *indexes = (uint16_t *)(params + p->count);
+    fill_layout(&s->layout, p, params, indexes, indexes + words);
+    HASH_ADD_KEYPTR(hh, layouts, params, p->count * sizeof *params, s);
+    if (s->handle_lost) {
+        free(s);
+        return NULL;
+    }
+    return &s->layout;
+}
+
+/* ---- the table of functions ---- */
+
+/* The slot of f, or the empty one where it belongs. Tables are at most half full, so there is one. */
+static struct spw_layout_slot *table_slot(struct spw_layout_table *t, CUfunction f)
+{
+    for (size_t i = spw_layout_hash(f);; i++) {
+        struct spw_layout_slot *s = &t->slots[i & t->mask];
+        CUfunction key = atomic_load_explicit(&s->key, memory_order_acquire);
+        if (key == f || !key)
+            return s;
+    }
+}
+
+static const struct spw_layout *table_get(CUfunction f)
+{
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_acquire);
+    if (!t)
+        return NULL;
+    struct spw_layout_slot *s = table_slot(t, f);
+    if (!atomic_load_explicit(&s->key, memory_order_acquire))
+        return NULL;
+    return atomic_load_explicit(&s->layout, memory_order_acquire);
+}
+
+static bool table_put_locked(struct spw_layout_table *t, CUfunction f, const struct spw_layout *layout)
+{
+    struct spw_layout_slot *s = table_slot(t, f);
+    bool fresh = !atomic_load_explicit(&s->key, memory_order_relaxed);
+    atomic_store_explicit(&s->layout, layout, memory_order_release);
+    atomic_store_explicit(&s->key, f, memory_order_release);
+    return fresh;
+}
+
+/* A table with room for as many functions again as are remembered now takes the place of the one in use. */
+static int table_grow_locked(void)
+{
+    struct spw_layout_table *old = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    size_t live = 0, slots = 1024;
+    for (size_t i = 0; old && i <= old->mask; i++)
+        live += atomic_load_explicit(&old->slots[i].layout, memory_order_relaxed) != NULL;
+    while (slots < 4 * live)
+        slots *= 2;
+
+    struct spw_layout_table *t = calloc(1, sizeof *t + slots * sizeof *t->slots);
+    if (!t)
+        return -ENOMEM;
+    t->mask = slots - 1;
+    for (size_t i = 0; old && i <= old->mask; i++) {
+        const struct spw_layout *l = atomic_load_explicit(&old->slots[i].layout, memory_order_relaxed);
+        if (l)
+            table_put_locked(t, atomic_load_explicit(&old->slots[i].key, memory_order_relaxed), l);
+    }
+    slots_used = live;
+    atomic_store_explicit(&spw_layout_functions, t, memory_order_release);
+    return 0;
+}
+
+/* Not remembering a layout costs time only: the driver is asked again. */
+static void remember_locked(CUfunction f, const struct spw_layout *layout)
+{
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    if (!t || 2 * (slots_used + 1) > t->mask + 1) {
+        if (table_grow_locked() < 0)
+            return;
+        t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    }
+    slots_used += table_put_locked(t, f, layout);
+}
+
+static void forget_locked(const void *handle)
+{
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    if (!t)
+        return;
+    struct spw_layout_slot *s = table_slot(t, (CUfunction)(uintptr_t)handle);
+    if (atomic_load_explicit(&s->key, memory_order_relaxed))
+        atomic_store_explicit(&s->layout, NULL, memory_order_release);
+}
+
+const struct spw_layout *spw_layout_find(CUfunction f)
+{
+    const struct spw_layout *layout = f ? table_get(f) : &unknown_layout;
+    if (layout || !spw_layout_supported())
+        return layout ? layout : &unknown_layout;
+
+    struct origin *o;
+    pthread_mutex_lock(&mutex);
+    HASH_FIND_PTR(origins, &f, o);
+    bool told = o, kernel = o && o->kernel;
+    pthread_mutex_unlock(&mutex);
+
+    struct params p = {NULL};
+    int r = told ? ask_all(f, kernel, &p) : -ENODATA;
+    if (r < 0)
+        r = ask_both(f, &p);
+    if (r == 0) {
+        pthread_mutex_lock(&mutex);
+        layout = share_locked(&p);
+        if (layout)
+            remember_locked(f, layout);
+        pthread_mutex_unlock(&mutex);
+    }
+    free(p.list);
+    return layout ? layout : &unknown_layout;
+}
+
+/* ---- where handles come from ---- */
+
+static struct origin *find_origin_locked(const void *handle)
+{
+    struct origin *o;
+    HASH_FIND_PTR(origins, &handle, o);
+    return o;
+}
+
+/* Not remembering an origin is no harm either: both questions are asked then. */
+static void note(const void *handle, const void *owner, bool kernel)
+{
+    if (!handle)
+        return;
+    pthread_mutex_lock(&mutex);
+    struct origin *from = owner ? find_origin_locked(owner) : NULL;
+    if (from)
+        owner = from->owner;
+
+    struct origin *o = find_origin_locked(handle);
+    if (!o && (o = calloc(1, sizeof *o))) {
+        o->handle = handle;
+        HASH_ADD_PTR(origins, handle, o);
+        if (o->handle_lost) {
+            free(o);
+            o = NULL;
+        }
+    }
+    if (!o || o->owner != owner || o->kernel != kernel)
+        forget_locked(handle);
+    if (o) {
+        o->owner = owner;
+        o->kernel = kernel;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+void spw_layout_note_function(CUfunction f, const void *owner)
+{
+    note(f, owner, false);
+}
+
+void spw_layout_note_kernel(CUkernel kernel, const void *owner)
+{
+    note(kernel, owner, true);
+}
+
+void spw_layout_note_part(CUmodule module, CUlibrary library)
+{
+    struct part *p;
+    pthread_mutex_lock(&mutex);
+    for (p = parts; p; p = p->next)
+        if (p->module == module && p->library == library)
+            break;
+    if (!p && (p = malloc(sizeof *p))) {
+        *p = (struct part){module, library, parts};
+        parts = p;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void forget_owned_locked(const void *owner)
+{
+    struct origin *o, *next;
+    HASH_ITER(hh, origins, o, next)
+    {
+        if (o->owner != owner)
+            continue;
+        forget_locked(o->handle);
+        HASH_DEL(origins, o);
+        free(o);
+    }
+}
+
+static void forget_all_locked(void)
+{
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    for (size_t i = 0; t && i <= t->mask; i++)
+        atomic_store_explicit(&t->slots[i].layout, NULL, memory_order_release);
+
+    struct origin *o, *next;
+    HASH_ITER(hh, origins, o, next)
+    {
+        HASH_DEL(origins, o);
+        free(o);
+    }
+    while (parts) {
+        struct part *p = parts;
+        parts = p->next;
+        free(p);
+    }
+}
+
+/* Which functions of unknown origin were the owner's is not known, so those are all forgotten with it. */
+void spw_layout_forget(const void *owner)
+{
+    pthread_mutex_lock(&mutex);
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    for (size_t i = 0; t && i <= t->mask; i++) {
+        CUfunction key = atomic_load_explicit(&t->slots[i].key, memory_order_relaxed);
+        if (key && !find_origin_locked(key))
+            atomic_store_explicit(&t->slots[i].layout, NULL, memory_order_release);
+    }
+    forget_owned_locked(owner);
+    for (struct part **link = &parts; *link;) {
+        struct part *p = *link;
+        if (p->library != owner && p->module != owner) {
+            link = &p->next;
+            continue;
+        }
+        forget_owned_locked(p->module);
+        *link = p->next;
+        free(p);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+void spw_layout_forget_all(void)
+{
+    pthread_mutex_lock(&mutex);
+    forget_all_locked();
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- names ---- */
+
+const char *spw_function_name(CUfunction f, char *buffer, size_t size)
+{
+    pthread_mutex_lock(&mutex);
+    struct origin *o = find_origin_locked(f);
+    bool kernel = o && o->kernel;
+    pthread_mutex_unlock(&mutex);
+
+    const char *name = f ? ask_name(f, kernel) : NULL;
+    if (!name && f && !o)
+        name = ask_name(f, true);
+    if (name)
+        (void)snprintf(buffer, size, "%s", name);
+    else
+        (void)snprintf(buffer, size, "function %p", (void *)f);
+    return buffer;
+}

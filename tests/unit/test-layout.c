@@ -1,0 +1,351 @@
+/* test-layout.c - parameter layouts against a driver that is two small lists: functions and kernels. */
+#include "layout.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "driver.h"
+
+/* ---- the driver ---- */
+
+struct fake {
+    const char *name;
+    unsigned count;
+    struct {
+        size_t offset, size;
+    } params[8];
+};
+
+/* Handles are addresses of these; a fake is a function when it is in `functions`, a kernel when in `kernels`. */
+static struct fake functions[4] = {
+    {"plain", 3, {{0, 8}, {8, 4}, {16, 8}}},
+    {"structs", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {628, 8}}},
+    {"nothing", 0},
+    {"like_plain", 3, {{0, 8}, {8, 4}, {16, 8}}},
+};
+static struct fake kernels[2] = {
+    {"map", 2, {{0x70, 128}, {0xf0, 8}}},
+    {"empty_kernel", 0},
+};
+static unsigned asked;
+static CUresult broken; /* what every question is answered with, when it is not CUDA_SUCCESS */
+
+static CUresult param_info(const struct fake *list, size_t length, const void *handle, size_t i, size_t *offset,
+                           size_t *size)
+{
+    const struct fake *f = handle;
+    asked++;
+    if (broken)
+        return broken;
+    if (f < list || f >= list + length)
+        return CUDA_ERROR_INVALID_VALUE; /* as misleading as a driver may be */
+    if (i >= f->count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *offset = f->params[i].offset;
+    *size = f->params[i].size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult func_param_info(CUfunction f, size_t i, size_t *offset, size_t *size)
+{
+    return param_info(functions, 4, f, i, offset, size);
+}
+
+static CUresult kernel_param_info(CUkernel k, size_t i, size_t *offset, size_t *size)
+{
+    return param_info(kernels, 2, k, i, offset, size);
+}
+
+static CUresult func_name(const char **name, CUfunction f)
+{
+    const struct fake *fake = (const void *)f;
+    if (fake < functions || fake >= functions + 4)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *name = fake->name;
+    return CUDA_SUCCESS;
+}
+
+static CUresult kernel_name(const char **name, CUkernel k)
+{
+    const struct fake *fake = (const void *)k;
+    if (fake < kernels || fake >= kernels + 2)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *name = fake->name;
+    return CUDA_SUCCESS;
+}
+
+static int setup(void **state)
+{
+    spw_layout_forget_all();
+    broken = CUDA_SUCCESS;
+    asked = 0;
+    spw_driver.cuFuncGetParamInfo = func_param_info;
+    spw_driver.cuKernelGetParamInfo = kernel_param_info;
+    spw_driver.cuFuncGetName = func_name;
+    spw_driver.cuKernelGetName = kernel_name;
+    return 0;
+}
+
+static CUfunction function(unsigned i)
+{
+    return (CUfunction)&functions[i];
+}
+
+static CUfunction kernel(unsigned i)
+{
+    return (CUfunction)&kernels[i];
+}
+
+/* ---- what is known ---- */
+
+static void pointers_are_words_and_short_parameters_are_skipped(void **state)
+{
+    const struct spw_layout *l = spw_layout_of(function(0));
+    assert_true(l->known);
+    assert_int_equal(l->param_count, 3);
+    assert_int_equal(l->word_count, 2);
+    assert_int_equal(l->words[0], 0);
+    assert_int_equal(l->words[1], 2);
+    assert_int_equal(l->span_count, 0);
+    assert_int_equal(l->image_bytes, 24);
+    assert_false(l->loose);
+    assert_int_equal(l->params[1].offset_bytes, 8);
+    assert_int_equal(l->params[1].size_bytes, 4);
+}
+
+/* A size that is no multiple of 8 shows that the struct is aligned to less. */
+static void structs_are_spans_and_their_alignment_shows(void **state)
+{
+    const struct spw_layout *l = spw_layout_of(function(1));
+    assert_int_equal(l->word_count, 2);
+    assert_int_equal(l->words[1], 4);
+    assert_int_equal(l->span_count, 2);
+    assert_int_equal(l->spans[0], 2);
+    assert_int_equal(l->spans[1], 3);
+    assert_true(l->loose);
+    assert_int_equal(l->image_bytes, 636);
+}
+
+static void a_function_without_parameters_is_known(void **state)
+{
+    const struct spw_layout *l = spw_layout_of(function(2));
+    assert_true(l->known);
+    assert_int_equal(l->param_count, 0);
+}
+
+static void a_layout_is_asked_for_once(void **state)
+{
+    const struct spw_layout *l = spw_layout_of(function(0));
+    unsigned before = asked;
+    for (int i = 0; i < 100; i++)
+        assert_ptr_equal(spw_layout_of(function(0)), l);
+    assert_int_equal(asked, before);
+}
+
+static void equal_layouts_are_one_object(void **state)
+{
+    assert_ptr_equal(spw_layout_of(function(0)), spw_layout_of(function(3)));
+}
+
+/* ---- functions and kernels ---- */
+
+/* A launch takes a CUkernel cast to CUfunction, and the function query may answer for it what it answers past the last
+ * parameter. Believing that would mean launching on missing memory. */
+static void a_kernel_is_not_taken_for_a_function_without_parameters(void **state)
+{
+    const struct spw_layout *l = spw_layout_of(kernel(0));
+    assert_true(l->known);
+    assert_int_equal(l->param_count, 2);
+    assert_int_equal(l->params[0].offset_bytes, 0x70);
+    assert_int_equal(l->span_count, 1);
+}
+
+static void a_kernel_without_parameters_is_known_by_its_name(void **state)
+{
+    assert_true(spw_layout_of(kernel(1))->known);
+}
+
+static void a_handle_that_is_neither_is_unknown(void **state)
+{
+    static struct fake stranger;
+    assert_false(spw_layout_of((CUfunction)&stranger)->known);
+    assert_false(spw_layout_of(NULL)->known);
+}
+
+static void a_noted_kernel_is_asked_as_a_kernel_only(void **state)
+{
+    spw_layout_note_kernel((CUkernel)&kernels[0], "library");
+    assert_true(spw_layout_of(kernel(0))->known);
+    assert_int_equal(asked, 3);
+}
+
+/* ---- what cannot be known ---- */
+
+static void an_old_driver_knows_no_layout(void **state)
+{
+    spw_driver.cuFuncGetParamInfo = NULL;
+    spw_driver.cuKernelGetParamInfo = NULL;
+    assert_false(spw_layout_supported());
+    assert_false(spw_layout_of(function(0))->known);
+    assert_int_equal(asked, 0);
+}
+
+/* Otherwise one refused question would keep everything resident at every later launch of that function. */
+static void an_error_is_not_remembered(void **state)
+{
+    spw_layout_note_function(function(0), "module");
+    broken = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_false(spw_layout_of(function(0))->known);
+    broken = CUDA_SUCCESS;
+    assert_true(spw_layout_of(function(0))->known);
+}
+
+static void an_impossible_layout_is_not_believed(void **state)
+{
+    struct fake saved = functions[3];
+    functions[3].params[2].size = SPW_PARAMS_MAX_BYTES;
+    assert_false(spw_layout_of(function(3))->known);
+    functions[3] = saved;
+}
+
+/* ---- unloading ---- */
+
+/* Triton unloads modules, and the next one may get the same handles for other functions. */
+static void an_unloaded_module_takes_its_layouts_along(void **state)
+{
+    struct fake saved = functions[0];
+    spw_layout_note_function(function(0), "module");
+    spw_layout_note_function(function(1), "other");
+    const struct spw_layout *before = spw_layout_of(function(0)), *other = spw_layout_of(function(1));
+    spw_layout_forget("module");
+    functions[0] = functions[1];
+    assert_int_equal(spw_layout_of(function(0))->param_count, 5);
+    assert_int_equal(before->param_count, 3); /* the old object stays good */
+    functions[0] = saved;
+
+    unsigned asked_before = asked;
+    assert_ptr_equal(spw_layout_of(function(1)), other);
+    assert_int_equal(asked, asked_before);
+}
+
+static void an_unloaded_library_takes_its_parts_along(void **state)
+{
+    int library = 0, module = 0;
+    spw_layout_note_kernel((CUkernel)&kernels[0], &library);
+    spw_layout_note_function(function(0), &kernels[0]); /* the function of that kernel */
+    spw_layout_note_part((CUmodule)&module, (CUlibrary)&library);
+    spw_layout_note_function(function(1), &module);
+    spw_layout_of(kernel(0)), spw_layout_of(function(0)), spw_layout_of(function(1));
+    spw_layout_forget(&library);
+    unsigned before = asked;
+    spw_layout_of(kernel(0)), spw_layout_of(function(0)), spw_layout_of(function(1));
+    assert_true(asked >= before + 3 + 4 + 6);
+}
+
+/* Nobody said where it came from, so any module that goes may be its own. */
+static void a_function_of_unknown_origin_goes_with_any_module(void **state)
+{
+    spw_layout_of(function(0));
+    spw_layout_forget("some module");
+    unsigned before = asked;
+    spw_layout_of(function(0));
+    assert_true(asked > before);
+}
+
+/* ---- many, and at once ---- */
+
+static CUresult any_func_param_info(CUfunction f, size_t i, size_t *offset, size_t *size)
+{
+    size_t count = (uintptr_t)f / 64 % 13;
+    *offset = 8 * i;
+    *size = 8;
+    return i < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult any_func_name(const char **name, CUfunction f)
+{
+    *name = "any";
+    return CUDA_SUCCESS;
+}
+
+enum { MANY = 20000 };
+
+static void many_functions_are_told_apart(void **state)
+{
+    spw_driver.cuFuncGetParamInfo = any_func_param_info;
+    spw_driver.cuFuncGetName = any_func_name;
+    for (int round = 0; round < 2; round++)
+        for (uintptr_t f = 1; f <= MANY; f++)
+            assert_int_equal(spw_layout_of((CUfunction)(64 * f))->param_count, f % 13);
+    spw_layout_forget_all();
+    for (uintptr_t f = 1; f <= MANY; f++)
+        assert_int_equal(spw_layout_of((CUfunction)(64 * f))->param_count, f % 13);
+}
+
+static void *look_up(void *ret_wrong)
+{
+    for (int round = 0; round < 20; round++)
+        for (uintptr_t f = 1; f <= 3000; f++)
+            if (spw_layout_of((CUfunction)(64 * f))->param_count != f % 13)
+                ++*(int *)ret_wrong;
+    return NULL;
+}
+
+static void threads_may_look_up_while_modules_come_and_go(void **state)
+{
+    pthread_t threads[3];
+    int wrong[3] = {0};
+    spw_driver.cuFuncGetParamInfo = any_func_param_info;
+    spw_driver.cuFuncGetName = any_func_name;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_up, &wrong[i]), 0);
+    for (uintptr_t i = 0; i < 50; i++) {
+        spw_layout_note_function((CUfunction)(64 * (100000 + i)), "module");
+        spw_layout_forget("module");
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(wrong[i], 0);
+    }
+}
+
+/* ---- names ---- */
+
+static void a_function_is_called_by_its_name(void **state)
+{
+    char name[32], small[4];
+    assert_string_equal(spw_function_name(function(0), name, sizeof name), "plain");
+    assert_string_equal(spw_function_name(kernel(0), name, sizeof name), "map");
+    assert_string_equal(spw_function_name(function(0), small, sizeof small), "pla");
+    spw_driver.cuFuncGetName = NULL;
+    spw_driver.cuKernelGetName = NULL;
+    assert_string_equal(spw_function_name((CUfunction)0x1230, name, sizeof name), "function 0x1230");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(pointers_are_words_and_short_parameters_are_skipped, setup),
+        cmocka_unit_test_setup(structs_are_spans_and_their_alignment_shows, setup),
+        cmocka_unit_test_setup(a_function_without_parameters_is_known, setup),
+        cmocka_unit_test_setup(a_layout_is_asked_for_once, setup),
+        cmocka_unit_test_setup(equal_layouts_are_one_object, setup),
+        cmocka_unit_test_setup(a_kernel_is_not_taken_for_a_function_without_parameters, setup),
+        cmocka_unit_test_setup(a_kernel_without_parameters_is_known_by_its_name, setup),
+        cmocka_unit_test_setup(a_handle_that_is_neither_is_unknown, setup),
+        cmocka_unit_test_setup(a_noted_kernel_is_asked_as_a_kernel_only, setup),
+        cmocka_unit_test_setup(an_old_driver_knows_no_layout, setup),
+        cmocka_unit_test_setup(an_error_is_not_remembered, setup),
+        cmocka_unit_test_setup(an_impossible_layout_is_not_believed, setup),
+        cmocka_unit_test_setup(an_unloaded_module_takes_its_layouts_along, setup),
+        cmocka_unit_test_setup(an_unloaded_library_takes_its_parts_along, setup),
+        cmocka_unit_test_setup(a_function_of_unknown_origin_goes_with_any_module, setup),
+        cmocka_unit_test_setup(many_functions_are_told_apart, setup),
+        cmocka_unit_test_setup(threads_may_look_up_while_modules_come_and_go, setup),
+        cmocka_unit_test_setup(a_function_is_called_by_its_name, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
