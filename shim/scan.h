@@ -17,27 +17,25 @@ int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr 
 int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdeviceptr low, CUdeviceptr high,
                    CUdeviceptr *hits, unsigned n, unsigned room);
 
-/* The packed buffer of CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE, which needs no layout: all its words are looked at.
- * -EINVAL: it names no buffer, or names it in a way that is not understood. */
-int spw_scan_extra(const struct spw_layout *layout, void *const *extra, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
-                   unsigned room);
+/* A launch that does not pass plain parameters; as spw_scan_launch(). */
+int spw_scan_odd(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low, CUdeviceptr high,
+                 CUdeviceptr *hits, unsigned room);
 
 /* Looks at everything that a launch passes to its kernel and writes each word that lies in [low, high) to `hits`; returns
- * their number. Negative: the launch cannot be parsed, and may touch anything: -ENODATA no layout, or parameters set in some
- * other way; -EINVAL malformed `extra`; -E2BIG more than `room`.
+ * their number. Negative: the launch cannot be parsed, and may touch anything: -ENODATA no layout, or parameters set in
+ * some other way; -EINVAL malformed `extra`; -E2BIG more than `room`.
  *
  * A parameter of 8 bytes is one word; a longer one is read at every 8 bytes, and at every 4 where its size or offset shows
- * that it is not aligned to 8. An address at an odd place in a packed struct is not found. `params` must be as the driver
- * wants it: one readable pointer per parameter. */
+ * that it is not aligned to 8; a packed buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) is read as a whole and needs no layout. An
+ * address at an odd place in a packed struct is not found. `params` must be as the driver wants it: one readable pointer per
+ * parameter. */
 static inline int spw_scan_launch(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low,
                                   CUdeviceptr high, CUdeviceptr *hits, unsigned room)
 {
+    if (__builtin_expect(!layout->known || !params || extra || layout->word_count > room, 0))
+        return spw_scan_odd(layout, params, extra, low, high, hits, room);
+
     unsigned n = 0;
-    if (__builtin_expect(!layout->known || !params || extra || layout->word_count > room, 0)) {
-        if (extra)
-            return params ? -EINVAL : spw_scan_extra(layout, extra, low, high, hits, room);
-        return layout->known && layout->param_count == 0 ? 0 : !layout->known || !params ? -ENODATA : -E2BIG;
-    }
     for (unsigned i = 0; i < layout->word_count; i++) {
         CUdeviceptr word;
         memcpy(&word, params[layout->words[i]], sizeof word);

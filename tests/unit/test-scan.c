@@ -1,0 +1,359 @@
+/* test-scan.c - finding addresses in launch parameters, compared with a plain reference on random launches. */
+#include "scan.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tensormap.h"
+
+#define LOW  UINT64_C(0x700000000000)
+#define HIGH UINT64_C(0x700100000000)
+
+/* A layout made by hand, as layout.c would make it. */
+struct made {
+    struct spw_layout layout;
+    struct spw_param params[256];
+    uint16_t words[256], spans[256];
+};
+
+static void make(struct made *m, const struct spw_param *params, unsigned count)
+{
+    memset(m, 0, sizeof *m);
+    m->layout.known = true;
+    m->layout.param_count = (uint16_t)count;
+    m->layout.params = m->params;
+    m->layout.words = m->words;
+    m->layout.spans = m->spans;
+    for (unsigned i = 0; i < count; i++) {
+        m->params[i] = params[i];
+        if (params[i].size_bytes == 8)
+            m->words[m->layout.word_count++] = (uint16_t)i;
+        if (params[i].size_bytes > 8) {
+            m->spans[m->layout.span_count++] = (uint16_t)i;
+            m->layout.loose |= (params[i].size_bytes | params[i].offset_bytes) % 8 != 0;
+        }
+    }
+}
+
+static int scan(const struct made *m, void **params, void **extra, CUdeviceptr *hits, unsigned room)
+{
+    return spw_scan_launch(&m->layout, params, extra, LOW, HIGH, hits, room);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    CUdeviceptr x = *(const CUdeviceptr *)a, y = *(const CUdeviceptr *)b;
+    return (x > y) - (x < y);
+}
+
+static bool holds(const CUdeviceptr *hits, int n, CUdeviceptr address)
+{
+    for (int i = 0; i < n; i++)
+        if (hits[i] == address)
+            return true;
+    return false;
+}
+
+/* ---- plain parameters ---- */
+
+static void each_pointer_parameter_in_the_arena_is_a_hit(void **state)
+{
+    struct made m;
+    CUdeviceptr a = LOW, b = HIGH - 1, foreign = HIGH, below = LOW - 1, hits[4];
+    int number = 5;
+    make(&m, (struct spw_param[]){{0, 8}, {8, 4}, {16, 8}, {24, 8}, {32, 8}}, 5);
+    void *params[] = {&a, &number, &foreign, &b, &below};
+    assert_int_equal(scan(&m, params, NULL, hits, 4), 2);
+    assert_int_equal(hits[0], a);
+    assert_int_equal(hits[1], b);
+}
+
+static void nothing_is_a_hit_while_there_is_no_arena(void **state)
+{
+    struct made m;
+    CUdeviceptr zero = 0, any = LOW, hits[2];
+    make(&m, (struct spw_param[]){{0, 8}, {8, 8}}, 2);
+    void *params[] = {&zero, &any};
+    assert_int_equal(spw_scan_launch(&m.layout, params, NULL, 0, 0, hits, 2), 0);
+}
+
+static void a_parameter_may_lie_at_any_host_address(void **state)
+{
+    struct made m;
+    char bytes[32];
+    CUdeviceptr address = LOW + 12345, hits[3];
+    make(&m, (struct spw_param[]){{0, 8}, {8, 16}}, 2);
+    for (unsigned shift = 0; shift < 8; shift++) {
+        memset(bytes, 0, sizeof bytes);
+        memcpy(bytes + shift, &address, 8);
+        memcpy(bytes + shift + 8, &address, 8);
+        void *params[] = {bytes + shift, bytes + shift};
+        assert_int_equal(scan(&m, params, NULL, hits, 3), 3);
+        assert_int_equal(hits[2], address);
+    }
+}
+
+static void pointers_inside_a_struct_are_found(void **state)
+{
+    struct {
+        int n;
+        CUdeviceptr tensors[24];
+        float scale;
+    } argument = {.n = 2, .tensors = {[0] = LOW + 64, [23] = LOW + 4096}};
+    struct made m;
+    CUdeviceptr hits[8];
+    make(&m, (struct spw_param[]){{0, sizeof argument}}, 1);
+    void *params[] = {&argument};
+    int n = scan(&m, params, NULL, hits, 8);
+    assert_int_equal(n, 2);
+    assert_true(holds(hits, n, LOW + 64) && holds(hits, n, LOW + 4096));
+}
+
+/* 12 bytes cannot be a struct that is aligned to 8: an address in it begins at a multiple of 4 only. */
+static void a_struct_of_odd_size_is_read_in_half_steps(void **state)
+{
+    char argument[12] = {0};
+    CUdeviceptr address = LOW + 8, hits[2];
+    struct made m;
+    memcpy(argument + 4, &address, 8);
+    make(&m, (struct spw_param[]){{0, 12}}, 1);
+    void *params[] = {argument};
+    assert_int_equal(scan(&m, params, NULL, hits, 2), 1);
+    assert_int_equal(hits[0], address);
+}
+
+/* The longest argument block there is, full of addresses: what fused optimizers come near. */
+static void a_whole_image_of_addresses_fits_the_room(void **state)
+{
+    static CUdeviceptr image[SPW_PARAMS_MAX_BYTES / 8], hits[SPW_SCAN_ROOM];
+    struct made m;
+    for (unsigned i = 0; i < SPW_PARAMS_MAX_BYTES / 8; i++)
+        image[i] = LOW + i;
+    make(&m, (struct spw_param[]){{0, SPW_PARAMS_MAX_BYTES / 8 * 8}}, 1);
+    void *params[] = {image};
+    assert_int_equal(scan(&m, params, NULL, hits, SPW_SCAN_ROOM), SPW_PARAMS_MAX_BYTES / 8);
+    assert_int_equal(hits[SPW_PARAMS_MAX_BYTES / 8 - 1], image[SPW_PARAMS_MAX_BYTES / 8 - 1]);
+}
+
+static void too_many_hits_are_refused_and_nothing_is_written_past_the_room(void **state)
+{
+    CUdeviceptr image[6], hits[7];
+    struct made m;
+    for (unsigned i = 0; i < 6; i++)
+        image[i] = LOW;
+    void *params[] = {image, image, image};
+    for (unsigned room = 0; room < 6; room++) {
+        for (unsigned i = 0; i < 7; i++)
+            hits[i] = 77;
+        make(&m, (struct spw_param[]){{0, 48}}, 1);
+        assert_int_equal(scan(&m, params, NULL, hits, room), -E2BIG);
+        assert_int_equal(hits[room], 77);
+        make(&m, (struct spw_param[]){{0, 8}, {8, 8}, {16, 32}}, 3);
+        assert_int_equal(scan(&m, params, NULL, hits, room), -E2BIG);
+        assert_int_equal(hits[room], 77);
+    }
+    assert_int_equal(scan(&m, params, NULL, hits, 6), 6);
+    assert_int_equal(hits[6], 77);
+}
+
+/* ---- packed buffers ---- */
+
+static void a_packed_buffer_is_read_as_a_whole(void **state)
+{
+    struct made m;
+    CUdeviceptr image[4] = {1, LOW + 8, 2, LOW + 16}, hits[8];
+    size_t bytes = sizeof image;
+    void *pointer_first[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, image, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                             CU_LAUNCH_PARAM_END};
+    void *size_first[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_BUFFER_POINTER, image, CU_LAUNCH_PARAM_END};
+    make(&m, (struct spw_param[]){{0, 8}, {8, 8}, {16, 16}}, 3);
+    assert_int_equal(scan(&m, NULL, pointer_first, hits, 8), 2);
+    assert_int_equal(scan(&m, NULL, size_first, hits, 8), 2);
+    assert_true(holds(hits, 2, LOW + 8) && holds(hits, 2, LOW + 16));
+}
+
+static void a_packed_buffer_needs_no_layout(void **state)
+{
+    struct made m = {.layout = {.known = false}};
+    char image[20] = {0};
+    CUdeviceptr address = LOW + 100, hits[8];
+    size_t bytes = sizeof image;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, image, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    memcpy(image + 12, &address, 8);
+    assert_int_equal(scan(&m, NULL, extra, hits, 8), 1);
+    assert_int_equal(hits[0], address);
+}
+
+static void a_malformed_extra_cannot_be_parsed(void **state)
+{
+    struct made m;
+    CUdeviceptr image[2] = {LOW, LOW}, hits[8];
+    size_t bytes = sizeof image, huge = 1 << 20;
+    void *p = CU_LAUNCH_PARAM_BUFFER_POINTER, *s = CU_LAUNCH_PARAM_BUFFER_SIZE, *end = CU_LAUNCH_PARAM_END,
+         *params[] = {image, image};
+    void *cases[][18] = {
+        {p, image, end},                               /* no size */
+        {s, &bytes, end},                              /* no buffer */
+        {p, NULL, s, &bytes, end},                     /* a NULL buffer */
+        {p, image, s, NULL, end},                      /* a NULL size */
+        {p, image, s, &huge, end},                     /* more than a launch can pass */
+        {p, image, s, &bytes, (void *)77, image, end}, /* an unknown key */
+        {p, image, p, image, p, image, p, image, p, image, p, image, p, image, p, image, p}, /* no end */
+    };
+    make(&m, (struct spw_param[]){{0, 8}, {8, 8}}, 2);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(scan(&m, NULL, cases[i], hits, 8), -EINVAL);
+
+    void *good[] = {p, image, s, &bytes, end};
+    assert_int_equal(scan(&m, params, good, hits, 8), -EINVAL); /* two ways at once */
+    assert_int_equal(scan(&m, params, &end, hits, 8), 2);       /* an extra that says nothing */
+}
+
+/* ---- what cannot be parsed ---- */
+
+static void without_a_layout_plain_parameters_cannot_be_parsed(void **state)
+{
+    struct made m = {.layout = {.known = false}};
+    CUdeviceptr a = LOW, hits[1];
+    void *params[] = {&a};
+    assert_int_equal(scan(&m, params, NULL, hits, 1), -ENODATA);
+    assert_int_equal(scan(&m, NULL, NULL, hits, 1), -ENODATA);
+}
+
+/* The old calls set parameters one by one (cuParamSetv) and launch without any. */
+static void parameters_that_come_in_no_known_way_cannot_be_parsed(void **state)
+{
+    struct made m;
+    CUdeviceptr hits[1];
+    make(&m, (struct spw_param[]){{0, 8}}, 1);
+    assert_int_equal(scan(&m, NULL, NULL, hits, 1), -ENODATA);
+    make(&m, NULL, 0);
+    assert_int_equal(scan(&m, NULL, NULL, hits, 1), 0);
+}
+
+/* ---- tensor maps ---- */
+
+static void fill_map(CUtensorMap *map, unsigned seed)
+{
+    unsigned char *bytes = (unsigned char *)map;
+    for (unsigned i = 0; i < SPW_TENSORMAP_BYTES; i++)
+        bytes[i] = (unsigned char)(seed * 31 + i * 7);
+}
+
+static void a_tensor_map_that_hides_its_address_is_recognised(void **state)
+{
+    struct {
+        CUtensorMap first;
+        char padding[64];
+        CUtensorMap second;
+    } argument;
+    struct made m;
+    CUdeviceptr hits[4];
+    memset(&argument, 0, sizeof argument);
+    fill_map(&argument.first, 1);
+    fill_map(&argument.second, 2);
+    assert_int_equal(spw_tensormap_made(&argument.first, LOW + 512), 0);
+    assert_int_equal(spw_tensormap_made(&argument.second, LOW + 1024), 0);
+    make(&m, (struct spw_param[]){{0x70, sizeof argument}}, 1);
+    void *params[] = {&argument};
+    int n = scan(&m, params, NULL, hits, 4);
+    assert_int_equal(n, 2);
+    assert_true(holds(hits, n, LOW + 512) && holds(hits, n, LOW + 1024));
+    assert_int_equal(scan(&m, params, NULL, hits, 1), -E2BIG);
+
+    char image[8 + sizeof argument];
+    size_t bytes = sizeof image;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, image, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    memset(image, 0, sizeof image);
+    memcpy(image + 8, &argument, sizeof argument);
+    assert_int_equal(scan(&m, NULL, extra, hits, 4), 2);
+}
+
+/* ---- anything ---- */
+
+static uint64_t random_word(void)
+{
+    uint64_t r = ((uint64_t)(unsigned)random() << 33) ^ ((uint64_t)(unsigned)random() << 11) ^ (unsigned)random();
+    switch (r % 4) {
+    case 0:
+        return LOW + r / 4 % (HIGH - LOW);
+    case 1:
+        return (r & 4 ? LOW : HIGH) - (r & 8 ? 1 : 0);
+    case 2:
+        return r;
+    default:
+        return r % 1000;
+    }
+}
+
+/* Reads one byte at a time and knows nothing of words and spans. */
+static unsigned reference(const struct spw_param *p, const unsigned char *bytes, CUdeviceptr *hits, unsigned n)
+{
+    unsigned step = p->size_bytes > 8 && (p->size_bytes % 8 || p->offset_bytes % 8) ? 4 : 8;
+    for (unsigned at = 0; at + 8 <= p->size_bytes; at += step) {
+        uint64_t word = 0;
+        for (unsigned i = 0; i < 8; i++)
+            word |= (uint64_t)bytes[at + i] << (8 * i);
+        if (word >= LOW && word < HIGH)
+            hits[n++] = word;
+    }
+    return n;
+}
+
+static void random_launches_agree_with_the_reference(void **state)
+{
+    static const uint16_t sizes[] = {1, 2, 4, 8, 8, 8, 8, 12, 16, 20, 24, 40, 128, 200, 252};
+    static unsigned char memory[40 * 260];
+    CUdeviceptr found[2048], expected[2048];
+    srandom(7);
+    for (int round = 0; round < 3000; round++) {
+        struct spw_param list[40];
+        void *params[40];
+        struct made m;
+        unsigned count = (unsigned)random() % 40, offset = 0, wanted = 0;
+        for (unsigned i = 0; i < count; i++) {
+            list[i].size_bytes = sizes[random() % 15];
+            unsigned align = list[i].size_bytes % 8 == 0 ? 8 : list[i].size_bytes % 4 == 0 ? 4 : 1;
+            offset = (offset + align - 1) / align * align;
+            list[i].offset_bytes = (uint16_t)offset;
+            offset += list[i].size_bytes;
+            unsigned char *bytes = memory + 260 * i + random() % 8;
+            for (unsigned at = 0; at < list[i].size_bytes; at += 4) {
+                uint64_t word = random_word();
+                memcpy(bytes + at, &word, at + 8 <= list[i].size_bytes ? 8 : list[i].size_bytes - at);
+            }
+            params[i] = bytes;
+            wanted = reference(&list[i], bytes, expected, wanted);
+        }
+        make(&m, list, count);
+        int n = scan(&m, params, NULL, found, 2048);
+        assert_int_equal(n, wanted);
+        qsort(found, wanted, sizeof *found, by_value);
+        qsort(expected, wanted, sizeof *expected, by_value);
+        assert_memory_equal(found, expected, wanted * sizeof *found);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_pointer_parameter_in_the_arena_is_a_hit),
+        cmocka_unit_test(nothing_is_a_hit_while_there_is_no_arena),
+        cmocka_unit_test(a_parameter_may_lie_at_any_host_address),
+        cmocka_unit_test(pointers_inside_a_struct_are_found),
+        cmocka_unit_test(a_struct_of_odd_size_is_read_in_half_steps),
+        cmocka_unit_test(a_whole_image_of_addresses_fits_the_room),
+        cmocka_unit_test(too_many_hits_are_refused_and_nothing_is_written_past_the_room),
+        cmocka_unit_test(a_packed_buffer_is_read_as_a_whole),
+        cmocka_unit_test(a_packed_buffer_needs_no_layout),
+        cmocka_unit_test(a_malformed_extra_cannot_be_parsed),
+        cmocka_unit_test(without_a_layout_plain_parameters_cannot_be_parsed),
+        cmocka_unit_test(parameters_that_come_in_no_known_way_cannot_be_parsed),
+        cmocka_unit_test(random_launches_agree_with_the_reference),
+        cmocka_unit_test(a_tensor_map_that_hides_its_address_is_recognised),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
