@@ -1,0 +1,284 @@
+/* tables.c - the addresses that the program stored in device memory, as one array sorted by the place they were stored at.
+ */
+#include "tables.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "tensormap.h"
+
+struct word {
+    CUdeviceptr place;  /* where the address was stored */
+    CUdeviceptr member; /* the address */
+};
+
+static const char why_outside[] = "its address was stored where any kernel may find it";
+static const char why_many[] = "its address was stored and there is no room to remember where";
+
+atomic_size_t spw_tables_words;
+
+/* Guards all of the following. A leaf: nothing is called with it held. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct word *words; /* spw_tables_words of them, by place */
+static size_t room;
+static const char *pin_all_reason; /* NULL until graphs make every table readable at any time */
+
+static size_t count_locked(void)
+{
+    return atomic_load_explicit(&spw_tables_words, memory_order_relaxed);
+}
+
+/* The first word whose place is not below `place`. */
+static size_t position_locked(CUdeviceptr place)
+{
+    size_t low = 0, high = count_locked();
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (words[middle].place < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Words of which at least one byte lies in [low, high). */
+static void overlapping_locked(CUdeviceptr low, CUdeviceptr high, size_t *ret_first, size_t *ret_end)
+{
+    *ret_first = position_locked(low < 7 ? 0 : low - 7);
+    *ret_end = position_locked(high);
+}
+
+static int reserve_locked(size_t wanted)
+{
+    if (wanted > SPW_TABLES_MAX_WORDS)
+        return -ENOBUFS;
+    if (wanted <= room)
+        return 0;
+    size_t more = wanted < 512 ? 1024 : 2 * wanted;
+    struct word *list = realloc(words, more * sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    words = list;
+    room = more;
+    return 0;
+}
+
+/* What was stored in [low, high) is replaced by `added`. On failure (-ENOBUFS, -ENOMEM) the old is gone and nothing added.
+ */
+static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct word *added, size_t added_count)
+{
+    size_t first, end, count = count_locked();
+    overlapping_locked(low, high, &first, &end);
+    int r = reserve_locked(count - (end - first) + added_count);
+    if (r < 0)
+        added_count = 0;
+    if (words)
+        memmove(&words[first + added_count], &words[end], (count - end) * sizeof *words);
+    if (added_count)
+        memcpy(&words[first], added, added_count * sizeof *added);
+    atomic_store_explicit(&spw_tables_words, count - (end - first) + added_count, memory_order_relaxed);
+    return r;
+}
+
+static void pin_members(const struct word *list, size_t count, const char *why)
+{
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || list[i].member != list[i - 1].member)
+            spw_pin_address(list[i].member, why);
+}
+
+/* Puts the words of a copy in place. No lock held. */
+static void store(CUdeviceptr destination, size_t bytes, const struct word *added, size_t added_count)
+{
+    const char *why = NULL;
+    if (!spw_in_arena(destination))
+        why = why_outside;
+    pthread_mutex_lock(&mutex);
+    if (!why && replace_locked(destination, destination + bytes, added, added_count) < 0)
+        why = why_many;
+    if (!why)
+        why = pin_all_reason;
+    pthread_mutex_unlock(&mutex);
+    if (why)
+        pin_members(added, added_count, why);
+}
+
+/* ---- what a copy from the host contains ---- */
+
+/* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how many
+ * there are; writes the first `limit` of them. */
+static size_t find_addresses(CUdeviceptr destination, const void *source, size_t bytes, struct word *list, size_t limit)
+{
+    const char *from = source;
+    size_t found = 0;
+    for (size_t at = -destination % 8; at + 8 <= bytes; at += 8) {
+        CUdeviceptr word;
+        memcpy(&word, from + at, sizeof word);
+        if (__builtin_expect(!spw_in_arena(word), 1))
+            continue;
+        if (found < limit)
+            list[found] = (struct word){destination + at, word};
+        found++;
+    }
+    return found;
+}
+
+/* The same for tensor maps that do not show their address. In order of place too, but among themselves. */
+static size_t find_tensormaps(CUdeviceptr destination, const void *source, size_t bytes, struct word *list, size_t limit)
+{
+    const char *from = source;
+    size_t found = 0;
+    for (size_t at = -destination % 64; at + SPW_TENSORMAP_BYTES <= bytes; at += 64) {
+        CUdeviceptr base = spw_tensormap_base(from + at);
+        if (!base)
+            continue;
+        if (found < limit)
+            list[found] = (struct word){destination + at, base};
+        found++;
+    }
+    return found;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct word *x = a, *y = b;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Without memory to note where the addresses went, what they point to is pinned at once. */
+static void learn_without_memory(const void *source, CUdeviceptr destination, size_t bytes)
+{
+    struct word one;
+    for (size_t at = -destination % 8; at + 8 <= bytes; at += 8)
+        if (find_addresses(destination + at, (const char *)source + at, 8, &one, 1))
+            spw_pin_address(one.member, why_many);
+    for (size_t at = -destination % 64; spw_tensormap_any() && at + SPW_TENSORMAP_BYTES <= bytes; at += 64)
+        if (find_tensormaps(destination + at, (const char *)source + at, SPW_TENSORMAP_BYTES, &one, 1))
+            spw_pin_address(one.member, why_many);
+}
+
+void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
+{
+    if (bytes == 0 || bytes > SPW_TABLES_MAX_COPY)
+        return;
+    bool maps = spw_tensormap_any();
+    size_t plain = find_addresses(destination, source, bytes, NULL, 0);
+    size_t hidden = maps ? find_tensormaps(destination, source, bytes, NULL, 0) : 0;
+    if (plain + hidden == 0) {
+        if (spw_tables_any())
+            store(destination, bytes, NULL, 0);
+        return;
+    }
+
+    struct word *list = malloc((plain + hidden) * sizeof *list);
+    if (!list) {
+        learn_without_memory(source, destination, bytes);
+        return;
+    }
+    /* The program may be changing its source; what was counted bounds what is taken. */
+    size_t n = find_addresses(destination, source, bytes, list, plain);
+    n = n < plain ? n : plain;
+    if (hidden) {
+        size_t m = find_tensormaps(destination, source, bytes, list + n, hidden);
+        n += m < hidden ? m : hidden;
+        qsort(list, n, sizeof *list, by_place);
+    }
+    store(destination, bytes, list, n);
+    free(list);
+}
+
+/* ---- copies on the device ---- */
+
+/* The words that lie wholly in [source, source + bytes), with their places after a copy to `destination`. NULL and 0 when
+ * there are none; NULL and more when there is no memory for the list. */
+static struct word *moved_words(CUdeviceptr destination, CUdeviceptr source, size_t bytes, size_t *ret_count)
+{
+    struct word *list = NULL;
+    *ret_count = 0;
+    if (bytes < 8)
+        return NULL;
+    pthread_mutex_lock(&mutex);
+    size_t first = position_locked(source), end = position_locked(source + bytes - 7);
+    if (end > first && (list = malloc((end - first) * sizeof *list)))
+        for (size_t i = first; i < end; i++)
+            list[i - first] = (struct word){words[i].place - source + destination, words[i].member};
+    *ret_count = end - first;
+    pthread_mutex_unlock(&mutex);
+    return list;
+}
+
+void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+{
+    if (bytes == 0 || !spw_tables_any())
+        return;
+    size_t count;
+    struct word *list = moved_words(destination, source, bytes, &count);
+    if (!list && count) {
+        spw_pin_everything(why_many);
+        return;
+    }
+    store(destination, bytes, list, count);
+    free(list);
+}
+
+/* ---- the rest ---- */
+
+void spw_tables_forget(CUdeviceptr low, CUdeviceptr high)
+{
+    if (low >= high || !spw_tables_any())
+        return;
+    pthread_mutex_lock(&mutex);
+    (void)replace_locked(low, high, NULL, 0);
+    pthread_mutex_unlock(&mutex);
+}
+
+int spw_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, unsigned list_room)
+{
+    unsigned n = 0;
+    int r = 0;
+    if (!spw_tables_any())
+        return 0;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = position_locked(low); i < count_locked() && words[i].place < high; i++) {
+        if (n && list[n - 1] == words[i].member)
+            continue;
+        if (n == list_room) {
+            r = -E2BIG;
+            break;
+        }
+        list[n++] = words[i].member;
+    }
+    pthread_mutex_unlock(&mutex);
+    return r < 0 ? r : (int)n;
+}
+
+void spw_tables_pin(const char *why)
+{
+    pthread_mutex_lock(&mutex);
+    bool already = pin_all_reason;
+    pin_all_reason = why;
+    size_t count = already ? 0 : count_locked();
+    struct word *list = count ? malloc(count * sizeof *list) : NULL;
+    if (list)
+        memcpy(list, words, count * sizeof *list);
+    pthread_mutex_unlock(&mutex);
+    if (list)
+        pin_members(list, count, why);
+    else if (count)
+        spw_pin_everything(why);
+    free(list);
+}
+
+void spw_tables_reset(void)
+{
+    pthread_mutex_lock(&mutex);
+    free(words);
+    words = NULL;
+    room = 0;
+    pin_all_reason = NULL;
+    atomic_store_explicit(&spw_tables_words, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&mutex);
+}

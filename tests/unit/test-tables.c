@@ -1,0 +1,348 @@
+/* test-tables.c - addresses stored in device memory: learnt from copies, followed, replaced, bounded; and a random
+ * comparison. */
+#include "tables.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "access.h"
+#include "tensormap.h"
+
+#define LOW     UINT64_C(0x700000000000)
+#define BLOCK   UINT64_C(0x10000) /* allocations here are blocks of 64 KiB, side by side */
+#define AT(i)   (LOW + (i)*BLOCK)
+#define OUTSIDE UINT64_C(0x300000000)
+
+CUdeviceptr spw_arena_low = LOW, spw_arena_high = LOW + 64 * BLOCK;
+
+/* ---- the engine ---- */
+
+static CUdeviceptr pinned[64];
+static unsigned pinned_count;
+static bool pinned_everything;
+
+void spw_pin_address(CUdeviceptr address, const char *why)
+{
+    assert_non_null(why);
+    if (pinned_count < 64)
+        pinned[pinned_count++] = address;
+}
+
+void spw_pin_everything(const char *why)
+{
+    pinned_everything = true;
+}
+
+static bool met[64];
+
+static bool first_met(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
+{
+    unsigned i = (unsigned)((address - LOW) / BLOCK);
+    if (met[i])
+        return false;
+    met[i] = true;
+    *ret_low = AT(i);
+    *ret_high = AT(i + 1);
+    return true;
+}
+
+static int setup(void **state)
+{
+    spw_tables_reset();
+    pinned_count = 0;
+    pinned_everything = false;
+    memset(met, 0, sizeof met);
+    return 0;
+}
+
+static void learn(CUdeviceptr destination, const CUdeviceptr *words, unsigned count)
+{
+    spw_tables_learn(destination, words, count * sizeof *words);
+}
+
+static int members(unsigned block, CUdeviceptr *list, unsigned room)
+{
+    return spw_tables_members(AT(block), AT(block + 1), list, room);
+}
+
+/* ---- learning ---- */
+
+static void a_copy_of_addresses_makes_a_table(void **state)
+{
+    CUdeviceptr list[8], words[] = {AT(1), 17, AT(2) + 5, 0};
+    learn(AT(0) + 64, words, 4);
+    assert_true(spw_tables_any());
+    assert_int_equal(members(0, list, 8), 2);
+    assert_int_equal(list[0], AT(1));
+    assert_int_equal(list[1], AT(2) + 5);
+    assert_int_equal(members(1, list, 8), 0);
+    assert_int_equal(pinned_count, 0);
+}
+
+static void a_copy_of_data_makes_none(void **state)
+{
+    CUdeviceptr words[] = {1, 2, LOW - 1, LOW + 64 * BLOCK};
+    learn(AT(0), words, 4);
+    assert_false(spw_tables_any());
+}
+
+static void a_long_copy_is_data(void **state)
+{
+    static CUdeviceptr words[SPW_TABLES_MAX_COPY / 8 + 1];
+    words[0] = AT(1);
+    learn(AT(0), words, SPW_TABLES_MAX_COPY / 8 + 1);
+    assert_false(spw_tables_any());
+    learn(AT(0), words, SPW_TABLES_MAX_COPY / 8);
+    assert_true(spw_tables_any());
+}
+
+/* A kernel loads a pointer from where it is aligned on the device; how the host's copy lies does not matter. */
+static void addresses_are_looked_for_where_the_device_aligns_them(void **state)
+{
+    char bytes[40] = {0};
+    CUdeviceptr list[2], address = AT(3);
+    memcpy(bytes + 5, &address, 8);
+    spw_tables_learn(AT(0) + 3, bytes, 40);
+    assert_int_equal(members(0, list, 2), 1);
+    assert_int_equal(list[0], address);
+    setup(state);
+    spw_tables_learn(AT(0) + 4, bytes, 40);
+    assert_false(spw_tables_any());
+}
+
+static void a_later_copy_replaces_what_was_there(void **state)
+{
+    CUdeviceptr list[8], first[] = {AT(1), AT(2), AT(3)}, second[] = {AT(4)}, none[] = {0};
+    learn(AT(0), first, 3);
+    learn(AT(0) + 8, second, 1);
+    assert_int_equal(members(0, list, 8), 3);
+    assert_int_equal(list[1], AT(4));
+    learn(AT(0), none, 1);
+    assert_int_equal(members(0, list, 8), 2);
+    spw_tables_learn(AT(0) + 23, "x", 1); /* one byte of the last word */
+    assert_int_equal(members(0, list, 8), 1);
+}
+
+static void a_freed_allocation_holds_no_table(void **state)
+{
+    CUdeviceptr list[8], words[] = {AT(1), AT(2)};
+    learn(AT(0), words, 2);
+    learn(AT(5), words, 2);
+    spw_tables_forget(AT(0), AT(1));
+    assert_int_equal(members(0, list, 8), 0);
+    assert_int_equal(members(5, list, 8), 2);
+    spw_tables_forget(AT(5), AT(6));
+    assert_false(spw_tables_any());
+}
+
+static void a_table_with_more_members_than_room_says_so(void **state)
+{
+    CUdeviceptr list[3] = {0, 0, 77}, words[] = {AT(1), AT(2), AT(3)};
+    learn(AT(0), words, 3);
+    assert_int_equal(members(0, list, 2), -E2BIG);
+    assert_int_equal(list[2], 77);
+}
+
+/* ---- outside of the arena ---- */
+
+static void addresses_in_a_module_variable_are_pinned(void **state)
+{
+    CUdeviceptr words[] = {AT(1), AT(1), AT(2)};
+    learn(OUTSIDE, words, 3);
+    assert_false(spw_tables_any());
+    assert_int_equal(pinned_count, 2);
+    assert_int_equal(pinned[1], AT(2));
+}
+
+static void a_table_copied_to_a_module_variable_is_pinned(void **state)
+{
+    CUdeviceptr words[] = {AT(1), AT(2)};
+    learn(AT(0), words, 2);
+    spw_tables_copied(OUTSIDE, AT(0) + 8, 8);
+    assert_int_equal(pinned_count, 1);
+    assert_int_equal(pinned[0], AT(2));
+}
+
+/* ---- copies on the device ---- */
+
+static void a_copied_table_is_a_table(void **state)
+{
+    CUdeviceptr list[8], words[] = {AT(1), AT(2), AT(3)};
+    learn(AT(0), words, 3);
+    spw_tables_copied(AT(5) + 100, AT(0) + 4, 16); /* only the second word whole */
+    assert_int_equal(members(5, list, 8), 1);
+    assert_int_equal(list[0], AT(2));
+}
+
+static void a_table_overwritten_by_a_copy_is_gone(void **state)
+{
+    CUdeviceptr list[8], words[] = {AT(1), AT(2)};
+    learn(AT(0), words, 2);
+    spw_tables_copied(AT(0), AT(7), BLOCK);
+    assert_int_equal(members(0, list, 8), 0);
+}
+
+static void a_table_may_be_moved_onto_itself(void **state)
+{
+    CUdeviceptr list[8], words[] = {AT(1), AT(2), AT(3)};
+    learn(AT(0), words, 3);
+    spw_tables_copied(AT(0) + 8, AT(0), 24);
+    assert_int_equal(members(0, list, 8), 3); /* 1 1 2 3, the repeated one told once */
+    assert_int_equal(list[2], AT(3));
+}
+
+/* ---- following ---- */
+
+static void tables_of_tables_are_followed_and_cycles_end(void **state)
+{
+    CUdeviceptr hits[16] = {AT(0) + 12}, to_1[] = {AT(1), AT(2)}, to_2[] = {AT(3)}, back[] = {AT(0), AT(1)};
+    learn(AT(0), to_1, 2);
+    learn(AT(1), to_2, 1);
+    learn(AT(3), back, 2);
+    learn(AT(9), to_2, 1);
+    int n = spw_tables_reach(hits, 1, 16, first_met, NULL);
+    assert_int_equal(n, 1 + 2 + 1 + 2);
+    assert_true(met[0] && met[1] && met[2] && met[3]);
+    assert_false(met[9]);
+}
+
+static void following_stops_when_there_is_no_room(void **state)
+{
+    CUdeviceptr hits[3] = {AT(0)}, words[] = {AT(1), AT(2), AT(3)};
+    learn(AT(0), words, 3);
+    assert_int_equal(spw_tables_reach(hits, 1, 3, first_met, NULL), -E2BIG);
+}
+
+/* ---- graphs ---- */
+
+static void once_graphs_exist_members_are_pinned(void **state)
+{
+    CUdeviceptr before[] = {AT(1), AT(2)}, after[] = {AT(3)};
+    learn(AT(0), before, 2);
+    assert_int_equal(pinned_count, 0);
+    spw_tables_pin("a graph uses it");
+    assert_int_equal(pinned_count, 2);
+    spw_tables_pin("a graph uses it");
+    assert_int_equal(pinned_count, 2);
+    learn(AT(4), after, 1);
+    assert_int_equal(pinned_count, 3);
+    assert_int_equal(pinned[2], AT(3));
+}
+
+/* ---- tensor maps in device memory ---- */
+
+static void a_tensor_map_that_hides_its_address_makes_a_table_too(void **state)
+{
+    struct {
+        CUdeviceptr plain[8];
+        CUtensorMap map;
+    } source;
+    CUdeviceptr list[4];
+    memset(&source, 0x5a, sizeof source);
+    source.plain[7] = AT(2);
+    assert_int_equal(spw_tensormap_made(&source.map, AT(6)), 0);
+    spw_tables_learn(AT(0), &source, sizeof source);
+    assert_int_equal(members(0, list, 4), 2);
+    assert_int_equal(list[0], AT(2));
+    assert_int_equal(list[1], AT(6));
+}
+
+/* ---- anything ---- */
+
+enum { PLACES = 256 }; /* words of eight blocks, 32 in each, that the random test writes to */
+
+static CUdeviceptr place(unsigned i)
+{
+    return AT(i / 32) + 8 * (i % 32);
+}
+
+static void compare(const CUdeviceptr *model)
+{
+    for (unsigned block = 0; block < PLACES / 32; block++) {
+        CUdeviceptr found[32], expected[32];
+        unsigned n = 0;
+        for (unsigned i = 32 * block; i < 32 * block + 32; i++)
+            if (model[i] && (!n || expected[n - 1] != model[i]))
+                expected[n++] = model[i];
+        assert_int_equal(members(block, found, 32), n);
+        assert_memory_equal(found, expected, n * sizeof *found);
+    }
+}
+
+static void random_copies_agree_with_a_model(void **state)
+{
+    CUdeviceptr model[PLACES] = {0}, words[32];
+    srandom(11);
+    for (int step = 0; step < 20000; step++) {
+        unsigned block = (unsigned)random() % 8, first = (unsigned)random() % 32, n = 1 + (unsigned)random() % (32 - first);
+        unsigned from = 32 * ((unsigned)random() % 8) + (unsigned)random() % (33 - n);
+        CUdeviceptr *to = &model[32 * block + first];
+        switch (random() % 4) {
+        case 0:
+        case 1:
+            for (unsigned i = 0; i < n; i++)
+                words[i] = random() % 2 ? AT(random() % 64) : (CUdeviceptr)random() % 1000;
+            learn(place(32 * block + first), words, n);
+            for (unsigned i = 0; i < n; i++)
+                to[i] = spw_in_arena(words[i]) ? words[i] : 0;
+            break;
+        case 2:
+            spw_tables_copied(place(32 * block + first), place(from), 8 * n);
+            memmove(to, &model[from], n * sizeof *to);
+            break;
+        default:
+            spw_tables_forget(place(32 * block + first), place(32 * block + first) + 8 * n);
+            memset(to, 0, n * sizeof *to);
+        }
+        compare(model);
+    }
+    assert_int_equal(pinned_count, 0);
+}
+
+/* The bound holds, and what does not fit is pinned instead of lost. */
+static void more_addresses_than_can_be_remembered_are_pinned(void **state)
+{
+    static CUdeviceptr words[SPW_TABLES_MAX_COPY / 8];
+    spw_arena_high = LOW + (UINT64_C(1) << 40);
+    for (unsigned i = 0; i < SPW_TABLES_MAX_COPY / 8; i++)
+        words[i] = AT(1);
+    for (unsigned i = 0; i < SPW_TABLES_MAX_WORDS / (SPW_TABLES_MAX_COPY / 8); i++)
+        spw_tables_learn(AT(i), words, SPW_TABLES_MAX_COPY);
+    assert_int_equal(spw_tables_words, SPW_TABLES_MAX_WORDS);
+    assert_int_equal(pinned_count, 0);
+    words[0] = AT(3);
+    learn(AT(1000), words, 2);
+    assert_int_equal(spw_tables_words, SPW_TABLES_MAX_WORDS);
+    assert_int_equal(pinned_count, 2);
+    assert_int_equal(pinned[0], AT(3));
+    spw_arena_high = LOW + 64 * BLOCK;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_copy_of_addresses_makes_a_table, setup),
+        cmocka_unit_test_setup(a_copy_of_data_makes_none, setup),
+        cmocka_unit_test_setup(a_long_copy_is_data, setup),
+        cmocka_unit_test_setup(addresses_are_looked_for_where_the_device_aligns_them, setup),
+        cmocka_unit_test_setup(a_later_copy_replaces_what_was_there, setup),
+        cmocka_unit_test_setup(a_freed_allocation_holds_no_table, setup),
+        cmocka_unit_test_setup(a_table_with_more_members_than_room_says_so, setup),
+        cmocka_unit_test_setup(addresses_in_a_module_variable_are_pinned, setup),
+        cmocka_unit_test_setup(a_table_copied_to_a_module_variable_is_pinned, setup),
+        cmocka_unit_test_setup(a_copied_table_is_a_table, setup),
+        cmocka_unit_test_setup(a_table_overwritten_by_a_copy_is_gone, setup),
+        cmocka_unit_test_setup(a_table_may_be_moved_onto_itself, setup),
+        cmocka_unit_test_setup(tables_of_tables_are_followed_and_cycles_end, setup),
+        cmocka_unit_test_setup(following_stops_when_there_is_no_room, setup),
+        cmocka_unit_test_setup(once_graphs_exist_members_are_pinned, setup),
+        cmocka_unit_test_setup(random_copies_agree_with_a_model, setup),
+        cmocka_unit_test_setup(more_addresses_than_can_be_remembered_are_pinned, setup),
+        cmocka_unit_test_setup(a_tensor_map_that_hides_its_address_makes_a_table_too, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
