@@ -1,10 +1,21 @@
 """bench - what a part is given: where the programs are, how much time is left, where results go."""
+import importlib.util
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from . import child, place
+from . import build, child, place
 from .results import FAILED, SKIPPED, Book, Result
+
+
+def cuda_libraries():
+    """Folders where cuBLAS, NCCL and the like may lie: the toolkit's, and those of Python's packages."""
+    folders = [build.toolkit() / 'lib64'] if build.toolkit() else []
+    packages = importlib.util.find_spec('nvidia')
+    for folder in packages.submodule_search_locations if packages else ():
+        folders += sorted(Path(folder).glob('*/lib'))
+    return folders
 
 
 @dataclass
@@ -34,7 +45,7 @@ class Bench:
         env = {name: value for name, value in os.environ.items()
                if not name.startswith(('SPILLWAY_', 'SIMGPU_')) and name != 'LD_PRELOAD'}
         first = [place.simulated_device()] if self.simulated else []
-        libraries = [*first, self.programs / 'lib', *filter(None, [env.get('LD_LIBRARY_PATH')])]
+        libraries = [*first, self.programs / 'lib', *filter(None, [env.get('LD_LIBRARY_PATH')]), *cuda_libraries()]
         env['LD_LIBRARY_PATH'] = ':'.join(str(folder) for folder in libraries)
         env.update({name: str(value) for name, value in more.items()})
         return env

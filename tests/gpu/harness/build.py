@@ -28,6 +28,9 @@ CUDA_FLAGS = ('-std=c++17', '-O2', '-lineinfo', '-Xcompiler', '-Wall,-Wextra')
 WORKLOADS = ('gpt', 'resnet', 'lstm', 'mlp')
 COMPILE_LIMIT_S = 300
 
+# What single probes are linked with beyond the driver.
+SHARED_RUNTIME = {'escapes'}
+
 
 @dataclass
 class Target:
@@ -73,8 +76,10 @@ def _probe_targets(cuda, arch_flags):
             yield Target(f'probes/{source.stem}.so', [source], headers + [place.CALLS],
                          [*command, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1', '-ldl', '-pthread'])
         else:
+            runtime = ['-L' + str(cuda / 'lib64'), '-L' + str(cuda / 'lib'), '-lcudart', '-Wl,-rpath,$ORIGIN/../lib']
             yield Target(f'probes/{source.stem}', [source], headers + [place.CALLS],
-                         [*command, '-Wl,-z,lazy', *driver, '-ldl', '-pthread'])
+                         [*command, '-Wl,-z,lazy', *driver, *(runtime if source.stem in SHARED_RUNTIME else ()),
+                          '-ldl', '-pthread'])
     for source in sorted(place.PROBES.glob('*.cu')):
         yield Target(f'probes/{source.stem}', [source], headers,
                      [str(cuda / 'bin/nvcc'), *CUDA_FLAGS, *arch_flags, str(source), *driver, '-ldl'])
@@ -123,7 +128,7 @@ def write_generated(cuda, folder):
     lines += [f'    X({name}) \\' for name in driver_symbols(cuda)]
     lines += ['', '#define COVERED_CALLS(X) \\']
     lines += [f'    X({symbol}, "{asked}") \\' for symbol, asked in covered_calls()]
-    text = '\n'.join(lines) + '\n'
+    text = '\n'.join(lines) + '\n\n'     # an empty line ends the last macro
     path = folder / 'driver-symbols.h'
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

@@ -29,6 +29,19 @@ def missing(limit_s=60):
     return 'the driver did not answer in time' if outcome.timed_out else outcome.errors.strip() or outcome.why()
 
 
+_FIND = '''
+import ctypes
+ctypes.CDLL("libcuda.so.1")
+print(next(line.split(None, 5)[5] for line in open("/proc/self/maps") if "/libcuda.so" in line), end="")
+'''
+
+
+def driver_file():
+    """The file of the driver that a program here gets; '' without one."""
+    outcome = child.run([sys.executable, '-c', _FIND], 20)
+    return outcome.output.strip() if outcome.ok else ''
+
+
 class _Memory(ctypes.Structure):
     _fields_ = [('total', ctypes.c_ulonglong), ('free', ctypes.c_ulonglong), ('used', ctypes.c_ulonglong)]
 

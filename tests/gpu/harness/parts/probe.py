@@ -2,12 +2,12 @@
 import json
 from dataclasses import dataclass
 
-from .. import place
+from .. import device, place
 from ..results import FAILED, OK, SKIPPED, Result
 
 NAME = 'probe'
 ABOUT = 'questions about the driver that only a device can answer'
-LIMIT_S = 240
+LIMIT_S = 230
 SIMULATED = False
 
 
@@ -25,11 +25,18 @@ class Probe:
 
 
 PROBES = (
-    Probe('unmapped-query', 30),
-    Probe('tensor-map', 20),
+    Probe('escapes', 40, preload='spillway'),
+    Probe('addresses', 20),
+    Probe('addresses-under-spillway', 20, ('spillway',), preload='spillway', program='addresses'),
+    Probe('handles', 40, preload='spy-launch'),
+    Probe('map-cost', 40),
     Probe('mapping-rules', 20),
     Probe('unmap-running', 40),
-    Probe('map-cost', 40),
+    Probe('unmapped-query', 30),
+    Probe('tensor-map', 20),
+    Probe('host-backed', 40),
+    Probe('copy-speed', 40),
+    Probe('replay', 30),
     Probe('host-register', 50),
 )
 
@@ -61,6 +68,8 @@ def run_one(bench, probe):
     if probe.preload == 'spillway' and bench.missing_spillway():
         return bench.skip(probe.name, bench.missing_spillway())
     more = {'LD_PRELOAD': preloaded(bench, probe)} if probe.preload else {}
+    if probe.preload.startswith('spy-'):
+        more['SPY_DRIVER'] = device.driver_file()
     outcome = bench.run([program, *probe.arguments], probe.limit_s, **more)
     return bench.add(read(probe.name, outcome))
 
