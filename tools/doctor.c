@@ -1,0 +1,79 @@
+/* doctor.c - `spillway doctor`: what a program would meet here. Prints the settings, then runs itself
+ * under the library to see the driver through it. */
+#include "commands.h"
+#include "doctor.h"
+#include "settings.h"
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Returns whether they can be used. */
+static bool print_settings(void)
+{
+    struct spw_settings settings;
+    char message[1024];
+    printf("settings\n");
+    for (size_t i = 0; i < spw_setting_count; i++) {
+        const char *value = getenv(spw_setting_table[i].variable);
+        printf("  %-22s %s%s\n", spw_setting_table[i].variable, value ? value : spw_setting_table[i].fallback,
+               value ? "" : " (default)");
+    }
+    if (spw_settings_read(&settings, message, sizeof(message)) == 0)
+        return true;
+    printf("  PROBLEM: %s\n", message);
+    return false;
+}
+
+/* In the child: the environment of a program that runs under the library, changing nothing. */
+static void become_inside(const char *library)
+{
+    for (size_t i = 0; i < spw_setting_count; i++)
+        if (strcmp(spw_setting_table[i].variable, "SPILLWAY_DRIVER"))
+            unsetenv(spw_setting_table[i].variable);
+    setenv("SPILLWAY_MODE", "off", 1);
+    setenv("LD_PRELOAD", library, 1);
+    execl("/proc/self/exe", "spillway", "doctor", DOCTOR_INSIDE, (char *)NULL);
+    _exit(126);
+}
+
+/* Returns whether all is well with the library and the driver. */
+static bool look_from_inside(const char *library)
+{
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        become_inside(library);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (child > 0 && WIFEXITED(status))
+        return WEXITSTATUS(status) == 0;
+    printf("  PROBLEM: the check under the library ended by itself\n");
+    return false;
+}
+
+int command_doctor(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], DOCTOR_INSIDE))
+        return doctor_inside();
+
+    const struct argp argp = { .doc = "Says what a program would meet here: driver, settings, host memory. "
+                                      "Exit status 1 when something is wrong; a machine without a driver is not." };
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
+        return EXIT_USAGE;
+
+    char library[PATH_MAX];
+    bool found = find_library(library, sizeof(library));
+    printf("spillway %s\n", SPILLWAY_VERSION);
+    printf("library\n  %s\n", found ? library : "PROBLEM: libspillway.so is not beside this command and not installed");
+    bool well = print_settings() && found;
+    if (found && !look_from_inside(library))
+        well = false;
+    return well ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,128 @@
+/* run.c - `spillway run`: checks the settings, puts them into the environment, and becomes the program. */
+#include "commands.h"
+#include "help.h"
+#include "settings.h"
+#include "switches.h"
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SETTINGS 32
+#define FIRST_KEY    0x1000 /* option keys beyond any character: one per setting, in the table's order */
+
+enum { KEY_TABLE = 0x2000, KEY_MAN };
+
+struct request {
+    const char *values[MAX_SETTINGS]; /* by index of the table; NULL: not given */
+    char **command;                   /* the program and its arguments, NULL-terminated */
+};
+
+static error_t take_option(int key, char *value, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        return ARGP_ERR_UNKNOWN; /* the command and all that follows, as ARGP_KEY_ARGS */
+    case ARGP_KEY_ARGS:
+        request->command = state->argv + state->next;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which command is to be run?");
+        return EINVAL;
+    case KEY_TABLE:
+        help_markdown_table(stdout);
+        exit(0);
+    case KEY_MAN:
+        help_man_page(stdout);
+        exit(0);
+    }
+    if (key < FIRST_KEY || (size_t)(key - FIRST_KEY) >= spw_setting_count)
+        return ARGP_ERR_UNKNOWN;
+    request->values[key - FIRST_KEY] = value;
+    return 0;
+}
+
+/* The options of the table, as argp wants them. The texts live as long as the process. */
+static void make_options(struct argp_option *options)
+{
+    size_t i;
+    for (i = 0; i < spw_setting_count && i < MAX_SETTINGS; i++) {
+        const struct spw_setting *s = &spw_setting_table[i];
+        char *doc = NULL;
+        if (asprintf(&doc, "%s. Accepted: %s. Default: %s [%s]", s->help, s->accepted, s->fallback, s->variable) < 0)
+            doc = NULL;
+        options[i] = (struct argp_option){ .name = s->option, .key = FIRST_KEY + (int)i, .arg = s->value, .doc = doc };
+    }
+    options[i++] = (struct argp_option){ .name = "help-settings-table", .key = KEY_TABLE, .flags = OPTION_HIDDEN };
+    options[i++] = (struct argp_option){ .name = "help-man", .key = KEY_MAN, .flags = OPTION_HIDDEN };
+    options[i] = (struct argp_option){ 0 };
+}
+
+/* An option stands for its variable: what is checked here is what the library will read. 0 or -EINVAL. */
+static int apply_settings(const struct request *request, struct spw_settings *settings)
+{
+    char message[1024];
+    for (size_t i = 0; i < spw_setting_count; i++)
+        if (request->values[i])
+            setenv(spw_setting_table[i].variable, request->values[i], 1);
+    int r = spw_settings_read(settings, message, sizeof(message));
+    if (r < 0)
+        fprintf(stderr, "spillway: %s\n", message);
+    return r;
+}
+
+/* Puts the library before what the user preloads. 0, or -1 with a message on stderr. */
+static int preload(void)
+{
+    char library[PATH_MAX];
+    if (!find_library(library, sizeof(library))) {
+        fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it\n");
+        return -1;
+    }
+    if (strpbrk(library, " :")) {
+        fprintf(stderr, "spillway: %s cannot be preloaded: LD_PRELOAD has no way to write a space or a colon\n", library);
+        return -1;
+    }
+
+    const char *others = getenv("LD_PRELOAD");
+    char *value = NULL;
+    if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") < 0)
+        return -1;
+    setenv("LD_PRELOAD", value, 1);
+    free(value);
+    return 0;
+}
+
+int command_run(int argc, char **argv)
+{
+    struct argp_option options[MAX_SETTINGS + 3];
+    make_options(options);
+    const struct argp argp = {
+        .options = options,
+        .parser = take_option,
+        .args_doc = "-- COMMAND [ARGUMENT...]",
+        .doc = "Runs COMMAND inside less GPU memory than it wants.\v"
+               "Each option can be given as the variable in brackets instead.",
+    };
+    struct request request = { 0 };
+    struct spw_settings settings;
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request))
+        return EXIT_USAGE;
+    if (apply_settings(&request, &settings) < 0)
+        return EXIT_USAGE;
+    if (preload() < 0)
+        return EXIT_FAILURE;
+    if (settings.mode == SPW_MODE_SWAP)
+        spw_switches_set();
+
+    execvp(request.command[0], request.command);
+    int error = errno;
+    fprintf(stderr, "spillway: %s: %s\n", request.command[0], strerror(error));
+    return error == ENOENT ? 127 : 126;
+}
