@@ -232,6 +232,21 @@ class Builds(Case):
             digests.add(build.Target('probes/a', [folder / 'a.c'], [], command).seal(folder, cuda).digest)
         self.assertEqual(len(digests), 1)
 
+    def test_a_program_whose_object_did_not_compile_is_not_linked(self):
+        def target(name, command, objects=()):
+            return build.Target(name, [], [], ['sh', '-c', command, 'compiler'], list(objects)).seal(self.folder, '/cuda')
+
+        good, bad = target('good.o', 'touch "$2"'), target('bad.o', 'echo "error: oh" >&2; exit 1')
+        programs = [target('whole', 'touch "$2"', [good]), target('broken', 'touch "$2"', [good, bad])]
+        with mock.patch.object(build, 'targets', lambda *unused: programs), \
+                mock.patch.object(build, 'toolkit', lambda: Path('/cuda')), \
+                mock.patch.object(build, 'gather_libraries'):
+            failures = build.build(self.folder, say=self.said.append)
+        self.assertEqual(set(failures), {'bad.o', 'broken'})
+        self.assertIn('error: oh', failures['broken'])
+        self.assertTrue(build.is_fresh(self.folder, programs[0]))
+        self.assertFalse((self.folder / 'broken').exists())
+
     def test_what_spillway_covers_is_read_from_its_table(self):
         covered = build.covered_calls()
         self.assertIn(('cuMemAlloc_v2', 'cuMemAlloc'), covered)

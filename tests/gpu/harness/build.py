@@ -2,6 +2,7 @@
 
 A build folder holds
     probes/NAME                   one program per tests/gpu/probes/NAME.c or NAME.cu; spy-NAME.so from spy-NAME.c
+    workloads/objects/NAME.o      needed only to link what follows
     workloads/static/NAME         the training programs with the CUDA runtime inside, as cuBLAS and others carry it
     workloads/shared/NAME         the same with libcudart.so, as PyTorch uses it
     lib/                          libraries that the programs and spillway need and that another machine may lack
@@ -37,8 +38,9 @@ class Target:
     name: str               # path in the build folder
     sources: list           # what is compiled
     inputs: list            # what else its digest covers
-    command: list           # without the output
-    digest: str = field(default='')
+    command: list           # without the output; "@into@" in it is the build folder
+    objects: list = field(default_factory=list)     # targets that must be there before
+    digest: str = ''
 
     def seal(self, root, cuda):
         """The digest of the command and of every byte that goes in; where the folders lie doesn't count."""
@@ -70,7 +72,7 @@ def _probe_targets(cuda, arch_flags):
     headers = sorted(place.PROBES.glob('*.h')) + sorted(place.PROBES.glob('*.cuh'))
     driver = ['-L' + str(cuda / 'lib64/stubs'), '-L' + str(cuda / 'lib/stubs'), '-lcuda']
     for source in sorted(place.PROBES.glob('*.c')):
-        command = ['gcc', *C_FLAGS, '-isystem', str(cuda / 'include'), '-I', '@generated@', str(source)]
+        command = ['gcc', *C_FLAGS, '-isystem', str(cuda / 'include'), '-I', '@into@/generated', str(source)]
         if source.name.startswith('spy-'):
             # A spy is preloaded under the driver's own name, as spillway is, so it must not ask for that name itself.
             yield Target(f'probes/{source.stem}.so', [source], headers + [place.CALLS],
@@ -86,23 +88,34 @@ def _probe_targets(cuda, arch_flags):
 
 
 def _workload_targets(cuda, arch_flags):
-    headers = sorted(path for path in place.WORKLOADS.rglob('*') if path.suffix in ('.h', '.cuh', '.hpp', '.inc'))
+    """Each source is compiled once; each program is linked from its own and the common ones, twice."""
+    headers = sorted(path for path in place.WORKLOADS.rglob('*') if path.suffix in ('.h', '.cuh'))
+    sources = sorted(place.WORKLOADS.glob('*.cu'))
+    nvcc = str(cuda / 'bin/nvcc')
+    objects = {source.stem: Target(f'workloads/objects/{source.stem}.o', [source], headers,
+                                   [nvcc, *CUDA_FLAGS, *arch_flags, f'-I{place.WORKLOADS}', '-c', str(source)])
+               for source in sources}
+    common = [name for name in objects if name not in WORKLOADS]
     for name in WORKLOADS:
-        source = place.WORKLOADS / f'{name}.cu'
-        if not source.exists():
+        if name not in objects:
             continue
-        command = [str(cuda / 'bin/nvcc'), *CUDA_FLAGS, *arch_flags, f'-I{place.WORKLOADS}', str(source)]
-        yield Target(f'workloads/static/{name}', [source], headers, [*command, '-cudart', 'static'])
-        yield Target(f'workloads/shared/{name}', [source], headers,
-                     [*command, '-cudart', 'shared', '-Xlinker', '-rpath=$ORIGIN/../../lib'])
+        parts = [objects[part] for part in [name, *common]]
+        link = [nvcc, *(f'@into@/{part.name}' for part in parts)]
+        compiled = [source for part in parts for source in part.sources]
+        for variant, flags in (('static', ['-cudart', 'static']),
+                               ('shared', ['-cudart', 'shared', '-Xlinker', '-rpath=$ORIGIN/../../lib'])):
+            yield Target(f'workloads/{variant}/{name}', compiled, headers, [*link, *flags], parts)
 
 
 def targets(cuda, architectures=ARCHITECTURES):
-    """All there is to build; without a toolkit (None) they can't be built, but are known fresh or stale all the same."""
+    """All programs; without a toolkit (None) they can't be built, but are known fresh or stale all the same."""
     cuda = cuda or Path('@cuda@')
     flags = _architectures(architectures)
     found = [*_probe_targets(cuda, flags), *_workload_targets(cuda, flags)]
-    return [target.seal(place.ROOT, cuda) for target in found]
+    for target in found:
+        for each in [*target.objects, target]:
+            each.seal(place.ROOT, cuda)
+    return found
 
 
 def covered_calls():
@@ -154,7 +167,7 @@ def _compile(target, folder):
     output = folder / target.name
     output.parent.mkdir(parents=True, exist_ok=True)
     fresh = output.with_name(output.name + '.new')
-    command = [word.replace('@generated@', str(folder / 'generated')) for word in target.command]
+    command = [word.replace('@into@', str(folder)) for word in target.command]
     outcome = child.run([*command, '-o', fresh], COMPILE_LIMIT_S)
     if outcome.ok:
         fresh.replace(output)
@@ -166,25 +179,34 @@ def build(folder, architectures=ARCHITECTURES, say=print, jobs=None):
     cuda = toolkit()
     if not cuda:
         raise RuntimeError('nvcc was not found: looked at CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda')
-    if place.PROBES.exists():
-        write_generated(cuda, folder / 'generated')
-    wanted = targets(cuda, architectures)
-    old = [target for target in wanted if not is_fresh(folder, target)]
-    manifest = {target.name: target.digest for target in wanted if target not in old}
+    write_generated(cuda, folder / 'generated')
+    programs = targets(cuda, architectures)
+    old = [target for target in programs if not is_fresh(folder, target)]
+    objects = {part.name: part for target in old for part in target.objects}
     failures = {}
+    for stage in ([part for part in objects.values() if not is_fresh(folder, part)], old):
+        failures.update(_compile_all(stage, folder, failures, say, jobs))
+    gather_libraries(cuda, folder / 'lib')
+    return failures
+
+
+def _compile_all(wanted, folder, failures, say, jobs):
+    """One stage, several at a time; what needs an object that failed is not tried. Returns {target: what went wrong}."""
+    manifest = load_manifest(folder)
+    found = {target.name: f'{part.name} was not built: {failures[part.name]}'
+             for target in wanted for part in target.objects if part.name in failures}
     with concurrent.futures.ThreadPoolExecutor(jobs or min(8, os.cpu_count() or 1)) as pool:
-        running = {pool.submit(_compile, target, folder): target for target in old}
+        running = {pool.submit(_compile, target, folder): target for target in wanted if target.name not in found}
         for done in concurrent.futures.as_completed(running):
             target, outcome = running[done], done.result()
             if outcome.ok:
                 manifest[target.name] = target.digest
             else:
-                failures[target.name] = (outcome.errors or outcome.output or outcome.why()).strip()
+                found[target.name] = (outcome.errors or outcome.output or outcome.why()).strip()
             say(f'  {"built" if outcome.ok else "FAILED"}  {target.name}  ({outcome.seconds:.1f} s)')
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'manifest.json').write_text(json.dumps(manifest, indent=1, sort_keys=True) + '\n')
-    gather_libraries(cuda, folder / 'lib')
-    return failures
+    return found
 
 
 def gather_libraries(cuda, folder):

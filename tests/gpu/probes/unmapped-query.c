@@ -58,6 +58,7 @@ static void touch_unmapped(int set)
 {
     CUdeviceptr address;
     unsigned word = 1;
+    alarm(10);
     probe_start("unmapped-query", 6);
     CHECK(cuMemAddressReserve(&address, probe.granularity_bytes, 0, 0, 0));
     CUresult r = set ? cuMemsetD8(address, 0, 4) : cuMemcpyHtoD(address, &word, sizeof(word));
