@@ -1,0 +1,240 @@
+/* hostlimit.c - reads /proc/meminfo and the control groups above the process; what can't be read says nothing. */
+#include "hostlimit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    TEXT_BYTES = 4096,   /* this much is read of meminfo and memory.stat: what is looked for stands well before */
+    GROUPS_BYTES = 8192, /* and of /proc/self/cgroup */
+    MOST_LOCAL_RANKS = 4096,
+};
+
+/* "No limit" is the word max, or the largest number of pages in bytes: nobody means a limit from here on. */
+#define NO_LIMIT_FROM (INT64_MAX / 2)
+#define UNREADABLE    (-1)
+
+/* Which files of a control group say what, in the two versions. */
+struct version {
+    const char *limit_files[2];
+    const char *used_file;
+    const char *limit_key;   /* in memory.stat: the least limit of all groups above, those out of sight too; or NULL */
+    const char *reclaim_key; /* in memory.stat: file pages that nobody used lately */
+};
+
+static const struct version v1 = {
+    {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes", "hierarchical_memory_limit", "total_inactive_file"};
+static const struct version v2 = {{"memory.max", "memory.high"}, "memory.current", NULL, "inactive_file"};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Reads the beginning of a file as a string; false when it isn't there or can't be read. */
+static bool read_text(const char *path, char *ret_text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    size_t length = 0;
+    ssize_t got;
+    do {
+        got = read(fd, ret_text + length, size - 1 - length);
+        if (got > 0)
+            length += (size_t)got;
+    } while ((got > 0 && length < size - 1) || (got < 0 && errno == EINTR));
+    (void)close(fd);
+    ret_text[length] = '\0';
+    return got >= 0;
+}
+
+/* A decimal number up to white space or the end, one that is too large as INT64_MAX; UNREADABLE for anything else. */
+static int64_t parse_number(const char *text)
+{
+    if (*text < '0' || *text > '9')
+        return UNREADABLE;
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*end != '\0' && strchr(" \t\n", *end) == NULL)
+        return UNREADABLE;
+    return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* The number in the line that begins with `key`, as in "key 123" or "key:   123 kB"; UNREADABLE when there is none. */
+static int64_t find_number(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0 && strchr(": \t", line[length]) != NULL && line[length] != '\0')
+            return parse_number(line + length + strspn(line + length, ": \t"));
+    }
+    return UNREADABLE;
+}
+
+static int64_t machine_bytes(const char *root)
+{
+    char path[PATH_MAX], text[TEXT_BYTES];
+
+    if (snprintf(path, sizeof(path), "%s/proc/meminfo", root) >= (int)sizeof(path) || !read_text(path, text, sizeof(text)))
+        return SPW_HOSTLIMIT_UNKNOWN;
+    int64_t kib = find_number(text, "MemAvailable");
+    if (kib == UNREADABLE)
+        kib = find_number(text, "MemFree"); /* kernels before 3.14 */
+    return kib == UNREADABLE || kib > INT64_MAX / 1024 ? SPW_HOSTLIMIT_UNKNOWN : kib * 1024;
+}
+
+/* Reads a file of the group in `path`, which has room for its name; `length` is that of the folder. */
+static bool read_group_file(char *path, size_t length, const char *name, char *ret_text, size_t size)
+{
+    if (length + 1 + strlen(name) >= PATH_MAX)
+        return false;
+    path[length] = '/';
+    strcpy(path + length + 1, name);
+    bool done = read_text(path, ret_text, size);
+    path[length] = '\0';
+    return done;
+}
+
+/* What one group leaves; unknown when it isn't there or has no limit. */
+static int64_t group_bytes(const struct version *version, char *path, size_t length)
+{
+    char text[TEXT_BYTES];
+    int64_t limit = SPW_HOSTLIMIT_UNKNOWN, used = 0, reclaimable = 0;
+
+    for (int i = 0; i < 2 && version->limit_files[i] != NULL; i++) {
+        if (!read_group_file(path, length, version->limit_files[i], text, sizeof(text)))
+            continue;
+        int64_t value = parse_number(text);
+        if (value != UNREADABLE)
+            limit = smaller(limit, value);
+    }
+    if (limit >= NO_LIMIT_FROM && version->limit_key == NULL)
+        return SPW_HOSTLIMIT_UNKNOWN;
+    if (read_group_file(path, length, "memory.stat", text, sizeof(text))) {
+        reclaimable = find_number(text, version->reclaim_key);
+        int64_t above = version->limit_key != NULL ? find_number(text, version->limit_key) : UNREADABLE;
+        if (above != UNREADABLE)
+            limit = smaller(limit, above);
+    }
+    if (limit >= NO_LIMIT_FROM)
+        return SPW_HOSTLIMIT_UNKNOWN;
+    if (read_group_file(path, length, version->used_file, text, sizeof(text)))
+        used = parse_number(text);
+
+    if (used == UNREADABLE)
+        used = 0;
+    if (reclaimable > 0)
+        used -= smaller(used, reclaimable);
+    return used < limit ? limit - used : 0;
+}
+
+/* The least that the group and those above it leave. In a container the files of the own group often lie at the mount's
+ * top while its name is the host's: folders that don't exist say nothing, and the walk ends at the top in any case. */
+static int64_t least_upwards(const struct version *version, const char *root, const char *mount, const char *group)
+{
+    char path[PATH_MAX];
+    int64_t least = SPW_HOSTLIMIT_UNKNOWN;
+    bool outside = strstr(group, "/..") != NULL; /* the name of a group that isn't below the mount's top */
+
+    int top = snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", root, mount);
+    int length = snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s%s", root, mount, outside ? "" : group);
+    if (top >= (int)sizeof(path))
+        return least;
+    if (length >= (int)sizeof(path)) {
+        path[top] = '\0';
+        length = top;
+    }
+    for (;;) {
+        while (length > top && path[length - 1] == '/')
+            path[--length] = '\0';
+        least = smaller(least, group_bytes(version, path, (size_t)length));
+        if (length == top)
+            return least;
+        while (length > top && path[length - 1] != '/')
+            path[--length] = '\0';
+    }
+}
+
+/* Whether the comma-separated list [list, end) names the memory controller. */
+static bool names_memory(const char *list, const char *end)
+{
+    while (list < end) {
+        size_t length = strcspn(list, ",:");
+        if (length == strlen("memory") && strncmp(list, "memory", length) == 0)
+            return true;
+        list += length + 1;
+    }
+    return false;
+}
+
+/* One line of /proc/self/cgroup, "number:controllers:group"; version 2 has number 0 and no controllers. */
+static int64_t line_bytes(const char *root, char *line)
+{
+    char *controllers = strchr(line, ':');
+    char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (group == NULL || group[1] != '/')
+        return SPW_HOSTLIMIT_UNKNOWN;
+    controllers++;
+    if (controllers == group && strncmp(line, "0:", 2) == 0)
+        return smaller(least_upwards(&v2, root, "", group + 1), least_upwards(&v2, root, "/unified", group + 1));
+    if (names_memory(controllers, group))
+        return least_upwards(&v1, root, "/memory", group + 1);
+    return SPW_HOSTLIMIT_UNKNOWN;
+}
+
+static int64_t cgroup_bytes(const char *root)
+{
+    char path[PATH_MAX], text[GROUPS_BYTES];
+    int64_t least = SPW_HOSTLIMIT_UNKNOWN;
+
+    if (snprintf(path, sizeof(path), "%s/proc/self/cgroup", root) >= (int)sizeof(path) ||
+        !read_text(path, text, sizeof(text)))
+        return least;
+    char *rest = text;
+    for (char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
+        least = smaller(least, line_bytes(root, line));
+    return least;
+}
+
+void spw_hostlimit_read(const char *root, struct spw_hostlimit *ret_limit)
+{
+    ret_limit->machine_bytes = machine_bytes(root);
+    ret_limit->cgroup_bytes = cgroup_bytes(root);
+}
+
+int64_t spw_hostlimit_available(const char *root)
+{
+    struct spw_hostlimit limit;
+    spw_hostlimit_read(root, &limit);
+    return smaller(limit.machine_bytes, limit.cgroup_bytes);
+}
+
+unsigned spw_hostlimit_local_ranks(char *(*look_up)(const char *name))
+{
+    /* The nearest launcher first: torchrun inside of a Slurm task starts more processes than Slurm knows of. */
+    static const char *const names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_NTASKS_PER_NODE"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *value = look_up(names[i]);
+        int64_t ranks = value != NULL ? parse_number(value) : UNREADABLE;
+        if (ranks >= 1 && ranks <= MOST_LOCAL_RANKS)
+            return (unsigned)ranks;
+    }
+    return 1;
+}
+
+int64_t spw_hostlimit_default_budget(int64_t available_bytes, unsigned local_ranks)
+{
+    if (available_bytes <= 0 || available_bytes == SPW_HOSTLIMIT_UNKNOWN)
+        return 0;
+    return available_bytes / 2 / (local_ranks > 0 ? local_ranks : 1);
+}
