@@ -131,7 +131,7 @@
     X(PASS, cuMemGetMemPool, "cuMemGetMemPool", (CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type), (pool, location, type)) \
     X(PASS, cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *pool, const CUmemPoolProps *poolProps), (pool, poolProps)) \
     X(PASS, cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool pool), (pool)) \
-    X(PASS, cuMemPoolExportPointer, "cuMemPoolExportPointer", (CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr), (shareData_out, ptr)) \
+    X(HOOK, cuMemPoolExportPointer, "cuMemPoolExportPointer", (CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr), (shareData_out, ptr)) \
     X(PASS, cuMemPoolExportToShareableHandle, "cuMemPoolExportToShareableHandle", (void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType, unsigned long long flags), (handle_out, pool, handleType, flags)) \
     X(PASS, cuMemPoolGetAccess, "cuMemPoolGetAccess", (CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location), (flags, memPool, location)) \
     X(PASS, cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
@@ -162,17 +162,17 @@
     X(PASS, cuSurfObjectCreate, "cuSurfObjectCreate", (CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc), (pSurfObject, pResDesc)) \
     X(PASS, cuSurfObjectDestroy, "cuSurfObjectDestroy", (CUsurfObject surfObject), (surfObject)) \
     X(PASS, cuSurfObjectGetResourceDesc, "cuSurfObjectGetResourceDesc", (CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject), (pResDesc, surfObject)) \
-    X(PASS, cuTexObjectCreate, "cuTexObjectCreate", (CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc), (pTexObject, pResDesc, pTexDesc, pResViewDesc)) \
+    X(HOOK, cuTexObjectCreate, "cuTexObjectCreate", (CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc), (pTexObject, pResDesc, pTexDesc, pResViewDesc)) \
     X(PASS, cuTexObjectDestroy, "cuTexObjectDestroy", (CUtexObject texObject), (texObject)) \
     X(PASS, cuTexObjectGetResourceDesc, "cuTexObjectGetResourceDesc", (CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject), (pResDesc, texObject)) \
     X(PASS, cuTexObjectGetResourceViewDesc, "cuTexObjectGetResourceViewDesc", (CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject), (pResViewDesc, texObject)) \
     X(PASS, cuTexObjectGetTextureDesc, "cuTexObjectGetTextureDesc", (CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject), (pTexDesc, texObject)) \
     X(PASS, cuTexRefSetAddress, "cuTexRefSetAddress", (unsigned int *ByteOffset, CUtexref hTexRef, CUdeviceptr_v1 dptr, unsigned int bytes), (ByteOffset, hTexRef, dptr, bytes)) \
     X(PASS, cuTexRefSetAddress2D, "cuTexRefSetAddress2D", (CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR_v1 *desc, CUdeviceptr_v1 dptr, unsigned int Pitch), (hTexRef, desc, dptr, Pitch)) \
-    X(PASS, cuTexRefSetAddress2D_v2, "cuTexRefSetAddress2D", (CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch), (hTexRef, desc, dptr, Pitch)) \
-    X(PASS, cuTexRefSetAddress2D_v3, "cuTexRefSetAddress2D", (CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch), (hTexRef, desc, dptr, Pitch)) \
+    X(HOOK, cuTexRefSetAddress2D_v2, "cuTexRefSetAddress2D", (CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch), (hTexRef, desc, dptr, Pitch)) \
+    X(HOOK, cuTexRefSetAddress2D_v3, "cuTexRefSetAddress2D", (CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch), (hTexRef, desc, dptr, Pitch)) \
     X(PASS, cuTexRefSetAddressMode, "cuTexRefSetAddressMode", (CUtexref hTexRef, int dim, CUaddress_mode am), (hTexRef, dim, am)) \
-    X(PASS, cuTexRefSetAddress_v2, "cuTexRefSetAddress", (size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes), (ByteOffset, hTexRef, dptr, bytes)) \
+    X(HOOK, cuTexRefSetAddress_v2, "cuTexRefSetAddress", (size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes), (ByteOffset, hTexRef, dptr, bytes)) \
     X(PASS, cuTexRefSetArray, "cuTexRefSetArray", (CUtexref hTexRef, CUarray hArray, unsigned int Flags), (hTexRef, hArray, Flags)) \
     X(PASS, cuTexRefSetMipmappedArray, "cuTexRefSetMipmappedArray", (CUtexref hTexRef, CUmipmappedArray hMipmappedArray, unsigned int Flags), (hTexRef, hMipmappedArray, Flags)) \
     /* external and graphics memory */ \
@@ -190,18 +190,18 @@
     X(PASS, cuMemGetAccess, "cuMemGetAccess", (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr), (flags, location, ptr)) \
     X(PASS, cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", (size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option), (granularity, prop, option)) \
     X(PASS, cuMemGetAllocationPropertiesFromHandle, "cuMemGetAllocationPropertiesFromHandle", (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle), (prop, handle)) \
-    X(PASS, cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange", (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags), (handle, dptr, size, handleType, flags)) \
+    X(HOOK, cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange", (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags), (handle, dptr, size, handleType, flags)) \
     X(PASS, cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", (CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType), (handle, osHandle, shHandleType)) \
     X(PASS, cuMemMap, "cuMemMap", (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags), (ptr, size, offset, handle, flags)) \
     X(PASS, cuMemMapArrayAsync, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(PASS, cuMemMapArrayAsync_ptsz, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(PASS, cuMemRelease, "cuMemRelease", (CUmemGenericAllocationHandle handle), (handle)) \
-    X(PASS, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", (CUmemGenericAllocationHandle *handle, void *addr), (handle, addr)) \
+    X(HOOK, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", (CUmemGenericAllocationHandle *handle, void *addr), (handle, addr)) \
     X(PASS, cuMemSetAccess, "cuMemSetAccess", (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count), (ptr, size, desc, count)) \
     X(PASS, cuMemUnmap, "cuMemUnmap", (CUdeviceptr ptr, size_t size), (ptr, size)) \
     X(PASS, cuMulticastAddDevice, "cuMulticastAddDevice", (CUmemGenericAllocationHandle mcHandle, CUdevice dev), (mcHandle, dev)) \
-    X(PASS, cuMulticastBindAddr, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, mcOffset, memptr, size, flags)) \
-    X(PASS, cuMulticastBindAddr_v2, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, dev, mcOffset, memptr, size, flags)) \
+    X(HOOK, cuMulticastBindAddr, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, mcOffset, memptr, size, flags)) \
+    X(HOOK, cuMulticastBindAddr_v2, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, dev, mcOffset, memptr, size, flags)) \
     X(PASS, cuMulticastBindMem, "cuMulticastBindMem", (CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size, unsigned long long flags), (mcHandle, mcOffset, memHandle, memOffset, size, flags)) \
     X(PASS, cuMulticastBindMem_v2, "cuMulticastBindMem", (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size, unsigned long long flags), (mcHandle, dev, mcOffset, memHandle, memOffset, size, flags)) \
     X(PASS, cuMulticastCreate, "cuMulticastCreate", (CUmemGenericAllocationHandle *mcHandle, const CUmulticastObjectProp *prop), (mcHandle, prop)) \
@@ -221,36 +221,36 @@
     X(PASS, cuFuncSetSharedMemConfig, "cuFuncSetSharedMemConfig", (CUfunction hfunc, CUsharedconfig config), (hfunc, config)) \
     X(PASS, cuFuncSetSharedSize, "cuFuncSetSharedSize", (CUfunction hfunc, unsigned int bytes), (hfunc, bytes)) \
     X(PASS, cuKernelGetAttribute, "cuKernelGetAttribute", (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev), (pi, attrib, kernel, dev)) \
-    X(PASS, cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *pFunc, CUkernel kernel), (pFunc, kernel)) \
+    X(HOOK, cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *pFunc, CUkernel kernel), (pFunc, kernel)) \
     X(PASS, cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *pLib, CUkernel kernel), (pLib, kernel)) \
     X(PASS, cuKernelGetName, "cuKernelGetName", (const char **name, CUkernel hfunc), (name, hfunc)) \
     X(PASS, cuKernelGetParamCount, "cuKernelGetParamCount", (CUkernel kernel, size_t *paramCount), (kernel, paramCount)) \
     X(PASS, cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize), (kernel, paramIndex, paramOffset, paramSize)) \
     X(PASS, cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev), (attrib, val, kernel, dev)) \
     X(PASS, cuKernelSetCacheConfig, "cuKernelSetCacheConfig", (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev)) \
-    X(PASS, cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib)) \
+    X(HOOK, cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib)) \
     X(PASS, cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
-    X(PASS, cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *pKernel, CUlibrary library, const char *name), (pKernel, library, name)) \
+    X(HOOK, cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *pKernel, CUlibrary library, const char *name), (pKernel, library, name)) \
     X(PASS, cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *count, CUlibrary lib), (count, lib)) \
     X(PASS, cuLibraryGetManaged, "cuLibraryGetManaged", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
-    X(PASS, cuLibraryGetModule, "cuLibraryGetModule", (CUmodule *pMod, CUlibrary library), (pMod, library)) \
+    X(HOOK, cuLibraryGetModule, "cuLibraryGetModule", (CUmodule *pMod, CUlibrary library), (pMod, library)) \
     X(PASS, cuLibraryGetUnifiedFunction, "cuLibraryGetUnifiedFunction", (void **fptr, CUlibrary library, const char *symbol), (fptr, library, symbol)) \
-    X(PASS, cuLibraryLoadData, "cuLibraryLoadData", (CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void** libraryOptionValues, unsigned int numLibraryOptions), (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
-    X(PASS, cuLibraryLoadFromFile, "cuLibraryLoadFromFile", (CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions), (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
-    X(PASS, cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), (library)) \
-    X(PASS, cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", (CUfunction *functions, unsigned int numFunctions, CUmodule mod), (functions, numFunctions, mod)) \
-    X(PASS, cuModuleGetFunction, "cuModuleGetFunction", (CUfunction *hfunc, CUmodule hmod, const char *name), (hfunc, hmod, name)) \
+    X(HOOK, cuLibraryLoadData, "cuLibraryLoadData", (CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void** libraryOptionValues, unsigned int numLibraryOptions), (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
+    X(HOOK, cuLibraryLoadFromFile, "cuLibraryLoadFromFile", (CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions), (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
+    X(HOOK, cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), (library)) \
+    X(HOOK, cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", (CUfunction *functions, unsigned int numFunctions, CUmodule mod), (functions, numFunctions, mod)) \
+    X(HOOK, cuModuleGetFunction, "cuModuleGetFunction", (CUfunction *hfunc, CUmodule hmod, const char *name), (hfunc, hmod, name)) \
     X(PASS, cuModuleGetFunctionCount, "cuModuleGetFunctionCount", (unsigned int *count, CUmodule mod), (count, mod)) \
     X(PASS, cuModuleGetGlobal, "cuModuleGetGlobal", (CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
     X(PASS, cuModuleGetGlobal_v2, "cuModuleGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
     X(PASS, cuModuleGetLoadingMode, "cuModuleGetLoadingMode", (CUmoduleLoadingMode *mode), (mode)) \
     X(PASS, cuModuleGetSurfRef, "cuModuleGetSurfRef", (CUsurfref *pSurfRef, CUmodule hmod, const char *name), (pSurfRef, hmod, name)) \
     X(PASS, cuModuleGetTexRef, "cuModuleGetTexRef", (CUtexref *pTexRef, CUmodule hmod, const char *name), (pTexRef, hmod, name)) \
-    X(PASS, cuModuleLoad, "cuModuleLoad", (CUmodule *module, const char *fname), (module, fname)) \
-    X(PASS, cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image), (module, image)) \
-    X(PASS, cuModuleLoadDataEx, "cuModuleLoadDataEx", (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues), (module, image, numOptions, options, optionValues)) \
-    X(PASS, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", (CUmodule *module, const void *fatCubin), (module, fatCubin)) \
-    X(PASS, cuModuleUnload, "cuModuleUnload", (CUmodule hmod), (hmod)) \
+    X(HOOK, cuModuleLoad, "cuModuleLoad", (CUmodule *module, const char *fname), (module, fname)) \
+    X(HOOK, cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image), (module, image)) \
+    X(HOOK, cuModuleLoadDataEx, "cuModuleLoadDataEx", (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues), (module, image, numOptions, options, optionValues)) \
+    X(HOOK, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", (CUmodule *module, const void *fatCubin), (module, fatCubin)) \
+    X(HOOK, cuModuleUnload, "cuModuleUnload", (CUmodule hmod), (hmod)) \
     /* copies, complete when they return */ \
     X(PASS, cuMemcpy, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
     X(PASS, cuMemcpy2D, "cuMemcpy2D", (const CUDA_MEMCPY2D_v1 *pCopy), (pCopy)) \
@@ -404,14 +404,14 @@
     X(PASS, cuParamSeti, "cuParamSeti", (CUfunction hfunc, int offset, unsigned int value), (hfunc, offset, value)) \
     X(PASS, cuParamSetv, "cuParamSetv", (CUfunction hfunc, int offset, void *ptr, unsigned int numbytes), (hfunc, offset, ptr, numbytes)) \
     /* capture */ \
-    X(PASS, cuStreamBeginCapture, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
-    X(PASS, cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
-    X(PASS, cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
-    X(PASS, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
-    X(PASS, cuStreamBeginCapture_v2, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
-    X(PASS, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
-    X(PASS, cuStreamEndCapture, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
-    X(PASS, cuStreamEndCapture_ptsz, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
+    X(HOOK, cuStreamBeginCapture, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
+    X(HOOK, cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
+    X(HOOK, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamBeginCapture_v2, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
+    X(HOOK, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
+    X(HOOK, cuStreamEndCapture, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
+    X(HOOK, cuStreamEndCapture_ptsz, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
     X(PASS, cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out), (hStream, captureStatus_out, id_out)) \
     X(PASS, cuStreamGetCaptureInfo_ptsz, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out), (hStream, captureStatus_out, id_out)) \
     X(PASS, cuStreamGetCaptureInfo_v2, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out), (hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out)) \
@@ -426,7 +426,7 @@
     X(PASS, cuStreamUpdateCaptureDependencies_v2_ptsz, "cuStreamUpdateCaptureDependencies", (CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, unsigned int flags), (hStream, dependencies, dependencyData, numDependencies, flags)) \
     X(PASS, cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *mode), (mode)) \
     /* graphs */ \
-    X(PASS, cuGraphAddBatchMemOpNode, "cuGraphAddBatchMemOpNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddBatchMemOpNode, "cuGraphAddBatchMemOpNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(PASS, cuGraphAddChildGraphNode, "cuGraphAddChildGraphNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraph childGraph), (phGraphNode, hGraph, dependencies, numDependencies, childGraph)) \
     X(PASS, cuGraphAddDependencies, "cuGraphAddDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies), (hGraph, from, to, numDependencies)) \
     X(PASS, cuGraphAddDependencies_v2, "cuGraphAddDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies), (hGraph, from, to, edgeData, numDependencies)) \
@@ -436,16 +436,16 @@
     X(PASS, cuGraphAddExternalSemaphoresSignalNode, "cuGraphAddExternalSemaphoresSignalNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(PASS, cuGraphAddExternalSemaphoresWaitNode, "cuGraphAddExternalSemaphoresWaitNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(PASS, cuGraphAddHostNode, "cuGraphAddHostNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
-    X(PASS, cuGraphAddKernelNode, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
-    X(PASS, cuGraphAddKernelNode_v2, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddKernelNode, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddKernelNode_v2, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(PASS, cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(PASS, cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUdeviceptr dptr), (phGraphNode, hGraph, dependencies, numDependencies, dptr)) \
-    X(PASS, cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx)) \
-    X(PASS, cuGraphAddMemsetNode, "cuGraphAddMemsetNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx)) \
-    X(PASS, cuGraphAddNode, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
-    X(PASS, cuGraphAddNode_v2, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx)) \
+    X(HOOK, cuGraphAddMemsetNode, "cuGraphAddMemsetNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx)) \
+    X(HOOK, cuGraphAddNode, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddNode_v2, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)) \
     X(PASS, cuGraphBatchMemOpNodeGetParams, "cuGraphBatchMemOpNodeGetParams", (CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out), (hNode, nodeParams_out)) \
-    X(PASS, cuGraphBatchMemOpNodeSetParams, "cuGraphBatchMemOpNodeSetParams", (CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphBatchMemOpNodeSetParams, "cuGraphBatchMemOpNodeSetParams", (CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphChildGraphNodeGetGraph, "cuGraphChildGraphNodeGetGraph", (CUgraphNode hNode, CUgraph *phGraph), (hNode, phGraph)) \
     X(PASS, cuGraphClone, "cuGraphClone", (CUgraph *phGraphClone, CUgraph originalGraph), (phGraphClone, originalGraph)) \
     X(PASS, cuGraphConditionalHandleCreate, "cuGraphConditionalHandleCreate", (CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx, unsigned int defaultLaunchValue, unsigned int flags), (pHandle_out, hGraph, ctx, defaultLaunchValue, flags)) \
@@ -457,7 +457,7 @@
     X(PASS, cuGraphEventRecordNodeSetEvent, "cuGraphEventRecordNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
     X(PASS, cuGraphEventWaitNodeGetEvent, "cuGraphEventWaitNodeGetEvent", (CUgraphNode hNode, CUevent *event_out), (hNode, event_out)) \
     X(PASS, cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
-    X(PASS, cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(HOOK, cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph), (hGraphExec, hNode, childGraph)) \
     X(PASS, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec hGraphExec), (hGraphExec)) \
     X(PASS, cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
@@ -466,11 +466,11 @@
     X(PASS, cuGraphExecExternalSemaphoresWaitNodeSetParams, "cuGraphExecExternalSemaphoresWaitNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecGetFlags, "cuGraphExecGetFlags", (CUgraphExec hGraphExec, cuuint64_t *flags), (hGraphExec, flags)) \
     X(PASS, cuGraphExecHostNodeSetParams, "cuGraphExecHostNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(PASS, cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(PASS, cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(PASS, cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (hGraphExec, hNode, copyParams, ctx)) \
-    X(PASS, cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (hGraphExec, hNode, memsetParams, ctx)) \
-    X(PASS, cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(HOOK, cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(HOOK, cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(HOOK, cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (hGraphExec, hNode, copyParams, ctx)) \
+    X(HOOK, cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (hGraphExec, hNode, memsetParams, ctx)) \
+    X(HOOK, cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecUpdate, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out), (hGraphExec, hGraph, hErrorNode_out, updateResult_out)) \
     X(PASS, cuGraphExecUpdate_v2, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo), (hGraphExec, hGraph, resultInfo)) \
     X(PASS, cuGraphExternalSemaphoresSignalNodeGetParams, "cuGraphExternalSemaphoresSignalNodeGetParams", (CUgraphNode hNode, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params_out), (hNode, params_out)) \
@@ -493,16 +493,16 @@
     X(PASS, cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams", (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphKernelNodeGetParams_v2, "cuGraphKernelNodeGetParams", (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value), (hNode, attr, value)) \
-    X(PASS, cuGraphKernelNodeSetParams, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
-    X(PASS, cuGraphKernelNodeSetParams_v2, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphKernelNodeSetParams, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphKernelNodeSetParams_v2, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
     X(PASS, cuGraphLaunch_ptsz, "cuGraphLaunch", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
     X(PASS, cuGraphMemAllocNodeGetParams, "cuGraphMemAllocNodeGetParams", (CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out), (hNode, params_out)) \
     X(PASS, cuGraphMemFreeNodeGetParams, "cuGraphMemFreeNodeGetParams", (CUgraphNode hNode, CUdeviceptr *dptr_out), (hNode, dptr_out)) \
     X(PASS, cuGraphMemcpyNodeGetParams, "cuGraphMemcpyNodeGetParams", (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams), (hNode, nodeParams)) \
-    X(PASS, cuGraphMemcpyNodeSetParams, "cuGraphMemcpyNodeSetParams", (CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphMemcpyNodeSetParams, "cuGraphMemcpyNodeSetParams", (CUgraphNode hNode, const CUDA_MEMCPY3D *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphMemsetNodeGetParams, "cuGraphMemsetNodeGetParams", (CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
-    X(PASS, cuGraphMemsetNodeSetParams, "cuGraphMemsetNodeSetParams", (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphMemsetNodeSetParams, "cuGraphMemsetNodeSetParams", (CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphNodeFindInClone, "cuGraphNodeFindInClone", (CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph), (phNode, hOriginalNode, hClonedGraph)) \
     X(PASS, cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies", (CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies), (hNode, dependencies, numDependencies)) \
     X(PASS, cuGraphNodeGetDependencies_v2, "cuGraphNodeGetDependencies", (CUgraphNode hNode, CUgraphNode *dependencies, CUgraphEdgeData *edgeData, size_t *numDependencies), (hNode, dependencies, edgeData, numDependencies)) \
@@ -511,7 +511,7 @@
     X(PASS, cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled), (hGraphExec, hNode, isEnabled)) \
     X(PASS, cuGraphNodeGetType, "cuGraphNodeGetType", (CUgraphNode hNode, CUgraphNodeType *type), (hNode, type)) \
     X(PASS, cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled), (hGraphExec, hNode, isEnabled)) \
-    X(PASS, cuGraphNodeSetParams, "cuGraphNodeSetParams", (CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphNodeSetParams, "cuGraphNodeSetParams", (CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphReleaseUserObject, "cuGraphReleaseUserObject", (CUgraph graph, CUuserObject object, unsigned int count), (graph, object, count)) \
     X(PASS, cuGraphRemoveDependencies, "cuGraphRemoveDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies), (hGraph, from, to, numDependencies)) \
     X(PASS, cuGraphRemoveDependencies_v2, "cuGraphRemoveDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies), (hGraph, from, to, edgeData, numDependencies)) \
@@ -519,26 +519,26 @@
     X(PASS, cuGraphUpload, "cuGraphUpload", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
     X(PASS, cuGraphUpload_ptsz, "cuGraphUpload", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
     /* memory operations on streams */ \
-    X(PASS, cuStreamBatchMemOp, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(PASS, cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(PASS, cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(PASS, cuStreamBatchMemOp_v2_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(PASS, cuStreamWaitValue32, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue32_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue32_v2, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue32_v2_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue64, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue64_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue64_v2, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWaitValue64_v2_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue32, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue32_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue32_v2, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue32_v2_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue64, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue64_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(PASS, cuStreamWriteValue64_v2_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamBatchMemOp, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK, cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK, cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK, cuStreamBatchMemOp_v2_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK, cuStreamWaitValue32, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue32_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue32_v2, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue32_v2_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue64, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue64_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue64_v2, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWaitValue64_v2_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue32, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue32_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue32_v2, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue32_v2_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue64, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue64_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK, cuStreamWriteValue64_v2_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
     /* streams */ \
     X(PASS, cuStreamAddCallback, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
     X(PASS, cuStreamAddCallback_ptsz, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
@@ -584,10 +584,10 @@
     X(PASS, cuEventRecord_ptsz, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
     X(PASS, cuEventSynchronize, "cuEventSynchronize", (CUevent hEvent), (hEvent)) \
     /* tensor maps */ \
-    X(PASS, cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill)) \
-    X(PASS, cuTensorMapEncodeIm2colWide, "cuTensorMapEncodeIm2colWide", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle, l2Promotion, oobFill)) \
-    X(PASS, cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, boxDim, elementStrides, interleave, swizzle, l2Promotion, oobFill)) \
-    X(PASS, cuTensorMapReplaceAddress, "cuTensorMapReplaceAddress", (CUtensorMap *tensorMap, void *globalAddress), (tensorMap, globalAddress)) \
+    X(HOOK, cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill)) \
+    X(HOOK, cuTensorMapEncodeIm2colWide, "cuTensorMapEncodeIm2colWide", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle, l2Promotion, oobFill)) \
+    X(HOOK, cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, boxDim, elementStrides, interleave, swizzle, l2Promotion, oobFill)) \
+    X(HOOK, cuTensorMapReplaceAddress, "cuTensorMapReplaceAddress", (CUtensorMap *tensorMap, void *globalAddress), (tensorMap, globalAddress)) \
     /* questions about addresses */ \
     X(PASS, cuMemGetAddressRange, "cuMemGetAddressRange", (CUdeviceptr_v1 *pbase, unsigned int *psize, CUdeviceptr_v1 dptr), (pbase, psize, dptr)) \
     X(PASS, cuMemGetAddressRange_v2, "cuMemGetAddressRange", (CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr)) \
@@ -599,7 +599,7 @@
     /* sharing with other processes and devices */ \
     X(PASS, cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (CUdeviceptr dptr), (dptr)) \
     X(PASS, cuIpcGetEventHandle, "cuIpcGetEventHandle", (CUipcEventHandle *pHandle, CUevent event), (pHandle, event)) \
-    X(PASS, cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle *pHandle, CUdeviceptr dptr), (pHandle, dptr)) \
+    X(HOOK, cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle *pHandle, CUdeviceptr dptr), (pHandle, dptr)) \
     X(PASS, cuIpcOpenEventHandle, "cuIpcOpenEventHandle", (CUevent *phEvent, CUipcEventHandle handle), (phEvent, handle)) \
     X(PASS, cuIpcOpenMemHandle, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags)) \
     X(PASS, cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))

@@ -24,4 +24,7 @@ static inline bool spw_is_capturing(CUstream stream)
 /* Pins all that a launch may touch, everything if it cannot be parsed. For launches on a capturing stream and kernel nodes.
  * Copies and sets on a capturing stream are pinned by spw_pin_address(). */
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra);
+
+/* Pins the word that one stream memory operation waits for or writes. */
+void spw_pin_memop(const CUstreamBatchMemOpParams *p);
 #endif

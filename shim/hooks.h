@@ -13,6 +13,9 @@
 SPW_DRIVER_CALLS(X)
 #undef X
 
+/* The driver's own function, for a hook to pass its call on; what a driver that lacks it would answer. */
+#define SPW_DRIVER(symbol, args) (spw_driver.symbol ? spw_driver.symbol args : CUDA_ERROR_NOT_FOUND)
+
 /* Nonzero from a successful start (start.h) on; 0 before cuInit(), in mode off and trace, in a forked child, without a
  * driver. While it is 0 every wrapper goes straight to the driver. */
 extern int spw_live;

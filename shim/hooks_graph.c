@@ -1,0 +1,262 @@
+/* hooks_graph.c - captures are counted, and what the nodes of a graph may touch is pinned when they get their parameters.
+ *
+ * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused node
+ * pins for nothing, which costs memory only. Cloning, child graphs, instantiating and updating bring no addresses that some
+ * node did not have before. */
+#include "graph.h"
+
+#include "access.h"
+#include "hooks.h"
+#include "layout.h"
+#include "scan.h"
+#include "tables.h"
+
+static const char why_graph[] = "a graph uses it";
+static const char why_unparsed[] = "a graph has a kernel whose parameters cannot be parsed";
+
+atomic_int spw_captures_active;
+
+/* ---- what is pinned ---- */
+
+static void pin(CUdeviceptr address)
+{
+    if (spw_in_arena(address))
+        spw_pin_address(address, why_graph);
+}
+
+void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
+{
+    CUdeviceptr hits[SPW_SCAN_ROOM];
+    spw_tables_pin(why_graph);
+    int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM);
+    if (n < 0)
+        spw_pin_everything(why_unparsed);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || hits[i] != hits[i - 1])
+            spw_pin_address(hits[i], why_graph);
+}
+
+static void pin_kernel(const CUDA_KERNEL_NODE_PARAMS *p)
+{
+    if (p)
+        spw_pin_launch(p->func ? p->func : (CUfunction)p->kern, p->kernelParams, p->extra);
+}
+
+static void pin_kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
+{
+    if (p)
+        spw_pin_launch(p->func, p->kernelParams, p->extra);
+}
+
+/* Which of the addresses count depends on the memory types; one that does not count is in no arena, or lies there for
+ * another reason, and is pinned for nothing. */
+static void pin_copy(const CUDA_MEMCPY3D *p)
+{
+    if (!p)
+        return;
+    pin(p->srcDevice);
+    pin(p->dstDevice);
+    pin((CUdeviceptr)(uintptr_t)p->srcHost);
+    pin((CUdeviceptr)(uintptr_t)p->dstHost);
+}
+
+static void pin_set(const CUDA_MEMSET_NODE_PARAMS *p)
+{
+    if (p)
+        pin(p->dst);
+}
+
+static void pin_memops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
+{
+    for (unsigned i = 0; p && p->paramArray && i < p->count; i++)
+        spw_pin_memop(&p->paramArray[i]);
+}
+
+static void pin_node(const CUgraphNodeParams *p)
+{
+    switch (p ? p->type : CU_GRAPH_NODE_TYPE_EMPTY) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        spw_pin_launch(p->kernel.func ? p->kernel.func : (CUfunction)p->kernel.kern, p->kernel.kernelParams,
+                       p->kernel.extra);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        pin_copy(&p->memcpy.copyParams);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        pin(p->memset.dst);
+        break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        for (unsigned i = 0; p->memOp.paramArray && i < p->memOp.count; i++)
+            spw_pin_memop(&p->memOp.paramArray[i]);
+        break;
+    default: /* no addresses, or memory of the graph's own */
+        break;
+    }
+}
+
+/* ---- capture ---- */
+
+bool spw_is_capturing_now(CUstream stream)
+{
+    CUstreamCaptureStatus status;
+    CUresult result = SPW_DRIVER(cuStreamIsCapturing, (stream, &status));
+    return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+static CUresult begun(CUresult result)
+{
+    if (result == CUDA_SUCCESS) {
+        atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);
+        spw_tables_pin(why_graph);
+    }
+    return result;
+}
+
+CUresult spw_on_cuStreamBeginCapture(CUstream hStream)
+{
+    return begun(SPW_DRIVER(cuStreamBeginCapture, (hStream)));
+}
+
+CUresult spw_on_cuStreamBeginCapture_ptsz(CUstream hStream)
+{
+    return begun(SPW_DRIVER(cuStreamBeginCapture_ptsz, (hStream)));
+}
+
+CUresult spw_on_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
+{
+    return begun(SPW_DRIVER(cuStreamBeginCapture_v2, (hStream, mode)));
+}
+
+CUresult spw_on_cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
+{
+    return begun(SPW_DRIVER(cuStreamBeginCapture_v2_ptsz, (hStream, mode)));
+}
+
+CUresult spw_on_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
+                                            const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                            CUstreamCaptureMode mode)
+{
+    return begun(
+        SPW_DRIVER(cuStreamBeginCaptureToGraph, (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
+}
+
+CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
+                                                 const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                                 CUstreamCaptureMode mode)
+{
+    return begun(SPW_DRIVER(cuStreamBeginCaptureToGraph_ptsz,
+                            (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
+}
+
+/* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another stream's):
+ * the stream itself tells. A stream that is destroyed while it captures is never counted down: a question more per
+ * operation. */
+static void count_end(CUstream stream, bool was_capturing)
+{
+    if (was_capturing && !spw_is_capturing_now(stream))
+        atomic_fetch_sub_explicit(&spw_captures_active, 1, memory_order_relaxed);
+}
+
+CUresult spw_on_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
+{
+    bool was_capturing = spw_is_capturing(hStream);
+    CUresult result = SPW_DRIVER(cuStreamEndCapture, (hStream, phGraph));
+    count_end(hStream, was_capturing);
+    return result;
+}
+
+CUresult spw_on_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
+{
+    CUstream stream = hStream ? hStream : CU_STREAM_PER_THREAD;
+    bool was_capturing = spw_is_capturing(stream);
+    CUresult result = SPW_DRIVER(cuStreamEndCapture_ptsz, (hStream, phGraph));
+    count_end(stream, was_capturing);
+    return result;
+}
+
+/* ---- nodes of any kind ---- */
+
+CUresult spw_on_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                               size_t numDependencies, CUgraphNodeParams *nodeParams)
+{
+    pin_node(nodeParams);
+    return SPW_DRIVER(cuGraphAddNode, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
+}
+
+CUresult spw_on_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                  const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                  CUgraphNodeParams *nodeParams)
+{
+    pin_node(nodeParams);
+    return SPW_DRIVER(cuGraphAddNode_v2, (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+}
+
+CUresult spw_on_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    pin_node(nodeParams);
+    return SPW_DRIVER(cuGraphNodeSetParams, (hNode, nodeParams));
+}
+
+CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    pin_node(nodeParams);
+    return SPW_DRIVER(cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+}
+
+/* ---- nodes of one kind: adding, changing in the graph, changing in the instantiated graph ---- */
+
+#define ADD_NODE(symbol, type, look) \
+    CUresult spw_on_##symbol(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, \
+                             size_t numDependencies, const type *nodeParams) \
+    { \
+        look(nodeParams); \
+        return SPW_DRIVER(symbol, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)); \
+    }
+
+#define ADD_NODE_IN_CONTEXT(symbol, type, look) \
+    CUresult spw_on_##symbol(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, \
+                             size_t numDependencies, const type *nodeParams, CUcontext ctx) \
+    { \
+        look(nodeParams); \
+        return SPW_DRIVER(symbol, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams, ctx)); \
+    }
+
+#define SET_NODE(symbol, type, look) \
+    CUresult spw_on_##symbol(CUgraphNode hNode, const type *nodeParams) \
+    { \
+        look(nodeParams); \
+        return SPW_DRIVER(symbol, (hNode, nodeParams)); \
+    }
+
+#define SET_EXEC_NODE(symbol, type, look) \
+    CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams) \
+    { \
+        look(nodeParams); \
+        return SPW_DRIVER(symbol, (hGraphExec, hNode, nodeParams)); \
+    }
+
+#define SET_EXEC_NODE_IN_CONTEXT(symbol, type, look) \
+    CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams, CUcontext ctx) \
+    { \
+        look(nodeParams); \
+        return SPW_DRIVER(symbol, (hGraphExec, hNode, nodeParams, ctx)); \
+    }
+
+ADD_NODE(cuGraphAddKernelNode, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)
+ADD_NODE(cuGraphAddKernelNode_v2, CUDA_KERNEL_NODE_PARAMS, pin_kernel)
+SET_NODE(cuGraphKernelNodeSetParams, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)
+SET_NODE(cuGraphKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, pin_kernel)
+SET_EXEC_NODE(cuGraphExecKernelNodeSetParams, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)
+SET_EXEC_NODE(cuGraphExecKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, pin_kernel)
+
+ADD_NODE_IN_CONTEXT(cuGraphAddMemcpyNode, CUDA_MEMCPY3D, pin_copy)
+SET_NODE(cuGraphMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy)
+SET_EXEC_NODE_IN_CONTEXT(cuGraphExecMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy)
+
+ADD_NODE_IN_CONTEXT(cuGraphAddMemsetNode, CUDA_MEMSET_NODE_PARAMS, pin_set)
+SET_NODE(cuGraphMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)
+SET_EXEC_NODE_IN_CONTEXT(cuGraphExecMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)
+
+ADD_NODE(cuGraphAddBatchMemOpNode, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)
+SET_NODE(cuGraphBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)
+SET_EXEC_NODE(cuGraphExecBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)

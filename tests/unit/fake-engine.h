@@ -1,0 +1,40 @@
+/* fake-engine.h - an engine that only notes what it is asked to pin, for tests of the hooks. */
+#ifndef SPILLWAY_TESTS_FAKE_ENGINE_H
+#define SPILLWAY_TESTS_FAKE_ENGINE_H
+#include "access.h"
+
+#define LOW  UINT64_C(0x700000000000)
+#define HIGH UINT64_C(0x700100000000)
+
+CUdeviceptr spw_arena_low = LOW, spw_arena_high = HIGH;
+
+static CUdeviceptr pinned[64];
+static unsigned pinned_count;
+static unsigned pinned_everything;
+
+void spw_pin_address(CUdeviceptr address, const char *why)
+{
+    if (why && pinned_count < 64)
+        pinned[pinned_count++] = address;
+}
+
+void spw_pin_everything(const char *why)
+{
+    pinned_everything += why != NULL;
+}
+
+/* True when exactly this was pinned since the last question. */
+static inline bool pinned_only(CUdeviceptr address)
+{
+    bool only = pinned_count == 1 && pinned[0] == address && !pinned_everything;
+    pinned_count = pinned_everything = 0;
+    return only;
+}
+
+static inline bool pinned_nothing(void)
+{
+    bool nothing = pinned_count == 0 && !pinned_everything;
+    pinned_count = pinned_everything = 0;
+    return nothing;
+}
+#endif

@@ -1,0 +1,121 @@
+/* test-hooks_pin.c - an address that a call keeps is pinned before the call passes. */
+#include "hooks.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fake-engine.h"
+#include "log.h"
+
+static CUresult answer;
+static unsigned pinned_at_call; /* what was pinned when the driver was called */
+
+static CUresult value32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+    pinned_at_call = pinned_count;
+    return answer;
+}
+
+static CUresult value64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
+{
+    pinned_at_call = pinned_count;
+    return answer;
+}
+
+static CUresult batch(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
+{
+    pinned_at_call = pinned_count;
+    return answer;
+}
+
+static CUresult texture(CUtexObject *t, const CUDA_RESOURCE_DESC *r, const CUDA_TEXTURE_DESC *d,
+                        const CUDA_RESOURCE_VIEW_DESC *v)
+{
+    return answer;
+}
+
+static CUresult ipc(CUipcMemHandle *handle, CUdeviceptr address)
+{
+    pinned_at_call = pinned_count;
+    return answer;
+}
+
+static CUresult retain(CUmemGenericAllocationHandle *handle, void *address)
+{
+    pinned_at_call = pinned_count;
+    return answer;
+}
+
+static int setup(void **state)
+{
+    spw_log_setup(SPW_LOG_QUIET, NULL);
+    spw_driver.cuStreamWaitValue32_v2 = value32;
+    spw_driver.cuStreamWriteValue64_v2_ptsz = value64;
+    spw_driver.cuStreamBatchMemOp_v2 = batch;
+    spw_driver.cuTexObjectCreate = texture;
+    spw_driver.cuIpcGetMemHandle = ipc;
+    spw_driver.cuMemRetainAllocationHandle = retain;
+    answer = CUDA_SUCCESS;
+    (void)pinned_nothing();
+    return 0;
+}
+
+static void a_word_that_a_stream_waits_for_is_pinned_first(void **state)
+{
+    assert_int_equal(spw_on_cuStreamWaitValue32_v2(NULL, LOW + 4, 1, 0), CUDA_SUCCESS);
+    assert_int_equal(pinned_at_call, 1);
+    assert_true(pinned_only(LOW + 4));
+    assert_int_equal(spw_on_cuStreamWriteValue64_v2_ptsz(NULL, LOW + 8, 1, 0), CUDA_SUCCESS);
+    assert_true(pinned_only(LOW + 8));
+    spw_on_cuStreamWaitValue32_v2(NULL, HIGH, 1, 0);
+    assert_true(pinned_nothing());
+}
+
+static void each_word_of_a_batch_is_pinned(void **state)
+{
+    CUstreamBatchMemOpParams list[] = {
+        {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = LOW}},
+        {.memoryBarrier = {.operation = CU_STREAM_MEM_OP_BARRIER}},
+        {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = LOW + 64}},
+    };
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 3, list, 0), CUDA_SUCCESS);
+    assert_int_equal(pinned_at_call, 2);
+    assert_int_equal(pinned[1], LOW + 64);
+}
+
+static void a_linear_texture_pins_its_memory(void **state)
+{
+    CUDA_RESOURCE_DESC linear = {.resType = CU_RESOURCE_TYPE_LINEAR, .res = {.linear = {.devPtr = LOW + 512}}};
+    CUDA_RESOURCE_DESC pitched = {.resType = CU_RESOURCE_TYPE_PITCH2D, .res = {.pitch2D = {.devPtr = LOW + 1024}}};
+    CUDA_RESOURCE_DESC array = {.resType = CU_RESOURCE_TYPE_ARRAY, .res = {.array = {.hArray = (CUarray)(uintptr_t)LOW}}};
+    spw_on_cuTexObjectCreate(NULL, &linear, NULL, NULL);
+    assert_true(pinned_only(LOW + 512));
+    spw_on_cuTexObjectCreate(NULL, &pitched, NULL, NULL);
+    assert_true(pinned_only(LOW + 1024));
+    spw_on_cuTexObjectCreate(NULL, &array, NULL, NULL);
+    assert_true(pinned_nothing());
+}
+
+static void shared_memory_is_pinned_and_a_refusal_passed_on(void **state)
+{
+    answer = CUDA_ERROR_NOT_SUPPORTED;
+    assert_int_equal(spw_on_cuIpcGetMemHandle(NULL, LOW), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(pinned_at_call, 1);
+    assert_true(pinned_only(LOW));
+    answer = CUDA_SUCCESS;
+    assert_int_equal(spw_on_cuMemRetainAllocationHandle(NULL, (void *)(uintptr_t)(LOW + 2)), CUDA_SUCCESS);
+    assert_true(pinned_only(LOW + 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_word_that_a_stream_waits_for_is_pinned_first, setup),
+        cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
+        cmocka_unit_test_setup(a_linear_texture_pins_its_memory, setup),
+        cmocka_unit_test_setup(shared_memory_is_pinned_and_a_refusal_passed_on, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
