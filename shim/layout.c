@@ -236,6 +236,7 @@ static int table_grow_locked(void)
         if (l)
             table_put_locked(t, atomic_load_explicit(&old->slots[i].key, memory_order_relaxed), l);
     }
+    t->outgrown = old;
     slots_used = live;
     atomic_store_explicit(&spw_layout_functions, t, memory_order_release);
     return 0;

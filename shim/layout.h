@@ -39,6 +39,7 @@ struct spw_layout_slot {
 
 struct spw_layout_table {
     size_t mask; /* slots - 1 */
+    struct spw_layout_table *outgrown;
     struct spw_layout_slot slots[];
 };
 

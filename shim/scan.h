@@ -21,6 +21,15 @@ int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdevic
 int spw_scan_odd(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low, CUdeviceptr high,
                  CUdeviceptr *hits, unsigned room);
 
+/* One word; written to hits[n] in any case, which saves a branch, and counted when it is in the arena. */
+static inline size_t spw_scan_word(const void *source, CUdeviceptr low, CUdeviceptr extent, CUdeviceptr *hits, size_t n)
+{
+    CUdeviceptr word;
+    memcpy(&word, source, sizeof word);
+    hits[n] = word;
+    return n + (word - low < extent);
+}
+
 /* Looks at everything that a launch passes to its kernel and writes each word that lies in [low, high) to `hits`; returns
  * their number. Negative: the launch cannot be parsed, and may touch anything: -ENODATA no layout, or parameters set in
  * some other way; -EINVAL malformed `extra`; -E2BIG more than `room`.
@@ -35,13 +44,15 @@ static inline int spw_scan_launch(const struct spw_layout *layout, void *const *
     if (__builtin_expect(!layout->known || !params || extra || layout->word_count > room, 0))
         return spw_scan_odd(layout, params, extra, low, high, hits, room);
 
-    unsigned n = 0;
-    for (unsigned i = 0; i < layout->word_count; i++) {
-        CUdeviceptr word;
-        memcpy(&word, params[layout->words[i]], sizeof word);
-        hits[n] = word;
-        n += word - low < high - low;
+    const uint16_t *index = layout->words, *end = index + layout->word_count;
+    CUdeviceptr extent = high - low;
+    size_t n = 0;
+    for (; end - index >= 2; index += 2) {
+        n = spw_scan_word(params[index[0]], low, extent, hits, n);
+        n = spw_scan_word(params[index[1]], low, extent, hits, n);
     }
-    return layout->span_count ? spw_scan_spans(layout, params, low, high, hits, n, room) : (int)n;
+    if (index < end)
+        n = spw_scan_word(params[index[0]], low, extent, hits, n);
+    return layout->span_count ? spw_scan_spans(layout, params, low, high, hits, (unsigned)n, room) : (int)n;
 }
 #endif
