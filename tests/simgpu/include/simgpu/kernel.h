@@ -1,0 +1,58 @@
+/* kernel.h - makes plain CUDA C++ kernels run on the host, as programs of the simulated device.
+ *
+ * simcc includes this file in front of every .cu file, turns what C++ does not know (`<<<>>>`, __global__, __shared__,
+ * __device__ variables) into calls of what is declared here, and hands the result to the host compiler. The parts:
+ *
+ *   place.h     where a thread is: threadIdx, blockIdx, blockDim, gridDim, dynamic shared memory
+ *   threads.h   the threads of one block: plain calls, and fibres once one of them waits for the others
+ *   launch.h    a kernel's record in the program's image, and the way from a call to cudaLaunchKernel() and back
+ *   footprint.h SIMGPU_FOOTPRINT: what a launch costs and touches
+ *   device.h    what CUDA offers inside kernels: arithmetic, atomics, barriers, shuffles
+ *
+ * C++17, g++ and clang++. A kernel runs once the simulated driver says so, on the thread that drives the simulation,
+ * never two at a time. */
+#ifndef SIMGPU_KERNEL_H
+#define SIMGPU_KERNEL_H
+#pragma GCC system_header
+
+#include <cuda_runtime.h>
+
+#if defined(__has_feature)
+#if !__has_feature(cxx_rtti)
+#error "the simulated device names kernels with typeid: compile without -fno-rtti"
+#endif
+#elif !defined(__GXX_RTTI)
+#error "the simulated device names kernels with typeid: compile without -fno-rtti"
+#endif
+
+#include "place.h"
+#include "threads.h"
+#include "launch.h"
+#include "footprint.h"
+#include "device.h"
+
+/* Marks that simcc looks for; none of them is left in what the compiler sees. */
+#undef __global__
+#undef __device__
+#undef __constant__
+#undef __managed__
+#undef __shared__
+#undef __host__
+#undef __launch_bounds__
+#undef __grid_constant__
+#define __global__   __simgpu_global__
+#define __device__   __simgpu_device__
+#define __constant__ __simgpu_device__
+#define __managed__  __simgpu_device__
+#define __shared__   __simgpu_shared__
+#define __host__
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+/* Kernels see locals of these names (simcc declares them); functions called by kernels see the thread's own. */
+#define threadIdx simgpu_threadIdx
+#define blockIdx  simgpu_blockIdx
+#define blockDim  simgpu_blockDim
+#define gridDim   simgpu_gridDim
+
+#endif

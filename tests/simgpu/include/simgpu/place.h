@@ -1,0 +1,109 @@
+/* place.h - where the running thread is in its launch, and its block's dynamic shared memory. */
+#ifndef SIMGPU_PLACE_H
+#define SIMGPU_PLACE_H
+#pragma GCC system_header
+
+#include <cstdlib>
+#include <cstring>
+#include <vector_types.h>
+#include "../../image.h"
+
+/* Declared per host thread, although only one kernel runs at a time, because the program's other threads meanwhile ask
+ * `simgpu::running` whether they are inside a kernel. */
+inline thread_local uint3 simgpu_threadIdx{};
+inline thread_local uint3 simgpu_blockIdx{};
+inline thread_local dim3 simgpu_blockDim{};
+inline thread_local dim3 simgpu_gridDim{};
+
+namespace simgpu
+{
+inline thread_local const simgpu_launch *running; /* NULL outside kernels */
+
+/* Indices of the only thread of a launch of one block of one thread: constants, so that grid-stride loops have the
+ * stride 1 that the host compiler needs to vectorise them. */
+struct only_thread {
+    static constexpr uint3 thread()
+    {
+        return {0, 0, 0};
+    }
+    static constexpr uint3 block()
+    {
+        return {0, 0, 0};
+    }
+    static constexpr dim3 block_size()
+    {
+        return {1, 1, 1};
+    }
+    static constexpr dim3 grid_size()
+    {
+        return {1, 1, 1};
+    }
+};
+
+/* Indices of one thread among many. */
+struct one_thread {
+    uint3 thread_, block_;
+    dim3 block_size_, grid_size_;
+    uint3 thread() const
+    {
+        return thread_;
+    }
+    uint3 block() const
+    {
+        return block_;
+    }
+    dim3 block_size() const
+    {
+        return block_size_;
+    }
+    dim3 grid_size() const
+    {
+        return grid_size_;
+    }
+};
+
+inline void set_sizes(const simgpu_launch &launch)
+{
+    simgpu_gridDim = dim3(launch.grid[0], launch.grid[1], launch.grid[2]);
+    simgpu_blockDim = dim3(launch.block[0], launch.block[1], launch.block[2]);
+    simgpu_threadIdx = simgpu_blockIdx = uint3{0, 0, 0};
+}
+
+/* Memory that a launch asked for with its third launch parameter; the same bytes for every block, one after another.
+ * Fresh for each launch, and filled with a pattern so that reading what was never written shows. */
+class dynamic_shared_memory
+{
+  public:
+    void start(size_t bytes)
+    {
+        if (bytes > capacity_) {
+            std::free(bytes_);
+            capacity_ = (bytes + 4095) & ~(size_t)4095;
+            bytes_ = std::aligned_alloc(4096, capacity_);
+            if (!bytes_)
+                std::abort();
+        }
+        if (bytes)
+            std::memset(bytes_, 0xCD, bytes);
+    }
+    void *bytes() const
+    {
+        return bytes_;
+    }
+
+  private:
+    void *bytes_ = nullptr;
+    size_t capacity_ = 0;
+};
+
+inline thread_local dynamic_shared_memory dynamic_shared; /* its bytes are kept for the next launch */
+
+/* `extern __shared__ T name[];` outside any function. */
+template <class T> struct dynamic_shared_array {
+    operator T *() const
+    {
+        return static_cast<T *>(dynamic_shared.bytes());
+    }
+};
+} // namespace simgpu
+#endif
