@@ -5,6 +5,7 @@
 #include "life.h"
 #include "resolve.h"
 #include <stddef.h>
+#include <string.h>
 
 static CUresult counted(enum spw_call call, CUresult result)
 {
@@ -38,10 +39,29 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
     return counted(SPW_CALL_cuGetProcAddress, looked_up(result, symbol, pfn, cudaVersion, flags));
 }
 
+/* A driver before 12.0 has only the first form. A program tells its age by that, but finds the second one here: it is
+ * answered through the first, so that it learns the age as it would have. */
+static CUresult ask_older_driver(const char *symbol, void **pfn, int version, cuuint64_t flags,
+                                 CUdriverProcAddressQueryResult *status)
+{
+    CUresult result;
+    if (version >= 12000 && symbol && pfn && !strcmp(symbol, "cuGetProcAddress")) {
+        *pfn = (void *)cuGetProcAddress_v2; /* whoever asks this will pass a status */
+        result = CUDA_SUCCESS;
+    } else {
+        result = SPW_PASS(cuGetProcAddress, (symbol, pfn, version, flags));
+    }
+    if (status)
+        *status = result == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return result;
+}
+
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
-    CUresult result = SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, cudaVersion, flags, symbolStatus));
+    CUresult result = spw_driver_open() && !spw_driver.cuGetProcAddress_v2 ?
+                          ask_older_driver(symbol, pfn, cudaVersion, flags, symbolStatus) :
+                          SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, cudaVersion, flags, symbolStatus));
     return counted(SPW_CALL_cuGetProcAddress_v2, looked_up(result, symbol, pfn, cudaVersion, flags));
 }
 

@@ -1,0 +1,293 @@
+/* fake.c - a driver that does nothing but say who called it: every call succeeds, and FAKE_LOG gets a line for it.
+ *
+ *     call cuMemAlloc_v2 libspillway.so        a function was called, from code in this object
+ *     ask cuMemAlloc 12000 0 cuMemAlloc_v2     cuGetProcAddress was asked for (name, version, flags), and what it chose
+ *
+ * Settings: FAKE_VERSION (13000), FAKE_INIT (cuInit's answer), FAKE_ODD=NAME (cuGetProcAddress answers NAME with a function that
+ * dlsym does not find), FAKE_CALLBACK=1 (cuInit calls back into the exported cuInit and cuDeviceGetCount, as some
+ * drivers do). */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int fake_called(const char *name, void *caller);
+
+static int number(const char *variable, int otherwise)
+{
+    const char *value = getenv(variable);
+    return value ? atoi(value) : otherwise;
+}
+
+static void note(const char *line, int length)
+{
+    const char *path = getenv("FAKE_LOG");
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    if (fd < 0)
+        return;
+    ssize_t written = write(fd, line, (size_t)length);
+    (void)written;
+    close(fd);
+}
+
+int fake_called(const char *name, void *caller)
+{
+    char line[512];
+    Dl_info info;
+    const char *object = dladdr(caller, &info) && info.dli_fname ? info.dli_fname : "?";
+    const char *slash = strrchr(object, '/');
+    note(line, snprintf(line, sizeof(line), "call %s %s\n", name, slash ? slash + 1 : object));
+    return 0;
+}
+#define CALLED() fake_called(__func__, __builtin_return_address(0))
+
+/* ---- look-ups ---- */
+
+static void *find(const char *name)
+{
+    Dl_info info;
+    void *self = dladdr((void *)&fake_called, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return self ? dlsym(self, name) : NULL;
+}
+
+/* Variants of a name with the version from which cuGetProcAddress answers with them, newest first; other names have the
+ * newest _vN that exists. */
+static const struct {
+    const char *asked, *symbol;
+    int since;
+} variants[] = {
+    { "cuGetProcAddress", "cuGetProcAddress_v2", 12000 },
+    { "cuGetProcAddress", "cuGetProcAddress", 0 },
+    { "cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2", 13000 },
+    { "cuMemcpyBatchAsync", "cuMemcpyBatchAsync", 0 },
+    { "cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync_v2", 13000 },
+    { "cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync", 0 },
+    { "cuMemAdvise", "cuMemAdvise_v2", 12020 },
+    { "cuMemAdvise", "cuMemAdvise", 0 },
+    { "cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 12020 },
+    { "cuMemPrefetchAsync", "cuMemPrefetchAsync", 0 },
+    { "cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010 },
+    { "cuStreamBeginCapture", "cuStreamBeginCapture", 0 },
+    { "cuGraphAddNode", "cuGraphAddNode_v2", 12030 },
+    { "cuGraphAddNode", "cuGraphAddNode", 0 },
+    { "cuGraphInstantiate", "cuGraphInstantiateWithFlags", 11040 },
+    { "cuGraphInstantiate", "cuGraphInstantiate_v2", 11000 },
+    { "cuGraphInstantiate", "cuGraphInstantiate", 0 },
+    { "cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", 11000 },
+    { "cuIpcOpenMemHandle", "cuIpcOpenMemHandle", 0 },
+    { "cuCtxGetDevice", "cuCtxGetDevice_v2", 13000 },
+    { "cuCtxGetDevice", "cuCtxGetDevice", 0 },
+    { "cuCtxSynchronize", "cuCtxSynchronize_v2", 13000 },
+    { "cuCtxSynchronize", "cuCtxSynchronize", 0 },
+};
+
+/* The symbol with the ending of per-thread default streams if that is asked for and exists, else without. */
+static void *find_form(const char *symbol, cuuint64_t flags, char *ret_symbol, size_t size)
+{
+    static const char *const endings[] = { "_ptsz", "_ptds", "" };
+    for (unsigned i = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? 0 : 2; i < 3; i++) {
+        snprintf(ret_symbol, size, "%s%s", symbol, endings[i]);
+        void *found = find(ret_symbol);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static void *choose(const char *name, int version, cuuint64_t flags, char *ret_symbol, size_t size)
+{
+    char versioned[128];
+    for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
+        if (!strcmp(variants[i].asked, name) && version >= variants[i].since)
+            return find_form(variants[i].symbol, flags, ret_symbol, size);
+    for (int v = 4; v > 1; v--) {
+        snprintf(versioned, sizeof(versioned), "%s_v%d", name, v);
+        void *found = find_form(versioned, flags, ret_symbol, size);
+        if (found)
+            return found;
+    }
+    return find_form(name, flags, ret_symbol, size);
+}
+
+static CUresult odd_function(void)
+{
+    return (CUresult)CALLED();
+}
+
+static CUresult answer(const char *symbol, void **pfn, int version, cuuint64_t flags)
+{
+    char chosen[128] = "", line[512];
+    void *found = choose(symbol, version, flags, chosen, sizeof(chosen));
+    const char *odd = getenv("FAKE_ODD");
+    if (odd && !strcmp(odd, symbol))
+        found = (void *)odd_function;
+    note(line, snprintf(line, sizeof(line), "ask %s %d %d %s\n", symbol, version, (int)flags, found ? chosen : "-"));
+    *pfn = found;
+    return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+{
+    CALLED();
+    return answer(symbol, pfn, cudaVersion, flags);
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CALLED();
+    CUresult result = answer(symbol, pfn, cudaVersion, flags);
+    if (symbolStatus)
+        *symbolStatus = result == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return result;
+}
+
+/* ---- the few calls whose answers programs need ---- */
+
+CUresult cuInit(unsigned int Flags)
+{
+    CALLED();
+    if (number("FAKE_CALLBACK", 0)) {
+        CUresult (*init)(unsigned int) = dlsym(RTLD_DEFAULT, "cuInit");
+        CUresult (*count)(int *) = dlsym(RTLD_DEFAULT, "cuDeviceGetCount");
+        int n;
+        unsetenv("FAKE_CALLBACK");
+        if (!init || !count || init(0) != CUDA_SUCCESS || count(&n) != CUDA_SUCCESS)
+            return CUDA_ERROR_UNKNOWN;
+    }
+    return (CUresult)number("FAKE_INIT", 0);
+}
+
+CUresult cuDriverGetVersion(int *driverVersion)
+{
+    CALLED();
+    *driverVersion = number("FAKE_VERSION", 13000);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    CALLED();
+    *count = 1;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    CALLED();
+    *device = ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+    CALLED();
+    snprintf(name, (size_t)len, "fake");
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+    CALLED();
+    *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9 :
+          attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR   ? 0 :
+          attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 132 :
+          attrib == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK      ? 1024 :
+          attrib == CU_DEVICE_ATTRIBUTE_WARP_SIZE                  ? 32 :
+          attrib == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING         ? 1 :
+          attrib == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK ? 49152 :
+                                                                     1;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+    CALLED();
+    *bytes = (size_t)16 << 30;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+    CALLED();
+    *free_bytes = *total_bytes = (size_t)16 << 30;
+    return CUDA_SUCCESS;
+}
+
+static CUcontext current;
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    CALLED();
+    *pctx = (CUcontext)&current;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+    CALLED();
+    current = ctx;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *pctx)
+{
+    CALLED();
+    *pctx = current;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+    CALLED();
+    *device = 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    CALLED();
+    *dptr = 0x700000000000;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **pStr)
+{
+    CALLED();
+    *pStr = "FAKE_ERROR";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **pStr)
+{
+    CALLED();
+    *pStr = "a fake error";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
+{
+    CALLED();
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* Seven arguments, the last on the stack: shows that a forwarder keeps them all. */
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+                                                   CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+                                                   int blockSizeLimit, unsigned int flags)
+{
+    CALLED();
+    *minGridSize = (int)dynamicSMemSize;
+    *blockSize = blockSizeLimit * 1000 + (int)flags;
+    return CUDA_SUCCESS;
+}
+
+/* A floating-point argument. */
+CUresult cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
+{
+    CALLED();
+    return bias == 0.5f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

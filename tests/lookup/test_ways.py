@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Whichever way a program reaches the driver, and however old the driver is, its calls come through the library."""
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import lookup  # noqa: E402
+from lookup import BUILD, COVERED, NAMES, OURS, SHIM  # noqa: E402
+
+
+class Ways(lookup.Case):
+    def reach(self, way, *arguments, age="13.0", launch="cuLaunchKernel", **more):
+        done = self.run_program(BUILD / "reach", way, *arguments, env=self.environment(age, **more))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("status of", done.stdout)
+        self.assert_reached(launch)
+        return done.stdout
+
+    def assert_reached(self, launch="cuLaunchKernel"):
+        self.assertIn(("cuMemAlloc_v2", OURS), self.calls())
+        self.assertIn((launch, OURS), self.calls())
+        self.assert_all_covered_calls_are_ours()
+
+    def test_a_program_that_looks_up_each_name(self):
+        self.reach("dlsym")
+
+    def test_a_program_that_asks_in_the_first_form(self):
+        self.reach("ask-v1", 11030)
+
+    def test_a_program_that_asks_in_the_second_form(self):
+        self.reach("ask-v2")
+
+    def test_a_program_with_per_thread_default_streams_gets_those_forms(self):
+        said = self.reach("ask-v2-per-thread", launch="cuLaunchKernel_ptsz")
+        self.assertIn(f"cuLaunchKernel cuLaunchKernel_ptsz {OURS}", said)
+
+    def test_a_program_linked_against_the_driver(self):
+        done = self.run_program(BUILD / "direct", env=self.environment())
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assert_reached()
+
+    def test_a_library_that_a_program_opens(self):
+        self.reach("library", BUILD / "libdirect.so")
+
+    def test_a_library_that_prefers_what_it_was_linked_with(self):
+        """RTLD_DEEPBIND: its own dependencies come before what is preloaded, but libcuda.so.1 is us already."""
+        self.reach("deepbind", BUILD / "libdirect.so")
+
+    def test_python_through_ctypes(self):
+        program = ("import ctypes; d = ctypes.CDLL('libcuda.so.1'); p = ctypes.c_ulonglong(); d.cuInit(0); "
+                   "d.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t(4096)); d.cuLaunchKernel(*[None] * 11)")
+        self.assertEqual(self.run_program(sys.executable, "-c", program, env=self.environment()).returncode, 0)
+        self.assert_reached()
+
+    def test_the_driver_can_be_named(self):
+        self.reach("dlsym", age=None, SPILLWAY_DRIVER=str(self.driver_folder() / "libcuda.so.1"))
+
+    def test_the_toolkits_stub_is_not_taken_for_the_driver(self):
+        stubs = self.folder / "stubs"
+        stubs.mkdir()
+        (stubs / "libcuda.so.1").write_bytes((BUILD / "libfake-13.0.so").read_bytes())
+        self.reach("dlsym", LD_LIBRARY_PATH=f"{stubs}:{self.driver_folder()}")
+
+    def test_the_library_never_takes_itself_for_the_driver(self):
+        own = self.folder / "own"
+        own.mkdir()
+        (own / "libcuda.so.1").symlink_to(SHIM)
+        self.reach("dlsym", LD_LIBRARY_PATH=f"{own}:{self.driver_folder()}")
+
+
+class Ages(Ways):
+    """The same with drivers that lack what newer ones brought."""
+
+    def reach(self, way, *arguments, age="13.0", **more):
+        if age == "13.0" and "LD_LIBRARY_PATH" not in more:
+            age = "12.2"
+        return super().reach(way, *arguments, age=age, **more)
+
+    def test_a_driver_of_11_8_has_only_the_first_form(self):
+        self.reach("ask-v1", 11030, age="11.8")
+        self.reach("dlsym", age="11.8")
+
+    def test_the_second_form_works_with_an_11_8_driver_too(self):
+        """The program would not have found it without us; it gets the first one's answers."""
+        self.reach("ask-v2", age="11.8")
+
+
+class Variants(lookup.Case):
+    """Which variant of a call a program gets is the driver's choice, not ours (HAMi-core#57, #320; sglang#23136)."""
+
+    def ask(self, version, flags, name, age="13.0", **more):
+        done = self.run_program(BUILD / "reach", "ask", version, flags, name, env=self.environment(age, **more))
+        return done.stdout.split()
+
+    def assert_answer(self, version, flags, name, symbol, **more):
+        self.assertEqual(self.ask(version, flags, name, **more), [name, symbol, OURS])
+
+    def test_batch_copies_keep_the_signature_of_the_version_asked_for(self):
+        self.assert_answer(12080, 0, "cuMemcpyBatchAsync", "cuMemcpyBatchAsync")
+        self.assert_answer(13000, 0, "cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2")
+        self.assert_answer(12080, 2, "cuMemcpyBatchAsync", "cuMemcpyBatchAsync_ptsz")
+        self.assert_answer(13000, 2, "cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2_ptsz")
+
+    def test_an_older_version_gets_the_older_variant(self):
+        self.assert_answer(8000, 0, "cuMemPrefetchAsync", "cuMemPrefetchAsync")
+        self.assert_answer(12020, 0, "cuMemPrefetchAsync", "cuMemPrefetchAsync_v2")
+        self.assert_answer(10000, 0, "cuGraphInstantiate", "cuGraphInstantiate")
+        self.assert_answer(11000, 0, "cuGraphInstantiate", "cuGraphInstantiate_v2")
+        self.assert_answer(12000, 0, "cuGraphInstantiate", "cuGraphInstantiateWithFlags")
+
+    def test_asking_for_the_asking_gives_ours_in_both_forms(self):
+        self.assert_answer(11030, 0, "cuGetProcAddress", "cuGetProcAddress")
+        self.assert_answer(12000, 0, "cuGetProcAddress", "cuGetProcAddress_v2")
+
+    def test_per_thread_forms_of_complete_calls_too(self):
+        self.assert_answer(13000, 2, "cuMemcpyHtoD", "cuMemcpyHtoD_v2_ptds")
+        self.assert_answer(13000, 2, "cuMemAlloc", "cuMemAlloc_v2")
+
+    def test_a_name_that_we_do_not_look_at_is_the_drivers(self):
+        self.assertEqual(self.ask(13000, 0, "cuProfilerStart"), ["cuProfilerStart", "cuProfilerStart", "libcuda.so.1"])
+
+    def test_a_name_that_the_driver_lacks_is_not_invented(self):
+        self.assertEqual(self.ask(13000, 0, "cuFuncGetParamInfo", age="12.2"), ["cuFuncGetParamInfo", "?", "nowhere"])
+
+    def test_every_covered_name_is_exchanged_for_every_form(self):
+        asked = sorted(lookup.ASKED)
+        for flags in (0, 2):
+            done = self.run_program(BUILD / "reach", "ask", 13000, flags, *[a for a in asked if self.exists(a)],
+                                    env=self.environment())
+            self.assertEqual(done.returncode, 0, done.stdout)
+            past = [line for line in done.stdout.split("\n") if line and not line.endswith(OURS)]
+            self.assertEqual(past, [])
+
+    def exists(self, name):
+        introduced = (lookup.SOURCE / "tests/lookup/fake/introduced.list").read_text()
+        later = {n for line in introduced.split("\n") if line.startswith(("13.1", "13.2", "13.3")) for n in line.split()[1:]}
+        return any(s == name or s.startswith(name + "_v") for s in COVERED - later)
+
+    def test_an_address_that_dlsym_does_not_know_is_exchanged_where_only_one_signature_exists(self):
+        self.assert_answer(13000, 0, "cuLaunchKernel", "cuLaunchKernel", FAKE_ODD="cuLaunchKernel")
+        self.assertEqual(self.said, "")
+
+    def test_an_address_that_could_have_any_signature_is_reported_and_left_alone(self):
+        name, symbol, owner = self.ask(13000, 0, "cuMemAlloc", FAKE_ODD="cuMemAlloc")
+        self.assertEqual(owner, "libcuda.so.1")
+        self.assertIn("spillway: the driver answered cuMemAlloc", self.said)
+        self.assertIn("spillway doctor", self.said)
+
+    def test_an_unknown_address_for_a_version_beyond_ours_is_left_alone(self):
+        self.assertEqual(self.ask(99000, 0, "cuLaunchKernel", FAKE_ODD="cuLaunchKernel")[2], "libcuda.so.1")
+        self.assertIn("cuLaunchKernel", self.said)
+
+
+class Exports(lookup.Case):
+    def exported(self):
+        said = subprocess.run(["nm", "-D", "--defined-only", SHIM], capture_output=True, text=True, check=True).stdout
+        return {line.split()[2] for line in said.split("\n") if line}
+
+    def test_exactly_the_drivers_names_are_exported(self):
+        """Nothing else: an exported dlsym or dlopen is what breaks other preloads, sanitizers and $ORIGIN."""
+        self.assertEqual(self.exported(), set(NAMES))
+
+    def test_every_covered_call_is_in_the_list_of_names(self):
+        self.assertEqual(COVERED - set(NAMES), set())
+
+    def test_the_library_needs_nothing_but_the_c_library(self):
+        said = subprocess.run(["readelf", "-d", SHIM], capture_output=True, text=True, check=True).stdout
+        needed = {line.split("[")[1].rstrip("]") for line in said.split("\n") if "(NEEDED)" in line}
+        self.assertLessEqual(needed, {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2",
+                                      "ld-linux-aarch64.so.1"})
+        self.assertIn("Library soname: [libcuda.so.1]", said)
+
+
+if __name__ == "__main__":
+    lookup.main()
