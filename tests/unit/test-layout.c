@@ -245,6 +245,20 @@ static void an_unloaded_library_takes_its_parts_along(void **state)
     assert_true(asked >= before + 3 + 4 + 6);
 }
 
+/* Modules go with their context too, and then nobody says so. */
+static void a_handle_that_another_module_hands_out_is_asked_about_again(void **state)
+{
+    spw_layout_note_function(function(0), "module");
+    spw_layout_of(function(0));
+    spw_layout_note_function(function(0), "module");
+    unsigned before = asked;
+    spw_layout_of(function(0));
+    assert_int_equal(asked, before);
+    spw_layout_note_function(function(0), "other");
+    spw_layout_of(function(0));
+    assert_true(asked > before);
+}
+
 /* Nobody said where it came from, so any module that goes may be its own. */
 static void a_function_of_unknown_origin_goes_with_any_module(void **state)
 {
@@ -342,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup(an_impossible_layout_is_not_believed, setup),
         cmocka_unit_test_setup(an_unloaded_module_takes_its_layouts_along, setup),
         cmocka_unit_test_setup(an_unloaded_library_takes_its_parts_along, setup),
+        cmocka_unit_test_setup(a_handle_that_another_module_hands_out_is_asked_about_again, setup),
         cmocka_unit_test_setup(a_function_of_unknown_origin_goes_with_any_module, setup),
         cmocka_unit_test_setup(many_functions_are_told_apart, setup),
         cmocka_unit_test_setup(threads_may_look_up_while_modules_come_and_go, setup),

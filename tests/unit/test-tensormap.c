@@ -14,7 +14,7 @@ static CUtensorMap map_of(unsigned seed)
 {
     CUtensorMap map;
     memset(&map, 0xa5, sizeof map);
-    memcpy(&map, &seed, sizeof seed);
+    memcpy((char *)&map + sizeof map - sizeof seed, &seed, sizeof seed);
     return map;
 }
 
