@@ -1,5 +1,6 @@
 /* device.c - devices, their properties and limits, streams and events as objects, versions. */
 #include "runtime.h"
+#include <cuda_profiler_api.h>
 #include <string.h>
 
 RT_FORWARD(cudaDeviceSynchronize, (void), cuCtxSynchronize())
