@@ -32,4 +32,12 @@ void spw_pin_address(CUdeviceptr address, const char *why);
 
 /* The same for all that lives now and all that is allocated from now on. */
 void spw_pin_everything(const char *why);
+
+/* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already. Who
+ * must know sets it to 0 before. */
+extern _Thread_local int spw_pin_failure;
+
+/* For a hook (hooks.h): pins, and then makes the driver's call, unless pinning failed. Nothing runs on missing memory. */
+#define SPW_PIN_THEN(pin, symbol, args) \
+    (spw_pin_failure = 0, (pin), spw_pin_failure < 0 ? CUDA_ERROR_OUT_OF_MEMORY : SPW_DRIVER(symbol, args))
 #endif

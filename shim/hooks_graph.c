@@ -105,47 +105,45 @@ bool spw_is_capturing_now(CUstream stream)
 
 static CUresult begun(CUresult result)
 {
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
         atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);
-        spw_tables_pin(why_graph);
-    }
     return result;
 }
 
 CUresult spw_on_cuStreamBeginCapture(CUstream hStream)
 {
-    return begun(SPW_DRIVER(cuStreamBeginCapture, (hStream)));
+    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture, (hStream)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_ptsz(CUstream hStream)
 {
-    return begun(SPW_DRIVER(cuStreamBeginCapture_ptsz, (hStream)));
+    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture_ptsz, (hStream)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begun(SPW_DRIVER(cuStreamBeginCapture_v2, (hStream, mode)));
+    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture_v2, (hStream, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begun(SPW_DRIVER(cuStreamBeginCapture_v2_ptsz, (hStream, mode)));
+    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture_v2_ptsz, (hStream, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
                                             const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                             CUstreamCaptureMode mode)
 {
-    return begun(
-        SPW_DRIVER(cuStreamBeginCaptureToGraph, (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
+    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCaptureToGraph,
+                              (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
                                                  const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                                  CUstreamCaptureMode mode)
 {
-    return begun(SPW_DRIVER(cuStreamBeginCaptureToGraph_ptsz,
-                            (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
+    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCaptureToGraph_ptsz,
+                              (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
 /* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another stream's):
@@ -179,28 +177,26 @@ CUresult spw_on_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 CUresult spw_on_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
-    pin_node(nodeParams);
-    return SPW_DRIVER(cuGraphAddNode, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
+    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode,
+                        (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
 }
 
 CUresult spw_on_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                   const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                   CUgraphNodeParams *nodeParams)
 {
-    pin_node(nodeParams);
-    return SPW_DRIVER(cuGraphAddNode_v2, (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v2,
+                        (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
 }
 
 CUresult spw_on_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    pin_node(nodeParams);
-    return SPW_DRIVER(cuGraphNodeSetParams, (hNode, nodeParams));
+    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphNodeSetParams, (hNode, nodeParams));
 }
 
 CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    pin_node(nodeParams);
-    return SPW_DRIVER(cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
 }
 
 /* ---- nodes of one kind: adding, changing in the graph, changing in the instantiated graph ---- */
@@ -209,37 +205,33 @@ CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNo
     CUresult spw_on_##symbol(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, \
                              size_t numDependencies, const type *nodeParams) \
     { \
-        look(nodeParams); \
-        return SPW_DRIVER(symbol, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)); \
+        return SPW_PIN_THEN(look(nodeParams), symbol, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)); \
     }
 
 #define ADD_NODE_IN_CONTEXT(symbol, type, look) \
     CUresult spw_on_##symbol(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, \
                              size_t numDependencies, const type *nodeParams, CUcontext ctx) \
     { \
-        look(nodeParams); \
-        return SPW_DRIVER(symbol, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams, ctx)); \
+        return SPW_PIN_THEN(look(nodeParams), symbol, \
+                            (phGraphNode, hGraph, dependencies, numDependencies, nodeParams, ctx)); \
     }
 
 #define SET_NODE(symbol, type, look) \
     CUresult spw_on_##symbol(CUgraphNode hNode, const type *nodeParams) \
     { \
-        look(nodeParams); \
-        return SPW_DRIVER(symbol, (hNode, nodeParams)); \
+        return SPW_PIN_THEN(look(nodeParams), symbol, (hNode, nodeParams)); \
     }
 
 #define SET_EXEC_NODE(symbol, type, look) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams) \
     { \
-        look(nodeParams); \
-        return SPW_DRIVER(symbol, (hGraphExec, hNode, nodeParams)); \
+        return SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams)); \
     }
 
 #define SET_EXEC_NODE_IN_CONTEXT(symbol, type, look) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams, CUcontext ctx) \
     { \
-        look(nodeParams); \
-        return SPW_DRIVER(symbol, (hGraphExec, hNode, nodeParams, ctx)); \
+        return SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams, ctx)); \
     }
 
 ADD_NODE(cuGraphAddKernelNode, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)

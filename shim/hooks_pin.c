@@ -12,12 +12,10 @@ static const char why_memop[] = "a stream memory operation uses it";
 static const char why_texture[] = "a texture reads it";
 static const char why_shared[] = "it is shared with another process or device";
 
-static bool pin(CUdeviceptr address, const char *why)
+static void pin(CUdeviceptr address, const char *why)
 {
-    bool ours = spw_in_arena(address);
-    if (ours)
+    if (spw_in_arena(address))
         spw_pin_address(address, why);
-    return ours;
 }
 
 /* ---- stream memory operations ---- */
@@ -41,8 +39,7 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
 #define VALUE(symbol, type) \
     CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
     { \
-        pin(addr, why_memop); \
-        return SPW_DRIVER(symbol, (stream, addr, value, flags)); \
+        return SPW_PIN_THEN(pin(addr, why_memop), symbol, (stream, addr, value, flags)); \
     }
 
 VALUE(cuStreamWaitValue32, cuuint32_t)
@@ -62,12 +59,16 @@ VALUE(cuStreamWriteValue64_ptsz, cuuint64_t)
 VALUE(cuStreamWriteValue64_v2, cuuint64_t)
 VALUE(cuStreamWriteValue64_v2_ptsz, cuuint64_t)
 
+static void pin_batch(const CUstreamBatchMemOpParams *list, unsigned count)
+{
+    for (unsigned i = 0; list && i < count; i++)
+        spw_pin_memop(&list[i]);
+}
+
 #define BATCH(symbol) \
     CUresult spw_on_##symbol(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags) \
     { \
-        for (unsigned i = 0; paramArray && i < count; i++) \
-            spw_pin_memop(&paramArray[i]); \
-        return SPW_DRIVER(symbol, (stream, count, paramArray, flags)); \
+        return SPW_PIN_THEN(pin_batch(paramArray, count), symbol, (stream, count, paramArray, flags)); \
     }
 
 BATCH(cuStreamBatchMemOp)
@@ -77,87 +78,86 @@ BATCH(cuStreamBatchMemOp_v2_ptsz)
 
 /* ---- textures ---- */
 
+static void pin_resource(const CUDA_RESOURCE_DESC *p)
+{
+    if (p && p->resType == CU_RESOURCE_TYPE_LINEAR)
+        pin(p->res.linear.devPtr, why_texture);
+    if (p && p->resType == CU_RESOURCE_TYPE_PITCH2D)
+        pin(p->res.pitch2D.devPtr, why_texture);
+}
+
 CUresult spw_on_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
                                   const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
-    if (pResDesc && pResDesc->resType == CU_RESOURCE_TYPE_LINEAR)
-        pin(pResDesc->res.linear.devPtr, why_texture);
-    if (pResDesc && pResDesc->resType == CU_RESOURCE_TYPE_PITCH2D)
-        pin(pResDesc->res.pitch2D.devPtr, why_texture);
-    return SPW_DRIVER(cuTexObjectCreate, (pTexObject, pResDesc, pTexDesc, pResViewDesc));
+    return SPW_PIN_THEN(pin_resource(pResDesc), cuTexObjectCreate, (pTexObject, pResDesc, pTexDesc, pResViewDesc));
 }
 
 CUresult spw_on_cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {
-    pin(dptr, why_texture);
-    return SPW_DRIVER(cuTexRefSetAddress_v2, (ByteOffset, hTexRef, dptr, bytes));
+    return SPW_PIN_THEN(pin(dptr, why_texture), cuTexRefSetAddress_v2, (ByteOffset, hTexRef, dptr, bytes));
 }
 
 CUresult spw_on_cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
 {
-    pin(dptr, why_texture);
-    return SPW_DRIVER(cuTexRefSetAddress2D_v2, (hTexRef, desc, dptr, Pitch));
+    return SPW_PIN_THEN(pin(dptr, why_texture), cuTexRefSetAddress2D_v2, (hTexRef, desc, dptr, Pitch));
 }
 
 CUresult spw_on_cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
 {
-    pin(dptr, why_texture);
-    return SPW_DRIVER(cuTexRefSetAddress2D_v3, (hTexRef, desc, dptr, Pitch));
+    return SPW_PIN_THEN(pin(dptr, why_texture), cuTexRefSetAddress2D_v3, (hTexRef, desc, dptr, Pitch));
 }
 
 /* ---- other processes and devices ---- */
 
-/* Sharing may be refused for memory that is mapped as ours is, where the program's own allocation would have been accepted.
- */
-static CUresult shared(CUresult result, bool ours, const char *call)
+/* Sharing may be refused for memory that is mapped as ours is, where the program's own would have been accepted. */
+static CUresult shared(CUresult result, CUdeviceptr address, const char *call)
 {
     static int warned;
-    if (ours && result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS && spw_in_arena(address) && spw_pin_failure == 0)
         spw_warn_once(
             &warned,
-            "%s: the driver refused (error %d) to share memory that spillway allocated; SPILLWAY_MODE=off lets the "
-            "program allocate it itself",
+            "%s: the driver refused (error %d) to share memory that spillway allocated; with SPILLWAY_MODE=off the "
+            "program allocates it itself",
             call, (int)result);
     return result;
 }
 
 CUresult spw_on_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
-    bool ours = pin(dptr, why_shared);
-    return shared(SPW_DRIVER(cuIpcGetMemHandle, (pHandle, dptr)), ours, "cuIpcGetMemHandle");
+    return shared(SPW_PIN_THEN(pin(dptr, why_shared), cuIpcGetMemHandle, (pHandle, dptr)), dptr, "cuIpcGetMemHandle");
 }
 
 CUresult spw_on_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
-    bool ours = pin(ptr, why_shared);
-    return shared(SPW_DRIVER(cuMemPoolExportPointer, (shareData_out, ptr)), ours, "cuMemPoolExportPointer");
+    return shared(SPW_PIN_THEN(pin(ptr, why_shared), cuMemPoolExportPointer, (shareData_out, ptr)), ptr,
+                  "cuMemPoolExportPointer");
 }
 
 CUresult spw_on_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
                                               unsigned long long flags)
 {
-    bool ours = pin(dptr, why_shared);
-    return shared(SPW_DRIVER(cuMemGetHandleForAddressRange, (handle, dptr, size, handleType, flags)), ours,
-                  "cuMemGetHandleForAddressRange");
+    return shared(
+        SPW_PIN_THEN(pin(dptr, why_shared), cuMemGetHandleForAddressRange, (handle, dptr, size, handleType, flags)), dptr,
+        "cuMemGetHandleForAddressRange");
 }
 
 CUresult spw_on_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    bool ours = pin((CUdeviceptr)(uintptr_t)addr, why_shared);
-    return shared(SPW_DRIVER(cuMemRetainAllocationHandle, (handle, addr)), ours, "cuMemRetainAllocationHandle");
+    return shared(SPW_PIN_THEN(pin((CUdeviceptr)(uintptr_t)addr, why_shared), cuMemRetainAllocationHandle, (handle, addr)),
+                  (CUdeviceptr)(uintptr_t)addr, "cuMemRetainAllocationHandle");
 }
 
 CUresult spw_on_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size,
                                     unsigned long long flags)
 {
-    bool ours = pin(memptr, why_shared);
-    return shared(SPW_DRIVER(cuMulticastBindAddr, (mcHandle, mcOffset, memptr, size, flags)), ours, "cuMulticastBindAddr");
+    return shared(SPW_PIN_THEN(pin(memptr, why_shared), cuMulticastBindAddr, (mcHandle, mcOffset, memptr, size, flags)),
+                  memptr, "cuMulticastBindAddr");
 }
 
 CUresult spw_on_cuMulticastBindAddr_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    bool ours = pin(memptr, why_shared);
-    return shared(SPW_DRIVER(cuMulticastBindAddr_v2, (mcHandle, dev, mcOffset, memptr, size, flags)), ours,
-                  "cuMulticastBindAddr");
+    return shared(
+        SPW_PIN_THEN(pin(memptr, why_shared), cuMulticastBindAddr_v2, (mcHandle, dev, mcOffset, memptr, size, flags)),
+        memptr, "cuMulticastBindAddr");
 }

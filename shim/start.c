@@ -5,6 +5,7 @@
 
 /* No memory is managed, so no address is ours and nothing can be pinned. */
 CUdeviceptr spw_arena_low, spw_arena_high;
+_Thread_local int spw_pin_failure;
 
 void spw_pin_address(CUdeviceptr address, const char *why)
 {

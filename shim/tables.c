@@ -257,9 +257,11 @@ int spw_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, uns
 
 void spw_tables_pin(const char *why)
 {
+    int earlier_failure = spw_pin_failure;
     pthread_mutex_lock(&mutex);
     bool already = pin_all_reason;
     pin_all_reason = why;
+    spw_pin_failure = 0;
     size_t count = already ? 0 : count_locked();
     struct word *list = count ? malloc(count * sizeof *list) : NULL;
     if (list)
@@ -270,6 +272,13 @@ void spw_tables_pin(const char *why)
     else if (count)
         spw_pin_everything(why);
     free(list);
+    if (spw_pin_failure == 0) {
+        spw_pin_failure = earlier_failure;
+        return;
+    }
+    pthread_mutex_lock(&mutex);
+    pin_all_reason = NULL; /* the next one tries again */
+    pthread_mutex_unlock(&mutex);
 }
 
 void spw_tables_reset(void)

@@ -33,7 +33,8 @@ static inline bool spw_tables_any(void)
 
 /* The program copies `bytes` bytes from host memory at `source`, readable now, to the device address `destination`. Nothing
  * happens for more than SPW_TABLES_MAX_COPY. Where the destination is outside of the arena (a variable of a module, memory
- * that is not ours), any kernel may find the addresses, so what they point to is pinned. No lock held. */
+ * that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure (access.h) tells
+ * when that failed, and the copy must not be made then. No lock held. */
 void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes);
 
 /* The program copies `bytes` bytes from device address to device address. No lock held. */

@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_TESTS_FAKE_ENGINE_H
 #define SPILLWAY_TESTS_FAKE_ENGINE_H
 #include "access.h"
+#include <errno.h>
 
 #define LOW  UINT64_C(0x700000000000)
 #define HIGH UINT64_C(0x700100000000)
@@ -11,9 +12,13 @@ CUdeviceptr spw_arena_low = LOW, spw_arena_high = HIGH;
 static CUdeviceptr pinned[64];
 static unsigned pinned_count;
 static unsigned pinned_everything;
+static bool no_room; /* pinning fails */
+_Thread_local int spw_pin_failure;
 
 void spw_pin_address(CUdeviceptr address, const char *why)
 {
+    if (no_room)
+        spw_pin_failure = -ENOMEM;
     if (why && pinned_count < 64)
         pinned[pinned_count++] = address;
 }

@@ -17,6 +17,7 @@
 static CUstreamCaptureStatus status;
 static CUstream asked_stream;
 static CUresult answer;
+static unsigned driver_calls; /* sets added and captures begun */
 
 static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *ret_status)
 {
@@ -27,6 +28,7 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *ret_status)
 
 static CUresult begin(CUstream stream, CUstreamCaptureMode mode)
 {
+    driver_calls++;
     if (answer == CUDA_SUCCESS)
         status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return answer;
@@ -74,6 +76,7 @@ static CUresult add_copy(CUgraphNode *n, CUgraph g, const CUgraphNode *d, size_t
 static CUresult add_set(CUgraphNode *n, CUgraph g, const CUgraphNode *d, size_t c, const CUDA_MEMSET_NODE_PARAMS *p,
                         CUcontext ctx)
 {
+    driver_calls++;
     return answer;
 }
 
@@ -108,6 +111,8 @@ static int setup(void **state)
     status = CU_STREAM_CAPTURE_STATUS_NONE;
     asked_stream = NULL;
     spw_captures_active = 0;
+    no_room = false;
+    driver_calls = 0;
     (void)pinned_nothing();
     return 0;
 }
@@ -268,6 +273,22 @@ static void the_drivers_answer_is_passed_on(void **state)
     assert_int_equal(spw_on_cuGraphAddMemsetNode(NULL, NULL, NULL, 0, &p, NULL), CUDA_ERROR_NOT_FOUND);
 }
 
+/* A graph on missing memory would be launched without any call that could bring it back. */
+static void a_node_whose_memory_cannot_be_pinned_is_refused(void **state)
+{
+    CUDA_MEMSET_NODE_PARAMS p = {.dst = LOW};
+    CUdeviceptr member = LOW + 4096;
+    no_room = true;
+    assert_int_equal(spw_on_cuGraphAddMemsetNode(NULL, NULL, NULL, 0, &p, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    spw_tables_learn(LOW, &member, 8);
+    assert_int_equal(spw_on_cuStreamBeginCapture_v2((CUstream)7, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(driver_calls, 0);
+    assert_int_equal(spw_captures_active, 0);
+    no_room = false;
+    assert_int_equal(spw_on_cuGraphAddMemsetNode(NULL, NULL, NULL, 0, &p, NULL), CUDA_SUCCESS);
+    assert_int_equal(driver_calls, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup(a_set_node_pins_its_destination, setup),
         cmocka_unit_test_setup(a_memory_operation_node_pins_its_word, setup),
         cmocka_unit_test_setup(nodes_without_addresses_pin_nothing, setup),
+        cmocka_unit_test_setup(a_node_whose_memory_cannot_be_pinned_is_refused, setup),
         cmocka_unit_test_setup(the_drivers_answer_is_passed_on, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,16 @@ static void shared_memory_is_pinned_and_a_refusal_passed_on(void **state)
     assert_true(pinned_only(LOW + 2));
 }
 
+static void nothing_is_shared_that_cannot_be_pinned(void **state)
+{
+    no_room = true;
+    pinned_at_call = 77;
+    assert_int_equal(spw_on_cuIpcGetMemHandle(NULL, LOW), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(spw_on_cuStreamWaitValue32_v2(NULL, LOW, 1, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(pinned_at_call, 77);
+    no_room = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +126,7 @@ int main(void)
         cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
         cmocka_unit_test_setup(a_linear_texture_pins_its_memory, setup),
         cmocka_unit_test_setup(shared_memory_is_pinned_and_a_refusal_passed_on, setup),
+        cmocka_unit_test_setup(nothing_is_shared_that_cannot_be_pinned, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

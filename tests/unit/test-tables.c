@@ -24,10 +24,14 @@ CUdeviceptr spw_arena_low = LOW, spw_arena_high = LOW + 64 * BLOCK;
 static CUdeviceptr pinned[64];
 static unsigned pinned_count;
 static bool pinned_everything;
+static bool no_room; /* pinning fails */
+_Thread_local int spw_pin_failure;
 
 void spw_pin_address(CUdeviceptr address, const char *why)
 {
     assert_non_null(why);
+    if (no_room)
+        spw_pin_failure = -ENOMEM;
     if (pinned_count < 64)
         pinned[pinned_count++] = address;
 }
@@ -55,6 +59,8 @@ static int setup(void **state)
     spw_tables_reset();
     pinned_count = 0;
     pinned_everything = false;
+    no_room = false;
+    spw_pin_failure = 0;
     memset(met, 0, sizeof met);
     return 0;
 }
@@ -233,6 +239,29 @@ static void once_graphs_exist_members_are_pinned(void **state)
     assert_int_equal(pinned[2], AT(3));
 }
 
+/* The graph is refused then; the next one must not take them for pinned. */
+static void members_that_could_not_be_pinned_are_tried_again(void **state)
+{
+    CUdeviceptr words[] = {AT(1)};
+    learn(AT(0), words, 1);
+    no_room = true;
+    spw_tables_pin("a graph uses it");
+    assert_int_equal(spw_pin_failure, -ENOMEM);
+    no_room = false;
+    spw_pin_failure = 0;
+    pinned_count = 0;
+    spw_tables_pin("a graph uses it");
+    assert_int_equal(pinned_count, 1);
+    assert_int_equal(spw_pin_failure, 0);
+}
+
+static void a_pin_that_failed_before_is_not_forgotten(void **state)
+{
+    spw_pin_failure = -ENOMEM;
+    spw_tables_pin("a graph uses it");
+    assert_int_equal(spw_pin_failure, -ENOMEM);
+}
+
 /* ---- tensor maps in device memory ---- */
 
 static void a_tensor_map_that_hides_its_address_makes_a_table_too(void **state)
@@ -340,6 +369,8 @@ int main(void)
         cmocka_unit_test_setup(tables_of_tables_are_followed_and_cycles_end, setup),
         cmocka_unit_test_setup(following_stops_when_there_is_no_room, setup),
         cmocka_unit_test_setup(once_graphs_exist_members_are_pinned, setup),
+        cmocka_unit_test_setup(members_that_could_not_be_pinned_are_tried_again, setup),
+        cmocka_unit_test_setup(a_pin_that_failed_before_is_not_forgotten, setup),
         cmocka_unit_test_setup(random_copies_agree_with_a_model, setup),
         cmocka_unit_test_setup(more_addresses_than_can_be_remembered_are_pinned, setup),
         cmocka_unit_test_setup(a_tensor_map_that_hides_its_address_makes_a_table_too, setup),
