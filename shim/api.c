@@ -11,8 +11,7 @@
         return r; \
     }
 
-#define DEFINE_PASS(symbol, params, args) \
-    CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, SPW_PASS(symbol, args))
+#define DEFINE_PASS(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, SPW_PASS(symbol, args))
 
 /* A call that the driver makes from within a hook, or that arrives before the start, goes straight to the driver. */
 #define DEFINE_HOOK(symbol, params, args) \
@@ -23,9 +22,9 @@
         spw_inside = 0; \
         return result; \
     } \
-    CUresult CUDAAPI symbol params \
-    COUNT_AND_RETURN(symbol, __atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside ? hooked_##symbol args : \
-                                                                                          SPW_PASS(symbol, args))
+    CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, __atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside \
+                                                                ? hooked_##symbol args \
+                                                                : SPW_PASS(symbol, args))
 
 #define DEFINE_EDGE(symbol, params, args)
 

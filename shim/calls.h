@@ -21,7 +21,8 @@
 #endif
 #include <cuda.h>
 
-/* clang-format off: one line per call */
+/* One line per call, however long. */
+/* clang-format off */
 #define SPW_DRIVER_CALLS(X) \
     /* start, look-ups and messages */ \
     X(EDGE, cuDriverGetVersion, "cuDriverGetVersion", (int *driverVersion), (driverVersion)) \

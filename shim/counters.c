@@ -23,19 +23,22 @@ static const struct {
     const char *name;
     const char *calls[8];
 } tallies[] = {
-    { SPW_TALLY_LAUNCHES, "launches",
-      { "cuLaunch", "cuLaunchGrid", "cuLaunchGridAsync", "cuLaunchKernel*", "cuLaunchCooperativeKernel*" } },
-    { SPW_TALLY_GRAPH_LAUNCHES, "graph_launches", { "cuGraphLaunch" } },
-    { SPW_TALLY_ALLOCATIONS, "allocations",
-      { "cuMemAlloc", "cuMemAllocPitch", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemAllocFromPoolAsync" } },
-    { SPW_TALLY_FREES, "frees", { "cuMemFree", "cuMemFreeAsync" } },
-    { SPW_TALLY_COPIES_H2D, "copies_h2d", { "cuMemcpyHtoD", "cuMemcpyHtoDAsync" } },
-    { SPW_TALLY_COPIES_D2H, "copies_d2h", { "cuMemcpyDtoH", "cuMemcpyDtoHAsync" } },
-    { SPW_TALLY_COPIES_D2D, "copies_d2d", { "cuMemcpyDtoD", "cuMemcpyDtoDAsync", "cuMemcpyPeer", "cuMemcpyPeerAsync" } },
-    { SPW_TALLY_COPIES_OTHER, "copies_other",
-      { "cuMemcpy", "cuMemcpyAsync", "cuMemcpy2D*", "cuMemcpy3D*", "cuMemcpyAto*", "cuMemcpyDtoA", "cuMemcpyHtoA*",
-        "cuMemcpyBatchAsync" } },
-    { SPW_TALLY_SETS, "sets", { "cuMemset*" } },
+    {SPW_TALLY_LAUNCHES,
+     "launches",
+     {"cuLaunch", "cuLaunchGrid", "cuLaunchGridAsync", "cuLaunchKernel*", "cuLaunchCooperativeKernel*"}},
+    {SPW_TALLY_GRAPH_LAUNCHES, "graph_launches", {"cuGraphLaunch"}},
+    {SPW_TALLY_ALLOCATIONS,
+     "allocations",
+     {"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocManaged", "cuMemAllocAsync", "cuMemAllocFromPoolAsync"}},
+    {SPW_TALLY_FREES, "frees", {"cuMemFree", "cuMemFreeAsync"}},
+    {SPW_TALLY_COPIES_H2D, "copies_h2d", {"cuMemcpyHtoD", "cuMemcpyHtoDAsync"}},
+    {SPW_TALLY_COPIES_D2H, "copies_d2h", {"cuMemcpyDtoH", "cuMemcpyDtoHAsync"}},
+    {SPW_TALLY_COPIES_D2D, "copies_d2d", {"cuMemcpyDtoD", "cuMemcpyDtoDAsync", "cuMemcpyPeer", "cuMemcpyPeerAsync"}},
+    {SPW_TALLY_COPIES_OTHER,
+     "copies_other",
+     {"cuMemcpy", "cuMemcpyAsync", "cuMemcpy2D*", "cuMemcpy3D*", "cuMemcpyAto*", "cuMemcpyDtoA", "cuMemcpyHtoA*",
+      "cuMemcpyBatchAsync"}},
+    {SPW_TALLY_SETS, "sets", {"cuMemset*"}},
 };
 _Static_assert(sizeof(tallies) / sizeof(tallies[0]) == SPW_TALLY_COUNT, "one line per tally");
 
@@ -49,7 +52,7 @@ static bool matches(const char *pattern, const char *name)
 
 struct spw_tally spw_tally(enum spw_tally_kind kind)
 {
-    struct spw_tally sum = { 0, 0 };
+    struct spw_tally sum = {0, 0};
     for (unsigned p = 0; p < 8 && tallies[kind].calls[p]; p++) {
         for (unsigned i = 0; i < SPW_CALL_COUNT; i++) {
             if (!matches(tallies[kind].calls[p], names[i]))

@@ -8,14 +8,14 @@ struct spw_tally {
 };
 
 enum spw_tally_kind {
-    SPW_TALLY_LAUNCHES,       /* kernels; graphs count as one each in GRAPH_LAUNCHES */
+    SPW_TALLY_LAUNCHES, /* kernels; graphs count as one each in GRAPH_LAUNCHES */
     SPW_TALLY_GRAPH_LAUNCHES,
-    SPW_TALLY_ALLOCATIONS,    /* device memory, managed included */
-    SPW_TALLY_FREES,          /* device memory; a free of NULL counts */
+    SPW_TALLY_ALLOCATIONS, /* device memory, managed included */
+    SPW_TALLY_FREES,       /* device memory; a free of NULL counts */
     SPW_TALLY_COPIES_H2D,
     SPW_TALLY_COPIES_D2H,
     SPW_TALLY_COPIES_D2D,
-    SPW_TALLY_COPIES_OTHER,   /* the direction is in the addresses, or arrays take part */
+    SPW_TALLY_COPIES_OTHER, /* the direction is in the addresses, or arrays take part */
     SPW_TALLY_SETS,
     SPW_TALLY_COUNT
 };

@@ -59,9 +59,9 @@ static CUresult ask_older_driver(const char *symbol, void **pfn, int version, cu
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
-    CUresult result = spw_driver_open() && !spw_driver.cuGetProcAddress_v2 ?
-                          ask_older_driver(symbol, pfn, cudaVersion, flags, symbolStatus) :
-                          SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, cudaVersion, flags, symbolStatus));
+    CUresult result = spw_driver_open() && !spw_driver.cuGetProcAddress_v2
+                          ? ask_older_driver(symbol, pfn, cudaVersion, flags, symbolStatus)
+                          : SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, cudaVersion, flags, symbolStatus));
     return counted(SPW_CALL_cuGetProcAddress_v2, looked_up(result, symbol, pfn, cudaVersion, flags));
 }
 
@@ -82,12 +82,12 @@ static const struct message {
     CUresult error;
     const char *name, *text;
 } messages[] = {
-    { CUDA_SUCCESS, "CUDA_SUCCESS", "no error" },
-    { CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
-    { CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
-    { CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error" },
-    { CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
-    { CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
 };
 
 static const struct message *find_message(CUresult error)

@@ -167,11 +167,20 @@ static bool try_usual_folders(const struct search *search)
 {
     static const char *const folders[] = {
 #if defined(__x86_64__)
-        "/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu",
+        "/usr/lib/x86_64-linux-gnu",
+        "/lib/x86_64-linux-gnu",
 #elif defined(__aarch64__)
-        "/usr/lib/aarch64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu/tegra",
+        "/usr/lib/aarch64-linux-gnu",
+        "/lib/aarch64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu/tegra",
 #endif
-        "/usr/lib64", "/lib64", "/usr/lib", "/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib",
+        "/usr/lib64",
+        "/lib64",
+        "/usr/lib",
+        "/lib",
+        "/usr/local/nvidia/lib64",
+        "/usr/local/nvidia/lib",
+        "/usr/lib/wsl/lib",
         "/run/opengl-driver/lib",
     };
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
@@ -182,7 +191,7 @@ static bool try_usual_folders(const struct search *search)
 
 bool spw_find_driver(bool (*try_file)(const char *path, void *data), void *data)
 {
-    struct search search = { .try_file = try_file, .data = data };
+    struct search search = {.try_file = try_file, .data = data};
     stat_self(&search.self);
 
     const char *named = getenv("SPILLWAY_DRIVER");

@@ -25,7 +25,7 @@ enum spw_call {
 #define X(kind, symbol, asked, params, args) SPW_CALL_##symbol,
     SPW_DRIVER_CALLS(X)
 #undef X
-    SPW_CALL_COUNT
+        SPW_CALL_COUNT
 };
 
 /* How often the program made this call, hooked or not; exact, any thread. */

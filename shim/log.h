@@ -14,8 +14,8 @@ int spw_log_enabled(enum spw_log_level level);
 
 void spw_log(enum spw_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define spw_warn(...) spw_log(SPW_LOG_WARN, __VA_ARGS__)
-#define spw_info(...) spw_log(SPW_LOG_INFO, __VA_ARGS__)
+#define spw_warn(...)  spw_log(SPW_LOG_WARN, __VA_ARGS__)
+#define spw_info(...)  spw_log(SPW_LOG_INFO, __VA_ARGS__)
 #define spw_debug(...) spw_log(SPW_LOG_DEBUG, __VA_ARGS__)
 
 /* A warning that is given once per flag; `flag` is a static int that begins as 0. */

@@ -15,8 +15,8 @@ struct line {
     void **real; /* the member of spw_driver */
 };
 
-#define X(kind, symbol, asked, params, args) { #symbol, asked, (void *)symbol, (void **)&spw_driver.symbol },
-static const struct line lines[] = { SPW_DRIVER_CALLS(X) };
+#define X(kind, symbol, asked, params, args) {#symbol, asked, (void *)symbol, (void **)&spw_driver.symbol},
+static const struct line lines[] = {SPW_DRIVER_CALLS(X)};
 #undef X
 
 /* Index + 1 of a line per slot, 0 when empty; linear probing. Drivers may give one address to several names, so one
@@ -92,8 +92,9 @@ static void note_escape(const char *name, int version, cuuint64_t flags)
 {
     static int warned;
     __atomic_fetch_add(&escaped_count, 1, __ATOMIC_RELAXED);
-    spw_warn_once(&warned, "the driver answered %s (version %d, flags %llu) with a function that is not known; calls to it are "
-                           "not seen. Please report this with the output of `spillway doctor`",
+    spw_warn_once(&warned,
+                  "the driver answered %s (version %d, flags %llu) with a function that is not known; calls to it are "
+                  "not seen. Please report this with the output of `spillway doctor`",
                   name, version, (unsigned long long)flags);
 }
 

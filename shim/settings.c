@@ -46,11 +46,11 @@ static uint64_t unit_factor(const char *unit)
         const char *name, *long_name;
         uint64_t factor;
     } units[] = {
-        { "", "B", 1 },
-        { "K", "KiB", UINT64_C(1) << 10 },
-        { "M", "MiB", UINT64_C(1) << 20 },
-        { "G", "GiB", UINT64_C(1) << 30 },
-        { "T", "TiB", UINT64_C(1) << 40 },
+        {"", "B", 1},
+        {"K", "KiB", UINT64_C(1) << 10},
+        {"M", "MiB", UINT64_C(1) << 20},
+        {"G", "GiB", UINT64_C(1) << 30},
+        {"T", "TiB", UINT64_C(1) << 40},
     };
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (!strcmp(unit, units[i].name) || !strcmp(unit, units[i].long_name))
@@ -84,12 +84,12 @@ static int parse_amount(const char *text, struct spw_amount *ret_amount)
     if (parse_number(text, &end, &whole, &value) && !strcmp(end, "%")) {
         if (value <= 0 || value > 100)
             return -EINVAL;
-        *ret_amount = (struct spw_amount){ .kind = SPW_AMOUNT_PERCENT, .percent = value };
+        *ret_amount = (struct spw_amount){.kind = SPW_AMOUNT_PERCENT, .percent = value};
         return 0;
     }
     if (parse_bytes(text, &bytes) < 0)
         return -EINVAL;
-    *ret_amount = (struct spw_amount){ .kind = SPW_AMOUNT_BYTES, .bytes = bytes };
+    *ret_amount = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = bytes};
     return 0;
 }
 
@@ -113,7 +113,7 @@ static int parse_budget_element(const char *text, struct spw_budget *budget)
 
 static int take_budget(const char *value, struct spw_settings *settings)
 {
-    struct spw_budget budget = { 0 };
+    struct spw_budget budget = {0};
     char element[64];
     for (const char *at = value;; at++) {
         size_t length = strcspn(at, ",");
@@ -134,7 +134,7 @@ static int take_budget(const char *value, struct spw_settings *settings)
 
 static int take_mode(const char *value, struct spw_settings *settings)
 {
-    static const char *const names[] = { [SPW_MODE_SWAP] = "swap", [SPW_MODE_TRACE] = "trace", [SPW_MODE_OFF] = "off" };
+    static const char *const names[] = {[SPW_MODE_SWAP] = "swap", [SPW_MODE_TRACE] = "trace", [SPW_MODE_OFF] = "off"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!strcmp(value, names[i])) {
             settings->mode = (enum spw_mode)i;
@@ -177,8 +177,7 @@ static int take_driver(const char *value, struct spw_settings *settings)
 static int take_log(const char *value, struct spw_settings *settings)
 {
     static const char *const names[] = {
-        [SPW_LOG_QUIET] = "quiet", [SPW_LOG_WARN] = "warn", [SPW_LOG_INFO] = "info", [SPW_LOG_DEBUG] = "debug"
-    };
+        [SPW_LOG_QUIET] = "quiet", [SPW_LOG_WARN] = "warn", [SPW_LOG_INFO] = "info", [SPW_LOG_DEBUG] = "debug"};
     size_t length = strcspn(value, ":");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (length != strlen(names[i]) || strncmp(value, names[i], length))
@@ -193,7 +192,7 @@ static int take_log(const char *value, struct spw_settings *settings)
 /* The rank of this process as its launcher tells it, "0" without one. */
 static const char *rank_text(void)
 {
-    static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID" };
+    static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *value = getenv(variables[i]);
         if (value && *value && strspn(value, "0123456789") == strlen(value))
@@ -209,7 +208,7 @@ static int take_summary(const char *value, struct spw_settings *settings)
     size_t length = 0;
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     for (const char *at = value; *at; at++) {
-        char letter[2] = { *at, 0 };
+        char letter[2] = {*at, 0};
         const char *piece = letter;
         if (*at == '%') {
             at++;
@@ -226,25 +225,25 @@ static int take_summary(const char *value, struct spw_settings *settings)
 /* ---- the table ---- */
 
 const struct spw_setting spw_setting_table[] = {
-    { "SPILLWAY_BUDGET", "budget", "AMOUNT", "the device's free memory",
-      "bytes such as 8589934592, 8GiB or 8G (K, M, G, T, all above 0), a share of the device such as 60% (up to 100%), "
-      "or one for each device as in 0=8G,1=60%",
-      "device memory that the program may have mapped", take_budget },
-    { "SPILLWAY_MODE", "mode", "MODE", "swap", "swap, trace, off",
-      "swap: keep within the budget; trace: change nothing, count what the program does; off: do nothing", take_mode },
-    { "SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
-      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
-      "(up to 100%)",
-      "pinned host memory that may hold what left the device", take_host_budget },
-    { "SPILLWAY_DRIVER", "driver", "FILE", "searched for as the loader would", "the absolute path of a readable file",
-      "the real libcuda.so.1", take_driver },
-    { "SPILLWAY_LOG", "log", "LEVEL[:FILE]", "warn", "quiet, warn, info or debug, optionally followed by :FILE",
-      "how much to say, and where if not to stderr", take_log },
-    { "SPILLWAY_SMALL", "small", "BYTES", "auto: half of the device's granularity",
-      "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
-      "allocations below this many bytes always stay on the device", take_small },
-    { "SPILLWAY_SUMMARY", "summary", "FILE", "none", "a file name; %r is replaced by the rank, %p by the process id, %% by %",
-      "a file that gets the summary at the end of the run, as JSON", take_summary },
+    {"SPILLWAY_BUDGET", "budget", "AMOUNT", "the device's free memory",
+     "bytes such as 8589934592, 8GiB or 8G (K, M, G, T, all above 0), a share of the device such as 60% (up to 100%), "
+     "or one for each device as in 0=8G,1=60%",
+     "device memory that the program may have mapped", take_budget},
+    {"SPILLWAY_MODE", "mode", "MODE", "swap", "swap, trace, off",
+     "swap: keep within the budget; trace: change nothing, count what the program does; off: do nothing", take_mode},
+    {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
+     "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
+     "(up to 100%)",
+     "pinned host memory that may hold what left the device", take_host_budget},
+    {"SPILLWAY_DRIVER", "driver", "FILE", "searched for as the loader would", "the absolute path of a readable file",
+     "the real libcuda.so.1", take_driver},
+    {"SPILLWAY_LOG", "log", "LEVEL[:FILE]", "warn", "quiet, warn, info or debug, optionally followed by :FILE",
+     "how much to say, and where if not to stderr", take_log},
+    {"SPILLWAY_SMALL", "small", "BYTES", "auto: half of the device's granularity",
+     "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
+     "allocations below this many bytes always stay on the device", take_small},
+    {"SPILLWAY_SUMMARY", "summary", "FILE", "none", "a file name; %r is replaced by the rank, %p by the process id, %% by %",
+     "a file that gets the summary at the end of the run, as JSON", take_summary},
 };
 const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_table[0]);
 
@@ -252,7 +251,7 @@ const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_
 
 void spw_settings_default(struct spw_settings *ret_settings)
 {
-    *ret_settings = (struct spw_settings){ .mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN };
+    *ret_settings = (struct spw_settings){.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN};
 }
 
 int spw_setting_take(const struct spw_setting *setting, const char *value, struct spw_settings *settings, char *ret_message,
@@ -339,7 +338,7 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
     return result;
 }
 
-static struct spw_settings in_force = { .mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN };
+static struct spw_settings in_force = {.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN};
 
 const struct spw_settings *spw_settings(void)
 {

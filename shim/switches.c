@@ -7,11 +7,11 @@
 static const struct {
     const char *name, *value, *unless;
 } switches[] = {
-    { "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF" },
-    { "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF" },
-    { "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL },
-    { "XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL },
-    { "TF_GPU_ALLOCATOR", "cuda_malloc_async", NULL },
+    {"PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF"},
+    {"PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF"},
+    {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL},
+    {"XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL},
+    {"TF_GPU_ALLOCATOR", "cuda_malloc_async", NULL},
 };
 #define COUNT (sizeof(switches) / sizeof(switches[0]))
 
@@ -27,7 +27,7 @@ void spw_switches_set(void)
 
 const char *spw_switches_conflict(void)
 {
-    static const char *const names[] = { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF" };
+    static const char *const names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *value = getenv(names[i]);
         if (value && strstr(value, "expandable_segments:True"))

@@ -1,4 +1,5 @@
-/* commands.h - the commands of spillway, each with its own arguments (argv[0] is its name); the result is the exit status. */
+/* commands.h - the commands of spillway, each with its own arguments (argv[0] is its name); the result is the exit status.
+ */
 #ifndef SPILLWAY_TOOLS_COMMANDS_H
 #define SPILLWAY_TOOLS_COMMANDS_H
 

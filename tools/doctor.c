@@ -1,7 +1,8 @@
-/* doctor.c - `spillway doctor`: what a program would meet here. Prints the settings, then runs itself
+/* doctor.c - `spillway doctor`: what a program would meet here. Prints the settings and the host's limits, then runs itself
  * under the library to see the driver through it. */
 #include "commands.h"
 #include "doctor.h"
+#include "hostlimit.h"
 #include "settings.h"
 #include <argp.h>
 #include <errno.h>
@@ -27,6 +28,25 @@ static bool print_settings(void)
         return true;
     printf("  PROBLEM: %s\n", message);
     return false;
+}
+
+static void print_bytes(const char *what, int64_t bytes)
+{
+    if (bytes == SPW_HOSTLIMIT_UNKNOWN)
+        printf("  %-22s no limit known\n", what);
+    else
+        printf("  %-22s %.1f GiB\n", what, (double)bytes / (1 << 30));
+}
+
+static void print_host(void)
+{
+    struct spw_hostlimit limit;
+    unsigned ranks = spw_hostlimit_local_ranks(getenv);
+    spw_hostlimit_read("/", &limit);
+    printf("host memory\n");
+    print_bytes("machine leaves", limit.machine_bytes);
+    print_bytes("control group leaves", limit.cgroup_bytes);
+    print_bytes("default host budget", spw_hostlimit_default_budget(spw_hostlimit_available("/"), ranks));
 }
 
 /* In the child: the environment of a program that runs under the library, changing nothing. */
@@ -62,8 +82,8 @@ int command_doctor(int argc, char **argv)
     if (argc == 2 && !strcmp(argv[1], DOCTOR_INSIDE))
         return doctor_inside();
 
-    const struct argp argp = { .doc = "Says what a program would meet here: driver, settings, host memory. "
-                                      "Exit status 1 when something is wrong; a machine without a driver is not." };
+    const struct argp argp = {.doc = "Says what a program would meet here: driver, settings, host memory. "
+                                     "Exit status 1 when something is wrong; a machine without a driver is not."};
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
         return EXIT_USAGE;
@@ -73,6 +93,7 @@ int command_doctor(int argc, char **argv)
     printf("spillway %s\n", SPILLWAY_VERSION);
     printf("library\n  %s\n", found ? library : "PROBLEM: libspillway.so is not beside this command and not installed");
     bool well = print_settings() && found;
+    print_host();
     if (found && !look_from_inside(library))
         well = false;
     return well ? EXIT_SUCCESS : EXIT_FAILURE;

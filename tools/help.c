@@ -31,10 +31,10 @@ static const char man_head[] =
     ".B spillway run\n"
     "is a variable of the environment too; the option counts if both are given.\n";
 
-static const char man_tail[] =
-    ".SH EXIT STATUS\n"
-    "That of the program; before it has started: 2 for a setting that is refused, 126 for a program that cannot be executed,\n"
-    "127 for one that is not found.\n";
+static const char man_tail[] = ".SH EXIT STATUS\n"
+                               "That of the program; before it has started: 2 for a setting that is refused, 126 for a "
+                               "program that cannot be executed,\n"
+                               "127 for one that is not found.\n";
 
 /* As man(7) wants it: a hyphen that is meant as one, and no line that begins with a dot. */
 static void put_man(FILE *to, const char *text)
@@ -69,6 +69,7 @@ void help_markdown_table(FILE *to)
     fputs("| setting | option | default | meaning |\n|---|---|---|---|\n", to);
     for (size_t i = 0; i < spw_setting_count; i++) {
         const struct spw_setting *s = &spw_setting_table[i];
-        fprintf(to, "| `%s` | `--%s` | %s | %s. Accepted: %s |\n", s->variable, s->option, s->fallback, s->help, s->accepted);
+        fprintf(to, "| `%s` | `--%s` | %s | %s. Accepted: %s |\n", s->variable, s->option, s->fallback, s->help,
+                s->accepted);
     }
 }

@@ -12,10 +12,10 @@ static const struct call {
     const char *symbol, *asked;
     bool hooked;
 } calls[] = {
-#define IS_HOOK true
-#define IS_PASS false
-#define IS_EDGE true
-#define X(kind, symbol, asked, params, args) { #symbol, asked, IS_##kind },
+#define IS_HOOK                              true
+#define IS_PASS                              false
+#define IS_EDGE                              true
+#define X(kind, symbol, asked, params, args) {#symbol, asked, IS_##kind},
     SPW_DRIVER_CALLS(X)
 #undef X
 };
@@ -125,7 +125,7 @@ static void print_coverage(void)
 
 int doctor_inside(void)
 {
-    struct driver driver = { 0 };
+    struct driver driver = {0};
     int version = 0;
     printf("driver\n");
     if (!open_driver(&driver))

@@ -18,7 +18,7 @@ int find_library(char *ret_path, unsigned long size)
     if (slash) {
         *slash = 0;
         /* Beside it in a build folder; below the same prefix when installed; where it was to be installed. */
-        static const char *const places[] = { "/../shim/libspillway.so", "/../" SPILLWAY_LIBDIR "/libspillway.so" };
+        static const char *const places[] = {"/../shim/libspillway.so", "/../" SPILLWAY_LIBDIR "/libspillway.so"};
         for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
             char path[PATH_MAX * 2], real_path[PATH_MAX];
             snprintf(path, sizeof(path), "%s%s", exe, places[i]);

@@ -9,8 +9,8 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
-    { "run", command_run, "run a program inside a memory budget" },
-    { "doctor", command_doctor, "say what is found here: driver, settings, host memory" },
+    {"run", command_run, "run a program inside a memory budget"},
+    {"doctor", command_doctor, "say what is found here: driver, settings, host memory"},
 };
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
 

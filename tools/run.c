@@ -56,11 +56,11 @@ static void make_options(struct argp_option *options)
         char *doc = NULL;
         if (asprintf(&doc, "%s. Accepted: %s. Default: %s [%s]", s->help, s->accepted, s->fallback, s->variable) < 0)
             doc = NULL;
-        options[i] = (struct argp_option){ .name = s->option, .key = FIRST_KEY + (int)i, .arg = s->value, .doc = doc };
+        options[i] = (struct argp_option){.name = s->option, .key = FIRST_KEY + (int)i, .arg = s->value, .doc = doc};
     }
-    options[i++] = (struct argp_option){ .name = "help-settings-table", .key = KEY_TABLE, .flags = OPTION_HIDDEN };
-    options[i++] = (struct argp_option){ .name = "help-man", .key = KEY_MAN, .flags = OPTION_HIDDEN };
-    options[i] = (struct argp_option){ 0 };
+    options[i++] = (struct argp_option){.name = "help-settings-table", .key = KEY_TABLE, .flags = OPTION_HIDDEN};
+    options[i++] = (struct argp_option){.name = "help-man", .key = KEY_MAN, .flags = OPTION_HIDDEN};
+    options[i] = (struct argp_option){0};
 }
 
 /* An option stands for its variable: what is checked here is what the library will read. 0 or -EINVAL. */
@@ -109,7 +109,7 @@ int command_run(int argc, char **argv)
         .doc = "Runs COMMAND inside less GPU memory than it wants.\v"
                "Each option can be given as the variable in brackets instead.",
     };
-    struct request request = { 0 };
+    struct request request = {0};
     struct spw_settings settings;
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request))

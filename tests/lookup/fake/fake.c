@@ -3,8 +3,8 @@
  *     call cuMemAlloc_v2 libspillway.so        a function was called, from code in this object
  *     ask cuMemAlloc 12000 0 cuMemAlloc_v2     cuGetProcAddress was asked for (name, version, flags), and what it chose
  *
- * Settings: FAKE_VERSION (13000), FAKE_INIT (cuInit's answer), FAKE_ODD=NAME (cuGetProcAddress answers NAME with a function that
- * dlsym does not find), FAKE_CALLBACK=1 (cuInit calls back into the exported cuInit and cuDeviceGetCount, as some
+ * Settings: FAKE_VERSION (13000), FAKE_INIT (cuInit's answer), FAKE_ODD=NAME (cuGetProcAddress answers NAME with a function
+ * that dlsym does not find), FAKE_CALLBACK=1 (cuInit calls back into the exported cuInit and cuDeviceGetCount, as some
  * drivers do). */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -59,35 +59,35 @@ static const struct {
     const char *asked, *symbol;
     int since;
 } variants[] = {
-    { "cuGetProcAddress", "cuGetProcAddress_v2", 12000 },
-    { "cuGetProcAddress", "cuGetProcAddress", 0 },
-    { "cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2", 13000 },
-    { "cuMemcpyBatchAsync", "cuMemcpyBatchAsync", 0 },
-    { "cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync_v2", 13000 },
-    { "cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync", 0 },
-    { "cuMemAdvise", "cuMemAdvise_v2", 12020 },
-    { "cuMemAdvise", "cuMemAdvise", 0 },
-    { "cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 12020 },
-    { "cuMemPrefetchAsync", "cuMemPrefetchAsync", 0 },
-    { "cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010 },
-    { "cuStreamBeginCapture", "cuStreamBeginCapture", 0 },
-    { "cuGraphAddNode", "cuGraphAddNode_v2", 12030 },
-    { "cuGraphAddNode", "cuGraphAddNode", 0 },
-    { "cuGraphInstantiate", "cuGraphInstantiateWithFlags", 11040 },
-    { "cuGraphInstantiate", "cuGraphInstantiate_v2", 11000 },
-    { "cuGraphInstantiate", "cuGraphInstantiate", 0 },
-    { "cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", 11000 },
-    { "cuIpcOpenMemHandle", "cuIpcOpenMemHandle", 0 },
-    { "cuCtxGetDevice", "cuCtxGetDevice_v2", 13000 },
-    { "cuCtxGetDevice", "cuCtxGetDevice", 0 },
-    { "cuCtxSynchronize", "cuCtxSynchronize_v2", 13000 },
-    { "cuCtxSynchronize", "cuCtxSynchronize", 0 },
+    {"cuGetProcAddress", "cuGetProcAddress_v2", 12000},
+    {"cuGetProcAddress", "cuGetProcAddress", 0},
+    {"cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2", 13000},
+    {"cuMemcpyBatchAsync", "cuMemcpyBatchAsync", 0},
+    {"cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync_v2", 13000},
+    {"cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync", 0},
+    {"cuMemAdvise", "cuMemAdvise_v2", 12020},
+    {"cuMemAdvise", "cuMemAdvise", 0},
+    {"cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 12020},
+    {"cuMemPrefetchAsync", "cuMemPrefetchAsync", 0},
+    {"cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010},
+    {"cuStreamBeginCapture", "cuStreamBeginCapture", 0},
+    {"cuGraphAddNode", "cuGraphAddNode_v2", 12030},
+    {"cuGraphAddNode", "cuGraphAddNode", 0},
+    {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", 11040},
+    {"cuGraphInstantiate", "cuGraphInstantiate_v2", 11000},
+    {"cuGraphInstantiate", "cuGraphInstantiate", 0},
+    {"cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", 11000},
+    {"cuIpcOpenMemHandle", "cuIpcOpenMemHandle", 0},
+    {"cuCtxGetDevice", "cuCtxGetDevice_v2", 13000},
+    {"cuCtxGetDevice", "cuCtxGetDevice", 0},
+    {"cuCtxSynchronize", "cuCtxSynchronize_v2", 13000},
+    {"cuCtxSynchronize", "cuCtxSynchronize", 0},
 };
 
 /* The symbol with the ending of per-thread default streams if that is asked for and exists, else without. */
 static void *find_form(const char *symbol, cuuint64_t flags, char *ret_symbol, size_t size)
 {
-    static const char *const endings[] = { "_ptsz", "_ptds", "" };
+    static const char *const endings[] = {"_ptsz", "_ptds", ""};
     for (unsigned i = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? 0 : 2; i < 3; i++) {
         snprintf(ret_symbol, size, "%s%s", symbol, endings[i]);
         void *found = find(ret_symbol);
@@ -192,14 +192,14 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     CALLED();
-    *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9 :
-          attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR   ? 0 :
-          attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT       ? 132 :
-          attrib == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK      ? 1024 :
-          attrib == CU_DEVICE_ATTRIBUTE_WARP_SIZE                  ? 32 :
-          attrib == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING         ? 1 :
-          attrib == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK ? 49152 :
-                                                                     1;
+    *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR      ? 9
+          : attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR    ? 0
+          : attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT        ? 132
+          : attrib == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK       ? 1024
+          : attrib == CU_DEVICE_ATTRIBUTE_WARP_SIZE                   ? 32
+          : attrib == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING          ? 1
+          : attrib == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK ? 49152
+                                                                      : 1;
     return CUDA_SUCCESS;
 }
 

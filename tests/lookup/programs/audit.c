@@ -54,10 +54,10 @@ static int ask_v2(const char *name, void **function, int version, uint64_t flags
 static void stay_in_between(void **function, int version)
 {
     if (version < 12000) {
-        found_v1 = (int (*)(const char *, void **, int, uint64_t))*function;
+        found_v1 = (int (*)(const char *, void **, int, uint64_t)) * function;
         *function = (void *)ask_v1;
     } else {
-        found_v2 = (int (*)(const char *, void **, int, uint64_t, void *))*function;
+        found_v2 = (int (*)(const char *, void **, int, uint64_t, void *)) * function;
         *function = (void *)ask_v2;
     }
 }

@@ -10,14 +10,14 @@
 static const struct {
     const char *library, *functions[4];
 } openers[] = {
-    { "libcudart.so.13", { "cudaGetDeviceCount", "cudaFree" } },
-    { "libcublas.so.13", { "cublasCreate_v2" } },
-    { "libcublasLt.so.13", { "cublasLtCreate" } },
-    { "libcudnn.so.9", { "cudnnCreate" } },
-    { "libcufft.so.12", { "cufftCreate", "cufftPlan1d" } },
-    { "libcusparse.so.12", { "cusparseCreate" } },
-    { "libcusolver.so.12", { "cusolverDnCreate" } },
-    { "libnccl.so.2", { "ncclMemAlloc" } },
+    {"libcudart.so.13", {"cudaGetDeviceCount", "cudaFree"}},
+    {"libcublas.so.13", {"cublasCreate_v2"}},
+    {"libcublasLt.so.13", {"cublasLtCreate"}},
+    {"libcudnn.so.9", {"cudnnCreate"}},
+    {"libcufft.so.12", {"cufftCreate", "cufftPlan1d"}},
+    {"libcusparse.so.12", {"cusparseCreate"}},
+    {"libcusolver.so.12", {"cusolverDnCreate"}},
+    {"libnccl.so.2", {"ncclMemAlloc"}},
 };
 
 static void call(void *function)

@@ -8,8 +8,8 @@
 
 typedef CUresult (*init_fn)(unsigned int);
 typedef CUresult (*alloc_fn)(CUdeviceptr *, size_t);
-typedef CUresult (*launch_fn)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **,
-                              void **);
+typedef CUresult (*launch_fn)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                              void **, void **);
 typedef CUresult (*ask_v1_fn)(const char *, void **, int, cuuint64_t);
 typedef CUresult (*ask_v2_fn)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 
@@ -21,7 +21,7 @@ struct functions {
 
 static void *checked(const char *name, void *function)
 {
-    Dl_info info = { 0 };
+    Dl_info info = {0};
     const char *object = function && dladdr(function, &info) ? info.dli_fname : "nowhere";
     const char *slash = strrchr(object, '/');
     printf("%s %s %s\n", name, info.dli_sname ? info.dli_sname : "?", slash ? slash + 1 : object);
@@ -86,7 +86,7 @@ static int work(const struct functions *f)
 
 int main(int argc, char **argv)
 {
-    struct functions f = { 0 };
+    struct functions f = {0};
     const char *way = argc > 1 ? argv[1] : "";
     if (!strcmp(way, "library"))
         return by_library(argv[2], 0);

@@ -1,0 +1,73 @@
+/* test-switches.c - the frameworks' switches are set where the user has not decided. */
+#include "switches.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static void clear(void)
+{
+    unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+    unsetenv("PYTORCH_ALLOC_CONF");
+    unsetenv("XLA_PYTHON_CLIENT_ALLOCATOR");
+    unsetenv("XLA_PYTHON_CLIENT_PREALLOCATE");
+    unsetenv("TF_GPU_ALLOCATOR");
+}
+
+static void all_are_set_for_a_user_who_has_set_none(void **state)
+{
+    clear();
+    spw_switches_set();
+    assert_string_equal(getenv("PYTORCH_CUDA_ALLOC_CONF"), "backend:cudaMallocAsync");
+    assert_string_equal(getenv("PYTORCH_ALLOC_CONF"), "backend:cudaMallocAsync");
+    assert_string_equal(getenv("XLA_PYTHON_CLIENT_ALLOCATOR"), "cuda_async");
+    assert_string_equal(getenv("XLA_PYTHON_CLIENT_PREALLOCATE"), "false");
+    assert_string_equal(getenv("TF_GPU_ALLOCATOR"), "cuda_malloc_async");
+}
+
+static void setting_them_twice_changes_nothing(void **state)
+{
+    clear();
+    spw_switches_set();
+    spw_switches_set();
+    assert_string_equal(getenv("PYTORCH_ALLOC_CONF"), "backend:cudaMallocAsync");
+}
+
+/* The two names of PyTorch's setting are one decision. */
+static void either_name_of_pytorchs_setting_decides(void **state)
+{
+    clear();
+    setenv("PYTORCH_ALLOC_CONF", "max_split_size_mb:64", 1);
+    spw_switches_set();
+    assert_null(getenv("PYTORCH_CUDA_ALLOC_CONF"));
+    assert_string_equal(getenv("PYTORCH_ALLOC_CONF"), "max_split_size_mb:64");
+    clear();
+    setenv("PYTORCH_CUDA_ALLOC_CONF", "", 1);
+    spw_switches_set();
+    assert_null(getenv("PYTORCH_ALLOC_CONF"));
+    assert_string_equal(getenv("PYTORCH_CUDA_ALLOC_CONF"), "");
+}
+
+static void expandable_segments_are_a_conflict(void **state)
+{
+    clear();
+    assert_null(spw_switches_conflict());
+    spw_switches_set();
+    assert_null(spw_switches_conflict());
+    setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False", 1);
+    assert_null(spw_switches_conflict());
+    setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64,expandable_segments:True", 1);
+    assert_string_equal(spw_switches_conflict(), "PYTORCH_CUDA_ALLOC_CONF");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_set_for_a_user_who_has_set_none),
+        cmocka_unit_test(setting_them_twice_changes_nothing),
+        cmocka_unit_test(either_name_of_pytorchs_setting_decides),
+        cmocka_unit_test(expandable_segments_are_a_conflict),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
