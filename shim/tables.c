@@ -164,6 +164,10 @@ void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
 {
     if (bytes == 0 || bytes > SPW_TABLES_MAX_COPY)
         return;
+    if (spw_in_arena((CUdeviceptr)(uintptr_t)source)) {
+        spw_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
+        return;
+    }
     bool maps = spw_tensormap_any();
     size_t plain = find_addresses(destination, source, bytes, NULL, 0);
     size_t hidden = maps ? find_tensormaps(destination, source, bytes, NULL, 0) : 0;

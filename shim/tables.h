@@ -31,7 +31,8 @@ static inline bool spw_tables_any(void)
     return atomic_load_explicit(&spw_tables_words, memory_order_relaxed) != 0;
 }
 
-/* The program copies `bytes` bytes from host memory at `source`, readable now, to the device address `destination`. Nothing
+/* The program copies `bytes` bytes from host memory at `source`, readable now (or from the arena, in a call that is
+ * meant for host memory), to the device address `destination`. Nothing
  * happens for more than SPW_TABLES_MAX_COPY. Where the destination is outside of the arena (a variable of a module, memory
  * that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure (access.h) tells
  * when that failed, and the copy must not be made then. No lock held. */

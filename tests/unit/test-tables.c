@@ -184,6 +184,15 @@ static void a_copied_table_is_a_table(void **state)
     assert_int_equal(list[0], AT(2));
 }
 
+/* The program says host and means device: the driver may well do it; we must not read there. */
+static void a_copy_from_the_host_that_is_none_is_not_read(void **state)
+{
+    CUdeviceptr list[2], words[] = {AT(1)};
+    learn(AT(0), words, 1);
+    spw_tables_learn(AT(5), (const void *)(uintptr_t)AT(0), 8);
+    assert_int_equal(members(5, list, 2), 1);
+}
+
 static void a_table_overwritten_by_a_copy_is_gone(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2)};
@@ -364,6 +373,7 @@ int main(void)
         cmocka_unit_test_setup(addresses_in_a_module_variable_are_pinned, setup),
         cmocka_unit_test_setup(a_table_copied_to_a_module_variable_is_pinned, setup),
         cmocka_unit_test_setup(a_copied_table_is_a_table, setup),
+        cmocka_unit_test_setup(a_copy_from_the_host_that_is_none_is_not_read, setup),
         cmocka_unit_test_setup(a_table_overwritten_by_a_copy_is_gone, setup),
         cmocka_unit_test_setup(a_table_may_be_moved_onto_itself, setup),
         cmocka_unit_test_setup(tables_of_tables_are_followed_and_cycles_end, setup),
