@@ -26,15 +26,15 @@ static inline bool spw_in_arena(CUdeviceptr address)
 }
 
 /* Makes the allocation that holds `address` resident, with its bytes in place for whatever is submitted to any stream
- * next, and keeps it so until it is freed. An address that no live allocation holds is ignored. `why` is static text for
- * people and completes "pinned because ...". No lock held. */
+ * next, and keeps it so until it is freed. An address that no live allocation holds is ignored. `why` is static text
+ * for people and completes "pinned because ...". No lock held. */
 void spw_pin_address(CUdeviceptr address, const char *why);
 
 /* The same for all that lives now and all that is allocated from now on. */
 void spw_pin_everything(const char *why);
 
-/* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already. Who
- * must know sets it to 0 before. */
+/* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already.
+ * Who must know sets it to 0 before. */
 extern _Thread_local int spw_pin_failure;
 
 /* For a hook (hooks.h): pins, and then makes the driver's call, unless pinning failed. Nothing runs on missing memory. */

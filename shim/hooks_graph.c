@@ -1,8 +1,8 @@
-/* hooks_graph.c - captures are counted, and what the nodes of a graph may touch is pinned when they get their parameters.
+/* hooks_graph.c - captures are counted, and what a node of a graph may touch is pinned when it gets its parameters.
  *
- * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused node
- * pins for nothing, which costs memory only. Cloning, child graphs, instantiating and updating bring no addresses that some
- * node did not have before. */
+ * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused
+ * node pins for nothing, which costs memory only. Cloning, child graphs, instantiating and updating bring no addresses
+ * that some node did not have before. */
 #include "graph.h"
 
 #include "access.h"
@@ -146,9 +146,9 @@ CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGrap
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
-/* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another stream's):
- * the stream itself tells. A stream that is destroyed while it captures is never counted down: a question more per
- * operation. */
+/* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another
+ * stream's): the stream itself tells. A stream that is destroyed while it captures is never counted down: a question
+ * more per operation. */
 static void count_end(CUstream stream, bool was_capturing)
 {
     if (was_capturing && !spw_is_capturing_now(stream))

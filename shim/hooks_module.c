@@ -1,5 +1,5 @@
-/* hooks_module.c - modules, libraries and tensor maps: the driver's answers pass unchanged, and what they tell about handles
- * and addresses is noted. */
+/* hooks_module.c - modules, libraries and tensor maps: the driver's answers pass unchanged, and what they tell about
+ * handles and addresses is noted. */
 #include "hooks.h"
 
 #include "access.h"
@@ -135,8 +135,8 @@ static CUresult encoded(CUresult result, const CUtensorMap *map, const void *add
     return result;
 }
 
-/* True when it is worth to try again: a driver may refuse an address that nothing is mapped at now, which the program can't
- * know of. So the second try is made with the memory in place. */
+/* True when it is worth to try again: a driver may refuse an address that nothing is mapped at now, which the program
+ * can't know of. So the second try is made with the memory in place. */
 static bool refused(CUresult result, const void *address)
 {
     CUdeviceptr base = (CUdeviceptr)(uintptr_t)address;

@@ -1,7 +1,7 @@
-/* hooks_pin.c - calls after which an address is used where no launch tells it: what lies there is pinned, then they pass.
+/* hooks_pin.c - calls that keep an address for use where no launch tells it: what lies there is pinned first.
  *
- * Stream memory operations (someone else polls or writes the word), textures (the address hides behind a handle), and all
- * that shows memory to other processes and devices (they hold on to the physical memory of that moment). */
+ * Stream memory operations (someone else polls or writes the word), textures (the address hides behind a handle), and
+ * all that shows memory to other processes and devices (they hold on to the physical memory of that moment). */
 #include "hooks.h"
 
 #include "access.h"

@@ -113,8 +113,8 @@ static const char *ask_name(CUfunction f, bool kernel)
     return answer == CUDA_SUCCESS ? name : NULL;
 }
 
-/* A handle that nobody told us about. "No such index" for the first parameter may mean a function without parameters, or
- * that it is not this kind of handle; so no parameters are believed only where the driver knows the name. */
+/* A handle that nobody told us about. "No such index" for the first parameter may mean a function without parameters,
+ * or that it is not this kind of handle; so no parameters are believed only where the driver knows the name. */
 static int ask_both(CUfunction f, struct params *p)
 {
     for (int kernel = 0; kernel < 2; kernel++)

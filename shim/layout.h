@@ -1,8 +1,8 @@
 /* layout.h - what the parameters of a kernel look like: which words of them could be addresses.
  *
  * A layout is what the driver tells (cuFuncGetParamInfo, cuKernelGetParamInfo: offset and size of each parameter, CUDA
- * 12.4 and newer), brought into the form that the scan reads. Equal layouts are one object, and a layout is never freed, so
- * a pointer to one stays good after its module is unloaded. */
+ * 12.4 and newer), brought into the form that the scan reads. Equal layouts are one object, and a layout is never
+ * freed, so a pointer to one stays good after its module is unloaded. */
 #ifndef SPILLWAY_SHIM_LAYOUT_H
 #define SPILLWAY_SHIM_LAYOUT_H
 #include <cuda.h>
@@ -30,8 +30,9 @@ struct spw_layout {
 
 #define SPW_PARAMS_MAX_BYTES 32764 /* the driver's limit for all parameters of one launch */
 
-/* Functions by handle: read without a lock, changed under one. A slot's key is set once in the life of a table, after its
- * layout; a forgotten function keeps its slot with a NULL layout. Outgrown tables are kept, since a reader may be in one. */
+/* Functions by handle: read without a lock, changed under one. A slot's key is set once in the life of a table, after
+ * its layout; a forgotten function keeps its slot with a NULL layout. Outgrown tables are kept, since a reader may be
+ * in one. */
 struct spw_layout_slot {
     _Atomic(CUfunction) key;
     _Atomic(const struct spw_layout *) layout;
@@ -53,8 +54,8 @@ static inline size_t spw_layout_hash(CUfunction f)
 /* The way of spw_layout_of() when the function is not where it is looked for first: asks the driver if need be. */
 const struct spw_layout *spw_layout_find(CUfunction f);
 
-/* The layout of a function, or of a CUkernel cast to one, as launches take both. Never NULL; where the driver can't tell,
- * `known` is false. Any thread; no lock is taken for a function that was seen before. */
+/* The layout of a function, or of a CUkernel cast to one, as launches take both. Never NULL; where the driver can't
+ * tell, `known` is false. Any thread; no lock is taken for a function that was seen before. */
 static inline const struct spw_layout *spw_layout_of(CUfunction f)
 {
     struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_acquire);
@@ -76,8 +77,9 @@ bool spw_layout_supported(void);
  * hexadecimal when the driver knows no name. Returns buffer. */
 const char *spw_function_name(CUfunction f, char *buffer, size_t size);
 
-/* What the driver handed out. `owner` is the module or library that it came from, NULL when unknown; of a kernel's function
- * give the kernel, and it is owned by the kernel's owner. Without these, a function is found out about by trying. */
+/* What the driver handed out. `owner` is the module or library that it came from, NULL when unknown; of a kernel's
+ * function give the kernel, and it is owned by the kernel's owner. Without these, a function is found out about by
+ * trying. */
 void spw_layout_note_function(CUfunction f, const void *owner);
 void spw_layout_note_kernel(CUkernel kernel, const void *owner);
 

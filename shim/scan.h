@@ -30,14 +30,14 @@ static inline size_t spw_scan_word(const void *source, CUdeviceptr low, CUdevice
     return n + (word - low < extent);
 }
 
-/* Looks at everything that a launch passes to its kernel and writes each word that lies in [low, high) to `hits`; returns
- * their number. Negative: the launch cannot be parsed, and may touch anything: -ENODATA no layout, or parameters set in
- * some other way; -EINVAL malformed `extra`; -E2BIG more than `room`.
+/* Looks at everything that a launch passes to its kernel and writes each word that lies in [low, high) to `hits`;
+ * returns their number. Negative: the launch cannot be parsed, and may touch anything: -ENODATA no layout, or
+ * parameters set in some other way; -EINVAL malformed `extra`; -E2BIG more than `room`.
  *
- * A parameter of 8 bytes is one word; a longer one is read at every 8 bytes, and at every 4 where its size or offset shows
- * that it is not aligned to 8; a packed buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) is read as a whole and needs no layout. An
- * address at an odd place in a packed struct is not found. `params` must be as the driver wants it: one readable pointer per
- * parameter. */
+ * A parameter of 8 bytes is one word; a longer one is read at every 8 bytes, and at every 4 where its size or offset
+ * shows that it is not aligned to 8; a packed buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) is read as a whole and needs no
+ * layout. An address at an odd place in a packed struct is not found. `params` must be as the driver wants it: one
+ * readable pointer per parameter. */
 static inline int spw_scan_launch(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low,
                                   CUdeviceptr high, CUdeviceptr *hits, unsigned room)
 {

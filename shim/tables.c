@@ -1,5 +1,5 @@
-/* tables.c - the addresses that the program stored in device memory, as one array sorted by the place they were stored at.
- */
+/* tables.c - the addresses that the program stored in device memory, as one array sorted by the place they were stored
+ * at. */
 #include "tables.h"
 
 #include <pthread.h>
@@ -66,8 +66,8 @@ static int reserve_locked(size_t wanted)
     return 0;
 }
 
-/* What was stored in [low, high) is replaced by `added`. On failure (-ENOBUFS, -ENOMEM) the old is gone and nothing added.
- */
+/* What was stored in [low, high) is replaced by `added`. On failure (-ENOBUFS, -ENOMEM) the old is gone and nothing
+ * added. */
 static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct word *added, size_t added_count)
 {
     size_t first, end, count = count_locked();
@@ -108,8 +108,8 @@ static void store(CUdeviceptr destination, size_t bytes, const struct word *adde
 
 /* ---- what a copy from the host contains ---- */
 
-/* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how many
- * there are; writes the first `limit` of them. */
+/* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how
+ * many there are; writes the first `limit` of them. */
 static size_t find_addresses(CUdeviceptr destination, const void *source, size_t bytes, struct word *list, size_t limit)
 {
     const char *from = source;
@@ -196,8 +196,8 @@ void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
 
 /* ---- copies on the device ---- */
 
-/* The words that lie wholly in [source, source + bytes), with their places after a copy to `destination`. NULL and 0 when
- * there are none; NULL and more when there is no memory for the list. */
+/* The words that lie wholly in [source, source + bytes), with their places after a copy to `destination`. NULL and 0
+ * when there are none; NULL and more when there is no memory for the list. */
 static struct word *moved_words(CUdeviceptr destination, CUdeviceptr source, size_t bytes, size_t *ret_count)
 {
     struct word *list = NULL;

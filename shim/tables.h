@@ -1,15 +1,17 @@
-/* tables.h - addresses that the program stored in device memory, where a kernel finds them without their being parameters.
+/* tables.h - addresses that the program stored in device memory, where a kernel finds them without their being
+ * parameters.
  *
- * Such pointer tables are built on the host and copied: foreach kernels, batched matrix products, sharded parameters. Each
- * small host-to-device copy is looked through; a word of it that is an address of the arena is remembered with the place it
- * went to. A kernel that is given an allocation is then taken to touch also what the words in it point to, and so on.
+ * Such pointer tables are built on the host and copied: foreach kernels, batched matrix products, sharded parameters.
+ * Each small host-to-device copy is looked through; a word of it that is an address of the arena is remembered with the
+ * place it went to. A kernel that is given an allocation is then taken to touch also what the words in it point to, and
+ * so on.
  *
- * A word is forgotten when its place is overwritten by a later copy or its place is freed, but not when what it points to is
- * freed: the program may be handed the same address again and go on using its table. A stale word makes one allocation more
- * resident, no harm.
+ * A word is forgotten when its place is overwritten by a later copy or its place is freed, but not when what it points
+ * to is freed: the program may be handed the same address again and go on using its table. A stale word makes one
+ * allocation more resident, no harm.
  *
- * Not seen: tables written by kernels, copies of more than SPW_TABLES_MAX_COPY bytes from the host, tables in host memory
- * that kernels read in place, and tables whose pinned source is changed between the call and the copy.
+ * Not seen: tables written by kernels, copies of more than SPW_TABLES_MAX_COPY bytes from the host, tables in host
+ * memory that kernels read in place, and tables whose pinned source is changed between the call and the copy.
  *
  * Any thread. The lock inside is a leaf. */
 #ifndef SPILLWAY_SHIM_TABLES_H
@@ -32,10 +34,10 @@ static inline bool spw_tables_any(void)
 }
 
 /* The program copies `bytes` bytes from host memory at `source`, readable now (or from the arena, in a call that is
- * meant for host memory), to the device address `destination`. Nothing
- * happens for more than SPW_TABLES_MAX_COPY. Where the destination is outside of the arena (a variable of a module, memory
- * that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure (access.h) tells
- * when that failed, and the copy must not be made then. No lock held. */
+ * meant for host memory), to the device address `destination`. Nothing happens for more than SPW_TABLES_MAX_COPY. Where
+ * the destination is outside of the arena (a variable of a module, memory that is not ours), any kernel may find the
+ * addresses, so what they point to is pinned; spw_pin_failure (access.h) tells when that failed, and the copy must not
+ * be made then. No lock held. */
 void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes);
 
 /* The program copies `bytes` bytes from device address to device address. No lock held. */
@@ -47,14 +49,14 @@ void spw_tables_forget(CUdeviceptr low, CUdeviceptr high);
 /* Writes the addresses in [low, high) to `list` and returns their number, or -E2BIG when they are more than `room`. */
 int spw_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, unsigned room);
 
-/* From now on every address that is remembered, those already there included, is pinned as well: a graph that may read any
- * table can be launched at any time. */
+/* From now on every address that is remembered, those already there included, is pinned as well: a graph that may read
+ * any table can be launched at any time. */
 void spw_tables_pin(const char *why);
 
-/* Extends the `count` addresses in `hits` by all that can be reached from them through tables, and returns the new count, or
- * -E2BIG. `first_met` tells the allocation that holds an address, once: it returns true and the bounds the first time that
- * it is asked about an allocation in this operation; false later, or when the address is in none. That is what ends a cycle.
- */
+/* Extends the `count` addresses in `hits` by all that can be reached from them through tables, and returns the new
+ * count, or -E2BIG. `first_met` tells the allocation that holds an address, once: it returns true and the bounds the
+ * first time that it is asked about an allocation in this operation; false later, or when the address is in none. That
+ * is what ends a cycle. */
 typedef bool spw_first_met(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high);
 
 static inline int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned room, spw_first_met *first_met, void *context)

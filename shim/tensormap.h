@@ -1,9 +1,9 @@
 /* tensormap.h - which address is inside a tensor map that does not show it.
  *
- * A CUtensorMap is an opaque 128-byte value that kernels get by value. Where the driver leaves the address readable in one
- * of its words, the scan finds it by itself and nothing is remembered here. Where it does not, the value is remembered with
- * its address when it is made. Values are never forgotten: a program may keep one while it frees and gets the same address
- * again. */
+ * A CUtensorMap is an opaque 128-byte value that kernels get by value. Where the driver leaves the address readable in
+ * one of its words, the scan finds it by itself and nothing is remembered here. Where it does not, the value is
+ * remembered with its address when it is made. Values are never forgotten: a program may keep one while it frees and
+ * gets the same address again. */
 #ifndef SPILLWAY_SHIM_TENSORMAP_H
 #define SPILLWAY_SHIM_TENSORMAP_H
 #include <cuda.h>
