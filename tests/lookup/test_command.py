@@ -31,6 +31,13 @@ class Run(lookup.Case):
         self.assertEqual(self.show(LD_PRELOAD="/nowhere.so"), [f"{SHIM}:/nowhere.so"])
         self.assertEqual(self.show(), [SHIM])
 
+    def test_a_program_that_opens_the_driver_by_its_short_name_gets_ours_too(self):
+        (self.driver_folder() / "libcuda.so").symlink_to(self.driver_folder() / "libcuda.so.1")
+        done = self.spillway("run", "--mode=trace", "--", BUILD / "reach", "dlsym", REACH_NAME="libcuda.so")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(("cuMemAlloc_v2", OURS), self.calls())
+        self.assert_all_covered_calls_are_ours()
+
     def test_options_become_variables_and_count_more(self):
         seen = self.show("--budget", "8GiB", "--log=info", variables=("SPILLWAY_BUDGET", "SPILLWAY_LOG", "SPILLWAY_SMALL"),
                          SPILLWAY_BUDGET="12Q", SPILLWAY_SMALL="1M")

@@ -1,5 +1,7 @@
 /* reach.c - a program that reaches the driver in the way that its first argument names, allocates once and launches once.
- * Prints, for each function that it got, "NAME SYMBOL OBJECT": the exported symbol that the function is, and where it is. */
+ *
+ * REACH_NAME is what it opens if not libcuda.so.1. Prints, for each function that it got, "NAME SYMBOL OBJECT": the exported
+ * symbol that the function is, and where it is. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -93,7 +95,8 @@ int main(int argc, char **argv)
     if (!strcmp(way, "deepbind"))
         return by_library(argv[2], RTLD_DEEPBIND);
 
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+    const char *name = getenv("REACH_NAME");
+    void *handle = dlopen(name ? name : "libcuda.so.1", RTLD_NOW);
     if (!handle) {
         printf("%s\n", dlerror());
         return 3;
