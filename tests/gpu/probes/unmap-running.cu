@@ -49,10 +49,10 @@ static const struct unmap_case {
 /* In the child: B lies right behind A in one reservation, so that they share page-table pages. Prints one word. */
 static void run_case(const struct unmap_case *c)
 {
-    CUmemAllocationProp prop = probe_device_memory();
-    CUmemAccessDesc access = probe_device_access();
     alarm(20); /* a call that never returns ends this case, not the others */
     probe_start("unmap-running", 5);
+    CUmemAllocationProp prop = probe_device_memory();
+    CUmemAccessDesc access = probe_device_access();
     block_a.bytes = block_b.bytes = probe_round_up(16 * MIB);
     CHECK(cuMemAddressReserve(&block_a.address, 2 * block_a.bytes, 0, 0, 0));
     block_b.address = block_a.address + block_a.bytes;
