@@ -59,11 +59,14 @@ static int in_spillway(void *address)
     return dladdr(address, &info) && info.dli_fname && strstr(info.dli_fname, "libspillway");
 }
 
-/* A name in a list that is told as one figure; each once. */
+/* Adds a name to a list that is told as one figure, once however often it is noted. */
 static void note(char *list, size_t size, const char *name)
 {
-    size_t used = strlen(list);
-    if (!strstr(list, name) && used + strlen(name) + 2 < size)
+    size_t used = strlen(list), length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == 0))
+            return;
+    if (used + length + 2 < size)
         snprintf(list + used, size - used, "%s%s", used ? " " : "", name);
 }
 
@@ -72,7 +75,7 @@ static struct {
     char strange_names[2048];
 } told;
 
-/* Every way to ask for one name. `fine` judges an address. */
+/* Every way to ask for one name; an answer that is neither spillway's nor, without it, one of dlsym()'s is strange. */
 static void ask_all_ways(const char *asked, int driver_version, int under_spillway)
 {
     for (size_t v = 0; v < sizeof(versions) / sizeof(*versions) && versions[v] <= driver_version; v++) {

@@ -90,8 +90,8 @@ int main(int argc, char **)
         for (int w = 0; w < 3; w++)
             read_line(line, who[w], &by[ask][w]);
     }
-    if (!by[0][0].present)
-        probe_give_up("%s", line);
+    if (!by[0][0].present || !by[0][0].seen.launches)
+        probe_give_up("no launch was seen: %s", line);
     for (int w = 0; w < 3; w++) {
         const struct spy_seen *s = &by[0][w].seen;
         if (!by[0][w].present)

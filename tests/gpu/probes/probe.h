@@ -164,6 +164,8 @@ PROBE_UNUSED static void probe_start(const char *name, int question)
     CHECK(cuCtxSetCurrent(context));
     CUmemAllocationProp prop = probe_device_memory();
     CHECK(cuMemGetAllocationGranularity(&probe.granularity_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    if (!probe.granularity_bytes)
+        probe_give_up("the driver tells no granularity");
 }
 
 PROBE_UNUSED static size_t probe_round_up(size_t bytes)

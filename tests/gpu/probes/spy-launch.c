@@ -64,9 +64,10 @@ static int kind_of(void *handle)
 
 #define LISTEN(X) \
     X(cuGetProcAddress) \
-    X(cuGetProcAddress_v2) X(cuModuleGetFunction) X(cuKernelGetFunction) X(cuLibraryGetKernel) \
-        X(cuModuleEnumerateFunctions) X(cuLibraryEnumerateKernels) X(cuLaunchKernel) X(cuLaunchKernel_ptsz) \
-            X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz) X(cuLaunchCooperativeKernel) X(cuLaunchCooperativeKernel_ptsz)
+    X(cuGetProcAddress_v2) \
+    X(cuModuleGetFunction) X(cuKernelGetFunction) X(cuLibraryGetKernel) X(cuModuleEnumerateFunctions) \
+        X(cuLibraryEnumerateKernels) X(cuLaunchKernel) X(cuLaunchKernel_ptsz) X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz) \
+            X(cuLaunchCooperativeKernel) X(cuLaunchCooperativeKernel_ptsz)
 
 static struct {
 #define X(name) __typeof__(name) *name;
