@@ -16,13 +16,15 @@ static void *handle;
 static char *driver_path;
 static __thread int opening __attribute__((tls_model("initial-exec"))); /* this thread is inside open_driver() */
 
+/* `data` is where to put why the first candidate could not be opened. */
 static bool try_file(const char *path, void *data)
 {
+    char **ret_reason = data;
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        spw_debug("%s", dlerror());
-    else
+    if (handle)
         driver_path = strdup(path);
+    else if (!*ret_reason)
+        *ret_reason = strdup(dlerror());
     return handle != NULL;
 }
 
@@ -35,16 +37,28 @@ static void fill_table(void)
 #undef X
 }
 
+/* Nothing found is nothing to tell: many machines have no driver. */
+static void tell_absence(const char *reason)
+{
+    const char *named = getenv("SPILLWAY_DRIVER");
+    if (named)
+        spw_warn("SPILLWAY_DRIVER=%s cannot be used as the driver%s%s", named, reason ? ": " : "", reason ? reason : "");
+    else if (reason)
+        spw_warn("the driver cannot be opened: %s", reason);
+}
+
 static int open_driver(void)
 {
-    if (!spw_find_driver(try_file, NULL)) {
-        if (getenv("SPILLWAY_DRIVER"))
-            spw_warn("SPILLWAY_DRIVER=%s cannot be used as the driver", getenv("SPILLWAY_DRIVER"));
-        return ABSENT;
+    char *reason = NULL;
+    bool found = spw_find_driver(try_file, &reason);
+    if (found) {
+        fill_table();
+        spw_resolve_learn();
+    } else {
+        tell_absence(reason);
     }
-    fill_table();
-    spw_resolve_learn();
-    return OPEN;
+    free(reason);
+    return found ? OPEN : ABSENT;
 }
 
 bool spw_driver_open(void)

@@ -1,6 +1,7 @@
 /* inside.c - looks up every covered driver call in each way that programs use, and says which are ours. */
 #include "calls.h"
 #include "doctor.h"
+#include "exports.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -62,13 +63,32 @@ static bool open_driver(struct driver *driver)
 }
 
 /* The real driver is the other object of that name in the process. */
-static int print_path(struct dl_phdr_info *info, size_t size, void *data)
+static int find_path(struct dl_phdr_info *info, size_t size, void *data)
 {
+    const char **ret_path = data;
     const char *name = strrchr(info->dlpi_name, '/');
     if (!name || strncmp(name, "/libcuda.so", strlen("/libcuda.so")))
         return 0;
-    printf("  %-22s %s\n", "path", info->dlpi_name);
+    *ret_path = info->dlpi_name;
     return 1;
+}
+
+/* Names that the driver exports and the library does not: a program linked against them would not start. */
+static void print_news(const struct driver *driver, const char *path)
+{
+    struct exports exports;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    unsigned count = 0;
+    if (!handle || !exports_read(handle, &exports))
+        return;
+    for (const char *name = exports_next(&exports); name; name = exports_next(&exports)) {
+        if (strncmp(name, "cu", 2) || base_of(dlsym(driver->handle, name)) == driver->base)
+            continue;
+        if (!count++)
+            printf("  not exported by us     ");
+        printf("%s ", name);
+    }
+    printf("%s", count ? "\n" : "");
 }
 
 static void print_devices(const struct driver *driver)
@@ -133,11 +153,14 @@ int doctor_inside(void)
     print_coverage();
 
     CUresult result = driver.init(0);
-    if (!dl_iterate_phdr(print_path, NULL)) {
+    const char *path = NULL;
+    if (!dl_iterate_phdr(find_path, &path)) {
         printf("  %-22s none on this machine: programs run as if spillway were not there\n", "path");
         return EXIT_SUCCESS;
     }
     driver.version(&version);
+    printf("  %-22s %s\n", "path", path);
+    print_news(&driver, path);
     printf("  %-22s %d.%d%s\n", "version", version / 1000, version % 1000 / 10,
            version < 12040 ? " (below 12.4: no parameter layouts, everything stays on the device)" : "");
     if (result == CUDA_SUCCESS) {

@@ -122,6 +122,11 @@ class Doctor(lookup.Case):
         self.assertRegex(done.stdout, r"escaped look-ups +0")
         self.assertNotIn("PROBLEM", done.stdout)
 
+    def test_names_that_only_the_driver_has_are_listed(self):
+        done = self.doctor()
+        self.assertRegex(done.stdout, r"not exported by us +cuBrandNew \n")
+        self.assertNotIn("not exported", self.doctor("12.2", FAKE_VERSION="12020").stdout)
+
     def test_a_driver_without_layouts_is_said_to_be_old(self):
         done = self.doctor("12.2", FAKE_VERSION="12020")
         self.assertEqual(done.returncode, 0, done.stdout)

@@ -68,6 +68,18 @@ class Settings(lookup.Case):
         done = self.run_program(BUILD / "reach", "dlsym", env=self.environment(SPILLWAY_DRIVER="/dev/null"))
         self.assertIn("SPILLWAY_DRIVER=/dev/null cannot be used", done.stderr)
 
+    def test_a_driver_that_is_broken_is_told_with_the_reason(self):
+        broken = self.folder / "broken"
+        broken.mkdir()
+        (broken / "libcuda.so.1").write_text("no library")
+        done = self.run_program(BUILD / "reach", "dlsym", env=self.environment(LD_LIBRARY_PATH=str(broken)))
+        if "result 0" in done.stdout:
+            self.skipTest("this machine has a driver")
+        self.assertIn("spillway: the driver cannot be opened: ", done.stderr)
+        done = self.run_program(BUILD / "reach", "dlsym",
+                                env=self.environment(LD_LIBRARY_PATH=f"{broken}:{self.driver_folder()}"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_the_log_can_go_to_a_file_and_be_silenced(self):
         file = self.folder / "log"
         done = self.run_program(BUILD / "manners", "init", 1,
