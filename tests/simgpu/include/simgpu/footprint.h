@@ -5,7 +5,7 @@
  * after the kernel's definition or declaration, outside of functions. The fourth and following arguments: R(pointer, count)
  * is read, W written, RW both, count elements of the pointer's type each (bytes for void *). The bytes of R and W once,
  * those of RW twice are the launch's device memory traffic. The expressions may use gridDim and blockDim. An instance of a
- * template is named in parentheses: (add<float, 4>). */
+ * template is named in parentheses: (add<float, 4>). No parameter can be called R, W or RW. */
 #ifndef SIMGPU_FOOTPRINT_H
 #define SIMGPU_FOOTPRINT_H
 #pragma GCC system_header
