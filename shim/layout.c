@@ -352,16 +352,35 @@ void spw_layout_note_part(CUmodule module, CUlibrary library)
     pthread_mutex_unlock(&mutex);
 }
 
+static bool belongs_locked(const struct origin *o, const void *owner)
+{
+    if (o->owner == owner)
+        return true;
+    for (const struct part *p = parts; p; p = p->next)
+        if (p->module == o->owner && p->library == owner)
+            return true;
+    return false;
+}
+
 static void forget_owned_locked(const void *owner)
 {
     struct origin *o, *next;
     HASH_ITER(hh, origins, o, next)
     {
-        if (o->owner != owner)
+        if (!belongs_locked(o, owner))
             continue;
         forget_locked(o->handle);
         HASH_DEL(origins, o);
         free(o);
+    }
+    for (struct part **link = &parts; *link;) {
+        struct part *p = *link;
+        if (p->library != owner && p->module != owner) {
+            link = &p->next;
+            continue;
+        }
+        *link = p->next;
+        free(p);
     }
 }
 
@@ -371,10 +390,10 @@ static void forget_all_locked(void)
     for (size_t i = 0; t && i <= t->mask; i++)
         atomic_store_explicit(&t->slots[i].layout, NULL, memory_order_release);
 
-    struct origin *o, *next;
-    HASH_ITER(hh, origins, o, next)
-    {
-        HASH_DEL(origins, o);
+    struct origin *o = origins, *next;
+    HASH_CLEAR(hh, origins);
+    for (; o; o = next) {
+        next = o->hh.next;
         free(o);
     }
     while (parts) {
@@ -395,16 +414,6 @@ void spw_layout_forget(const void *owner)
             atomic_store_explicit(&t->slots[i].layout, NULL, memory_order_release);
     }
     forget_owned_locked(owner);
-    for (struct part **link = &parts; *link;) {
-        struct part *p = *link;
-        if (p->library != owner && p->module != owner) {
-            link = &p->next;
-            continue;
-        }
-        forget_owned_locked(p->module);
-        *link = p->next;
-        free(p);
-    }
     pthread_mutex_unlock(&mutex);
 }
 

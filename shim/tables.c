@@ -75,9 +75,9 @@ static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct word *
     int r = reserve_locked(count - (end - first) + added_count);
     if (r < 0)
         added_count = 0;
-    if (words)
+    if (words && count > end)
         memmove(&words[first + added_count], &words[end], (count - end) * sizeof *words);
-    if (added_count)
+    if (words && added_count)
         memcpy(&words[first], added, added_count * sizeof *added);
     atomic_store_explicit(&spw_tables_words, count - (end - first) + added_count, memory_order_relaxed);
     return r;

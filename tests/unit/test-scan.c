@@ -118,7 +118,7 @@ static void a_struct_of_odd_size_is_read_in_half_steps(void **state)
     char argument[12] = {0};
     CUdeviceptr address = LOW + 8, hits[2];
     struct made m;
-    memcpy(argument + 4, &address, 8);
+    memcpy(argument + 4, &address, sizeof address);
     make(&m, (struct spw_param[]){{0, 12}}, 1);
     void *params[] = {argument};
     assert_int_equal(scan(&m, params, NULL, hits, 2), 1);
