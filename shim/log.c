@@ -31,32 +31,22 @@ int spw_log_enabled(enum spw_log_level level)
     return level <= log_level && log_level != SPW_LOG_QUIET;
 }
 
-/* The line that `format` makes, with prefix and newline; cut when it is longer than `size`. Returns its length. */
-static size_t make_line(char *line, size_t size, const char *format, va_list args)
-{
-    size_t length = sizeof(PREFIX) - 1;
-    memcpy(line, PREFIX, length);
-
-    int wanted = vsnprintf(line + length, size - length - 1, format, args);
-    if (wanted > 0) {
-        size_t room = size - length - 2;
-        length += (size_t)wanted < room ? (size_t)wanted : room;
-    }
-    line[length++] = '\n';
-    return length;
-}
-
 void spw_log(enum spw_log_level level, const char *format, ...)
 {
     if (!spw_log_enabled(level))
         return;
 
     int saved_errno = errno;
-    char line[2048];
+    char line[2048] = PREFIX;
+    size_t length = sizeof(PREFIX) - 1;
+    size_t room = sizeof(line) - length - 1; /* for the text and its end, which becomes the newline */
     va_list args;
     va_start(args, format);
-    size_t length = make_line(line, sizeof(line), format, args);
+    int wanted = vsnprintf(line + length, room, format, args);
     va_end(args);
+    if (wanted > 0)
+        length += (size_t)wanted < room ? (size_t)wanted : room - 1;
+    line[length++] = '\n';
     ssize_t written = write(log_fd, line, length);
     (void)written; /* nobody to tell */
     errno = saved_errno;
