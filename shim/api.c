@@ -13,7 +13,7 @@
 
 #define DEFINE_PASS(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, SPW_PASS(symbol, args))
 
-/* A call that the driver makes from within a hook, or that arrives before the start, goes straight to the driver. */
+/* Straight to the driver goes what it calls from within a hook, what arrives before the start, and what it does not have. */
 #define DEFINE_HOOK(symbol, params, args) \
     static CUresult hooked_##symbol params \
     { \
@@ -22,9 +22,9 @@
         spw_inside = 0; \
         return result; \
     } \
-    CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, __atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside \
-                                                                ? hooked_##symbol args \
-                                                                : SPW_PASS(symbol, args))
+    CUresult CUDAAPI symbol params COUNT_AND_RETURN( \
+        symbol, __atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside && spw_driver.symbol ? hooked_##symbol args \
+                                                                                                 : SPW_PASS(symbol, args))
 
 #define DEFINE_EDGE(symbol, params, args)
 

@@ -22,13 +22,16 @@ NAMES = [n for n in (SOURCE / "shim/forward.list").read_text().split("\n") if n 
 class Case(unittest.TestCase):
     """A folder of its own, with fake drivers under the name that programs ask for."""
 
+    AGE = "13.0"
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.log = self.folder / "driver.log"
 
-    def driver_folder(self, age="13.0"):
+    def driver_folder(self, age=None):
+        age = age or self.AGE
         folder = self.folder / age
         folder.mkdir(exist_ok=True)
         link = folder / "libcuda.so.1"
@@ -36,8 +39,9 @@ class Case(unittest.TestCase):
             link.symlink_to(BUILD / f"libfake-{age}.so")
         return folder
 
-    def environment(self, age="13.0", preload=SHIM, **more):
+    def environment(self, age="", preload=SHIM, **more):
         """The environment of a program that finds a fake driver of this age (None: no driver at all)."""
+        age = self.AGE if age == "" else age
         drop = ("SPILLWAY_", "FAKE_", "PYTORCH_", "XLA_", "TF_GPU")
         env = {k: v for k, v in os.environ.items() if not k.startswith(drop) and k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
         if preload:

@@ -110,7 +110,7 @@ class Texts(lookup.Case):
 
 
 class Doctor(lookup.Case):
-    def doctor(self, age="13.0", **more):
+    def doctor(self, age="", **more):
         return self.run_program(COMMAND, "doctor", env=self.environment(age, preload=None, **more))
 
     def test_a_driver_is_described(self):

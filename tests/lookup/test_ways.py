@@ -9,7 +9,7 @@ from lookup import BUILD, COVERED, NAMES, OURS, SHIM  # noqa: E402
 
 
 class Ways(lookup.Case):
-    def reach(self, way, *arguments, age="13.0", launch="cuLaunchKernel", **more):
+    def reach(self, way, *arguments, age="", launch="cuLaunchKernel", **more):
         done = self.run_program(BUILD / "reach", way, *arguments, env=self.environment(age, **more))
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertNotIn("status of", done.stdout)
@@ -46,6 +46,23 @@ class Ways(lookup.Case):
         """RTLD_DEEPBIND: its own dependencies come before what is preloaded, but libcuda.so.1 is us already."""
         self.reach("deepbind", BUILD / "libdirect.so")
 
+    def run_runtime(self, name):
+        if not (BUILD / name).exists():
+            self.skipTest("built without the simulated device and its runtime")
+        done = self.run_program(BUILD / name, env=self.environment())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(("cuMemAlloc_v2", OURS), self.calls())
+        self.assert_all_covered_calls_are_ours()
+        return {name for name, _ in self.calls()}
+
+    def test_a_program_of_the_shared_runtime(self):
+        self.assertFalse([n for n in self.run_runtime("runtime") if n.endswith(("_ptds", "_ptsz"))])
+
+    def test_a_program_of_the_shared_runtime_with_per_thread_default_streams(self):
+        called = self.run_runtime("runtime-per-thread")
+        self.assertTrue([n for n in called if n.startswith("cuMemset") and n.endswith("_ptsz")], called)
+        self.assertTrue([n for n in called if n.startswith("cuMemcpy") and n.endswith("_ptsz")], called)
+
     def test_python_through_ctypes(self):
         program = ("import ctypes; d = ctypes.CDLL('libcuda.so.1'); p = ctypes.c_ulonglong(); d.cuInit(0); "
                    "d.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t(4096)); d.cuLaunchKernel(*[None] * 11)")
@@ -58,7 +75,7 @@ class Ways(lookup.Case):
     def test_the_toolkits_stub_is_not_taken_for_the_driver(self):
         stubs = self.folder / "stubs"
         stubs.mkdir()
-        (stubs / "libcuda.so.1").write_bytes((BUILD / "libfake-13.0.so").read_bytes())
+        (stubs / "libcuda.so.1").write_bytes((BUILD / f"libfake-{self.AGE}.so").read_bytes())
         self.reach("dlsym", LD_LIBRARY_PATH=f"{stubs}:{self.driver_folder()}")
 
     def test_the_library_never_takes_itself_for_the_driver(self):
@@ -71,10 +88,7 @@ class Ways(lookup.Case):
 class Ages(Ways):
     """The same with drivers that lack what newer ones brought."""
 
-    def reach(self, way, *arguments, age="13.0", **more):
-        if age == "13.0" and "LD_LIBRARY_PATH" not in more:
-            age = "12.2"
-        return super().reach(way, *arguments, age=age, **more)
+    AGE = "12.2"
 
     def test_a_driver_of_11_8_has_only_the_first_form(self):
         self.reach("ask-v1", 11030, age="11.8")
@@ -88,7 +102,7 @@ class Ages(Ways):
 class Variants(lookup.Case):
     """Which variant of a call a program gets is the driver's choice, not ours (HAMi-core#57, #320; sglang#23136)."""
 
-    def ask(self, version, flags, name, age="13.0", **more):
+    def ask(self, version, flags, name, age="", **more):
         done = self.run_program(BUILD / "reach", "ask", version, flags, name, env=self.environment(age, **more))
         return done.stdout.split()
 
