@@ -58,30 +58,15 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void *to, const void *from, size_t bytes, 
 
 /* --- symbols --- */
 
-/* Address of the bytes of a symbol that a copy is about. */
-static cudaError_t part_of_symbol(const void *symbol, size_t offset, size_t bytes, char **ret_address)
-{
-    CUdeviceptr address;
-    size_t size;
-    const cudaError_t error = rt_symbol(symbol, &address, &size);
-
-    if (error != cudaSuccess)
-        return error;
-    if (offset > size || bytes > size - offset)
-        return cudaErrorInvalidValue;
-    *ret_address = (char *)address + offset;
-    return cudaSuccess;
-}
-
 cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                          enum cudaMemcpyKind kind)
 {
-    char *to;
+    void *to;
     cudaError_t error =
         kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost ? cudaErrorInvalidMemcpyDirection : rt_enter();
 
     if (error == cudaSuccess)
-        error = part_of_symbol(symbol, offset, bytes, &to);
+        error = rt_symbol_part(symbol, offset, bytes, &to);
     if (error == cudaSuccess && bytes > 0)
         error = copy(to, from, bytes, kind);
     return rt_leave(error);
@@ -90,12 +75,12 @@ cudaError_t CUDARTAPI cudaMemcpyToSymbol(const void *symbol, const void *from, s
 cudaError_t CUDARTAPI cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                            enum cudaMemcpyKind kind)
 {
-    char *from;
+    void *from;
     cudaError_t error =
         kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost ? cudaErrorInvalidMemcpyDirection : rt_enter();
 
     if (error == cudaSuccess)
-        error = part_of_symbol(symbol, offset, bytes, &from);
+        error = rt_symbol_part(symbol, offset, bytes, &from);
     if (error == cudaSuccess && bytes > 0)
         error = copy(to, from, bytes, kind);
     return rt_leave(error);
@@ -104,12 +89,12 @@ cudaError_t CUDARTAPI cudaMemcpyFromSymbol(void *to, const void *symbol, size_t 
 cudaError_t CUDARTAPI cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    char *to;
+    void *to;
     cudaError_t error =
         kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost ? cudaErrorInvalidMemcpyDirection : rt_enter();
 
     if (error == cudaSuccess)
-        error = part_of_symbol(symbol, offset, bytes, &to);
+        error = rt_symbol_part(symbol, offset, bytes, &to);
     if (error == cudaSuccess && bytes > 0)
         error = copy_async(to, from, bytes, kind, stream);
     return rt_leave(error);
@@ -118,12 +103,12 @@ cudaError_t CUDARTAPI cudaMemcpyToSymbolAsync(const void *symbol, const void *fr
 cudaError_t CUDARTAPI cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                                 enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    char *from;
+    void *from;
     cudaError_t error =
         kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost ? cudaErrorInvalidMemcpyDirection : rt_enter();
 
     if (error == cudaSuccess)
-        error = part_of_symbol(symbol, offset, bytes, &from);
+        error = rt_symbol_part(symbol, offset, bytes, &from);
     if (error == cudaSuccess && bytes > 0)
         error = copy_async(to, from, bytes, kind, stream);
     return rt_leave(error);
@@ -305,6 +290,17 @@ RT_FORWARD(cudaMemcpyBatchAsync,
             struct cudaMemcpyAttributes *attributes, size_t *attribute_starts, size_t attribute_count, cudaStream_t stream),
            cuMemcpyBatchAsync((CUdeviceptr *)to, (CUdeviceptr *)from, (size_t *)bytes, count,
                               (CUmemcpyAttributes *)attributes, attribute_starts, attribute_count, stream))
+
+cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBatchOp *operations, unsigned long long flags,
+                                             cudaStream_t stream)
+{
+    cudaError_t error = rt_enter();
+
+    _Static_assert(sizeof *operations == sizeof(CUDA_MEMCPY3D_BATCH_OP), "one structure in both interfaces");
+    if (error == cudaSuccess)
+        error = rt_error(DRIVER->cuMemcpy3DBatchAsync(count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags, stream));
+    return rt_leave(error);
+}
 
 /* --- sets: the driver is only ever asked to set bytes --- */
 

@@ -83,6 +83,20 @@ cudaError_t CUDARTAPI cudaRuntimeGetVersion(int *version)
     return cudaSuccess;
 }
 
+/* Which devices may be chosen from is only told by the environment; the order that was wished for is accepted when it is
+ * possible. */
+cudaError_t CUDARTAPI cudaSetValidDevices(int *devices, int count)
+{
+    int there = 0;
+    cudaError_t error = devices || count == 0 ? rt_enter_without_context() : cudaErrorInvalidValue;
+
+    if (error == cudaSuccess)
+        error = rt_error(DRIVER->cuDeviceGetCount(&there));
+    for (int i = 0; i < count && error == cudaSuccess; i++)
+        error = devices[i] < 0 || devices[i] >= there ? cudaErrorInvalidDevice : cudaSuccess;
+    return rt_leave(error);
+}
+
 /* --- peers --- */
 
 cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int peer, unsigned int flags)

@@ -13,7 +13,8 @@
 /* One more call is one more name. */
 #define RT_DRIVER_CALLS(X) \
     X(cuInit) \
-    X(cuDriverGetVersion) X(cuGetProcAddress) /* devices and contexts */ \
+    X(cuDriverGetVersion) \
+    X(cuGetProcAddress) /* devices and contexts */ \
         X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem) \
             X(cuDeviceGetAttribute) X(cuDeviceGetByPCIBusId) X(cuDeviceGetPCIBusId) X(cuDeviceGetP2PAttribute) \
                 X(cuDeviceCanAccessPeer) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) \
@@ -57,25 +58,34 @@
                             X(cuThreadExchangeStreamCaptureMode) X(cuEventCreate) X(cuEventRecord) \
                                 X(cuEventRecordWithFlags) X(cuEventQuery) X(cuEventSynchronize) X(cuEventDestroy) \
                                     X(cuEventElapsedTime) /* graphs */ \
-        X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphClone) X(cuGraphInstantiateWithFlags) X(cuGraphInstantiateWithParams) \
-            X(cuGraphExecDestroy) X(cuGraphExecGetFlags) X(cuGraphUpload) X(cuGraphLaunch) X(cuGraphExecUpdate) \
-                X(cuGraphDebugDotPrint) X(cuGraphGetNodes) X(cuGraphGetRootNodes) X(cuGraphGetEdges) X( \
-                    cuGraphNodeGetDependencies) X(cuGraphNodeGetDependentNodes) X(cuGraphNodeGetType) \
-                    X(cuGraphNodeFindInClone) X(cuGraphAddDependencies) X(cuGraphRemoveDependencies) X(cuGraphDestroyNode) \
-                        X(cuGraphAddKernelNode) X(cuGraphAddMemcpyNode) X(cuGraphAddMemsetNode) X(cuGraphAddHostNode) \
-                            X(cuGraphAddChildGraphNode) X(cuGraphAddEmptyNode) X(cuGraphAddEventRecordNode) \
-                                X(cuGraphAddEventWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
-                                    X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeSetParams) \
-                                        X(cuGraphMemsetNodeGetParams) X(cuGraphMemsetNodeSetParams) \
-                                            X(cuGraphHostNodeGetParams) X(cuGraphHostNodeSetParams) \
-                                                X(cuGraphChildGraphNodeGetGraph) X(cuGraphMemcpyNodeSetParams) \
-                                                    X(cuGraphExecKernelNodeSetParams) X(cuGraphExecMemcpyNodeSetParams) \
-                                                        X(cuGraphExecMemsetNodeSetParams) X(cuGraphExecHostNodeSetParams) \
-                                                            X(cuGraphNodeSetEnabled) X(cuGraphNodeGetEnabled) \
-                                                                X(cuUserObjectCreate) X(cuUserObjectRetain) \
-                                                                    X(cuUserObjectRelease) X(cuGraphRetainUserObject) \
-                                                                        X(cuGraphReleaseUserObject) X(cuProfilerStart) \
-                                                                            X(cuProfilerStop)
+        X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphClone) X(cuGraphInstantiateWithFlags) X( \
+            cuGraphInstantiateWithParams) X(cuGraphExecDestroy) X(cuGraphExecGetFlags) X(cuGraphUpload) X(cuGraphLaunch) \
+            X(cuGraphExecUpdate) X(cuGraphDebugDotPrint) X(cuGraphGetNodes) X(cuGraphGetRootNodes) X(cuGraphGetEdges) X( \
+                cuGraphNodeGetDependencies) X(cuGraphNodeGetDependentNodes) X(cuGraphNodeGetType) X(cuGraphNodeFindInClone) \
+                X(cuGraphAddDependencies) X(cuGraphRemoveDependencies) \
+                    X(cuGraphDestroyNode) X(cuGraphAddKernelNode) X(cuGraphAddMemcpyNode) X(cuGraphAddMemsetNode) X( \
+                        cuGraphAddHostNode) X(cuGraphAddChildGraphNode) X(cuGraphAddEmptyNode) X(cuGraphAddEventRecordNode) \
+                        X(cuGraphAddEventWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
+                            X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeSetParams) X(cuGraphMemsetNodeGetParams) X( \
+                                cuGraphMemsetNodeSetParams) X(cuGraphHostNodeGetParams) X(cuGraphHostNodeSetParams) \
+                                X(cuGraphChildGraphNodeGetGraph) X(cuGraphMemcpyNodeSetParams) X( \
+                                    cuGraphExecKernelNodeSetParams) X(cuGraphExecMemcpyNodeSetParams) \
+                                    X(cuGraphExecMemsetNodeSetParams) X(cuGraphExecHostNodeSetParams) X( \
+                                        cuGraphNodeSetEnabled) X(cuGraphNodeGetEnabled) X(cuUserObjectCreate) \
+                                        X(cuUserObjectRetain) X(cuUserObjectRelease) X(cuGraphRetainUserObject) X( \
+                                            cuGraphReleaseUserObject) \
+                                            X(cuGraphAddNode) X(cuGraphNodeSetParams) X(cuGraphExecNodeSetParams) X( \
+                                                cuGraphMemcpyNodeGetParams) X(cuGraphMemAllocNodeGetParams) \
+                                                X(cuGraphMemFreeNodeGetParams) X(cuGraphKernelNodeGetAttribute) X( \
+                                                    cuGraphKernelNodeSetAttribute) X(cuGraphKernelNodeCopyAttributes) \
+                                                    X(cuGraphEventRecordNodeGetEvent) X(cuGraphEventRecordNodeSetEvent) X( \
+                                                        cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) \
+                                                        X(cuGraphExecEventRecordNodeSetEvent) \
+                                                            X(cuGraphExecEventWaitNodeSetEvent) \
+                                                                X(cuGraphExecChildGraphNodeSetParams) \
+                                                                    X(cuMemPrefetchBatchAsync) X(cuMemDiscardBatchAsync) \
+                                                                        X(cuMemDiscardAndPrefetchBatchAsync) \
+                                                                            X(cuProfilerStart) X(cuProfilerStop)
 
 struct rt_driver {
 #define X(name) __typeof__(name) *name;

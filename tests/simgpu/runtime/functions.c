@@ -173,6 +173,44 @@ cudaError_t CUDARTAPI cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, c
     return rt_leave(error);
 }
 
+static CUlaunchConfig driver_config(const cudaLaunchConfig_t *config)
+{
+    return (CUlaunchConfig){.gridDimX = config->gridDim.x,
+                            .gridDimY = config->gridDim.y,
+                            .gridDimZ = config->gridDim.z,
+                            .blockDimX = config->blockDim.x,
+                            .blockDimY = config->blockDim.y,
+                            .blockDimZ = config->blockDim.z,
+                            .sharedMemBytes = (unsigned int)config->dynamicSmemBytes,
+                            .hStream = config->stream,
+                            .attrs = (CUlaunchAttribute *)config->attrs,
+                            .numAttrs = config->numAttrs};
+}
+
+cudaError_t CUDARTAPI cudaOccupancyMaxPotentialClusterSize(int *size, const void *function, const cudaLaunchConfig_t *config)
+{
+    CUfunction handle;
+    cudaError_t error = config ? enter_function(function, &handle) : cudaErrorInvalidValue;
+
+    if (error == cudaSuccess) {
+        const CUlaunchConfig launch = driver_config(config);
+        error = rt_error(DRIVER->cuOccupancyMaxPotentialClusterSize(size, handle, &launch));
+    }
+    return rt_leave(error);
+}
+
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveClusters(int *clusters, const void *function, const cudaLaunchConfig_t *config)
+{
+    CUfunction handle;
+    cudaError_t error = config ? enter_function(function, &handle) : cudaErrorInvalidValue;
+
+    if (error == cudaSuccess) {
+        const CUlaunchConfig launch = driver_config(config);
+        error = rt_error(DRIVER->cuOccupancyMaxActiveClusters(clusters, handle, &launch));
+    }
+    return rt_leave(error);
+}
+
 /* --- libraries: images that the program loads by itself. Options are the same in both interfaces. --- */
 
 RT_FORWARD(cudaLibraryLoadData,

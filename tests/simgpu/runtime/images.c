@@ -230,6 +230,12 @@ static void read_setting(void)
     launch_functions = value && !strcmp(value, "function");
 }
 
+int rt_launches_functions(void)
+{
+    pthread_once(&setting_once, read_setting);
+    return launch_functions;
+}
+
 cudaError_t rt_launch_handle(const void *function, CUfunction *ret_handle)
 {
     CUkernel kernel;
@@ -237,9 +243,34 @@ cudaError_t rt_launch_handle(const void *function, CUfunction *ret_handle)
 
     if (error != cudaSuccess)
         return error;
-    pthread_once(&setting_once, read_setting);
-    if (launch_functions)
+    if (rt_launches_functions())
         return rt_error(rt_legacy.cuKernelGetFunction(ret_handle, kernel));
     *ret_handle = (CUfunction)kernel;
+    return cudaSuccess;
+}
+
+const void *rt_host_function(CUkernel kernel)
+{
+    const void *function = kernel;
+
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < table_size; i++)
+        if (table[i].kind == KERNEL && table[i].image && table[i].kernel == kernel)
+            function = table[i].key;
+    pthread_mutex_unlock(&lock);
+    return function;
+}
+
+cudaError_t rt_symbol_part(const void *symbol, size_t offset, size_t bytes, void **ret_address)
+{
+    CUdeviceptr address;
+    size_t size;
+    const cudaError_t error = rt_symbol(symbol, &address, &size);
+
+    if (error != cudaSuccess)
+        return error;
+    if (offset > size || bytes > size - offset)
+        return cudaErrorInvalidValue;
+    *ret_address = (char *)address + offset;
     return cudaSuccess;
 }

@@ -121,6 +121,14 @@ RT_FORWARD(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), cuDe
 RT_FORWARD(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), cuDeviceGetMemPool(pool, device))
 RT_FORWARD(cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), cuDeviceSetMemPool(device, pool))
 
+RT_FORWARD(cudaMemGetDefaultMemPool,
+           (cudaMemPool_t * pool, struct cudaMemLocation *location, enum cudaMemAllocationType type),
+           cuMemGetDefaultMemPool(pool, (CUmemLocation *)location, (CUmemAllocationType)type))
+RT_FORWARD(cudaMemGetMemPool, (cudaMemPool_t * pool, struct cudaMemLocation *location, enum cudaMemAllocationType type),
+           cuMemGetMemPool(pool, (CUmemLocation *)location, (CUmemAllocationType)type))
+RT_FORWARD(cudaMemSetMemPool, (struct cudaMemLocation * location, enum cudaMemAllocationType type, cudaMemPool_t pool),
+           cuMemSetMemPool((CUmemLocation *)location, (CUmemAllocationType)type, pool))
+
 /* --- queries and advice --- */
 
 /* A pointer that the driver does not know is unregistered host memory, and that is an answer. */
@@ -158,6 +166,12 @@ RT_FORWARD(cudaMemAdvise, (const void *address, size_t bytes, enum cudaMemoryAdv
 RT_FORWARD(cudaMemRangeGetAttribute,
            (void *data, size_t data_bytes, enum cudaMemRangeAttribute attribute, const void *address, size_t bytes),
            cuMemRangeGetAttribute(data, data_bytes, (CUmem_range_attribute)attribute, (CUdeviceptr)address, bytes))
+
+RT_FORWARD(cudaMemRangeGetAttributes,
+           (void **data, size_t *data_bytes, enum cudaMemRangeAttribute *attributes, size_t count, const void *address,
+            size_t bytes),
+           cuMemRangeGetAttributes(data, data_bytes, (CUmem_range_attribute *)attributes, count, (CUdeviceptr)address,
+                                   bytes))
 
 /* --- other processes --- */
 

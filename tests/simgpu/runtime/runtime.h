@@ -39,6 +39,15 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret_kernel);
 /* Address and size in the current context of the variable whose host shadow is `symbol`. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *ret_bytes);
 
+/* The host function that stands for a kernel, or the kernel itself when the program knows no function for it. */
+const void *rt_host_function(CUkernel kernel);
+
+/* Address of `bytes` bytes at `offset` in a symbol; cudaErrorInvalidValue when they are not all in it. */
+cudaError_t rt_symbol_part(const void *symbol, size_t offset, size_t bytes, void **ret_address);
+
+/* Whether launches pass CUfunction handles (SIMGPU_LAUNCH_HANDLE=function). */
+int rt_launches_functions(void);
+
 /* cudaKernel_t from cudaLibraryGetKernel() may be given wherever a host function may. */
 cudaError_t rt_know_kernel(CUkernel kernel);
 

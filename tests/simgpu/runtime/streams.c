@@ -78,6 +78,20 @@ RT_FORWARD(cudaMemPrefetchAsync,
            cuMemPrefetchAsync((CUdeviceptr)address, bytes, (CUmemLocation){(CUmemLocationType)location.type, location.id},
                               flags, stream))
 
+RT_FORWARD(cudaMemPrefetchBatchAsync,
+           (void **addresses, size_t *bytes, size_t count, struct cudaMemLocation *locations, size_t *starts,
+            size_t location_count, unsigned long long flags, cudaStream_t stream),
+           cuMemPrefetchBatchAsync((CUdeviceptr *)addresses, bytes, count, (CUmemLocation *)locations, starts,
+                                   location_count, flags, stream))
+RT_FORWARD(cudaMemDiscardBatchAsync,
+           (void **addresses, size_t *bytes, size_t count, unsigned long long flags, cudaStream_t stream),
+           cuMemDiscardBatchAsync((CUdeviceptr *)addresses, bytes, count, flags, stream))
+RT_FORWARD(cudaMemDiscardAndPrefetchBatchAsync,
+           (void **addresses, size_t *bytes, size_t count, struct cudaMemLocation *locations, size_t *starts,
+            size_t location_count, unsigned long long flags, cudaStream_t stream),
+           cuMemDiscardAndPrefetchBatchAsync((CUdeviceptr *)addresses, bytes, count, (CUmemLocation *)locations, starts,
+                                             location_count, flags, stream))
+
 /* A callback of the runtime's form, and what it was given. */
 struct callback {
     cudaStreamCallback_t function;

@@ -34,7 +34,8 @@ __global__ void described(const float *in, float *out, float *both, int n)
     for (int i = 0; i < n; i++)
         out[i] = both[i] += in[i];
 }
-SIMGPU_FOOTPRINT(described, (const float *in, float *out, float *both, int n), 2.0 * n, R(in, n), W(out, n), RW(both, n), R((float *)nullptr, n))
+SIMGPU_FOOTPRINT(described, (const float *in, float *out, float *both, int n), 2.0 * n, R(in, n), W(out, n), RW(both, n),
+                 R((float *)nullptr, n))
 
 template <int N> __global__ void described_template(float *out)
 {
@@ -263,17 +264,22 @@ static void entry_points_are_the_drivers_own(void **)
 {
     cudaDriverEntryPointQueryResult status;
     void *launch, *legacy, *per_thread;
-    assert_int_equal(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &launch, 13000, cudaEnableDefault, &status), cudaSuccess);
+    assert_int_equal(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &launch, 13000, cudaEnableDefault, &status),
+                     cudaSuccess);
     assert_int_equal(status, cudaDriverEntryPointSuccess);
-    assert_int_equal(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &legacy, 13000, cudaEnableLegacyStream, NULL), cudaSuccess);
-    assert_int_equal(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &per_thread, 13000, cudaEnablePerThreadDefaultStream, NULL), cudaSuccess);
+    assert_int_equal(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &legacy, 13000, cudaEnableLegacyStream, NULL),
+                     cudaSuccess);
+    assert_int_equal(
+        cudaGetDriverEntryPointByVersion("cuLaunchKernel", &per_thread, 13000, cudaEnablePerThreadDefaultStream, NULL),
+        cudaSuccess);
     assert_ptr_not_equal(legacy, per_thread);
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
     assert_ptr_equal(launch, per_thread);
 #else
     assert_ptr_equal(launch, legacy);
 #endif
-    assert_int_equal(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &launch, 13000, cudaEnableDefault, &status), cudaSuccess);
+    assert_int_equal(cudaGetDriverEntryPointByVersion("cuNoSuchThing", &launch, 13000, cudaEnableDefault, &status),
+                     cudaSuccess);
     assert_int_equal(status, cudaDriverEntryPointSymbolNotFound);
     assert_null(launch);
 }

@@ -1,8 +1,8 @@
-/* fake-driver.c - a libcuda.so.1 that is just enough to see what the runtime asks of a driver: everything happens at once, in host
- * memory, and each call is written to the file that FAKE_DRIVER_LOG names, one per line.
+/* fake-driver.c - a libcuda.so.1 that is just enough to see what the runtime asks of a driver: everything happens at once,
+ * in host memory, and each call is written to the file that FAKE_DRIVER_LOG names, one per line.
  *
- * It exports cuGetProcAddress_v2() alone, so a runtime that looks anything up by dlsym() finds nothing. A name asked for with the
- * per-thread flag is logged with "@per-thread" after it. */
+ * It exports cuGetProcAddress_v2() alone, so a runtime that looks anything up by dlsym() finds nothing. A name asked for
+ * with the per-thread flag is logged with "@per-thread" after it. */
 #include "../../image.h"
 #include <cuda.h>
 #include <stdarg.h>
@@ -35,7 +35,8 @@ static void note(const char *format, ...)
     fflush(file);
 }
 
-/* The error that every later call has, as after a fault on a device; set by a launch of a kernel whose name has "fault" in it. */
+/* The error that every later call has, as after a fault on a device; set by a launch of a kernel whose name has "fault" in
+ * it. */
 static CUresult sticky;
 static _Thread_local CUcontext current;
 
@@ -97,8 +98,8 @@ static CUresult synchronize(void)
 
 /* --- images: a library is the image itself, a kernel its record --- */
 
-static CUresult load(CUlibrary *library, const void *code, CUjit_option *a, void **b, unsigned int c, CUlibraryOption *d, void **e,
-                     unsigned int f)
+static CUresult load(CUlibrary *library, const void *code, CUjit_option *a, void **b, unsigned int c, CUlibraryOption *d,
+                     void **e, unsigned int f)
 {
     const struct simgpu_image *image = code;
 
@@ -158,8 +159,8 @@ static CUresult param_info(CUkernel handle, size_t index, size_t *offset, size_t
     return CUDA_SUCCESS;
 }
 
-static CUresult launch_as(const char *how, CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                          unsigned bz, unsigned shared_bytes, CUstream stream, void **params, void **extra)
+static CUresult launch_as(const char *how, CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared_bytes, CUstream stream, void **params, void **extra)
 {
     static uint64_t serial;
     const struct simgpu_kernel *kernel = (const struct simgpu_kernel *)function;
@@ -175,7 +176,8 @@ static CUresult launch_as(const char *how, CUfunction function, unsigned gx, uns
         memcpy(image + kernel->params[i].offset_bytes, params[i], kernel->params[i].size_bytes);
     if (kernel->describe) {
         kernel->describe(&launch, image, &footprint);
-        note("footprint %s %g flops %g bytes %u ranges", kernel->name, footprint.flops, footprint.bytes, footprint.range_count);
+        note("footprint %s %g flops %g bytes %u ranges", kernel->name, footprint.flops, footprint.bytes,
+             footprint.range_count);
     }
     note("%s %s stream %p", how, kernel->name, (void *)stream);
     if (strstr(kernel->name, "fault"))
@@ -184,8 +186,8 @@ static CUresult launch_as(const char *how, CUfunction function, unsigned gx, uns
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned s,
-                       CUstream stream, void **params, void **extra)
+static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned s, CUstream stream, void **params, void **extra)
 {
     return launch_as("cuLaunchKernel", f, gx, gy, gz, bx, by, bz, s, stream, params, extra);
 }
@@ -239,7 +241,8 @@ static CUresult query_stream(CUstream stream)
 
 /* --- looking up --- */
 
-static CUresult resolve(const char *name, void **function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status);
+static CUresult resolve(const char *name, void **function, int version, cuuint64_t flags,
+                        CUdriverProcAddressQueryResult *status);
 
 static const struct {
     const char *name;
@@ -273,7 +276,8 @@ static const struct {
     {"cuStreamQuery", (void *)query_stream, NULL},
 };
 
-static CUresult resolve(const char *name, void **function, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+static CUresult resolve(const char *name, void **function, int version, cuuint64_t flags,
+                        CUdriverProcAddressQueryResult *status)
 {
     *function = NULL;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -286,8 +290,8 @@ static CUresult resolve(const char *name, void **function, int version, cuuint64
     return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-__attribute__((visibility("default"))) CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
-                                                                    CUdriverProcAddressQueryResult *status)
+__attribute__((visibility("default"))) CUresult cuGetProcAddress_v2(const char *name, void **function, int version,
+                                                                    cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
     return resolve(name, function, version, flags, status);
 }

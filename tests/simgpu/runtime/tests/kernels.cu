@@ -39,7 +39,8 @@ __global__ void write_indices(unsigned *out)
     unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     unsigned i = block * blockDim.x * blockDim.y * blockDim.z + thread;
-    out[i] = blockIdx.x + 10 * blockIdx.y + 100 * blockIdx.z + 1000 * threadIdx.x + 10000 * threadIdx.y + 100000 * threadIdx.z;
+    out[i] =
+        blockIdx.x + 10 * blockIdx.y + 100 * blockIdx.z + 1000 * threadIdx.x + 10000 * threadIdx.y + 100000 * threadIdx.z;
 }
 
 static void every_thread_of_a_three_dimensional_launch_runs_once_at_its_place(void **)
