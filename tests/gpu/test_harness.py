@@ -112,8 +112,13 @@ class Probes(Case):
         self.assertEqual({name: env[name] for name in env if name.startswith(('SPILLWAY_', 'SIMGPU_'))},
                          {'SPILLWAY_LOG': 'info'})
 
+    def test_an_answer_can_be_a_spys_report_beside_what_the_program_prints(self):
+        result = self.run_probe(f"echo 'step 1'; echo '{ANSWER % 'true'}' >\"$SPY_REPORT\"", preload='spy-x', reports=True)
+        self.assertEqual((result['status'], result['summary']), ('ok', 'it is so'))
+        self.assertEqual(self.run_probe(f"echo '{ANSWER % 'true'}'", preload='spy-x', reports=True)['status'], 'failed')
+
     def test_every_probe_that_is_listed_has_a_source(self):
-        sources = {path.stem for path in place.PROBES.iterdir()}
+        sources = {path.stem for path in place.PROBES.iterdir()} | set(build.WORKLOADS)
         for one in (*probe.PROBES, probe.DEVICE):
             self.assertIn(Path(one.target).name, sources)
             if one.preload not in ('', 'spillway'):

@@ -1,9 +1,13 @@
 """probe - the questions of docs/driver-facts.md, section 8: one program each, which answers in one line of JSON."""
 import json
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import device, place
+from ..build import WORKLOADS
 from ..results import FAILED, OK, SKIPPED, Result
+from . import workloads
 
 NAME = 'probe'
 ABOUT = 'questions about the driver that only a device can answer'
@@ -17,11 +21,12 @@ class Probe:
     limit_s: float
     arguments: tuple = ()
     preload: str = ''       # '', 'spillway', or the name of a spy in the build
-    program: str = ''       # when it isn't the probe's name
+    program: str = ''       # when it isn't the probe's name: another probe's, or a path in the build
+    reports: bool = False   # its preload writes the answer into the file that SPY_REPORT names
 
     @property
     def target(self):
-        return f'probes/{self.program or self.name}'
+        return self.program if '/' in self.program else f'probes/{self.program or self.name}'
 
 
 PROBES = (
@@ -37,6 +42,8 @@ PROBES = (
     Probe('host-backed', 40),
     Probe('copy-speed', 40),
     Probe('replay', 30),
+    *(Probe(f'replay-{name}', 30, workloads.SHORT[name], 'spy-replay', f'workloads/shared/{name}', reports=True)
+      for name in WORKLOADS),
     Probe('host-register', 50),
 )
 
@@ -68,9 +75,13 @@ def run_one(bench, probe):
     if probe.preload == 'spillway' and bench.missing_spillway():
         return bench.skip(probe.name, bench.missing_spillway())
     more = {'LD_PRELOAD': preloaded(bench, probe)} if probe.preload else {}
-    if probe.preload.startswith('spy-'):
-        more['SPY_DRIVER'] = device.driver_file()
-    outcome = bench.run([program, *probe.arguments], probe.limit_s, **more)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / 'report'
+        if probe.preload.startswith('spy-'):
+            more.update(SPY_DRIVER=device.driver_file(), SPY_REPORT=report)
+        outcome = bench.run([program, *probe.arguments], probe.limit_s, **more)
+        if probe.reports:
+            outcome.output = report.read_text() if report.exists() else ''
     return bench.add(read(probe.name, outcome))
 
 

@@ -20,6 +20,16 @@ BUDGETS = (100, 80, 60, 50, 40)     # per cent of the plain run's peak
 QUICK_BUDGETS = (100, 60)
 RUN_LIMIT_S = 60
 
+# As large as is needed to show something, and as short as can be: on a GPU, on the simulated device, and for a spy that
+# looks at every launch.
+OPTIONS = {
+    'gpt': {'gpu': [], 'simulated': []},
+    'resnet': {'gpu': [], 'simulated': []},
+    'lstm': {'gpu': [], 'simulated': []},
+    'mlp': {'gpu': [], 'simulated': []},
+}
+SHORT = {name: tuple(options['simulated']) for name, options in OPTIONS.items()}
+
 # What the context, spillway's own streams and the loaded kernels may differ by between two runs, as NVML counts.
 NVML_SLACK_BYTES = 96 << 20
 
@@ -161,11 +171,3 @@ def mapped_bytes(bench, run_, plain):
 
 def mib(count):
     return f'{count / (1 << 20):.1f} MiB'
-
-
-OPTIONS = {
-    'gpt': {'gpu': [], 'simulated': []},
-    'resnet': {'gpu': [], 'simulated': []},
-    'lstm': {'gpu': [], 'simulated': []},
-    'mlp': {'gpu': [], 'simulated': []},
-}
