@@ -36,6 +36,7 @@ class Driver(lookup.Case):
     def test_a_driver_that_calls_back_while_it_starts_does_not_deadlock(self):
         """nvshare#27, ai-dynamo/snapshot#326."""
         self.manners("init", 0, FAKE_CALLBACK="1")
+        self.assertIn(("cuDeviceGetCount", OURS), self.calls(), "it called us back")
 
     def test_the_drivers_own_answer_to_the_start_is_passed_on(self):
         for answer in (100, 3, 999):

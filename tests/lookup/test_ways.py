@@ -73,10 +73,13 @@ class Ways(lookup.Case):
         self.reach("dlsym", age=None, SPILLWAY_DRIVER=str(self.driver_folder() / "libcuda.so.1"))
 
     def test_the_toolkits_stub_is_not_taken_for_the_driver(self):
+        """Here a driver that has no cuLibraryLoadData stands for the stub."""
         stubs = self.folder / "stubs"
         stubs.mkdir()
-        (stubs / "libcuda.so.1").write_bytes((BUILD / f"libfake-{self.AGE}.so").read_bytes())
-        self.reach("dlsym", LD_LIBRARY_PATH=f"{stubs}:{self.driver_folder()}")
+        (stubs / "libcuda.so.1").write_bytes((BUILD / "libfake-11.8.so").read_bytes())
+        done = self.run_program(BUILD / "reach", "ask", 12000, 0, "cuLibraryLoadData",
+                                env=self.environment(LD_LIBRARY_PATH=f"{stubs}:{self.driver_folder()}"))
+        self.assertEqual(done.stdout, f"cuLibraryLoadData cuLibraryLoadData {OURS}\n")
 
     def test_the_library_never_takes_itself_for_the_driver(self):
         own = self.folder / "own"
@@ -129,6 +132,12 @@ class Variants(lookup.Case):
     def test_per_thread_forms_of_complete_calls_too(self):
         self.assert_answer(13000, 2, "cuMemcpyHtoD", "cuMemcpyHtoD_v2_ptds")
         self.assert_answer(13000, 2, "cuMemAlloc", "cuMemAlloc_v2")
+
+    def test_names_that_share_an_address_in_the_driver_keep_their_own_wrappers(self):
+        self.assert_answer(13000, 0, "cuMemsetD2D16Async", "cuMemsetD2D16Async")
+        self.assert_answer(13000, 2, "cuMemsetD2D16Async", "cuMemsetD2D16Async_ptsz")
+        self.assert_answer(13000, 0, "cuGreenCtxRecordEvent", "cuGreenCtxRecordEvent")
+        self.assert_answer(13000, 0, "cuGreenCtxWaitEvent", "cuGreenCtxWaitEvent")
 
     def test_a_name_that_we_do_not_look_at_is_the_drivers(self):
         self.assertEqual(self.ask(13000, 0, "cuProfilerStart"), ["cuProfilerStart", "cuProfilerStart", "libcuda.so.1"])

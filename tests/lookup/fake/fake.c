@@ -151,8 +151,9 @@ CUresult cuInit(unsigned int Flags)
 {
     CALLED();
     if (number("FAKE_CALLBACK", 0)) {
-        CUresult (*init)(unsigned int) = dlsym(RTLD_DEFAULT, "cuInit");
-        CUresult (*count)(int *) = dlsym(RTLD_DEFAULT, "cuDeviceGetCount");
+        void *driver = dlopen("libcuda.so.1", RTLD_LAZY); /* as others find it */
+        CUresult (*init)(unsigned int) = dlsym(driver, "cuInit");
+        CUresult (*count)(int *) = dlsym(driver, "cuDeviceGetCount");
         int n;
         unsetenv("FAKE_CALLBACK");
         if (!init || !count || init(0) != CUDA_SUCCESS || count(&n) != CUDA_SUCCESS)
