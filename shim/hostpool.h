@@ -20,9 +20,9 @@ struct spw_host_ops {
     int64_t (*available)(void *ctx); /* bytes that machine and cgroup still allow; asked before the pool grows */
 };
 
-/* Slabs are mapped and pinned when a take finds no room, in pieces of at most SPW_HOSTPOOL_PIN_BYTES; the pool grows in
- * steps of 64 MiB (less under a small limit, more when it is large), or by one slab of the request's own size when that is
- * larger. When pinning is refused, alloc_pinned is tried; when that is refused too, the slab stays pageable: slower and
+/* Slabs are mapped and pinned when a take finds no room, in pieces of at most SPW_HOSTPOOL_PIN_BYTES. A slab has room for
+ * the request, and for as many more of the same as fit in a step: 64 MiB, less under a small limit, more once the pool is
+ * large. When pinning is refused, alloc_pinned is tried; when that is refused too, the slab stays pageable: slower and
  * still correct.
  *
  * Always: bytes_in_use <= bytes_held <= limit, and bytes_pinned <= bytes_held.
@@ -40,8 +40,9 @@ int spw_hostpool_create(const struct spw_host_ops *ops, void *ctx, size_t limit_
  * be unpinned is left mapped, since the device may still know its pages. */
 void spw_hostpool_destroy(struct spw_hostpool *pool);
 
-/* Memory for `bytes` (> 0), aligned to the granule, contents unspecified. -EINVAL: 0 bytes. -ENOMEM: the limit, the machine
- * or the system refuses, see spw_hostpool_refusal(); the pool is as it was, save that empty slabs may have been given back.
+/* Memory for `bytes` (> 0), aligned to the granule as far as map and alloc_pinned align, contents unspecified. -EINVAL: 0
+ * bytes. -ENOMEM: the limit, the machine or the system refuses, see spw_hostpool_refusal(); the pool is as it was, save that
+ * empty slabs may have been given back.
  */
 int spw_hostpool_take(struct spw_hostpool *pool, size_t bytes, void **ret_address);
 
