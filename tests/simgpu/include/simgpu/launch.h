@@ -216,11 +216,10 @@ template <class Here, class... P> struct record<Here, void(P...)> : kernel_entry
     }
     static void run(const simgpu_launch *launch, const void *image)
     {
-        running = launch;
         set_sizes(*launch);
         dynamic_shared.start(launch->shared_bytes);
+        to_run = launch;
         call(Here::self(), image);
-        running = nullptr;
     }
     static void describe_launch(const simgpu_launch *launch, const void *image, simgpu_footprint *ret_footprint);
 };
@@ -228,9 +227,8 @@ template <class Here, class... P> struct record<Here, void(P...)> : kernel_entry
 template <class Here, class... P> record<Here, void(P...)> record<Here, void(P...)>::object;
 
 /* Runs every thread of the launch: `body` is the kernel's body with the thread's place as its first parameter. */
-template <class Body, class... P> void execute(const Body &body, P &...args)
+template <class Body, class... P> void execute(const simgpu_launch &launch, const Body &body, P &...args)
 {
-    const simgpu_launch &launch = *running;
     const bool only = launch.grid[0] == 1 && launch.grid[1] == 1 && launch.grid[2] == 1 && launch.block[0] == 1 &&
                       launch.block[1] == 1 && launch.block[2] == 1;
     const auto thread = [&] {
@@ -272,8 +270,9 @@ static inline void launch(const void *host_function, void **args)
 template <class Here, class Body, class... P> static inline void enter(const Body &body, P &...args)
 {
     auto &kernel = record<Here, typename Here::type>::object;
-    if (running) {
-        execute(body, args...);
+    if (const simgpu_launch *now = to_run) {
+        to_run = nullptr;
+        execute(*now, body, args...);
     } else {
         void *addresses[] = {(void *)std::addressof(args)..., nullptr};
         launch(reinterpret_cast<const void *>(kernel.host_function), addresses);

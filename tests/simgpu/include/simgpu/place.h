@@ -8,8 +8,8 @@
 #include <vector_types.h>
 #include "../../image.h"
 
-/* Declared per host thread, although only one kernel runs at a time, because the program's other threads meanwhile ask
- * `simgpu::running` whether they are inside a kernel. */
+/* Declared per host thread, although only one kernel runs at a time: the program's other threads launch kernels meanwhile.
+ */
 inline thread_local uint3 simgpu_threadIdx{};
 inline thread_local uint3 simgpu_blockIdx{};
 inline thread_local dim3 simgpu_blockDim{};
@@ -17,7 +17,9 @@ inline thread_local dim3 simgpu_gridDim{};
 
 namespace simgpu
 {
-inline thread_local const simgpu_launch *running; /* NULL outside kernels */
+/* The launch that the next call of a kernel's host function is to run; such a call takes it, and without one asks for a
+ * launch. A kernel that faults is left by a jump and cleans up nothing, so nothing is kept for the length of a kernel. */
+inline thread_local const simgpu_launch *to_run;
 
 /* Indices of the only thread of a launch of one block of one thread: constants, so that grid-stride loops have the
  * stride 1 that the host compiler needs to vectorise them. */

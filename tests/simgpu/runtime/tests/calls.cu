@@ -26,7 +26,10 @@ __global__ void store(int *out, int value)
 
 __global__ void fault(int *out)
 {
-    *out = 1;
+    __syncthreads();
+    if (threadIdx.x == 2)
+        *out = 1;
+    __syncthreads();
 }
 
 __global__ void described(const float *in, float *out, float *both, int n)
@@ -214,7 +217,7 @@ static void a_fault_stays_until_the_device_is_reset(void **)
 {
     int *out;
     assert_int_equal(cudaMalloc(&out, sizeof *out), cudaSuccess);
-    fault<<<1, 1>>>(out);
+    fault<<<1, 4>>>(NULL);
     assert_int_equal(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
     assert_int_equal(cudaGetLastError(), cudaErrorIllegalAddress);
     assert_int_equal(cudaGetLastError(), cudaErrorIllegalAddress);
@@ -222,8 +225,10 @@ static void a_fault_stays_until_the_device_is_reset(void **)
     assert_int_equal(cudaDeviceReset(), cudaSuccess);
     assert_int_equal(cudaGetLastError(), cudaSuccess);
     assert_int_equal(cudaMalloc(&out, sizeof *out), cudaSuccess);
-    store<<<1, 1>>>(out, 1);
-    assert_int_equal(cudaGetLastError(), cudaSuccess);
+    int value = 0;
+    store<<<1, 1>>>(out, 5); /* the kernel that was left in the middle has left nothing behind */
+    assert_int_equal(cudaMemcpy(&value, out, sizeof value, cudaMemcpyDeviceToHost), cudaSuccess);
+    assert_int_equal(value, 5);
     assert_int_equal(cudaFree(out), cudaSuccess);
 }
 
