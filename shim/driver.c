@@ -10,29 +10,36 @@
 
 enum { UNTRIED, OPEN, ABSENT };
 
+/* Guards the step from UNTRIED to the others. Not held while the loader works: a library's constructor that makes a driver
+ * call holds the loader's lock and would wait for this one, while its holder waits for the loader. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int state = UNTRIED; /* changes once, under lock; read without it */
+static int state = UNTRIED; /* changes once, under lock; read without it. The rest is constant from then on. */
 static void *handle;
-static char *driver_path;
+static const char *driver_path;
 static __thread int opening __attribute__((tls_model("initial-exec"))); /* this thread is inside open_driver() */
 
-/* `data` is where to put why the first candidate could not be opened. */
+struct attempt { /* what one thread found; several may try at the same time and find the same */
+    void *handle;
+    char *path;
+    char *reason; /* why the first candidate could not be opened */
+    struct spw_driver table;
+};
+
 static bool try_file(const char *path, void *data)
 {
-    char **ret_reason = data;
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle)
-        driver_path = strdup(path);
-    else if (!*ret_reason)
-        *ret_reason = strdup(dlerror());
-    return handle != NULL;
+    struct attempt *attempt = data;
+    attempt->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (attempt->handle)
+        attempt->path = strdup(path);
+    else if (!attempt->reason)
+        attempt->reason = strdup(dlerror());
+    return attempt->handle != NULL;
 }
 
-static void fill_table(void)
+static void fill_table(struct attempt *attempt)
 {
 #define X(kind, symbol, asked, params, args) \
-    if (!spw_driver.symbol) \
-        spw_driver.symbol = (CUresult(CUDAAPI *) params)dlsym(handle, #symbol);
+    attempt->table.symbol = (CUresult(CUDAAPI *) params)dlsym(attempt->handle, #symbol);
     SPW_DRIVER_CALLS(X)
 #undef X
 }
@@ -47,37 +54,44 @@ static void tell_absence(const char *reason)
         spw_warn("the driver cannot be opened: %s", reason);
 }
 
-static int open_driver(void)
+/* The first attempt that gets here counts. */
+static void settle(struct attempt *attempt, bool found)
 {
-    char *reason = NULL;
-    bool found = spw_find_driver(try_file, &reason);
-    if (found) {
-        fill_table();
+    pthread_mutex_lock(&lock);
+    if (state == UNTRIED && found) {
+        handle = attempt->handle;
+        driver_path = attempt->path;
+        attempt->path = NULL;
+        spw_driver = attempt->table;
         spw_resolve_learn();
-    } else {
-        tell_absence(reason);
     }
-    free(reason);
-    return found ? OPEN : ABSENT;
+    if (state == UNTRIED) {
+        if (!found)
+            tell_absence(attempt->reason);
+        __atomic_store_n(&state, found ? OPEN : ABSENT, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void open_driver(void)
+{
+    struct attempt attempt = {0};
+    bool found = spw_find_driver(try_file, &attempt);
+    if (found)
+        fill_table(&attempt);
+    settle(&attempt, found);
+    free(attempt.reason);
+    free(attempt.path);
 }
 
 bool spw_driver_open(void)
 {
-    int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
-    if (now != UNTRIED)
-        return now == OPEN;
-    if (opening) /* the driver's own start calls back into us */
-        return false;
-
-    pthread_mutex_lock(&lock);
-    if (state == UNTRIED) {
-        opening = 1;
-        now = open_driver();
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == UNTRIED && !opening) {
+        opening = 1; /* the driver's own start may call back into us */
+        open_driver();
         opening = 0;
-        __atomic_store_n(&state, now, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&lock);
-    return state == OPEN;
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == OPEN;
 }
 
 const char *spw_driver_path(void)

@@ -28,7 +28,8 @@ CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
 
 static CUresult looked_up(CUresult result, const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-    if (result == CUDA_SUCCESS && symbol && pfn && *pfn)
+    /* Another thread may be opening the driver at this moment: what to exchange is known when it has. */
+    if (result == CUDA_SUCCESS && symbol && pfn && *pfn && spw_driver_open())
         *pfn = spw_resolve_exchange(*pfn, symbol, version, flags);
     return result;
 }

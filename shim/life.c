@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Guards what follows. Held while the driver starts; a thread that the driver's start calls us from has spw_inside set and
- * does not come here. */
+/* Guards what follows. Not held while the driver starts, which may open libraries: see driver.c. A thread that the driver's
+ * start or ours calls us from has spw_inside set and does not come here. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool settings_read;
 static CUresult settings_result;
 static CUresult start_result;
-static int started; /* spw_start() was called; also read without the lock */
+static bool started; /* nothing more is to be done at cuInit() */
 
 /* Before main(): only the environment, which frameworks read when they are imported. No file, no thread, no driver. */
 __attribute__((constructor)) static void set_switches(void)
@@ -55,22 +55,28 @@ static CUresult read_settings(void)
     return CUDA_SUCCESS;
 }
 
-static CUresult init_locked(unsigned int flags)
+/* The first call of any thread reads the settings; all get what came of it. */
+static CUresult settle_settings(void)
 {
+    pthread_mutex_lock(&lock);
     if (!settings_read) {
         settings_result = read_settings();
         settings_read = true;
     }
-    if (settings_result != CUDA_SUCCESS)
-        return settings_result;
+    pthread_mutex_unlock(&lock);
+    return settings_result;
+}
 
-    CUresult result = spw_driver.cuInit(flags);
-    if (result != CUDA_SUCCESS || started)
-        return result != CUDA_SUCCESS ? result : start_result;
-
-    if (spw_settings()->mode == SPW_MODE_SWAP)
-        start_result = spw_start();
-    __atomic_store_n(&started, 1, __ATOMIC_RELEASE);
+/* After the driver's cuInit() has succeeded: the first call of any thread starts us, the others wait for that. */
+static CUresult settle_start(void)
+{
+    pthread_mutex_lock(&lock);
+    if (!started) {
+        if (spw_settings()->mode == SPW_MODE_SWAP)
+            start_result = spw_start();
+        started = true;
+    }
+    pthread_mutex_unlock(&lock);
     return start_result;
 }
 
@@ -81,10 +87,13 @@ CUresult spw_life_init(unsigned int flags)
     if (spw_inside)
         return spw_driver.cuInit(flags);
 
-    pthread_mutex_lock(&lock);
+    CUresult result = settle_settings();
+    if (result != CUDA_SUCCESS)
+        return result;
     spw_inside = 1;
-    CUresult result = init_locked(flags);
+    result = spw_driver.cuInit(flags);
+    if (result == CUDA_SUCCESS)
+        result = settle_start();
     spw_inside = 0;
-    pthread_mutex_unlock(&lock);
     return result;
 }

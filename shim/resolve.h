@@ -6,7 +6,7 @@
 #define SPILLWAY_SHIM_RESOLVE_H
 #include "driver.h"
 
-/* Notes the driver's address of each line of calls.h. Called once, when the driver has been opened. */
+/* Notes the driver's address of each line of calls.h. Called once, before the driver counts as open. */
 void spw_resolve_learn(void);
 
 /* The function to hand to the program in place of `real`, which the driver answered for (name, version, flags):

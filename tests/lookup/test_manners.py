@@ -38,6 +38,13 @@ class Driver(lookup.Case):
         self.manners("init", 0, FAKE_CALLBACK="1")
         self.assertIn(("cuDeviceGetCount", OURS), self.calls(), "it called us back")
 
+    def test_a_driver_that_calls_back_while_it_is_loaded_does_not_either(self):
+        done = self.manners("init", 0, FAKE_CONSTRUCTOR="1")
+        self.assertIn("version 100", done.stdout, "there is no driver yet")
+
+    def test_a_library_may_start_cuda_while_it_is_loaded_and_another_thread_does_so_too(self):
+        self.manners("loading", BUILD / "libstarter.so")
+
     def test_the_drivers_own_answer_to_the_start_is_passed_on(self):
         for answer in (100, 3, 999):
             self.manners("init", answer, FAKE_INIT=str(answer))

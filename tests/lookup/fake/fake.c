@@ -162,6 +162,16 @@ CUresult cuInit(unsigned int Flags)
     return (CUresult)number("FAKE_INIT", 0);
 }
 
+/* A driver whose libraries look for it while they are loaded. */
+__attribute__((constructor)) static void call_back_while_loaded(void)
+{
+    void *driver = number("FAKE_CONSTRUCTOR", 0) ? dlopen("libcuda.so.1", RTLD_LAZY) : NULL;
+    CUresult (*version)(int *) = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
+    int number = 0;
+    if (version)
+        printf("version %d\n", (int)version(&number));
+}
+
 CUresult cuDriverGetVersion(int *driverVersion)
 {
     CALLED();

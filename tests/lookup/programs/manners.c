@@ -93,6 +93,28 @@ static void threads_start_at_once(void)
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+static void *open_library(void *path)
+{
+    CHECK(dlopen(path, RTLD_NOW));
+    return NULL;
+}
+
+static void *start_cuda(void *unused)
+{
+    usleep(10000); /* the other thread is in the loader by now */
+    CHECK(cuInit(0) == CUDA_SUCCESS);
+    return NULL;
+}
+
+static void starts_while_a_library_is_loaded(char *path)
+{
+    pthread_t threads[2];
+    CHECK(pthread_create(&threads[0], NULL, open_library, path) == 0);
+    CHECK(pthread_create(&threads[1], NULL, start_cuda, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 /* What cuInit() answers is the argument; messages can be had for it. */
 static void init_answers(const char *expected)
 {
@@ -117,6 +139,8 @@ int main(int argc, char **argv)
         forked_children_pass();
     else if (!strcmp(argv[1], "threads"))
         threads_start_at_once();
+    else if (!strcmp(argv[1], "loading") && argc > 2)
+        starts_while_a_library_is_loaded(argv[2]);
     else if (!strcmp(argv[1], "init") && argc > 2)
         init_answers(argv[2]);
     else
