@@ -148,8 +148,8 @@ static void a_group_outside_of_the_namespace_stands_for_the_top(void **state)
 {
     file_has("proc/self/cgroup", "0::/../../other\n");
     group_has("", "4294967296\n", "1073741824\n", "0");
-    file_has("memory.max", "1\n"); /* where ../../ would lead */
-    file_has("memory.current", "1\n");
+    file_has("sys/memory.max", "1\n"); /* where ../../ would lead */
+    file_has("sys/memory.current", "1\n");
     assert_true(of_cgroups() == 3 * GIB);
 }
 

@@ -38,6 +38,10 @@ static struct world {
     int all_calls;
     int fail_first, fail_last; /* of all_calls, counted from 1; those in between answer no */
     bool refuses[CALLS];
+    size_t bookkeeping_bytes; /* mapped by the pool itself */
+    bool refuses_policies;    /* mbind answers policy_errno, and what it was asked for is noted */
+    int policy_errno, policy;
+    unsigned long policy_nodes;
     int64_t available; /* what the world has; less what is mapped and allocated is left */
 } world;
 
@@ -94,6 +98,10 @@ static size_t sum(const struct pieces *pieces)
 void *__real_mmap(void *, size_t, int, int, int, off_t);
 void *__wrap_mmap(void *, size_t, int, int, int, off_t);
 void *__wrap_mmap64(void *, size_t, int, int, int, off_t);
+int __real_munmap(void *, size_t);
+int __wrap_munmap(void *, size_t);
+long __real_syscall(long, ...);
+long __wrap_syscall(long, void *, size_t, int, const unsigned long *, unsigned long, unsigned);
 void *__real_calloc(size_t, size_t);
 void *__wrap_calloc(size_t, size_t);
 void *__real_realloc(void *, size_t);
@@ -104,7 +112,25 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fd
 {
     if (fails(BOOKKEEPING))
         return MAP_FAILED;
+    world.bookkeeping_bytes += bytes;
     return __real_mmap(address, bytes, protection, flags, fd, offset);
+}
+
+int __wrap_munmap(void *address, size_t bytes)
+{
+    world.bookkeeping_bytes -= bytes;
+    return __real_munmap(address, bytes);
+}
+
+long __wrap_syscall(long number, void *address, size_t bytes, int policy, const unsigned long *nodes, unsigned long count,
+                    unsigned flags)
+{
+    if (!world.refuses_policies)
+        return __real_syscall(number, address, bytes, policy, nodes, count, flags);
+    world.policy = policy;
+    world.policy_nodes = nodes[0];
+    errno = world.policy_errno;
+    return -1;
 }
 
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
@@ -147,7 +173,7 @@ static void world_unmap(void *ctx, void *address, size_t bytes)
     world.calls[UNMAP]++;
     assert_false(meets(&world.pinned, address, bytes));
     drop(&world.mapped, address, bytes);
-    munmap(address, bytes);
+    __real_munmap(address, bytes);
 }
 
 static int world_pin(void *ctx, void *address, size_t bytes)
@@ -185,7 +211,7 @@ static void world_free(void *ctx, void *address, size_t bytes)
     assert_ptr_equal(ctx, &world);
     world.calls[FREE]++;
     drop(&world.allocated, address, bytes);
-    munmap(address, bytes);
+    __real_munmap(address, bytes);
 }
 
 static int64_t world_available(void *ctx)
@@ -217,12 +243,12 @@ static int new_world(void **state)
 static int end_of_world(void **state)
 {
     world.fail_last = 0;
-    if (world.allocated.count > 0)
+    if (world.allocated.count > 0 || world.bookkeeping_bytes != 0)
         return -1;
     for (size_t i = 0; i < world.mapped.count; i++) {
         if (!meets(&world.pinned, world.mapped.at[i].address, world.mapped.at[i].bytes))
             return -1;
-        munmap(world.mapped.at[i].address, world.mapped.at[i].bytes);
+        __real_munmap(world.mapped.at[i].address, world.mapped.at[i].bytes);
     }
     return 0;
 }
@@ -553,10 +579,10 @@ static void pinned_memory_is_preferred_to_pageable(void **state)
     world.refuses[PIN] = world.refuses[ALLOC] = true;
     char *pageable = taken(pool, 8 * MIB);
     world.refuses[PIN] = false;
-    char *pinned = taken(pool, 4 * MIB);
-    assert_true(spw_hostpool_is_pinned(pool, pinned, 4 * MIB));
-    spw_hostpool_give(pool, pageable, 8 * MIB);
-    assert_ptr_equal(taken(pool, 4 * MIB), pinned + 4 * MIB);
+    char *pinned = taken(pool, 2 * MIB);
+    assert_true(spw_hostpool_is_pinned(pool, pinned, 8 * MIB));
+    spw_hostpool_give(pool, pageable, 4 * MIB); /* an exact fit, and still second choice */
+    assert_ptr_equal(taken(pool, 4 * MIB), pinned + 2 * MIB);
     assert_ptr_equal(taken(pool, 4 * MIB), pageable);
     check(pool);
     spw_hostpool_destroy(pool);
@@ -847,6 +873,21 @@ static void memory_is_bound_to_a_node_where_that_is_possible(void **state)
     spw_host_system_unmap(&system, address, 4 * MIB);
 }
 
+/* A sandbox without memory policies is no error; a node that doesn't exist is one. */
+static void missing_memory_policies_are_no_error(void **state)
+{
+    char byte;
+    world.refuses_policies = true;
+    world.policy_errno = ENOSYS;
+    assert_int_equal(spw_host_system_bind(&byte, 1, 5), 0);
+    assert_int_equal(world.policy, 1); /* MPOL_PREFERRED */
+    assert_int_equal(world.policy_nodes, 1 << 5);
+    world.policy_errno = EPERM;
+    assert_int_equal(spw_host_system_bind(&byte, 1, 5), 0);
+    world.policy_errno = EINVAL;
+    assert_int_equal(spw_host_system_bind(&byte, 1, 5), -EINVAL);
+}
+
 static void a_pool_on_the_system_works(void **state)
 {
     struct spw_host_system system = {.numa_node = 0, .huge_pages = true};
@@ -897,6 +938,7 @@ int main(void)
         IN_A_WORLD(random_tensors_keep_their_bytes),
         IN_A_WORLD(the_system_maps_aligned_memory_that_children_do_not_have),
         IN_A_WORLD(memory_is_bound_to_a_node_where_that_is_possible),
+        IN_A_WORLD(missing_memory_policies_are_no_error),
         IN_A_WORLD(a_pool_on_the_system_works),
     };
     return cmocka_run_group_tests_name("hostpool", tests, NULL, NULL);
