@@ -2,15 +2,17 @@
  */
 #ifndef SPILLWAY_TOOLS_COMMANDS_H
 #define SPILLWAY_TOOLS_COMMANDS_H
+#include <stdbool.h>
+#include <stddef.h>
 
 int command_run(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-/* The path of libspillway.so: the one in the same build folder as this command, else the installed one. 0: none. */
-int find_library(char *ret_path, unsigned long size);
+/* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */
+bool find_library(char *ret_path, size_t size);
 
-/* The folder that has the library under the name libcuda.so too, for the LD_LIBRARY_PATH of programs. 0: none. */
-int find_names_folder(const char *library, char *ret_path, unsigned long size);
+/* The folder that has the library under the name libcuda.so too, for the LD_LIBRARY_PATH of programs. */
+bool find_names_folder(const char *library, char *ret_path, size_t size);
 
 #define EXIT_USAGE 2
 #endif

@@ -7,32 +7,39 @@
 #include <string.h>
 #include <unistd.h>
 
-int find_library(char *ret_path, unsigned long size)
+/* The folder that this command is in, without a slash at the end; "" when it cannot be told. */
+static void own_folder(char *ret_folder, size_t size)
 {
-    char exe[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    char *slash = NULL;
-    if (length > 0) {
-        exe[length] = 0;
-        slash = strrchr(exe, '/');
-    }
-    if (slash) {
+    ssize_t length = readlink("/proc/self/exe", ret_folder, size - 1);
+    ret_folder[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(ret_folder, '/');
+    if (slash)
         *slash = 0;
-        /* Beside it in a build folder; below the same prefix, or in a folder of its own, when installed. */
-        static const char *const places[] = {"/../shim/libspillway.so", "/../" SPILLWAY_LIBDIR "/libspillway.so"};
-        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-            char path[PATH_MAX * 2], real_path[PATH_MAX];
-            bool absolute = i == 1 && SPILLWAY_LIBDIR[0] == '/';
-            snprintf(path, sizeof(path), "%s%s", absolute ? "" : exe,
-                     absolute ? SPILLWAY_LIBDIR "/libspillway.so" : places[i]);
-            if (realpath(path, real_path) && access(real_path, R_OK) == 0)
-                return (unsigned long)snprintf(ret_path, size, "%s", real_path) < size;
-        }
-    }
-    return 0;
 }
 
-int find_names_folder(const char *library, char *ret_path, unsigned long size)
+static bool is_library(const char *path, char *ret_path, size_t size)
+{
+    char real_path[PATH_MAX];
+    return realpath(path, real_path) && access(real_path, R_OK) == 0 &&
+           (size_t)snprintf(ret_path, size, "%s", real_path) < size;
+}
+
+bool find_library(char *ret_path, size_t size)
+{
+    char folder[PATH_MAX], path[PATH_MAX * 2];
+    own_folder(folder, sizeof(folder));
+    snprintf(path, sizeof(path), "%s/../shim/libspillway.so", folder);
+    if (is_library(path, ret_path, size))
+        return true;
+    /* Where it was installed: mostly relative to the prefix, which may have moved. */
+    if (SPILLWAY_LIBDIR[0] == '/')
+        snprintf(path, sizeof(path), "%s/libspillway.so", SPILLWAY_LIBDIR);
+    else
+        snprintf(path, sizeof(path), "%s/../%s/libspillway.so", folder, SPILLWAY_LIBDIR);
+    return is_library(path, ret_path, size);
+}
+
+bool find_names_folder(const char *library, char *ret_path, size_t size)
 {
     static const char *const folders[] = {"names", "spillway"}; /* in a build folder; installed */
     const char *slash = strrchr(library, '/');
@@ -41,7 +48,7 @@ int find_names_folder(const char *library, char *ret_path, unsigned long size)
         int length = (int)(slash - library);
         snprintf(link, sizeof(link), "%.*s/%s/libcuda.so", length, library, folders[i]);
         if (realpath(link, real_path) && !strcmp(real_path, library))
-            return (unsigned long)snprintf(ret_path, size, "%.*s/%s", length, library, folders[i]) < size;
+            return (size_t)snprintf(ret_path, size, "%.*s/%s", length, library, folders[i]) < size;
     }
-    return 0;
+    return false;
 }
