@@ -70,16 +70,16 @@ void record<Here, void(P...)>::describe_launch(const simgpu_launch *launch, cons
 #define SIMGPU_JOIN_(a, b) a##b
 #define SIMGPU_JOIN(a, b)  SIMGPU_JOIN_(a, b)
 #define SIMGPU_FOOTPRINT(kernel, params, flops_expression, ...) \
-    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") \
-    static simgpu::footprint_of SIMGPU_JOIN(simgpu_footprint_, __COUNTER__)( \
-        static_cast<void(*) params>(kernel), static_cast<void(*) params>([] params { \
-            { \
-                [[maybe_unused]] constexpr simgpu::range_note<1, 0> R{}; \
-                [[maybe_unused]] constexpr simgpu::range_note<1, 1> W{}; \
-                [[maybe_unused]] constexpr simgpu::range_note<2, 1> RW{}; \
-                simgpu::describing->flops = static_cast<double>(flops_expression); \
-                __VA_OPT__((void)(__VA_ARGS__);) \
-            } \
-        })); \
+    _Pragma("GCC diagnostic push") \
+        _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static simgpu::footprint_of SIMGPU_JOIN( \
+            simgpu_footprint_, __COUNTER__)(static_cast<void(*) params>(kernel), static_cast<void(*) params>([] params { \
+                                                { \
+                                                    [[maybe_unused]] constexpr simgpu::range_note<1, 0> R{}; \
+                                                    [[maybe_unused]] constexpr simgpu::range_note<1, 1> W{}; \
+                                                    [[maybe_unused]] constexpr simgpu::range_note<2, 1> RW{}; \
+                                                    simgpu::describing->flops = static_cast<double>(flops_expression); \
+                                                    __VA_OPT__((void)(__VA_ARGS__);) \
+                                                } \
+                                            })); \
     _Pragma("GCC diagnostic pop")
 #endif

@@ -49,10 +49,4 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 
-/* Kernels see locals of these names (simcc declares them); functions called by kernels see the thread's own. */
-#define threadIdx simgpu_threadIdx
-#define blockIdx  simgpu_blockIdx
-#define blockDim  simgpu_blockDim
-#define gridDim   simgpu_gridDim
-
 #endif

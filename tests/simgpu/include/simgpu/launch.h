@@ -231,9 +231,7 @@ template <class Body, class... P> void execute(const simgpu_launch &launch, cons
 {
     const bool only = launch.grid[0] == 1 && launch.grid[1] == 1 && launch.grid[2] == 1 && launch.block[0] == 1 &&
                       launch.block[1] == 1 && launch.block[2] == 1;
-    const auto thread = [&] {
-        body(one_thread{simgpu_threadIdx, simgpu_blockIdx, simgpu_blockDim, simgpu_gridDim}, args...);
-    };
+    const auto thread = [&] { body(one_thread{threadIdx, blockIdx, blockDim, gridDim}, args...); };
     const auto alone = [&] { body(only_thread{}, args...); };
 
     if (only) {
@@ -245,7 +243,7 @@ template <class Body, class... P> void execute(const simgpu_launch &launch, cons
     for (uint32_t z = 0; z < launch.grid[2]; z++)
         for (uint32_t y = 0; y < launch.grid[1]; y++)
             for (uint32_t x = 0; x < launch.grid[0]; x++) {
-                simgpu_blockIdx = uint3{x, y, z};
+                blockIdx = uint3{x, y, z};
                 threads().run([](void *c) { (*static_cast<closure *>(c))(); }, const_cast<closure *>(&thread));
             }
 }

@@ -8,12 +8,13 @@
 #include <vector_types.h>
 #include "../../image.h"
 
-/* Declared per host thread, although only one kernel runs at a time: the program's other threads launch kernels meanwhile.
- */
-inline thread_local uint3 simgpu_threadIdx{};
-inline thread_local uint3 simgpu_blockIdx{};
-inline thread_local dim3 simgpu_blockDim{};
-inline thread_local dim3 simgpu_gridDim{};
+/* Functions that kernels call see these; a kernel's own body sees constants of the same names, which simcc declares in it.
+ * Per host thread, although only one kernel runs at a time: other threads of the program launch kernels meanwhile. */
+#define __DEVICE_LAUNCH_PARAMETERS_H__ /* the toolkit's header of that name declares them as nvcc has them */
+inline thread_local uint3 threadIdx{};
+inline thread_local uint3 blockIdx{};
+inline thread_local dim3 blockDim{};
+inline thread_local dim3 gridDim{};
 
 namespace simgpu
 {
@@ -66,9 +67,9 @@ struct one_thread {
 
 inline void set_sizes(const simgpu_launch &launch)
 {
-    simgpu_gridDim = dim3(launch.grid[0], launch.grid[1], launch.grid[2]);
-    simgpu_blockDim = dim3(launch.block[0], launch.block[1], launch.block[2]);
-    simgpu_threadIdx = simgpu_blockIdx = uint3{0, 0, 0};
+    gridDim = dim3(launch.grid[0], launch.grid[1], launch.grid[2]);
+    blockDim = dim3(launch.block[0], launch.block[1], launch.block[2]);
+    threadIdx = blockIdx = uint3{0, 0, 0};
 }
 
 /* Memory that a launch asked for with its third launch parameter; the same bytes for every block, one after another.

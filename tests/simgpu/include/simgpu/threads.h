@@ -31,7 +31,7 @@ struct warp_state {
 class block_threads
 {
   public:
-    /* Runs `call(closure)` once per thread of a block of the present simgpu_blockDim. */
+    /* Runs `call(closure)` once per thread of a block of the present blockDim. */
     void run(void (*call)(void *closure), void *closure);
 
     void barrier();
@@ -87,16 +87,16 @@ inline block_threads &threads()
 inline void block_threads::place(unsigned thread)
 {
     current_ = thread;
-    simgpu_threadIdx.x = thread % simgpu_blockDim.x;
-    simgpu_threadIdx.y = thread / simgpu_blockDim.x % simgpu_blockDim.y;
-    simgpu_threadIdx.z = thread / simgpu_blockDim.x / simgpu_blockDim.y;
+    threadIdx.x = thread % blockDim.x;
+    threadIdx.y = thread / blockDim.x % blockDim.y;
+    threadIdx.z = thread / blockDim.x / blockDim.y;
 }
 
 inline void block_threads::run(void (*call)(void *closure), void *closure)
 {
     call_ = call;
     closure_ = closure;
-    count_ = simgpu_blockDim.x * simgpu_blockDim.y * simgpu_blockDim.z;
+    count_ = blockDim.x * blockDim.y * blockDim.z;
     fibres_started_ = false;
     for (unsigned thread = 0; thread < count_; thread++) {
         place(thread);
