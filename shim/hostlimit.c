@@ -96,8 +96,7 @@ static bool read_group_file(char *path, size_t length, const char *name, char *r
 {
     if (length + 1 + strlen(name) >= PATH_MAX)
         return false;
-    path[length] = '/';
-    strcpy(path + length + 1, name);
+    (void)snprintf(path + length, PATH_MAX - length, "/%s", name);
     bool done = read_text(path, ret_text, size);
     path[length] = '\0';
     return done;

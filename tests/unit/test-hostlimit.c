@@ -23,7 +23,7 @@ static char root[] = "/tmp/spillway-hostlimit-XXXXXX";
 
 static int make_root(void **state)
 {
-    strcpy(root + sizeof(root) - 7, "XXXXXX");
+    memcpy(root + sizeof(root) - 7, "XXXXXX", 7);
     return mkdtemp(root) != NULL ? 0 : -1;
 }
 
@@ -283,10 +283,11 @@ static void a_name_of_any_length_is_survived(void **state)
     static char text[3 * PATH_MAX];
     group_has("", "1048576\n", "0\n", "0");
     for (size_t length = 16; length < sizeof(text) - 8; length += length < 2 * PATH_MAX ? 97 : 1000) {
-        strcpy(text, "0::/");
-        memset(text + 4, 'x', length);
+        memset(text, 'x', sizeof(text));
+        memcpy(text, "0::/", 4);
         text[4 + length / 2] = '/';
-        strcpy(text + 4 + length, "\n");
+        text[4 + length] = '\n';
+        text[5 + length] = '\0';
         file_has("proc/self/cgroup", text);
         assert_true(of_cgroups() == MIB);
     }

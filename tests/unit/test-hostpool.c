@@ -733,7 +733,7 @@ static void live_through(struct spw_hostpool *pool)
             assert_true(r == 0 || r == -ENOMEM);
             assert_true((r == 0) == (address != NULL));
             tensors[i] = (struct tensor){address, sizes[i]};
-            if (r == 0)
+            if (address != NULL)
                 mark(&tensors[i], i);
             check(pool);
             if (i % 3 == 2) {
