@@ -17,11 +17,13 @@ static const char *const symbols[] = {
 #undef X
 };
 
+#define MAX_CALLS 10
+
 /* Which calls make up a tally, by the name that they are asked for; a trailing * stands for any ending. */
 static const struct {
     enum spw_tally_kind kind;
     const char *name;
-    const char *calls[8];
+    const char *calls[MAX_CALLS];
 } tallies[] = {
     {SPW_TALLY_LAUNCHES,
      "launches",
@@ -37,7 +39,7 @@ static const struct {
     {SPW_TALLY_COPIES_OTHER,
      "copies_other",
      {"cuMemcpy", "cuMemcpyAsync", "cuMemcpy2D*", "cuMemcpy3D*", "cuMemcpyAto*", "cuMemcpyDtoA", "cuMemcpyHtoA*",
-      "cuMemcpyBatchAsync"}},
+      "cuMemcpyBatchAsync", "cuMemcpyWithAttributesAsync"}},
     {SPW_TALLY_SETS, "sets", {"cuMemset*"}},
 };
 _Static_assert(sizeof(tallies) / sizeof(tallies[0]) == SPW_TALLY_COUNT, "one line per tally");
@@ -53,7 +55,7 @@ static bool matches(const char *pattern, const char *name)
 struct spw_tally spw_tally(enum spw_tally_kind kind)
 {
     struct spw_tally sum = {0, 0};
-    for (unsigned p = 0; p < 8 && tallies[kind].calls[p]; p++) {
+    for (unsigned p = 0; p < MAX_CALLS && tallies[kind].calls[p]; p++) {
         for (unsigned i = 0; i < SPW_CALL_COUNT; i++) {
             if (!matches(tallies[kind].calls[p], names[i]))
                 continue;
