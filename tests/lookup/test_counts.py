@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""What the library counts is what the device counts by itself: nothing that a program does goes past us."""
+import json
+import os
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import lookup  # noqa: E402
+from lookup import BUILD, SOURCE  # noqa: E402
+
+DEVICE = Path(os.environ.get("LOOKUP_DEVICE", "nowhere"))
+ROUNDS = 5
+
+
+class Counts(lookup.Case):
+    def count(self, program, **more):
+        """The device's statistics and ours of one run."""
+        if not (DEVICE / "libcuda.so.1").exists():
+            self.skipTest("the simulated device is not built")
+        if not (SOURCE / "shim/summary.c").exists():
+            self.skipTest("there is no summary yet")
+        stats, summary = self.folder / "stats.json", self.folder / "summary.json"
+        env = self.environment(None, SPILLWAY_DRIVER=None, LD_LIBRARY_PATH=str(DEVICE), SIMGPU_STATS=str(stats),
+                               SPILLWAY_SUMMARY=str(summary), **more)
+        done = self.run_program(BUILD / program, ROUNDS, env=env)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return json.loads(stats.read_text()), json.loads(summary.read_text())
+
+    def compare(self, program):
+        device, ours = self.count(program)
+        self.assertEqual(device["launches"], 4 * ROUNDS)
+        for what in ("launches", "allocations", "frees", "sets"):
+            self.assertEqual(ours[what], device[what], what)
+        kinds = ("copies_h2d", "copies_d2h", "copies_d2d", "copies_other")
+        self.assertEqual(sum(ours[k] for k in kinds), sum(c["count"] for c in device["copies"].values()))
+        self.assertEqual(sum(ours[k + "_bytes"] for k in kinds), sum(c["bytes"] for c in device["copies"].values()))
+        self.assertEqual(ours["escaped_lookups"], 0)
+
+    def test_the_device_counts_what_we_count(self):
+        self.compare("counted")
+
+    def test_with_per_thread_default_streams_too(self):
+        self.compare("counted-per-thread")
+
+
+if __name__ == "__main__":
+    lookup.main()
