@@ -44,8 +44,8 @@ struct fat_binary_wrapper {
 };
 
 /* The image of one source file. It grows while the program's constructors run, kernels first needed by a template included;
- * zero before its own constructor, so the order of constructors is of no matter. Tables that were outgrown are not freed:
- * whoever has read the image may still look at them. */
+ * zero before its own constructor, so the order of constructors is of no matter. Tables that were outgrown stay until
+ * the end: whoever has read the image may still look at them. */
 class unit
 {
   public:
@@ -55,6 +55,11 @@ class unit
     {
         if (handle_)
             __cudaUnregisterFatBinary(handle_);
+        while (outgrown *last = tables_) {
+            tables_ = last->next;
+            delete[] last->table;
+            delete last;
+        }
     }
     void add(const simgpu_kernel *kernel, const void *host_function)
     {
@@ -74,13 +79,19 @@ class unit
     }
 
   private:
-    template <class T> static const T *const *grown(const T *const *old, uint32_t count, const T *added)
+    struct outgrown {
+        const void **table;
+        outgrown *next;
+    };
+    /* A longer copy of the table; the old one stays until the end. */
+    template <class T> const T *const *grown(const T *const *old, uint32_t count, const T *added)
     {
-        const T **table = new const T *[count + 1];
+        const void **table = new const void *[count + 1];
         if (count)
             std::memcpy(table, old, count * sizeof *table);
         table[count] = added;
-        return table;
+        tables_ = new outgrown{table, tables_};
+        return reinterpret_cast<const T *const *>(table);
     }
     void **handle()
     {
@@ -93,6 +104,7 @@ class unit
     simgpu_image image_ = {SIMGPU_IMAGE_MAGIC, 0, 0, nullptr, nullptr};
     fat_binary_wrapper wrapper_;
     void **handle_ = nullptr;
+    outgrown *tables_ = nullptr;
 };
 
 /* "Z<kernel>E11simgpu_here": the kernel's own name is "_Z<kernel>", or plain when it has no parameter types (extern "C"). */
