@@ -54,6 +54,15 @@ static void tell_absence(const char *reason)
         spw_warn("the driver cannot be opened: %s", reason);
 }
 
+/* Member by member, because other threads may be looking at them. */
+static void publish_table(const struct spw_driver *table)
+{
+    void *const *from = (void *const *)table;
+    void **to = (void **)&spw_driver;
+    for (size_t i = 0; i < sizeof(*table) / sizeof(*to); i++)
+        __atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
+}
+
 /* The first attempt that gets here counts. */
 static void settle(struct attempt *attempt, bool found)
 {
@@ -62,7 +71,7 @@ static void settle(struct attempt *attempt, bool found)
         handle = attempt->handle;
         driver_path = attempt->path;
         attempt->path = NULL;
-        spw_driver = attempt->table;
+        publish_table(&attempt->table);
         spw_resolve_learn();
     }
     if (state == UNTRIED) {
