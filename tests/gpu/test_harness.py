@@ -97,6 +97,13 @@ class Probes(Case):
             probe.run(self.bench)
         self.assertEqual([result['status'] for result in self.results()], ['failed', 'ok'])
 
+    def test_only_the_probes_that_are_asked_for_are_run(self):
+        with mock.patch.object(probe, 'PROBES', (probe.Probe('other', 5), probe.Probe('fake', 5))):
+            self.script('gpu/probes/fake', f"echo '{ANSWER % 'true'}'")
+            self.bench.only = ('fake',)
+            probe.run(self.bench)
+        self.assertEqual([result['name'] for result in self.results()], ['fake'])
+
     def test_a_probe_that_did_not_build_fails_with_the_compilers_last_line(self):
         self.bench.failures['probes/absent'] = 'first\nerror: second'
         probe.run_one(self.bench, probe.Probe('absent', 5))

@@ -26,10 +26,14 @@ class Bench:
     deadline: float         # on time.monotonic()'s clock
     simulated: bool = False
     part: str = ''
-    quick: bool = False     # the least that still goes through every step
+    quick: bool = False     # fewer budgets
+    only: tuple = ()        # the names of the probes and programs that are wanted; all when empty
 
     def left_s(self):
         return self.deadline - time.monotonic()
+
+    def wants(self, name):
+        return not self.only or name in self.only
 
     def add(self, result):
         self.book.add(self.part, result)

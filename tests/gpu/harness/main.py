@@ -31,6 +31,7 @@ def parse(arguments):
                         help='compute capabilities to make machine code for (default: %(default)s)')
     parser.add_argument('--limit', metavar='SECONDS', type=float, default=LIMIT_S, help='for everything (default: %(default)s)')
     parser.add_argument('--jobs', metavar='N', type=int, help='compilers at a time')
+    parser.add_argument('--only', metavar='LIST', default='', help='of a part only these probes or programs')
     parser.add_argument('--quick', action='store_true', help='fewer budgets')
     parser.add_argument('--simulated', action='store_true', help='a dry run on the simulated device, for the parts that can')
     options = parser.parse_args(arguments)
@@ -42,6 +43,7 @@ def parse(arguments):
     options.into = Path(options.into or place.build_folder() / 'gpu').resolve()
     options.out = Path(options.out or place.build_folder() / 'gpu-results').resolve()
     options.arch = tuple(options.arch.split(','))
+    options.only = tuple(filter(None, options.only.split(',')))
     return options
 
 
@@ -105,12 +107,12 @@ def run_simulated(options, book, started):
         return 0
     book.about['simulated'] = True
     book.device = {'name': 'simulated ' + os.environ.get('SIMGPU_PROFILE', 'h200')}
-    return run_parts(options, Bench(book, options.into, {}, started + options.limit, simulated=True, quick=options.quick))
+    return run_parts(options, Bench(book, options.into, {}, started + options.limit, simulated=True))
 
 
 def run_parts(options, bench):
     """Each part within its share of the time and within what is left; one that breaks doesn't stop the others."""
-    bench.quick = options.quick
+    bench.quick, bench.only = options.quick, options.only
     last = bench.deadline
     for name in options.parts:
         part = PARTS[name]

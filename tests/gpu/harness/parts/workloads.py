@@ -95,7 +95,7 @@ def measure(bench, command, **environment):
 
 
 def run(bench):
-    for name in WORKLOADS:
+    for name in filter(bench.wants, WORKLOADS):
         if bench.left_s() < 2:
             bench.skip(name, 'no time was left')
             continue
