@@ -1,0 +1,392 @@
+/* alloc.c - allocates and frees blocks and small slots, and keeps the books of pools. */
+#include "alloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "room.h"
+#include "slab.h"
+#include "tables.h"
+
+enum { POOLS = 64 };
+
+struct spw_alloc_counts spw_alloc_counts;
+
+static struct {
+    CUmemoryPool pool;
+    uint64_t used, used_high, reserved_high;
+} pools[POOLS];
+static unsigned pool_count;
+
+/* ---- books ---- */
+
+static int pool_index(CUmemoryPool pool)
+{
+    for (unsigned i = 0; i < pool_count; i++)
+        if (pools[i].pool == pool)
+            return (int)i;
+    if (pool_count == POOLS)
+        return -1;
+    memset(&pools[pool_count], 0, sizeof(pools[0]));
+    pools[pool_count].pool = pool;
+    return (int)pool_count++;
+}
+
+static uint64_t reserved_bytes(int i, const struct spw_device *d)
+{
+    return (i >= 0 ? pools[i].used : 0) + d->free_bytes + d->handles.pooled_bytes;
+}
+
+static void book(struct spw_device *d, CUmemoryPool pool, size_t bytes)
+{
+    spw_alloc_counts.allocations++;
+    d->live_count++;
+    d->live_bytes += bytes;
+    if (d->live_bytes_peak < d->live_bytes)
+        d->live_bytes_peak = d->live_bytes;
+    int i = pool ? pool_index(pool) : -1;
+    if (i < 0)
+        return;
+    pools[i].used += bytes;
+    if (pools[i].used_high < pools[i].used)
+        pools[i].used_high = pools[i].used;
+    if (pools[i].reserved_high < reserved_bytes(i, d))
+        pools[i].reserved_high = reserved_bytes(i, d);
+}
+
+static void unbook(struct spw_device *d, CUmemoryPool pool, size_t bytes)
+{
+    spw_alloc_counts.frees++;
+    d->live_count--;
+    d->live_bytes -= bytes;
+    int i = pool ? pool_index(pool) : -1;
+    if (i >= 0)
+        pools[i].used -= bytes;
+}
+
+void spw_pool_figures(CUmemoryPool pool, struct spw_device *d, struct spw_pool_figures *ret)
+{
+    int i = pool_index(pool);
+    *ret = (struct spw_pool_figures){.reserved = reserved_bytes(i, d)};
+    ret->reserved_high = ret->reserved;
+    if (i < 0)
+        return;
+    ret->used = pools[i].used;
+    ret->used_high = pools[i].used_high;
+    if (pools[i].reserved_high < ret->reserved)
+        pools[i].reserved_high = ret->reserved;
+    ret->reserved_high = pools[i].reserved_high;
+}
+
+void spw_pool_reset_high(CUmemoryPool pool, struct spw_device *d, bool used, bool reserved)
+{
+    int i = pool_index(pool);
+    if (i < 0)
+        return;
+    if (used)
+        pools[i].used_high = pools[i].used;
+    if (reserved)
+        pools[i].reserved_high = reserved_bytes(i, d);
+}
+
+void spw_pool_forget(CUmemoryPool pool)
+{
+    for (unsigned i = 0; i < pool_count; i++)
+        if (pools[i].pool == pool && pools[i].used == 0)
+            pools[i] = pools[--pool_count];
+}
+
+/* ---- small ---- */
+
+/* Who used the memory before is out of the way: in the stream's order, or, for no stream in particular, for good. The memory
+ * is the caller's already, so nobody else looks at `uses` while the lock is let go. */
+static int get_past_uses(struct spw_uses *uses, struct spw_stream *s)
+{
+    int r = s ? spw_uses_order_locked(uses, s) : -EAGAIN;
+    return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
+}
+
+static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_slot **ret_slot)
+{
+    bool must_wait = false;
+    int r = spw_slab_take_locked(d, bytes, s, ret_slot, &must_wait);
+    if (r < 0 || !must_wait)
+        return r;
+    r = get_past_uses(&(*ret_slot)->uses, s);
+    if (r < 0)
+        spw_slab_give_locked(d, *ret_slot, NULL);
+    return r;
+}
+
+/* A new slab. The slow lock is needed for making room, so the engine lock is let go of on the way. */
+static int add_slab(struct spw_device *d, size_t bytes, CUcontext context)
+{
+    struct spw_block *b;
+    size_t slab_bytes = spw_slab_bytes(d, bytes);
+    spw_unlock();
+    pthread_mutex_lock(&d->slow);
+    spw_lock();
+    int r = spw_block_create_locked(d, slab_bytes, &b);
+    if (r < 0)
+        goto out;
+    b->context = context;
+    r = spw_room_make(d, spw_block_mapped_bytes(d, b));
+    if (r == 0)
+        r = spw_engine_bring_in_locked(d, b);
+    if (r == 0)
+        r = spw_slab_add_locked(d, b, bytes);
+    if (r < 0)
+        spw_room_retire_block_locked(d, b);
+    if (r == -ENOMEM)
+        spw_warn("out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
+                 "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
+                 slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
+                 (unsigned long long)(spw_room_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes));
+out:
+    pthread_mutex_unlock(&d->slow);
+    return r;
+}
+
+static int allocate_small(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
+                          CUdeviceptr *ret_address)
+{
+    struct spw_slot *slot;
+    int r = take_slot(d, bytes, s, &slot);
+    while (r == -ENOSPC) { /* another thread may take all of a new slab before we are back */
+        r = add_slab(d, bytes, context);
+        if (r == 0)
+            r = take_slot(d, bytes, s, &slot);
+    }
+    if (r < 0)
+        return r;
+    slot->context = context;
+    slot->pool = pool;
+    spw_alloc_counts.small++;
+    book(d, pool, bytes);
+    *ret_address = spw_slot_address(slot);
+    return 0;
+}
+
+/* ---- large ---- */
+
+static bool fits_at_all(struct spw_device *d, size_t bytes)
+{
+    uint64_t granule = (uint64_t)1 << d->granule_shift;
+    uint64_t mapped = (bytes + granule - 1) & ~(granule - 1);
+    uint64_t host = spw_mover_host_limit_locked();
+    if (bytes > UINT64_MAX - granule || mapped > d->handles.budget_bytes) {
+        spw_warn(
+            "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
+            "budget that would do: %llu bytes",
+            bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
+            (unsigned long long)(mapped + spw_room_unmovable_bytes_locked(d) + d->foreign_bytes));
+        return false;
+    }
+    if (mapped > d->largest_bytes)
+        d->largest_bytes = mapped;
+    /* Where not everything fits, one tensor's worth of host memory is needed for changing places. */
+    uint64_t spare = d->live_bytes + bytes > d->handles.budget_bytes ? d->largest_bytes : 0;
+    if (d->live_bytes + bytes + spare > d->handles.budget_bytes + host) {
+        spw_warn(
+            "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
+            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together",
+            (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
+            (unsigned long long)host);
+        return false;
+    }
+    return true;
+}
+
+/* The cheap answer for the usual case: all that lives and this fit on the device itself. */
+static bool fits_plainly(const struct spw_device *d, size_t bytes)
+{
+    return bytes <= d->largest_bytes && d->live_bytes + bytes <= d->handles.budget_bytes;
+}
+
+/* A cached block, its former users out of the way; NULL when there is none of the size. */
+static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
+{
+    bool must_wait = false;
+    uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
+    struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
+    *ret_block = b;
+    if (!b)
+        return 0;
+    if (must_wait || b->host_copy) {
+        int r = b->host_copy ? spw_uses_wait_unlocking(&b->object.uses) : get_past_uses(&b->object.uses, s);
+        if (r < 0) {
+            spw_block_cache_locked(d, b);
+            return r;
+        }
+    }
+    if (b->host_copy)
+        spw_mover_drop_host_copy_locked(b);
+    b->object.attention = 0;
+    b->size_bytes = bytes;
+    spw_alloc_counts.from_cache++;
+    return 0;
+}
+
+static int allocate_large(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
+                          CUdeviceptr *ret_address)
+{
+    static uint64_t serials;
+    struct spw_block *b;
+    if (!fits_plainly(d, bytes) && !fits_at_all(d, bytes))
+        return -ENOMEM;
+    int r = take_cached(d, bytes, s, &b);
+    if (r < 0)
+        return r;
+    if (!b) {
+        r = spw_block_create_locked(d, bytes, &b);
+        if (r < 0)
+            return r;
+        /* Memory at once where it can be had without taking it from anybody; else with the first use. */
+        if (spw_handles_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
+            (void)spw_engine_bring_in_locked(d, b);
+    }
+    b->context = context;
+    b->pool = pool;
+    b->serial = ++serials;
+    b->object.last_tick = spw_tick;
+    book(d, pool, bytes);
+    *ret_address = b->address;
+    return 0;
+}
+
+int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
+                           CUdeviceptr *ret_address)
+{
+    if (bytes == 0)
+        return -EINVAL;
+    return bytes < d->small_bytes ? allocate_small(d, bytes, s, context, pool, ret_address)
+                                  : allocate_large(d, bytes, s, context, pool, ret_address);
+}
+
+int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
+                 CUdeviceptr *ret_address)
+{
+    spw_lock();
+    int r = spw_allocate_unlocking(d, bytes, s, context, pool, ret_address);
+    spw_unlock();
+    if (r == 0 && spw_pinning_everything)
+        spw_pin_address(*ret_address, "everything is");
+    return r;
+}
+
+/* ---- free ---- */
+
+static void free_block(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
+{
+    unbook(d, b->pool, b->size_bytes);
+    if (s)
+        spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
+    if (spw_tables_any())
+        spw_tables_forget(b->address, b->address + b->size_bytes);
+    if (b->holds)
+        b->doomed = true;
+    else
+        spw_room_retire_block_locked(d, b);
+}
+
+static void free_slot(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
+{
+    CUdeviceptr address = spw_slot_address(slot);
+    unbook(d, slot->pool, slot->size_bytes);
+    if (spw_tables_any())
+        spw_tables_forget(address, address + slot->size_bytes);
+    spw_slab_give_locked(d, slot, s);
+}
+
+int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
+{
+    struct spw_device *d = spw_device_of_address(address);
+    if (!d)
+        return -ENOENT;
+    struct spw_object *o = spw_object_at_locked(address);
+    if (!o || o->attention & SPW_FREE)
+        return -EINVAL;
+    if (o->kind == SPW_KIND_BLOCK) {
+        if (spw_block_of(o)->address != address || spw_block_of(o)->doomed)
+            return -EINVAL;
+        free_block(d, spw_block_of(o), s);
+        return 0;
+    }
+    struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
+    if (!slot || spw_slot_address(slot) != address)
+        return -EINVAL;
+    free_slot(d, slot, s);
+    return 0;
+}
+
+int spw_free(CUdeviceptr address, struct spw_stream *s)
+{
+    spw_lock();
+    int r = spw_free_locked(address, s);
+    spw_unlock();
+    return r;
+}
+
+bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    if (!o || o->attention & SPW_FREE)
+        return false;
+    if (o->kind == SPW_KIND_BLOCK) {
+        struct spw_block *b = spw_block_of(o);
+        *ret = (struct spw_allocation){b->address, b->size_bytes, o->device, b->context, b->pool, b->serial};
+        return !b->doomed && address < b->address + b->size_bytes;
+    }
+    struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
+    if (!slot)
+        return false;
+    *ret = (struct spw_allocation){spw_slot_address(slot), slot->size_bytes, o->device,
+                                   slot->context,          slot->pool,       slot->serial};
+    return address < ret->address + ret->size_bytes;
+}
+
+/* ---- a context goes ---- */
+
+static void free_slot_of_context(struct spw_slot *slot, void *context)
+{
+    if (slot->context == context)
+        free_slot(&spw_devices[slot->slab->object.device], slot, NULL);
+}
+
+void spw_free_context(CUcontext context)
+{
+    spw_lock();
+    for (int k = 0; k < SPW_MAX_DEVICES; k++) {
+        struct spw_device *d = &spw_devices[k];
+        if (!d->ready)
+            continue;
+        spw_slab_for_each_locked(d, free_slot_of_context, context);
+        for (uint32_t i = 0; i < d->block_count;) {
+            struct spw_block *b = d->blocks[i];
+            bool slab = spw_object_at_locked(b->address) != &b->object;
+            if (b->context != context || slab || b->object.attention & SPW_FREE || b->doomed || b->holds) {
+                i++;
+                continue;
+            }
+            uint32_t before = d->block_count;
+            free_block(d, b, NULL);
+            i += before == d->block_count; /* a block that is gone left its place to another */
+        }
+    }
+    spw_streams_context_gone_locked(context);
+    spw_mover_context_gone_locked(context);
+    for (int k = 0; k < SPW_MAX_DEVICES; k++) {
+        struct spw_device *d = &spw_devices[k];
+        if (!d->ready || d->live_count)
+            continue;
+        for (struct spw_block *b = spw_slab_remove_empty_locked(d); b; b = spw_slab_remove_empty_locked(d))
+            spw_block_cache_locked(d, b);
+        spw_room_trim_locked(d, 0);
+    }
+    spw_unlock();
+}

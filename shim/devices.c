@@ -1,0 +1,246 @@
+/* devices.c - contexts, pools and foreign memory, each with the device that it belongs to. */
+#include "devices.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "driver.h"
+#include "lock.h"
+#include "room.h"
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+struct note { /* what a handle stands for */
+    uint64_t key;
+    int device;
+    bool foreign, lost;
+    uint64_t bytes;
+    UT_hash_handle hh;
+};
+
+/* Guarded by the engine lock. */
+static struct note *contexts, *known_pools, *foreign;
+static CUmemoryPool device_pools[SPW_MAX_DEVICES];
+static uint64_t generation; /* raised when a context goes: its handle may come again for another device */
+
+static struct note *find(struct note *table, uint64_t key)
+{
+    struct note *n;
+    HASH_FIND(hh, table, &key, sizeof(key), n);
+    return n;
+}
+
+static struct note *add(struct note **table, uint64_t key, int device)
+{
+    struct note *n = find(*table, key);
+    if (!n) {
+        n = calloc(1, sizeof(*n));
+        if (!n)
+            return NULL;
+        n->key = key;
+        HASH_ADD(hh, *table, key, sizeof(n->key), n);
+        if (n->lost) {
+            free(n);
+            return NULL;
+        }
+    }
+    n->device = device;
+    return n;
+}
+
+static void drop(struct note **table, uint64_t key)
+{
+    struct note *n = find(*table, key);
+    if (!n)
+        return;
+    HASH_DEL(*table, n);
+    free(n);
+}
+
+/* ---- contexts ---- */
+
+static struct spw_device *ready(int ordinal)
+{
+    int r;
+    return spw_device_ready_locked(ordinal, &r);
+}
+
+static struct spw_device *device_of_current_locked(CUcontext context)
+{
+    static _Thread_local CUcontext last;
+    static _Thread_local struct spw_device *last_device;
+    static _Thread_local uint64_t last_generation;
+    struct note *n;
+    if (context == last && last_device && last_generation == generation)
+        return last_device;
+    n = find(contexts, (uint64_t)(uintptr_t)context);
+    if (!n) {
+        CUdevice device = 0;
+        if (spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+            return NULL;
+        n = add(&contexts, (uint64_t)(uintptr_t)context, device);
+        if (!n)
+            return NULL;
+    }
+    last_device = ready(n->device);
+    last = context;
+    last_generation = generation;
+    return last_device;
+}
+
+struct spw_device *spw_device_current(CUcontext *ret_context)
+{
+    CUcontext context = NULL;
+    if (spw_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+        return NULL;
+    *ret_context = context;
+    spw_lock();
+    struct spw_device *d = device_of_current_locked(context);
+    spw_unlock();
+    return d;
+}
+
+static int ordinal_of_context(CUcontext context)
+{
+    struct note *n = find(contexts, (uint64_t)(uintptr_t)context);
+    struct spw_context_guard guard;
+    CUdevice device = -1;
+    if (n)
+        return n->device;
+    if (spw_context_enter(&guard, context) < 0)
+        return -1;
+    if (spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        device = -1;
+    spw_context_leave(&guard);
+    if (device >= 0)
+        (void)add(&contexts, (uint64_t)(uintptr_t)context, device);
+    return device;
+}
+
+struct spw_device *spw_device_of_stream_locked(struct spw_stream *s)
+{
+    if (s->device < 0)
+        s->device = ordinal_of_context(s->context);
+    if (s->device < 0 || s->device >= SPW_MAX_DEVICES)
+        return NULL;
+    return spw_devices[s->device].ready ? &spw_devices[s->device] : ready(s->device);
+}
+
+void spw_devices_context_gone(CUcontext context)
+{
+    spw_lock();
+    drop(&contexts, (uint64_t)(uintptr_t)context);
+    generation++;
+    spw_unlock();
+}
+
+static void drop_all(struct note **table)
+{
+    struct note *n, *next;
+    HASH_ITER(hh, *table, n, next)
+    {
+        HASH_DEL(*table, n);
+        free(n);
+    }
+}
+
+void spw_devices_reset(void)
+{
+    drop_all(&contexts);
+    drop_all(&known_pools);
+    drop_all(&foreign);
+    memset(device_pools, 0, sizeof(device_pools));
+    generation++;
+}
+
+/* ---- pools ---- */
+
+CUmemoryPool spw_device_pool_locked(struct spw_device *d)
+{
+    if (!device_pools[d->ordinal] && spw_driver.cuDeviceGetMemPool)
+        (void)spw_driver.cuDeviceGetMemPool(&device_pools[d->ordinal], d->ordinal);
+    return device_pools[d->ordinal];
+}
+
+void spw_device_pool_changed(int ordinal)
+{
+    if (ordinal >= 0 && ordinal < SPW_MAX_DEVICES)
+        device_pools[ordinal] = NULL;
+}
+
+void spw_pool_note(CUmemoryPool pool, int device, bool is_foreign)
+{
+    spw_lock();
+    struct note *n = add(&known_pools, (uint64_t)(uintptr_t)pool, device);
+    if (n)
+        n->foreign = is_foreign;
+    spw_unlock();
+}
+
+struct spw_device *spw_pool_device_locked(CUmemoryPool pool, bool *ret_foreign)
+{
+    struct note *n = find(known_pools, (uint64_t)(uintptr_t)pool);
+    *ret_foreign = n && n->foreign;
+    return n && !n->foreign ? ready(n->device) : NULL;
+}
+
+void spw_pool_gone(CUmemoryPool pool)
+{
+    spw_lock();
+    drop(&known_pools, (uint64_t)(uintptr_t)pool);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (device_pools[i] == pool)
+            device_pools[i] = NULL;
+    spw_unlock();
+}
+
+/* ---- foreign memory ---- */
+
+int spw_foreign_take(struct spw_device *d, uint64_t bytes)
+{
+    pthread_mutex_lock(&d->slow);
+    spw_lock();
+    int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
+    if (r == 0) {
+        d->handles.budget_bytes -= bytes;
+        d->foreign_bytes += bytes;
+        spw_handles_fit_locked(&d->handles);
+    }
+    spw_unlock();
+    pthread_mutex_unlock(&d->slow);
+    return r;
+}
+
+void spw_foreign_give(struct spw_device *d, uint64_t bytes)
+{
+    spw_lock();
+    d->handles.budget_bytes += bytes;
+    d->foreign_bytes -= bytes;
+    spw_unlock();
+}
+
+void spw_foreign_note(uint64_t key, struct spw_device *d, uint64_t bytes)
+{
+    spw_lock();
+    struct note *n = add(&foreign, key, d->ordinal);
+    if (n)
+        n->bytes += bytes;
+    spw_unlock();
+}
+
+void spw_foreign_forget(uint64_t key)
+{
+    spw_lock();
+    struct note *n = find(foreign, key);
+    if (n) {
+        struct spw_device *d = &spw_devices[n->device];
+        d->handles.budget_bytes += n->bytes;
+        d->foreign_bytes -= n->bytes;
+        drop(&foreign, key);
+    }
+    spw_unlock();
+}

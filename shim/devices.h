@@ -1,0 +1,34 @@
+/* devices.h - which device a context, a stream or a pool belongs to, remembered so that the driver is asked once. */
+#ifndef SPILLWAY_SHIM_DEVICES_H
+#define SPILLWAY_SHIM_DEVICES_H
+#include "ledger.h"
+
+/* The device of the current context, ready to allocate on; NULL when there is no context or the device gives no virtual
+ * memory: the call is then the driver's. *ret_context is the current context. Takes the engine lock. */
+struct spw_device *spw_device_current(CUcontext *ret_context);
+
+/* The device of a stream, ready to allocate on; NULL as above. */
+struct spw_device *spw_device_of_stream_locked(struct spw_stream *s);
+
+/* The pool that stream-ordered allocations on the device are booked on when none is named. */
+CUmemoryPool spw_device_pool_locked(struct spw_device *d);
+void spw_device_pool_changed(int ordinal);
+
+/* Pools whose memory is the driver's affair: shared with other processes, or not on a device. */
+void spw_pool_note(CUmemoryPool pool, int device, bool foreign);
+struct spw_device *spw_pool_device_locked(CUmemoryPool pool, bool *ret_foreign); /* NULL when unknown */
+void spw_pool_gone(CUmemoryPool pool);
+
+void spw_devices_context_gone(CUcontext context);
+
+/* Forgets everything: for tests. */
+void spw_devices_reset(void);
+
+/* Memory that the program has from the driver itself, on the device's bill: managed memory, handles of its own. Take before
+ * the driver is asked: 0, or -ENOMEM when the budget cannot hold it too. No lock held. */
+int spw_foreign_take(struct spw_device *d, uint64_t bytes);
+void spw_foreign_give(struct spw_device *d, uint64_t bytes);
+/* Remembers what key (a handle, an address) stands for; forget answers its bytes, 0 when unknown. */
+void spw_foreign_note(uint64_t key, struct spw_device *d, uint64_t bytes);
+void spw_foreign_forget(uint64_t key);
+#endif

@@ -1,0 +1,473 @@
+/* engine.c - begins and ends operations: the quick way when all is resident, the slow way when something is not. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "layout.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "room.h"
+#include "scan.h"
+#include "slab.h"
+#include "tables.h"
+
+enum { QUICK_HITS = 64, ATTEMPTS = 3 };
+
+struct spw_engine_counts spw_engine_counts;
+
+static uint64_t operations_met; /* numbers operations for the walk through pointer tables */
+
+/* ---- the quick way ---- */
+
+static bool follows_tables(const struct spw_op *op)
+{
+    return spw_tables_any() && !op->follows_no_tables;
+}
+
+/* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
+struct quick {
+    CUdeviceptr arena;
+    uint64_t arena_bytes;
+    unsigned shift;
+    struct spw_object **table;
+    struct spw_stream *stream;
+    uint32_t stream_id;
+    uint64_t number, tick;
+};
+
+static inline void quick_begin(struct quick *q, struct spw_stream *s)
+{
+    q->arena = spw_devices[0].arena;
+    q->arena_bytes = spw_devices[0].arena_bytes;
+    q->shift = spw_devices[0].granule_shift;
+    q->table = spw_devices[0].table;
+    q->stream = s;
+    q->stream_id = s->id;
+    q->number = spw_stream_next_locked(s);
+    q->tick = ++spw_tick;
+}
+
+/* Notes the use of what lies at an address. False when it needs a closer look. What lies nowhere, or is nobody's any more,
+ * is left alone: a number that looks like an address, a stale one. When a later address of the operation needs the closer
+ * look, the notes taken here stay: they only say more than is true, of a number that no operation will have. */
+static inline bool quick_use(const struct quick *q, CUdeviceptr a, bool writes)
+{
+    uint64_t offset = a - q->arena;
+    struct spw_object *o;
+    if (__builtin_expect(offset < q->arena_bytes, 1))
+        o = q->table[offset >> q->shift];
+    else
+        o = spw_in_arena(a) ? spw_object_at_locked(a) : NULL;
+    if (!o)
+        return true;
+    if (__builtin_expect(o->attention, 0))
+        return o->attention == SPW_FREE;
+    if (writes)
+        o->dirty = true;
+    o->last_tick = q->tick;
+    if (__builtin_expect(o->uses.stream[0] == q->stream_id, 1))
+        o->uses.number[0] = q->number;
+    else
+        spw_uses_add_slow_locked(&o->uses, q->stream, q->number);
+    return true;
+}
+
+static bool begin_quickly(struct spw_op *op)
+{
+    struct quick q;
+    if (op->count > QUICK_HITS || op->everything || follows_tables(op))
+        return false;
+    quick_begin(&q, op->stream);
+    for (unsigned i = 0; i < op->count; i++)
+        if (!quick_use(&q, op->hits[i], i < op->count - op->read_only))
+            return false;
+    return true;
+}
+
+/* One use per word of the parameters; the loop that every launch runs. */
+static bool use_words(const struct quick q, const struct spw_layout *layout, void *const *params)
+{
+    const uint16_t *w = layout->words;
+    for (const uint16_t *end = w + layout->word_count; w < end; w++) {
+        CUdeviceptr a;
+        memcpy(&a, params[*w], sizeof(a));
+        if (!quick_use(&q, a, true))
+            return false;
+    }
+    return true;
+}
+
+bool spw_op_begin_plain(struct spw_op *op, const struct spw_layout *layout, void *const *params)
+{
+    struct quick q;
+    bool begun = false;
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(op->handle);
+    if (s && !spw_tables_any()) {
+        quick_begin(&q, s);
+        begun = use_words(q, layout, params);
+    }
+    if (begun) {
+        op->stream = s;
+        op->pressed = spw_room_pressed;
+        spw_engine_counts.operations++;
+        atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
+    }
+    spw_unlock();
+    return begun;
+}
+
+/* ---- what an operation touches, when it has to be known exactly ---- */
+
+struct touched {
+    struct spw_object *object;
+    bool writes;
+};
+
+struct working_set {
+    struct touched *list; /* each object once */
+    unsigned count, held; /* blocks among the first `held` are held */
+    uint64_t devices;     /* bit per device */
+};
+
+static bool first_met(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    uint64_t operation = *(uint64_t *)context;
+    if (!o || o->attention & SPW_FREE)
+        return false;
+    if (o->kind == SPW_KIND_BLOCK) {
+        struct spw_block *b = spw_block_of(o);
+        *ret_low = b->address;
+        *ret_high = b->address + b->size_bytes;
+        bool first = b->met != operation;
+        b->met = operation;
+        return first;
+    }
+    struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
+    if (!slot)
+        return false;
+    *ret_low = spw_slot_address(slot);
+    *ret_high = *ret_low + slot->size_bytes;
+    bool first = slot->met != operation;
+    slot->met = operation;
+    return first;
+}
+
+static int by_object(const void *a, const void *b)
+{
+    const struct touched *x = a, *y = b;
+    return x->object < y->object ? -1 : x->object > y->object;
+}
+
+static void make_unique(struct working_set *set)
+{
+    unsigned n = 0;
+    qsort(set->list, set->count, sizeof(*set->list), by_object);
+    for (unsigned i = 0; i < set->count; i++) {
+        if (n && set->list[n - 1].object == set->list[i].object)
+            set->list[n - 1].writes |= set->list[i].writes;
+        else
+            set->list[n++] = set->list[i];
+    }
+    set->count = n;
+}
+
+static int gather_everything(struct working_set *set)
+{
+    unsigned total = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        total += spw_devices[i].block_count;
+    set->list = malloc((total + 1) * sizeof(*set->list));
+    if (!set->list)
+        return -ENOMEM;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
+            struct spw_block *b = spw_devices[i].blocks[k];
+            struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
+            if (!(o->attention & SPW_FREE))
+                set->list[set->count++] = (struct touched){o, true};
+        }
+    return 0;
+}
+
+static int gather_hits(struct spw_op *op, struct working_set *set)
+{
+    unsigned count = op->count, writes = op->count - op->read_only;
+    if (follows_tables(op)) {
+        uint64_t operation = ++operations_met;
+        int n = spw_tables_reach(op->hits, op->count, op->room, first_met, &operation);
+        if (n < 0)
+            return n;
+        count = (unsigned)n;
+    }
+    set->list = malloc((count + 1) * sizeof(*set->list));
+    if (!set->list)
+        return -ENOMEM;
+    for (unsigned i = 0; i < count; i++) {
+        struct spw_object *o = spw_object_at_locked(op->hits[i]);
+        if (!o || o->attention & SPW_FREE)
+            continue;
+        set->list[set->count++] = (struct touched){o, i < writes || i >= op->count};
+    }
+    return 0;
+}
+
+/* Lists what the operation touches and holds the blocks among it. */
+static int gather(struct spw_op *op, struct working_set *set)
+{
+    int r = op->everything ? -E2BIG : gather_hits(op, set);
+    if (r == -E2BIG)
+        r = gather_everything(set);
+    if (r < 0)
+        return r;
+    make_unique(set);
+    for (set->held = 0; set->held < set->count; set->held++)
+        if (set->list[set->held].object->kind == SPW_KIND_BLOCK)
+            spw_block_of(set->list[set->held].object)->holds++;
+    return 0;
+}
+
+static void let_go(struct working_set *set)
+{
+    for (unsigned i = 0; i < set->held; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (o->kind == SPW_KIND_BLOCK)
+            spw_room_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
+    }
+    free(set->list);
+    *set = (struct working_set){0};
+}
+
+/* ---- the slow way ---- */
+
+static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number, bool writes)
+{
+    if (writes)
+        o->dirty = true;
+    o->last_tick = spw_tick;
+    spw_uses_add_locked(&o->uses, s, number);
+}
+
+int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
+{
+    CUmemGenericAllocationHandle handle, taken_back;
+    uint64_t bytes = spw_block_mapped_bytes(d, b);
+    bool evicted = (b->object.attention & SPW_EVICTED) != 0;
+    int r = 0;
+    if (!b->handle) {
+        r = spw_handles_take_locked(&d->handles, bytes, &handle);
+        if (r < 0)
+            return r;
+        r = spw_mover_attach_locked(d, b, handle);
+        if (r < 0) {
+            spw_handles_give_locked(&d->handles, bytes, handle);
+            return r;
+        }
+    }
+    b->object.attention &= ~(uint32_t)SPW_ABSENT;
+    if (!evicted)
+        return 0;
+    r = spw_mover_copy_in_locked(d, b);
+    if (r == 0)
+        return 0;
+    if (spw_mover_detach_locked(d, b, &taken_back) == 0)
+        spw_handles_give_locked(&d->handles, bytes, taken_back);
+    else
+        b->object.attention |= SPW_EVICTED; /* mapped, but its bytes are in the host copy only: the next try copies again */
+    return r;
+}
+
+static uint64_t absent_bytes(const struct working_set *set, const struct spw_device *d)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < set->count; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (o->kind == SPW_KIND_BLOCK && o->device == d->ordinal && o->attention & SPW_ABSENT)
+            bytes += spw_block_mapped_bytes(d, spw_block_of(o));
+    }
+    return bytes;
+}
+
+/* Brings in what is absent of one device's part of the set. Room is made for all of it at once, so that the copies out
+ * overlap; while the lock was let go, somebody else may have taken some of it, so it is asked again for each block. */
+static int bring_in_set(struct working_set *set, struct spw_device *d)
+{
+    uint64_t bytes = absent_bytes(set, d);
+    int r = bytes ? spw_room_make(d, bytes) : 0;
+    for (unsigned i = 0; i < set->count && r == 0; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || !(o->attention & SPW_ABSENT))
+            continue;
+        do {
+            r = spw_room_make(d, spw_block_mapped_bytes(d, spw_block_of(o)));
+            if (r == 0)
+                r = spw_engine_bring_in_locked(d, spw_block_of(o));
+        } while (r == -ENOMEM && spw_handles_room_locked(&d->handles) < spw_block_mapped_bytes(d, spw_block_of(o)) &&
+                 spw_room_make(d, spw_block_mapped_bytes(d, spw_block_of(o))) == 0);
+    }
+    return r;
+}
+
+/* The stream waits for copies into what the operation touches. */
+static int order_after_copies(struct working_set *set, struct spw_stream *s)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (!(o->attention & SPW_RESTORING))
+            continue;
+        struct spw_device *d = &spw_devices[o->device];
+        struct spw_block *b = spw_block_of(o);
+        if (spw_mover_restored_locked(d, b)) {
+            o->attention &= ~(uint32_t)SPW_RESTORING;
+            continue;
+        }
+        struct spw_uses copy = {0};
+        spw_uses_add_locked(&copy, d->mover->in, b->restore_number);
+        int r = spw_uses_order_locked(&copy, s);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void say_what_does_not_fit(const struct spw_op *op, const struct working_set *set, const struct spw_device *d)
+{
+    uint64_t bytes = 0, unmovable = spw_room_unmovable_bytes_locked(d);
+    unsigned tensors = 0;
+    char name[256];
+    for (unsigned i = 0; i < set->count; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || spw_block_of(o)->pinned)
+            continue;
+        bytes += spw_block_mapped_bytes(d, spw_block_of(o));
+        tensors++;
+    }
+    const char *what = op->function ? spw_function_name(op->function, name, sizeof(name)) : op->name;
+    uint64_t needed = bytes + unmovable;
+    if (needed > d->handles.budget_bytes)
+        spw_warn(
+            "out of device memory: %s touches %llu bytes at once in %u tensors%s, beside %llu bytes that cannot move; the "
+            "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
+            what, (unsigned long long)bytes, tensors, op->everything ? " (its parameters cannot be parsed)" : "",
+            (unsigned long long)unmovable, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
+            (unsigned long long)(needed + d->foreign_bytes));
+    else
+        spw_warn("out of memory: %s needs %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
+                 (unsigned long long)bytes, d->ordinal,
+                 spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
+                                              : "the device has less memory than the budget says");
+}
+
+static void lock_devices(uint64_t devices)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            pthread_mutex_lock(&spw_devices[i].slow);
+}
+
+static void unlock_devices(uint64_t devices)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            pthread_mutex_unlock(&spw_devices[i].slow);
+}
+
+/* Devices that the operation may need room on. With pointer tables about, and for an unparsed launch, that may be any. */
+static uint64_t devices_of(const struct spw_op *op)
+{
+    uint64_t devices = 0;
+    bool any = op->everything || follows_tables(op);
+    for (int i = 0; any && i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            devices |= (uint64_t)1 << i;
+    for (unsigned i = 0; i < op->count; i++) {
+        struct spw_device *d = spw_device_of_address(op->hits[i]);
+        if (d)
+            devices |= (uint64_t)1 << d->ordinal;
+    }
+    return devices;
+}
+
+static int make_set_ready(struct spw_op *op, struct working_set *set)
+{
+    int r = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++) {
+        if (!(set->devices >> i & 1))
+            continue;
+        for (int attempt = 0; attempt < ATTEMPTS; attempt++) { /* a call of ours that fails once is made again */
+            r = bring_in_set(set, &spw_devices[i]);
+            if (r == 0 || r == -ENOMEM)
+                break;
+        }
+        if (r == -ENOMEM)
+            say_what_does_not_fit(op, set, &spw_devices[i]);
+    }
+    for (int attempt = 0; attempt < ATTEMPTS && r == 0; attempt++) {
+        r = order_after_copies(set, op->stream);
+        if (r == 0)
+            break;
+    }
+    return r;
+}
+
+static int begin_slowly(struct spw_op *op)
+{
+    struct working_set set = {0};
+    uint64_t devices = devices_of(op);
+    spw_unlock();
+    lock_devices(devices);
+    spw_lock();
+    spw_engine_counts.slow_operations++;
+    int r = gather(op, &set);
+    set.devices = devices;
+    if (r == 0)
+        r = make_set_ready(op, &set);
+    if (r == 0) {
+        uint64_t number = spw_stream_next_locked(op->stream);
+        spw_tick++;
+        for (unsigned i = 0; i < set.count; i++)
+            note_use(set.list[i].object, op->stream, number, set.list[i].writes);
+    }
+    let_go(&set);
+    unlock_devices(devices);
+    return r;
+}
+
+int spw_op_begin(struct spw_op *op)
+{
+    spw_lock();
+    op->stream = spw_stream_of_locked(op->handle);
+    if (!op->stream) {
+        spw_unlock();
+        return -ENODEV;
+    }
+    int r = begin_quickly(op) ? 0 : begin_slowly(op);
+    if (r == 0)
+        atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
+    else
+        spw_engine_counts.refused_operations++;
+    spw_engine_counts.operations++;
+    op->pressed = spw_room_pressed;
+    spw_unlock();
+    return r;
+}
+
+void spw_op_end_pressed(struct spw_op *op)
+{
+    spw_lock();
+    spw_stream_maybe_mark_locked(op->stream);
+    spw_unlock();
+}
+
+void spw_note_stream_done(struct spw_stream *s, uint64_t begun)
+{
+    spw_lock();
+    if (s->done < begun)
+        s->done = begun;
+    spw_unlock();
+}

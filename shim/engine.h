@@ -1,0 +1,57 @@
+/* engine.h - what has to happen before an operation may run, and what it leaves behind.
+ *
+ * A hook describes its operation, begins it (every byte that it may touch is then resident, or ordered to be before it
+ * starts), makes the driver call, and ends it. Deciding is done here and in room.c; bytes are moved by mover.c alone. */
+#ifndef SPILLWAY_SHIM_ENGINE_H
+#define SPILLWAY_SHIM_ENGINE_H
+#include "layout.h"
+#include "ledger.h"
+
+struct spw_op {
+    CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
+    CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
+    unsigned count, room;
+    unsigned read_only;     /* the last so many of them are only read */
+    bool follows_no_tables; /* it moves bytes and reads none of them as addresses */
+    bool everything;        /* it could not be found out what it touches */
+    CUfunction function;    /* for messages: the kernel, or NULL */
+    const char *name;       /* for messages: the driver call */
+    /* set by begin */
+    struct spw_stream *stream;
+    bool pressed; /* memory is short: marks are worth their price */
+};
+
+/* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()
+ * whether or not the driver took the operation. -ENOMEM: it cannot be made resident within the budget; said with name, bytes
+ * and what would do. Other negative results: a driver call of ours failed. Nothing is held after a failure. No lock held. */
+int spw_op_begin(struct spw_op *op);
+
+/* The same for the usual launch: every parameter that could be an address is one word (no spans in the layout), and all is
+ * resident with nothing in flight. False: nothing was begun, use spw_op_begin(). */
+bool spw_op_begin_plain(struct spw_op *op, const struct spw_layout *layout, void *const *params);
+
+/* The driver has answered. */
+void spw_op_end_pressed(struct spw_op *op);
+
+static inline void spw_op_end(struct spw_op *op)
+{
+    atomic_fetch_sub_explicit(&op->stream->in_call, 1, memory_order_release);
+    if (op->pressed)
+        spw_op_end_pressed(op);
+}
+
+/* Waits until what was submitted through begin and end is complete and learns it: after the program has synchronised a
+ * stream (NULL record: the whole context), everything that was numbered there before is known to be done. `begun` was read
+ * before the driver call. */
+void spw_note_stream_done(struct spw_stream *s, uint64_t begun);
+
+struct spw_engine_counts { /* for the summary; engine lock */
+    uint64_t operations, slow_operations, refused_operations;
+};
+
+extern struct spw_engine_counts spw_engine_counts;
+extern bool spw_pinning_everything; /* spw_pin_everything() was called */
+
+/* Makes one absent block resident; the caller holds the device's slow lock and the engine lock, and has made room. */
+int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b);
+#endif

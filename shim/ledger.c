@@ -1,0 +1,321 @@
+/* ledger.c - arenas, the table of granules, and the records of blocks. */
+#include "ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "driver.h"
+#include "log.h"
+#include "result.h"
+#include "settings.h"
+
+struct spw_device spw_devices[SPW_MAX_DEVICES];
+CUdeviceptr spw_arena_low, spw_arena_high;
+uint64_t spw_tick;
+
+static uint64_t blocks_made;
+
+enum { ARENA_GRANULES = 1 << 20, ARENA_LEAST_GRANULES = 1 << 12 };
+
+/* ---- devices ---- */
+
+static int read_granularity(struct spw_device *d)
+{
+    CUmemAllocationProp prop;
+    size_t granularity = 0;
+    int supported = 0;
+    if (!spw_driver.cuMemCreate || !spw_driver.cuMemAddressReserve || !spw_driver.cuMemGetAllocationGranularity)
+        return -ENOTSUP;
+    if (spw_driver.cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, d->ordinal) !=
+            CUDA_SUCCESS ||
+        !supported)
+        return -ENOTSUP;
+    memset(&prop, 0, sizeof(prop));
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = d->ordinal;
+    int r = spw_result(spw_driver.cuMemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    if (r < 0)
+        return r;
+    if (granularity == 0 || (granularity & (granularity - 1)))
+        return -ENOTSUP;
+    d->granule_shift = (unsigned)__builtin_ctzll(granularity);
+    return 0;
+}
+
+static int read_budget(struct spw_device *d)
+{
+    size_t total = 0, free_now = 0;
+    int r = spw_result(spw_driver.cuDeviceTotalMem_v2(&total, d->ordinal));
+    if (r < 0)
+        return r;
+    if (spw_driver.cuMemGetInfo_v2(&free_now, &total) != CUDA_SUCCESS)
+        free_now = total;
+    d->total_bytes = total;
+    d->handles.device = d->ordinal;
+    d->handles.budget_bytes = spw_settings_budget_bytes(spw_settings(), d->ordinal, total, free_now);
+    return 0;
+}
+
+/* The more addresses the better for finding long free stretches; a driver or sandbox that gives less is asked for less. */
+static int reserve_arena(struct spw_device *d, uint32_t *ret_granules)
+{
+    uint64_t least = d->handles.budget_bytes >> d->granule_shift;
+    uint32_t granules = ARENA_GRANULES;
+    while (granules < 8 * least && granules < SPW_RANGES_MAX_GRANULES)
+        granules *= 2;
+    for (; granules >= ARENA_LEAST_GRANULES && granules > least; granules /= 2) {
+        uint64_t bytes = (uint64_t)granules << d->granule_shift;
+        int r = spw_result(spw_driver.cuMemAddressReserve(&d->arena, bytes, (size_t)1 << d->granule_shift, 0, 0));
+        if (r == 0) {
+            d->arena_bytes = bytes;
+            *ret_granules = granules;
+            return 0;
+        }
+    }
+    return -ENOMEM;
+}
+
+static int make_tables(struct spw_device *d, uint32_t granules)
+{
+    void *table =
+        mmap(NULL, granules * sizeof(*d->table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED)
+        return -ENOMEM;
+    d->free_by_granules = calloc(SPW_FREE_BINS, sizeof(*d->free_by_granules));
+    int r = d->free_by_granules ? spw_ranges_create(granules, &d->ranges) : -ENOMEM;
+    if (r < 0) {
+        free(d->free_by_granules);
+        d->free_by_granules = NULL;
+        (void)munmap(table, granules * sizeof(*d->table));
+        return r;
+    }
+    d->table = table;
+    return 0;
+}
+
+static void publish_arena(const struct spw_device *d)
+{
+    if (spw_arena_low == spw_arena_high || d->arena < spw_arena_low)
+        spw_arena_low = d->arena;
+    if (d->arena + d->arena_bytes > spw_arena_high)
+        spw_arena_high = d->arena + d->arena_bytes;
+}
+
+static int make_device(struct spw_device *d)
+{
+    uint32_t granules = 0;
+    int r = read_granularity(d);
+    if (r < 0)
+        return r;
+    r = read_budget(d);
+    if (r < 0)
+        return r;
+    r = reserve_arena(d, &granules);
+    if (r < 0)
+        return r;
+    r = make_tables(d, granules);
+    if (r < 0) {
+        (void)spw_driver.cuMemAddressFree(d->arena, d->arena_bytes);
+        d->arena_bytes = 0;
+        return r;
+    }
+    d->small_bytes = spw_settings()->small_bytes;
+    if (d->small_bytes == 0)
+        d->small_bytes = ((size_t)1 << d->granule_shift) / 2;
+    pthread_mutex_init(&d->slow, NULL);
+    d->ready = true;
+    publish_arena(d);
+    return 0;
+}
+
+struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r)
+{
+    static int warned;
+    if (ordinal < 0 || ordinal >= SPW_MAX_DEVICES) {
+        *ret_r = -EINVAL;
+        return NULL;
+    }
+    struct spw_device *d = &spw_devices[ordinal];
+    if (d->ready)
+        return d;
+    d->ordinal = ordinal;
+    int r = make_device(d);
+    if (r < 0) {
+        spw_warn_once(
+            &warned,
+            "device %d: the driver gives no virtual memory to work with (%s); its allocations are passed through and "
+            "the budget is not kept there",
+            ordinal, r == -ENOTSUP ? "not supported" : "refused");
+        *ret_r = r;
+        return NULL;
+    }
+    spw_debug("device %d: granularity %zu, budget %llu bytes, arena of %llu bytes at 0x%llx", ordinal,
+              (size_t)1 << d->granule_shift, (unsigned long long)d->handles.budget_bytes, (unsigned long long)d->arena_bytes,
+              (unsigned long long)d->arena);
+    return d;
+}
+
+/* ---- blocks ---- */
+
+static int remember(struct spw_device *d, struct spw_block *b)
+{
+    if (d->block_count == d->block_room) {
+        uint32_t room = d->block_room ? d->block_room * 2 : 256;
+        struct spw_block **grown = realloc(d->blocks, room * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        d->blocks = grown;
+        d->block_room = room;
+    }
+    b->index = d->block_count;
+    d->blocks[d->block_count++] = b;
+    return 0;
+}
+
+static void forget(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_block *last = d->blocks[--d->block_count];
+    d->blocks[b->index] = last;
+    last->index = b->index;
+}
+
+static void point_table(struct spw_device *d, const struct spw_block *b, struct spw_object *o)
+{
+    for (uint32_t i = 0; i < b->granules; i++)
+        d->table[b->first + i] = o;
+}
+
+int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block **ret_block)
+{
+    uint64_t granules = (bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift;
+    if (granules > d->arena_bytes >> d->granule_shift)
+        return -ENOMEM;
+    struct spw_block *b = calloc(1, sizeof(*b));
+    if (!b)
+        return -ENOMEM;
+    int r = spw_ranges_take(d->ranges, (uint32_t)granules, &b->first);
+    if (r < 0)
+        goto fail;
+    b->granules = (uint32_t)granules;
+    b->address = d->arena + ((uint64_t)b->first << d->granule_shift);
+    b->size_bytes = bytes;
+    b->serial = ++blocks_made;
+    b->object.kind = SPW_KIND_BLOCK;
+    b->object.device = (uint16_t)d->ordinal;
+    b->object.attention = SPW_EMPTY;
+    r = remember(d, b);
+    if (r < 0) {
+        spw_ranges_give(d->ranges, b->first, b->granules);
+        goto fail;
+    }
+    point_table(d, b, &b->object);
+    *ret_block = b;
+    return 0;
+fail:
+    free(b);
+    return r;
+}
+
+void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b)
+{
+    point_table(d, b, NULL);
+    spw_ranges_give(d->ranges, b->first, b->granules);
+    forget(d, b);
+    free(b);
+}
+
+/* ---- cached blocks ---- */
+
+static struct spw_block **free_list_of(struct spw_device *d, uint32_t granules)
+{
+    return &d->free_by_granules[granules < SPW_FREE_BINS ? granules : 0];
+}
+
+void spw_block_cache_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_block **list = free_list_of(d, b->granules);
+    b->object.attention |= SPW_FREE;
+    b->previous_free = NULL;
+    b->next_free = *list;
+    if (*list)
+        (*list)->previous_free = b;
+    *list = b;
+    d->free_bytes += spw_block_mapped_bytes(d, b);
+}
+
+void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (b->previous_free)
+        b->previous_free->next_free = b->next_free;
+    else
+        *free_list_of(d, b->granules) = b->next_free;
+    if (b->next_free)
+        b->next_free->previous_free = b->previous_free;
+    b->next_free = b->previous_free = NULL;
+    b->object.attention &= ~(uint32_t)SPW_FREE;
+    d->free_bytes -= spw_block_mapped_bytes(d, b);
+}
+
+struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s,
+                                           bool *ret_must_wait)
+{
+    enum { LOOK_AT = 8 };
+    struct spw_block *newest = *free_list_of(d, granules);
+    int seen = 0;
+    *ret_must_wait = false;
+    if (!newest)
+        return NULL;
+    if (s && newest->granules == granules && !newest->holds && spw_uses_plainly_only(&newest->object.uses, s)) {
+        spw_block_uncache_this_locked(d, newest);
+        return newest;
+    }
+    newest = NULL;
+    for (struct spw_block *b = *free_list_of(d, granules); b && seen < LOOK_AT; b = b->next_free) {
+        if (b->granules != granules || b->holds)
+            continue;
+        seen++;
+        if (!newest)
+            newest = b;
+        if (s ? spw_uses_plainly_only(&b->object.uses, s) || spw_uses_only_locked(&b->object.uses, s)
+              : spw_uses_done_locked(&b->object.uses)) {
+            spw_block_uncache_this_locked(d, b);
+            return b;
+        }
+    }
+    if (newest)
+        spw_block_uncache_this_locked(d, newest);
+    *ret_must_wait = true;
+    return newest;
+}
+
+bool spw_block_check_locked(const struct spw_block *b)
+{
+    uint32_t a = b->object.attention;
+    if (a & SPW_EMPTY)
+        return b->handle == 0 && !b->host_copy_valid && !(a & (SPW_EVICTED | SPW_EVICTING | SPW_RESTORING | SPW_FREE));
+    if (a & SPW_EVICTED)
+        return b->host_copy && b->host_copy_valid && !(a & (SPW_EVICTING | SPW_RESTORING | SPW_FREE));
+    return b->handle != 0 && (!b->host_copy_valid || b->host_copy);
+}
+
+void spw_ledger_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct spw_device *d = &spw_devices[i];
+        if (!d->ready)
+            continue;
+        for (uint32_t k = 0; k < d->block_count; k++)
+            free(d->blocks[k]);
+        (void)munmap(d->table, (d->arena_bytes >> d->granule_shift) * sizeof(*d->table));
+        spw_ranges_destroy(d->ranges);
+        free(d->blocks);
+        free(d->free_by_granules);
+        free(d->mover);
+        memset(d, 0, sizeof(*d));
+    }
+    spw_arena_low = spw_arena_high = 0;
+    spw_tick = 0;
+}

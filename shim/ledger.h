@@ -1,0 +1,160 @@
+/* ledger.h - which memory the program was given, where its bytes are now, and what each device has left.
+ *
+ * Each device has an arena: one reserved range of addresses, counted in granules. A table with one entry per granule tells
+ * which object lies there. An object is either a block (one allocation of the program with physical memory of its own,
+ * which may come and go under it) or a slab (always resident, holds many small allocations, slab.h). */
+#ifndef SPILLWAY_SHIM_LEDGER_H
+#define SPILLWAY_SHIM_LEDGER_H
+#include <cuda.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "access.h"
+#include "handles.h"
+#include "ranges.h"
+#include "streams.h"
+
+enum { SPW_MAX_DEVICES = 64 };
+
+/* Why an operation has to look closer before it uses an object. No bit set: resident, nothing in flight, use it.
+ * For a block that is not SPW_FREE exactly one of these holds:
+ *   neither EMPTY nor EVICTED   handle != 0, mapped at the address with access; the bytes are there (RESTORING: will be,
+ * when the operation `restore_number` of the copy-in stream is complete) EMPTY                       handle == 0, nothing
+ * mapped, host_copy_valid == false: never written, no bytes to keep EVICTED                     handle == 0, nothing mapped,
+ * host_copy holds the bytes and host_copy_valid (handle != 0 only where a copy in failed and the driver then refused to
+ * unmap) EVICTING goes with the first: it is on its way out, nobody may begin to use it. spw_block_check_locked() tests
+ * this. */
+enum {
+    SPW_EMPTY = 1,
+    SPW_EVICTED = 2,
+    SPW_EVICTING = 4,
+    SPW_RESTORING = 8,
+    SPW_FREE = 32, /* the program gave it back; kept mapped for the next one of its size */
+    SPW_ABSENT = SPW_EMPTY | SPW_EVICTED
+};
+
+enum spw_kind { SPW_KIND_BLOCK, SPW_KIND_SLAB };
+
+struct spw_object { /* what an operation's path needs to see; first member of blocks and slabs */
+    uint32_t attention;
+    uint8_t kind;
+    bool dirty; /* may have been written since it came in: a host copy is void. A block that is neither dirty nor has a
+                 * valid host copy was never written: its bytes are undefined and need not be kept */
+    uint16_t device;
+    uint64_t last_tick; /* when it was used last, in operations of the process */
+    struct spw_uses uses;
+};
+
+struct spw_block {
+    struct spw_object object;
+    CUdeviceptr address;
+    size_t size_bytes; /* as the program asked */
+    uint32_t first, granules;
+    CUmemGenericAllocationHandle handle;
+    void *host_copy; /* host_bytes of the host pool, or NULL */
+    size_t host_bytes;
+    bool host_copy_valid;
+    bool pinned;    /* never evicted */
+    bool doomed;    /* freed while held: whoever lets go last frees it */
+    uint32_t holds; /* operations that are making it resident, or evictors waiting for its copy */
+    uint64_t restore_number;
+    CUcontext context; /* whose allocation it is */
+    CUmemoryPool pool;
+    uint64_t serial;                             /* from 1, in order of allocation in the process */
+    uint64_t met;                                /* the last operation whose pointer tables led here */
+    struct spw_block *next_free, *previous_free; /* among cached blocks of its size, newest first */
+    uint32_t index;                              /* in device->blocks */
+};
+
+struct spw_slab;
+struct spw_slab_set;
+
+struct spw_mover;
+
+struct spw_device {
+    int ordinal;
+    bool ready;
+    CUdeviceptr arena;
+    uint64_t arena_bytes;
+    unsigned granule_shift;
+    struct spw_ranges *ranges;
+    struct spw_object **table; /* one per granule */
+    struct spw_block **blocks; /* all blocks, cached ones too, in no order */
+    uint32_t block_count, block_room;
+    struct spw_block **free_by_granules; /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
+    uint64_t free_bytes;                 /* in cached blocks */
+    struct spw_handles handles;          /* physical memory, and with it the budget */
+    struct spw_slab_set *slabs;
+    struct spw_mover *mover;
+    size_t small_bytes;   /* smaller allocations go to slabs */
+    uint64_t total_bytes; /* of the real device */
+    uint64_t live_bytes, live_bytes_peak;
+    uint64_t live_count;
+    uint64_t largest_bytes; /* of any allocation so far */
+    uint64_t foreign_bytes; /* passed through to the driver by the program, counted against the budget */
+    pthread_mutex_t slow;   /* rank SPW_LOCK_SLOW */
+};
+
+enum { SPW_FREE_BINS = 1024 };
+
+extern struct spw_device spw_devices[SPW_MAX_DEVICES];
+extern uint64_t spw_tick; /* operations so far; engine lock */
+
+/* The device whose arena holds the address, NULL when it is not ours. Needs no lock: arenas stay. */
+static inline struct spw_device *spw_device_of_address(CUdeviceptr a)
+{
+    if (a < spw_arena_low || a >= spw_arena_high)
+        return NULL;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (a - spw_devices[i].arena < spw_devices[i].arena_bytes)
+            return &spw_devices[i];
+    return NULL;
+}
+
+/* The object at an address, interior addresses too; NULL when the address is not ours or nothing lies there. */
+static inline struct spw_object *spw_object_at_locked(CUdeviceptr a)
+{
+    struct spw_device *d = &spw_devices[0];
+    if (a - d->arena >= d->arena_bytes) {
+        d = spw_device_of_address(a);
+        if (!d)
+            return NULL;
+    }
+    return d->table[(a - d->arena) >> d->granule_shift];
+}
+
+static inline struct spw_block *spw_block_of(struct spw_object *o)
+{
+    return (struct spw_block *)o; /* o->kind is SPW_KIND_BLOCK */
+}
+
+static inline size_t spw_block_mapped_bytes(const struct spw_device *d, const struct spw_block *b)
+{
+    return (size_t)b->granules << d->granule_shift;
+}
+
+/* The device's arena and tables, made at first need for the device of the current context. NULL and *ret_r negative when it
+ * cannot be had; then the program's calls for this device are passed to the driver. */
+struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r);
+
+/* A new block of `bytes` without physical memory (SPW_EMPTY). -ENOMEM: no addresses or no memory for the record. */
+int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block **ret_block);
+
+/* Gives address and record back. The block is absent (EMPTY, or EVICTED with its host copy returned). */
+void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b);
+
+/* Cached blocks. Take answers the best one of that many granules for work submitted to `s` (NULL: for any stream at once):
+ * one that needs no waiting if there is one, else the newest; NULL when there is none. */
+void spw_block_cache_locked(struct spw_device *d, struct spw_block *b);
+struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s,
+                                           bool *ret_must_wait);
+void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b);
+
+/* Forgets all devices and what lies on them, without a driver call: for tests. */
+void spw_ledger_reset(void);
+
+/* True when the invariants above hold; for tests and debug builds. */
+bool spw_block_check_locked(const struct spw_block *b);
+#endif

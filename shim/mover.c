@@ -1,0 +1,345 @@
+/* mover.c - maps, unmaps and copies of blocks, and the host memory that they are copied to. */
+#include "mover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "driver.h"
+#include "hostlimit.h"
+#include "hostpool.h"
+#include "log.h"
+#include "result.h"
+#include "settings.h"
+
+struct spw_moved spw_moved;
+
+static uint64_t peers[SPW_MAX_DEVICES]; /* [owner]: bit per device that may use its memory */
+
+/* ---- host memory ---- */
+
+static struct spw_host_system host_system = {.numa_node = -1, .huge_pages = true};
+static struct spw_hostpool *host_pool;
+static uint64_t host_limit;
+
+static int pin(void *ctx, void *address, size_t bytes)
+{
+    (void)ctx;
+    return spw_result(spw_driver.cuMemHostRegister_v2(address, bytes, CU_MEMHOSTREGISTER_PORTABLE));
+}
+
+static int unpin(void *ctx, void *address, size_t bytes)
+{
+    (void)ctx;
+    (void)bytes;
+    return spw_result(spw_driver.cuMemHostUnregister(address));
+}
+
+static void *alloc_pinned(void *ctx, size_t bytes)
+{
+    void *p = NULL;
+    (void)ctx;
+    return spw_driver.cuMemHostAlloc(&p, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? p : NULL;
+}
+
+static void free_pinned(void *ctx, void *address, size_t bytes)
+{
+    (void)ctx;
+    (void)bytes;
+    (void)spw_driver.cuMemFreeHost(address);
+}
+
+static const struct spw_host_ops host_ops = {
+    .map = spw_host_system_map,
+    .unmap = spw_host_system_unmap,
+    .pin = pin,
+    .unpin = unpin,
+    .alloc_pinned = alloc_pinned,
+    .free_pinned = free_pinned,
+    .available = spw_host_system_available,
+};
+
+uint64_t spw_mover_host_limit_locked(void)
+{
+    if (host_limit)
+        return host_limit;
+    const struct spw_amount *asked = &spw_settings()->host_budget;
+    int64_t available = spw_hostlimit_available("/");
+    if (asked->kind == SPW_AMOUNT_BYTES)
+        host_limit = asked->bytes;
+    else if (asked->kind == SPW_AMOUNT_PERCENT && available != SPW_HOSTLIMIT_UNKNOWN)
+        host_limit = (uint64_t)((double)available * asked->percent / 100.0);
+    else
+        host_limit = (uint64_t)spw_hostlimit_default_budget(available, spw_hostlimit_local_ranks(getenv));
+    return host_limit;
+}
+
+struct spw_hostpool *spw_mover_hostpool_locked(void)
+{
+    return host_pool;
+}
+
+static int host_take(size_t bytes, void **ret_address)
+{
+    static int warned;
+    if (!host_pool) {
+        int r = spw_hostpool_create(&host_ops, &host_system, spw_mover_host_limit_locked(), &host_pool);
+        if (r < 0)
+            return r;
+    }
+    int r = spw_hostpool_take(host_pool, bytes, ret_address);
+    if (r == 0 && !spw_hostpool_is_pinned(host_pool, *ret_address, bytes))
+        spw_warn_once(&warned,
+                      "the system refuses to page-lock host memory; copies go through pageable memory, which is slower");
+    return r;
+}
+
+void spw_mover_drop_host_copy_locked(struct spw_block *b)
+{
+    if (b->host_copy)
+        spw_hostpool_give(host_pool, b->host_copy, b->host_bytes);
+    b->host_copy = NULL;
+    b->host_bytes = 0;
+    b->host_copy_valid = false;
+}
+
+bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b)
+{
+    if (!d->mover || !d->mover->in)
+        return true;
+    struct spw_uses copy_in = {0};
+    spw_uses_add_locked(&copy_in, d->mover->in, b->restore_number);
+    return spw_uses_done_locked(&copy_in);
+}
+
+/* Host copies that nobody needs: of resident blocks, with no copy in flight. True when any was given back. */
+static bool drop_idle_host_copies(struct spw_device *d)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!b->host_copy || b->holds || (b->object.attention & (SPW_ABSENT | SPW_EVICTING)))
+            continue;
+        if ((b->object.dirty || !b->host_copy_valid || b->object.attention & SPW_FREE) && spw_mover_restored_locked(d, b)) {
+            spw_mover_drop_host_copy_locked(b);
+            any = true;
+        }
+    }
+    return any;
+}
+
+static int host_take_or_recycle(struct spw_device *d, size_t bytes, void **ret_address)
+{
+    int r = host_take(bytes, ret_address);
+    if (r < 0 && drop_idle_host_copies(d))
+        r = host_take(bytes, ret_address);
+    return r;
+}
+
+/* ---- copy streams ---- */
+
+static struct spw_stream *make_stream(CUcontext context)
+{
+    CUstream handle = NULL;
+    if (spw_driver.cuStreamCreate(&handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        return NULL;
+    struct spw_stream *s = spw_stream_adopt_locked(handle, context);
+    if (!s)
+        (void)spw_driver.cuStreamDestroy_v2(handle);
+    return s;
+}
+
+/* The device's copy streams, made for the context of the first block that needs them. */
+static int mover_ready(struct spw_device *d, CUcontext context)
+{
+    if (!d->mover)
+        d->mover = calloc(1, sizeof(*d->mover));
+    if (!d->mover)
+        return -ENOMEM;
+    struct spw_mover *m = d->mover;
+    if (m->out && m->in)
+        return 0;
+    if (!m->context)
+        m->context = context;
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, m->context);
+    if (r < 0)
+        return r;
+    if (!m->out)
+        m->out = make_stream(m->context);
+    if (!m->in)
+        m->in = make_stream(m->context);
+    spw_context_leave(&guard);
+    return m->out && m->in ? 0 : -ENOMEM;
+}
+
+void spw_mover_context_gone_locked(CUcontext context)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct spw_mover *m = spw_devices[i].mover;
+        if (!m || m->context != context)
+            continue;
+        if (m->out)
+            (void)spw_driver.cuStreamDestroy_v2(m->out->handle);
+        if (m->in)
+            (void)spw_driver.cuStreamDestroy_v2(m->in->handle);
+        m->out = m->in = NULL; /* their records go with the context's streams */
+        m->context = NULL;
+    }
+}
+
+/* ---- maps ---- */
+
+static unsigned access_list(const struct spw_device *d, CUmemAccessDesc *list)
+{
+    unsigned n = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        if (i != d->ordinal && !(peers[d->ordinal] >> i & 1))
+            continue;
+        list[n].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        list[n].location.id = i;
+        list[n++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    }
+    return n;
+}
+
+int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle handle)
+{
+    CUmemAccessDesc list[SPW_MAX_DEVICES];
+    size_t bytes = spw_block_mapped_bytes(d, b);
+    int r = spw_result(spw_driver.cuMemMap(b->address, bytes, 0, handle, 0));
+    if (r < 0)
+        return r;
+    r = spw_result(spw_driver.cuMemSetAccess(b->address, bytes, list, access_list(d, list)));
+    if (r < 0) {
+        (void)spw_driver.cuMemUnmap(b->address, bytes);
+        return r;
+    }
+    spw_moved.map_count++;
+    b->handle = handle;
+    b->object.attention &= ~(uint32_t)SPW_ABSENT;
+    b->object.dirty = false;
+    return 0;
+}
+
+int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle *ret_handle)
+{
+    int r = spw_result(spw_driver.cuMemUnmap(b->address, spw_block_mapped_bytes(d, b)));
+    if (r < 0)
+        return r;
+    spw_moved.unmap_count++;
+    *ret_handle = b->handle;
+    b->handle = 0;
+    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_FREE);
+    b->object.attention |= b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
+    b->object.dirty = false;
+    return 0;
+}
+
+int spw_mover_enable_peer_locked(int user, int owner)
+{
+    CUmemAccessDesc list[SPW_MAX_DEVICES];
+    struct spw_device *d = &spw_devices[owner];
+    int r = 0;
+    peers[owner] |= (uint64_t)1 << user;
+    for (uint32_t i = 0; i < d->block_count && r == 0; i++)
+        if (d->blocks[i]->handle)
+            r = spw_result(spw_driver.cuMemSetAccess(d->blocks[i]->address, spw_block_mapped_bytes(d, d->blocks[i]), list,
+                                                     access_list(d, list)));
+    return r;
+}
+
+/* ---- copies ---- */
+
+/* Submits the whole copy in pieces; none reaches across a border between separately pinned stretches of host memory. */
+static int copy_pieces(struct spw_stream *s, struct spw_block *b, bool out)
+{
+    char *host = b->host_copy;
+    for (size_t done = 0; done < b->size_bytes;) {
+        size_t n = b->size_bytes - done;
+        size_t whole = spw_hostpool_contiguous_bytes(host_pool, host + done);
+        if (n > SPW_PIECE_BYTES)
+            n = SPW_PIECE_BYTES;
+        if (whole && n > whole)
+            n = whole;
+        int r = spw_result(out ? spw_driver.cuMemcpyDtoHAsync_v2(host + done, b->address + done, n, s->handle)
+                               : spw_driver.cuMemcpyHtoDAsync_v2(b->address + done, host + done, n, s->handle));
+        if (r < 0)
+            return r;
+        done += n;
+    }
+    return 0;
+}
+
+static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = copy_pieces(s, b, out);
+    spw_context_leave(&guard);
+    return r;
+}
+
+int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
+{
+    int r = mover_ready(d, b->context);
+    if (r < 0)
+        return r;
+    struct spw_stream *s = d->mover->out;
+    r = spw_uses_order_locked(&b->object.uses, s);
+    if (r < 0)
+        return r;
+    if (!b->host_copy) {
+        r = host_take_or_recycle(d, b->size_bytes, &b->host_copy);
+        if (r < 0) {
+            spw_moved.host_refused_count++;
+            return -ENOMEM;
+        }
+        b->host_bytes = b->size_bytes;
+    }
+    b->host_copy_valid = false;
+    r = copy_on(s, b, true);
+    /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. */
+    spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
+    if (r < 0) {
+        (void)spw_driver.cuStreamSynchronize(s->handle);
+        return r;
+    }
+    b->host_copy_valid = true;
+    b->object.dirty = false;
+    b->object.attention |= SPW_EVICTING;
+    spw_moved.out_bytes += b->size_bytes;
+    spw_moved.out_count++;
+    return 0;
+}
+
+int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
+{
+    int r = mover_ready(d, b->context);
+    if (r < 0)
+        return r;
+    struct spw_stream *s = d->mover->in;
+    r = copy_on(s, b, false);
+    b->restore_number = spw_stream_next_locked(s);
+    spw_uses_add_locked(&b->object.uses, s, b->restore_number);
+    if (r < 0) {
+        (void)spw_driver.cuStreamSynchronize(s->handle);
+        return r;
+    }
+    b->object.attention |= SPW_RESTORING;
+    spw_moved.in_bytes += b->size_bytes;
+    spw_moved.in_count++;
+    return 0;
+}
+
+void spw_mover_reset(void)
+{
+    spw_hostpool_destroy(host_pool);
+    host_pool = NULL;
+    host_limit = 0;
+    memset(&spw_moved, 0, sizeof(spw_moved));
+    memset(peers, 0, sizeof(peers));
+}

@@ -1,0 +1,61 @@
+/* mover.h - the only one that moves bytes and changes what is mapped. Decides nothing: engine.h does. */
+#ifndef SPILLWAY_SHIM_MOVER_H
+#define SPILLWAY_SHIM_MOVER_H
+#include "ledger.h"
+
+struct spw_mover { /* one per device, for the context whose blocks it moves */
+    CUcontext context;
+    struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
+};
+
+struct spw_moved {                /* since the start; engine lock */
+    uint64_t out_bytes, in_bytes; /* copied to the host, from the host */
+    uint64_t out_count, in_count; /* blocks */
+    uint64_t dropped_count;       /* evicted without a copy: clean, or never written */
+    uint64_t map_count, unmap_count;
+    uint64_t host_refused_count; /* evictions that found no host memory */
+};
+
+extern struct spw_moved spw_moved;
+
+/* Copies are cut into pieces of this size, so that the program's own small copies get in between. */
+#define SPW_PIECE_BYTES ((size_t)16 << 20)
+
+/* Maps `handle` at the block's address, with access for its device and the peers that may use it. On failure nothing is
+ * mapped, the handle is the caller's, and the block is as it was: absent. On success it is resident, its contents undefined.
+ */
+int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle handle);
+
+/* Unmaps the block, whose users have all been waited for, and hands its memory to the caller. The block is then EVICTED if
+ * its host copy holds the bytes, else EMPTY. On failure it is as it was. */
+int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle *ret_handle);
+
+/* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is
+ * in another thread's call. On failure the block is as it was; on success it is EVICTING and host_copy_valid as soon as its
+ * uses are done. */
+int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b);
+
+/* Submits the copy back into the block, just attached. On success it is RESTORING until operation b->restore_number of the
+ * copy-in stream is complete; the host copy stays valid. On failure host_copy still holds the bytes and nothing is in
+ * flight. */
+int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b);
+
+/* True when no copy into the block is in flight any more. */
+bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b);
+
+/* Returns the block's host copy to the pool; no copy uses it. */
+void spw_mover_drop_host_copy_locked(struct spw_block *b);
+
+/* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
+int spw_mover_enable_peer_locked(int user, int owner);
+
+/* The context is about to go, with its streams. */
+void spw_mover_context_gone_locked(CUcontext context);
+
+/* Forgets the host pool and all counts: for tests. */
+void spw_mover_reset(void);
+
+/* The pool of host memory, for the summary; NULL before the first eviction. The limit is known before that. */
+struct spw_hostpool *spw_mover_hostpool_locked(void);
+uint64_t spw_mover_host_limit_locked(void);
+#endif

@@ -1,0 +1,105 @@
+/* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
+#include <errno.h>
+
+#include "engine.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "pin.h"
+#include "room.h"
+
+bool spw_pinning_everything;
+_Thread_local int spw_pin_failure;
+
+static const char *pinned_why = "";
+static uint64_t pinned_bytes;
+
+/* The block's bytes are in place for any stream when this returns 0. */
+static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
+{
+    int r = 0;
+    b->holds++;
+    while (r == 0 && b->object.attention & SPW_ABSENT) {
+        r = spw_room_make(d, spw_block_mapped_bytes(d, b));
+        if (r == 0)
+            r = spw_engine_bring_in_locked(d, b);
+    }
+    if (r == 0 && b->object.attention & SPW_RESTORING) {
+        struct spw_uses copy = {0};
+        spw_uses_add_locked(&copy, d->mover->in, b->restore_number);
+        r = spw_uses_wait_unlocking(&copy);
+        if (r == 0)
+            b->object.attention &= ~(uint32_t)SPW_RESTORING;
+    }
+    if (r == 0 && !b->pinned && !b->doomed) {
+        b->pinned = true;
+        pinned_bytes += spw_block_mapped_bytes(d, b);
+    }
+    b->object.dirty = true; /* whoever knows the address may write at any time */
+    spw_room_release_hold_locked(d, b);
+    return r;
+}
+
+static int pin_one(struct spw_device *d, CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    if (!o || o->kind != SPW_KIND_BLOCK || o->attention & SPW_FREE || spw_block_of(o)->pinned)
+        return 0;
+    return bring_in_for_good(d, spw_block_of(o));
+}
+
+void spw_pin_address(CUdeviceptr address, const char *why)
+{
+    static int warned;
+    struct spw_device *d = spw_device_of_address(address);
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->slow);
+    spw_lock();
+    int r = pin_one(d, address);
+    pinned_why = why;
+    spw_unlock();
+    pthread_mutex_unlock(&d->slow);
+    if (r < 0) {
+        spw_pin_failure = r;
+        spw_warn_once(&warned,
+                      "an allocation that has to stay resident (pinned because %s) does not fit into the budget of "
+                      "%llu bytes beside what is pinned already",
+                      why, (unsigned long long)d->handles.budget_bytes);
+    }
+}
+
+void spw_pin_everything(const char *why)
+{
+    spw_lock();
+    bool first = !spw_pinning_everything;
+    spw_pinning_everything = true;
+    spw_unlock();
+    if (first)
+        spw_warn("everything stays resident from here on: %s", why);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct spw_device *d = &spw_devices[i];
+        if (!d->ready)
+            continue;
+        pthread_mutex_lock(&d->slow);
+        spw_lock();
+        for (uint32_t k = 0; k < d->block_count;
+             k++) { /* the list may change while the lock is let go: then from the start */
+            struct spw_block *b = d->blocks[k];
+            uint32_t before = d->block_count;
+            int r = pin_one(d, b->address);
+            if (r < 0)
+                spw_pin_failure = r;
+            else if (before != d->block_count)
+                k = UINT32_MAX;
+        }
+        spw_unlock();
+        pthread_mutex_unlock(&d->slow);
+    }
+}
+
+uint64_t spw_pinned_bytes_locked(const char **ret_why)
+{
+    *ret_why = pinned_why;
+    return pinned_bytes;
+}

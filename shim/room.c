@@ -1,0 +1,268 @@
+/* room.c - what goes when memory is short: cached blocks first, then tensors that need no copy, then the least useful.
+ *
+ * The choice follows "bytes x distance" without knowing the future: how long nobody used a block stands for how long nobody
+ * will (least recently used), weighted by how much of it is really needed (evicting a large tensor for a small one moves
+ * bytes for nothing) and by whether its memory fits the newcomer as it is (no new handle). */
+#include "room.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "lock.h"
+#include "mover.h"
+#include "slab.h"
+
+enum { BATCH = 32 }; /* victims whose copies are under way at once */
+
+bool spw_room_pressed;
+
+/* ---- blocks that go ---- */
+
+int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
+{
+    CUmemGenericAllocationHandle handle;
+    b->host_copy_valid = false;
+    int r = spw_mover_detach_locked(d, b, &handle);
+    if (r < 0)
+        return r;
+    spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
+    spw_mover_drop_host_copy_locked(b);
+    spw_block_destroy_locked(d, b);
+    return 0;
+}
+
+void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
+{
+    b->pinned = false;
+    if (!b->handle) {
+        spw_mover_drop_host_copy_locked(b);
+        spw_block_destroy_locked(d, b);
+        return;
+    }
+    b->object.attention &= ~(uint32_t)SPW_ABSENT;
+    b->object.dirty = false;
+    b->host_copy_valid = false;
+    if (b->host_copy && spw_mover_restored_locked(d, b))
+        spw_mover_drop_host_copy_locked(b);
+    spw_block_cache_locked(d, b);
+}
+
+void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (--b->holds == 0 && b->doomed) {
+        b->doomed = false;
+        b->object.attention &= ~(uint32_t)SPW_EVICTING;
+        spw_room_retire_block_locked(d, b);
+    }
+}
+
+/* ---- cached blocks ---- */
+
+/* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
+ */
+static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes)
+{
+    struct spw_block *best = NULL;
+    uint64_t best_cost = UINT64_MAX;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!(b->object.attention & SPW_FREE) || b->holds || spw_uses_in_call_locked(&b->object.uses))
+            continue;
+        uint64_t cost = b->object.last_tick + (spw_block_mapped_bytes(d, b) == bytes ? 0 : spw_tick + 1);
+        if (cost < best_cost) {
+            best = b;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+/* Gives up one cached block. 1: done; 0: there is none to give up; negative: the driver failed. */
+static int give_up_cached(struct spw_device *d, uint64_t bytes)
+{
+    struct spw_block *b = cheapest_cached(d, bytes);
+    if (!b)
+        return 0;
+    spw_block_uncache_this_locked(d, b);
+    b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
+    int r = spw_uses_wait_unlocking(&b->object.uses);
+    if (r == 0)
+        r = spw_room_dissolve_locked(d, b);
+    if (r < 0) {
+        b->object.attention &= ~(uint32_t)SPW_FREE;
+        spw_block_cache_locked(d, b);
+        return r;
+    }
+    return 1;
+}
+
+static int give_up_empty_slab(struct spw_device *d)
+{
+    struct spw_block *b = spw_slab_remove_empty_locked(d);
+    if (!b)
+        return 0;
+    spw_block_cache_locked(d, b);
+    return 1;
+}
+
+void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
+{
+    for (uint32_t i = 0; i < d->block_count && d->free_bytes > keep_bytes;) {
+        struct spw_block *b = d->blocks[i];
+        if (!(b->object.attention & SPW_FREE) || b->holds || !spw_uses_done_locked(&b->object.uses)) {
+            i++;
+            continue;
+        }
+        spw_block_uncache_this_locked(d, b);
+        if (spw_room_dissolve_locked(d, b) < 0) { /* stays as it is; the next one moved to no other place */
+            spw_block_cache_locked(d, b);
+            i++;
+        }
+    }
+    spw_handles_trim_locked(&d->handles, keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0);
+}
+
+/* ---- eviction ---- */
+
+static bool may_go(const struct spw_block *b)
+{
+    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_FREE)) && !b->pinned && b->holds == 0;
+}
+
+static double worth_evicting(const struct spw_device *d, const struct spw_block *b, uint64_t needed)
+{
+    double mapped = (double)spw_block_mapped_bytes(d, b);
+    double worth = (double)(spw_tick - b->object.last_tick + 1);
+    if (mapped > (double)needed)
+        worth *= (double)needed / mapped;
+    else if (mapped == (double)needed)
+        worth *= 2;
+    if (!b->object.dirty)
+        worth *= 1e6; /* needs no copy */
+    return worth;
+}
+
+/* The block to evict next; *ret_busy: some could not be looked at because another thread is submitting work on them. */
+static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, bool *ret_busy)
+{
+    struct spw_block *best = NULL;
+    double best_worth = 0;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!may_go(b))
+            continue;
+        double worth = worth_evicting(d, b, needed);
+        if (worth <= best_worth)
+            continue;
+        if (spw_uses_in_call_locked(&b->object.uses)) {
+            *ret_busy = true;
+            continue;
+        }
+        best = b;
+        best_worth = worth;
+    }
+    return best;
+}
+
+/* Begins to evict: a dirty block is copied out, any other just goes. The block is held until finish_eviction(). */
+static int begin_eviction(struct spw_device *d, struct spw_block *b)
+{
+    if (b->object.dirty) {
+        int r = spw_mover_copy_out_locked(d, b);
+        if (r < 0)
+            return r;
+    } else {
+        b->object.attention |= SPW_EVICTING;
+        spw_moved.dropped_count++;
+    }
+    b->holds++;
+    return 0;
+}
+
+/* The block's users and its copy are waited for; then its memory goes to the pool. */
+static int finish_eviction(struct spw_device *d, struct spw_block *b)
+{
+    CUmemGenericAllocationHandle handle;
+    int r = spw_uses_wait_unlocking(&b->object.uses);
+    if (r == 0 && !b->doomed) {
+        r = spw_mover_detach_locked(d, b, &handle);
+        if (r == 0)
+            spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
+    }
+    if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
+        b->object.attention &= ~(uint32_t)SPW_EVICTING;
+        if (r != 0 && !b->host_copy_valid)
+            b->object.dirty = true;
+    }
+    spw_room_release_hold_locked(d, b);
+    return r;
+}
+
+/* Evicts until `needed` bytes have gone or nothing is left that could. 0 when at least something went. */
+static int evict(struct spw_device *d, uint64_t needed)
+{
+    struct spw_block *going[BATCH];
+    unsigned count = 0, gone = 0;
+    uint64_t bytes = 0;
+    bool busy = false;
+    int r = 0;
+    while (count < BATCH && bytes < needed) {
+        struct spw_block *b = choose_victim(d, needed - bytes, &busy);
+        if (!b)
+            break;
+        r = begin_eviction(d, b);
+        if (r < 0)
+            break;
+        going[count++] = b;
+        bytes += spw_block_mapped_bytes(d, b);
+    }
+    int first_failure = count ? 0 : r;
+    for (unsigned i = 0; i < count; i++) {
+        r = finish_eviction(d, going[i]);
+        if (r == 0)
+            gone++;
+        else if (first_failure == 0)
+            first_failure = r;
+    }
+    if (gone)
+        return 0;
+    if (count == 0 && first_failure == 0)
+        return busy ? -EAGAIN : -ENOMEM;
+    return first_failure;
+}
+
+uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < d->block_count; i++)
+        if (d->blocks[i]->pinned && d->blocks[i]->handle)
+            bytes += spw_block_mapped_bytes(d, d->blocks[i]);
+    return bytes;
+}
+
+int spw_room_make(struct spw_device *d, uint64_t bytes)
+{
+    enum { TRIES_WHILE_BUSY = 100000 };
+    int r, tries = 0;
+    while (spw_handles_room_locked(&d->handles) < bytes) {
+        uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
+        spw_room_pressed = true;
+        r = give_up_cached(d, missing);
+        if (r > 0)
+            continue;
+        if (r < 0)
+            return r;
+        if (give_up_empty_slab(d))
+            continue;
+        r = evict(d, missing);
+        if (r == -EAGAIN && ++tries < TRIES_WHILE_BUSY) { /* another thread is inside the driver with our candidates */
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+            continue;
+        }
+        if (r < 0)
+            return r == -EAGAIN ? -ENOMEM : r;
+    }
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* room.h - making room on a device: which memory is given up for which, and in what order. */
+#ifndef SPILLWAY_SHIM_ROOM_H
+#define SPILLWAY_SHIM_ROOM_H
+#include "ledger.h"
+
+/* Makes at least `bytes` of physical memory available to spw_handles_take_locked(): releases what only caches hold, then
+ * evicts what nobody holds. Needs the device's slow lock and the engine lock, which it lets go of while it waits for the
+ * GPU. 0, -ENOMEM (nothing more can go, or no host memory to go to), or a driver's failure. */
+int spw_room_make(struct spw_device *d, uint64_t bytes);
+
+/* Gives cached blocks back that nobody uses any more, until at most `keep_bytes` are cached. Waits for nothing. */
+void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes);
+
+/* Bytes that can never make room: slabs, pinned blocks. */
+uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d);
+
+/* Takes a block apart whose memory nobody needs: users waited for, in no list. Its memory goes to the pool of handles. */
+int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b);
+
+/* Lets go of a block; frees it if the program freed it meanwhile. */
+void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b);
+
+/* What a free does once nobody holds the block: cache its memory, or give back what is left of it. */
+void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b);
+
+/* True once memory was short on any device. */
+extern bool spw_room_pressed;
+#endif

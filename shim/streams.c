@@ -1,0 +1,504 @@
+/* streams.c - the records of streams: numbers of operations, marks, and waiting for uses. */
+#include "streams.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "driver.h"
+#include "lock.h"
+#include "result.h"
+
+enum { MAX_STREAMS = 4096, BUCKETS = 1024 };
+
+/* Guarded by the engine lock. Index 0 stays empty. A record whose stream is gone is used again once all of its work is
+ * complete; its numbers go on, so that an old (stream, number) pair stays true. */
+static struct spw_stream *table[MAX_STREAMS];
+static uint32_t table_used = 1;
+static uint32_t bucket_next[MAX_STREAMS], bucket_first[BUCKETS];
+static uint64_t events_held;
+
+_Thread_local struct spw_stream_answer spw_last_stream;
+uint64_t spw_streams_generation = 1;
+
+static _Thread_local char thread_anchor; /* its address is a number for the thread */
+
+static bool handle_is_shared(CUstream h)
+{
+    return h == NULL || h == CU_STREAM_LEGACY || h == CU_STREAM_PER_THREAD;
+}
+
+static unsigned bucket_of(CUstream handle, uint64_t owner)
+{
+    uint64_t x = ((uint64_t)(uintptr_t)handle ^ (owner * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
+    return (unsigned)(x >> 40) % BUCKETS;
+}
+
+static void bucket_insert(struct spw_stream *s)
+{
+    unsigned b = bucket_of(s->handle, s->owner);
+    bucket_next[s->id] = bucket_first[b];
+    bucket_first[b] = s->id;
+}
+
+static void bucket_remove(struct spw_stream *s)
+{
+    uint32_t *at = &bucket_first[bucket_of(s->handle, s->owner)];
+    while (*at && *at != s->id)
+        at = &bucket_next[*at];
+    if (*at)
+        *at = bucket_next[s->id];
+}
+
+static struct spw_stream *bucket_find(CUstream handle, uint64_t owner)
+{
+    for (uint32_t i = bucket_first[bucket_of(handle, owner)]; i; i = bucket_next[i])
+        if (table[i]->handle == handle && table[i]->owner == owner)
+            return table[i];
+    return NULL;
+}
+
+/* A mark that is known to be complete is taken off; the newest of them says how far the stream has come. */
+static void retire_marks(struct spw_stream *s)
+{
+    while (s->mark_count) {
+        unsigned i = s->mark_first;
+        if (s->marks[i].number > s->done) {
+            if (spw_driver.cuEventQuery(s->marks[i].event) != CUDA_SUCCESS)
+                return;
+            s->done = s->marks[i].number;
+        }
+        s->mark_first = (i + 1) % SPW_STREAM_MARKS;
+        s->mark_count--;
+    }
+}
+
+static void drop_events(struct spw_stream *s)
+{
+    for (unsigned i = 0; i < SPW_STREAM_MARKS; i++) {
+        if (!s->marks[i].event)
+            continue;
+        (void)spw_driver.cuEventDestroy_v2(s->marks[i].event);
+        s->marks[i].event = NULL;
+        events_held--;
+    }
+    s->mark_first = s->mark_count = 0;
+}
+
+/* A record whose stream is gone and whose work is complete; its events go back to the driver. */
+static struct spw_stream *reusable_record(void)
+{
+    for (uint32_t i = 1; i < table_used; i++) {
+        struct spw_stream *s = table[i];
+        if (!s->gone)
+            continue;
+        retire_marks(s);
+        if (s->done < s->begun)
+            continue;
+        drop_events(s);
+        return s;
+    }
+    return NULL;
+}
+
+static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_t owner)
+{
+    struct spw_stream *s = reusable_record();
+    if (!s) {
+        if (table_used == MAX_STREAMS)
+            return NULL;
+        s = calloc(1, sizeof(*s));
+        if (!s)
+            return NULL;
+        s->id = table_used;
+        table[table_used++] = s;
+    }
+    s->handle = handle;
+    s->context = context;
+    s->device = -1;
+    s->owner = owner;
+    s->gone = false;
+    s->per_thread = handle == CU_STREAM_PER_THREAD;
+    bucket_insert(s);
+    return s;
+}
+
+static uint64_t owner_of(CUstream handle, CUcontext context)
+{
+    if (handle == CU_STREAM_PER_THREAD)
+        return (uint64_t)(uintptr_t)&thread_anchor ^ ((uint64_t)(uintptr_t)context << 1);
+    return (uint64_t)(uintptr_t)context;
+}
+
+struct spw_stream *spw_stream_find_locked(CUstream handle)
+{
+    CUcontext context = NULL;
+    uint64_t owner = 0;
+    bool shared = handle_is_shared(handle);
+    if (shared) {
+        if (handle == NULL)
+            handle = CU_STREAM_LEGACY;
+        if (spw_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+            return NULL;
+        owner = owner_of(handle, context);
+    }
+    struct spw_stream *s = bucket_find(handle, owner);
+    if (!s) {
+        if (!context && spw_driver.cuStreamGetCtx(handle, &context) != CUDA_SUCCESS)
+            return NULL;
+        s = new_record(handle, context, owner);
+    }
+    if (s && !shared) {
+        spw_last_stream.handle = handle;
+        spw_last_stream.stream = s;
+        spw_last_stream.generation = spw_streams_generation;
+    }
+    return s;
+}
+
+struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context)
+{
+    return new_record(handle, context, 0);
+}
+
+struct spw_stream *spw_stream_by_id_locked(uint32_t id)
+{
+    return id && id < table_used ? table[id] : NULL;
+}
+
+/* The place for the next mark. A full ring gives up its oldest: who waits for that one then waits a little longer. */
+static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
+{
+    retire_marks(s);
+    if (s->mark_count == SPW_STREAM_MARKS) {
+        s->mark_first = (s->mark_first + 1) % SPW_STREAM_MARKS;
+        s->mark_count--;
+    }
+    unsigned i = (s->mark_first + s->mark_count) % SPW_STREAM_MARKS;
+    if (!s->marks[i].event) {
+        int r = spw_result(spw_driver.cuEventCreate(&s->marks[i].event, CU_EVENT_DISABLE_TIMING));
+        if (r < 0)
+            return r;
+        events_held++;
+    }
+    *ret_slot = i;
+    return 0;
+}
+
+int spw_stream_mark_locked(struct spw_stream *s)
+{
+    struct spw_context_guard guard;
+    unsigned i;
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = mark_slot(s, &i);
+    if (r == 0)
+        r = spw_result(spw_driver.cuEventRecord(s->marks[i].event, s->handle));
+    spw_context_leave(&guard);
+    if (r < 0)
+        return r;
+    s->marks[i].number = s->begun;
+    s->mark_count++;
+    return 0;
+}
+
+void spw_stream_maybe_mark_locked(struct spw_stream *s)
+{
+    uint64_t last = s->done;
+    if (s->mark_count)
+        last = s->marks[(s->mark_first + s->mark_count - 1) % SPW_STREAM_MARKS].number;
+    if (s->begun >= last + SPW_MARK_EVERY && atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
+        (void)spw_stream_mark_locked(s);
+}
+
+void spw_stream_gone_locked(CUstream handle)
+{
+    struct spw_stream *s = bucket_find(handle, 0);
+    if (!s)
+        return;
+    if (s->done < s->begun && spw_stream_mark_locked(s) < 0) {
+        /* No event to be had: the context's end of work stands for the stream's. */
+        struct spw_context_guard guard;
+        if (spw_context_enter(&guard, s->context) == 0) {
+            (void)spw_driver.cuStreamSynchronize(handle);
+            spw_context_leave(&guard);
+        }
+        s->done = s->begun;
+    }
+    bucket_remove(s);
+    s->gone = true;
+    spw_streams_generation++;
+}
+
+void spw_streams_context_gone_locked(CUcontext context)
+{
+    for (uint32_t i = 1; i < table_used; i++) {
+        struct spw_stream *s = table[i];
+        if (s->context != context)
+            continue;
+        drop_events(s);
+        s->done = s->begun;
+        if (!s->gone)
+            bucket_remove(s);
+        s->gone = true;
+        s->context = NULL;
+    }
+    spw_streams_generation++;
+}
+
+unsigned spw_streams_of_context_locked(CUcontext context, struct spw_stream **ret_streams, uint64_t *ret_begun,
+                                       unsigned room)
+{
+    unsigned n = 0;
+    for (uint32_t i = 1; i < table_used && n < room; i++) {
+        struct spw_stream *s = table[i];
+        if (s->context != context || s->done >= s->begun || atomic_load_explicit(&s->in_call, memory_order_acquire))
+            continue;
+        ret_streams[n] = s;
+        ret_begun[n++] = s->begun;
+    }
+    return n;
+}
+
+/* ---- uses ---- */
+
+static void forget_all(struct spw_uses *u)
+{
+    u->count = 0;
+    u->stream[0] = 0;
+    u->overflow = false;
+}
+
+static void forget_done(struct spw_uses *u)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < u->count; i++) {
+        if (table[u->stream[i]]->done >= u->number[i])
+            continue;
+        u->stream[kept] = u->stream[i];
+        u->number[kept++] = u->number[i];
+    }
+    u->count = (uint8_t)kept;
+    if (!kept)
+        u->stream[0] = 0;
+}
+
+void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        if (u->stream[i] == s->id) {
+            u->number[i] = number;
+            return;
+        }
+    }
+    if (u->count == SPW_USES)
+        forget_done(u);
+    if (u->count == SPW_USES) {
+        u->overflow = true;
+        return;
+    }
+    u->stream[u->count] = s->id;
+    u->number[u->count++] = number;
+}
+
+void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
+{
+    into->overflow |= from->overflow;
+    for (unsigned i = 0; i < from->count; i++) {
+        unsigned k = 0;
+        while (k < into->count && into->stream[k] != from->stream[i])
+            k++;
+        if (k < into->count && into->number[k] >= from->number[i])
+            continue;
+        spw_uses_add_slow_locked(into, table[from->stream[i]], from->number[i]);
+    }
+}
+
+/* Calls `each` for every (stream, number) that the uses stand for until it answers other than 0. */
+static int for_each_use(struct spw_uses *u, int (*each)(struct spw_stream *s, uint64_t number, void *arg), void *arg)
+{
+    int r = 0;
+    if (u->overflow) {
+        for (uint32_t i = 1; i < table_used && r == 0; i++)
+            if (table[i]->done < table[i]->begun)
+                r = each(table[i], table[i]->begun, arg);
+        return r;
+    }
+    for (unsigned i = 0; i < u->count && r == 0; i++)
+        if (table[u->stream[i]]->done < u->number[i])
+            r = each(table[u->stream[i]], u->number[i], arg);
+    return r;
+}
+
+static int is_in_call(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)number;
+    (void)arg;
+    return atomic_load_explicit(&s->in_call, memory_order_acquire) != 0;
+}
+
+bool spw_uses_in_call_locked(const struct spw_uses *u)
+{
+    return for_each_use((struct spw_uses *)u, is_in_call, NULL) != 0;
+}
+
+static int is_not_done(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)arg;
+    retire_marks(s);
+    return s->done < number;
+}
+
+bool spw_uses_done_locked(struct spw_uses *u)
+{
+    if (for_each_use(u, is_not_done, NULL))
+        return false;
+    forget_all(u);
+    return true;
+}
+
+static int is_other(struct spw_stream *s, uint64_t number, void *arg)
+{
+    return s != arg && is_not_done(s, number, NULL);
+}
+
+bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s)
+{
+    return for_each_use(u, is_other, (void *)s) == 0;
+}
+
+/* The oldest mark that covers operation `number`; records one when there is none.
+ * -EAGAIN while an operation of the stream is in another thread's call; -EXDEV when only its own thread could record. */
+static int mark_for(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        for (unsigned k = 0; k < s->mark_count; k++) {
+            unsigned i = (s->mark_first + k) % SPW_STREAM_MARKS;
+            if (s->marks[i].number >= number) {
+                *ret_event = s->marks[i].event;
+                *ret_number = s->marks[i].number;
+                return 0;
+            }
+        }
+        if (atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
+            return -EAGAIN;
+        if (s->per_thread && s->owner != owner_of(CU_STREAM_PER_THREAD, s->context))
+            return -EXDEV;
+        int r = spw_stream_mark_locked(s);
+        if (r < 0)
+            return r;
+    }
+    return -EAGAIN;
+}
+
+static int synchronize(CUcontext context)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, context);
+    if (r < 0)
+        return r;
+    r = spw_result(spw_driver.cuCtxSynchronize());
+    spw_context_leave(&guard);
+    return r;
+}
+
+static int wait_event_on(struct spw_stream *s, CUevent event)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = spw_result(spw_driver.cuStreamWaitEvent(s->handle, event, 0));
+    spw_context_leave(&guard);
+    return r;
+}
+
+static int order_one(struct spw_stream *s, uint64_t number, void *arg)
+{
+    struct spw_stream *after = arg;
+    CUevent event;
+    uint64_t covered;
+    if (s == after)
+        return 0;
+    int r = mark_for(s, number, &event, &covered);
+    if (r == -EAGAIN)
+        return r;
+    if (r == 0)
+        r = wait_event_on(after, event);
+    /* Where the device cannot be told to wait, the host waits for all of the context: slow and right. */
+    return r < 0 ? synchronize(s->context) : 0;
+}
+
+int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
+{
+    return for_each_use(u, order_one, s);
+}
+
+struct pending {
+    struct spw_stream *stream;
+    uint64_t number;
+};
+
+static int first_pending(struct spw_stream *s, uint64_t number, void *arg)
+{
+    struct pending *p = arg;
+    retire_marks(s);
+    if (s->done >= number)
+        return 0;
+    p->stream = s;
+    p->number = number;
+    return 1;
+}
+
+static int wait_unlocking(const struct spw_stream *s, CUevent event)
+{
+    CUcontext context = s->context;
+    spw_unlock();
+    int r = event ? spw_result(spw_driver.cuEventSynchronize(event)) : -EXDEV;
+    if (r < 0)
+        r = synchronize(context);
+    spw_lock();
+    return r;
+}
+
+int spw_uses_wait_unlocking(struct spw_uses *u)
+{
+    struct pending p;
+    while (for_each_use(u, first_pending, &p)) {
+        CUevent event = NULL;
+        uint64_t covered = p.stream->begun;
+        int r = mark_for(p.stream, p.number, &event, &covered);
+        if (r == -EAGAIN) { /* another thread is between numbering and submitting: it will not be long */
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+            continue;
+        }
+        r = wait_unlocking(p.stream, r < 0 ? NULL : event);
+        if (r < 0)
+            return r;
+        if (p.stream->done < covered)
+            p.stream->done = covered;
+    }
+    forget_all(u);
+    return 0;
+}
+
+void spw_streams_count_locked(uint64_t *ret_streams, uint64_t *ret_events)
+{
+    *ret_streams = table_used - 1;
+    *ret_events = events_held;
+}
+
+void spw_streams_reset(void)
+{
+    for (uint32_t i = 1; i < table_used; i++)
+        free(table[i]);
+    memset(table, 0, sizeof(table));
+    memset(bucket_first, 0, sizeof(bucket_first));
+    table_used = 1;
+    events_held = 0;
+    spw_streams_generation++;
+}

@@ -1,0 +1,132 @@
+/* streams.h - what was submitted to which stream, and how to wait for a part of it.
+ *
+ * Every operation that the shim lets through gets the next number of its stream. Whoever used a piece of memory is then
+ * a (stream, number) pair, and waiting for it means waiting for any event that was recorded on that stream after that
+ * operation. Such events ("marks") are recorded only when someone has to wait, and, while memory is short, every few
+ * operations, so that waiting for an old operation does not wait for the newest. */
+#ifndef SPILLWAY_SHIM_STREAMS_H
+#define SPILLWAY_SHIM_STREAMS_H
+#include <cuda.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SPW_STREAM_MARKS = 32, SPW_MARK_EVERY = 8, SPW_USES = 4 };
+
+struct spw_stream {
+    CUstream handle;
+    CUcontext context;
+    int device;          /* the ordinal, -1 until somebody asked (devices.h) */
+    uint64_t owner;      /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
+    uint32_t id;         /* index in the table of streams; 0 is never used */
+    bool gone;           /* destroyed by the program: only its last mark is left of it */
+    bool per_thread;     /* only its own thread can record an event on it */
+    uint64_t begun;      /* operations numbered so far */
+    uint64_t done;       /* all up to this number are known to be complete */
+    atomic_uint in_call; /* operations that are numbered but possibly not yet handed to the driver */
+    unsigned mark_first, mark_count;
+    struct {
+        uint64_t number; /* covers the operations up to this one */
+        CUevent event;
+    } marks[SPW_STREAM_MARKS];
+};
+
+/* Who used a piece of memory last: for each stream the number of its last operation. Starts as all zeroes. */
+struct spw_uses {
+    uint32_t stream[SPW_USES];
+    uint8_t count;
+    bool overflow; /* used by more streams than fit: stands for everything ever submitted up to `everything` */
+    uint64_t number[SPW_USES];
+};
+
+/* The record of the stream that `handle` means for the calling thread. Creates it at first sight; NULL when out of memory or
+ * when the driver does not know the stream. Engine lock held. */
+struct spw_stream *spw_stream_find_locked(CUstream handle);
+
+/* The thread's last answer, which is right until some stream or context goes. Handles below 3 mean other streams in other
+ * contexts. */
+struct spw_stream_answer {
+    CUstream handle;
+    uint64_t generation;
+    struct spw_stream *stream;
+};
+
+extern _Thread_local struct spw_stream_answer spw_last_stream __attribute__((tls_model("initial-exec")));
+extern uint64_t spw_streams_generation; /* engine lock; raised when an answer may have become wrong */
+
+static inline struct spw_stream *spw_stream_of_locked(CUstream handle)
+{
+    if (spw_last_stream.handle == handle && spw_last_stream.generation == spw_streams_generation)
+        return spw_last_stream.stream;
+    return spw_stream_find_locked(handle);
+}
+
+/* A record for a stream of our own (copy streams). */
+struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context);
+
+/* The program destroys the stream: called before the driver is. Later waits use the mark that is recorded here. */
+void spw_stream_gone_locked(CUstream handle);
+
+/* A context is about to be destroyed, everything submitted to its streams counts as complete afterwards. */
+void spw_streams_context_gone_locked(CUcontext context);
+
+struct spw_stream *spw_stream_by_id_locked(uint32_t id);
+
+/* The streams of a context that have nothing on its way to the driver, with how far each has been numbered; at most `room`
+ * of them. */
+unsigned spw_streams_of_context_locked(CUcontext context, struct spw_stream **ret_streams, uint64_t *ret_begun,
+                                       unsigned room);
+
+/* Numbers the next operation of the stream. */
+static inline uint64_t spw_stream_next_locked(struct spw_stream *s)
+{
+    return ++s->begun;
+}
+
+/* Records a mark if the last one is SPW_MARK_EVERY operations old. Errors are left to whoever has to wait. */
+void spw_stream_maybe_mark_locked(struct spw_stream *s);
+
+/* Records a mark now that covers all that was begun. 0 or a negative result. */
+int spw_stream_mark_locked(struct spw_stream *s);
+
+void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number);
+
+static inline void spw_uses_add_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
+{
+    if (u->stream[0] == s->id) /* 0, where there is no use, is nobody's */
+        u->number[0] = number;
+    else
+        spw_uses_add_slow_locked(u, s, number);
+}
+
+/* Adds all that `from` stands for. */
+void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from);
+
+/* The cheap answer for the usual case, one stream: true means spw_uses_only_locked(). */
+static inline bool spw_uses_plainly_only(const struct spw_uses *u, const struct spw_stream *s)
+{
+    return !u->overflow && (u->count == 0 || (u->count == 1 && u->stream[0] == s->id));
+}
+
+/* True when every use is known to be complete; asks the driver about marks where that is not known yet. */
+bool spw_uses_done_locked(struct spw_uses *u);
+
+/* True when `s` alone may still be using it: what is submitted to `s` next comes after every use. */
+bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s);
+
+/* True when some use may not have reached the driver yet, in a call of another thread: nothing can be ordered after it now.
+ */
+bool spw_uses_in_call_locked(const struct spw_uses *u);
+
+/* Orders what is submitted to `s` next after every use. -EAGAIN: one is in a call of another thread. */
+int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s);
+
+/* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
+int spw_uses_wait_unlocking(struct spw_uses *u);
+
+/* Streams and events that the shim holds, for the summary. */
+void spw_streams_count_locked(uint64_t *ret_streams, uint64_t *ret_events);
+
+/* Forgets everything without a driver call: for a forked child and for tests. */
+void spw_streams_reset(void);
+#endif

@@ -1,0 +1,475 @@
+/* fake-device.c - the fake device: deferred streams over host memory, with a check at every step. */
+#include "fake-device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "driver.h"
+#include "settings.h"
+
+enum { MOST = 4096, WORK = 65536 };
+
+enum work_kind { FILL, EXPECT, OUT, IN, RECORD, WAIT };
+
+struct work {
+    enum work_kind kind;
+    int stream;
+    CUdeviceptr a;
+    size_t bytes;
+    unsigned char value;
+    void *host;
+    int event;
+    unsigned long record; /* WAIT: the record that it waits for */
+    bool done;
+};
+
+static struct {
+    uint64_t granularity, memory;
+    struct {
+        size_t bytes;
+        unsigned char *data;
+        bool mapped;
+    } handles[MOST];
+    unsigned handle_count;
+    struct {
+        CUdeviceptr a;
+        size_t bytes;
+        unsigned handle;
+        bool live, access;
+    } maps[MOST];
+    struct work work[WORK];
+    unsigned work_count;
+    unsigned long recorded[MOST]; /* per event: index + 1 of its newest record in work[] */
+    unsigned event_count, stream_count, calls;
+    CUdeviceptr next_address;
+    struct fake_counts counts;
+    struct {
+        char name[40];
+        unsigned n, seen;
+        CUresult r;
+        bool for_good;
+    } fail;
+} f;
+
+static CUresult called(const char *name)
+{
+    f.calls++;
+    if (strcmp(name, f.fail.name) != 0)
+        return CUDA_SUCCESS;
+    f.fail.seen++;
+    return f.fail.seen == f.fail.n || (f.fail.for_good && f.fail.seen > f.fail.n) ? f.fail.r : CUDA_SUCCESS;
+}
+
+#define CALLED() \
+    CUresult injected = called(__func__ + 3); \
+    if (injected != CUDA_SUCCESS) \
+        return injected;
+
+void fake_fail(const char *name, unsigned n, CUresult r, bool for_good)
+{
+    memset(&f.fail, 0, sizeof(f.fail));
+    snprintf(f.fail.name, sizeof(f.fail.name), "%s", name);
+    f.fail.n = n;
+    f.fail.r = r;
+    f.fail.for_good = for_good;
+}
+
+/* ---- memory ---- */
+
+static unsigned char *bytes_at(CUdeviceptr a, size_t bytes)
+{
+    for (unsigned i = 0; i < MOST; i++)
+        if (f.maps[i].live && a >= f.maps[i].a && a + bytes <= f.maps[i].a + f.maps[i].bytes) {
+            if (!f.maps[i].access)
+                fail_msg("bytes at 0x%llx are used before access was set", (unsigned long long)a);
+            return f.handles[f.maps[i].handle].data + (a - f.maps[i].a);
+        }
+    fail_msg("%zu bytes at 0x%llx are used and not mapped", bytes, (unsigned long long)a);
+    return NULL;
+}
+
+static CUresult on_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+                                       unsigned long long flags)
+{
+    CALLED();
+    *ptr = f.next_address;
+    f.next_address += size + alignment;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+                               unsigned long long flags)
+{
+    CALLED();
+    assert_int_equal(size % f.granularity, 0);
+    if (f.counts.made_bytes + size > f.memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    assert_true(f.handle_count < MOST);
+    f.handles[f.handle_count].bytes = size;
+    f.handles[f.handle_count].data = malloc(size);
+    memset(f.handles[f.handle_count].data, 0xcb, size);
+    f.counts.made_bytes += size;
+    if (f.counts.made_bytes_peak < f.counts.made_bytes)
+        f.counts.made_bytes_peak = f.counts.made_bytes;
+    f.counts.creates++;
+    *handle = ++f.handle_count; /* index + 1 */
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    CALLED();
+    assert_true(handle && handle <= f.handle_count && f.handles[handle - 1].data);
+    assert_false(f.handles[handle - 1].mapped);
+    free(f.handles[handle - 1].data);
+    f.handles[handle - 1].data = NULL;
+    f.counts.made_bytes -= f.handles[handle - 1].bytes;
+    f.counts.releases++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                            unsigned long long flags)
+{
+    CALLED();
+    assert_int_equal(offset, 0);
+    assert_int_equal(f.handles[handle - 1].bytes, size);
+    assert_false(f.handles[handle - 1].mapped);
+    for (unsigned i = 0; i < MOST; i++)
+        assert_false(f.maps[i].live && ptr < f.maps[i].a + f.maps[i].bytes && f.maps[i].a < ptr + size);
+    for (unsigned i = 0; i < MOST; i++) {
+        if (f.maps[i].live)
+            continue;
+        f.maps[i].live = true;
+        f.maps[i].access = false;
+        f.maps[i].a = ptr;
+        f.maps[i].bytes = size;
+        f.maps[i].handle = (unsigned)handle - 1;
+        f.handles[handle - 1].mapped = true;
+        f.counts.maps++;
+        f.counts.mapped_bytes += size;
+        if (f.counts.mapped_bytes_peak < f.counts.mapped_bytes)
+            f.counts.mapped_bytes_peak = f.counts.mapped_bytes;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult on_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+    CALLED();
+    for (unsigned i = 0; i < MOST; i++)
+        if (f.maps[i].live && f.maps[i].a == ptr && f.maps[i].bytes == size) {
+            f.maps[i].access = true;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static bool touches(const struct work *w, CUdeviceptr a, size_t bytes)
+{
+    return !w->done && w->kind <= IN && w->a < a + bytes && a < w->a + w->bytes;
+}
+
+static CUresult on_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    CALLED();
+    for (unsigned i = 0; i < f.work_count; i++)
+        if (touches(&f.work[i], ptr, size))
+            fail_msg("0x%llx is unmapped while work %u (kind %d) on it has not run", (unsigned long long)ptr, i,
+                     f.work[i].kind);
+    for (unsigned i = 0; i < MOST; i++)
+        if (f.maps[i].live && f.maps[i].a == ptr && f.maps[i].bytes == size) {
+            f.maps[i].live = false;
+            f.handles[f.maps[i].handle].mapped = false;
+            f.counts.unmaps++;
+            f.counts.mapped_bytes -= size;
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult on_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                                 CUmemAllocationGranularity_flags option)
+{
+    *granularity = f.granularity;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int flags)
+{
+    CALLED();
+    f.counts.registered++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemHostUnregister(void *p)
+{
+    f.counts.registered--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int flags)
+{
+    CALLED();
+    *pp = aligned_alloc(4096, (bytesize + 4095) & ~(size_t)4095);
+    return *pp ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult on_cuMemFreeHost(void *p)
+{
+    free(p);
+    return CUDA_SUCCESS;
+}
+
+/* ---- streams: nothing runs before somebody waits ---- */
+
+static void run_until(int stream, unsigned limit);
+
+static void run_one(struct work *w)
+{
+    w->done = true;
+    switch (w->kind) {
+    case FILL:
+        memset(bytes_at(w->a, w->bytes), w->value, w->bytes);
+        break;
+    case OUT:
+        memcpy(w->host, bytes_at(w->a, w->bytes), w->bytes);
+        break;
+    case IN:
+        memcpy(bytes_at(w->a, w->bytes), w->host, w->bytes);
+        break;
+    case WAIT:
+        if (w->record)
+            run_until(f.work[w->record - 1].stream, (unsigned)w->record);
+        break;
+    case RECORD:
+        break;
+    case EXPECT: {
+        const unsigned char *p = bytes_at(w->a, w->bytes);
+        for (size_t i = 0; i < w->bytes; i++)
+            if (p[i] != w->value)
+                fail_msg("byte %zu at 0x%llx is 0x%02x and should be 0x%02x", i, (unsigned long long)w->a, p[i], w->value);
+    }
+    }
+}
+
+/* Runs a stream's work up to work[limit - 1]. */
+static void run_until(int stream, unsigned limit)
+{
+    for (unsigned i = 0; i < limit; i++)
+        if (f.work[i].stream == stream && !f.work[i].done)
+            run_one(&f.work[i]);
+}
+
+void fake_run_all(void)
+{
+    for (unsigned i = 0; i < f.work_count; i++)
+        if (!f.work[i].done)
+            run_until(f.work[i].stream, i + 1);
+    f.work_count = 0;
+    memset(f.recorded, 0, sizeof(f.recorded));
+}
+
+static int stream_index(CUstream s)
+{
+    return (int)((uintptr_t)s & 0xfff);
+}
+
+CUstream fake_stream(void)
+{
+    return (CUstream)(uintptr_t)(0x5000 + ++f.stream_count + 8);
+}
+
+static struct work *submit(CUstream s, struct work w)
+{
+    assert_true(f.work_count < WORK);
+    w.stream = stream_index(s);
+    f.work[f.work_count++] = w;
+    return &f.work[f.work_count - 1];
+}
+
+CUresult fake_fill(CUstream s, CUdeviceptr a, size_t bytes, unsigned char value)
+{
+    submit(s, (struct work){.kind = FILL, .a = a, .bytes = bytes, .value = value});
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_expect(CUstream s, CUdeviceptr a, size_t bytes, unsigned char value)
+{
+    submit(s, (struct work){.kind = EXPECT, .a = a, .bytes = bytes, .value = value});
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuStreamCreate(CUstream *s, unsigned int flags)
+{
+    CALLED();
+    assert_int_equal(flags, CU_STREAM_NON_BLOCKING);
+    *s = fake_stream();
+    f.counts.streams++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuStreamDestroy_v2(CUstream s)
+{
+    f.counts.streams--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuStreamGetCtx(CUstream s, CUcontext *context)
+{
+    *context = (CUcontext)(uintptr_t)0xc0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuStreamSynchronize(CUstream s)
+{
+    CALLED();
+    run_until(stream_index(s), f.work_count);
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuCtxSynchronize(void)
+{
+    CALLED();
+    for (unsigned i = 0; i < f.work_count; i++)
+        if (!f.work[i].done)
+            run_until(f.work[i].stream, i + 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuStreamWaitEvent(CUstream s, CUevent e, unsigned int flags)
+{
+    CALLED();
+    submit(s, (struct work){.kind = WAIT, .record = f.recorded[(uintptr_t)e]});
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuEventCreate(CUevent *e, unsigned int flags)
+{
+    CALLED();
+    assert_true(f.event_count + 1 < MOST);
+    *e = (CUevent)(uintptr_t)++f.event_count;
+    f.counts.events++;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuEventDestroy_v2(CUevent e)
+{
+    f.counts.events--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuEventRecord(CUevent e, CUstream s)
+{
+    CALLED();
+    submit(s, (struct work){.kind = RECORD, .event = (int)(uintptr_t)e});
+    f.recorded[(uintptr_t)e] = f.work_count;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuEventSynchronize(CUevent e)
+{
+    CALLED();
+    unsigned long record = f.recorded[(uintptr_t)e];
+    if (record)
+        run_until(f.work[record - 1].stream, (unsigned)record);
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuEventQuery(CUevent e)
+{
+    unsigned long record = f.recorded[(uintptr_t)e];
+    return !record || f.work[record - 1].done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult on_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream s)
+{
+    CALLED();
+    submit(s, (struct work){.kind = OUT, .a = src, .bytes = n, .host = dst});
+    f.counts.copies_out++;
+    f.counts.out_bytes += n;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream s)
+{
+    CALLED();
+    submit(s, (struct work){.kind = IN, .a = dst, .bytes = n, .host = (void *)(uintptr_t)src});
+    f.counts.copies_in++;
+    f.counts.in_bytes += n;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the rest of what the shim asks ---- */
+
+static CUresult on_cuCtxGetCurrent(CUcontext *context)
+{
+    *context = (CUcontext)(uintptr_t)0xc0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuCtxGetDevice(CUdevice *device)
+{
+    *device = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+    *bytes = f.memory;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = f.memory - f.counts.made_bytes;
+    *total = f.memory;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice dev)
+{
+    *value = 1;
+    return CUDA_SUCCESS;
+}
+
+void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t host_budget)
+{
+    static struct spw_settings settings;
+    memset(&f, 0, sizeof(f));
+    f.granularity = granularity;
+    f.memory = memory;
+    f.next_address = UINT64_C(0x700000000000);
+#define USE(name) spw_driver.name = on_##name
+    USE(cuMemAddressReserve), USE(cuMemCreate), USE(cuMemRelease), USE(cuMemMap), USE(cuMemSetAccess), USE(cuMemUnmap);
+    USE(cuMemGetAllocationGranularity), USE(cuMemHostRegister_v2), USE(cuMemHostUnregister), USE(cuMemHostAlloc);
+    USE(cuMemFreeHost), USE(cuStreamCreate), USE(cuStreamDestroy_v2), USE(cuStreamGetCtx), USE(cuStreamSynchronize);
+    USE(cuCtxSynchronize), USE(cuStreamWaitEvent), USE(cuEventCreate), USE(cuEventDestroy_v2), USE(cuEventRecord);
+    USE(cuEventSynchronize), USE(cuEventQuery), USE(cuMemcpyDtoHAsync_v2), USE(cuMemcpyHtoDAsync_v2);
+    USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
+#undef USE
+    spw_settings_default(&settings);
+    settings.log_level = SPW_LOG_QUIET;
+    settings.budget.every = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = budget};
+    settings.host_budget = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = host_budget};
+    spw_settings_use(&settings);
+    spw_log_setup(SPW_LOG_QUIET, NULL);
+}
+
+const struct fake_counts *fake_counts(void)
+{
+    return &f.counts;
+}
+
+unsigned fake_calls(void)
+{
+    return f.calls;
+}

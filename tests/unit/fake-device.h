@@ -1,0 +1,32 @@
+/* fake-device.h - a device for unit tests of the shim: spw_driver filled with functions that keep memory, maps, streams and
+ * events in plain arrays.
+ *
+ * Nothing submitted runs before somebody waits for it, so that whoever unmaps, reuses or reads too early is caught: such
+ * misuse ends the test with a message. Bytes lie in host memory behind made-up addresses. */
+#ifndef SPILLWAY_TESTS_FAKE_DEVICE_H
+#define SPILLWAY_TESTS_FAKE_DEVICE_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fake_counts {
+    uint64_t made_bytes, made_bytes_peak, mapped_bytes, mapped_bytes_peak;
+    unsigned creates, releases, maps, unmaps, copies_out, copies_in, events, streams, registered;
+    uint64_t out_bytes, in_bytes;
+};
+
+/* Fills spw_driver, forgets everything of an earlier test, and sets the budget and host budget of the settings in force. */
+void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t host_budget);
+const struct fake_counts *fake_counts(void);
+
+/* From now on the n-th call of `name` (1: the next) fails with `r`; every later one too when `for_good`. */
+void fake_fail(const char *name, unsigned n, CUresult r, bool for_good);
+
+/* A kernel on `stream` that fills [a, a + bytes) with `value`, and one that fails the test unless all of it is `value`. */
+CUresult fake_fill(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
+CUresult fake_expect(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
+
+CUstream fake_stream(void);
+void fake_run_all(void);   /* everything submitted runs */
+unsigned fake_calls(void); /* driver calls made so far */
+#endif

@@ -1,0 +1,368 @@
+/* test-engine.c - allocation, eviction and return of tensors on the fake device: bytes stay what they were, the budget
+ * holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "driver.h"
+#include "engine.h"
+#include "fake-device.h"
+#include "lock.h"
+#include "mover.h"
+#include "room.h"
+#include "slab.h"
+
+#define GRANULE 4096u
+#define KIB     1024u
+
+static CUcontext context;
+static struct spw_device *device;
+
+static void begin(uint64_t budget, uint64_t host_budget)
+{
+    spw_ledger_reset();
+    spw_mover_reset();
+    spw_devices_reset();
+    spw_streams_reset();
+    spw_room_pressed = false;
+    fake_start(GRANULE, 64 << 20, budget, host_budget);
+    device = spw_device_current(&context);
+    assert_non_null(device);
+}
+
+static CUdeviceptr allocate(size_t bytes, CUstream stream)
+{
+    CUdeviceptr a = 0;
+    spw_lock();
+    struct spw_stream *s = stream ? spw_stream_of_locked(stream) : NULL;
+    spw_unlock();
+    assert_int_equal(spw_allocate(device, bytes, s, context, NULL, &a), 0);
+    return a;
+}
+
+static int touch(CUstream stream, CUdeviceptr *list, unsigned n, unsigned read_only, struct spw_op *op)
+{
+    *op = (struct spw_op){.handle = stream, .hits = list, .count = n, .room = n, .read_only = read_only, .name = "a kernel"};
+    return spw_op_begin(op);
+}
+
+static int fill(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value)
+{
+    struct spw_op op;
+    int r = touch(stream, &a, 1, 0, &op);
+    if (r < 0)
+        return r;
+    fake_fill(stream, a, bytes, value);
+    spw_op_end(&op);
+    return 0;
+}
+
+static int expect(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value)
+{
+    struct spw_op op;
+    int r = touch(stream, &a, 1, 1, &op);
+    if (r < 0)
+        return r;
+    fake_expect(stream, a, bytes, value);
+    spw_op_end(&op);
+    return 0;
+}
+
+static void check_blocks(void)
+{
+    spw_lock();
+    for (uint32_t i = 0; i < device->block_count; i++)
+        assert_true(spw_block_check_locked(device->blocks[i]));
+    spw_unlock();
+}
+
+/* Twice the budget's worth of tensors keeps its bytes, and the device never holds more than the budget. */
+static void tensors_survive_a_budget_of_half_their_size(void **state)
+{
+    enum { N = 16, BYTES = 64 * KIB };
+    begin(N * BYTES / 2, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a[N];
+    for (unsigned i = 0; i < N; i++) {
+        a[i] = allocate(BYTES, s);
+        assert_int_equal(fill(s, a[i], BYTES, (unsigned char)(i + 1)), 0);
+    }
+    for (int round = 0; round < 3; round++)
+        for (unsigned i = 0; i < N; i++)
+            assert_int_equal(expect(s, a[i], BYTES, (unsigned char)(i + 1)), 0);
+    fake_run_all();
+    assert_true(fake_counts()->made_bytes_peak <= N * BYTES / 2);
+    assert_true(fake_counts()->copies_out > 0 && fake_counts()->copies_in > 0);
+    check_blocks();
+}
+
+/* Within the budget nothing is copied, nothing is unmapped. */
+static void nothing_moves_when_everything_fits(void **state)
+{
+    enum { N = 8, BYTES = 64 * KIB };
+    begin(N * BYTES, 16 << 20);
+    CUstream s = fake_stream();
+    for (int step = 0; step < 5; step++) {
+        CUdeviceptr a[N];
+        for (unsigned i = 0; i < N; i++) {
+            a[i] = allocate(BYTES, s);
+            assert_int_equal(fill(s, a[i], BYTES, (unsigned char)step), 0);
+        }
+        for (unsigned i = 0; i < N; i++)
+            assert_int_equal(spw_free(a[i], spw_stream_of_locked(s)), 0);
+    }
+    fake_run_all();
+    assert_int_equal(fake_counts()->copies_out + fake_counts()->copies_in + fake_counts()->unmaps, 0);
+    assert_int_equal(fake_counts()->creates, N);
+    assert_int_equal(fake_counts()->events, 0);
+}
+
+/* A tensor that came back and was only read since goes again without a copy. */
+static void a_clean_tensor_is_not_copied_out_again(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    begin(BYTES, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a = allocate(BYTES, s), b = allocate(BYTES, s);
+    assert_int_equal(fill(s, a, BYTES, 1), 0);
+    assert_int_equal(fill(s, b, BYTES, 2), 0);   /* a goes out */
+    assert_int_equal(expect(s, a, BYTES, 1), 0); /* b goes out */
+    unsigned out = fake_counts()->copies_out;
+    assert_int_equal(expect(s, b, BYTES, 2), 0);
+    assert_int_equal(expect(s, a, BYTES, 1), 0);
+    fake_run_all();
+    assert_int_equal(fake_counts()->copies_out, out);
+    assert_true(spw_moved.dropped_count >= 2);
+}
+
+/* What was never written is not copied out: its contents are undefined. */
+static void an_unwritten_tensor_is_dropped_without_a_copy(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    begin(BYTES, 16 << 20);
+    CUstream s = fake_stream();
+    (void)allocate(BYTES, s);
+    CUdeviceptr b = allocate(BYTES, s);
+    assert_int_equal(fill(s, b, BYTES, 7), 0);
+    assert_int_equal(expect(s, b, BYTES, 7), 0);
+    fake_run_all();
+    assert_int_equal(fake_counts()->copies_out, 0);
+}
+
+/* One operation's working set beyond the budget is refused, and everything is as it was. */
+static void a_working_set_beyond_the_budget_is_out_of_memory(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    struct spw_op op;
+    begin(2 * BYTES, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a[3];
+    for (unsigned i = 0; i < 3; i++) {
+        a[i] = allocate(BYTES, s);
+        assert_int_equal(fill(s, a[i], BYTES, (unsigned char)(i + 1)), 0);
+    }
+    assert_int_equal(touch(s, a, 3, 0, &op), -ENOMEM);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(expect(s, a[i], BYTES, (unsigned char)(i + 1)), 0);
+    fake_run_all();
+    check_blocks();
+}
+
+/* Without host memory to evict to, the operation fails cleanly, and allocations beyond both budgets are refused. */
+static void host_budget_is_kept(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    begin(2 * BYTES, 2 * BYTES);
+    CUstream s = fake_stream();
+    CUdeviceptr a = allocate(BYTES, s), b = allocate(BYTES, s), c = allocate(BYTES, s), d;
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, NULL, &d), -ENOMEM);
+    assert_int_equal(fill(s, a, BYTES, 1), 0);
+    assert_int_equal(fill(s, b, BYTES, 2), 0);
+    assert_int_equal(fill(s, c, BYTES, 3), 0);
+    assert_int_equal(expect(s, a, BYTES, 1), 0);
+    assert_int_equal(expect(s, b, BYTES, 2), 0);
+    fake_run_all();
+    check_blocks();
+}
+
+/* Memory freed in the order of one stream and used on another is ordered after its former users. */
+static void reuse_on_another_stream_waits(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    begin(BYTES, 16 << 20);
+    CUstream s = fake_stream(), t = fake_stream();
+    CUdeviceptr a = allocate(BYTES, s);
+    assert_int_equal(fill(s, a, BYTES, 1), 0);
+    fake_expect(s, a, BYTES, 1);
+    assert_int_equal(spw_free(a, spw_stream_of_locked(s)), 0);
+    CUdeviceptr b = allocate(BYTES, t);
+    assert_int_equal(a, b);
+    assert_int_equal(fill(t, b, BYTES, 2), 0);
+    CUevent e;
+    spw_driver.cuEventCreate(&e, 0);
+    spw_driver.cuEventRecord(e, t);
+    spw_driver.cuEventSynchronize(e); /* runs t, and of s what t waits for: all of it */
+    fake_run_all();
+}
+
+/* Small allocations share slabs and are never moved; freed ones are used again. */
+static void small_allocations_live_in_slabs(void **state)
+{
+    begin(1 << 20, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a[100], seen = 0;
+    for (int round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < 100; i++) {
+            a[i] = allocate(100 + i, s);
+            assert_int_equal(a[i] % 256, 0);
+            for (unsigned k = 0; k < i; k++)
+                assert_int_not_equal(a[i], a[k]);
+            assert_int_equal(fill(s, a[i], 100 + i, (unsigned char)i), 0);
+        }
+        for (unsigned i = 0; i < 100; i++) {
+            assert_int_equal(expect(s, a[i], 100 + i, (unsigned char)i), 0);
+            seen |= a[i];
+        }
+        for (unsigned i = 0; i < 100; i++)
+            assert_int_equal(spw_free(a[i], spw_stream_of_locked(s)), 0);
+    }
+    fake_run_all();
+    assert_int_equal(device->live_bytes, 0);
+    assert_true(fake_counts()->made_bytes <= 128 * KIB);
+}
+
+/* Freeing something that is not the start of a live allocation says so and changes nothing. */
+static void wrong_frees_are_refused(void **state)
+{
+    begin(1 << 20, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a = allocate(64 * KIB, s), small = allocate(100, s);
+    assert_int_equal(spw_free(a + 4096, NULL), -EINVAL);
+    assert_int_equal(spw_free(small + 8, NULL), -EINVAL);
+    assert_int_equal(spw_free(a, NULL), 0);
+    assert_int_equal(spw_free(a, NULL), -EINVAL);
+    assert_int_equal(spw_free(small, NULL), 0);
+    assert_int_equal(spw_free(small, NULL), -EINVAL);
+    assert_int_equal(spw_free(0x1234, NULL), -ENOENT);
+}
+
+/* An operation that cannot be parsed touches everything; what does not fit is refused. */
+static void an_unparsed_launch_makes_everything_resident(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    struct spw_op op = {.name = "a kernel", .everything = true};
+    begin(3 * BYTES, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a[3];
+    for (unsigned i = 0; i < 3; i++) {
+        a[i] = allocate(BYTES, s);
+        assert_int_equal(fill(s, a[i], BYTES, (unsigned char)i), 0);
+    }
+    CUdeviceptr more = allocate(BYTES, s);
+    assert_int_equal(fill(s, more, BYTES, 9), 0);
+    op.handle = s;
+    assert_int_equal(spw_op_begin(&op), -ENOMEM);
+    assert_int_equal(spw_free(more, spw_stream_of_locked(s)), 0);
+    assert_int_equal(spw_op_begin(&op), 0);
+    for (unsigned i = 0; i < 3; i++)
+        fake_expect(s, a[i], BYTES, (unsigned char)i);
+    spw_op_end(&op);
+    fake_run_all();
+}
+
+/* What is pinned stays, and its bytes are in place at once. */
+static void a_pinned_tensor_is_never_evicted(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    begin(2 * BYTES, 16 << 20);
+    CUstream s = fake_stream();
+    CUdeviceptr a = allocate(BYTES, s), b = allocate(BYTES, s), c = allocate(BYTES, s);
+    assert_int_equal(fill(s, a, BYTES, 1), 0);
+    assert_int_equal(fill(s, b, BYTES, 2), 0);
+    assert_int_equal(fill(s, c, BYTES, 3), 0);
+    spw_pin_address(a, "the test says so");
+    unsigned in = fake_counts()->copies_in;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(expect(s, b, BYTES, 2), 0);
+        assert_int_equal(expect(s, c, BYTES, 3), 0);
+        fake_expect(s, a, BYTES, 1); /* nobody asks: it is there */
+    }
+    fake_run_all();
+    assert_true(fake_counts()->copies_in > in);
+}
+
+static const char *const fallible[] = {
+    "cuMemCreate",          "cuMemMap",          "cuMemSetAccess",       "cuMemUnmap",           "cuMemRelease",
+    "cuMemHostRegister_v2", "cuMemHostAlloc",    "cuStreamCreate",       "cuEventCreate",        "cuEventRecord",
+    "cuEventSynchronize",   "cuStreamWaitEvent", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize",
+    "cuCtxSynchronize"};
+
+/* A program under pressure; the first failure that it is told ends it, as it would end a real one. */
+static void run_under_pressure(void)
+{
+    enum { N = 6, BYTES = 64 * KIB };
+    CUstream s = fake_stream();
+    CUdeviceptr a[N];
+    struct spw_stream *record;
+    spw_lock();
+    record = spw_stream_of_locked(s);
+    spw_unlock();
+    for (unsigned i = 0; i < N; i++)
+        if (spw_allocate(device, BYTES + i % 2 * GRANULE, record, context, NULL, &a[i]) < 0 ||
+            fill(s, a[i], BYTES, (unsigned char)(i + 1)) < 0)
+            return;
+    for (int round = 0; round < 2; round++)
+        for (unsigned i = 0; i < N; i++)
+            if (expect(s, a[i], BYTES, (unsigned char)(i + 1)) < 0)
+                return;
+    for (unsigned i = 0; i < N; i++)
+        if (spw_free(a[i], record) < 0)
+            return;
+}
+
+static void with_failure(const char *name, unsigned n, bool for_good)
+{
+    begin(200 * KIB, 16 << 20);
+    fake_fail(name, n, CUDA_ERROR_UNKNOWN, for_good);
+    run_under_pressure();
+    fake_fail("", 0, 0, false);
+    fake_run_all();
+    assert_true(fake_counts()->made_bytes_peak <= 200 * KIB);
+    check_blocks();
+}
+
+/* Each driver call of ours fails once, at each place, and for good: no byte changes, nothing runs on missing memory. */
+static void a_failing_driver_call_changes_no_byte(void **state)
+{
+    for (unsigned i = 0; i < sizeof(fallible) / sizeof(fallible[0]); i++)
+        for (unsigned n = 1; n <= 6; n++) {
+            with_failure(fallible[i], n, false);
+            with_failure(fallible[i], n, true);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tensors_survive_a_budget_of_half_their_size),
+        cmocka_unit_test(nothing_moves_when_everything_fits),
+        cmocka_unit_test(a_clean_tensor_is_not_copied_out_again),
+        cmocka_unit_test(an_unwritten_tensor_is_dropped_without_a_copy),
+        cmocka_unit_test(a_working_set_beyond_the_budget_is_out_of_memory),
+        cmocka_unit_test(host_budget_is_kept),
+        cmocka_unit_test(reuse_on_another_stream_waits),
+        cmocka_unit_test(small_allocations_live_in_slabs),
+        cmocka_unit_test(wrong_frees_are_refused),
+        cmocka_unit_test(an_unparsed_launch_makes_everything_resident),
+        cmocka_unit_test(a_pinned_tensor_is_never_evicted),
+        cmocka_unit_test(a_failing_driver_call_changes_no_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
