@@ -56,11 +56,11 @@
     X(PASS, cuCtxCreate_v2, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
     X(PASS, cuCtxCreate_v3, "cuCtxCreate", (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev), (pctx, paramsArray, numParams, flags, dev)) \
     X(PASS, cuCtxCreate_v4, "cuCtxCreate", (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev), (pctx, ctxCreateParams, flags, dev)) \
-    X(PASS, cuCtxDestroy, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
-    X(PASS, cuCtxDestroy_v2, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
+    X(HOOK, cuCtxDestroy, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
+    X(HOOK, cuCtxDestroy_v2, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDetach, "cuCtxDetach", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", (CUcontext peerContext), (peerContext)) \
-    X(PASS, cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peerContext, unsigned int Flags), (peerContext, Flags)) \
+    X(HOOK, cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peerContext, unsigned int Flags), (peerContext, Flags)) \
     X(PASS, cuCtxFromGreenCtx, "cuCtxFromGreenCtx", (CUcontext *pContext, CUgreenCtx hCtx), (pContext, hCtx)) \
     X(PASS, cuCtxGetApiVersion, "cuCtxGetApiVersion", (CUcontext ctx, unsigned int *version), (ctx, version)) \
     X(PASS, cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext *pctx), (pctx)) \
@@ -77,15 +77,15 @@
     X(PASS, cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxSetFlags, "cuCtxSetFlags", (unsigned int flags), (flags)) \
     X(PASS, cuCtxSetLimit, "cuCtxSetLimit", (CUlimit limit, size_t value), (limit, value)) \
-    X(PASS, cuCtxSynchronize, "cuCtxSynchronize", (void), ()) \
+    X(HOOK, cuCtxSynchronize, "cuCtxSynchronize", (void), ()) \
     X(PASS, cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxWaitEvent, "cuCtxWaitEvent", (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent)) \
     X(PASS, cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState", (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active)) \
-    X(PASS, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
-    X(PASS, cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
-    X(PASS, cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
-    X(PASS, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
-    X(PASS, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *pctx, CUdevice dev), (pctx, dev)) \
+    X(HOOK, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
+    X(HOOK, cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
+    X(HOOK, cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
+    X(HOOK, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
+    X(HOOK, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *pctx, CUdevice dev), (pctx, dev)) \
     X(PASS, cuDevicePrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
     X(PASS, cuDevicePrimaryCtxSetFlags_v2, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
     X(PASS, cuGreenCtxCreate, "cuGreenCtxCreate", (CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags), (phCtx, desc, dev, flags)) \
@@ -97,12 +97,12 @@
     X(PASS, cuGreenCtxWaitEvent, "cuGreenCtxWaitEvent", (CUgreenCtx hCtx, CUevent hEvent), (hCtx, hEvent)) \
     /* allocate and free: plain, pitched, managed */ \
     X(PASS, cuMemAlloc, "cuMemAlloc", (CUdeviceptr_v1 *dptr, unsigned int bytesize), (dptr, bytesize)) \
-    X(PASS, cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags)) \
+    X(HOOK, cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags)) \
     X(PASS, cuMemAllocPitch, "cuMemAllocPitch", (CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes, unsigned int Height, unsigned int ElementSizeBytes), (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)) \
-    X(PASS, cuMemAllocPitch_v2, "cuMemAllocPitch", (CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes), (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)) \
-    X(PASS, cuMemAlloc_v2, "cuMemAlloc", (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize)) \
+    X(HOOK, cuMemAllocPitch_v2, "cuMemAllocPitch", (CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes), (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)) \
+    X(HOOK, cuMemAlloc_v2, "cuMemAlloc", (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize)) \
     X(PASS, cuMemFree, "cuMemFree", (CUdeviceptr_v1 dptr), (dptr)) \
-    X(PASS, cuMemFree_v2, "cuMemFree", (CUdeviceptr dptr), (dptr)) \
+    X(HOOK, cuMemFree_v2, "cuMemFree", (CUdeviceptr dptr), (dptr)) \
     /* host memory */ \
     X(PASS, cuMemAllocHost, "cuMemAllocHost", (void **pp, unsigned int bytesize), (pp, bytesize)) \
     X(PASS, cuMemAllocHost_v2, "cuMemAllocHost", (void **pp, size_t bytesize), (pp, bytesize)) \
@@ -115,32 +115,32 @@
     X(PASS, cuMemHostRegister_v2, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
     X(PASS, cuMemHostUnregister, "cuMemHostUnregister", (void *p), (p)) \
     /* allocate and free in stream order */ \
-    X(PASS, cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
-    X(PASS, cuMemAllocAsync_ptsz, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
-    X(PASS, cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
-    X(PASS, cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
-    X(PASS, cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
-    X(PASS, cuMemFreeAsync_ptsz, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
+    X(HOOK, cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
+    X(HOOK, cuMemAllocAsync_ptsz, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
+    X(HOOK, cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
+    X(HOOK, cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
+    X(HOOK, cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
+    X(HOOK, cuMemFreeAsync_ptsz, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
     /* pools */ \
     X(PASS, cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev)) \
     X(PASS, cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
     X(PASS, cuDeviceGetMemPool, "cuDeviceGetMemPool", (CUmemoryPool *pool, CUdevice dev), (pool, dev)) \
     X(PASS, cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", (CUdevice device), (device)) \
     X(PASS, cuDeviceSetGraphMemAttribute, "cuDeviceSetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
-    X(PASS, cuDeviceSetMemPool, "cuDeviceSetMemPool", (CUdevice dev, CUmemoryPool pool), (dev, pool)) \
+    X(HOOK, cuDeviceSetMemPool, "cuDeviceSetMemPool", (CUdevice dev, CUmemoryPool pool), (dev, pool)) \
     X(PASS, cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool", (CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type), (pool_out, location, type)) \
     X(PASS, cuMemGetMemPool, "cuMemGetMemPool", (CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type), (pool, location, type)) \
-    X(PASS, cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *pool, const CUmemPoolProps *poolProps), (pool, poolProps)) \
-    X(PASS, cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool pool), (pool)) \
+    X(HOOK, cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *pool, const CUmemPoolProps *poolProps), (pool, poolProps)) \
+    X(HOOK, cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool pool), (pool)) \
     X(HOOK, cuMemPoolExportPointer, "cuMemPoolExportPointer", (CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr), (shareData_out, ptr)) \
     X(PASS, cuMemPoolExportToShareableHandle, "cuMemPoolExportToShareableHandle", (void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType, unsigned long long flags), (handle_out, pool, handleType, flags)) \
     X(PASS, cuMemPoolGetAccess, "cuMemPoolGetAccess", (CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location), (flags, memPool, location)) \
-    X(PASS, cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
-    X(PASS, cuMemPoolImportFromShareableHandle, "cuMemPoolImportFromShareableHandle", (CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType, unsigned long long flags), (pool_out, handle, handleType, flags)) \
+    X(HOOK, cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
+    X(HOOK, cuMemPoolImportFromShareableHandle, "cuMemPoolImportFromShareableHandle", (CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType, unsigned long long flags), (pool_out, handle, handleType, flags)) \
     X(PASS, cuMemPoolImportPointer, "cuMemPoolImportPointer", (CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData), (ptr_out, pool, shareData)) \
     X(PASS, cuMemPoolSetAccess, "cuMemPoolSetAccess", (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count)) \
-    X(PASS, cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
-    X(PASS, cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool pool, size_t minBytesToKeep), (pool, minBytesToKeep)) \
+    X(HOOK, cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
+    X(HOOK, cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool pool, size_t minBytesToKeep), (pool, minBytesToKeep)) \
     X(PASS, cuMemSetMemPool, "cuMemSetMemPool", (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool), (location, type, pool)) \
     /* arrays, textures, surfaces */ \
     X(PASS, cuArray3DCreate, "cuArray3DCreate", (CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray), (pHandle, pAllocateArray)) \
@@ -186,7 +186,7 @@
     /* the program's own virtual memory management */ \
     X(PASS, cuMemAddressFree, "cuMemAddressFree", (CUdeviceptr ptr, size_t size), (ptr, size)) \
     X(PASS, cuMemAddressReserve, "cuMemAddressReserve", (CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags), (ptr, size, alignment, addr, flags)) \
-    X(PASS, cuMemCreate, "cuMemCreate", (CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags), (handle, size, prop, flags)) \
+    X(HOOK, cuMemCreate, "cuMemCreate", (CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags), (handle, size, prop, flags)) \
     X(PASS, cuMemExportToShareableHandle, "cuMemExportToShareableHandle", (void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags), (shareableHandle, handle, handleType, flags)) \
     X(PASS, cuMemGetAccess, "cuMemGetAccess", (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr), (flags, location, ptr)) \
     X(PASS, cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", (size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option), (granularity, prop, option)) \
@@ -196,7 +196,7 @@
     X(PASS, cuMemMap, "cuMemMap", (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags), (ptr, size, offset, handle, flags)) \
     X(PASS, cuMemMapArrayAsync, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(PASS, cuMemMapArrayAsync_ptsz, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
-    X(PASS, cuMemRelease, "cuMemRelease", (CUmemGenericAllocationHandle handle), (handle)) \
+    X(HOOK, cuMemRelease, "cuMemRelease", (CUmemGenericAllocationHandle handle), (handle)) \
     X(HOOK, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", (CUmemGenericAllocationHandle *handle, void *addr), (handle, addr)) \
     X(PASS, cuMemSetAccess, "cuMemSetAccess", (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count), (ptr, size, desc, count)) \
     X(PASS, cuMemUnmap, "cuMemUnmap", (CUdeviceptr ptr, size_t size), (ptr, size)) \
@@ -253,118 +253,118 @@
     X(HOOK, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", (CUmodule *module, const void *fatCubin), (module, fatCubin)) \
     X(HOOK, cuModuleUnload, "cuModuleUnload", (CUmodule hmod), (hmod)) \
     /* copies, complete when they return */ \
-    X(PASS, cuMemcpy, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
+    X(HOOK, cuMemcpy, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
     X(PASS, cuMemcpy2D, "cuMemcpy2D", (const CUDA_MEMCPY2D_v1 *pCopy), (pCopy)) \
     X(PASS, cuMemcpy2DUnaligned, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D_v1 *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy2DUnaligned_v2, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy2DUnaligned_v2_ptds, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy2D_v2, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy2D_v2_ptds, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy2DUnaligned_v2, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy2DUnaligned_v2_ptds, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy2D_v2, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy2D_v2_ptds, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
     X(PASS, cuMemcpy3D, "cuMemcpy3D", (const CUDA_MEMCPY3D_v1 *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy3DPeer, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy3DPeer_ptds, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy3D_v2, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
-    X(PASS, cuMemcpy3D_v2_ptds, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy3DPeer, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy3DPeer_ptds, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy3D_v2, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
+    X(HOOK, cuMemcpy3D_v2_ptds, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
     X(PASS, cuMemcpyAtoA, "cuMemcpyAtoA", (CUarray dstArray, unsigned int dstOffset, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount), (dstArray, dstOffset, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoA_v2, "cuMemcpyAtoA", (CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstArray, dstOffset, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoA_v2_ptds, "cuMemcpyAtoA", (CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstArray, dstOffset, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoD, "cuMemcpyAtoD", (CUdeviceptr_v1 dstDevice, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
-    X(PASS, cuMemcpyAtoD_v2, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
-    X(PASS, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
+    X(HOOK, cuMemcpyAtoD_v2, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
+    X(HOOK, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoH, "cuMemcpyAtoH", (void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount), (dstHost, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoH_v2, "cuMemcpyAtoH", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstHost, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoH_v2_ptds, "cuMemcpyAtoH", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstHost, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyDtoA, "cuMemcpyDtoA", (CUarray dstArray, unsigned int dstOffset, CUdeviceptr_v1 srcDevice, unsigned int ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
-    X(PASS, cuMemcpyDtoA_v2, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
-    X(PASS, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
+    X(HOOK, cuMemcpyDtoA_v2, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
+    X(HOOK, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
     X(PASS, cuMemcpyDtoD, "cuMemcpyDtoD", (CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount), (dstDevice, srcDevice, ByteCount)) \
-    X(PASS, cuMemcpyDtoD_v2, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
-    X(PASS, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
+    X(HOOK, cuMemcpyDtoD_v2, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
+    X(HOOK, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
     X(PASS, cuMemcpyDtoH, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount), (dstHost, srcDevice, ByteCount)) \
-    X(PASS, cuMemcpyDtoH_v2, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
-    X(PASS, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
+    X(HOOK, cuMemcpyDtoH_v2, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
+    X(HOOK, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
     X(PASS, cuMemcpyHtoA, "cuMemcpyHtoA", (CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount), (dstArray, dstOffset, srcHost, ByteCount)) \
     X(PASS, cuMemcpyHtoA_v2, "cuMemcpyHtoA", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount), (dstArray, dstOffset, srcHost, ByteCount)) \
     X(PASS, cuMemcpyHtoA_v2_ptds, "cuMemcpyHtoA", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount), (dstArray, dstOffset, srcHost, ByteCount)) \
     X(PASS, cuMemcpyHtoD, "cuMemcpyHtoD", (CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount), (dstDevice, srcHost, ByteCount)) \
-    X(PASS, cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
-    X(PASS, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
-    X(PASS, cuMemcpyPeer, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
-    X(PASS, cuMemcpyPeer_ptds, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
-    X(PASS, cuMemcpy_ptds, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
+    X(HOOK, cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
+    X(HOOK, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
+    X(HOOK, cuMemcpyPeer, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
+    X(HOOK, cuMemcpyPeer_ptds, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
+    X(HOOK, cuMemcpy_ptds, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
     /* copies in stream order */ \
     X(PASS, cuMemcpy2DAsync, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D_v1 *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpy2DAsync_v2, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpy2DAsync_v2_ptsz, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK, cuMemcpy2DAsync_v2, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK, cuMemcpy2DAsync_v2_ptsz, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
     X(PASS, cuMemcpy3DAsync, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D_v1 *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpy3DAsync_v2, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpy3DAsync_v2_ptsz, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpy3DPeerAsync, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpy3DPeerAsync_ptsz, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(PASS, cuMemcpyAsync, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
-    X(PASS, cuMemcpyAsync_ptsz, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
+    X(HOOK, cuMemcpy3DAsync_v2, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK, cuMemcpy3DAsync_v2_ptsz, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK, cuMemcpy3DPeerAsync, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK, cuMemcpy3DPeerAsync_ptsz, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK, cuMemcpyAsync, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyAsync_ptsz, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
     X(PASS, cuMemcpyAtoHAsync, "cuMemcpyAtoHAsync", (void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount, CUstream hStream), (dstHost, srcArray, srcOffset, ByteCount, hStream)) \
     X(PASS, cuMemcpyAtoHAsync_v2, "cuMemcpyAtoHAsync", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream), (dstHost, srcArray, srcOffset, ByteCount, hStream)) \
     X(PASS, cuMemcpyAtoHAsync_v2_ptsz, "cuMemcpyAtoHAsync", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream), (dstHost, srcArray, srcOffset, ByteCount, hStream)) \
     X(PASS, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync", (CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
-    X(PASS, cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
-    X(PASS, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
     X(PASS, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
-    X(PASS, cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
-    X(PASS, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoAAsync, "cuMemcpyHtoAAsync", (CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount, CUstream hStream), (dstArray, dstOffset, srcHost, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoAAsync_v2, "cuMemcpyHtoAAsync", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream), (dstArray, dstOffset, srcHost, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoAAsync_v2_ptsz, "cuMemcpyHtoAAsync", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream), (dstArray, dstOffset, srcHost, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync", (CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
-    X(PASS, cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
-    X(PASS, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
-    X(PASS, cuMemcpyPeerAsync, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
-    X(PASS, cuMemcpyPeerAsync_ptsz, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyPeerAsync, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
+    X(HOOK, cuMemcpyPeerAsync_ptsz, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
     /* copies in batches (12.8: with failIdx; 13.0: _v2 without) and with attributes (13.2) */ \
-    X(PASS, cuMemcpy3DBatchAsync, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
-    X(PASS, cuMemcpy3DBatchAsync_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
-    X(PASS, cuMemcpy3DBatchAsync_v2, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
-    X(PASS, cuMemcpy3DBatchAsync_v2_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
-    X(PASS, cuMemcpy3DWithAttributesAsync, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
-    X(PASS, cuMemcpy3DWithAttributesAsync_ptsz, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
-    X(PASS, cuMemcpyBatchAsync, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
-    X(PASS, cuMemcpyBatchAsync_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
-    X(PASS, cuMemcpyBatchAsync_v2, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
-    X(PASS, cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
-    X(PASS, cuMemcpyWithAttributesAsync, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
-    X(PASS, cuMemcpyWithAttributesAsync_ptsz, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
+    X(HOOK, cuMemcpy3DBatchAsync, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
+    X(HOOK, cuMemcpy3DBatchAsync_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
+    X(HOOK, cuMemcpy3DBatchAsync_v2, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
+    X(HOOK, cuMemcpy3DBatchAsync_v2_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
+    X(HOOK, cuMemcpy3DWithAttributesAsync, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
+    X(HOOK, cuMemcpy3DWithAttributesAsync_ptsz, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
+    X(HOOK, cuMemcpyBatchAsync, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
+    X(HOOK, cuMemcpyBatchAsync_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
+    X(HOOK, cuMemcpyBatchAsync_v2, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
+    X(HOOK, cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
+    X(HOOK, cuMemcpyWithAttributesAsync, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
+    X(HOOK, cuMemcpyWithAttributesAsync_ptsz, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
     /* fills, complete when they return */ \
     X(PASS, cuMemsetD16, "cuMemsetD16", (CUdeviceptr_v1 dstDevice, unsigned short us, unsigned int N), (dstDevice, us, N)) \
-    X(PASS, cuMemsetD16_v2, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
-    X(PASS, cuMemsetD16_v2_ptds, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
+    X(HOOK, cuMemsetD16_v2, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
+    X(HOOK, cuMemsetD16_v2_ptds, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
     X(PASS, cuMemsetD2D16, "cuMemsetD2D16", (CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned short us, unsigned int Width, unsigned int Height), (dstDevice, dstPitch, us, Width, Height)) \
-    X(PASS, cuMemsetD2D16_v2, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
-    X(PASS, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
+    X(HOOK, cuMemsetD2D16_v2, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
+    X(HOOK, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
     X(PASS, cuMemsetD2D32, "cuMemsetD2D32", (CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned int ui, unsigned int Width, unsigned int Height), (dstDevice, dstPitch, ui, Width, Height)) \
-    X(PASS, cuMemsetD2D32_v2, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
-    X(PASS, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
+    X(HOOK, cuMemsetD2D32_v2, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
+    X(HOOK, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
     X(PASS, cuMemsetD2D8, "cuMemsetD2D8", (CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned char uc, unsigned int Width, unsigned int Height), (dstDevice, dstPitch, uc, Width, Height)) \
-    X(PASS, cuMemsetD2D8_v2, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
-    X(PASS, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
+    X(HOOK, cuMemsetD2D8_v2, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
+    X(HOOK, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
     X(PASS, cuMemsetD32, "cuMemsetD32", (CUdeviceptr_v1 dstDevice, unsigned int ui, unsigned int N), (dstDevice, ui, N)) \
-    X(PASS, cuMemsetD32_v2, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
-    X(PASS, cuMemsetD32_v2_ptds, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
+    X(HOOK, cuMemsetD32_v2, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
+    X(HOOK, cuMemsetD32_v2_ptds, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
     X(PASS, cuMemsetD8, "cuMemsetD8", (CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N), (dstDevice, uc, N)) \
-    X(PASS, cuMemsetD8_v2, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
-    X(PASS, cuMemsetD8_v2_ptds, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
+    X(HOOK, cuMemsetD8_v2, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
+    X(HOOK, cuMemsetD8_v2_ptds, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
     /* fills in stream order */ \
-    X(PASS, cuMemsetD16Async, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
-    X(PASS, cuMemsetD16Async_ptsz, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
-    X(PASS, cuMemsetD2D16Async, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
-    X(PASS, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
-    X(PASS, cuMemsetD2D32Async, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
-    X(PASS, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
-    X(PASS, cuMemsetD2D8Async, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
-    X(PASS, cuMemsetD2D8Async_ptsz, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
-    X(PASS, cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
-    X(PASS, cuMemsetD32Async_ptsz, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
-    X(PASS, cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
-    X(PASS, cuMemsetD8Async_ptsz, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
+    X(HOOK, cuMemsetD16Async, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
+    X(HOOK, cuMemsetD16Async_ptsz, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
+    X(HOOK, cuMemsetD2D16Async, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
+    X(HOOK, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
+    X(HOOK, cuMemsetD2D32Async, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
+    X(HOOK, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
+    X(HOOK, cuMemsetD2D8Async, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
+    X(HOOK, cuMemsetD2D8Async_ptsz, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
+    X(HOOK, cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
+    X(HOOK, cuMemsetD32Async_ptsz, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
+    X(HOOK, cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
+    X(HOOK, cuMemsetD8Async_ptsz, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
     /* managed memory: advice, prefetch, discard; decompression */ \
     X(PASS, cuMemAdvise, "cuMemAdvise", (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device), (devPtr, count, advice, device)) \
     X(PASS, cuMemAdvise_v2, "cuMemAdvise", (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location), (devPtr, count, advice, location)) \
@@ -385,20 +385,20 @@
     X(PASS, cuStreamAttachMemAsync, "cuStreamAttachMemAsync", (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags), (hStream, dptr, length, flags)) \
     X(PASS, cuStreamAttachMemAsync_ptsz, "cuStreamAttachMemAsync", (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags), (hStream, dptr, length, flags)) \
     /* launches */ \
-    X(PASS, cuLaunch, "cuLaunch", (CUfunction f), (f)) \
-    X(PASS, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
-    X(PASS, cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice", (CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags), (launchParamsList, numDevices, flags)) \
-    X(PASS, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
-    X(PASS, cuLaunchGrid, "cuLaunchGrid", (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height)) \
-    X(PASS, cuLaunchGridAsync, "cuLaunchGridAsync", (CUfunction f, int grid_width, int grid_height, CUstream hStream), (f, grid_width, grid_height, hStream)) \
+    X(HOOK, cuLaunch, "cuLaunch", (CUfunction f), (f)) \
+    X(HOOK, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
+    X(HOOK, cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice", (CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags), (launchParamsList, numDevices, flags)) \
+    X(HOOK, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
+    X(HOOK, cuLaunchGrid, "cuLaunchGrid", (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height)) \
+    X(HOOK, cuLaunchGridAsync, "cuLaunchGridAsync", (CUfunction f, int grid_width, int grid_height, CUstream hStream), (f, grid_width, grid_height, hStream)) \
     X(PASS, cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
     X(PASS, cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
     X(PASS, cuLaunchHostFunc_v2, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
     X(PASS, cuLaunchHostFunc_v2_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
-    X(PASS, cuLaunchKernel, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
-    X(PASS, cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
-    X(PASS, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
-    X(PASS, cuLaunchKernel_ptsz, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
+    X(HOOK, cuLaunchKernel, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
+    X(HOOK, cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
+    X(HOOK, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
+    X(HOOK, cuLaunchKernel_ptsz, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
     X(PASS, cuParamSetSize, "cuParamSetSize", (CUfunction hfunc, unsigned int numbytes), (hfunc, numbytes)) \
     X(PASS, cuParamSetTexRef, "cuParamSetTexRef", (CUfunction hfunc, int texunit, CUtexref hTexRef), (hfunc, texunit, hTexRef)) \
     X(PASS, cuParamSetf, "cuParamSetf", (CUfunction hfunc, int offset, float value), (hfunc, offset, value)) \
@@ -547,8 +547,8 @@
     X(PASS, cuStreamCopyAttributes_ptsz, "cuStreamCopyAttributes", (CUstream dst, CUstream src), (dst, src)) \
     X(PASS, cuStreamCreate, "cuStreamCreate", (CUstream *phStream, unsigned int Flags), (phStream, Flags)) \
     X(PASS, cuStreamCreateWithPriority, "cuStreamCreateWithPriority", (CUstream *phStream, unsigned int flags, int priority), (phStream, flags, priority)) \
-    X(PASS, cuStreamDestroy, "cuStreamDestroy", (CUstream hStream), (hStream)) \
-    X(PASS, cuStreamDestroy_v2, "cuStreamDestroy", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamDestroy, "cuStreamDestroy", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamDestroy_v2, "cuStreamDestroy", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamGetAttribute, "cuStreamGetAttribute", (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value), (hStream, attr, value)) \
     X(PASS, cuStreamGetAttribute_ptsz, "cuStreamGetAttribute", (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out), (hStream, attr, value_out)) \
     X(PASS, cuStreamGetCtx, "cuStreamGetCtx", (CUstream hStream, CUcontext *pctx), (hStream, pctx)) \
@@ -568,8 +568,8 @@
     X(PASS, cuStreamQuery_ptsz, "cuStreamQuery", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamSetAttribute, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param), (hStream, attr, param)) \
     X(PASS, cuStreamSetAttribute_ptsz, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value), (hStream, attr, value)) \
-    X(PASS, cuStreamSynchronize, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
-    X(PASS, cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamSynchronize, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
     X(PASS, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
     /* events */ \
@@ -591,12 +591,12 @@
     X(HOOK, cuTensorMapReplaceAddress, "cuTensorMapReplaceAddress", (CUtensorMap *tensorMap, void *globalAddress), (tensorMap, globalAddress)) \
     /* questions about addresses */ \
     X(PASS, cuMemGetAddressRange, "cuMemGetAddressRange", (CUdeviceptr_v1 *pbase, unsigned int *psize, CUdeviceptr_v1 dptr), (pbase, psize, dptr)) \
-    X(PASS, cuMemGetAddressRange_v2, "cuMemGetAddressRange", (CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr)) \
+    X(HOOK, cuMemGetAddressRange_v2, "cuMemGetAddressRange", (CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr)) \
     X(PASS, cuMemGetInfo, "cuMemGetInfo", (unsigned int *free, unsigned int *total), (free, total)) \
-    X(PASS, cuMemGetInfo_v2, "cuMemGetInfo", (size_t *free, size_t *total), (free, total)) \
-    X(PASS, cuPointerGetAttribute, "cuPointerGetAttribute", (void *data, CUpointer_attribute attribute, CUdeviceptr ptr), (data, attribute, ptr)) \
-    X(PASS, cuPointerGetAttributes, "cuPointerGetAttributes", (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr), (numAttributes, attributes, data, ptr)) \
-    X(PASS, cuPointerSetAttribute, "cuPointerSetAttribute", (const void *value, CUpointer_attribute attribute, CUdeviceptr ptr), (value, attribute, ptr)) \
+    X(HOOK, cuMemGetInfo_v2, "cuMemGetInfo", (size_t *free, size_t *total), (free, total)) \
+    X(HOOK, cuPointerGetAttribute, "cuPointerGetAttribute", (void *data, CUpointer_attribute attribute, CUdeviceptr ptr), (data, attribute, ptr)) \
+    X(HOOK, cuPointerGetAttributes, "cuPointerGetAttributes", (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr), (numAttributes, attributes, data, ptr)) \
+    X(HOOK, cuPointerSetAttribute, "cuPointerSetAttribute", (const void *value, CUpointer_attribute attribute, CUdeviceptr ptr), (value, attribute, ptr)) \
     /* sharing with other processes and devices */ \
     X(PASS, cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (CUdeviceptr dptr), (dptr)) \
     X(PASS, cuIpcGetEventHandle, "cuIpcGetEventHandle", (CUipcEventHandle *pHandle, CUevent event), (pHandle, event)) \

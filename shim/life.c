@@ -6,6 +6,7 @@
 #include "log.h"
 #include "settings.h"
 #include "start.h"
+#include "summary.h"
 #include "switches.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -74,6 +75,8 @@ static CUresult settle_start(void)
     if (!started) {
         if (spw_settings()->mode == SPW_MODE_SWAP)
             start_result = spw_start();
+        else if (spw_settings()->mode == SPW_MODE_TRACE)
+            spw_summary_arm();
         started = true;
     }
     pthread_mutex_unlock(&lock);

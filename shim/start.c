@@ -1,9 +1,41 @@
 /* start.c - begins to keep the program within its budget: from here on hooks are called. */
 #include "start.h"
+
+#include <stddef.h>
+
+#include "driver.h"
 #include "hooks.h"
+#include "log.h"
+#include "summary.h"
+
+/* Whatever the engine needs of the driver; one that lacks any of it is too old to be kept within a budget. */
+static const char *missing_call(void)
+{
+#define NEEDED(symbol) \
+    { \
+#symbol, (void *)spw_driver.symbol \
+    }
+    const struct {
+        const char *name;
+        void *address;
+    } needed[] = {NEEDED(cuMemCreate),          NEEDED(cuMemMap),       NEEDED(cuMemUnmap),
+                  NEEDED(cuMemSetAccess),       NEEDED(cuMemRelease),   NEEDED(cuMemAddressReserve),
+                  NEEDED(cuMemHostRegister_v2), NEEDED(cuStreamGetCtx), NEEDED(cuThreadExchangeStreamCaptureMode)};
+#undef NEEDED
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+        if (!needed[i].address)
+            return needed[i].name;
+    return NULL;
+}
 
 CUresult spw_start(void)
 {
+    const char *missing = missing_call();
+    if (missing) {
+        spw_warn("the driver is too old (it has no %s): everything is passed through and no budget is kept", missing);
+        return CUDA_SUCCESS;
+    }
+    spw_summary_arm();
     __atomic_store_n(&spw_live, 1, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }

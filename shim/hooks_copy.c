@@ -1,0 +1,384 @@
+/* hooks_copy.c - copies and sets of all forms: both ends are made resident, and addresses that are copied are remembered. */
+#include <stdlib.h>
+
+#include "engine.h"
+#include "graph.h"
+#include "hooks.h"
+#include "pin.h"
+#include "result.h"
+#include "tables.h"
+
+enum { ENDS = 64 };
+
+struct copy { /* one driver call that copies or sets */
+    struct spw_op op;
+    bool begun;
+    unsigned writes, reads, room;
+    CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
+    CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
+    CUdeviceptr *many;
+};
+
+static CUstream per_thread(CUstream stream)
+{
+    return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+static void copy_init(struct copy *c)
+{
+    c->begun = false;
+    c->writes = c->reads = 0;
+    c->written = c->written_few;
+    c->read = c->read_few;
+    c->many = NULL;
+    c->room = ENDS;
+    spw_pin_failure = 0; /* learning an address may have to pin what lies there */
+}
+
+/* Makes room for `ends` addresses at each end. */
+static bool copy_reserve(struct copy *c, size_t ends)
+{
+    if (ends <= c->room)
+        return true;
+    if (ends > UINT32_MAX / 4)
+        return false;
+    c->many = malloc(4 * ends * sizeof(*c->many));
+    if (!c->many)
+        return false;
+    c->written = c->many;
+    c->read = c->many + ends;
+    c->room = (unsigned)ends;
+    return true;
+}
+
+/* A stretch of memory at one end: its first and last byte stand for it. */
+static void write_to(struct copy *c, CUdeviceptr a, size_t bytes)
+{
+    if (bytes && spw_in_arena(a))
+        c->written[c->writes++] = a;
+}
+
+static void read_from(struct copy *c, CUdeviceptr a, size_t bytes)
+{
+    if (bytes && spw_in_arena(a))
+        c->read[c->reads++] = a;
+}
+
+static CUresult pin_ends(const struct copy *c)
+{
+    for (unsigned i = 0; i < c->writes; i++)
+        spw_pin_address(c->written[i], "a graph copies to it");
+    for (unsigned i = 0; i < c->reads; i++)
+        spw_pin_address(c->read[i], "a graph copies from it");
+    return spw_cuda(spw_pin_failure);
+}
+
+/* CUDA_SUCCESS: make the driver call, then copy_end(). Anything else is the answer to the program. */
+static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
+{
+    if (spw_pin_failure < 0)
+        return spw_cuda(spw_pin_failure);
+    if (c->writes + c->reads == 0)
+        return CUDA_SUCCESS;
+    if (spw_is_capturing(stream))
+        return pin_ends(c);
+    CUdeviceptr *hits = c->many ? c->many + 2 * (size_t)c->room : c->hits;
+    for (unsigned i = 0; i < c->writes; i++)
+        hits[i] = c->written[i];
+    for (unsigned i = 0; i < c->reads; i++)
+        hits[c->writes + i] = c->read[i];
+    c->op = (struct spw_op){.handle = stream,
+                            .hits = hits,
+                            .count = c->writes + c->reads,
+                            .room = 2 * c->room,
+                            .read_only = c->reads,
+                            .name = name};
+    /* A copy moves bytes and follows no address: tables at its ends lead nowhere. */
+    c->op.follows_no_tables = true;
+    int r = spw_op_begin(&c->op);
+    c->begun = r == 0;
+    return r == -ENODEV ? CUDA_SUCCESS : spw_cuda(r);
+}
+
+static CUresult copy_end(struct copy *c, CUresult result)
+{
+    if (c->begun)
+        spw_op_end(&c->op);
+    free(c->many);
+    return result;
+}
+
+/* ---- what is at the ends ---- */
+
+/* Host memory that can be read now: not ours, and the driver does not know it as a device's. */
+static bool is_host(CUdeviceptr a)
+{
+    CUmemorytype type = 0;
+    if (spw_in_arena(a))
+        return false;
+    return spw_driver.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a) != CUDA_SUCCESS ||
+           type == CU_MEMORYTYPE_HOST;
+}
+
+static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    if (bytes == 0)
+        return;
+    if (spw_in_arena(src)) {
+        if (spw_tables_any() && (spw_in_arena(dst) || !is_host(dst)))
+            spw_tables_copied(dst, src, bytes);
+    } else if (bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
+               is_host(src)) {
+        spw_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
+    } else if (spw_tables_any() && spw_in_arena(dst)) {
+        spw_tables_forget(dst, dst + bytes);
+    }
+}
+
+/* The addresses and sizes of a copy between linear memories. */
+static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    copy_init(c);
+    write_to(c, dst, bytes);
+    read_from(c, src, bytes);
+    learn_addresses(dst, src, bytes);
+}
+
+static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
+{
+    copy_init(c);
+    write_to(c, dst, bytes);
+    if (src && bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high)
+        spw_tables_learn(dst, src, bytes);
+    else if (spw_tables_any())
+        spw_tables_forget(dst, dst + bytes);
+}
+
+static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
+{
+    copy_init(c);
+    read_from(c, src, bytes);
+}
+
+static CUdeviceptr end_2d(CUmemorytype type, CUdeviceptr device, const void *host)
+{
+    if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED)
+        return device;
+    return type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : 0;
+}
+
+/* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies are data. */
+static void learn_rows(CUdeviceptr dst, size_t dst_pitch, CUdeviceptr src, size_t src_pitch, size_t width, size_t rows)
+{
+    if (!dst || !src || rows == 0 || width == 0 || width > SPW_TABLES_MAX_COPY / rows)
+        return;
+    for (size_t y = 0; y < rows; y++)
+        learn_addresses(dst + y * dst_pitch, src + y * src_pitch, width);
+}
+
+static void plane(struct copy *c, const CUDA_MEMCPY2D *p)
+{
+    copy_init(c);
+    if (!p)
+        return;
+    CUdeviceptr src = end_2d(p->srcMemoryType, p->srcDevice, p->srcHost);
+    CUdeviceptr dst = end_2d(p->dstMemoryType, p->dstDevice, p->dstHost);
+    size_t src_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes, dst_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
+    src += src ? p->srcY * src_pitch + p->srcXInBytes : 0;
+    dst += dst ? p->dstY * dst_pitch + p->dstXInBytes : 0;
+    write_to(c, dst, p->WidthInBytes * p->Height);
+    read_from(c, src, p->WidthInBytes * p->Height);
+    learn_rows(dst, dst_pitch, src, src_pitch, p->WidthInBytes, p->Height);
+}
+
+static CUdeviceptr end_3d(CUmemorytype type, CUdeviceptr device, const void *host, size_t offset)
+{
+    CUdeviceptr a = end_2d(type, device, host);
+    return a ? a + offset : 0;
+}
+
+static void volume(struct copy *c, const CUDA_MEMCPY3D *p)
+{
+    copy_init(c);
+    if (!p)
+        return;
+    size_t bytes = p->WidthInBytes * p->Height * p->Depth;
+    CUdeviceptr src = end_3d(p->srcMemoryType, p->srcDevice, p->srcHost,
+                             (p->srcZ * p->srcHeight + p->srcY) * p->srcPitch + p->srcXInBytes);
+    CUdeviceptr dst = end_3d(p->dstMemoryType, p->dstDevice, p->dstHost,
+                             (p->dstZ * p->dstHeight + p->dstY) * p->dstPitch + p->dstXInBytes);
+    write_to(c, dst, bytes);
+    read_from(c, src, bytes);
+    if (p->Depth == 1)
+        learn_rows(dst, p->dstPitch ? p->dstPitch : p->WidthInBytes, src, p->srcPitch ? p->srcPitch : p->WidthInBytes,
+                   p->WidthInBytes, p->Height);
+}
+
+static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
+{
+    copy_init(c);
+    if (!p)
+        return;
+    size_t bytes = p->WidthInBytes * p->Height * p->Depth;
+    CUdeviceptr dst = end_2d(p->dstMemoryType, p->dstDevice, p->dstHost);
+    CUdeviceptr src = end_2d(p->srcMemoryType, p->srcDevice, p->srcHost);
+    write_to(c, dst, bytes);
+    read_from(c, src, bytes);
+    if (p->Height <= 1 && p->Depth <= 1)
+        learn_addresses(dst + p->dstXInBytes, src + p->srcXInBytes, p->WidthInBytes);
+}
+
+static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count)
+{
+    copy_init(c);
+    if (!dsts || !srcs || !sizes)
+        return CUDA_SUCCESS; /* the driver says what is wrong */
+    if (!copy_reserve(c, count))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        write_to(c, dsts[i], sizes[i]);
+        read_from(c, srcs[i], sizes[i]);
+        learn_addresses(dsts[i], srcs[i], sizes[i]);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUdeviceptr operand(const CUmemcpy3DOperand *o)
+{
+    return o->type == CU_MEMCPY_OPERAND_TYPE_POINTER ? o->op.ptr.ptr : 0;
+}
+
+static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, size_t count)
+{
+    copy_init(c);
+    if (!list)
+        return CUDA_SUCCESS;
+    if (!copy_reserve(c, count))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes = list[i].extent.width * list[i].extent.height * list[i].extent.depth;
+        write_to(c, operand(&list[i].dst), bytes);
+        read_from(c, operand(&list[i].src), bytes);
+        if (list[i].extent.height <= 1 && list[i].extent.depth <= 1 && operand(&list[i].src) && operand(&list[i].dst))
+            learn_addresses(operand(&list[i].dst), operand(&list[i].src), list[i].extent.width);
+    }
+    return CUDA_SUCCESS;
+}
+
+static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
+{
+    copy_init(c);
+    write_to(c, dst, bytes);
+    if (spw_tables_any() && spw_in_arena(dst))
+        spw_tables_forget(dst, dst + bytes);
+}
+
+/* A set with a pitch leaves the gaps as they are. */
+static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows)
+{
+    copy_init(c);
+    write_to(c, dst, width * rows);
+    for (size_t y = 0; spw_tables_any() && spw_in_arena(dst) && y < rows; y++)
+        spw_tables_forget(dst + y * pitch, dst + y * pitch + width);
+}
+
+/* ---- one line per driver call: what it touches, on which stream ---- */
+
+/* clang-format off */
+#define COPY(symbol, params, args, stream, describe) \
+    CUresult spw_on_##symbol params \
+    { \
+        struct copy c; \
+        describe; \
+        CUresult r = copy_begin(&c, #symbol, stream); \
+        return copy_end(&c, r == CUDA_SUCCESS ? spw_driver.symbol args : r); \
+    }
+
+/* As COPY, where finding out what it touches needs memory. */
+#define COPY_MANY(symbol, params, args, stream, describe) \
+    CUresult spw_on_##symbol params \
+    { \
+        struct copy c; \
+        CUresult r = describe; \
+        if (r == CUDA_SUCCESS) \
+            r = copy_begin(&c, #symbol, stream); \
+        return copy_end(&c, r == CUDA_SUCCESS ? spw_driver.symbol args : r); \
+    }
+
+#define LEGACY NULL
+#define OWN CU_STREAM_PER_THREAD
+
+COPY(cuMemcpy, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, linear(&c, d, s, n))
+COPY(cuMemcpy_ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), OWN, linear(&c, d, s, n))
+COPY(cuMemcpyAsync, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), t, linear(&c, d, s, n))
+COPY(cuMemcpyAsync_ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), per_thread(t), linear(&c, d, s, n))
+COPY(cuMemcpyDtoD_v2, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, linear(&c, d, s, n))
+COPY(cuMemcpyDtoD_v2_ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), OWN, linear(&c, d, s, n))
+COPY(cuMemcpyDtoDAsync_v2, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), t, linear(&c, d, s, n))
+COPY(cuMemcpyDtoDAsync_v2_ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), per_thread(t), linear(&c, d, s, n))
+COPY(cuMemcpyHtoD_v2, (CUdeviceptr d, const void *s, size_t n), (d, s, n), LEGACY, host_to_device(&c, d, s, n))
+COPY(cuMemcpyHtoD_v2_ptds, (CUdeviceptr d, const void *s, size_t n), (d, s, n), OWN, host_to_device(&c, d, s, n))
+COPY(cuMemcpyHtoDAsync_v2, (CUdeviceptr d, const void *s, size_t n, CUstream t), (d, s, n, t), t, host_to_device(&c, d, s, n))
+COPY(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr d, const void *s, size_t n, CUstream t), (d, s, n, t), per_thread(t), host_to_device(&c, d, s, n))
+COPY(cuMemcpyDtoH_v2, (void *d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, device_to_host(&c, s, n))
+COPY(cuMemcpyDtoH_v2_ptds, (void *d, CUdeviceptr s, size_t n), (d, s, n), OWN, device_to_host(&c, s, n))
+COPY(cuMemcpyDtoHAsync_v2, (void *d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), t, device_to_host(&c, s, n))
+COPY(cuMemcpyDtoHAsync_v2_ptsz, (void *d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), per_thread(t), device_to_host(&c, s, n))
+COPY(cuMemcpyPeer, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n), LEGACY, linear(&c, d, s, n))
+COPY(cuMemcpyPeer_ptds, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n), OWN, linear(&c, d, s, n))
+COPY(cuMemcpyPeerAsync, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream t), (d, dc, s, sc, n, t), t, linear(&c, d, s, n))
+COPY(cuMemcpyPeerAsync_ptsz, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream t), (d, dc, s, sc, n, t), per_thread(t), linear(&c, d, s, n))
+COPY(cuMemcpyAtoD_v2, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), LEGACY, set(&c, d, n))
+COPY(cuMemcpyAtoD_v2_ptds, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), OWN, set(&c, d, n))
+COPY(cuMemcpyDtoA_v2, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), LEGACY, device_to_host(&c, s, n))
+COPY(cuMemcpyDtoA_v2_ptds, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), OWN, device_to_host(&c, s, n))
+
+COPY(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *p), (p), LEGACY, plane(&c, p))
+COPY(cuMemcpy2D_v2_ptds, (const CUDA_MEMCPY2D *p), (p), OWN, plane(&c, p))
+COPY(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *p), (p), LEGACY, plane(&c, p))
+COPY(cuMemcpy2DUnaligned_v2_ptds, (const CUDA_MEMCPY2D *p), (p), OWN, plane(&c, p))
+COPY(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *p, CUstream t), (p, t), t, plane(&c, p))
+COPY(cuMemcpy2DAsync_v2_ptsz, (const CUDA_MEMCPY2D *p, CUstream t), (p, t), per_thread(t), plane(&c, p))
+COPY(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *p), (p), LEGACY, volume(&c, p))
+COPY(cuMemcpy3D_v2_ptds, (const CUDA_MEMCPY3D *p), (p), OWN, volume(&c, p))
+COPY(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *p, CUstream t), (p, t), t, volume(&c, p))
+COPY(cuMemcpy3DAsync_v2_ptsz, (const CUDA_MEMCPY3D *p, CUstream t), (p, t), per_thread(t), volume(&c, p))
+COPY(cuMemcpy3DPeer, (const CUDA_MEMCPY3D_PEER *p), (p), LEGACY, volume_peer(&c, p))
+COPY(cuMemcpy3DPeer_ptds, (const CUDA_MEMCPY3D_PEER *p), (p), OWN, volume_peer(&c, p))
+COPY(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D_PEER *p, CUstream t), (p, t), t, volume_peer(&c, p))
+COPY(cuMemcpy3DPeerAsync_ptsz, (const CUDA_MEMCPY3D_PEER *p, CUstream t), (p, t), per_thread(t), volume_peer(&c, p))
+
+#define BATCH_V1 (CUdeviceptr *d, CUdeviceptr *s, size_t *n, size_t k, CUmemcpyAttributes *a, size_t *i, size_t m, size_t *f, CUstream t)
+#define BATCH_V2 (CUdeviceptr *d, CUdeviceptr *s, size_t *n, size_t k, CUmemcpyAttributes *a, size_t *i, size_t m, CUstream t)
+#define BATCH_3D_V1 (size_t k, CUDA_MEMCPY3D_BATCH_OP *l, size_t *f, unsigned long long g, CUstream t)
+#define BATCH_3D_V2 (size_t k, CUDA_MEMCPY3D_BATCH_OP *l, unsigned long long g, CUstream t)
+COPY_MANY(cuMemcpyBatchAsync, BATCH_V1, (d, s, n, k, a, i, m, f, t), t, batch(&c, d, s, n, k))
+COPY_MANY(cuMemcpyBatchAsync_ptsz, BATCH_V1, (d, s, n, k, a, i, m, f, t), per_thread(t), batch(&c, d, s, n, k))
+COPY_MANY(cuMemcpyBatchAsync_v2, BATCH_V2, (d, s, n, k, a, i, m, t), t, batch(&c, d, s, n, k))
+COPY_MANY(cuMemcpyBatchAsync_v2_ptsz, BATCH_V2, (d, s, n, k, a, i, m, t), per_thread(t), batch(&c, d, s, n, k))
+COPY_MANY(cuMemcpy3DBatchAsync, BATCH_3D_V1, (k, l, f, g, t), t, batch_3d(&c, l, k))
+COPY_MANY(cuMemcpy3DBatchAsync_ptsz, BATCH_3D_V1, (k, l, f, g, t), per_thread(t), batch_3d(&c, l, k))
+COPY_MANY(cuMemcpy3DBatchAsync_v2, BATCH_3D_V2, (k, l, g, t), t, batch_3d(&c, l, k))
+COPY_MANY(cuMemcpy3DBatchAsync_v2_ptsz, BATCH_3D_V2, (k, l, g, t), per_thread(t), batch_3d(&c, l, k))
+COPY(cuMemcpyWithAttributesAsync, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), t, linear(&c, d, s, n))
+COPY(cuMemcpyWithAttributesAsync_ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), per_thread(t), linear(&c, d, s, n))
+COPY_MANY(cuMemcpy3DWithAttributesAsync, (CUDA_MEMCPY3D_BATCH_OP *o, unsigned long long g, CUstream t), (o, g, t), t, batch_3d(&c, o, 1))
+COPY_MANY(cuMemcpy3DWithAttributesAsync_ptsz, (CUDA_MEMCPY3D_BATCH_OP *o, unsigned long long g, CUstream t), (o, g, t), per_thread(t), batch_3d(&c, o, 1))
+
+#define SET(symbol, type, element) \
+    COPY(symbol##_v2, (CUdeviceptr d, type v, size_t n), (d, v, n), LEGACY, set(&c, d, n * (element))) \
+    COPY(symbol##_v2_ptds, (CUdeviceptr d, type v, size_t n), (d, v, n), OWN, set(&c, d, n * (element))) \
+    COPY(symbol##Async, (CUdeviceptr d, type v, size_t n, CUstream t), (d, v, n, t), t, set(&c, d, n * (element))) \
+    COPY(symbol##Async_ptsz, (CUdeviceptr d, type v, size_t n, CUstream t), (d, v, n, t), per_thread(t), set(&c, d, n * (element)))
+#define SET_2D(symbol, type, element) \
+    COPY(symbol##_v2, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), (d, p, v, w, h), LEGACY, set_rows(&c, d, p, w * (element), h)) \
+    COPY(symbol##_v2_ptds, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), (d, p, v, w, h), OWN, set_rows(&c, d, p, w * (element), h)) \
+    COPY(symbol##Async, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream t), (d, p, v, w, h, t), t, set_rows(&c, d, p, w * (element), h)) \
+    COPY(symbol##Async_ptsz, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream t), (d, p, v, w, h, t), per_thread(t), set_rows(&c, d, p, w * (element), h))
+
+SET(cuMemsetD8, unsigned char, 1)
+SET(cuMemsetD16, unsigned short, 2)
+SET(cuMemsetD32, unsigned int, 4)
+SET_2D(cuMemsetD2D8, unsigned char, 1)
+SET_2D(cuMemsetD2D16, unsigned short, 2)
+SET_2D(cuMemsetD2D32, unsigned int, 4)

@@ -1,0 +1,182 @@
+/* hooks_launch.c - kernels: whatever their parameters may point to is made resident before they are submitted. */
+#include "engine.h"
+#include "graph.h"
+#include "hooks.h"
+#include "layout.h"
+#include "pin.h"
+#include "result.h"
+#include "scan.h"
+#include "tables.h"
+
+/* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
+enum { HITS = 512 };
+
+struct launch {
+    struct spw_op op;
+    CUdeviceptr hits[HITS];
+    bool begun;
+};
+
+static CUstream per_thread(CUstream stream)
+{
+    return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* A launch on a capturing stream becomes part of a graph: what it touches is pinned. */
+static CUresult begin_captured(CUfunction f, void **params, void **extra)
+{
+    spw_pin_failure = 0;
+    spw_pin_launch(f, params, extra);
+    return spw_cuda(spw_pin_failure);
+}
+
+/* Any launch: what it may touch is listed first. */
+static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name, CUfunction f,
+                              void **params, void **extra)
+{
+    int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->hits, HITS);
+    l->op.hits = l->hits;
+    l->op.count = n < 0 ? 0 : (unsigned)n;
+    l->op.room = HITS;
+    l->op.read_only = 0;
+    l->op.follows_no_tables = false;
+    l->op.everything = n < 0;
+    l->op.function = f;
+    l->op.name = name;
+    int r = spw_op_begin(&l->op);
+    l->begun = r == 0;
+    return r == -ENODEV ? CUDA_SUCCESS : spw_cuda(r); /* no such stream: the driver says so */
+}
+
+/* CUDA_SUCCESS: submit it, then end_launch(). Anything else is the answer to the program. */
+static inline CUresult begin_launch(struct launch *l, const char *name, CUfunction f, CUstream stream, void **params,
+                                    void **extra)
+{
+    l->begun = false;
+    if (spw_is_capturing(stream))
+        return begin_captured(f, params, extra);
+    const struct spw_layout *layout = spw_layout_of(f);
+    l->op.handle = stream;
+    if (layout->known && params && !extra && !layout->span_count && spw_op_begin_plain(&l->op, layout, params)) {
+        l->begun = true;
+        return CUDA_SUCCESS;
+    }
+    return begin_scanned(l, layout, name, f, params, extra);
+}
+
+static inline CUresult end_launch(struct launch *l, CUresult result)
+{
+    if (l->begun)
+        spw_op_end(&l->op);
+    return result;
+}
+
+CUresult spw_on_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                               unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                               unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+    struct launch l;
+    CUresult r = begin_launch(&l, "cuLaunchKernel", f, hStream, kernelParams, extra);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return end_launch(&l, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+                                                    sharedMemBytes, hStream, kernelParams, extra));
+}
+
+CUresult spw_on_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                    unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                    unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+    struct launch l;
+    CUresult r = begin_launch(&l, "cuLaunchKernel", f, per_thread(hStream), kernelParams, extra);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return end_launch(&l, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+                                                         sharedMemBytes, hStream, kernelParams, extra));
+}
+
+CUresult spw_on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    struct launch l;
+    if (!config)
+        return spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra);
+    CUresult r = begin_launch(&l, "cuLaunchKernelEx", f, config->hStream, kernelParams, extra);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return end_launch(&l, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
+}
+
+CUresult spw_on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    struct launch l;
+    if (!config)
+        return spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra);
+    CUresult r = begin_launch(&l, "cuLaunchKernelEx", f, per_thread(config->hStream), kernelParams, extra);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return end_launch(&l, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
+}
+
+CUresult spw_on_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                          unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                          unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
+{
+    struct launch l;
+    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", f, hStream, kernelParams, NULL);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return end_launch(&l, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                               blockDimZ, sharedMemBytes, hStream, kernelParams));
+}
+
+CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+                                               unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+                                               unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                                               void **kernelParams)
+{
+    struct launch l;
+    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", f, per_thread(hStream), kernelParams, NULL);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return end_launch(&l, spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                                    blockDimZ, sharedMemBytes, hStream, kernelParams));
+}
+
+/* ---- launches whose parameters were set in calls before: everything may be touched ---- */
+
+static CUresult begin_unparsed(struct launch *l, const char *name, CUfunction f, CUstream stream)
+{
+    return begin_launch(l, name, f, stream, NULL, NULL);
+}
+
+CUresult spw_on_cuLaunch(CUfunction f)
+{
+    struct launch l;
+    CUresult r = begin_unparsed(&l, "cuLaunch", f, NULL);
+    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunch(f));
+}
+
+CUresult spw_on_cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
+{
+    struct launch l;
+    CUresult r = begin_unparsed(&l, "cuLaunchGrid", f, NULL);
+    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchGrid(f, grid_width, grid_height));
+}
+
+CUresult spw_on_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
+{
+    struct launch l;
+    CUresult r = begin_unparsed(&l, "cuLaunchGridAsync", f, hStream);
+    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchGridAsync(f, grid_width, grid_height, hStream));
+}
+
+/* One launch per device, all or none: everything is kept resident from then on, since their streams begin together. */
+CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices,
+                                                     unsigned int flags)
+{
+    spw_pin_failure = 0;
+    spw_pin_everything("a kernel was launched on several devices at once");
+    if (spw_pin_failure < 0)
+        return spw_cuda(spw_pin_failure);
+    return spw_driver.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
+}

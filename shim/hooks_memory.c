@@ -1,0 +1,326 @@
+/* hooks_memory.c - allocating, freeing and pools: spillway is the program's allocator. */
+#include <string.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "engine.h"
+#include "graph.h"
+#include "hooks.h"
+#include "lock.h"
+#include "result.h"
+#include "room.h"
+
+enum { PITCH_BYTES = 512 };
+
+static CUstream per_thread(CUstream stream)
+{
+    return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* ---- plain ---- */
+
+CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    CUcontext context;
+    CUdeviceptr address = 0;
+    struct spw_device *d = dptr ? spw_device_current(&context) : NULL;
+    if (!d)
+        return spw_driver.cuMemAlloc_v2(dptr, bytesize);
+    int r = spw_allocate(d, bytesize, NULL, context, NULL, &address);
+    if (r == 0)
+        *dptr = address;
+    return spw_cuda(r);
+}
+
+CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+                                   unsigned int ElementSizeBytes)
+{
+    CUdeviceptr address;
+    size_t pitch = (WidthInBytes + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, bytes;
+    bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
+    if (!dptr || !pPitch || !element || pitch < WidthInBytes || __builtin_mul_overflow(pitch, Height, &bytes))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = spw_on_cuMemAlloc_v2(&address, bytes);
+    if (r == CUDA_SUCCESS) {
+        *dptr = address;
+        *pPitch = pitch;
+    }
+    return r;
+}
+
+CUresult spw_on_cuMemFree_v2(CUdeviceptr dptr)
+{
+    int r = spw_free(dptr, NULL);
+    if (r != -ENOENT)
+        return spw_cuda(r);
+    CUresult answer = spw_driver.cuMemFree_v2(dptr);
+    if (answer == CUDA_SUCCESS && dptr)
+        spw_foreign_forget(dptr);
+    return answer;
+}
+
+CUresult spw_on_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    CUcontext context;
+    struct spw_device *d = dptr ? spw_device_current(&context) : NULL;
+    if (!d)
+        return spw_driver.cuMemAllocManaged(dptr, bytesize, flags);
+    /* The driver moves these pages by itself and may bring in all of them. */
+    if (spw_foreign_take(d, bytesize) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = spw_driver.cuMemAllocManaged(dptr, bytesize, flags);
+    if (r == CUDA_SUCCESS)
+        spw_foreign_note(*dptr, d, bytesize);
+    else
+        spw_foreign_give(d, bytesize);
+    return r;
+}
+
+/* ---- in stream order ---- */
+
+/* Where memory for work on `s` comes from; NULL: from the driver. */
+static struct spw_device *source_locked(struct spw_stream *s, CUmemoryPool *pool)
+{
+    bool foreign = false;
+    struct spw_device *d = NULL;
+    if (*pool)
+        d = spw_pool_device_locked(*pool, &foreign);
+    if (foreign)
+        return NULL;
+    if (!d)
+        d = spw_device_of_stream_locked(s);
+    if (d && !*pool)
+        *pool = spw_device_pool_locked(d);
+    return d;
+}
+
+static CUresult allocate_on(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream, bool *ret_ours)
+{
+    CUdeviceptr address = 0;
+    int r = 0;
+    *ret_ours = false;
+    if (!dptr || spw_is_capturing(stream))
+        return CUDA_SUCCESS;
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    struct spw_device *d = s ? source_locked(s, &pool) : NULL;
+    if (d)
+        r = spw_allocate_unlocking(d, bytes, s, s->context, pool, &address);
+    spw_unlock();
+    if (!d)
+        return CUDA_SUCCESS;
+    *ret_ours = true;
+    if (r < 0)
+        return spw_cuda(r);
+    if (spw_pinning_everything)
+        spw_pin_address(address, "everything is");
+    *dptr = address;
+    return CUDA_SUCCESS;
+}
+
+CUresult spw_on_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    bool ours;
+    CUresult r = allocate_on(dptr, bytesize, NULL, hStream, &ours);
+    return ours ? r : spw_driver.cuMemAllocAsync(dptr, bytesize, hStream);
+}
+
+CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    bool ours;
+    CUresult r = allocate_on(dptr, bytesize, NULL, per_thread(hStream), &ours);
+    return ours ? r : spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
+}
+
+CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+    bool ours;
+    CUresult r = allocate_on(dptr, bytesize, pool, hStream, &ours);
+    return ours ? r : spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+}
+
+CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+    bool ours;
+    CUresult r = allocate_on(dptr, bytesize, pool, per_thread(hStream), &ours);
+    return ours ? r : spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
+}
+
+/* -ENOENT: not ours. */
+static int free_on(CUdeviceptr dptr, CUstream stream)
+{
+    if (!spw_in_arena(dptr))
+        return -ENOENT;
+    bool captured = spw_is_capturing(stream);
+    spw_lock();
+    int r = spw_free_locked(dptr, captured ? NULL : spw_stream_of_locked(stream));
+    spw_unlock();
+    return r;
+}
+
+CUresult spw_on_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    int r = free_on(dptr, hStream);
+    return r == -ENOENT ? spw_driver.cuMemFreeAsync(dptr, hStream) : spw_cuda(r);
+}
+
+CUresult spw_on_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+{
+    int r = free_on(dptr, per_thread(hStream));
+    return r == -ENOENT ? spw_driver.cuMemFreeAsync_ptsz(dptr, hStream) : spw_cuda(r);
+}
+
+/* ---- pools ---- */
+
+CUresult spw_on_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+    CUresult r = spw_driver.cuMemPoolCreate(pool, poolProps);
+    if (r == CUDA_SUCCESS) {
+        bool foreign =
+            poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+        spw_pool_note(*pool, foreign ? 0 : poolProps->location.id, foreign);
+    }
+    return r;
+}
+
+CUresult spw_on_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle,
+                                                   CUmemAllocationHandleType handleType, unsigned long long flags)
+{
+    CUresult r = spw_driver.cuMemPoolImportFromShareableHandle(pool_out, handle, handleType, flags);
+    if (r == CUDA_SUCCESS)
+        spw_pool_note(*pool_out, 0, true);
+    return r;
+}
+
+CUresult spw_on_cuMemPoolDestroy(CUmemoryPool pool)
+{
+    CUresult r = spw_driver.cuMemPoolDestroy(pool);
+    if (r == CUDA_SUCCESS) {
+        spw_pool_gone(pool);
+        spw_lock();
+        spw_pool_forget(pool);
+        spw_unlock();
+    }
+    return r;
+}
+
+CUresult spw_on_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+    CUresult r = spw_driver.cuDeviceSetMemPool(dev, pool);
+    spw_device_pool_changed(dev);
+    return r;
+}
+
+static struct spw_device *device_of_pool(CUmemoryPool pool)
+{
+    CUcontext context;
+    bool foreign;
+    spw_lock();
+    struct spw_device *d = spw_pool_device_locked(pool, &foreign);
+    spw_unlock();
+    return d || foreign ? d : spw_device_current(&context);
+}
+
+CUresult spw_on_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+    struct spw_pool_figures figures;
+    CUresult r = spw_driver.cuMemPoolGetAttribute(pool, attr, value);
+    struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
+    if (!d)
+        return r;
+    spw_lock();
+    spw_pool_figures(pool, d, &figures);
+    spw_unlock();
+    switch (attr) {
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        *(cuuint64_t *)value = figures.used;
+        break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        *(cuuint64_t *)value = figures.used_high;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        *(cuuint64_t *)value = figures.reserved;
+        break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        *(cuuint64_t *)value = figures.reserved_high;
+        break;
+    default:
+        break; /* a setting: the driver keeps it */
+    }
+    return r;
+}
+
+CUresult spw_on_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+    CUresult r = spw_driver.cuMemPoolSetAttribute(pool, attr, value);
+    struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
+    if (d) {
+        spw_lock();
+        spw_pool_reset_high(pool, d, attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH, attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
+        spw_unlock();
+    }
+    return r;
+}
+
+CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+    CUresult r = spw_driver.cuMemPoolTrimTo(pool, minBytesToKeep);
+    struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
+    if (d) {
+        struct spw_pool_figures figures;
+        spw_lock();
+        spw_pool_figures(pool, d, &figures);
+        spw_room_trim_locked(d, minBytesToKeep > figures.used ? minBytesToKeep - figures.used : 0);
+        spw_unlock();
+    }
+    return r;
+}
+
+/* ---- the program's own virtual memory: counted, never touched ---- */
+
+CUresult spw_on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+                            unsigned long long flags)
+{
+    CUcontext context;
+    struct spw_device *d = NULL;
+    if (handle && prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && spw_device_current(&context))
+        d = prop->location.id >= 0 && prop->location.id < SPW_MAX_DEVICES && spw_devices[prop->location.id].ready
+                ? &spw_devices[prop->location.id]
+                : NULL;
+    if (!d)
+        return spw_driver.cuMemCreate(handle, size, prop, flags);
+    if (spw_foreign_take(d, size) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = spw_driver.cuMemCreate(handle, size, prop, flags);
+    if (r == CUDA_SUCCESS)
+        spw_foreign_note(*handle, d, size);
+    else
+        spw_foreign_give(d, size);
+    return r;
+}
+
+CUresult spw_on_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    CUresult r = spw_driver.cuMemRelease(handle);
+    if (r == CUDA_SUCCESS)
+        spw_foreign_forget(handle);
+    return r;
+}
+
+/* ---- how much there is ---- */
+
+/* One story: the device has as many bytes as the budget, and those that the program has allocated are used. More can be
+ * allocated than is free; that is what spillway is for. */
+CUresult spw_on_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    CUcontext context;
+    CUresult r = spw_driver.cuMemGetInfo_v2(free_bytes, total);
+    struct spw_device *d = r == CUDA_SUCCESS ? spw_device_current(&context) : NULL;
+    if (!d)
+        return r;
+    spw_lock();
+    *total = d->handles.budget_bytes + d->foreign_bytes;
+    *free_bytes = d->handles.budget_bytes > d->live_bytes ? d->handles.budget_bytes - d->live_bytes : 0;
+    spw_unlock();
+    return r;
+}

@@ -1,0 +1,191 @@
+/* hooks_stream.c - the life of streams and contexts, and what the program's own waiting teaches us about what is done. */
+#include "alloc.h"
+#include "context.h"
+#include "devices.h"
+#include "engine.h"
+#include "hooks.h"
+#include "layout.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "result.h"
+
+enum { SNAPSHOT = 64 };
+
+static CUstream per_thread(CUstream stream)
+{
+    return stream ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* ---- waiting ---- */
+
+/* How far a stream will have come when a wait that begins now returns: nothing numbered may still be on its way to the
+ * driver. */
+static struct spw_stream *before_wait(CUstream handle, uint64_t *ret_begun)
+{
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(handle);
+    if (s && atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
+        s = NULL;
+    if (s)
+        *ret_begun = s->begun;
+    spw_unlock();
+    return s;
+}
+
+CUresult spw_on_cuStreamSynchronize(CUstream hStream)
+{
+    uint64_t begun = 0;
+    struct spw_stream *s = before_wait(hStream, &begun);
+    CUresult r = spw_driver.cuStreamSynchronize(hStream);
+    if (s && r == CUDA_SUCCESS)
+        spw_note_stream_done(s, begun);
+    return r;
+}
+
+CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
+{
+    uint64_t begun = 0;
+    struct spw_stream *s = before_wait(per_thread(hStream), &begun);
+    CUresult r = spw_driver.cuStreamSynchronize_ptsz(hStream);
+    if (s && r == CUDA_SUCCESS)
+        spw_note_stream_done(s, begun);
+    return r;
+}
+
+CUresult spw_on_cuCtxSynchronize(void)
+{
+    struct spw_stream *streams[SNAPSHOT];
+    uint64_t begun[SNAPSHOT];
+    CUcontext context = NULL;
+    (void)spw_driver.cuCtxGetCurrent(&context);
+    spw_lock();
+    unsigned n = spw_streams_of_context_locked(context, streams, begun, SNAPSHOT);
+    spw_unlock();
+    CUresult r = spw_driver.cuCtxSynchronize();
+    for (unsigned i = 0; i < n && r == CUDA_SUCCESS; i++)
+        spw_note_stream_done(streams[i], begun[i]);
+    return r;
+}
+
+/* ---- streams go ---- */
+
+CUresult spw_on_cuStreamDestroy_v2(CUstream hStream)
+{
+    spw_lock();
+    spw_stream_gone_locked(hStream);
+    spw_unlock();
+    return spw_driver.cuStreamDestroy_v2(hStream);
+}
+
+CUresult spw_on_cuStreamDestroy(CUstream hStream)
+{
+    spw_lock();
+    spw_stream_gone_locked(hStream);
+    spw_unlock();
+    return spw_driver.cuStreamDestroy(hStream);
+}
+
+/* ---- contexts go ---- */
+
+/* All of the context's allocations go with it, as they would with the driver's own. */
+static void context_goes(CUcontext context)
+{
+    struct spw_context_guard guard;
+    if (!context || spw_context_enter(&guard, context) < 0)
+        return;
+    (void)spw_driver.cuCtxSynchronize();
+    spw_free_context(context);
+    spw_context_leave(&guard);
+    spw_devices_context_gone(context);
+    spw_layout_forget_all();
+}
+
+CUresult spw_on_cuCtxDestroy_v2(CUcontext ctx)
+{
+    context_goes(ctx);
+    return spw_driver.cuCtxDestroy_v2(ctx);
+}
+
+CUresult spw_on_cuCtxDestroy(CUcontext ctx)
+{
+    context_goes(ctx);
+    return spw_driver.cuCtxDestroy(ctx);
+}
+
+/* A primary context lives from its first retain to its last release. Guarded by the engine lock. */
+static struct {
+    CUcontext context;
+    unsigned retained;
+} primaries[SPW_MAX_DEVICES];
+
+CUresult spw_on_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    CUresult r = spw_driver.cuDevicePrimaryCtxRetain(pctx, dev);
+    if (r == CUDA_SUCCESS && dev >= 0 && dev < SPW_MAX_DEVICES) {
+        spw_lock();
+        primaries[dev].context = *pctx;
+        primaries[dev].retained++;
+        spw_unlock();
+    }
+    return r;
+}
+
+static void primary_released(CUdevice dev, bool reset)
+{
+    CUcontext goes = NULL;
+    if (dev < 0 || dev >= SPW_MAX_DEVICES)
+        return;
+    spw_lock();
+    if (primaries[dev].retained && (reset || --primaries[dev].retained == 0))
+        goes = primaries[dev].context;
+    spw_unlock();
+    context_goes(goes);
+}
+
+CUresult spw_on_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    primary_released(dev, false);
+    return spw_driver.cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+CUresult spw_on_cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+    primary_released(dev, false);
+    return spw_driver.cuDevicePrimaryCtxRelease(dev);
+}
+
+CUresult spw_on_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    primary_released(dev, true);
+    return spw_driver.cuDevicePrimaryCtxReset_v2(dev);
+}
+
+CUresult spw_on_cuDevicePrimaryCtxReset(CUdevice dev)
+{
+    primary_released(dev, true);
+    return spw_driver.cuDevicePrimaryCtxReset(dev);
+}
+
+/* ---- peers: memory that we map needs its access set for each of them ---- */
+
+CUresult spw_on_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+    CUcontext context;
+    CUresult r = spw_driver.cuCtxEnablePeerAccess(peerContext, Flags);
+    struct spw_device *user = r == CUDA_SUCCESS ? spw_device_current(&context) : NULL;
+    if (!user)
+        return r;
+    struct spw_context_guard guard;
+    struct spw_device *owner = NULL;
+    if (spw_context_enter(&guard, peerContext) == 0) {
+        owner = spw_device_current(&context);
+        spw_context_leave(&guard);
+    }
+    if (!owner)
+        return r;
+    spw_lock();
+    int failed = spw_mover_enable_peer_locked(user->ordinal, owner->ordinal);
+    spw_unlock();
+    return spw_cuda(failed);
+}

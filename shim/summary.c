@@ -1,0 +1,148 @@
+/* summary.c - the line and the file at the end of the process. */
+#include "summary.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "counters.h"
+#include "engine.h"
+#include "hostpool.h"
+#include "ledger.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "pin.h"
+#include "resolve.h"
+#include "room.h"
+#include "settings.h"
+#include "slab.h"
+
+#define U(x) ((unsigned long long)(x))
+
+static pid_t armed;
+
+void spw_summary_arm(void)
+{
+    armed = getpid();
+}
+
+/* ---- for people ---- */
+
+static const char *human(uint64_t bytes, char *buffer, size_t size)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    unsigned u = 0;
+    for (; x >= 1024 && u < 4; u++)
+        x /= 1024;
+    snprintf(buffer, size, u && x < 100 ? "%.1f %s" : "%.0f %s", x, units[u]);
+    return buffer;
+}
+
+static void tell_device(const struct spw_device *d)
+{
+    char peak[32], budget[32], live[32], out[32], in[32];
+    human(d->handles.made_bytes_peak, peak, sizeof(peak));
+    human(d->handles.budget_bytes + d->foreign_bytes, budget, sizeof(budget));
+    human(d->live_bytes_peak, live, sizeof(live));
+    if (spw_moved.out_count + spw_moved.in_count + spw_moved.dropped_count == 0)
+        spw_warn("device %d: up to %s allocated, %s of the budget of %s used, nothing moved", d->ordinal, live, peak,
+                 budget);
+    else
+        spw_warn("device %d: up to %s allocated within a budget of %s (%s used); moved %s to the host and %s back in %llu "
+                 "operations",
+                 d->ordinal, live, budget, peak, human(spw_moved.out_bytes, out, sizeof(out)),
+                 human(spw_moved.in_bytes, in, sizeof(in)), U(spw_engine_counts.operations));
+}
+
+/* ---- for programs ---- */
+
+static void write_device(FILE *f, const struct spw_device *d, const char *separator)
+{
+    fprintf(f,
+            "%s\n    {\"ordinal\": %d, \"budget_bytes\": %llu, \"foreign_bytes\": %llu, \"physical_bytes\": %llu, "
+            "\"physical_bytes_peak\": %llu, \"handles\": %llu, \"live_bytes\": %llu, \"live_bytes_peak\": %llu, "
+            "\"live_allocations\": %llu, \"cached_bytes\": %llu, \"slab_bytes\": %llu, \"unmovable_bytes\": %llu, "
+            "\"granularity_bytes\": %llu, \"small_bytes\": %llu}",
+            separator, d->ordinal, U(d->handles.budget_bytes + d->foreign_bytes), U(d->foreign_bytes),
+            U(d->handles.made_bytes), U(d->handles.made_bytes_peak), U(d->handles.made_count), U(d->live_bytes),
+            U(d->live_bytes_peak), U(d->live_count), U(d->free_bytes), U(spw_slab_total_bytes_locked(d)),
+            U(spw_room_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes));
+}
+
+static void write_moved(FILE *f)
+{
+    fprintf(f,
+            "  \"moved\": {\"out_bytes\": %llu, \"in_bytes\": %llu, \"out_count\": %llu, \"in_count\": %llu, "
+            "\"dropped_count\": %llu, \"map_count\": %llu, \"unmap_count\": %llu, \"host_refused_count\": %llu},\n",
+            U(spw_moved.out_bytes), U(spw_moved.in_bytes), U(spw_moved.out_count), U(spw_moved.in_count),
+            U(spw_moved.dropped_count), U(spw_moved.map_count), U(spw_moved.unmap_count), U(spw_moved.host_refused_count));
+}
+
+static void write_host(FILE *f)
+{
+    const struct spw_hostpool *pool = spw_mover_hostpool_locked();
+    fprintf(f,
+            "  \"host\": {\"limit_bytes\": %llu, \"held_bytes\": %llu, \"pinned_bytes\": %llu, \"used_bytes\": %llu, "
+            "\"used_bytes_peak\": %llu},\n",
+            U(spw_mover_host_limit_locked()), U(pool ? spw_hostpool_bytes_held(pool) : 0),
+            U(pool ? spw_hostpool_bytes_pinned(pool) : 0), U(pool ? spw_hostpool_bytes_in_use(pool) : 0),
+            U(pool ? spw_hostpool_bytes_in_use_peak(pool) : 0));
+}
+
+static void write_json(FILE *f)
+{
+    static const char *const modes[] = {"swap", "trace", "off"};
+    uint64_t streams, events;
+    const char *why, *separator = "";
+    fprintf(f, "{\n  \"format\": \"spillway-summary/1\", \"pid\": %d, \"mode\": \"%s\",\n  ", (int)armed,
+            modes[spw_settings()->mode]);
+    for (int k = 0; k < SPW_TALLY_COUNT; k++) {
+        struct spw_tally t = spw_tally((enum spw_tally_kind)k);
+        fprintf(f, "\"%s\": %llu, \"%s_bytes\": %llu, ", spw_tally_name((enum spw_tally_kind)k), t.calls,
+                spw_tally_name((enum spw_tally_kind)k), t.bytes);
+    }
+    spw_streams_count_locked(&streams, &events);
+    fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
+            spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
+    fprintf(
+        f, "  \"operations\": %llu, \"slow_operations\": %llu, \"refused_operations\": %llu, \"served_from_cache\": %llu,\n",
+        U(spw_engine_counts.operations), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
+        U(spw_alloc_counts.from_cache));
+    write_moved(f);
+    write_host(f);
+    fprintf(f, "  \"devices\": [");
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready) {
+            write_device(f, &spw_devices[i], separator);
+            separator = ",";
+        }
+    fprintf(f, "]\n}\n");
+}
+
+static void write_file(const char *path)
+{
+    FILE *f = fopen(path, "we");
+    if (!f) {
+        spw_warn("cannot write the summary to %s", path);
+        return;
+    }
+    write_json(f);
+    if (fclose(f) != 0)
+        spw_warn("cannot write the summary to %s", path);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+    if (!armed || armed != getpid())
+        return;
+    if (!spw_try_lock())
+        return; /* a thread was ended in the middle of something: the figures may be half changed */
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            tell_device(&spw_devices[i]);
+    if (spw_settings()->summary[0])
+        write_file(spw_settings()->summary);
+    spw_unlock();
+}
