@@ -132,7 +132,7 @@ static cuuint64_t lookup_flags(unsigned long long flags)
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
     return CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 #else
-    return CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+    return CU_GET_PROC_ADDRESS_DEFAULT;
 #endif
 }
 
