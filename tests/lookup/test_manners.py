@@ -30,6 +30,12 @@ class Driver(lookup.Case):
     def test_children_forked_before_and_after_the_start_pass(self):
         self.manners("fork")
 
+    def test_a_forked_child_is_left_to_the_driver(self):
+        done = self.manners("child", SPILLWAY_MODE="swap")
+        self.assertEqual(done.stderr, "")
+        called = [name for name, _ in self.calls()]
+        self.assertEqual(called[called.index("cuProfilerStart") + 1:], ["cuMemAlloc_v2"])
+
     def test_sixteen_threads_may_start_at_once(self):
         self.manners("threads")
 

@@ -1,5 +1,6 @@
 /* manners.c - things that a host program may do around the driver; each exits 0 when all was as it would be without us. */
 #include <cuda.h>
+#include <cudaProfiler.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -73,6 +74,14 @@ static void forked_children_pass(void)
     CHECK(allocate() == CUDA_SUCCESS);
 }
 
+/* Only the child allocates, and the driver sees nothing but that. */
+static void only_a_child_allocates(void)
+{
+    CHECK(cuInit(0) == CUDA_SUCCESS);
+    CHECK(cuProfilerStart() == CUDA_SUCCESS); /* a mark in the driver's log */
+    CHECK(in_child(allocate) == CUDA_SUCCESS);
+}
+
 static void *init_and_allocate(void *barrier)
 {
     pthread_barrier_wait(barrier);
@@ -137,6 +146,8 @@ int main(int argc, char **argv)
         missing_names_answer_not_found();
     else if (!strcmp(argv[1], "fork"))
         forked_children_pass();
+    else if (!strcmp(argv[1], "child"))
+        only_a_child_allocates();
     else if (!strcmp(argv[1], "threads"))
         threads_start_at_once();
     else if (!strcmp(argv[1], "loading") && argc > 2)
