@@ -1,0 +1,100 @@
+/* check.cu - compares gradients with finite differences.
+ *
+ * Each parameter is moved along one direction: half its own gradient, so that the loss changes as much as it can, and half
+ * random, so that elements whose gradient is wrongly zero are moved, too. */
+#include "train.h"
+#include <math.h>
+#include <stdio.h>
+
+#define TOLERANCE 0.02 /* relative */
+
+static float loss_at(const struct batch &b, const model &loss_of)
+{
+    float loss;
+    graph g(true);
+    variable at = loss_of(g, b);
+    wait_for_device();
+    CHECK(cudaMemcpy(&loss, at.value.data(), sizeof loss, cudaMemcpyDeviceToHost));
+    return loss;
+}
+
+static std::vector<float> numbers_of(const tensor &t)
+{
+    std::vector<float> numbers(t.count());
+    wait_for_device();
+    CHECK(cudaMemcpy(numbers.data(), t.data(), t.bytes(), cudaMemcpyDeviceToHost));
+    return numbers;
+}
+
+static double length_of(const std::vector<float> &v)
+{
+    double sum = 0;
+    for (float x : v)
+        sum += (double)x * x;
+    return sqrt(sum);
+}
+
+/* The loss with the parameter moved by `distance` along the direction. */
+static float moved_loss(const tensor &value, const std::vector<float> &from, const std::vector<float> &direction,
+                        double distance, const struct batch &b, const model &loss_of)
+{
+    std::vector<float> moved(from);
+    for (size_t i = 0; i < moved.size(); i++)
+        moved[i] += (float)(distance * direction[i]);
+    CHECK(cudaMemcpy(value.data(), moved.data(), value.bytes(), cudaMemcpyHostToDevice));
+    return loss_at(b, loss_of);
+}
+
+/* How fast the loss changes along the direction. */
+static double slope(const tensor &value, const std::vector<float> &from, const std::vector<float> &direction,
+                    double distance, const struct batch &b, const model &loss_of)
+{
+    double ahead = moved_loss(value, from, direction, distance, b, loss_of);
+    return (ahead - moved_loss(value, from, direction, -distance, b, loss_of)) / (2 * distance);
+}
+
+/* A long distance crosses kinks of the model, over a short one floats lose the difference: a right gradient is found in
+ * between. */
+static bool check_parameter(const parameter &p, const struct batch &b, const model &loss_of)
+{
+    std::vector<float> value = numbers_of(p.value), grad = numbers_of(p.grad), direction(grad);
+    double length = length_of(grad), expected = 0, other;
+    uint64_t state = 1;
+    for (float &x : direction) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        x = (float)((double)(state >> 40) / (1 << 23) - 1.0);
+    }
+    other = length_of(direction);
+    for (size_t i = 0; i < grad.size(); i++) {
+        direction[i] = (float)(direction[i] / other + (length > 0 ? grad[i] / length : 0));
+        expected += (double)direction[i] * grad[i];
+    }
+    bool good = false;
+    double distance = fmin(0.01, 0.005 / (length + 1e-9)), found = 0;
+    for (int i = 0; i < 4 && !good; i++, distance /= 4) {
+        found = slope(p.value, value, direction, distance, b, loss_of);
+        good = fabs(found - expected) <= TOLERANCE * fabs(expected) + 1e-4;
+    }
+    CHECK(cudaMemcpy(p.value.data(), value.data(), p.value.bytes(), cudaMemcpyHostToDevice));
+    printf("%s %s: gradient %.6f, finite difference %.6f\n", good ? "ok" : "WRONG", p.name.c_str(), expected, found);
+    return good;
+}
+
+int check_gradients(const struct options &o, parameters &all, const dataset &data, const model &loss_of)
+{
+    loader batches(data, largest_batch(o), false);
+    int wrong = 0;
+    batches.start(largest_batch(o));
+    struct batch b = batches.take();
+    {
+        graph g(true);
+        variable loss = loss_of(g, b);
+        g.backward(loss, 1.0f);
+    }
+    for (const auto &p : all.trained)
+        wrong += !check_parameter(*p, b, loss_of);
+    for (const auto &p : all.trained)
+        p->grad = tensor();
+    printf("%zu parameters checked, %d wrong\n", all.trained.size(), wrong);
+    return wrong != 0;
+}

@@ -1,0 +1,83 @@
+/* graph.h - differentiation: each operation of the forward pass leaves behind how to go back through it.
+ *
+ * What an operation saves lives until the step back through it is done, a gradient until it was used: the memory of a
+ * training step grows through the forward pass and shrinks through the backward pass, as in any framework. */
+#ifndef WORKLOADS_GRAPH_H
+#define WORKLOADS_GRAPH_H
+#include "array.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+/* Where the gradient of one value is summed. */
+struct gradient {
+    tensor sum; /* none: zero */
+};
+
+/* A value of the computation. Copies are the same value. */
+struct variable {
+    tensor value;
+    std::shared_ptr<gradient> grad; /* none: no one wants the gradient, as for the program's input */
+};
+
+struct parameter {
+    std::string name;
+    tensor value;
+    tensor grad; /* summed over backward passes, on role WEIGHTS; the optimizer takes it away */
+};
+
+/* All parameters of a model, and what it keeps beside them (running statistics), in the order in which they were made. */
+class parameters
+{
+  public:
+    explicit parameters(uint64_t first_seed) : seed(first_seed)
+    {
+    }
+    /* Random with a limit that suits `inputs` summands. */
+    parameter &weight(const std::string &name, size_t rows, size_t columns, size_t inputs);
+    parameter &constant(const std::string &name, size_t columns, float value);
+    /* Saved with the model, but not trained. */
+    tensor &buffer(size_t columns, float value);
+
+    std::vector<std::unique_ptr<parameter>> trained;
+    std::vector<std::unique_ptr<tensor>> buffers;
+
+  private:
+    uint64_t seed;
+};
+
+class graph
+{
+  public:
+    /* `training`: false computes values only, and uses running statistics. */
+    explicit graph(bool is_training) : training(is_training)
+    {
+    }
+    /* Notes how to go back through the operation that made what the step takes gradients from. */
+    void on_backward(std::function<void()> step)
+    {
+        if (training)
+            steps.push_back(std::move(step));
+    }
+    /* Goes back from `loss`, whose own gradient is `scale`, and forgets all steps. */
+    void backward(const variable &loss, float scale);
+
+    const bool training;
+
+  private:
+    std::vector<std::function<void()>> steps;
+};
+
+variable result(const tensor &value); /* of an operation */
+variable input(const tensor &value);  /* from outside */
+
+/* The gradient that has come together for a value; none if it had no influence. It is gone from there afterwards. */
+tensor take(const std::shared_ptr<gradient> &from);
+/* Adds to a value's gradient; computed on COMPUTE. */
+void give(const std::shared_ptr<gradient> &to, const tensor &part);
+/* Adds to a parameter's gradient; computed on WEIGHTS. */
+void give(parameter &to, const tensor &part);
+
+/* Lets work on WEIGHTS begin that uses `needed`, which COMPUTE has made. */
+void begin_weight_work(std::initializer_list<tensor> needed);
+#endif
