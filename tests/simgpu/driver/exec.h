@@ -1,0 +1,14 @@
+/* exec.h - carries an operation out: runs the kernel, moves the bytes, and catches a fault on the way. */
+#ifndef SIMGPU_DRIVER_EXEC_H
+#define SIMGPU_DRIVER_EXEC_H
+#include "op.h"
+
+/* Carries out anything but host functions. A fault becomes the context's sticky error. */
+void exec_run(struct op *op);
+/* Puts the program's own signal handlers back; before the lock is given up. */
+void exec_close(void);
+/* Reads memory that may not be readable. False on a fault. */
+bool exec_read(void *target, uint64_t source, size_t bytes);
+/* Whether the awaited value is there. */
+bool exec_value_is_there(const struct value *value);
+#endif

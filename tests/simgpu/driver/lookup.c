@@ -1,0 +1,84 @@
+/* lookup.c - cuGetProcAddress(), from the one table of calls. */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver.h"
+#include "entries.h"
+#include "missing.h"
+
+#define SIMGPU_THREAD_NONE(symbol) NULL
+#define SIMGPU_THREAD_PTDS(symbol) (void *)symbol##_ptds
+#define SIMGPU_THREAD_PTSZ(symbol) (void *)symbol##_ptsz
+
+static const struct entry {
+    const char *name;
+    void *symbol;
+    void *per_thread; /* NULL: the same */
+    int version;
+} entries[] = {
+#define X(kind, symbol, asked, version, thread) {asked, (void *)symbol, SIMGPU_THREAD_##thread(symbol), version},
+    SIMGPU_ENTRIES(X)
+#undef X
+};
+
+int missing_call(const char *name, int *told)
+{
+    if (!__atomic_exchange_n(told, 1, __ATOMIC_RELAXED))
+        fprintf(stderr, "simgpu: %s: the simulated device doesn't have this\n", name);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The newest variant that isn't newer than what is asked for. */
+static void *find(const char *name, int version, bool per_thread, CUdriverProcAddressQueryResult *ret_status)
+{
+    void *found = NULL;
+    int newest = -1;
+    *ret_status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        const struct entry *e = &entries[i];
+        if (strcmp(e->name, name) != 0)
+            continue;
+        if (!found)
+            *ret_status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+        if (e->version <= version && e->version > newest) {
+            found = per_thread && e->per_thread ? e->per_thread : e->symbol;
+            newest = e->version;
+        }
+    }
+    for (const struct missing *m = missing; m->name; m++) {
+        if (strcmp(m->name, name) != 0)
+            continue;
+        if (!found)
+            *ret_status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+        if (m->version <= version && m->version > newest) {
+            found = m->symbol;
+            newest = m->version;
+        }
+    }
+    if (found)
+        *ret_status = CU_GET_PROC_ADDRESS_SUCCESS;
+    return found;
+}
+
+SIMGPU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
+                                           CUdriverProcAddressQueryResult *symbol_status)
+{
+    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    CUdriverProcAddressQueryResult status;
+    if (!symbol || !pfn || flags & ~known || flags == known)
+        return CUDA_ERROR_INVALID_VALUE;
+    *pfn = find(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, &status);
+    if (symbol_status)
+        *symbol_status = status;
+    return *pfn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+SIMGPU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
+{
+    return cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
+}
+
+SIMGPU_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)
+{
+    return CUDA_ERROR_NOT_FOUND; /* undocumented tables are a matter of NVIDIA's driver */
+}

@@ -1,0 +1,80 @@
+/* memory.h - what lies behind addresses: blocks of device and host memory, in real mappings. */
+#ifndef SIMGPU_DRIVER_MEMORY_H
+#define SIMGPU_DRIVER_MEMORY_H
+#include "objects.h"
+#include "span.h"
+
+enum block_kind {
+    BLOCK_DEVICE, /* cuMemAlloc */
+    BLOCK_POOL,   /* stream-ordered */
+    BLOCK_MANAGED,
+    BLOCK_HOST,       /* cuMemHostAlloc */
+    BLOCK_REGISTERED, /* cuMemHostRegister */
+    BLOCK_MAPPING,    /* cuMemMap */
+    BLOCK_GLOBAL      /* a variable of a module */
+};
+
+struct physical {          /* CUmemGenericAllocationHandle */
+    struct device *device; /* NULL: host memory */
+    CUmemAllocationProp prop;
+    uint64_t bytes, offset;
+    unsigned refs;     /* handles that the program holds */
+    unsigned mappings; /* the memory lives until both are 0 */
+};
+
+struct block {
+    struct span span; /* the addresses, exactly as long as asked for */
+    enum block_kind kind;
+    struct device *device; /* NULL: host memory */
+    struct context *context;
+    uint64_t id;
+    uint64_t key;          /* identity of its first byte, the same for every address of the same memory */
+    uint64_t offset;       /* in the file of the device; own memory only */
+    uint64_t backed_bytes; /* whole pages */
+    uint64_t counted_bytes;
+    uint32_t readable, writable; /* devices that may, one bit each */
+    bool host_access;
+    unsigned flags; /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
+    bool sync_memops;
+    unsigned global_refs;
+    struct physical *physical; /* BLOCK_MAPPING */
+    struct pool *pool;         /* BLOCK_POOL */
+    struct op *free_op;        /* BLOCK_POOL: the free that is on its way or done; the block waits for its next user */
+    struct stream *free_stream;
+    struct block *next_free;
+};
+
+CUresult memory_init(void);
+struct block *memory_find(uint64_t address); /* NULL: not ours */
+/* Whether all bytes are mapped and the device may touch them; else the first that is not. */
+bool memory_reachable(const struct device *device, uint64_t address, uint64_t bytes, bool writes, uint64_t *ret_first_bad);
+/* The same bytes have the same key under every address. *ret_bytes: how far the key goes on, at most `bytes`. */
+uint64_t memory_key(uint64_t address, uint64_t bytes, uint64_t *ret_bytes);
+
+/* A block with memory of its own in `device` (host memory when NULL). Fresh device memory is filled with 0xCB. */
+CUresult memory_allocate(struct context *context, enum block_kind kind, size_t bytes, struct block **ret_block);
+void memory_free(struct block *block);
+CUresult memory_register(struct context *context, void *address, size_t bytes, unsigned flags);
+CUresult memory_add_global(struct context *context, void *address, size_t bytes);
+void memory_remove_global(void *address);
+
+CUresult physical_create(struct device *device, const CUmemAllocationProp *prop, size_t bytes, struct physical **ret);
+void physical_drop_if_unused(struct physical *physical);
+void physical_poison(const struct physical *physical);
+
+CUresult address_reserve(uint64_t bytes, uint64_t alignment, uint64_t wanted, uint64_t *ret_address);
+CUresult address_free(uint64_t address, uint64_t bytes);
+CUresult mapping_add(struct context *context, uint64_t address, uint64_t bytes, struct physical *physical);
+CUresult mapping_remove(struct context *context, uint64_t address, uint64_t bytes, unsigned *ret_mappings);
+CUresult mapping_set_access(uint64_t address, uint64_t bytes, const CUmemAccessDesc *desc, size_t count,
+                            unsigned *ret_mappings);
+bool address_is_reserved(uint64_t address);
+
+/* Stream-ordered allocation (pool.c). */
+CUresult pool_allocate(struct pool *pool, struct stream *stream, size_t bytes, struct block **ret_block);
+CUresult pool_free(struct block *block, struct stream *stream);
+void pool_trim_all(void); /* what a synchronisation gives back to the system */
+/* Gives back everything that is free; for when memory is short. */
+void pool_release_unused(struct device *device);
+CUresult pools_init(struct device *device);
+#endif

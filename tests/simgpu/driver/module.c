@@ -1,0 +1,190 @@
+/* module.c - loads device programs: tables of host functions, as image.h describes them. */
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "exec.h"
+#include "memory.h"
+
+static CUresult image_check(const void *candidate, const struct simgpu_image **ret_image)
+{
+    char magic[8] = {0};
+    if (!candidate)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!exec_read(magic, (uint64_t)(uintptr_t)candidate, sizeof magic) ||
+        memcmp(magic, SIMGPU_IMAGE_MAGIC, sizeof magic) != 0)
+        return CUDA_ERROR_INVALID_IMAGE;
+    *ret_image = candidate;
+    return CUDA_SUCCESS;
+}
+
+static struct function *function_add(struct function **list, enum handle kind, const struct simgpu_kernel *kernel)
+{
+    struct function *f = calloc(1, sizeof *f);
+    if (!f || handle_add(kind, f) < 0) {
+        free(f);
+        return NULL;
+    }
+    f->kernel = kernel;
+    f->next = *list;
+    *list = f;
+    return f;
+}
+
+static void functions_destroy(struct function **list)
+{
+    while (*list) {
+        struct function *f = *list;
+        *list = f->next;
+        handle_remove(f);
+        free(f);
+    }
+}
+
+static struct function *function_for(struct function **list, enum handle kind, const struct simgpu_kernel *kernel)
+{
+    for (struct function *f = *list; f; f = f->next)
+        if (f->kernel == kernel)
+            return f;
+    return function_add(list, kind, kernel);
+}
+
+static const struct simgpu_kernel *image_kernel(const struct simgpu_image *image, const char *name)
+{
+    for (uint32_t i = 0; i < image->kernel_count; i++)
+        if (strcmp(image->kernels[i]->name, name) == 0)
+            return image->kernels[i];
+    return NULL;
+}
+
+const struct simgpu_global *image_global(const struct simgpu_image *image, const char *name)
+{
+    for (uint32_t i = 0; i < image->global_count; i++)
+        if (strcmp(image->globals[i]->name, name) == 0)
+            return image->globals[i];
+    return NULL;
+}
+
+CUresult module_create(struct context *context, const void *image, struct library *library, struct module **ret_module)
+{
+    const struct simgpu_image *checked;
+    CUresult r = image_check(image, &checked);
+    if (r != CUDA_SUCCESS)
+        return r;
+    struct module *m = calloc(1, sizeof *m);
+    if (!m || handle_add(HANDLE_MODULE, m) < 0) {
+        free(m);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    m->image = checked;
+    m->context = context;
+    m->library = library;
+    for (uint32_t i = 0; i < checked->global_count; i++)
+        (void)memory_add_global(context, checked->globals[i]->address, checked->globals[i]->bytes);
+    m->next = context->modules;
+    m->link = &context->modules;
+    if (m->next)
+        m->next->link = &m->next;
+    context->modules = m;
+    *ret_module = m;
+    return CUDA_SUCCESS;
+}
+
+void module_destroy(struct module *m)
+{
+    functions_destroy(&m->functions);
+    for (uint32_t i = 0; i < m->image->global_count; i++)
+        memory_remove_global(m->image->globals[i]->address);
+    *m->link = m->next;
+    if (m->next)
+        m->next->link = m->link;
+    handle_remove(m);
+    free(m);
+}
+
+static struct function *module_function_for(struct module *m, const struct simgpu_kernel *kernel)
+{
+    struct function *f = kernel ? function_for(&m->functions, HANDLE_FUNCTION, kernel) : NULL;
+    if (f) {
+        f->module = m;
+        f->library = m->library;
+    }
+    return f;
+}
+
+struct function *module_function(struct module *m, const char *name)
+{
+    return module_function_for(m, image_kernel(m->image, name));
+}
+
+struct function *module_function_at(struct module *m, unsigned index)
+{
+    return module_function_for(m, m->image->kernels[index]);
+}
+
+CUresult library_create(const void *image, struct library **ret_library)
+{
+    const struct simgpu_image *checked;
+    CUresult r = image_check(image, &checked);
+    if (r != CUDA_SUCCESS)
+        return r;
+    struct library *l = calloc(1, sizeof *l);
+    if (!l || handle_add(HANDLE_LIBRARY, l) < 0) {
+        free(l);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    l->image = checked;
+    *ret_library = l;
+    return CUDA_SUCCESS;
+}
+
+void library_destroy(struct library *l)
+{
+    for (int d = 0; d < settings.devices; d++) {
+        struct context *c = devices[d].primary;
+        for (struct module *m = c ? c->modules : NULL, *next; m; m = next) {
+            next = m->next;
+            if (m->library == l)
+                module_destroy(m);
+        }
+    }
+    functions_destroy(&l->kernels);
+    handle_remove(l);
+    free(l);
+}
+
+static struct function *library_kernel_for(struct library *l, const struct simgpu_kernel *kernel)
+{
+    struct function *f = kernel ? function_for(&l->kernels, HANDLE_KERNEL, kernel) : NULL;
+    if (f)
+        f->library = l;
+    return f;
+}
+
+struct function *library_kernel(struct library *l, const char *name)
+{
+    return library_kernel_for(l, image_kernel(l->image, name));
+}
+
+struct function *library_kernel_at(struct library *l, unsigned index)
+{
+    return library_kernel_for(l, l->image->kernels[index]);
+}
+
+CUresult library_module(struct library *l, struct context *context, struct module **ret_module)
+{
+    for (struct module *m = context->modules; m; m = m->next) {
+        if (m->library == l) {
+            *ret_module = m;
+            return CUDA_SUCCESS;
+        }
+    }
+    return module_create(context, l->image, l, ret_module);
+}
+
+struct function *function_resolve(const void *handle)
+{
+    return handle_is(HANDLE_FUNCTION, handle) || handle_is(HANDLE_KERNEL, handle) ? (struct function *)handle : NULL;
+}

@@ -1,0 +1,21 @@
+/* module.h - device programs: modules of a context, libraries of the process, and their kernels. */
+#ifndef SIMGPU_DRIVER_MODULE_H
+#define SIMGPU_DRIVER_MODULE_H
+#include "objects.h"
+
+/* CUDA_ERROR_INVALID_IMAGE where `image` is no struct simgpu_image. */
+CUresult module_create(struct context *context, const void *image, struct library *library, struct module **ret_module);
+void module_destroy(struct module *module);
+/* The function of that name, made at its first use; NULL without such a kernel or without memory. */
+struct function *module_function(struct module *module, const char *name);
+struct function *module_function_at(struct module *module, unsigned index);
+CUresult library_create(const void *image, struct library **ret_library);
+void library_destroy(struct library *library);
+struct function *library_kernel(struct library *library, const char *name);
+struct function *library_kernel_at(struct library *library, unsigned index);
+/* The module that stands for the library in a context, loaded at its first use. */
+CUresult library_module(struct library *library, struct context *context, struct module **ret_module);
+const struct simgpu_global *image_global(const struct simgpu_image *image, const char *name);
+/* A CUfunction, or a CUkernel cast to it; NULL: neither. */
+struct function *function_resolve(const void *handle);
+#endif

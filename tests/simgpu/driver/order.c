@@ -1,0 +1,252 @@
+/* order.c - remembers who touched which bytes last, and finds pairs of operations that nothing orders. */
+#include "order.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "memory.h"
+#include "span.h"
+#include "stats.h"
+
+enum class { CLASS_MOVE, CLASS_DECLARED, CLASS_GUESSED }; /* copies and sets; kernels with and without declared ranges */
+
+struct past { /* the newest operation of its timeline and kind on these bytes; newer ones stand for older ones */
+    uint64_t position, serial;
+    unsigned slot;
+    unsigned char class;
+    bool writes;
+    unsigned stream_id;
+    const char *name;
+};
+
+struct region { /* bytes with the same past; the addresses are keys of memory_key() */
+    struct span span;
+    unsigned count, room;
+    struct past *past;
+    struct past past_inline[3];
+};
+
+static struct span_map regions;
+static size_t next_sweep = 1024;
+
+static enum class class_of(const struct op *op) {
+    if (op->kind != OP_KERNEL) return CLASS_MOVE; return op->declared ? CLASS_DECLARED : CLASS_GUESSED;
+}
+
+static struct region *region_add(uint64_t start, uint64_t end)
+{
+    struct region *r = malloc(sizeof *r);
+    if (!r)
+        return NULL;
+    r->span.start = start;
+    r->span.end = end;
+    r->count = 0;
+    r->room = sizeof r->past_inline / sizeof r->past_inline[0];
+    r->past = r->past_inline;
+    span_insert(&regions, &r->span);
+    return r;
+}
+
+static void region_remove(struct region *r)
+{
+    span_remove(&regions, &r->span);
+    if (r->past != r->past_inline)
+        free(r->past);
+    free(r);
+}
+
+static void region_remember(struct region *r, const struct past *p)
+{
+    if (r->count == r->room) {
+        struct past *more = malloc(4 * r->room * sizeof *more);
+        if (!more)
+            return;
+        memcpy(more, r->past, r->count * sizeof *more);
+        if (r->past != r->past_inline)
+            free(r->past);
+        r->past = more;
+        r->room *= 4;
+    }
+    r->past[r->count++] = *p;
+}
+
+/* Splits a region so that one begins at `at`; the second half. */
+static struct region *region_split(struct region *r, uint64_t at)
+{
+    struct region *upper;
+    uint64_t end = r->span.end;
+    r->span.end = at;
+    upper = region_add(at, end);
+    for (unsigned i = 0; upper && i < r->count; i++)
+        region_remember(upper, &r->past[i]);
+    return upper;
+}
+
+/* Drops what the host has seen complete: whatever comes later comes after it. */
+static void region_prune(struct region *r)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < r->count; i++)
+        if (!host_knows(r->past[i].slot, r->past[i].position))
+            r->past[kept++] = r->past[i];
+    r->count = kept;
+}
+
+static void sweep(void)
+{
+    struct span *next;
+    if (regions.count < next_sweep)
+        return;
+    for (struct span *s = span_from(&regions, 0); s; s = next) {
+        next = span_next(&regions, s);
+        region_prune((struct region *)s);
+        if (((struct region *)s)->count == 0)
+            region_remove((struct region *)s);
+    }
+    next_sweep = 2 * regions.count + 1024;
+}
+
+static void verdict(struct context *context)
+{
+    stats.ordering_errors++;
+    if (settings.order == ORDER_STRICT && !context->error)
+        context->error = CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static bool conflict(const struct past *a, const struct past *b)
+{
+    if (!a->writes && !b->writes)
+        return false;
+    return a->class == CLASS_MOVE || b->class == CLASS_MOVE || (a->class == CLASS_DECLARED && b->class == CLASS_DECLARED);
+}
+
+static void report(const struct op *op, const struct past *new, const struct past *old, const struct access *at)
+{
+    fprintf(stderr,
+            "simgpu: ordering error: %s (operation %llu, stream %u) %s 0x%llx+%llu, and nothing puts it after %s "
+            "(operation %llu, stream %u), which %s there\n",
+            new->name, (unsigned long long)new->serial, new->stream_id, new->writes ? "writes" : "reads",
+            (unsigned long long)at->address, (unsigned long long)at->bytes, old->name, (unsigned long long)old->serial,
+            old->stream_id, old->writes ? "writes" : "reads");
+    verdict(op->context);
+}
+
+/* Compares and then takes its place among those who touched the region. True: an error was reported. */
+static bool region_check(struct region *r, const struct op *op, const struct past *new, const struct access *at, bool told)
+{
+    struct past *same = NULL;
+    region_prune(r);
+    for (unsigned i = 0; i < r->count; i++) {
+        struct past *old = &r->past[i];
+        if (!told && old->serial != new->serial &&conflict(old, new)) {
+            struct when earlier = {NULL, old->slot, old->position};
+            if (!when_ordered(&earlier, &op->when)) {
+                report(op, new, old, at);
+                told = true;
+            }
+        }
+        if (old->slot == new->slot && old->class == new->class && old->writes == new->writes)
+            same = old;
+    }
+    if (same)
+        *same = *new;
+    else
+        region_remember(r, new);
+    return told;
+}
+
+/* Goes over [start, end), making regions where there are none. */
+static bool check_range(const struct op *op, const struct past *new, const struct access *at, uint64_t start, uint64_t end,
+                        bool told)
+{
+    struct region *r = (struct region *)span_from(&regions, start);
+    while (start < end) {
+        if (!r || r->span.start >= end) {
+            r = region_add(start, end);
+        } else if (r->span.start > start) {
+            r = region_add(start, r->span.start);
+        } else {
+            if (r->span.start < start)
+                r = region_split(r, start);
+            if (r && r->span.end > end)
+                (void)region_split(r, end);
+        }
+        if (!r)
+            return told; /* no memory: unchecked */
+        told = region_check(r, op, new, at, told);
+        start = r->span.end;
+        r = (struct region *)span_from(&regions, start);
+    }
+    return told;
+}
+
+void order_check(struct op *op)
+{
+    struct past new = {.position = op->when.position,
+                       .serial = op->serial,
+                       .slot = op->when.slot,
+                       .class = class_of(op),
+                       .stream_id = (unsigned)op->stream_id,
+                       .name = op->name};
+    bool told = false;
+    for (unsigned i = 0; i < op->access_count; i++) {
+        const struct access *a = &op->accesses[i];
+        uint64_t done = 0, bytes = 0;
+        new.writes = a->writes;
+        for (; done < a->bytes; done += bytes) {
+            uint64_t key = memory_key(a->address + done, a->bytes - done, &bytes);
+            told = check_range(op, &new, a, key, key + bytes, told);
+        }
+    }
+    sweep();
+}
+
+static bool complain_once(struct context *context, struct region *r, const char *what, uint64_t address, uint64_t bytes)
+{
+    region_prune(r);
+    if (r->count == 0 || settings.order == ORDER_OFF)
+        return false;
+    const struct past *old = &r->past[0];
+    fprintf(stderr,
+            "simgpu: ordering error: %s of 0x%llx+%llu while %s (operation %llu, stream %u) %s there, and the host has not "
+            "learned that it is complete\n",
+            what, (unsigned long long)address, (unsigned long long)bytes, old->name, (unsigned long long)old->serial,
+            old->stream_id, old->writes ? "writes" : "reads");
+    verdict(context);
+    return true;
+}
+
+/* Removes what is known of the bytes; `what`: complains about anything that may still be going on in them. */
+static void clear(struct context *context, uint64_t address, uint64_t bytes, const char *what)
+{
+    uint64_t part = 0;
+    bool told = !what;
+    for (uint64_t done = 0; done < bytes; done += part) {
+        uint64_t key = memory_key(address + done, bytes - done, &part);
+        struct region *r = (struct region *)span_from(&regions, key);
+        while (r && r->span.start < key + part) {
+            uint64_t next = r->span.end;
+            if (!told)
+                told = complain_once(context, r, what, address, bytes);
+            if (r->span.start < key)
+                r = region_split(r, key);
+            if (r && r->span.end > key + part)
+                (void)region_split(r, key + part);
+            if (r)
+                region_remove(r);
+            r = (struct region *)span_from(&regions, next);
+        }
+    }
+}
+
+void order_end(struct context *context, uint64_t address, uint64_t bytes, const char *what)
+{
+    clear(context, address, bytes, what);
+}
+
+void order_forget(uint64_t address, uint64_t bytes)
+{
+    clear(NULL, address, bytes, NULL);
+}

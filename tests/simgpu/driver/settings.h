@@ -1,0 +1,48 @@
+/* settings.h - the SIMGPU_... variables, read once at cuInit(). */
+#ifndef SIMGPU_DRIVER_SETTINGS_H
+#define SIMGPU_DRIVER_SETTINGS_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.h"
+
+enum order_mode { ORDER_STRICT, ORDER_REPORT, ORDER_OFF };
+
+/* X(name in SIMGPU_SABOTAGE, what goes wrong) */
+#define SIMGPU_SABOTAGE_KINDS(X) \
+    X(SKIP_COPY, "skip-copy", "the copy moves nothing") \
+    X(TRUNCATE_COPY, "truncate-copy", "the last page of the copy is not moved") \
+    X(DROP_WAIT, "drop-wait", "cuStreamWaitEvent() does nothing") \
+    X(WRONG_MAP, "wrong-map", "cuMemMap() maps other memory of the same size") \
+    X(STALE_MAP, "stale-map", "what was mapped has lost its bytes when it becomes accessible") \
+    X(EARLY_EVENT, "early-event", "the recorded event is complete at once") \
+    X(SKIP_KERNEL, "skip-kernel", "the kernel doesn't run")
+
+enum sabotage {
+#define X(kind, name, meaning) SABOTAGE_##kind,
+    SIMGPU_SABOTAGE_KINDS(X)
+#undef X
+        SABOTAGE_COUNT
+};
+
+struct settings {
+    struct profile profile;
+    int devices;
+    uint64_t memory_bytes, granularity_bytes;
+    double scale_bytes, scale_ops;
+    bool host_numa;
+    enum order_mode order;
+    char *stats_path; /* NULL: none wanted */
+};
+
+extern struct settings settings;
+
+/* 0, or -EINVAL with a sentence on stderr. */
+int settings_read(void);
+/* The result that SIMGPU_FAIL wants for this call of `name`, CUDA_SUCCESS for none; counts the call. */
+CUresult settings_fault(const char *name);
+/* Whether this operation is the one that SIMGPU_SABOTAGE chose; counts the operation. */
+bool settings_sabotage(enum sabotage kind);
+#endif

@@ -1,0 +1,524 @@
+/* sim.c - the discrete-event simulation: which operation runs when, in virtual time.
+ *
+ * The device never runs ahead of the host clock except where the host waits for it; then the host clock follows. So an
+ * operation is always submitted at or after the time that the device has reached, and the same calls give the same times. */
+#include "sim.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver.h"
+#include "exec.h"
+#include "memory.h"
+#include "order.h"
+#include "stats.h"
+
+static struct {
+    double host_ns, device_ns;
+    uint64_t serial, kernels;
+    struct lane instant; /* operations that take no time */
+    struct lane host;    /* host functions */
+    struct op *blocked;  /* waits for a value that isn't there */
+    struct op *spare;
+    bool serving; /* a host function is running on the service thread */
+} sim;
+
+static pthread_cond_t served = PTHREAD_COND_INITIALIZER;
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static void lane_init(struct lane *lane, struct lane *partner)
+{
+    *lane = (struct lane){.partner = partner, .rate = 1};
+    lane->tail = &lane->head;
+}
+
+void sim_init(void)
+{
+    lane_init(&sim.instant, NULL);
+    lane_init(&sim.host, NULL);
+    for (int d = 0; d < settings.devices; d++) {
+        struct lane *lanes = devices[d].lanes;
+        lane_init(&lanes[LANE_COMPUTE], NULL);
+        lane_init(&lanes[LANE_H2D], &lanes[LANE_D2H]);
+        lane_init(&lanes[LANE_D2H], &lanes[LANE_H2D]);
+    }
+}
+
+double sim_host_ns(void)
+{
+    return sim.host_ns;
+}
+
+double sim_end_ns(void)
+{
+    return later(sim.host_ns, sim.device_ns);
+}
+
+void sim_spend(double ns)
+{
+    sim.host_ns += ns;
+}
+
+double sim_bytes_ns(double bytes, double gbps)
+{
+    return bytes * settings.scale_bytes / gbps;
+}
+
+/* ---- operations ---- */
+
+struct op *op_create(enum op_kind kind, struct context *context, const char *name)
+{
+    struct op *op = sim.spare;
+    if (op)
+        sim.spare = op->next;
+    else if (!(op = malloc(sizeof *op)))
+        return NULL;
+    memset(op, 0, offsetof(struct op, u));
+    if (kind == OP_KERNEL)
+        op->u.run.image = op->u.run.image_inline;
+    else
+        memset(&op->u, 0, sizeof op->u);
+    op->kind = kind;
+    op->refs = 1;
+    op->context = context;
+    op->name = name;
+    op->waiters = op->waiters_inline;
+    op->waiter_room = sizeof op->waiters_inline / sizeof op->waiters_inline[0];
+    op->accesses = op->accesses_inline;
+    op->access_room = sizeof op->accesses_inline / sizeof op->accesses_inline[0];
+    return op;
+}
+
+struct op *op_keep(struct op *op)
+{
+    if (op)
+        op->refs++;
+    return op;
+}
+
+/* What only carrying it out needs. */
+static void op_release_payload(struct op *op)
+{
+    if (op->kind == OP_KERNEL && op->u.run.image != op->u.run.image_inline) {
+        free(op->u.run.image);
+        op->u.run.image = op->u.run.image_inline;
+    } else if (op->kind == OP_COPY) {
+        free(op->u.copy.staged);
+        op->u.copy.staged = NULL;
+    }
+    if (op->accesses != op->accesses_inline)
+        free(op->accesses);
+    op->accesses = op->accesses_inline;
+    op->access_count = 0;
+}
+
+void op_drop(struct op *op)
+{
+    if (!op || --op->refs > 0)
+        return;
+    op_release_payload(op);
+    if (op->waiters != op->waiters_inline)
+        free(op->waiters);
+    when_drop(&op->when);
+    op->next = sim.spare;
+    sim.spare = op;
+}
+
+int op_touch(struct op *op, uint64_t address, uint64_t bytes, bool writes)
+{
+    if (bytes == 0)
+        return 0;
+    if (op->access_count == op->access_room) {
+        unsigned room = 4 * op->access_room;
+        struct access *more = malloc(room * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        memcpy(more, op->accesses, op->access_count * sizeof *more);
+        if (op->accesses != op->accesses_inline)
+            free(op->accesses);
+        op->accesses = more;
+        op->access_room = room;
+    }
+    op->accesses[op->access_count++] = (struct access){address, bytes, writes};
+    return 0;
+}
+
+int op_after(struct op *op, struct op *earlier)
+{
+    if (!earlier || earlier->state == OP_DONE)
+        return 0;
+    if (earlier->waiter_count == earlier->waiter_room) {
+        unsigned room = 4 * earlier->waiter_room;
+        struct op **more = malloc(room * sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        memcpy(more, earlier->waiters, earlier->waiter_count * sizeof *more);
+        if (earlier->waiters != earlier->waiters_inline)
+            free(earlier->waiters);
+        earlier->waiters = more;
+        earlier->waiter_room = room;
+    }
+    earlier->waiters[earlier->waiter_count++] = op;
+    op->unmet++;
+    return 0;
+}
+
+/* ---- lanes ---- */
+
+static void lane_add(struct lane *lane, struct op *op)
+{
+    struct op **at = lane->tail;
+    struct op *last = lane->head ? (struct op *)((char *)lane->tail - offsetof(struct op, next)) : NULL;
+    if (last && (last->ready_ns > op->ready_ns || (last->ready_ns == op->ready_ns && last->serial > op->serial))) {
+        at = &lane->head;
+        while ((*at)->ready_ns < op->ready_ns || ((*at)->ready_ns == op->ready_ns && (*at)->serial < op->serial))
+            at = &(*at)->next;
+    }
+    op->state = OP_READY;
+    op->next = *at;
+    *at = op;
+    if (!op->next)
+        lane->tail = &op->next;
+}
+
+static struct op *lane_take(struct lane *lane)
+{
+    struct op *op = lane->head;
+    lane->head = op->next;
+    if (!lane->head)
+        lane->tail = &lane->head;
+    op->next = NULL;
+    return op;
+}
+
+/* Both directions of a link at once are slower than one alone; what is left of each copy goes on at the new rate. */
+static void lane_change_rate(struct lane *lane, double now)
+{
+    struct op *op = lane->running;
+    if (!op)
+        return;
+    op->work_ns -= (now - lane->since_ns) * lane->rate;
+    if (op->work_ns < 0)
+        op->work_ns = 0;
+    lane->since_ns = now;
+    lane->rate = lane->partner && lane->partner->running ? settings.profile.duplex : 1;
+    op->end_ns = now + op->work_ns / lane->rate;
+}
+
+static void lane_start(struct lane *lane, double now)
+{
+    struct op *op = lane_take(lane);
+    op->state = OP_RUNNING;
+    op->ready_ns = now; /* from here on: when it started */
+    lane->running = op;
+    lane->since_ns = now;
+    lane->rate = 1;
+    op->end_ns = now + op->work_ns;
+    if (lane->partner && lane->partner->running) {
+        lane_change_rate(lane, now);
+        lane_change_rate(lane->partner, now);
+    }
+}
+
+static double lane_due(const struct lane *lane)
+{
+    if (lane->running)
+        return lane->running->end_ns;
+    if (lane->head)
+        return lane->head->ready_ns > sim.device_ns ? lane->head->ready_ns : sim.device_ns;
+    return INFINITY;
+}
+
+/* The lane whose next change comes first; ends come before starts. */
+static struct lane *lane_next(double *ret_due)
+{
+    struct lane *best = NULL;
+    double due = INFINITY;
+    for (int i = -2; i < settings.devices * LANE_COUNT; i++) {
+        struct lane *lane = i == -2 ? &sim.instant : i == -1 ? &sim.host : &devices[i / LANE_COUNT].lanes[i % LANE_COUNT];
+        double d = lane_due(lane);
+        if (d < due || (d == due && best && lane->running && !best->running)) {
+            best = lane;
+            due = d;
+        }
+    }
+    *ret_due = due;
+    return best;
+}
+
+/* ---- completion ---- */
+
+static void op_ready(struct op *op, double now)
+{
+    op->ready_ns = now > op->ready_ns ? now : op->ready_ns;
+    lane_add(op->lane, op);
+}
+
+static void op_complete(struct op *op, double now)
+{
+    op->state = OP_DONE;
+    op->end_ns = now;
+    if (op->kind == OP_HOST_FUNCTION || op->kind == OP_CALLBACK)
+        host_learn(&op->when);
+    for (unsigned i = 0; i < op->waiter_count; i++)
+        if (--op->waiters[i]->unmet == 0)
+            op_ready(op->waiters[i], now);
+    op->waiter_count = 0;
+    op_release_payload(op);
+    op_drop(op);
+}
+
+/* Waits for values look again after anything that may have written one. */
+static void wake_blocked(double now)
+{
+    for (struct op **at = &sim.blocked; *at;) {
+        struct op *op = *at;
+        if (op->context->error || exec_value_is_there(&op->u.value)) {
+            *at = op->next;
+            op->next = NULL;
+            op_complete(op, now);
+            at = &sim.blocked;
+        } else {
+            at = &op->next;
+        }
+    }
+}
+
+static struct {
+    pthread_t thread;
+    bool started;
+    struct op *op;
+} service;
+static pthread_cond_t wanted = PTHREAD_COND_INITIALIZER;
+
+extern pthread_mutex_t driver_mutex;
+
+static void *serve(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&driver_mutex);
+    for (;;) {
+        while (!service.op)
+            pthread_cond_wait(&wanted, &driver_mutex);
+        struct op *op = service.op;
+        CUresult status = op->context->error;
+        pthread_mutex_unlock(&driver_mutex);
+        host_function_begin();
+        if (op->kind == OP_CALLBACK)
+            op->u.host.callback(op->u.host.stream, status, op->u.host.data);
+        else if (!status)
+            op->u.host.function(op->u.host.data);
+        host_function_end();
+        pthread_mutex_lock(&driver_mutex);
+        service.op = NULL;
+        sim.serving = false;
+        sim.host.running = NULL;
+        sim.device_ns = later(sim.device_ns, op->end_ns);
+        stats.host_functions++;
+        op_complete(op, op->end_ns);
+        pthread_cond_broadcast(&served);
+    }
+    return NULL;
+}
+
+/* Hands the host function at the head of time to the service thread. */
+static void serve_begin(struct op *op)
+{
+    if (!service.started) {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        service.started = pthread_create(&service.thread, &attributes, serve, NULL) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    if (!service.started) {
+        fprintf(stderr, "simgpu: no thread for host functions could be started\n");
+        abort();
+    }
+    service.op = op;
+    sim.serving = true;
+    pthread_cond_signal(&wanted);
+}
+
+static void lane_finish(struct lane *lane, double now)
+{
+    struct op *op = lane->running;
+    lane->running = NULL;
+    if (lane->partner)
+        lane_change_rate(lane->partner, now);
+    if (op->kind == OP_WAIT_VALUE && !op->context->error && !exec_value_is_there(&op->u.value)) {
+        op->next = sim.blocked;
+        sim.blocked = op;
+        return;
+    }
+    if (op->kind == OP_KERNEL)
+        op->u.run.launch.serial = ++sim.kernels;
+    exec_run(op);
+    op_complete(op, now);
+    if (sim.blocked)
+        wake_blocked(now);
+}
+
+enum step { STEP_NOTHING, STEP_DONE, STEP_HOST_FUNCTION };
+
+/* One change at or before `limit`. A host function is left where it is: STEP_HOST_FUNCTION. */
+static enum step step(double limit)
+{
+    double due;
+    struct lane *lane = lane_next(&due);
+    if (!lane || due > limit)
+        return STEP_NOTHING;
+    if (lane->running && lane == &sim.host)
+        return STEP_HOST_FUNCTION;
+    sim.device_ns = due;
+    if (lane->running)
+        lane_finish(lane, due);
+    else
+        lane_start(lane, due);
+    return STEP_DONE;
+}
+
+void sim_advance(void)
+{
+    if (sim.blocked)
+        wake_blocked(later(sim.device_ns, sim.host_ns));
+    while (step(sim.host_ns) == STEP_DONE) {
+    }
+}
+
+/* Runs the host function that stands in the way; waits for it at most so long (real time; 0: for ever). */
+static bool pass_host_function(unsigned milliseconds)
+{
+    exec_close();
+    if (!sim.serving)
+        serve_begin(sim.host.running);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += milliseconds * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    while (sim.serving) {
+        if (milliseconds == 0)
+            pthread_cond_wait(&served, &driver_mutex);
+        else if (pthread_cond_timedwait(&served, &driver_mutex, &until) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Nothing is due and yet something is awaited: only the host can still write the value that a stream waits for. */
+static void wait_for_the_host(unsigned *naps)
+{
+    if (++*naps == 100000)
+        fprintf(stderr,
+                "simgpu: a stream has been waiting for a value for seconds, and nothing on the device will write it\n");
+    driver_unlock();
+    usleep(50);
+    driver_lock();
+    if (sim.blocked)
+        wake_blocked(later(sim.device_ns, sim.host_ns));
+}
+
+void sim_wait(struct op *op)
+{
+    unsigned naps = 0;
+    if (!op)
+        return;
+    op_keep(op);
+    while (op->state != OP_DONE) {
+        enum step s = step(INFINITY);
+        if (s == STEP_HOST_FUNCTION)
+            pass_host_function(0);
+        else if (s == STEP_NOTHING)
+            wait_for_the_host(&naps);
+    }
+    sim.host_ns = later(sim.host_ns, op->end_ns);
+    host_learn(&op->when);
+    op_drop(op);
+}
+
+bool sim_query(struct op *op)
+{
+    enum { PATIENCE_MS = 50 }; /* a host function that takes longer is one that waits for something itself */
+    if (!op)
+        return true;
+    op_keep(op);
+    while (op->state != OP_DONE) {
+        enum step s = step(sim.host_ns);
+        if (s == STEP_NOTHING || (s == STEP_HOST_FUNCTION && !pass_host_function(PATIENCE_MS)))
+            break;
+    }
+    bool done = op->state == OP_DONE;
+    if (done)
+        host_learn(&op->when);
+    op_drop(op);
+    return done;
+}
+
+/* ---- submission ---- */
+
+static double kernel_ns(const struct op *op)
+{
+    return op->work_ns > settings.profile.kernel_min_ns ? op->work_ns : settings.profile.kernel_min_ns;
+}
+
+static struct lane *lane_of(const struct op *op)
+{
+    struct lane *lanes = op->context->device->lanes;
+    switch (op->kind) {
+    case OP_KERNEL:
+    case OP_SET:
+        return &lanes[LANE_COMPUTE];
+    case OP_COPY:
+        return op->lane;
+    case OP_HOST_FUNCTION:
+    case OP_CALLBACK:
+        return &sim.host;
+    default:
+        return &sim.instant;
+    }
+}
+
+static void count(const struct op *op)
+{
+    if (op->kind == OP_KERNEL)
+        stats.launches++;
+    else if (op->kind == OP_SET)
+        stats.sets++;
+    else if (op->kind == OP_COPY) {
+        stats.copies[op->u.copy.direction].count++;
+        stats.copies[op->u.copy.direction].bytes += op->u.copy.width * op->u.copy.height * op->u.copy.depth;
+    }
+}
+
+void op_issue(struct op *op, struct timeline *timeline, unsigned long long stream_id)
+{
+    op->serial = ++sim.serial;
+    op->when = timeline_next(timeline);
+    op->stream_id = stream_id;
+    op->lane = lane_of(op);
+    if (op->kind == OP_KERNEL)
+        op->work_ns = kernel_ns(op);
+    if (op->lane == &sim.host)
+        op->work_ns = settings.profile.host_function_ns;
+    op->ready_ns = sim.host_ns;
+    count(op);
+    if (op->kind == OP_COPY)
+        op->sabotaged = settings_sabotage(SABOTAGE_SKIP_COPY);
+    if (op->kind == OP_KERNEL)
+        op->sabotaged = settings_sabotage(SABOTAGE_SKIP_KERNEL);
+    if (settings.order != ORDER_OFF)
+        order_check(op);
+    if (op->unmet == 0)
+        lane_add(op->lane, op);
+}

@@ -1,0 +1,20 @@
+/* stats.h - what the device counted, written as JSON at exit to SIMGPU_STATS. */
+#ifndef SIMGPU_DRIVER_STATS_H
+#define SIMGPU_DRIVER_STATS_H
+#include <stdint.h>
+
+enum copy_direction { COPY_H2D, COPY_D2H, COPY_D2D, COPY_H2H, COPY_DIRECTIONS };
+
+struct stats {
+    uint64_t launches, allocations, frees, sets;
+    struct {
+        uint64_t count, bytes;
+    } copies[COPY_DIRECTIONS];
+    uint64_t create, release, map, unmap, set_access, reserve, address_free;
+    uint64_t ordering_errors, faults, injected_failures, graph_launches, host_functions;
+    uint64_t live_allocations, live_handles, live_reservations, streams, events, host_bytes;
+    uint64_t mapped_peak; /* of the sum over devices */
+};
+
+extern struct stats stats;
+#endif
