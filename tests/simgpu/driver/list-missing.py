@@ -14,7 +14,7 @@ text = subprocess.run(compiler + ["-E", "-P", "-D__CUDA_API_VERSION_INTERNAL", "
                       check=True, capture_output=True, text=True).stdout
 declared = set(re.findall(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(", text))
 implemented = set()
-for kind, symbol, thread in re.findall(r"X\((\w+), *(\w+), *\"\w+\", *\d+, *(\w+)\)", open(entries).read()):
+for kind, symbol, thread in re.findall(r"X\((\w+),[\s\\]*(\w+),[\s\\]*\"\w+\",[\s\\]*\d+,[\s\\]*(\w+)\)", open(entries).read()):
     implemented.add(symbol)
     if thread != "NONE":
         implemented.add(symbol + "_" + thread.lower())

@@ -10,12 +10,16 @@
 #include "span.h"
 #include "stats.h"
 
-enum class { CLASS_MOVE, CLASS_DECLARED, CLASS_GUESSED }; /* copies and sets; kernels with and without declared ranges */
+enum touch_kind {
+    TOUCH_MOVE,
+    TOUCH_DECLARED,
+    TOUCH_GUESSED
+}; /* copies and sets; kernels with and without declared ranges */
 
 struct past { /* the newest operation of its timeline and kind on these bytes; newer ones stand for older ones */
     uint64_t position, serial;
     unsigned slot;
-    unsigned char class;
+    unsigned char kind;
     bool writes;
     unsigned stream_id;
     const char *name;
@@ -31,8 +35,11 @@ struct region { /* bytes with the same past; the addresses are keys of memory_ke
 static struct span_map regions;
 static size_t next_sweep = 1024;
 
-static enum class class_of(const struct op *op) {
-    if (op->kind != OP_KERNEL) return CLASS_MOVE; return op->declared ? CLASS_DECLARED : CLASS_GUESSED;
+static enum touch_kind kind_of(const struct op *op)
+{
+    if (op->kind != OP_KERNEL)
+        return TOUCH_MOVE;
+    return op->declared ? TOUCH_DECLARED : TOUCH_GUESSED;
 }
 
 static struct region *region_add(uint64_t start, uint64_t end)
@@ -119,7 +126,7 @@ static bool conflict(const struct past *a, const struct past *b)
 {
     if (!a->writes && !b->writes)
         return false;
-    return a->class == CLASS_MOVE || b->class == CLASS_MOVE || (a->class == CLASS_DECLARED && b->class == CLASS_DECLARED);
+    return a->kind == TOUCH_MOVE || b->kind == TOUCH_MOVE || (a->kind == TOUCH_DECLARED && b->kind == TOUCH_DECLARED);
 }
 
 static void report(const struct op *op, const struct past *new, const struct past *old, const struct access *at)
@@ -147,7 +154,7 @@ static bool region_check(struct region *r, const struct op *op, const struct pas
                 told = true;
             }
         }
-        if (old->slot == new->slot && old->class == new->class && old->writes == new->writes)
+        if (old->slot == new->slot && old->kind == new->kind && old->writes == new->writes)
             same = old;
     }
     if (same)
@@ -187,7 +194,7 @@ void order_check(struct op *op)
     struct past new = {.position = op->when.position,
                        .serial = op->serial,
                        .slot = op->when.slot,
-                       .class = class_of(op),
+                       .kind = kind_of(op),
                        .stream_id = (unsigned)op->stream_id,
                        .name = op->name};
     bool told = false;
