@@ -269,11 +269,24 @@ static void run_until(int stream, unsigned limit)
             run_one(&f.work[i]);
 }
 
+static bool eager; /* see fake_eager() */
+
+void fake_eager(bool on)
+{
+    eager = on;
+}
+
+/* The newest streams first: the shim's copy streams get ahead of the program's wherever nothing holds them. */
+static void run_others(int but)
+{
+    for (int stream = 0xfff; stream >= 0; stream--)
+        if (stream != but)
+            run_until(stream, f.work_count);
+}
+
 void fake_run_all(void)
 {
-    for (unsigned i = 0; i < f.work_count; i++)
-        if (!f.work[i].done)
-            run_until(f.work[i].stream, i + 1);
+    run_others(-1);
     f.work_count = 0;
     memset(f.recorded, 0, sizeof(f.recorded));
 }
@@ -379,6 +392,8 @@ static CUresult on_cuEventSynchronize(CUevent e)
 {
     CALLED();
     unsigned long record = f.recorded[(uintptr_t)e];
+    if (record && eager)
+        run_others(f.work[record - 1].stream);
     if (record)
         run_until(f.work[record - 1].stream, (unsigned)record);
     return CUDA_SUCCESS;

@@ -2,7 +2,8 @@
  * events in plain arrays.
  *
  * Nothing submitted runs before somebody waits for it, so that whoever unmaps, reuses or reads too early is caught: such
- * misuse ends the test with a message. Bytes lie in host memory behind made-up addresses. */
+ * misuse ends the test with a message. Once somebody waits, an eager device runs what nothing holds back first of all, so
+ * that whoever forgot to hold something back is caught too. Bytes lie in host memory behind made-up addresses. */
 #ifndef SPILLWAY_TESTS_FAKE_DEVICE_H
 #define SPILLWAY_TESTS_FAKE_DEVICE_H
 #include <cuda.h>
@@ -25,6 +26,8 @@ void fake_fail(const char *name, unsigned n, CUresult r, bool for_good);
 /* A kernel on `stream` that fills [a, a + bytes) with `value`, and one that fails the test unless all of it is `value`. */
 CUresult fake_fill(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
 CUresult fake_expect(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
+
+void fake_eager(bool on); /* stays until changed */
 
 CUstream fake_stream(void);
 void fake_run_all(void);   /* everything submitted runs */
