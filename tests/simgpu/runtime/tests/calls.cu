@@ -1,6 +1,5 @@
 /* calls.cu - what the runtime asks of the driver, and what it makes of the answers; runs on the fake driver. */
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -293,10 +292,6 @@ static int start_fails_with(cudaError_t expected)
 {
     void *p = NULL;
     int count = 7;
-    if (expected == cudaErrorInsufficientDriver && dlopen("libcuda.so.1", RTLD_NOW)) {
-        printf("1..1\nok 1 - a missing driver is every call's error # SKIP this machine has one\n");
-        return 0;
-    }
     const cudaError_t malloc_error = cudaMalloc(&p, 1), count_error = cudaGetDeviceCount(&count);
     const bool right = malloc_error == expected && count_error == expected && count == 0;
     printf("1..1\n%s 1 - a driver that does not start is every call's error\n", right ? "ok" : "not ok");
