@@ -120,9 +120,12 @@ class Probes(Case):
                          {'SPILLWAY_LOG': 'info'})
 
     def test_an_answer_can_be_a_spys_report_beside_what_the_program_prints(self):
-        result = self.run_probe(f"echo 'step 1'; echo '{ANSWER % 'true'}' >\"$SPY_REPORT\"", preload='spy-x', reports=True)
+        more = {'preload': 'spy-x', 'program': 'workloads/shared/fake', 'reports': True}
+        self.script('gpu/workloads/shared/fake', f"echo 'step 1'; echo '{ANSWER % 'true'}' >\"$SPY_REPORT\"")
+        result = self.run_probe('', **more)
         self.assertEqual((result['status'], result['summary']), ('ok', 'it is so'))
-        self.assertEqual(self.run_probe(f"echo '{ANSWER % 'true'}'", preload='spy-x', reports=True)['status'], 'failed')
+        self.script('gpu/workloads/shared/fake', f"echo '{ANSWER % 'true'}'")
+        self.assertEqual(self.run_probe('', **more)['status'], 'failed')
 
     def test_every_probe_that_is_listed_has_a_source(self):
         sources = {path.stem for path in place.PROBES.iterdir()} | set(build.WORKLOADS)

@@ -6,6 +6,7 @@ A build folder holds
     workloads/static/NAME         the training programs with the CUDA runtime inside, as cuBLAS and others carry it
     workloads/shared/NAME         the same with libcudart.so, as PyTorch uses it
     lib/                          libraries that the programs and spillway need and that another machine may lack
+    data/                         the text that the training programs read, likewise
     manifest.json                 for each of these the digest of what it was made of
 """
 import concurrent.futures
@@ -158,9 +159,10 @@ def is_fresh(folder, target):
     return (folder / target.name).exists() and load_manifest(folder).get(target.name) == target.digest
 
 
-def stale(folder, architectures=ARCHITECTURES):
-    """The names of what would have to be compiled."""
-    return [target.name for target in targets(toolkit(), architectures) if not is_fresh(folder, target)]
+def stale(folder, architectures=ARCHITECTURES, only=None):
+    """The names of what would have to be compiled, of those in `only` when it is given."""
+    return [target.name for target in targets(toolkit(), architectures)
+            if (only is None or target.name in only) and not is_fresh(folder, target)]
 
 
 def _compile(target, folder):
@@ -174,19 +176,20 @@ def _compile(target, folder):
     return outcome
 
 
-def build(folder, architectures=ARCHITECTURES, say=print, jobs=None):
-    """Compiles what is not fresh. Returns {target: what went wrong}; raises RuntimeError without a toolkit."""
+def build(folder, architectures=ARCHITECTURES, say=print, jobs=None, only=None):
+    """Compiles what is not fresh, of those in `only` when it is given. Returns {target: what went wrong}; raises RuntimeError without a toolkit."""
     cuda = toolkit()
     if not cuda:
         raise RuntimeError('nvcc was not found: looked at CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda')
     write_generated(cuda, folder / 'generated')
     programs = targets(cuda, architectures)
-    old = [target for target in programs if not is_fresh(folder, target)]
+    old = [target for target in programs if (only is None or target.name in only) and not is_fresh(folder, target)]
     objects = {part.name: part for target in old for part in target.objects}
     failures = {}
     for stage in ([part for part in objects.values() if not is_fresh(folder, part)], old):
         failures.update(_compile_all(stage, folder, failures, say, jobs))
     gather_libraries(cuda, folder / 'lib')
+    gather_data(folder / 'data')
     return failures
 
 
@@ -220,6 +223,13 @@ def gather_libraries(cuda, folder):
         if program.exists():
             for name, path in linked_libraries(program):
                 _copy(path, folder / name)
+
+
+def gather_data(folder):
+    """Copies the text that the training programs read, which other systems may have left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if place.TEXT.exists():
+        _copy(place.TEXT, folder / place.TEXT.name)
 
 
 def _copy(source, target):

@@ -36,9 +36,9 @@ print(next(line.split(None, 5)[5] for line in open("/proc/self/maps") if "/libcu
 '''
 
 
-def driver_file():
-    """The file of the driver that a program here gets; '' without one."""
-    outcome = child.run([sys.executable, '-c', _FIND], 20)
+def driver_file(env):
+    """The file of the driver that a program in this environment gets; '' without one."""
+    outcome = child.run([sys.executable, '-c', _FIND], 20, env)
     return outcome.output.strip() if outcome.ok else ''
 
 

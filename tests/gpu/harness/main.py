@@ -81,16 +81,16 @@ def build_only(options):
     return 1 if failures else 0
 
 
-def ensure_built(options):
+def ensure_built(options, only=None):
     """Compiles what is missing or stale; returns {target: why it can't be had}."""
-    old = build.stale(options.into, options.arch)
+    old = build.stale(options.into, options.arch, only)
     if not old:
         say(f'using the build in {options.into}')
         return {}
     if not build.toolkit():
         return {name: 'missing or stale, and there is no nvcc here to build it' for name in old}
     say(f'building into {options.into}')
-    return build.build(options.into, options.arch, say, options.jobs)
+    return build.build(options.into, options.arch, say, options.jobs, only)
 
 
 def skip_all(options, book, why):
@@ -107,7 +107,11 @@ def run_simulated(options, book, started):
         return 0
     book.about['simulated'] = True
     book.device = {'name': 'simulated ' + os.environ.get('SIMGPU_PROFILE', 'h200')}
-    return run_parts(options, Bench(book, options.into, {}, started + options.limit, simulated=True))
+    if 'probe' in options.parts and not build.toolkit():
+        say('skipped probe: no CUDA toolkit to build the probes with')
+        options.parts = [name for name in options.parts if name != 'probe']
+    failures = ensure_built(options, probe.needed_for_simulation()) if 'probe' in options.parts else {}
+    return run_parts(options, Bench(book, options.into, failures, started + options.limit, simulated=True))
 
 
 def run_parts(options, bench):

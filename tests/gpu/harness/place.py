@@ -5,6 +5,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PROBES = ROOT / 'tests/gpu/probes'
 WORKLOADS = ROOT / 'tests/workloads'
 CALLS = ROOT / 'shim/calls.h'
+TEXT = Path('/usr/share/common-licenses/GPL-3')     # what gpt and lstm learn from, as their sources say
 
 _build = ROOT / 'build'
 

@@ -71,6 +71,7 @@ static int bytes_move_with_the_handle(struct probe_block *block)
     CUdeviceptr elsewhere;
     CUmemAccessDesc access = probe_device_access();
     CHECK(cuMemsetD32(block->address, 42, block->bytes / 4));
+    CHECK(cuCtxSynchronize());
     CHECK(cuMemUnmap(block->address, block->bytes));
     CHECK(cuMemAddressReserve(&elsewhere, block->bytes, 0, 0, 0));
     CHECK(cuMemMap(elsewhere, block->bytes, 0, block->handle, 0));

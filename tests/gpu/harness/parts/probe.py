@@ -12,7 +12,7 @@ from . import workloads
 NAME = 'probe'
 ABOUT = 'questions about the driver that only a device can answer'
 LIMIT_S = 230
-SIMULATED = False
+SIMULATED = True    # those that need no machine code and no clock
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Probe:
     arguments: tuple = ()
     preload: str = ''       # '', 'spillway', or the name of a spy in the build
     program: str = ''       # when it isn't the probe's name: another probe's, or a path in the build
+    simulated: bool = False # also runs on the simulated device, where it shows that it works, not what a GPU does
     reports: bool = False   # its preload writes the answer into the file that SPY_REPORT names
 
     @property
@@ -31,18 +32,18 @@ class Probe:
 
 PROBES = (
     Probe('escapes', 40, preload='spillway'),
-    Probe('addresses', 20),
-    Probe('addresses-under-spillway', 20, ('spillway',), preload='spillway', program='addresses'),
+    Probe('addresses', 20, simulated=True),
+    Probe('addresses-under-spillway', 20, ('spillway',), preload='spillway', program='addresses', simulated=True),
     Probe('handles', 40, preload='spy-launch'),
     Probe('map-cost', 40),
-    Probe('mapping-rules', 20),
+    Probe('mapping-rules', 20, simulated=True),
     Probe('unmap-running', 40),
-    Probe('unmapped-query', 30),
-    Probe('tensor-map', 20),
+    Probe('unmapped-query', 30, simulated=True),
+    Probe('tensor-map', 20, simulated=True),
     Probe('host-backed', 40),
     Probe('copy-speed', 40),
     Probe('replay', 30),
-    *(Probe(f'replay-{name}', 30, workloads.SHORT[name], 'spy-replay', f'workloads/shared/{name}', reports=True)
+    *(Probe(f'replay-{name}', 30, workloads.SHORT, 'spy-replay', f'workloads/shared/{name}', True, True)
       for name in WORKLOADS),
     Probe('host-register', 50),
 )
@@ -59,16 +60,30 @@ def describe(bench):
 
 
 def run(bench):
-    for probe in filter(lambda probe: bench.wants(probe.name), PROBES):
+    for probe in PROBES:
+        if not bench.wants(probe.name) or (bench.simulated and not probe.simulated):
+            continue
         if bench.left_s() < 2:
             bench.skip(probe.name, 'no time was left')
             continue
         run_one(bench, probe)
 
 
+def needed_for_simulation():
+    """The targets that a dry run needs in the build."""
+    probes = [probe for probe in PROBES if probe.simulated]
+    return ({probe.target for probe in probes if not probe.reports}
+            | {f'probes/{probe.preload}.so' for probe in probes if probe.preload.startswith('spy-')})
+
+
 def run_one(bench, probe):
     """One probe; whatever it does, it ends in one result."""
     program = bench.programs / probe.target
+    arguments = probe.arguments
+    if probe.reports:
+        name = Path(probe.target).name
+        program = workloads.program(bench, name, 'shared')
+        arguments += workloads.data(bench, name)
     if probe.target in bench.failures or not program.exists():
         message = bench.failures.get(probe.target, 'there is no such program in the build')
         return bench.fail(probe.name, f'not built: {message.splitlines()[-1]}', errors=message)
@@ -78,8 +93,8 @@ def run_one(bench, probe):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / 'report'
         if probe.preload.startswith('spy-'):
-            more.update(SPY_DRIVER=device.driver_file(), SPY_REPORT=report)
-        outcome = bench.run([program, *probe.arguments], probe.limit_s, **more)
+            more.update(SPY_DRIVER=device.driver_file(bench.environment()), SPY_REPORT=report)
+        outcome = bench.run([program, *arguments], probe.limit_s, **more)
         if probe.reports:
             outcome.output = report.read_text() if report.exists() else ''
     return bench.add(read(probe.name, outcome))
