@@ -1,4 +1,5 @@
 /* api_context.c - primary contexts, the program's own, and the stack of current ones. */
+#include "capture.h"
 #include "driver.h"
 #include "pool.h"
 #include "sim.h"
@@ -202,9 +203,13 @@ SIMGPU_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context)
     struct call call;
     CUresult r = enter_context(&call, "cuCtxSynchronize", context);
     if (r == CUDA_SUCCESS && (r = call.context->error) == CUDA_SUCCESS) {
-        sim_wait_context(call.context);
-        pool_trim_all();
-        r = call.context->error;
+        if (capture_running(call.context)) {
+            r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        } else {
+            sim_wait_context(call.context);
+            pool_trim_all();
+            r = call.context->error;
+        }
     }
     return driver_leave(&call, r);
 }

@@ -1,6 +1,7 @@
 /* api_event.c - events: marks in a stream that others can wait for, and that measure time. */
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "memory.h"
 #include "sim.h"
@@ -42,6 +43,7 @@ SIMGPU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
     if (r == CUDA_SUCCESS) {
         handle_remove(e);
         op_drop(e->op);
+        capture_forget_event(e);
         free(e);
         stats.events--;
     }
@@ -61,6 +63,9 @@ static CUresult mark_early(struct stream *s, struct op *op)
 
 CUresult event_record(struct event *e, struct stream *s)
 {
+    if (s->capture)
+        return capture_record(e, s);
+    capture_forget_event(e);
     struct op *op = op_create(OP_MARK, s->context, "cuEventRecord");
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -95,6 +100,8 @@ SIMGPU_EXPORT CUresult cuEventQuery(CUevent event)
 {
     struct call call;
     CUresult r = enter_event(&call, "cuEventQuery", event);
+    if (r == CUDA_SUCCESS && ((struct event *)event)->capture)
+        r = CUDA_ERROR_CAPTURED_EVENT;
     if (r == CUDA_SUCCESS) {
         bool done = sim_query(((struct event *)event)->op);
         r = call.context->error ? call.context->error : done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -106,6 +113,8 @@ SIMGPU_EXPORT CUresult cuEventSynchronize(CUevent event)
 {
     struct call call;
     CUresult r = enter_event(&call, "cuEventSynchronize", event);
+    if (r == CUDA_SUCCESS && ((struct event *)event)->capture)
+        r = CUDA_ERROR_CAPTURED_EVENT;
     if (r == CUDA_SUCCESS) {
         sim_wait(((struct event *)event)->op);
         pool_trim_all();
@@ -132,6 +141,10 @@ SIMGPU_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start,
 
 static CUresult wait_event(struct stream *s, const struct event *e)
 {
+    if (e->capture)
+        return capture_wait(s, e);
+    if (s->capture) /* what comes from outside can't be part of the graph */
+        return e->op ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_SUCCESS;
     if (!e->op || settings_sabotage(SABOTAGE_DROP_WAIT))
         return CUDA_SUCCESS;
     struct op *op = op_create(OP_MARK, s->context, "cuStreamWaitEvent");

@@ -82,7 +82,7 @@ SIMGPU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
     struct block *b = memory_find(address);
     if (r == CUDA_SUCCESS && address == 0)
         return driver_leave(&call, r);
-    if (r == CUDA_SUCCESS && (!b || b->span.start != address || b->kind > BLOCK_MANAGED || b->free_op))
+    if (r == CUDA_SUCCESS && (!b || b->span.start != address || b->kind > BLOCK_MANAGED || b->free_op || b->in_graph))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS) {
         sim_spend(settings.profile.free_ns);

@@ -1,4 +1,5 @@
 /* api_pool.c - stream-ordered allocation and memory pools. */
+#include "capture.h"
 #include "driver.h"
 #include "pool.h"
 #include "sim.h"
@@ -13,6 +14,8 @@ static CUresult allocate_async(struct context *context, struct pool *pool, CUstr
     if (r != CUDA_SUCCESS)
         return r;
     sim_spend(settings.profile.pool_ns);
+    if (s->capture)
+        return capture_alloc(s, bytes, address);
     if (!pool)
         pool = s->context->device->current_pool;
     r = pool_allocate(pool, s, bytes, &b);
@@ -51,6 +54,10 @@ static CUresult free_async(struct context *context, CUdeviceptr address, CUstrea
     CUresult r = stream_resolve(context, handle, &s);
     if (r != CUDA_SUCCESS)
         return r;
+    if (s->capture)
+        return capture_free(s, address);
+    if (b && b->in_graph && b->span.start == address)
+        return CUDA_SUCCESS; /* the graph keeps its memory until it is destroyed */
     if (!b || b->span.start != address || b->free_op || (b->kind != BLOCK_POOL && b->kind != BLOCK_DEVICE))
         return CUDA_ERROR_INVALID_VALUE;
     sim_spend(settings.profile.pool_ns);

@@ -7,6 +7,16 @@
 
 /* X(CALL, symbol, "asked name", first version, NONE | PTDS | PTSZ) */
 #define SIMGPU_ENTRIES(X) \
+    X(CALL, cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, PTSZ) \
+    X(CALL, cuStreamBeginCapture, "cuStreamBeginCapture", 10000, PTSZ) \
+    X(CALL, cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", 12030, PTSZ) \
+    X(CALL, cuStreamEndCapture, "cuStreamEndCapture", 10000, PTSZ) \
+    X(CALL, cuStreamIsCapturing, "cuStreamIsCapturing", 10000, PTSZ) \
+    X(CALL, cuStreamGetCaptureInfo_v3, "cuStreamGetCaptureInfo", 12030, PTSZ) \
+    X(CALL, cuStreamGetCaptureInfo_v2, "cuStreamGetCaptureInfo", 11030, PTSZ) \
+    X(CALL, cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo", 10010, PTSZ) \
+    X(CALL, cuStreamUpdateCaptureDependencies, "cuStreamUpdateCaptureDependencies", 11030, PTSZ) \
+    X(CALL, cuStreamUpdateCaptureDependencies_v2, "cuStreamUpdateCaptureDependencies", 12030, PTSZ) \
     X(CALL, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, NONE) \
     X(CALL, cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, NONE) \
     X(CALL, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, NONE) \
@@ -81,6 +91,72 @@
     X(CALL, cuEventSynchronize, "cuEventSynchronize", 2000, NONE) \
     X(CALL, cuEventElapsedTime_v2, "cuEventElapsedTime", 12080, NONE) \
     X(CALL, cuStreamWaitEvent, "cuStreamWaitEvent", 3020, PTSZ) \
+    X(CALL, cuGraphCreate, "cuGraphCreate", 10000, NONE) \
+    X(CALL, cuGraphDestroy, "cuGraphDestroy", 10000, NONE) \
+    X(CALL, cuGraphClone, "cuGraphClone", 10000, NONE) \
+    X(CALL, cuGraphDestroyNode, "cuGraphDestroyNode", 10000, NONE) \
+    X(CALL, cuGraphAddEmptyNode, "cuGraphAddEmptyNode", 10000, NONE) \
+    X(CALL, cuGraphAddKernelNode_v2, "cuGraphAddKernelNode", 12000, NONE) \
+    X(CALL, cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode", 10000, NONE) \
+    X(CALL, cuGraphAddMemsetNode, "cuGraphAddMemsetNode", 10000, NONE) \
+    X(CALL, cuGraphAddHostNode, "cuGraphAddHostNode", 10000, NONE) \
+    X(CALL, cuGraphAddChildGraphNode, "cuGraphAddChildGraphNode", 10000, NONE) \
+    X(CALL, cuGraphAddEventRecordNode, "cuGraphAddEventRecordNode", 11010, NONE) \
+    X(CALL, cuGraphAddEventWaitNode, "cuGraphAddEventWaitNode", 11010, NONE) \
+    X(CALL, cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, NONE) \
+    X(CALL, cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, NONE) \
+    X(CALL, cuGraphAddNode_v2, "cuGraphAddNode", 12030, NONE) \
+    X(CALL, cuGraphAddNode, "cuGraphAddNode", 12020, NONE) \
+    X(CALL, cuGraphGetNodes, "cuGraphGetNodes", 10000, NONE) \
+    X(CALL, cuGraphGetRootNodes, "cuGraphGetRootNodes", 10000, NONE) \
+    X(CALL, cuGraphGetEdges_v2, "cuGraphGetEdges", 12030, NONE) \
+    X(CALL, cuGraphGetEdges, "cuGraphGetEdges", 10000, NONE) \
+    X(CALL, cuGraphNodeGetDependencies_v2, "cuGraphNodeGetDependencies", 12030, NONE) \
+    X(CALL, cuGraphNodeGetDependencies, "cuGraphNodeGetDependencies", 10000, NONE) \
+    X(CALL, cuGraphNodeGetDependentNodes_v2, "cuGraphNodeGetDependentNodes", 12030, NONE) \
+    X(CALL, cuGraphNodeGetDependentNodes, "cuGraphNodeGetDependentNodes", 10000, NONE) \
+    X(CALL, cuGraphAddDependencies, "cuGraphAddDependencies", 10000, NONE) \
+    X(CALL, cuGraphAddDependencies_v2, "cuGraphAddDependencies", 12030, NONE) \
+    X(CALL, cuGraphRemoveDependencies, "cuGraphRemoveDependencies", 10000, NONE) \
+    X(CALL, cuGraphRemoveDependencies_v2, "cuGraphRemoveDependencies", 12030, NONE) \
+    X(CALL, cuGraphNodeGetType, "cuGraphNodeGetType", 10000, NONE) \
+    X(CALL, cuGraphNodeFindInClone, "cuGraphNodeFindInClone", 10000, NONE) \
+    X(CALL, cuGraphKernelNodeGetParams_v2, "cuGraphKernelNodeGetParams", 12000, NONE) \
+    X(CALL, cuGraphMemcpyNodeGetParams, "cuGraphMemcpyNodeGetParams", 10000, NONE) \
+    X(CALL, cuGraphMemsetNodeGetParams, "cuGraphMemsetNodeGetParams", 10000, NONE) \
+    X(CALL, cuGraphHostNodeGetParams, "cuGraphHostNodeGetParams", 10000, NONE) \
+    X(CALL, cuGraphChildGraphNodeGetGraph, "cuGraphChildGraphNodeGetGraph", 10000, NONE) \
+    X(CALL, cuGraphEventRecordNodeGetEvent, "cuGraphEventRecordNodeGetEvent", 11010, NONE) \
+    X(CALL, cuGraphEventWaitNodeGetEvent, "cuGraphEventWaitNodeGetEvent", 11010, NONE) \
+    X(CALL, cuGraphMemAllocNodeGetParams, "cuGraphMemAllocNodeGetParams", 11040, NONE) \
+    X(CALL, cuGraphMemFreeNodeGetParams, "cuGraphMemFreeNodeGetParams", 11040, NONE) \
+    X(CALL, cuGraphEventRecordNodeSetEvent, "cuGraphEventRecordNodeSetEvent", 11010, NONE) \
+    X(CALL, cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", 11010, NONE) \
+    X(CALL, cuGraphNodeSetParams, "cuGraphNodeSetParams", 12020, NONE) \
+    X(CALL, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", 11040, NONE) \
+    X(CALL, cuGraphInstantiateWithFlags, "cuGraphInstantiate", 12000, NONE) \
+    X(CALL, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", 12000, PTSZ) \
+    X(CALL, cuGraphInstantiate, "cuGraphInstantiate", 10000, NONE) \
+    X(CALL, cuGraphInstantiate_v2, "cuGraphInstantiate", 11000, NONE) \
+    X(CALL, cuGraphExecDestroy, "cuGraphExecDestroy", 10000, NONE) \
+    X(CALL, cuGraphExecGetFlags, "cuGraphExecGetFlags", 12000, NONE) \
+    X(CALL, cuGraphUpload, "cuGraphUpload", 11010, PTSZ) \
+    X(CALL, cuGraphLaunch, "cuGraphLaunch", 10000, PTSZ) \
+    X(CALL, cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", 12000, NONE) \
+    X(CALL, cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", 10020, NONE) \
+    X(CALL, cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", 10020, NONE) \
+    X(CALL, cuGraphExecHostNodeSetParams, "cuGraphExecHostNodeSetParams", 10020, NONE) \
+    X(CALL, cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", 11010, NONE) \
+    X(CALL, cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", 11010, NONE) \
+    X(CALL, cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", 11010, NONE) \
+    X(CALL, cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", 12020, NONE) \
+    X(CALL, cuGraphExecUpdate_v2, "cuGraphExecUpdate", 12000, NONE) \
+    X(CALL, cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", 11060, NONE) \
+    X(CALL, cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", 11060, NONE) \
+    X(CALL, cuGraphKernelNodeSetParams_v2, "cuGraphKernelNodeSetParams", 12000, NONE) \
+    X(CALL, cuGraphMemcpyNodeSetParams, "cuGraphMemcpyNodeSetParams", 10000, NONE) \
+    X(CALL, cuGraphMemsetNodeSetParams, "cuGraphMemsetNodeSetParams", 10000, NONE) \
+    X(CALL, cuGraphHostNodeSetParams, "cuGraphHostNodeSetParams", 10000, NONE) \
     X(CALL, cuLaunchKernel, "cuLaunchKernel", 4000, PTSZ) \
     X(CALL, cuLaunchKernelEx, "cuLaunchKernelEx", 11060, PTSZ) \
     X(CALL, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", 9000, PTSZ) \

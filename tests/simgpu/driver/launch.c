@@ -108,6 +108,7 @@ CUresult launch_make(struct context *context, const void *handle, const struct l
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     op->u.run.kernel = f->kernel;
+    op->u.run.handle = handle;
     op->u.run.launch = (struct simgpu_launch){.grid = {l->grid[0], l->grid[1], l->grid[2]},
                                               .block = {l->block[0], l->block[1], l->block[2]},
                                               .shared_bytes = l->shared_bytes};

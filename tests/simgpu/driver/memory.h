@@ -39,6 +39,7 @@ struct block {
     unsigned global_refs;
     struct physical *physical; /* BLOCK_MAPPING */
     struct pool *pool;         /* BLOCK_POOL */
+    bool in_graph;             /* belongs to a graph's allocation node */
     struct op *free_op;        /* BLOCK_POOL: the free that is on its way or done; the block waits for its next user */
     struct stream *free_stream;
     struct block *next_free;

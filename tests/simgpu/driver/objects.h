@@ -55,19 +55,22 @@ struct stream {
     bool blocking; /* takes turns with the legacy default stream */
     bool hidden;   /* a default stream: the program didn't create it */
     struct timeline timeline;
-    struct op *tail;            /* the newest operation; NULL before the first */
-    uint64_t legacy_position;   /* how far this stream follows the legacy stream ... */
-    uint64_t followed_position; /* ... and the legacy stream this one */
-    struct capture *capture;    /* NULL: not capturing */
+    struct op *tail;              /* the newest operation; NULL before the first */
+    uint64_t legacy_position;     /* how far this stream follows the legacy stream ... */
+    uint64_t followed_position;   /* ... and the legacy stream this one */
+    struct capture *capture;      /* NULL: not capturing */
+    struct graph_node **frontier; /* what its next node depends on */
+    size_t frontier_count;
 };
 
 struct event {
     struct context *context;
     unsigned flags;
     unsigned refs;
-    struct op *op; /* its newest record; NULL: never recorded */
-    struct capture *capture;
-    struct graph_node *captured_at;
+    struct op *op;           /* its newest record; NULL: never recorded */
+    struct capture *capture; /* recorded in a capture: where in it */
+    struct graph_node **frontier;
+    size_t frontier_count;
 };
 
 struct function { /* CUfunction of a module, or CUkernel of a library */

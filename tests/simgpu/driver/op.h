@@ -79,6 +79,7 @@ struct op {
     union {
         struct {
             const struct simgpu_kernel *kernel;
+            const void *handle; /* what was launched */
             struct simgpu_launch launch;
             void *image; /* the parameters; owned unless it is image_inline */
             uint64_t image_inline[24];

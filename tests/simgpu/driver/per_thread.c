@@ -10,6 +10,33 @@
         return r; \
     }
 
+VARIANT(cuStreamBeginCapture_v2_ptsz, (CUstream hStream, CUstreamCaptureMode mode), cuStreamBeginCapture_v2(hStream, mode))
+VARIANT(cuStreamBeginCapture_ptsz, (CUstream hStream), cuStreamBeginCapture(hStream))
+VARIANT(cuStreamBeginCaptureToGraph_ptsz,
+        (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData,
+         size_t numDependencies, CUstreamCaptureMode mode),
+        cuStreamBeginCaptureToGraph(hStream, hGraph, dependencies, dependencyData, numDependencies, mode))
+VARIANT(cuStreamEndCapture_ptsz, (CUstream hStream, CUgraph *phGraph), cuStreamEndCapture(hStream, phGraph))
+VARIANT(cuStreamIsCapturing_ptsz, (CUstream hStream, CUstreamCaptureStatus *captureStatus),
+        cuStreamIsCapturing(hStream, captureStatus))
+VARIANT(cuStreamGetCaptureInfo_v3_ptsz,
+        (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+         const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out),
+        cuStreamGetCaptureInfo_v3(hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out,
+                                  numDependencies_out))
+VARIANT(cuStreamGetCaptureInfo_v2_ptsz,
+        (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+         const CUgraphNode **dependencies_out, size_t *numDependencies_out),
+        cuStreamGetCaptureInfo_v2(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out))
+VARIANT(cuStreamGetCaptureInfo_ptsz, (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out),
+        cuStreamGetCaptureInfo(hStream, captureStatus_out, id_out))
+VARIANT(cuStreamUpdateCaptureDependencies_ptsz,
+        (CUstream hStream, CUgraphNode *dependencies, size_t numDependencies, unsigned int flags),
+        cuStreamUpdateCaptureDependencies(hStream, dependencies, numDependencies, flags))
+VARIANT(cuStreamUpdateCaptureDependencies_v2_ptsz,
+        (CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies,
+         unsigned int flags),
+        cuStreamUpdateCaptureDependencies_v2(hStream, dependencies, dependencyData, numDependencies, flags))
 VARIANT(cuMemcpy_ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), cuMemcpy(dst, src, ByteCount))
 VARIANT(cuMemcpyAsync_ptsz, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
         cuMemcpyAsync(dst, src, ByteCount, hStream))
@@ -58,6 +85,11 @@ VARIANT(cuEventRecordWithFlags_ptsz, (CUevent hEvent, CUstream hStream, unsigned
 VARIANT(cuEventRecord_ptsz, (CUevent hEvent, CUstream hStream), cuEventRecord(hEvent, hStream))
 VARIANT(cuStreamWaitEvent_ptsz, (CUstream hStream, CUevent hEvent, unsigned int Flags),
         cuStreamWaitEvent(hStream, hEvent, Flags))
+VARIANT(cuGraphInstantiateWithParams_ptsz,
+        (CUgraphExec * phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+        cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams))
+VARIANT(cuGraphUpload_ptsz, (CUgraphExec hGraph, CUstream hStream), cuGraphUpload(hGraph, hStream))
+VARIANT(cuGraphLaunch_ptsz, (CUgraphExec hGraph, CUstream hStream), cuGraphLaunch(hGraph, hStream))
 VARIANT(cuLaunchKernel_ptsz,
         (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
          unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,

@@ -173,6 +173,36 @@ int op_after(struct op *op, struct op *earlier)
     return 0;
 }
 
+struct op *op_clone(const struct op *from)
+{
+    struct op *op = op_create(from->kind, from->context, from->name);
+    int r = op ? 0 : -ENOMEM;
+    if (!op)
+        return NULL;
+    op->declared = from->declared;
+    op->lane = from->lane;
+    op->work_ns = from->work_ns;
+    op->u = from->u;
+    if (op->kind == OP_COPY)
+        op->u.copy.staged = NULL;
+    if (op->kind == OP_KERNEL) {
+        size_t bytes = op->u.run.kernel->param_bytes;
+        op->u.run.image = op->u.run.image_inline;
+        if (from->u.run.image != from->u.run.image_inline) {
+            void *image = malloc(bytes);
+            r = image ? 0 : -ENOMEM;
+            op->u.run.image = image ? memcpy(image, from->u.run.image, bytes) : op->u.run.image_inline;
+        }
+    }
+    for (unsigned i = 0; r == 0 && i < from->access_count; i++)
+        r = op_touch(op, from->accesses[i].address, from->accesses[i].bytes, from->accesses[i].writes);
+    if (r < 0) {
+        op_drop(op);
+        return NULL;
+    }
+    return op;
+}
+
 /* ---- lanes ---- */
 
 static void lane_add(struct lane *lane, struct op *op)

@@ -13,6 +13,8 @@ double sim_bytes_ns(double bytes, double gbps);
 
 /* A new operation, NULL without memory. It goes to one of the submits, or back to op_drop(). */
 struct op *op_create(enum op_kind kind, struct context *context, const char *name);
+/* A copy that was never submitted, for operations that are templates; NULL without memory. */
+struct op *op_clone(const struct op *op);
 struct op *op_keep(struct op *op);
 void op_drop(struct op *op);
 /* Adds bytes that it touches. 0 or -ENOMEM. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "stats.h"
 
@@ -140,6 +141,12 @@ CUresult stream_submit(struct stream *s, struct op *op)
 
 CUresult stream_run(struct stream *s, struct op *op)
 {
+    if (s->capture)
+        return capture_add(s, op);
+    if (s == s->context->legacy && capture_running(s->context)) {
+        op_drop(op); /* it would have to wait for work that is only being written down */
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
     return stream_submit(s, op);
 }
 

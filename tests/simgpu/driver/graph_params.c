@@ -1,0 +1,231 @@
+/* graph_params.c - parameters of graph nodes into operations, and back. */
+#include "graph_params.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "launch.h"
+
+CUresult params_from_generic(const CUgraphNodeParams *g, struct node_params *ret)
+{
+    *ret = (struct node_params){.type = g->type};
+    switch (g->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        memcpy(&ret->kernel, &g->kernel, sizeof ret->kernel);
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        ret->memcpy = g->memcpy.copyParams;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        memcpy(&ret->memset, &g->memset, sizeof ret->memset);
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_HOST:
+        memcpy(&ret->host, &g->host, sizeof ret->host);
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        ret->child = g->graph.graph;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        ret->event = g->eventWait.event;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        ret->event = g->eventRecord.event;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        ret->bytes = g->alloc.bytesize;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        ret->address = g->free.dptr;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+static CUresult kernel_op(struct context *context, const CUDA_KERNEL_NODE_PARAMS *p, struct op **ret_op)
+{
+    struct launch l = {{p->gridDimX, p->gridDimY, p->gridDimZ},
+                       {p->blockDimX, p->blockDimY, p->blockDimZ},
+                       p->sharedMemBytes,
+                       p->kernelParams,
+                       p->extra};
+    return launch_make(context, p->func ? (const void *)p->func : (const void *)p->kern, &l, ret_op);
+}
+
+static CUresult copy_op(struct context *context, const CUDA_MEMCPY3D *p, struct op **ret_op)
+{
+    struct copy copy;
+    enum side source, target;
+    CUresult r = copy_request_3d(p, &copy, &source, &target);
+    return r == CUDA_SUCCESS ? copy_make(context, "memcpy node", copy, source, target, ret_op) : r;
+}
+
+static CUresult set_op(struct context *context, const CUDA_MEMSET_NODE_PARAMS *p, struct op **ret_op)
+{
+    struct set set = {.target = p->dst,
+                      .width = p->width,
+                      .height = p->height,
+                      .pitch = p->pitch,
+                      .element_bytes = p->elementSize,
+                      .value = p->value};
+    if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4)
+        return CUDA_ERROR_INVALID_VALUE;
+    return set_make(context, "memset node", set, ret_op);
+}
+
+CUresult params_make_op(struct context *context, const struct node_params *p, struct op **ret_op)
+{
+    *ret_op = NULL;
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return kernel_op(context, &p->kernel, ret_op);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return copy_op(context, &p->memcpy, ret_op);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return set_op(context, &p->memset, ret_op);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        if (!p->host.fn)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (!(*ret_op = op_create(OP_HOST_FUNCTION, context, "host node")))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        (*ret_op)->u.host.function = p->host.fn;
+        (*ret_op)->u.host.data = p->host.userData;
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_SUCCESS;
+    }
+}
+
+static CUresult take_block(struct context *context, struct node_params *p, struct graph_node *n)
+{
+    struct block *b = NULL;
+    if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+        CUresult r = graph_memory(context, p->bytes, &b);
+        if (r != CUDA_SUCCESS)
+            return r;
+        p->address = b->span.start;
+    } else {
+        b = memory_find(p->address);
+        if (!b || !b->in_graph || b->span.start != p->address)
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    b->global_refs++;
+    n->block = b;
+    return CUDA_SUCCESS;
+}
+
+CUresult params_finish_node(struct context *context, struct node_params *p, struct graph_node *n)
+{
+    switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        n->function = n->op->u.run.handle;
+        return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return handle_is(HANDLE_GRAPH, p->child) ? graph_clone((struct graph *)p->child, true, &n->child)
+                                                 : CUDA_ERROR_INVALID_VALUE;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        n->event = (struct event *)p->event;
+        return handle_is(HANDLE_EVENT, p->event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return take_block(context, p, n);
+    default:
+        return CUDA_SUCCESS;
+    }
+}
+
+CUresult params_change_node(struct context *context, struct node_params *p, struct graph_node *n)
+{
+    struct op *op;
+    if (n->type != p->type || p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = params_make_op(context, p, &op);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (op)
+        node_replace_op(n, op);
+    if (n->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        struct graph *old = n->child;
+        r = params_finish_node(context, p, n);
+        if (r == CUDA_SUCCESS && old)
+            graph_destroy(old);
+        return r;
+    }
+    return params_finish_node(context, p, n);
+}
+
+static CUresult kernel_params(struct graph_node *n, CUDA_KERNEL_NODE_PARAMS *ret)
+{
+    struct op *op = n->op;
+    const struct simgpu_kernel *k = op->u.run.kernel;
+    const struct simgpu_launch *l = &op->u.run.launch;
+    if (!n->param_pointers && !(n->param_pointers = calloc(k->param_count + 1, sizeof(void *))))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < k->param_count; i++)
+        n->param_pointers[i] = (char *)op->u.run.image + k->params[i].offset_bytes;
+    bool library = handle_is(HANDLE_KERNEL, n->function);
+    *ret = (CUDA_KERNEL_NODE_PARAMS){.func = library ? NULL : (CUfunction)n->function,
+                                     .kern = library ? (CUkernel)n->function : NULL,
+                                     .gridDimX = l->grid[0],
+                                     .gridDimY = l->grid[1],
+                                     .gridDimZ = l->grid[2],
+                                     .blockDimX = l->block[0],
+                                     .blockDimY = l->block[1],
+                                     .blockDimZ = l->block[2],
+                                     .sharedMemBytes = l->shared_bytes,
+                                     .kernelParams = n->param_pointers,
+                                     .ctx = (CUcontext)op->context};
+    return CUDA_SUCCESS;
+}
+
+static void copy_params(const struct copy *c, CUDA_MEMCPY3D *ret)
+{
+    *ret = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .srcDevice = c->source,
+                           .srcPitch = c->source_pitch,
+                           .srcHeight = c->source_pitch ? c->source_slice / c->source_pitch : 0,
+                           .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+                           .dstDevice = c->target,
+                           .dstPitch = c->target_pitch,
+                           .dstHeight = c->target_pitch ? c->target_slice / c->target_pitch : 0,
+                           .WidthInBytes = c->width,
+                           .Height = c->height,
+                           .Depth = c->depth};
+}
+
+CUresult params_of_node(struct graph_node *n, struct node_params *ret, CUgraphNodeType type)
+{
+    if (n->type != type)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret = (struct node_params){.type = type};
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return kernel_params(n, &ret->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        copy_params(&n->op->u.copy, &ret->memcpy);
+        break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+        const struct set *s = &n->op->u.set;
+        ret->memset = (CUDA_MEMSET_NODE_PARAMS){s->target, s->pitch, s->value, s->element_bytes, s->width, s->height};
+        break;
+    }
+    case CU_GRAPH_NODE_TYPE_HOST:
+        ret->host = (CUDA_HOST_NODE_PARAMS){n->op->u.host.function, n->op->u.host.data};
+        break;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        ret->child = (CUgraph)n->child;
+        break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        ret->address = n->block->span.start;
+        ret->bytes = n->block->span.end - n->block->span.start;
+        break;
+    default:
+        ret->event = (CUevent)n->event;
+    }
+    return CUDA_SUCCESS;
+}
