@@ -86,7 +86,7 @@ def measure(bench, command, **environment):
     with tempfile.TemporaryDirectory() as folder:
         stats = Path(folder) / 'stats.json'
         if bench.simulated:
-            environment['SIMGPU_STATS'] = stats
+            environment.update(SIMGPU_STATS=stats, SIMGPU_GRANULARITY='64KiB')   # small tensors are to be moved too
         with Watch() as watch:
             outcome = bench.run(command, RUN_LIMIT_S, **environment)
         counted = json.loads(stats.read_text())['peak_mapped_bytes'] if stats.exists() else watch.rise_bytes
@@ -152,6 +152,9 @@ def judge(bench, name, run_, plain, budget):
     problem = run_.problem or run_.training.differs(plain.training)
     used, over = mapped_bytes(bench, run_, plain)
     figures = {'budget_bytes': budget, 'device_bytes': run_.device_bytes, 'mapped_bytes': used}
+    told = re.search(r'^spillway: (device \d+: up to .*)', run_.outcome.errors, re.MULTILINE)
+    if told:
+        figures['spillway_says'] = told.group(1)
     if run_.training:
         slowdown = run_.training.step_ms / plain.training.step_ms if plain.training.step_ms else 0.0
         figures.update(step_ms=run_.training.step_ms, slowdown=slowdown)
