@@ -95,10 +95,13 @@ void pool_release_unused(struct device *device)
             pool_trim(p, 0);
 }
 
-/* Whether a freed block may be handed out on `stream` now, and by which rule. */
-static bool reusable(const struct pool *p, const struct block *b, const struct stream *stream)
+/* Whether a freed block may be handed out on `stream` now, and by which rule. What is still to run may touch as much as
+ * the block had, so until then it does not shrink. */
+static bool reusable(const struct pool *p, const struct block *b, const struct stream *stream, size_t bytes)
 {
     struct when next = {stream->timeline.known, stream->timeline.slot, stream->timeline.position + 1};
+    if (b->free_op->state != OP_DONE && bytes < b->span.end - b->span.start)
+        return false;
     if (b->free_op->when.slot == stream->timeline.slot)
         return true;
     if (p->follow_events && when_ordered(&b->free_op->when, &next))
@@ -111,7 +114,7 @@ static struct block *reuse(struct pool *p, struct stream *stream, size_t bytes)
     uint64_t counted = (bytes + 511) & ~(uint64_t)511;
     for (struct block **at = &p->free_blocks; *at; at = &(*at)->next_free) {
         struct block *b = *at;
-        if (b->counted_bytes != counted || !reusable(p, b, stream))
+        if (b->counted_bytes != counted || !reusable(p, b, stream, bytes))
             continue;
         *at = b->next_free;
         timeline_follow(&stream->timeline, &b->free_op->when);
