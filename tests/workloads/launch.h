@@ -31,15 +31,24 @@
     for (size_t i = (n)*thread_number() / thread_total(), i##_end = (n) * (thread_number() + 1) / thread_total(); \
          i < i##_end; i++)
 /* for (each row below n that is this team's); inside, LANES(i, n) shares a row among the team. */
-#define ROWS(row, n)    SPAN (row, n)
-#define LANES(i, n)     for (int i = 0; i < (n); i++)
-#define FIRST_LANE      true
-#define team_sum(value) (value)
-#define team_max(value) (value)
+#define ROWS(row, n) SPAN (row, n)
+#define LANES(i, n)  for (int i = 0; i < (n); i++)
+#define FIRST_LANE   true
 
 /* Macros would not do: the names stand for variables of the thread. */
 #define thread_number() ((size_t)blockIdx.x * blockDim.x + threadIdx.x)
 #define thread_total()  ((size_t)gridDim.x * blockDim.x)
+
+/* A team is one thread. */
+static inline float team_sum(float value)
+{
+    return value;
+}
+
+static inline float team_max(float value)
+{
+    return value;
+}
 #else
 #define SPAN(i, n) \
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (size_t)gridDim.x * blockDim.x)
