@@ -31,10 +31,10 @@ template <class T> class array
     {
         return count() * sizeof(T);
     }
-    /* No one else can see the contents, so they may be changed in place. */
+    /* No one else can see the contents or may still be reading them, so they may be changed in place. */
     bool alone() const
     {
-        return memory.use_count() == 1;
+        return memory.use_count() == 1 && memory->used_on_one_stream();
     }
     void used_for(enum role role) const
     {

@@ -53,6 +53,10 @@ class block
     }
     /* Says that work of this role uses the block too. */
     void used_for(enum role role);
+    bool used_on_one_stream() const
+    {
+        return (streams_used & (streams_used - 1)) == 0;
+    }
 
   private:
     void *where = nullptr;
