@@ -56,14 +56,13 @@ bool address_is_reserved(uint64_t address)
     return span_find(&reservations, address) != NULL;
 }
 
-/* Other memory of the same size, full of poison, in place of what the program asked for: a wrong-map sabotage. */
-static uint64_t wrong_offset(struct physical *p)
+/* The memory of another mapping that is at least as large, in place of what the program asked for: a wrong-map sabotage. */
+static uint64_t wrong_offset(const struct physical *p)
 {
-    struct physical other = *p;
-    if (physical_take(p->device, p->bytes, 0, &other.offset) < 0)
-        return p->offset;
-    physical_poison(&other);
-    return other.offset;
+    for (const struct block *b = block_from(0); b; b = block_from(b->span.end))
+        if (b->kind == BLOCK_MAPPING && b->device == p->device && b->physical != p && b->backed_bytes >= p->bytes)
+            return b->offset;
+    return p->offset;
 }
 
 CUresult mapping_add(struct context *context, uint64_t address, uint64_t bytes, struct physical *p)

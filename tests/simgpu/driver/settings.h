@@ -15,7 +15,7 @@ enum order_mode { ORDER_STRICT, ORDER_REPORT, ORDER_OFF };
     X(SKIP_COPY, "skip-copy", "the copy moves nothing") \
     X(TRUNCATE_COPY, "truncate-copy", "the last page of the copy is not moved") \
     X(DROP_WAIT, "drop-wait", "cuStreamWaitEvent() does nothing") \
-    X(WRONG_MAP, "wrong-map", "cuMemMap() maps other memory of the same size") \
+    X(WRONG_MAP, "wrong-map", "cuMemMap() maps memory that is mapped elsewhere too") \
     X(STALE_MAP, "stale-map", "what was mapped has lost its bytes when it becomes accessible") \
     X(EARLY_EVENT, "early-event", "the recorded event is complete at once") \
     X(SKIP_KERNEL, "skip-kernel", "the kernel doesn't run")

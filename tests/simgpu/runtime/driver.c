@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
 
 struct rt_driver rt_legacy, rt_per_thread;
 
@@ -20,23 +19,12 @@ static CUresult missing(void)
     return (CUresult)36;
 }
 
-/* The version to ask for: that of cuda.h, but for the functions whose plain name there still means an older one with other
- * parameters. */
-static int version_of(const char *name)
-{
-    static const char *const older[] = {"cuCtxGetDevice", "cuCtxSynchronize"};
-    for (size_t i = 0; i < sizeof older / sizeof *older; i++)
-        if (strcmp(name, older[i]) == 0)
-            return 12000;
-    return CUDA_VERSION;
-}
-
 static void find(PFN_cuGetProcAddress_v12000 resolve, const char *name, cuuint64_t flags, void *ret_function)
 {
     CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     void *function = NULL;
 
-    if (resolve(name, &function, version_of(name), flags, &status) != CUDA_SUCCESS || status != CU_GET_PROC_ADDRESS_SUCCESS)
+    if (resolve(name, &function, CUDA_VERSION, flags, &status) != CUDA_SUCCESS || status != CU_GET_PROC_ADDRESS_SUCCESS)
         function = NULL;
     *(void **)ret_function = function ? function : (void *)missing;
 }
