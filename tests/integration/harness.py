@@ -1,0 +1,217 @@
+"""harness.py - runs programs on the simulated device, plain or under spillway, and keeps what program and device said.
+
+A test script is a list of sentences, each a function that returns when it holds and raises where it does not:
+
+    @sentence("losses stay the same at half the peak")
+    def _():
+        same(plain, run(["gpt"], budget=plain.peak // 2))
+
+    finish()
+
+The output is TAP. Nothing here knows how spillway works: programs are judged by their own output and by the device's."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(os.environ.get("SPILLWAY_BUILD", "build"))
+WORKLOADS = os.path.join(BUILD, "tests", "workloads")
+DEVICE = os.path.join(BUILD, "tests", "simgpu")
+SPILLWAY = os.path.join(BUILD, "tools", "spillway")
+PRELOAD = os.path.join(BUILD, "shim", "libspillway.so")
+
+EXIT_CUDA_ERROR = 3  # how every workload ends when a CUDA call fails
+
+# A small device with small granules, so that small models press on it.
+SMALL_DEVICE = {"SIMGPU_GRANULARITY": "64KiB", "SIMGPU_MEMORY": "256MiB"}
+# Each workload at a size that is many tensors large and some tenths of a second long.
+TINY = {name: ["--size", "small", "--steps", "3"] for name in ("gpt", "resnet", "lstm", "mlp")}
+# What figures are made with: a model and a device scaled so that the small one costs what a big one would.
+BENCH = {"device": {"SIMGPU_GRANULARITY": "64KiB", "SIMGPU_MEMORY": "1GiB", "SIMGPU_SCALE_BYTES": "100", "SIMGPU_SCALE_OPS": "100"},
+         "programs": {name: ["--size", "small"] for name in ("gpt", "resnet", "lstm", "mlp")}}
+
+COPY_STREAMS = 2  # that the library makes for each device
+
+
+class Failed(Exception):
+    """A sentence that does not hold."""
+
+
+class Skipped(Exception):
+    """A sentence that cannot be judged here."""
+
+
+class Run:
+    """One finished program: exit status (negative: signal), both outputs, the device's counts, the library's counts."""
+
+    def __init__(self, command, status, output, errors, stats, summary, seconds):
+        self.command, self.status, self.output, self.errors = command, status, output, errors
+        self.stats, self.summary, self.seconds = stats, summary, seconds
+
+    @property
+    def results(self):
+        """What has to be the same in every run: the program's output without its lines about time and memory."""
+        return [line for line in self.output.splitlines() if not TIMING.match(line)]
+
+    @property
+    def peak(self):
+        return self.stats["peak_mapped_bytes"]
+
+    @property
+    def step_ns(self):
+        return self.stats["virtual_ns"]
+
+    def copied(self, direction):
+        return self.stats["copies"][direction]["bytes"]
+
+    def describe(self):
+        how = f"signal {signal.Signals(-self.status).name}" if self.status < 0 else f"status {self.status}"
+        said = [line for line in self.errors.splitlines()][-12:]
+        return f"{self.command}: {how}\n" + "\n".join("    " + line for line in said)
+
+
+TIMING = re.compile(r"^(step_ms|peak_bytes) ")
+
+
+def read_json(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def environment(extra):
+    """A clean environment: nothing of the caller's settings of the device or of spillway gets through."""
+    kept = {name: value for name, value in os.environ.items() if not re.match(r"(SIMGPU_|SPILLWAY_|LD_|CUDA_|ASAN_)", name)}
+    return {**kept, **{name: str(value) for name, value in extra.items()}}
+
+
+def program(command):
+    """The first word may be a workload's bare name, or a path from here."""
+    name = command[0]
+    if os.path.exists(os.path.join(WORKLOADS, name)):
+        name = os.path.join(WORKLOADS, name)
+    return [os.path.abspath(name) if os.path.exists(name) else name, *command[1:]]
+
+
+def run(command, budget=None, via="command", env=None, options=(), timeout=120):
+    """Runs `command` on the simulated device; with a budget or options under spillway, started the way `via` says.
+
+    via: "command" (spillway run), "preload" (LD_PRELOAD and variables alone), "mode MODE" likewise without a budget."""
+    with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
+        stats, summary = os.path.join(folder, "stats"), os.path.join(folder, "summary")
+        settings = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE, "SIMGPU_STATS": stats, "SPILLWAY_SUMMARY": summary, **(env or {})}
+        line = program(list(command))
+        if via == "command" and (budget is not None or options):
+            line = [SPILLWAY, "run", *(("--budget", str(budget)) if budget is not None else ()), *options, "--", *line]
+        elif via == "preload":
+            settings["LD_PRELOAD"] = PRELOAD
+            if budget is not None:
+                settings["SPILLWAY_BUDGET"] = budget
+        started = time.monotonic()
+        try:
+            done = subprocess.run(line, env=environment(settings), cwd=folder, capture_output=True, timeout=timeout, check=False,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{' '.join(line)}: still running after {timeout} s\n{(late.stderr or b'').decode(errors='replace')[-2000:]}")
+        shown = " ".join([f"{name}={value}" for name, value in (env or {}).items()] + [os.path.basename(line[0]), *line[1:]])
+        return Run(shown, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"),
+                   read_json(stats), read_json(summary), time.monotonic() - started)
+
+
+# ------------------------------------------------------------------------------------------------------ what must hold
+def require(condition, *explanation):
+    if not condition:
+        raise Failed("\n".join(str(part) for part in explanation))
+
+
+def succeeded(finished):
+    require(finished.status == 0, finished.describe())
+    require(finished.stats is not None, "the device wrote no statistics", finished.describe())
+
+
+def same_results(plain, finished):
+    """The program succeeded and printed the same bits."""
+    succeeded(finished)
+    for expected, got in zip(plain.results, finished.results):
+        require(expected == got, "different bits:", f"  expected {expected}", f"  got      {got}", finished.describe())
+    require(len(plain.results) == len(finished.results), "fewer or more lines than without spillway", finished.describe())
+    require(plain.results, "the program printed nothing to compare", finished.describe())
+
+
+def no_misuse(finished):
+    """By the device's own count nothing was used too early, too late, or without being there."""
+    for count in ("ordering_errors", "faults"):
+        require(finished.stats[count] == 0, f"{count}: {finished.stats[count]}", finished.describe())
+
+
+def nothing_left(plain, finished):
+    """What is left at exit beyond what the program leaves by itself is what the library keeps for reuse, by its own books."""
+    books = finished.summary or {"devices": [], "events_held": 0, "host": {"pinned_bytes": 0}}
+    devices = books["devices"]
+    kept = {"live_allocations": 0, "live_handles": sum(device["handles"] for device in devices),
+            "live_reservations": len(devices), "streams": COPY_STREAMS * len(devices), "events": books["events_held"],
+            "host_bytes": books["host"]["pinned_bytes"]}
+    for kind, most in kept.items():
+        left = finished.stats[kind + "_at_exit"] - plain.stats[kind + "_at_exit"]
+        require(left <= most, f"left at exit: {left} {kind.replace('_', ' ')}, the library knows of {most}", finished.describe())
+    require(all(device["live_allocations"] == 0 for device in devices), "allocations are still in the books", finished.describe())
+
+
+def within(budget, finished):
+    """The device never had more mapped or created than the budget."""
+    require(finished.peak <= budget, f"{finished.peak} bytes mapped, the budget is {budget}", finished.describe())
+    physical = sum(device["peak_physical_bytes"] for device in finished.stats["devices"])
+    require(physical <= budget, f"{physical} physical bytes, the budget is {budget}", finished.describe())
+
+
+def same_in_budget(plain, finished, budget):
+    same_results(plain, finished)
+    no_misuse(finished)
+    within(budget, finished)
+    nothing_left(plain, finished)
+
+
+def same_or_clean_error(plain, finished, budget=None):
+    """Either the same bits, or the exit status of a program that was told of a CUDA error. Nothing else."""
+    if finished.status == EXIT_CUDA_ERROR:
+        return
+    same_results(plain, finished)
+    no_misuse(finished)
+    if budget is not None:
+        within(budget, finished)
+
+
+# ----------------------------------------------------------------------------------------------------------------- TAP
+_sentences = []
+
+
+def sentence(text):
+    """Registers the function below it as a test called `text`."""
+    def register(function):
+        _sentences.append((text, function))
+        return function
+    return register
+
+
+def finish():
+    """Runs the sentences (those that contain the text in ONLY, if it is set), prints TAP, and ends the script."""
+    chosen = [(text, function) for text, function in _sentences if os.environ.get("ONLY", "") in text]
+    print(f"1..{len(chosen)}", flush=True)
+    failures = 0
+    for number, (text, function) in enumerate(chosen, 1):
+        try:
+            function()
+            print(f"ok {number} - {text}", flush=True)
+        except Skipped as why:
+            print(f"ok {number} - {text} # SKIP {why}", flush=True)
+        except Failed as why:
+            failures += 1
+            print(f"not ok {number} - {text}")
+            print("\n".join("# " + line for line in str(why).splitlines()), flush=True)
+    sys.exit(1 if failures else 0)

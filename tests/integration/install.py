@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""What `meson install` puts somewhere works from there: the command finds its library, pkg-config names it.
+
+usage: install.py SOURCE_FOLDER"""
+import os
+import re
+import subprocess
+import tempfile
+
+from harness import BUILD, DEVICE, SMALL_DEVICE, TINY, WORKLOADS, environment, finish, require, sentence
+
+
+def installed(folder):
+    """Paths of the installed files by name."""
+    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", folder], capture_output=True, text=True,
+                          check=False)
+    require(done.returncode == 0, done.stdout, done.stderr)
+    return {name: os.path.join(where, name) for where, _, names in os.walk(folder) for name in names}
+
+
+def output(command, **settings):
+    done = subprocess.run(command, env=environment(settings), capture_output=True, text=True, check=False, timeout=120)
+    require(done.returncode == 0, command, done.stdout, done.stderr)
+    return done.stdout
+
+
+@sentence("an installed spillway runs a program from where it was put")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        files = installed(folder)
+        program = [os.path.join(WORKLOADS, "mlp"), *TINY["mlp"]]
+        plain = output(program, LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+        within = output([files["spillway"], "run", "--budget", "90%", "--", *program], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+        require(re.findall("[0-9a-f]{8,}", plain) == re.findall("[0-9a-f]{8,}", within), plain, within)
+
+
+@sentence("pkg-config names the library to preload, and it is there")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        files = installed(folder)
+        path = output(["pkg-config", "--variable=preload", "spillway"], PKG_CONFIG_PATH=os.path.dirname(files["spillway.pc"])).strip()
+        require(os.path.exists(folder + path), f"{path} is not installed", files)
+
+
+@sentence("nothing is installed that only tests need")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        strays = [name for name in installed(folder) if re.match(r"libcuda\.so\.1|libcudart|gpt|resnet|lstm|mlp|test-", name)]
+        require(not strays, f"installed, but only tests need them: {strays}")
+
+
+finish()

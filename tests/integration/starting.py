@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""How people start a program: what they may ask for, what is refused, and that both ways of starting are the same."""
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import (EXIT_CUDA_ERROR, PRELOAD, SPILLWAY, TINY, Skipped, environment, finish, program, require, run, same_in_budget,
+                     same_or_clean_error, same_results, sentence)
+
+COMMAND = ["mlp", *TINY["mlp"]]
+plain = run(COMMAND)
+budget = plain.peak * 6 // 10
+
+REFUSED = {"SPILLWAY_BUDGET": ("12Q", "0", "-1", "150%", "", "8GiB,", "0=4G,0=5G"), "SPILLWAY_MODE": ("fast",),
+           "SPILLWAY_HOST_BUDGET": ("-5", "lots"), "SPILLWAY_LOG": ("loud",)}
+
+
+@sentence("LD_PRELOAD and variables alone do what `spillway run` does")
+def _():
+    by_command, by_variables = run(COMMAND, budget=budget), run(COMMAND, budget=budget, via="preload")
+    same_in_budget(plain, by_command, budget)
+    same_in_budget(plain, by_variables, budget)
+    require(by_command.stats == by_variables.stats, "the device counted differently", by_command.stats, by_variables.stats)
+
+
+@sentence("two runs are the same run, to the last count and nanosecond")
+def _():
+    first, second = run(COMMAND, budget=budget), run(COMMAND, budget=budget)
+    require(first.stats == second.stats, "the device counted differently", first.stats, second.stats)
+
+
+@sentence("mode off leaves everything to the driver")
+def _():
+    finished = run(COMMAND, budget=budget, options=["--mode", "off"])
+    same_results(plain, finished)
+    require(finished.stats == plain.stats, "the device noticed", plain.stats, finished.stats)
+
+
+def refused(variable, value):
+    @sentence(f"{variable}='{value}' is refused by name, before the program starts")
+    def _():
+        finished = run([SPILLWAY, "run", "--", *program(COMMAND)], env={variable: value})
+        require(finished.status == 2, "expected exit status 2", finished.describe())
+        require(variable in finished.errors and (value in finished.errors), "the message names neither", finished.describe())
+        require("accepted" in finished.errors, "the message does not say what is accepted", finished.describe())
+        require(finished.stats is None and not finished.output, "the program was started", finished.describe())
+
+    @sentence(f"{variable}='{value}' in a plain preload is a CUDA error of the program's first call")
+    def _():
+        finished = run(COMMAND, via="preload", env={variable: value})
+        require(finished.status == EXIT_CUDA_ERROR, "expected a clean CUDA error", finished.describe())
+        require(variable in finished.errors, "the message does not name the variable", finished.describe())
+
+
+@sentence("an option is refused like a variable")
+def _():
+    finished = run(COMMAND, budget="12Q")
+    require(finished.status == 2 and "12Q" in finished.errors, finished.describe())
+
+
+@sentence("a variable SPILLWAY_… that does not exist is refused")
+def _():
+    finished = run(COMMAND, budget=budget, env={"SPILLWAY_BUGDET": "1G"})
+    require(finished.status == 2 and "SPILLWAY_BUGDET" in finished.errors, finished.describe())
+
+
+@sentence("a program that is not there: 127, as a shell would say")
+def _():
+    finished = run(["/nonexistent/program"], budget=budget)
+    require(finished.status == 127, finished.describe())
+
+
+@sentence("a file that cannot be run: 126, as a shell would say")
+def _():
+    with tempfile.NamedTemporaryFile(mode="w") as file:
+        finished = run([file.name], budget=budget)
+    require(finished.status == 126, finished.describe())
+
+
+@sentence("the program's own exit status comes through")
+def _():
+    finished = run(["sh", "-c", "exit 42"], budget=budget)
+    require(finished.status == 42, finished.describe())
+
+
+@sentence("too little host memory: the same bits or a clean error, and never more host memory than allowed")
+def _():
+    for allowed in (4096, 1 << 20, 2 << 20):
+        finished = run(COMMAND, budget=budget, options=["--host-budget", str(allowed)])
+        same_or_clean_error(plain, finished, budget)
+
+
+@sentence("a budget below what one operation needs: a clean error that names the operation and its bytes")
+def _():
+    finished = run(COMMAND, budget=64 * 1024)
+    require(finished.status == EXIT_CUDA_ERROR, finished.describe())
+    require("smallest budget that would do" in finished.errors, finished.describe())
+
+
+def start_up_seconds(settings):
+    """Median time of a process that does nothing."""
+    times = []
+    for _ in range(41):
+        started = time.perf_counter()
+        subprocess.run(program(["python3", "-S", "-c", "pass"]), env=environment(settings), check=True)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+@sentence("a process that never starts CUDA: nothing is printed, and its start takes less than 2 ms more")
+def _():
+    silent = run([sys.executable, "-S", "-c", "pass"], via="preload", budget=budget)
+    require(silent.status == 0 and not silent.errors and not silent.output, silent.describe())
+    for _ in range(3):  # another process may have had the processor
+        more = start_up_seconds({"LD_PRELOAD": PRELOAD, "SPILLWAY_BUDGET": "1GiB"}) - start_up_seconds({})
+        print(f"# {more * 1e3:.2f} ms more")
+        if more < 0.002:
+            return
+    require(False, f"{more * 1e3:.2f} ms more")
+
+
+@sentence("beside another preload (jemalloc), before and after it: the same bits")
+def _():
+    other = "libjemalloc.so.2"
+    if subprocess.run(["sh", "-c", f"LD_PRELOAD={other} true"], capture_output=True, check=False).stderr:
+        raise Skipped(f"{other} is not installed")
+    for preloads in (f"{PRELOAD}:{other}", f"{other}:{PRELOAD}"):
+        finished = run(COMMAND, via="none", env={"LD_PRELOAD": preloads, "SPILLWAY_BUDGET": budget})
+        same_in_budget(plain, finished, budget)
+
+
+@sentence("no driver on the machine: the program meets what it would meet without spillway")
+def _():
+    nowhere = {"LD_LIBRARY_PATH": os.path.dirname(PRELOAD) + "/nowhere"}
+    missing = "import ctypes\ntry: print(ctypes.CDLL('libcuda.so.1').cuInit(0))\nexcept OSError: print('no driver')"
+    finished = run([sys.executable, "-c", missing], via="preload", budget=budget, env=nowhere)
+    require(finished.status == 0 and finished.output.strip() in ("100", "no driver"), finished.output, finished.describe())
+
+
+for name, values in REFUSED.items():
+    for wrong in values:
+        refused(name, wrong)
+finish()
