@@ -1,0 +1,50 @@
+/* device.h - what the tests of the simulated driver share: a small device program, and a fresh process for each test. */
+#ifndef SIMGPU_TESTS_DEVICE_H
+#define SIMGPU_TESTS_DEVICE_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+
+#include "../image.h"
+
+#define OK(call) assert_int_equal(call, CUDA_SUCCESS)
+
+enum { MIB = 1 << 20, GRANULE = 2 * MIB };
+
+extern CUcontext context;
+extern CUmodule module;
+extern CUfunction add;     /* add(float *to, int count, float value): declares what it touches */
+extern CUfunction guessed; /* the same without a declaration */
+extern CUfunction empty;
+
+/* Initialises the driver under the settings of the environment, with the device program loaded. */
+void device_start(void);
+CUresult launch_add(CUfunction f, CUdeviceptr to, int count, float value, CUstream stream);
+CUstream new_stream(void); /* non-blocking */
+CUevent new_event(void);
+void *new_pinned(size_t bytes, int byte);
+/* A mapped range of one granule with access for the device; *ret_handle may be NULL. */
+CUdeviceptr new_mapping(size_t bytes, CUmemGenericAllocationHandle *ret_handle);
+
+/* Runs `body` in a child with NAME=VALUE pairs set (NULL ends); true if it ended without a failed assertion. The child's
+ * stderr goes to a file whose contents child_stderr() returns. */
+int in_child(void (*body)(void), ...);
+const char *child_stderr(void);
+/* The JSON that the newest child's driver wrote at exit, and a number in it by key (the first one of that name). */
+const char *child_stats(void);
+long long child_stat(const char *key);
+
+#define CHILD_TEST(name, ...) \
+    static void name##_body(void); \
+    static void name(void **state) \
+    { \
+        (void)state; \
+        assert_true(in_child(name##_body, ##__VA_ARGS__, NULL)); \
+    } \
+    static void name##_body(void)
+#endif

@@ -1,0 +1,293 @@
+/* test-memory.c - allocation, mapping, capacity, poison, and the bytes that copies move. */
+#include "device.h"
+
+#include <string.h>
+
+static const CUmemAllocationProp on_device = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                              .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+static const CUmemAccessDesc read_write = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+CHILD_TEST(fresh_memory_is_poisoned)
+{
+    unsigned char bytes[64];
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAlloc(&p, 4096));
+    OK(cuMemcpyDtoH(bytes, p + 1000, sizeof bytes));
+    for (size_t i = 0; i < sizeof bytes; i++)
+        assert_int_equal(bytes[i], 0xCB);
+}
+
+CHILD_TEST(a_handle_keeps_its_bytes_wherever_it_is_mapped)
+{
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr elsewhere;
+    int value = 0;
+    device_start();
+    CUdeviceptr p = new_mapping(GRANULE, &handle);
+    OK(cuMemcpyHtoD(p, &(int){42}, 4));
+    OK(cuCtxSynchronize());
+    OK(cuMemUnmap(p, GRANULE));
+    OK(cuMemAddressReserve(&elsewhere, GRANULE, 0, 0, 0));
+    OK(cuMemMap(elsewhere, GRANULE, 0, handle, 0));
+    OK(cuMemSetAccess(elsewhere, GRANULE, &read_write, 1));
+    OK(cuMemcpyDtoH(&value, elsewhere, 4));
+    assert_int_equal(value, 42);
+}
+
+CHILD_TEST(capacity_is_enforced, "SIMGPU_MEMORY", "8MiB")
+{
+    CUdeviceptr p, q;
+    size_t left, total;
+    device_start();
+    OK(cuMemAlloc(&p, 6 * MIB));
+    assert_int_equal(cuMemAlloc(&q, 3 * MIB), CUDA_ERROR_OUT_OF_MEMORY);
+    OK(cuMemGetInfo(&left, &total));
+    assert_int_equal(total, 8 * MIB);
+    assert_int_equal(left, 2 * MIB);
+    OK(cuMemFree(p));
+    OK(cuMemAlloc(&q, 8 * MIB));
+}
+
+CHILD_TEST(granularity_is_enforced, "SIMGPU_GRANULARITY", "64KiB")
+{
+    CUmemGenericAllocationHandle handle;
+    size_t granularity;
+    device_start();
+    OK(cuMemGetAllocationGranularity(&granularity, &on_device, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    assert_int_equal(granularity, 64 << 10);
+    assert_int_equal(cuMemCreate(&handle, 100000, &on_device, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemCreate(&handle, 128 << 10, &on_device, 0));
+}
+
+CHILD_TEST(mapping_follows_the_rules)
+{
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAddressReserve(&p, 2 * GRANULE, 0, 0, 0));
+    OK(cuMemCreate(&handle, GRANULE, &on_device, 0));
+    assert_int_equal(cuMemMap(p, GRANULE, GRANULE, handle, 0), CUDA_ERROR_INVALID_VALUE);         /* offset */
+    assert_int_equal(cuMemMap(p, 2 * GRANULE, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);           /* too small a handle */
+    assert_int_equal(cuMemMap(p + 4 * GRANULE, GRANULE, 0, handle, 0), CUDA_ERROR_INVALID_VALUE); /* not reserved */
+    OK(cuMemMap(p, GRANULE, 0, handle, 0));
+    assert_int_equal(cuMemMap(p, GRANULE, 0, handle, 0), CUDA_ERROR_INVALID_VALUE);             /* mapped already */
+    assert_int_equal(cuMemSetAccess(p, 2 * GRANULE, &read_write, 1), CUDA_ERROR_INVALID_VALUE); /* half of it is not */
+    OK(cuMemSetAccess(p, GRANULE, &read_write, 1));
+    assert_int_equal(cuMemUnmap(p, GRANULE / 2), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAddressFree(p, 2 * GRANULE), CUDA_ERROR_INVALID_VALUE); /* still mapped */
+    OK(cuMemRelease(handle));                                                     /* the mapping keeps it */
+    OK(cuMemsetD8(p, 7, GRANULE));
+    OK(cuCtxSynchronize());
+    OK(cuMemUnmap(p, GRANULE));
+    OK(cuMemAddressFree(p, 2 * GRANULE));
+    assert_int_equal(cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void without_access_body(void)
+{
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAddressReserve(&p, GRANULE, 0, 0, 0));
+    OK(cuMemCreate(&handle, GRANULE, &on_device, 0));
+    OK(cuMemMap(p, GRANULE, 0, handle, 0));
+    OK(launch_add(guessed, p + 64, 4, 1, NULL));
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(cuMemAlloc(&p, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+static void memory_without_access_is_a_fault_with_name_and_address(void **state)
+{
+    (void)state;
+    assert_true(in_child(without_access_body, NULL));
+    assert_int_equal(child_stat("faults"), 1);
+    assert_non_null(strstr(child_stderr(), "kernel guessed"));
+    assert_non_null(strstr(child_stderr(), "40, which it can't reach"));
+}
+
+CHILD_TEST(a_declared_range_that_is_not_mapped_is_a_fault_before_the_kernel_runs)
+{
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAlloc(&p, 64));
+    OK(launch_add(add, p, 17, 1, NULL)); /* one too many, inside the same page */
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+CHILD_TEST(a_source_overwritten_too_early_gives_wrong_bytes)
+{
+    CUdeviceptr p;
+    char result;
+    device_start();
+    OK(cuMemAlloc(&p, MIB));
+    char *pinned = new_pinned(MIB, 1);
+    CUstream s = new_stream();
+    OK(cuMemcpyHtoDAsync(p, pinned, MIB, s));
+    memset(pinned, 2, MIB);
+    OK(cuStreamSynchronize(s));
+    OK(cuMemcpyDtoH(&result, p, 1));
+    assert_int_equal(result, 2);
+}
+
+CHILD_TEST(pageable_memory_is_read_at_the_call)
+{
+    CUdeviceptr p;
+    static char pageable[4096];
+    char result;
+    device_start();
+    OK(cuMemAlloc(&p, sizeof pageable));
+    CUstream s = new_stream();
+    memset(pageable, 1, sizeof pageable);
+    OK(cuMemcpyHtoDAsync(p, pageable, sizeof pageable, s));
+    memset(pageable, 2, sizeof pageable);
+    OK(cuStreamSynchronize(s));
+    OK(cuMemcpyDtoH(&result, p, 1));
+    assert_int_equal(result, 1);
+}
+
+CHILD_TEST(rows_are_copied_with_their_pitches)
+{
+    char source[4][8], target[4][4];
+    CUdeviceptr p;
+    size_t pitch;
+    device_start();
+    for (int y = 0; y < 4; y++)
+        memset(source[y], 'a' + y, 8);
+    OK(cuMemAllocPitch(&p, &pitch, 8, 4, 4));
+    CUDA_MEMCPY2D in = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                        .srcHost = source,
+                        .srcPitch = 8,
+                        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = p,
+                        .dstPitch = pitch,
+                        .WidthInBytes = 8,
+                        .Height = 4};
+    CUDA_MEMCPY2D out = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .srcDevice = p,
+                         .srcPitch = pitch,
+                         .srcXInBytes = 4,
+                         .dstMemoryType = CU_MEMORYTYPE_HOST,
+                         .dstHost = target,
+                         .dstPitch = 4,
+                         .WidthInBytes = 4,
+                         .Height = 4};
+    OK(cuMemcpy2D(&in));
+    OK(cuMemcpy2D(&out));
+    for (int y = 0; y < 4; y++)
+        assert_memory_equal(target[y], source[y], 4);
+}
+
+CHILD_TEST(sets_fill_elements)
+{
+    uint32_t words[4] = {0};
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAlloc(&p, 16));
+    OK(cuMemsetD32(p, 0x01020304, 3));
+    OK(cuMemsetD16(p + 12, 0x0506, 2));
+    OK(cuMemcpyDtoH(words, p, 16));
+    assert_int_equal(words[2], 0x01020304);
+    assert_int_equal(words[3], 0x05060506);
+    assert_int_equal(cuMemsetD32(p + 2, 0, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+CHILD_TEST(a_freed_block_is_handed_out_again_in_stream_order)
+{
+    CUdeviceptr p, q, other;
+    CUmemoryPool pool;
+    cuuint64_t keep = UINT64_MAX, reserved, used;
+    device_start();
+    CUstream s = new_stream(), t = new_stream();
+    OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep));
+    OK(cuMemAllocAsync(&p, 4096, s));
+    OK(cuMemsetD8Async(p, 1, 4096, s));
+    OK(cuMemFreeAsync(p, s));
+    OK(cuMemAllocAsync(&other, 4096, t)); /* nothing orders t after the free */
+    OK(cuMemAllocAsync(&q, 4096, s));
+    assert_int_equal(q, p);
+    assert_int_not_equal(other, p);
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    assert_int_equal(used, 8192);
+    OK(cuMemFreeAsync(q, s));
+    OK(cuMemFreeAsync(other, t));
+    OK(cuCtxSynchronize());
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    assert_int_equal(reserved, 8192);
+    OK(cuMemPoolTrimTo(pool, 0));
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved));
+    assert_int_equal(reserved, 0);
+}
+
+CHILD_TEST(a_pointer_knows_where_it_belongs)
+{
+    CUdeviceptr p, start, reserved;
+    unsigned type;
+    size_t size;
+    int mapped = 7;
+    device_start();
+    OK(cuMemAlloc(&p, 1000));
+    OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 999));
+    assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
+    OK(cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, p + 999));
+    assert_int_equal(start, p);
+    OK(cuMemGetAddressRange(&start, &size, p + 10));
+    assert_int_equal(size, 1000);
+    assert_int_equal(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 1000), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemAddressReserve(&reserved, GRANULE, 0, 0, 0));
+    assert_int_equal(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, reserved), CUDA_ERROR_INVALID_VALUE);
+    OK(cuPointerGetAttribute(&mapped, CU_POINTER_ATTRIBUTE_MAPPED, reserved));
+    assert_int_equal(mapped, 0);
+}
+
+CHILD_TEST(host_handles_can_be_switched_off, "SIMGPU_HOST_NUMA", "0")
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}};
+    CUmemGenericAllocationHandle handle;
+    int can = 1;
+    device_start();
+    OK(cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+    assert_int_equal(can, 0);
+    assert_int_equal(cuMemCreate(&handle, GRANULE, &prop, 0), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CHILD_TEST(a_host_handle_serves_device_and_host)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}};
+    CUmemAccessDesc both[] = {read_write, {{CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAddressReserve(&p, GRANULE, 0, 0, 0));
+    OK(cuMemCreate(&handle, GRANULE, &prop, 0));
+    OK(cuMemMap(p, GRANULE, 0, handle, 0));
+    OK(cuMemSetAccess(p, GRANULE, both, 2));
+    *(float *)(uintptr_t)p = 1;
+    OK(launch_add(add, p, 1, 2, NULL));
+    OK(cuCtxSynchronize());
+    assert_true(*(float *)(uintptr_t)p == 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fresh_memory_is_poisoned),
+        cmocka_unit_test(a_handle_keeps_its_bytes_wherever_it_is_mapped),
+        cmocka_unit_test(capacity_is_enforced),
+        cmocka_unit_test(granularity_is_enforced),
+        cmocka_unit_test(mapping_follows_the_rules),
+        cmocka_unit_test(memory_without_access_is_a_fault_with_name_and_address),
+        cmocka_unit_test(a_declared_range_that_is_not_mapped_is_a_fault_before_the_kernel_runs),
+        cmocka_unit_test(a_source_overwritten_too_early_gives_wrong_bytes),
+        cmocka_unit_test(pageable_memory_is_read_at_the_call),
+        cmocka_unit_test(rows_are_copied_with_their_pitches),
+        cmocka_unit_test(sets_fill_elements),
+        cmocka_unit_test(a_freed_block_is_handed_out_again_in_stream_order),
+        cmocka_unit_test(a_pointer_knows_where_it_belongs),
+        cmocka_unit_test(host_handles_can_be_switched_off),
+        cmocka_unit_test(a_host_handle_serves_device_and_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

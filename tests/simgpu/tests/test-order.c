@@ -1,0 +1,302 @@
+/* test-order.c - the ordering check: what it must find, and what it must let pass. */
+#include "device.h"
+
+#include <string.h>
+
+enum { COUNT = 1024, BYTES = 4 * COUNT };
+
+static CUdeviceptr memory;
+static void *pinned;
+static CUstream one, two;
+static CUevent event;
+
+static void set_up(void)
+{
+    device_start();
+    OK(cuMemAlloc(&memory, BYTES));
+    pinned = new_pinned(BYTES, 1);
+    one = new_stream();
+    two = new_stream();
+    event = new_event();
+}
+
+/* The device must have noticed by now. */
+static void expect_error(void)
+{
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+CHILD_TEST(a_kernel_that_does_not_wait_for_its_input_is_found)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    (void)launch_add(add, memory, COUNT, 1, two);
+    expect_error();
+}
+
+CHILD_TEST(so_is_one_whose_ranges_are_guessed)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    (void)launch_add(guessed, memory, COUNT, 1, two);
+    expect_error();
+}
+
+CHILD_TEST(a_copy_out_that_does_not_wait_for_the_kernel_is_found)
+{
+    set_up();
+    OK(launch_add(add, memory, COUNT, 1, one));
+    (void)cuMemcpyDtoHAsync(pinned, memory, BYTES, two);
+    expect_error();
+}
+
+CHILD_TEST(two_declared_kernels_on_the_same_bytes_are_found)
+{
+    set_up();
+    OK(launch_add(add, memory, COUNT, 1, one));
+    (void)launch_add(add, memory, COUNT, 1, two);
+    expect_error();
+}
+
+CHILD_TEST(a_set_beside_a_copy_is_found)
+{
+    set_up();
+    OK(cuMemsetD8Async(memory, 0, BYTES, one));
+    (void)cuMemcpyDtoHAsync(pinned, memory + BYTES / 2, 4, two);
+    expect_error();
+}
+
+CHILD_TEST(two_copies_through_the_same_host_buffer_are_found)
+{
+    CUdeviceptr other;
+    set_up();
+    OK(cuMemAlloc(&other, BYTES));
+    OK(cuMemcpyDtoHAsync(pinned, memory, BYTES, one));
+    (void)cuMemcpyHtoDAsync(other, pinned, BYTES, two);
+    expect_error();
+}
+
+CHILD_TEST(an_unmap_under_a_copy_that_nobody_waited_for_is_found)
+{
+    set_up();
+    void *large = new_pinned(GRANULE, 1);
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    OK(cuMemcpyDtoHAsync(large, p, GRANULE, one));
+    OK(cuMemUnmap(p, GRANULE));
+    expect_error();
+}
+
+CHILD_TEST(an_unmap_after_mere_passing_of_time_is_found_too)
+{
+    set_up();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    OK(cuMemsetD8Async(p, 1, 16, one));
+    for (int i = 0; i < 1000; i++) /* long done, but nobody asked */
+        OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, two, NULL, NULL));
+    OK(cuStreamSynchronize(two));
+    OK(cuMemUnmap(p, GRANULE));
+    expect_error();
+}
+
+/* An event wait on the device is not enough for a remap, which happens on the host. */
+CHILD_TEST(a_remap_behind_an_event_wait_is_found)
+{
+    set_up();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    OK(cuMemsetD8Async(p, 1, GRANULE, one));
+    OK(cuEventRecord(event, one));
+    OK(cuStreamWaitEvent(two, event, 0));
+    OK(cuMemUnmap(p, GRANULE));
+    expect_error();
+}
+
+CHILD_TEST(the_same_memory_under_two_addresses_is_the_same_memory)
+{
+    CUmemGenericAllocationHandle handle;
+    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr alias;
+    set_up();
+    CUdeviceptr p = new_mapping(GRANULE, &handle);
+    OK(cuMemAddressReserve(&alias, GRANULE, 0, 0, 0));
+    OK(cuMemMap(alias, GRANULE, 0, handle, 0));
+    OK(cuMemSetAccess(alias, GRANULE, &access, 1));
+    OK(cuMemsetD8Async(p, 1, 64, one));
+    (void)cuMemsetD8Async(alias, 2, 64, two);
+    expect_error();
+}
+
+CHILD_TEST(a_non_blocking_stream_is_not_ordered_by_the_legacy_stream)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    (void)launch_add(add, memory, COUNT, 1, NULL);
+    expect_error();
+}
+
+/* ---- what is right ---- */
+
+static void expect_clean(void)
+{
+    float last;
+    OK(cuCtxSynchronize());
+    OK(cuMemcpyDtoH(&last, memory + BYTES - 4, 4));
+    OK(cuCtxSynchronize());
+}
+
+CHILD_TEST(an_event_orders_two_streams)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(cuEventRecord(event, one));
+    OK(cuStreamWaitEvent(two, event, 0));
+    OK(launch_add(add, memory, COUNT, 1, two));
+    expect_clean();
+}
+
+CHILD_TEST(events_order_through_a_third_stream)
+{
+    CUevent second;
+    set_up();
+    CUstream three = new_stream();
+    second = new_event();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(cuEventRecord(event, one));
+    OK(cuStreamWaitEvent(three, event, 0));
+    OK(cuEventRecord(second, three));
+    OK(cuStreamWaitEvent(two, second, 0));
+    OK(launch_add(add, memory, COUNT, 1, two));
+    expect_clean();
+}
+
+CHILD_TEST(waiting_on_the_host_orders)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(cuStreamSynchronize(one));
+    OK(launch_add(add, memory, COUNT, 1, two));
+    expect_clean();
+}
+
+CHILD_TEST(a_successful_query_orders)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(cuEventRecord(event, one));
+    int polls = 0;
+    while (cuEventQuery(event) == CUDA_ERROR_NOT_READY)
+        polls++;
+    assert_true(polls > 0);
+    OK(launch_add(add, memory, COUNT, 1, two));
+    expect_clean();
+}
+
+CHILD_TEST(the_legacy_stream_orders_blocking_streams)
+{
+    CUstream a, b;
+    set_up();
+    OK(cuStreamCreate(&a, CU_STREAM_DEFAULT));
+    OK(cuStreamCreate(&b, CU_STREAM_DEFAULT));
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, a));
+    OK(launch_add(add, memory, COUNT, 1, NULL));
+    OK(cuMemcpyDtoHAsync(pinned, memory, BYTES, b));
+    expect_clean();
+}
+
+static void raise_flag(void *flag)
+{
+    __atomic_store_n((int *)flag, 1, __ATOMIC_SEQ_CST);
+}
+
+CHILD_TEST(a_host_function_tells_the_host)
+{
+    int flag = 0;
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(cuLaunchHostFunc(one, raise_flag, &flag));
+    while (!flag)
+        (void)cuStreamQuery(two);
+    while (cuStreamQuery(one) == CUDA_ERROR_NOT_READY && !flag) {
+    }
+    OK(launch_add(add, memory, COUNT, 1, two));
+    expect_clean();
+}
+
+CHILD_TEST(readers_may_run_beside_each_other)
+{
+    set_up();
+    void *other = new_pinned(BYTES, 0);
+    OK(cuMemcpyDtoHAsync(pinned, memory, BYTES, one));
+    OK(cuMemcpyDtoHAsync(other, memory, BYTES, two));
+    expect_clean();
+}
+
+CHILD_TEST(neighbours_do_not_disturb_each_other)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES / 2, one));
+    OK(launch_add(add, memory + BYTES / 2, COUNT / 2, 1, two));
+    expect_clean();
+}
+
+CHILD_TEST(an_unmap_after_a_wait_is_right)
+{
+    set_up();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    OK(cuMemsetD8Async(p, 1, GRANULE, one));
+    OK(cuStreamSynchronize(one));
+    OK(cuMemUnmap(p, GRANULE));
+    expect_clean();
+}
+
+static void unordered_body(void)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(launch_add(add, memory, COUNT, 1, two));
+    OK(cuCtxSynchronize());
+}
+
+static void reports_are_counted_and_named(void **state)
+{
+    (void)state;
+    assert_true(in_child(unordered_body, "SIMGPU_ORDER", "report", NULL));
+    assert_int_equal(child_stat("ordering_errors"), 1);
+    assert_non_null(strstr(child_stderr(), "ordering error: add (operation"));
+    assert_non_null(strstr(child_stderr(), "cuMemcpyHtoDAsync"));
+}
+
+static void the_check_can_be_switched_off(void **state)
+{
+    (void)state;
+    assert_true(in_child(unordered_body, "SIMGPU_ORDER", "off", NULL));
+    assert_int_equal(child_stat("ordering_errors"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_that_does_not_wait_for_its_input_is_found),
+        cmocka_unit_test(so_is_one_whose_ranges_are_guessed),
+        cmocka_unit_test(a_copy_out_that_does_not_wait_for_the_kernel_is_found),
+        cmocka_unit_test(two_declared_kernels_on_the_same_bytes_are_found),
+        cmocka_unit_test(a_set_beside_a_copy_is_found),
+        cmocka_unit_test(two_copies_through_the_same_host_buffer_are_found),
+        cmocka_unit_test(an_unmap_under_a_copy_that_nobody_waited_for_is_found),
+        cmocka_unit_test(an_unmap_after_mere_passing_of_time_is_found_too),
+        cmocka_unit_test(a_remap_behind_an_event_wait_is_found),
+        cmocka_unit_test(the_same_memory_under_two_addresses_is_the_same_memory),
+        cmocka_unit_test(a_non_blocking_stream_is_not_ordered_by_the_legacy_stream),
+        cmocka_unit_test(an_event_orders_two_streams),
+        cmocka_unit_test(events_order_through_a_third_stream),
+        cmocka_unit_test(waiting_on_the_host_orders),
+        cmocka_unit_test(a_successful_query_orders),
+        cmocka_unit_test(the_legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(a_host_function_tells_the_host),
+        cmocka_unit_test(readers_may_run_beside_each_other),
+        cmocka_unit_test(neighbours_do_not_disturb_each_other),
+        cmocka_unit_test(an_unmap_after_a_wait_is_right),
+        cmocka_unit_test(reports_are_counted_and_named),
+        cmocka_unit_test(the_check_can_be_switched_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
