@@ -9,96 +9,29 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "pools.h"
 #include "room.h"
 #include "slab.h"
 #include "tables.h"
 
-enum { POOLS = 64 };
-
 struct spw_alloc_counts spw_alloc_counts;
-
-static struct {
-    CUmemoryPool pool;
-    uint64_t used, used_high, reserved_high;
-} pools[POOLS];
-static unsigned pool_count;
 
 /* ---- books ---- */
 
-static int pool_index(CUmemoryPool pool)
+static inline void book(struct spw_device *d, struct spw_pool_book *pool, size_t bytes)
 {
-    for (unsigned i = 0; i < pool_count; i++)
-        if (pools[i].pool == pool)
-            return (int)i;
-    if (pool_count == POOLS)
-        return -1;
-    memset(&pools[pool_count], 0, sizeof(pools[0]));
-    pools[pool_count].pool = pool;
-    return (int)pool_count++;
-}
-
-static uint64_t reserved_bytes(int i, const struct spw_device *d)
-{
-    return (i >= 0 ? pools[i].used : 0) + d->free_bytes + d->handles.pooled_bytes;
-}
-
-static void book(struct spw_device *d, CUmemoryPool pool, size_t bytes)
-{
-    spw_alloc_counts.allocations++;
     d->live_count++;
     d->live_bytes += bytes;
     if (d->live_bytes_peak < d->live_bytes)
         d->live_bytes_peak = d->live_bytes;
-    int i = pool ? pool_index(pool) : -1;
-    if (i < 0)
-        return;
-    pools[i].used += bytes;
-    if (pools[i].used_high < pools[i].used)
-        pools[i].used_high = pools[i].used;
-    if (pools[i].reserved_high < reserved_bytes(i, d))
-        pools[i].reserved_high = reserved_bytes(i, d);
+    spw_pool_book_add(pool, bytes);
 }
 
-static void unbook(struct spw_device *d, CUmemoryPool pool, size_t bytes)
+static inline void unbook(struct spw_device *d, struct spw_pool_book *pool, size_t bytes)
 {
-    spw_alloc_counts.frees++;
     d->live_count--;
     d->live_bytes -= bytes;
-    int i = pool ? pool_index(pool) : -1;
-    if (i >= 0)
-        pools[i].used -= bytes;
-}
-
-void spw_pool_figures(CUmemoryPool pool, struct spw_device *d, struct spw_pool_figures *ret)
-{
-    int i = pool_index(pool);
-    *ret = (struct spw_pool_figures){.reserved = reserved_bytes(i, d)};
-    ret->reserved_high = ret->reserved;
-    if (i < 0)
-        return;
-    ret->used = pools[i].used;
-    ret->used_high = pools[i].used_high;
-    if (pools[i].reserved_high < ret->reserved)
-        pools[i].reserved_high = ret->reserved;
-    ret->reserved_high = pools[i].reserved_high;
-}
-
-void spw_pool_reset_high(CUmemoryPool pool, struct spw_device *d, bool used, bool reserved)
-{
-    int i = pool_index(pool);
-    if (i < 0)
-        return;
-    if (used)
-        pools[i].used_high = pools[i].used;
-    if (reserved)
-        pools[i].reserved_high = reserved_bytes(i, d);
-}
-
-void spw_pool_forget(CUmemoryPool pool)
-{
-    for (unsigned i = 0; i < pool_count; i++)
-        if (pools[i].pool == pool && pools[i].used == 0)
-            pools[i] = pools[--pool_count];
+    pool->used -= bytes;
 }
 
 /* ---- small ---- */
@@ -152,8 +85,8 @@ out:
     return r;
 }
 
-static int allocate_small(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
-                          CUdeviceptr *ret_address)
+static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t bytes, struct spw_stream *s,
+                                                    CUcontext context, struct spw_pool_book *pool, CUdeviceptr *ret_address)
 {
     struct spw_slot *slot;
     int r = take_slot(d, bytes, s, &slot);
@@ -166,8 +99,8 @@ static int allocate_small(struct spw_device *d, size_t bytes, struct spw_stream 
         return r;
     slot->context = context;
     slot->pool = pool;
-    spw_alloc_counts.small++;
     book(d, pool, bytes);
+    spw_pool_note_reserved(pool, d);
     *ret_address = spw_slot_address(slot);
     return 0;
 }
@@ -232,12 +165,43 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     return 0;
 }
 
-static int allocate_large(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
-                          CUdeviceptr *ret_address)
+/* The usual case: the newest cached block of the size, last used on this very stream. NULL: a closer look is needed. */
+static inline struct spw_block *take_cached_plainly(struct spw_device *d, size_t bytes, struct spw_stream *s)
+{
+    uint64_t granules = (bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift;
+    struct spw_block *b = granules < SPW_FREE_BINS ? d->free_by_granules[granules] : NULL;
+    if (!b || !s || b->holds || b->host_copy || !spw_uses_plainly_only(&b->object.uses, s))
+        return NULL;
+    d->free_by_granules[granules] = b->next_free;
+    if (b->next_free)
+        b->next_free->previous_free = NULL;
+    b->next_free = NULL;
+    d->free_bytes -= granules << d->granule_shift;
+    b->object.attention = 0;
+    b->size_bytes = bytes;
+    spw_alloc_counts.from_cache++;
+    return b;
+}
+
+/* The block becomes the program's. */
+static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext context, struct spw_pool_book *pool,
+                           CUdeviceptr *ret_address)
 {
     static uint64_t serials;
+    b->context = context;
+    b->pool = pool;
+    b->serial = ++serials;
+    spw_object_use(&b->object, spw_tick, false);
+    book(d, pool, b->size_bytes);
+    *ret_address = b->address;
+}
+
+static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
+                                                           CUcontext context, struct spw_pool_book *pool,
+                                                           CUdeviceptr *ret_address)
+{
     struct spw_block *b;
-    if (!fits_plainly(d, bytes) && !fits_at_all(d, bytes))
+    if (!fits_at_all(d, bytes))
         return -ENOMEM;
     int r = take_cached(d, bytes, s, &b);
     if (r < 0)
@@ -250,17 +214,23 @@ static int allocate_large(struct spw_device *d, size_t bytes, struct spw_stream 
         if (spw_handles_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
             (void)spw_engine_bring_in_locked(d, b);
     }
-    b->context = context;
-    b->pool = pool;
-    b->serial = ++serials;
-    b->object.last_tick = spw_tick;
-    book(d, pool, bytes);
-    *ret_address = b->address;
+    give_to(d, b, context, pool, ret_address);
+    spw_pool_note_reserved(pool, d);
     return 0;
 }
 
-int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
-                           CUdeviceptr *ret_address)
+static inline int allocate_large(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
+                                 struct spw_pool_book *pool, CUdeviceptr *ret_address)
+{
+    struct spw_block *b = fits_plainly(d, bytes) ? take_cached_plainly(d, bytes, s) : NULL;
+    if (!b)
+        return allocate_large_slowly(d, bytes, s, context, pool, ret_address);
+    give_to(d, b, context, pool, ret_address);
+    return 0;
+}
+
+int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
+                           struct spw_pool_book *pool, CUdeviceptr *ret_address)
 {
     if (bytes == 0)
         return -EINVAL;
@@ -268,7 +238,7 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
                                   : allocate_large(d, bytes, s, context, pool, ret_address);
 }
 
-int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
+int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_pool_book *pool,
                  CUdeviceptr *ret_address)
 {
     spw_lock();
@@ -281,7 +251,7 @@ int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcon
 
 /* ---- free ---- */
 
-static void free_block(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
+static inline void free_block(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
     unbook(d, b->pool, b->size_bytes);
     if (s)
@@ -290,11 +260,15 @@ static void free_block(struct spw_device *d, struct spw_block *b, struct spw_str
         spw_tables_forget(b->address, b->address + b->size_bytes);
     if (b->holds)
         b->doomed = true;
-    else
+    else if (b->object.attention || b->host_copy || b->pinned)
         spw_room_retire_block_locked(d, b);
+    else { /* resident, with nothing else to it */
+        spw_object_clean(&b->object);
+        spw_block_cache_locked(d, b);
+    }
 }
 
-static void free_slot(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
+static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
 {
     CUdeviceptr address = spw_slot_address(slot);
     unbook(d, slot->pool, slot->size_bytes);
@@ -305,12 +279,12 @@ static void free_slot(struct spw_device *d, struct spw_slot *slot, struct spw_st
 
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
 {
-    struct spw_device *d = spw_device_of_address(address);
-    if (!d)
+    if (!spw_in_arena(address))
         return -ENOENT;
     struct spw_object *o = spw_object_at_locked(address);
     if (!o || o->attention & SPW_FREE)
         return -EINVAL;
+    struct spw_device *d = &spw_devices[o->device];
     if (o->kind == SPW_KIND_BLOCK) {
         if (spw_block_of(o)->address != address || spw_block_of(o)->doomed)
             return -EINVAL;
@@ -339,14 +313,14 @@ bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
         return false;
     if (o->kind == SPW_KIND_BLOCK) {
         struct spw_block *b = spw_block_of(o);
-        *ret = (struct spw_allocation){b->address, b->size_bytes, o->device, b->context, b->pool, b->serial};
+        *ret = (struct spw_allocation){b->address, b->size_bytes, o->device, b->context, b->pool->pool, b->serial};
         return !b->doomed && address < b->address + b->size_bytes;
     }
     struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
     if (!slot)
         return false;
     *ret = (struct spw_allocation){spw_slot_address(slot), slot->size_bytes, o->device,
-                                   slot->context,          slot->pool,       slot->serial};
+                                   slot->context,          slot->pool->pool, slot->serial};
     return address < ret->address + ret->size_bytes;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_SHIM_ALLOC_H
 #define SPILLWAY_SHIM_ALLOC_H
 #include "ledger.h"
+#include "pools.h"
 
 struct spw_allocation { /* what is known about a live allocation, for queries */
     CUdeviceptr address;
@@ -13,14 +14,14 @@ struct spw_allocation { /* what is known about a live allocation, for queries */
 };
 
 /* Memory for work submitted to `s` (in stream order), or for any stream at once (NULL). It may be absent: addresses are
- * given, memory comes with the first operation that uses it. `pool` is what the allocation is booked on, or NULL. -EINVAL:
+ * given, memory comes with the first operation that uses it. `pool` is the book that it goes on (pools.h). -EINVAL:
  * no bytes; -ENOMEM: more than device and host budget can hold together, or than one operation could ever have resident. No
  * lock held. */
-int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
+int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_pool_book *pool,
                  CUdeviceptr *ret_address);
 /* The same with the engine lock held, which is let go of where it has to wait; the caller pins if spw_pinning_everything. */
-int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, CUmemoryPool pool,
-                           CUdeviceptr *ret_address);
+int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
+                           struct spw_pool_book *pool, CUdeviceptr *ret_address);
 
 /* Frees what begins at `address`. -ENOENT: not ours; -EINVAL: ours, but no live allocation begins there. `s`: the stream in
  * whose order it is freed, or NULL when everything that uses it has been submitted to whatever stream. No lock held. */
@@ -33,18 +34,8 @@ bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret_al
 /* Frees all that belongs to a context, which is about to be destroyed; afterwards nothing that was submitted there runs. */
 void spw_free_context(CUcontext context);
 
-/* What pools report: bytes booked on a pool now and at most, cached bytes included in `reserved`. `reset` sets the maxima to
- * now. */
-struct spw_pool_figures {
-    uint64_t used, used_high, reserved, reserved_high;
-};
-
-void spw_pool_figures(CUmemoryPool pool, struct spw_device *d, struct spw_pool_figures *ret_figures);
-void spw_pool_reset_high(CUmemoryPool pool, struct spw_device *d, bool used, bool reserved);
-void spw_pool_forget(CUmemoryPool pool);
-
 struct spw_alloc_counts { /* for the summary; engine lock */
-    uint64_t allocations, frees, from_cache, small;
+    uint64_t from_cache;  /* large allocations that needed no driver call */
 };
 
 extern struct spw_alloc_counts spw_alloc_counts;

@@ -24,7 +24,7 @@ struct note { /* what a handle stands for */
 
 /* Guarded by the engine lock. */
 static struct note *contexts, *known_pools, *foreign;
-static CUmemoryPool device_pools[SPW_MAX_DEVICES];
+CUmemoryPool spw_device_pools[SPW_MAX_DEVICES];
 static uint64_t generation; /* raised when a context goes: its handle may come again for another device */
 
 static struct note *find(struct note *table, uint64_t key)
@@ -121,7 +121,7 @@ static int ordinal_of_context(CUcontext context)
     return device;
 }
 
-struct spw_device *spw_device_of_stream_locked(struct spw_stream *s)
+struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s)
 {
     if (s->device < 0)
         s->device = ordinal_of_context(s->context);
@@ -153,23 +153,23 @@ void spw_devices_reset(void)
     drop_all(&contexts);
     drop_all(&known_pools);
     drop_all(&foreign);
-    memset(device_pools, 0, sizeof(device_pools));
+    memset(spw_device_pools, 0, sizeof(spw_device_pools));
     generation++;
 }
 
 /* ---- pools ---- */
 
-CUmemoryPool spw_device_pool_locked(struct spw_device *d)
+CUmemoryPool spw_device_find_pool_locked(struct spw_device *d)
 {
-    if (!device_pools[d->ordinal] && spw_driver.cuDeviceGetMemPool)
-        (void)spw_driver.cuDeviceGetMemPool(&device_pools[d->ordinal], d->ordinal);
-    return device_pools[d->ordinal];
+    if (!spw_device_pools[d->ordinal] && spw_driver.cuDeviceGetMemPool)
+        (void)spw_driver.cuDeviceGetMemPool(&spw_device_pools[d->ordinal], d->ordinal);
+    return spw_device_pools[d->ordinal];
 }
 
 void spw_device_pool_changed(int ordinal)
 {
     if (ordinal >= 0 && ordinal < SPW_MAX_DEVICES)
-        device_pools[ordinal] = NULL;
+        spw_device_pools[ordinal] = NULL;
 }
 
 void spw_pool_note(CUmemoryPool pool, int device, bool is_foreign)
@@ -193,8 +193,8 @@ void spw_pool_gone(CUmemoryPool pool)
     spw_lock();
     drop(&known_pools, (uint64_t)(uintptr_t)pool);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (device_pools[i] == pool)
-            device_pools[i] = NULL;
+        if (spw_device_pools[i] == pool)
+            spw_device_pools[i] = NULL;
     spw_unlock();
 }
 

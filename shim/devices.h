@@ -8,10 +8,22 @@
 struct spw_device *spw_device_current(CUcontext *ret_context);
 
 /* The device of a stream, ready to allocate on; NULL as above. */
-struct spw_device *spw_device_of_stream_locked(struct spw_stream *s);
+struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s);
+
+static inline struct spw_device *spw_device_of_stream_locked(struct spw_stream *s)
+{
+    return s->device >= 0 && spw_devices[s->device].ready ? &spw_devices[s->device] : spw_device_find_of_stream_locked(s);
+}
 
 /* The pool that stream-ordered allocations on the device are booked on when none is named. */
-CUmemoryPool spw_device_pool_locked(struct spw_device *d);
+CUmemoryPool spw_device_find_pool_locked(struct spw_device *d);
+extern CUmemoryPool spw_device_pools[SPW_MAX_DEVICES] SPW_OURS;
+
+static inline CUmemoryPool spw_device_pool_locked(struct spw_device *d)
+{
+    CUmemoryPool pool = spw_device_pools[d->ordinal];
+    return pool ? pool : spw_device_find_pool_locked(d);
+}
 void spw_device_pool_changed(int ordinal);
 
 /* Pools whose memory is the driver's affair: shared with other processes, or not on a device. */

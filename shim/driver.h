@@ -4,6 +4,7 @@
  * wrappers. The table is filled when the first call arrives, and does not change afterwards. */
 #ifndef SPILLWAY_SHIM_DRIVER_H
 #define SPILLWAY_SHIM_DRIVER_H
+#include "ours.h"
 #include "calls.h"
 #include <stdbool.h>
 
@@ -13,7 +14,7 @@ struct spw_driver { /* a member is NULL where the driver lacks the call */
 #undef X
 };
 
-extern struct spw_driver spw_driver;
+extern struct spw_driver spw_driver SPW_OURS;
 
 /* Finds and opens the real driver, once; any thread, any time outside of constructors. False: there is none. */
 bool spw_driver_open(void);

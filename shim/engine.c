@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "quick.h"
 #include "room.h"
 #include "scan.h"
 #include "slab.h"
@@ -23,102 +24,31 @@ static uint64_t operations_met; /* numbers operations for the walk through point
 
 /* ---- the quick way ---- */
 
+bool spw_quick_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
+{
+    struct spw_object *o = spw_in_arena(a) ? spw_object_at_locked(a) : NULL;
+    if (!o || o->attention)
+        return !o || o->attention == SPW_FREE;
+    spw_object_use(o, tick, writes);
+    spw_uses_add_locked(&o->uses, s, number);
+    return true;
+}
+
 static bool follows_tables(const struct spw_op *op)
 {
     return spw_tables_any() && !op->follows_no_tables;
 }
 
-/* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
-struct quick {
-    CUdeviceptr arena;
-    uint64_t arena_bytes;
-    unsigned shift;
-    struct spw_object **table;
-    struct spw_stream *stream;
-    uint32_t stream_id;
-    uint64_t number, tick;
-};
-
-static inline void quick_begin(struct quick *q, struct spw_stream *s)
-{
-    q->arena = spw_devices[0].arena;
-    q->arena_bytes = spw_devices[0].arena_bytes;
-    q->shift = spw_devices[0].granule_shift;
-    q->table = spw_devices[0].table;
-    q->stream = s;
-    q->stream_id = s->id;
-    q->number = spw_stream_next_locked(s);
-    q->tick = ++spw_tick;
-}
-
-/* Notes the use of what lies at an address. False when it needs a closer look. What lies nowhere, or is nobody's any more,
- * is left alone: a number that looks like an address, a stale one. When a later address of the operation needs the closer
- * look, the notes taken here stay: they only say more than is true, of a number that no operation will have. */
-static inline bool quick_use(const struct quick *q, CUdeviceptr a, bool writes)
-{
-    uint64_t offset = a - q->arena;
-    struct spw_object *o;
-    if (__builtin_expect(offset < q->arena_bytes, 1))
-        o = q->table[offset >> q->shift];
-    else
-        o = spw_in_arena(a) ? spw_object_at_locked(a) : NULL;
-    if (!o)
-        return true;
-    if (__builtin_expect(o->attention, 0))
-        return o->attention == SPW_FREE;
-    if (writes)
-        o->dirty = true;
-    o->last_tick = q->tick;
-    if (__builtin_expect(o->uses.stream[0] == q->stream_id, 1))
-        o->uses.number[0] = q->number;
-    else
-        spw_uses_add_slow_locked(&o->uses, q->stream, q->number);
-    return true;
-}
-
 static bool begin_quickly(struct spw_op *op)
 {
-    struct quick q;
+    struct spw_quick q;
     if (op->count > QUICK_HITS || op->everything || follows_tables(op))
         return false;
-    quick_begin(&q, op->stream);
+    spw_quick_begin(&q, op->stream);
     for (unsigned i = 0; i < op->count; i++)
-        if (!quick_use(&q, op->hits[i], i < op->count - op->read_only))
+        if (!spw_quick_use(&q, op->hits[i], i < op->count - op->read_only))
             return false;
     return true;
-}
-
-/* One use per word of the parameters; the loop that every launch runs. */
-static bool use_words(const struct quick q, const struct spw_layout *layout, void *const *params)
-{
-    const uint16_t *w = layout->words;
-    for (const uint16_t *end = w + layout->word_count; w < end; w++) {
-        CUdeviceptr a;
-        memcpy(&a, params[*w], sizeof(a));
-        if (!quick_use(&q, a, true))
-            return false;
-    }
-    return true;
-}
-
-bool spw_op_begin_plain(struct spw_op *op, const struct spw_layout *layout, void *const *params)
-{
-    struct quick q;
-    bool begun = false;
-    spw_lock();
-    struct spw_stream *s = spw_stream_of_locked(op->handle);
-    if (s && !spw_tables_any()) {
-        quick_begin(&q, s);
-        begun = use_words(q, layout, params);
-    }
-    if (begun) {
-        op->stream = s;
-        op->pressed = spw_room_pressed;
-        spw_engine_counts.operations++;
-        atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
-    }
-    spw_unlock();
-    return begun;
 }
 
 /* ---- what an operation touches, when it has to be known exactly ---- */
@@ -247,9 +177,7 @@ static void let_go(struct working_set *set)
 
 static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number, bool writes)
 {
-    if (writes)
-        o->dirty = true;
-    o->last_tick = spw_tick;
+    spw_object_use(o, spw_tick, writes);
     spw_uses_add_locked(&o->uses, s, number);
 }
 
@@ -451,16 +379,14 @@ int spw_op_begin(struct spw_op *op)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     else
         spw_engine_counts.refused_operations++;
-    spw_engine_counts.operations++;
-    op->pressed = spw_room_pressed;
     spw_unlock();
     return r;
 }
 
-void spw_op_end_pressed(struct spw_op *op)
+void spw_op_end_pressed(struct spw_stream *s)
 {
     spw_lock();
-    spw_stream_maybe_mark_locked(op->stream);
+    spw_stream_maybe_mark_locked(s);
     spw_unlock();
 }
 

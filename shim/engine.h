@@ -4,8 +4,8 @@
  * starts), makes the driver call, and ends it. Deciding is done here and in room.c; bytes are moved by mover.c alone. */
 #ifndef SPILLWAY_SHIM_ENGINE_H
 #define SPILLWAY_SHIM_ENGINE_H
-#include "layout.h"
 #include "ledger.h"
+#include "room.h"
 
 struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
@@ -26,18 +26,19 @@ struct spw_op {
  * and what would do. Other negative results: a driver call of ours failed. Nothing is held after a failure. No lock held. */
 int spw_op_begin(struct spw_op *op);
 
-/* The same for the usual launch: every parameter that could be an address is one word (no spans in the layout), and all is
- * resident with nothing in flight. False: nothing was begun, use spw_op_begin(). */
-bool spw_op_begin_plain(struct spw_op *op, const struct spw_layout *layout, void *const *params);
-
 /* The driver has answered. */
-void spw_op_end_pressed(struct spw_op *op);
+void spw_op_end_pressed(struct spw_stream *s);
+
+static inline void spw_op_end_on(struct spw_stream *s)
+{
+    atomic_fetch_sub_explicit(&s->in_call, 1, memory_order_release);
+    if (spw_room_pressed) /* memory is short: marks are worth their price */
+        spw_op_end_pressed(s);
+}
 
 static inline void spw_op_end(struct spw_op *op)
 {
-    atomic_fetch_sub_explicit(&op->stream->in_call, 1, memory_order_release);
-    if (op->pressed)
-        spw_op_end_pressed(op);
+    spw_op_end_on(op->stream);
 }
 
 /* Waits until what was submitted through begin and end is complete and learns it: after the program has synchronised a
@@ -45,8 +46,8 @@ static inline void spw_op_end(struct spw_op *op)
  * before the driver call. */
 void spw_note_stream_done(struct spw_stream *s, uint64_t begun);
 
-struct spw_engine_counts { /* for the summary; engine lock */
-    uint64_t operations, slow_operations, refused_operations;
+struct spw_engine_counts {                        /* for the summary; engine lock */
+    uint64_t slow_operations, refused_operations; /* of spw_tick in all */
 };
 
 extern struct spw_engine_counts spw_engine_counts;

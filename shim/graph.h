@@ -4,11 +4,12 @@
  * copies and sets, and by the calls that add a node or change its parameters, which hooks_graph.c answers. */
 #ifndef SPILLWAY_SHIM_GRAPH_H
 #define SPILLWAY_SHIM_GRAPH_H
+#include "ours.h"
 #include <cuda.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-extern atomic_int spw_captures_active; /* captures begun and not ended, on any stream */
+extern atomic_int spw_captures_active SPW_OURS; /* captures begun and not ended, on any stream */
 
 bool spw_is_capturing_now(CUstream stream);
 

@@ -4,6 +4,7 @@
 #include "hooks.h"
 #include "layout.h"
 #include "pin.h"
+#include "quick.h"
 #include "result.h"
 #include "scan.h"
 #include "tables.h"
@@ -49,25 +50,35 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
 }
 
 /* CUDA_SUCCESS: submit it, then end_launch(). Anything else is the answer to the program. */
-static inline CUresult begin_launch(struct launch *l, const char *name, CUfunction f, CUstream stream, void **params,
-                                    void **extra)
+static __attribute__((noinline)) CUresult begin_launch(struct launch *l, const char *name, CUfunction f, CUstream stream,
+                                                       void **params, void **extra)
 {
     l->begun = false;
     if (spw_is_capturing(stream))
         return begin_captured(f, params, extra);
-    const struct spw_layout *layout = spw_layout_of(f);
     l->op.handle = stream;
-    if (layout->known && params && !extra && !layout->span_count && spw_op_begin_plain(&l->op, layout, params)) {
-        l->begun = true;
-        return CUDA_SUCCESS;
-    }
-    return begin_scanned(l, layout, name, f, params, extra);
+    return begin_scanned(l, spw_layout_of(f), name, f, params, extra);
 }
 
-static inline CUresult end_launch(struct launch *l, CUresult result)
+static CUresult end_launch(struct launch *l, CUresult result)
 {
     if (l->begun)
         spw_op_end(&l->op);
+    return result;
+}
+
+/* The usual launch, of a few words with everything resident: NULL when this is not one, and begin_launch() decides. */
+static inline struct spw_stream *begin_plain(CUfunction f, CUstream stream, void **params, void **extra)
+{
+    if (spw_is_capturing(stream) || extra || !params)
+        return NULL;
+    const struct spw_layout *layout = spw_layout_of(f);
+    return layout->known && !layout->span_count ? spw_quick_launch(stream, layout, params) : NULL;
+}
+
+static inline CUresult end_plain(struct spw_stream *s, CUresult result)
+{
+    spw_op_end_on(s);
     return result;
 }
 
@@ -75,58 +86,72 @@ CUresult spw_on_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int
                                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
+    struct spw_stream *s = begin_plain(f, hStream, kernelParams, extra);
+    if (s)
+        return end_plain(s, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+                                                      sharedMemBytes, hStream, kernelParams, extra));
     struct launch l;
     CUresult r = begin_launch(&l, "cuLaunchKernel", f, hStream, kernelParams, extra);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return end_launch(&l, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-                                                    sharedMemBytes, hStream, kernelParams, extra));
+    return r != CUDA_SUCCESS
+               ? r
+               : end_launch(&l, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+                                                          sharedMemBytes, hStream, kernelParams, extra));
 }
 
 CUresult spw_on_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
+    struct spw_stream *s = begin_plain(f, per_thread(hStream), kernelParams, extra);
+    if (s)
+        return end_plain(s, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+                                                           sharedMemBytes, hStream, kernelParams, extra));
     struct launch l;
     CUresult r = begin_launch(&l, "cuLaunchKernel", f, per_thread(hStream), kernelParams, extra);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return end_launch(&l, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-                                                         sharedMemBytes, hStream, kernelParams, extra));
+    return r != CUDA_SUCCESS
+               ? r
+               : end_launch(&l, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                               blockDimZ, sharedMemBytes, hStream, kernelParams, extra));
 }
 
 CUresult spw_on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
-    struct launch l;
     if (!config)
         return spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra);
+    struct spw_stream *s = begin_plain(f, config->hStream, kernelParams, extra);
+    if (s)
+        return end_plain(s, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
+    struct launch l;
     CUresult r = begin_launch(&l, "cuLaunchKernelEx", f, config->hStream, kernelParams, extra);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return end_launch(&l, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
+    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
 }
 
 CUresult spw_on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
-    struct launch l;
     if (!config)
         return spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra);
+    struct spw_stream *s = begin_plain(f, per_thread(config->hStream), kernelParams, extra);
+    if (s)
+        return end_plain(s, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
+    struct launch l;
     CUresult r = begin_launch(&l, "cuLaunchKernelEx", f, per_thread(config->hStream), kernelParams, extra);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return end_launch(&l, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
+    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
 }
 
 CUresult spw_on_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                           unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
 {
+    struct spw_stream *s = begin_plain(f, hStream, kernelParams, NULL);
+    if (s)
+        return end_plain(s, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                                 blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
     CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", f, hStream, kernelParams, NULL);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return end_launch(&l, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                               blockDimZ, sharedMemBytes, hStream, kernelParams));
+    return r != CUDA_SUCCESS
+               ? r
+               : end_launch(&l, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                                     blockDimZ, sharedMemBytes, hStream, kernelParams));
 }
 
 CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -134,12 +159,17 @@ CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDi
                                                unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                                void **kernelParams)
 {
+    struct spw_stream *s = begin_plain(f, per_thread(hStream), kernelParams, NULL);
+    if (s)
+        return end_plain(s, spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                                      blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
     CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", f, per_thread(hStream), kernelParams, NULL);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return end_launch(&l, spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                                    blockDimZ, sharedMemBytes, hStream, kernelParams));
+    return r != CUDA_SUCCESS
+               ? r
+               : end_launch(&l,
+                            spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
+                                                                      blockDimZ, sharedMemBytes, hStream, kernelParams));
 }
 
 /* ---- launches whose parameters were set in calls before: everything may be touched ---- */

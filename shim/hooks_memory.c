@@ -26,7 +26,7 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     struct spw_device *d = dptr ? spw_device_current(&context) : NULL;
     if (!d)
         return spw_driver.cuMemAlloc_v2(dptr, bytesize);
-    int r = spw_allocate(d, bytesize, NULL, context, NULL, &address);
+    int r = spw_allocate(d, bytesize, NULL, context, spw_pool_book_of_locked(NULL), &address);
     if (r == 0)
         *dptr = address;
     return spw_cuda(r);
@@ -94,7 +94,8 @@ static struct spw_device *source_locked(struct spw_stream *s, CUmemoryPool *pool
     return d;
 }
 
-static CUresult allocate_on(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream, bool *ret_ours)
+static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool,
+                                                                  CUstream stream, bool *ret_ours)
 {
     CUdeviceptr address = 0;
     int r = 0;
@@ -105,7 +106,7 @@ static CUresult allocate_on(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, 
     struct spw_stream *s = spw_stream_of_locked(stream);
     struct spw_device *d = s ? source_locked(s, &pool) : NULL;
     if (d)
-        r = spw_allocate_unlocking(d, bytes, s, s->context, pool, &address);
+        r = spw_allocate_unlocking(d, bytes, s, s->context, spw_pool_book_of_locked(pool), &address);
     spw_unlock();
     if (!d)
         return CUDA_SUCCESS;
@@ -197,9 +198,6 @@ CUresult spw_on_cuMemPoolDestroy(CUmemoryPool pool)
     CUresult r = spw_driver.cuMemPoolDestroy(pool);
     if (r == CUDA_SUCCESS) {
         spw_pool_gone(pool);
-        spw_lock();
-        spw_pool_forget(pool);
-        spw_unlock();
     }
     return r;
 }
@@ -223,42 +221,47 @@ static struct spw_device *device_of_pool(CUmemoryPool pool)
 
 CUresult spw_on_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-    struct spw_pool_figures figures;
     CUresult r = spw_driver.cuMemPoolGetAttribute(pool, attr, value);
     struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
     if (!d)
         return r;
     spw_lock();
-    spw_pool_figures(pool, d, &figures);
-    spw_unlock();
+    struct spw_pool_book *book = spw_pool_book_of_locked(pool);
+    spw_pool_note_reserved(book, d);
     switch (attr) {
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-        *(cuuint64_t *)value = figures.used;
+        *(cuuint64_t *)value = book->used;
         break;
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
-        *(cuuint64_t *)value = figures.used_high;
+        *(cuuint64_t *)value = book->used_high;
         break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-        *(cuuint64_t *)value = figures.reserved;
+        *(cuuint64_t *)value = spw_pool_reserved(book, d);
         break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-        *(cuuint64_t *)value = figures.reserved_high;
+        *(cuuint64_t *)value = book->reserved_high;
         break;
-    default:
-        break; /* a setting: the driver keeps it */
+    default: /* a setting: the driver keeps it */
+        break;
     }
+    spw_unlock();
     return r;
 }
 
+/* Setting a high-water mark, to 0 only, makes it what is now. */
 CUresult spw_on_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     CUresult r = spw_driver.cuMemPoolSetAttribute(pool, attr, value);
     struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
-    if (d) {
-        spw_lock();
-        spw_pool_reset_high(pool, d, attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH, attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH);
-        spw_unlock();
-    }
+    if (!d)
+        return r;
+    spw_lock();
+    struct spw_pool_book *book = spw_pool_book_of_locked(pool);
+    if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+        book->used_high = book->used;
+    else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
+        book->reserved_high = spw_pool_reserved(book, d);
+    spw_unlock();
     return r;
 }
 
@@ -267,10 +270,9 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     CUresult r = spw_driver.cuMemPoolTrimTo(pool, minBytesToKeep);
     struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
     if (d) {
-        struct spw_pool_figures figures;
         spw_lock();
-        spw_pool_figures(pool, d, &figures);
-        spw_room_trim_locked(d, minBytesToKeep > figures.used ? minBytesToKeep - figures.used : 0);
+        uint64_t used = spw_pool_book_of_locked(pool)->used;
+        spw_room_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
         spw_unlock();
     }
     return r;

@@ -5,6 +5,7 @@
  * freed, so a pointer to one stays good after its module is unloaded. */
 #ifndef SPILLWAY_SHIM_LAYOUT_H
 #define SPILLWAY_SHIM_LAYOUT_H
+#include "ours.h"
 #include <cuda.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,7 +45,7 @@ struct spw_layout_table {
     struct spw_layout_slot slots[];
 };
 
-extern _Atomic(struct spw_layout_table *) spw_layout_functions;
+extern _Atomic(struct spw_layout_table *) spw_layout_functions SPW_OURS;
 
 static inline size_t spw_layout_hash(CUfunction f)
 {

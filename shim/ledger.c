@@ -234,18 +234,6 @@ static struct spw_block **free_list_of(struct spw_device *d, uint32_t granules)
     return &d->free_by_granules[granules < SPW_FREE_BINS ? granules : 0];
 }
 
-void spw_block_cache_locked(struct spw_device *d, struct spw_block *b)
-{
-    struct spw_block **list = free_list_of(d, b->granules);
-    b->object.attention |= SPW_FREE;
-    b->previous_free = NULL;
-    b->next_free = *list;
-    if (*list)
-        (*list)->previous_free = b;
-    *list = b;
-    d->free_bytes += spw_block_mapped_bytes(d, b);
-}
-
 void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b)
 {
     if (b->previous_free)

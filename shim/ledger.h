@@ -5,11 +5,13 @@
  * which may come and go under it) or a slab (always resident, holds many small allocations, slab.h). */
 #ifndef SPILLWAY_SHIM_LEDGER_H
 #define SPILLWAY_SHIM_LEDGER_H
+#include "ours.h"
 #include <cuda.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "access.h"
 #include "handles.h"
@@ -38,14 +40,59 @@ enum {
 enum spw_kind { SPW_KIND_BLOCK, SPW_KIND_SLAB };
 
 struct spw_object { /* what an operation's path needs to see; first member of blocks and slabs */
-    uint32_t attention;
+    /* When it was used last, in operations of the process, doubled; the last bit is set when it may have been written since
+     * it came in: it is dirty, and a host copy is void. A block that is neither dirty nor has a valid host copy was never
+     * written: its bytes are undefined and need not be kept. */
+    uint64_t used;
     uint8_t kind;
-    bool dirty; /* may have been written since it came in: a host copy is void. A block that is neither dirty nor has a
-                 * valid host copy was never written: its bytes are undefined and need not be kept */
     uint16_t device;
-    uint64_t last_tick; /* when it was used last, in operations of the process */
+    uint32_t attention; /* with uses.stream[0] behind it one word: see spw_object_plain_for() */
     struct spw_uses uses;
 };
+
+_Static_assert(offsetof(struct spw_object, uses.stream) == offsetof(struct spw_object, attention) + sizeof(uint32_t),
+               "the two are compared as one word");
+
+static inline bool spw_object_dirty(const struct spw_object *o)
+{
+    return o->used & 1;
+}
+
+static inline void spw_object_clean(struct spw_object *o)
+{
+    o->used &= ~UINT64_C(1);
+}
+
+static inline void spw_object_soil(struct spw_object *o)
+{
+    o->used |= 1;
+}
+
+static inline uint64_t spw_object_last_tick(const struct spw_object *o)
+{
+    return o->used >> 1;
+}
+
+static inline void spw_object_use(struct spw_object *o, uint64_t tick, bool writes)
+{
+    o->used = tick << 1 | (writes ? 1 : o->used & 1);
+}
+
+/* What the word at `attention` is when nothing needs attention and stream `id` used the object last (the machine is
+ * little-endian). */
+static inline uint64_t spw_object_plain_for(uint32_t id)
+{
+    return (uint64_t)id << 32;
+}
+
+static inline bool spw_object_is_plain(const struct spw_object *o, uint64_t plain)
+{
+    uint64_t word;
+    memcpy(&word, (const char *)o + offsetof(struct spw_object, attention), sizeof(word));
+    return word == plain;
+}
+
+struct spw_pool_book;
 
 struct spw_block {
     struct spw_object object;
@@ -61,7 +108,7 @@ struct spw_block {
     uint32_t holds; /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number;
     CUcontext context; /* whose allocation it is */
-    CUmemoryPool pool;
+    struct spw_pool_book *pool; /* never NULL while it lives */
     uint64_t serial;                             /* from 1, in order of allocation in the process */
     uint64_t met;                                /* the last operation whose pointer tables led here */
     struct spw_block *next_free, *previous_free; /* among cached blocks of its size, newest first */
@@ -99,8 +146,8 @@ struct spw_device {
 
 enum { SPW_FREE_BINS = 1024 };
 
-extern struct spw_device spw_devices[SPW_MAX_DEVICES];
-extern uint64_t spw_tick; /* operations so far; engine lock */
+extern struct spw_device spw_devices[SPW_MAX_DEVICES] SPW_OURS;
+extern uint64_t spw_tick SPW_OURS; /* operations so far; engine lock */
 
 /* The device whose arena holds the address, NULL when it is not ours. Needs no lock: arenas stay. */
 static inline struct spw_device *spw_device_of_address(CUdeviceptr a)
@@ -145,9 +192,20 @@ int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block
 /* Gives address and record back. The block is absent (EMPTY, or EVICTED with its host copy returned). */
 void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b);
 
-/* Cached blocks. Take answers the best one of that many granules for work submitted to `s` (NULL: for any stream at once):
- * one that needs no waiting if there is one, else the newest; NULL when there is none. */
-void spw_block_cache_locked(struct spw_device *d, struct spw_block *b);
+static inline void spw_block_cache_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_block **list = &d->free_by_granules[b->granules < SPW_FREE_BINS ? b->granules : 0];
+    b->object.attention |= SPW_FREE;
+    b->previous_free = NULL;
+    b->next_free = *list;
+    if (*list)
+        (*list)->previous_free = b;
+    *list = b;
+    d->free_bytes += spw_block_mapped_bytes(d, b);
+}
+
+/* Takes a block out of the cache: answers the best one of that many granules for work submitted to `s` (NULL: for any stream
+ * at once): one that needs no waiting if there is one, else the newest; NULL when there is none. */
 struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s,
                                            bool *ret_must_wait);
 void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b);

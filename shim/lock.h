@@ -1,6 +1,7 @@
 /* lock.h - the locks of the shim and the order in which they are taken. */
 #ifndef SPILLWAY_SHIM_LOCK_H
 #define SPILLWAY_SHIM_LOCK_H
+#include "ours.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -14,7 +15,7 @@ enum spw_lock_rank { SPW_LOCK_SLOW, SPW_LOCK_ENGINE, SPW_LOCK_LEAF };
 
 /* The engine lock is taken in every launch, so it is a word that is free (0), taken (1), or taken with others waiting in the
  * kernel (2): three instructions each way while nobody else wants it. */
-extern atomic_int spw_engine_lock;
+extern atomic_int spw_engine_lock SPW_OURS;
 
 void spw_lock_contended(void);
 void spw_unlock_contended(void);

@@ -121,7 +121,8 @@ static bool drop_idle_host_copies(struct spw_device *d)
         struct spw_block *b = d->blocks[i];
         if (!b->host_copy || b->holds || (b->object.attention & (SPW_ABSENT | SPW_EVICTING)))
             continue;
-        if ((b->object.dirty || !b->host_copy_valid || b->object.attention & SPW_FREE) && spw_mover_restored_locked(d, b)) {
+        if ((spw_object_dirty(&b->object) || !b->host_copy_valid || b->object.attention & SPW_FREE) &&
+            spw_mover_restored_locked(d, b)) {
             spw_mover_drop_host_copy_locked(b);
             any = true;
         }
@@ -219,7 +220,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGene
     spw_moved.map_count++;
     b->handle = handle;
     b->object.attention &= ~(uint32_t)SPW_ABSENT;
-    b->object.dirty = false;
+    spw_object_clean(&b->object);
     return 0;
 }
 
@@ -233,7 +234,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGene
     b->handle = 0;
     b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_FREE);
     b->object.attention |= b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
-    b->object.dirty = false;
+    spw_object_clean(&b->object);
     return 0;
 }
 
@@ -309,7 +310,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
         return r;
     }
     b->host_copy_valid = true;
-    b->object.dirty = false;
+    spw_object_clean(&b->object);
     b->object.attention |= SPW_EVICTING;
     spw_moved.out_bytes += b->size_bytes;
     spw_moved.out_count++;

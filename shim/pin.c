@@ -35,7 +35,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
         b->pinned = true;
         pinned_bytes += spw_block_mapped_bytes(d, b);
     }
-    b->object.dirty = true; /* whoever knows the address may write at any time */
+    spw_object_soil(&b->object); /* whoever knows the address may write at any time */
     spw_room_release_hold_locked(d, b);
     return r;
 }

@@ -40,7 +40,7 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
         return;
     }
     b->object.attention &= ~(uint32_t)SPW_ABSENT;
-    b->object.dirty = false;
+    spw_object_clean(&b->object);
     b->host_copy_valid = false;
     if (b->host_copy && spw_mover_restored_locked(d, b))
         spw_mover_drop_host_copy_locked(b);
@@ -68,7 +68,7 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes)
         struct spw_block *b = d->blocks[i];
         if (!(b->object.attention & SPW_FREE) || b->holds || spw_uses_in_call_locked(&b->object.uses))
             continue;
-        uint64_t cost = b->object.last_tick + (spw_block_mapped_bytes(d, b) == bytes ? 0 : spw_tick + 1);
+        uint64_t cost = spw_object_last_tick(&b->object) + (spw_block_mapped_bytes(d, b) == bytes ? 0 : spw_tick + 1);
         if (cost < best_cost) {
             best = b;
             best_cost = cost;
@@ -132,12 +132,12 @@ static bool may_go(const struct spw_block *b)
 static double worth_evicting(const struct spw_device *d, const struct spw_block *b, uint64_t needed)
 {
     double mapped = (double)spw_block_mapped_bytes(d, b);
-    double worth = (double)(spw_tick - b->object.last_tick + 1);
+    double worth = (double)(spw_tick - spw_object_last_tick(&b->object) + 1);
     if (mapped > (double)needed)
         worth *= (double)needed / mapped;
     else if (mapped == (double)needed)
         worth *= 2;
-    if (!b->object.dirty)
+    if (!spw_object_dirty(&b->object))
         worth *= 1e6; /* needs no copy */
     return worth;
 }
@@ -167,7 +167,7 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, bo
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until finish_eviction(). */
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
-    if (b->object.dirty) {
+    if (spw_object_dirty(&b->object)) {
         int r = spw_mover_copy_out_locked(d, b);
         if (r < 0)
             return r;
@@ -192,7 +192,7 @@ static int finish_eviction(struct spw_device *d, struct spw_block *b)
     if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
         b->object.attention &= ~(uint32_t)SPW_EVICTING;
         if (r != 0 && !b->host_copy_valid)
-            b->object.dirty = true;
+            spw_object_soil(&b->object);
     }
     spw_room_release_hold_locked(d, b);
     return r;

@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_SHIM_ROOM_H
 #define SPILLWAY_SHIM_ROOM_H
 #include "ledger.h"
+#include "ours.h"
 
 /* Makes at least `bytes` of physical memory available to spw_handles_take_locked(): releases what only caches hold, then
  * evicts what nobody holds. Needs the device's slow lock and the engine lock, which it lets go of while it waits for the
@@ -24,5 +25,5 @@ void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b);
 void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b);
 
 /* True once memory was short on any device. */
-extern bool spw_room_pressed;
+extern bool spw_room_pressed SPW_OURS;
 #endif

@@ -131,25 +131,47 @@ static uint64_t owner_of(CUstream handle, CUcontext context)
     return (uint64_t)(uintptr_t)context;
 }
 
+static struct spw_stream *find_or_make(CUstream handle, CUcontext context, uint64_t owner)
+{
+    struct spw_stream *s = bucket_find(handle, owner);
+    if (s)
+        return s;
+    if (!context && spw_driver.cuStreamGetCtx(handle, &context) != CUDA_SUCCESS)
+        return NULL;
+    return new_record(handle, context, owner);
+}
+
+/* A default stream is another one in each context, so the driver is asked which context this is. */
+static struct spw_stream *find_default(CUstream handle)
+{
+    static _Thread_local struct {
+        CUstream handle;
+        CUcontext context;
+        uint64_t generation;
+        struct spw_stream *stream;
+    } last __attribute__((tls_model("initial-exec")));
+    CUcontext context = NULL;
+    if (spw_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+        return NULL;
+    if (last.context == context && last.handle == handle && last.generation == spw_streams_generation)
+        return last.stream;
+    CUstream shown = handle ? handle : CU_STREAM_LEGACY;
+    struct spw_stream *s = find_or_make(shown, context, owner_of(shown, context));
+    if (s) {
+        last.handle = handle;
+        last.context = context;
+        last.stream = s;
+        last.generation = spw_streams_generation;
+    }
+    return s;
+}
+
 struct spw_stream *spw_stream_find_locked(CUstream handle)
 {
-    CUcontext context = NULL;
-    uint64_t owner = 0;
-    bool shared = handle_is_shared(handle);
-    if (shared) {
-        if (handle == NULL)
-            handle = CU_STREAM_LEGACY;
-        if (spw_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
-            return NULL;
-        owner = owner_of(handle, context);
-    }
-    struct spw_stream *s = bucket_find(handle, owner);
-    if (!s) {
-        if (!context && spw_driver.cuStreamGetCtx(handle, &context) != CUDA_SUCCESS)
-            return NULL;
-        s = new_record(handle, context, owner);
-    }
-    if (s && !shared) {
+    if (handle_is_shared(handle))
+        return find_default(handle);
+    struct spw_stream *s = find_or_make(handle, NULL, 0);
+    if (s) {
         spw_last_stream.handle = handle;
         spw_last_stream.stream = s;
         spw_last_stream.generation = spw_streams_generation;

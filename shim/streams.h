@@ -6,6 +6,7 @@
  * operations, so that waiting for an old operation does not wait for the newest. */
 #ifndef SPILLWAY_SHIM_STREAMS_H
 #define SPILLWAY_SHIM_STREAMS_H
+#include "ours.h"
 #include <cuda.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -52,7 +53,7 @@ struct spw_stream_answer {
 };
 
 extern _Thread_local struct spw_stream_answer spw_last_stream __attribute__((tls_model("initial-exec")));
-extern uint64_t spw_streams_generation; /* engine lock; raised when an answer may have become wrong */
+extern uint64_t spw_streams_generation SPW_OURS; /* engine lock; raised when an answer may have become wrong */
 
 static inline struct spw_stream *spw_stream_of_locked(CUstream handle)
 {

@@ -53,7 +53,7 @@ static void tell_device(const struct spw_device *d)
         spw_warn("device %d: up to %s allocated within a budget of %s (%s used); moved %s to the host and %s back in %llu "
                  "operations",
                  d->ordinal, live, budget, peak, human(spw_moved.out_bytes, out, sizeof(out)),
-                 human(spw_moved.in_bytes, in, sizeof(in)), U(spw_engine_counts.operations));
+                 human(spw_moved.in_bytes, in, sizeof(in)), U(spw_tick));
 }
 
 /* ---- for programs ---- */
@@ -108,7 +108,7 @@ static void write_json(FILE *f)
             spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
     fprintf(
         f, "  \"operations\": %llu, \"slow_operations\": %llu, \"refused_operations\": %llu, \"served_from_cache\": %llu,\n",
-        U(spw_engine_counts.operations), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
+        U(spw_tick), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
         U(spw_alloc_counts.from_cache));
     write_moved(f);
     write_host(f);

@@ -16,6 +16,7 @@
  * Any thread. The lock inside is a leaf. */
 #ifndef SPILLWAY_SHIM_TABLES_H
 #define SPILLWAY_SHIM_TABLES_H
+#include "ours.h"
 #include <cuda.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -25,7 +26,7 @@
 #define SPW_TABLES_MAX_COPY  65536     /* bytes; longer copies from the host are data */
 #define SPW_TABLES_MAX_WORDS (1 << 20) /* addresses remembered; beyond that what they point to is pinned */
 
-extern atomic_size_t spw_tables_words;
+extern atomic_size_t spw_tables_words SPW_OURS;
 
 /* True while some address is remembered. */
 static inline bool spw_tables_any(void)

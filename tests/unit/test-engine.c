@@ -43,7 +43,7 @@ static CUdeviceptr allocate(size_t bytes, CUstream stream)
     spw_lock();
     struct spw_stream *s = stream ? spw_stream_of_locked(stream) : NULL;
     spw_unlock();
-    assert_int_equal(spw_allocate(device, bytes, s, context, NULL, &a), 0);
+    assert_int_equal(spw_allocate(device, bytes, s, context, spw_pool_book_of_locked(NULL), &a), 0);
     return a;
 }
 
@@ -182,7 +182,7 @@ static void host_budget_is_kept(void **state)
     begin(2 * BYTES, 2 * BYTES);
     CUstream s = fake_stream();
     CUdeviceptr a = allocate(BYTES, s), b = allocate(BYTES, s), c = allocate(BYTES, s), d;
-    assert_int_equal(spw_allocate(device, BYTES, NULL, context, NULL, &d), -ENOMEM);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_pool_book_of_locked(NULL), &d), -ENOMEM);
     assert_int_equal(fill(s, a, BYTES, 1), 0);
     assert_int_equal(fill(s, b, BYTES, 2), 0);
     assert_int_equal(fill(s, c, BYTES, 3), 0);
@@ -314,7 +314,7 @@ static void run_under_pressure(void)
     record = spw_stream_of_locked(s);
     spw_unlock();
     for (unsigned i = 0; i < N; i++)
-        if (spw_allocate(device, BYTES + i % 2 * GRANULE, record, context, NULL, &a[i]) < 0 ||
+        if (spw_allocate(device, BYTES + i % 2 * GRANULE, record, context, spw_pool_book_of_locked(NULL), &a[i]) < 0 ||
             fill(s, a[i], BYTES, (unsigned char)(i + 1)) < 0)
             return;
     for (int round = 0; round < 2; round++)
@@ -385,7 +385,8 @@ static void a_failing_driver_call_changes_no_byte(void **state)
         }
 }
 
-int main(void)
+/* `test-engine eager` runs them on the eager device. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_survive_a_budget_of_half_their_size),
@@ -403,7 +404,6 @@ int main(void)
         cmocka_unit_test(a_slot_reused_on_another_stream_waits),
         cmocka_unit_test(a_failing_driver_call_changes_no_byte),
     };
-    int failed = cmocka_run_group_tests_name("lazy", tests, NULL, NULL);
-    fake_eager(true);
-    return failed + cmocka_run_group_tests_name("eager", tests, NULL, NULL);
+    fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

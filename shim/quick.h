@@ -1,0 +1,88 @@
+/* quick.h - the way that nearly every launch takes: everything it may touch is resident, and that is noted in a few
+ * instructions.
+ *
+ * In a header because it is a part of the launching hook: what it costs, every kernel launch of the program costs. */
+#ifndef SPILLWAY_SHIM_QUICK_H
+#define SPILLWAY_SHIM_QUICK_H
+#include "layout.h"
+#include "ledger.h"
+#include "lock.h"
+#include "tables.h"
+
+/* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
+struct spw_quick {
+    CUdeviceptr arena;
+    uint64_t arena_bytes;
+    unsigned shift;
+    struct spw_object **table;
+    struct spw_stream *stream;
+    uint64_t plain; /* of an object that this stream used last */
+    uint64_t number, tick;
+};
+
+static inline void spw_quick_begin(struct spw_quick *q, struct spw_stream *s)
+{
+    q->arena = spw_devices[0].arena;
+    q->arena_bytes = spw_devices[0].arena_bytes;
+    q->shift = spw_devices[0].granule_shift;
+    q->table = spw_devices[0].table;
+    q->stream = s;
+    q->plain = spw_object_plain_for(s->id);
+    q->number = spw_stream_next_locked(s);
+    q->tick = ++spw_tick;
+}
+
+/* As spw_quick_use(), for an address outside of the first arena, or an object that is not as plain as could be. */
+bool spw_quick_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
+    __attribute__((cold));
+
+/* Notes the use of what lies at an address. False when it needs a closer look. What lies nowhere, or is nobody's any more,
+ * is left alone: a number that looks like an address, a stale one. When a later address of the operation needs the closer
+ * look, the notes taken here stay: they only say more than is true, of a number that no operation will have. */
+static inline bool spw_quick_use(const struct spw_quick *q, CUdeviceptr a, bool writes)
+{
+    uint64_t offset = a - q->arena;
+    if (__builtin_expect(offset >= q->arena_bytes, 0))
+        return !spw_in_arena(a) || spw_quick_use_rarely(q->stream, q->number, q->tick, a, writes);
+    struct spw_object *o = q->table[offset >> q->shift];
+    if (!o)
+        return true;
+    if (__builtin_expect(!spw_object_is_plain(o, q->plain), 0))
+        return spw_quick_use_rarely(q->stream, q->number, q->tick, a, writes);
+    spw_object_use(o, q->tick, writes);
+    o->uses.number[0] = q->number;
+    return true;
+}
+
+static inline bool spw_quick_words(const struct spw_quick q, const struct spw_layout *layout, void *const *params)
+{
+    const uint16_t *w = layout->words;
+    for (unsigned left = layout->word_count; left; left--, w++) {
+        CUdeviceptr a;
+        memcpy(&a, params[*w], sizeof(a));
+        if (!spw_quick_use(&q, a, true))
+            return false;
+    }
+    return true;
+}
+
+/* Begins a launch whose every parameter that could be an address is one word (no spans in the layout). The stream on which
+ * it was numbered, and spw_op_end_on() follows; NULL: it needs a closer look, use spw_op_begin(). */
+static inline __attribute__((always_inline)) struct spw_stream *
+spw_quick_launch(CUstream handle, const struct spw_layout *layout, void *const *params)
+{
+    struct spw_quick q;
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(handle);
+    if (s && !spw_tables_any()) {
+        spw_quick_begin(&q, s);
+        if (spw_quick_words(q, layout, params)) {
+            atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
+            spw_unlock();
+            return s;
+        }
+    }
+    spw_unlock();
+    return NULL;
+}
+#endif
