@@ -85,7 +85,9 @@ static int give_up_cached(struct spw_device *d, uint64_t bytes)
         return 0;
     spw_block_uncache_this_locked(d, b);
     b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
+    b->holds++;
     int r = spw_uses_wait_unlocking(&b->object.uses);
+    b->holds--;
     if (r == 0)
         r = spw_room_dissolve_locked(d, b);
     if (r < 0) {
