@@ -151,7 +151,8 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     if (!b)
         return 0;
     if (must_wait || b->host_copy) {
-        b->holds++; /* it is neither cached nor given out: nobody else may take it meanwhile */
+        b->holds++; /* it is neither cached nor given out: nobody else may take it meanwhile, or free it again */
+        b->object.attention |= SPW_FREE;
         int r = b->host_copy ? spw_uses_wait_unlocking(&b->object.uses) : get_past_uses(&b->object.uses, s);
         b->holds--;
         if (r < 0) {

@@ -29,6 +29,9 @@ CUresult fake_expect(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char
 
 void fake_eager(bool on); /* stays until changed */
 
+/* What another thread does while the shim waits for an event: called once, within the next such wait, before it waits. */
+void fake_meanwhile(void (*act)(void));
+
 CUstream fake_stream(void);
 void fake_run_all(void);   /* everything submitted runs */
 unsigned fake_calls(void); /* driver calls made so far */

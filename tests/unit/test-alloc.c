@@ -1,0 +1,132 @@
+/* test-alloc.c - what the allocator hands out while other threads allocate, free and make room at the same time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "driver.h"
+#include "engine.h"
+#include "fake-device.h"
+#include "lock.h"
+#include "mover.h"
+#include "pools.h"
+#include "room.h"
+
+#define GRANULE 4096u
+#define BYTES   ((size_t)64 << 10)
+
+static CUcontext context;
+static struct spw_device *device;
+static CUstream s;
+static CUdeviceptr other; /* what the other thread works on */
+
+static void begin(uint64_t budget)
+{
+    spw_ledger_reset();
+    spw_mover_reset();
+    spw_devices_reset();
+    spw_streams_reset();
+    spw_room_pressed = false;
+    fake_start(GRANULE, 128 << 20, budget, 16 << 20);
+    device = spw_device_current(&context);
+    assert_non_null(device);
+    s = fake_stream();
+}
+
+static CUdeviceptr allocate(size_t bytes)
+{
+    CUdeviceptr a = 0;
+    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    return a;
+}
+
+static void use(CUdeviceptr a, size_t bytes, unsigned char value)
+{
+    struct spw_op op = {.handle = s, .hits = &a, .count = 1, .room = 1, .name = "a kernel"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    fake_fill(s, a, bytes, value);
+    spw_op_end(&op);
+}
+
+static void use_other(void)
+{
+    use(other, BYTES, 2);
+}
+
+/* A cached block whose former users are waited for is nobody's victim meanwhile. */
+static void memory_that_is_being_handed_out_is_not_taken_away(void **state)
+{
+    begin(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    use(b, BYTES, 1);
+    use(a, BYTES, 1);
+    other = allocate(BYTES); /* has no memory yet */
+    assert_int_equal(spw_free(a, NULL), 0);
+    fake_meanwhile(use_other);
+    CUdeviceptr c = allocate(BYTES);
+    use(c, BYTES, 3);
+    fake_run_all();
+    assert_true(fake_counts()->made_bytes_peak <= 2 * BYTES);
+}
+
+static void free_other_again(void)
+{
+    assert_int_equal(spw_free(other, NULL), -EINVAL);
+}
+
+/* Freeing an address twice is refused also while its memory is on the way to the next owner. */
+static void memory_that_is_being_handed_out_cannot_be_freed(void **state)
+{
+    begin(2 * BYTES);
+    other = allocate(BYTES);
+    use(other, BYTES, 1);
+    assert_int_equal(spw_free(other, NULL), 0);
+    fake_meanwhile(free_other_again);
+    CUdeviceptr c = allocate(BYTES);
+    use(c, BYTES, 3);
+    assert_int_equal(device->live_bytes, BYTES);
+    assert_int_equal(device->live_count, 1);
+    assert_int_equal(spw_free(c, NULL), 0);
+    fake_run_all();
+}
+
+static void trim(void)
+{
+    assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
+    spw_lock();
+    spw_room_trim_locked(device, 0);
+    spw_unlock();
+}
+
+/* A cached block that is being given up for its memory is not given up a second time by a trim of the pool. */
+static void a_trim_leaves_alone_what_is_being_given_up(void **state)
+{
+    begin(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    use(a, BYTES, 1);
+    use(b, BYTES, 1);
+    assert_int_equal(spw_free(a, NULL), 0);
+    assert_int_equal(spw_free(b, NULL), 0);
+    CUdeviceptr c = allocate(BYTES + GRANULE);
+    fake_meanwhile(trim);
+    use(c, BYTES + GRANULE, 3);
+    fake_run_all();
+    spw_lock();
+    assert_int_equal(device->free_bytes % BYTES, 0);
+    assert_true(device->free_bytes <= BYTES);
+    spw_unlock();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_that_is_being_handed_out_is_not_taken_away),
+        cmocka_unit_test(memory_that_is_being_handed_out_cannot_be_freed),
+        cmocka_unit_test(a_trim_leaves_alone_what_is_being_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
