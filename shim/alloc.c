@@ -338,6 +338,7 @@ static void free_slot_of_context(struct spw_slot *slot, void *context)
 void spw_free_context(CUcontext context)
 {
     spw_lock();
+    spw_streams_await_waiters_unlocking(context);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready)

@@ -371,8 +371,9 @@ int spw_op_begin(struct spw_op *op)
     spw_lock();
     op->stream = spw_stream_of_locked(op->handle);
     if (!op->stream) {
+        int failure = spw_stream_find_failure_locked();
         spw_unlock();
-        return -ENODEV;
+        return failure;
     }
     int r = begin_quickly(op) ? 0 : begin_slowly(op);
     if (r == 0)

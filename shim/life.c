@@ -3,6 +3,7 @@
 #include "api.h"
 #include "driver.h"
 #include "hooks.h"
+#include "lock.h"
 #include "log.h"
 #include "settings.h"
 #include "start.h"
@@ -30,7 +31,8 @@ __attribute__((constructor)) static void set_switches(void)
 
 static void in_child(void)
 {
-    pthread_mutex_init(&lock, NULL); /* another thread may have held it */
+    pthread_mutex_init(&lock, NULL);                                  /* another thread may have held it */
+    atomic_store_explicit(&spw_engine_lock, 0, memory_order_relaxed); /* the same; a thread that ends takes it */
     spw_inside = 0;
     __atomic_store_n(&spw_live, 0, __ATOMIC_RELAXED);
 }

@@ -1,6 +1,8 @@
 /* streams.c - the records of streams: numbers of operations, marks, and waiting for uses. */
 #include "streams.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,10 @@ static uint64_t events_held;
 _Thread_local struct spw_stream_answer spw_last_stream;
 uint64_t spw_streams_generation = 1;
 
-static _Thread_local char thread_anchor; /* its address is a number for the thread */
+static _Thread_local uint64_t thread_number; /* from 1; 0 until the thread uses its own default stream */
+static uint64_t threads_numbered;
+static pthread_key_t thread_end; /* its destructor tells that a thread has ended */
+static bool thread_end_made;
 
 static bool handle_is_shared(CUstream h)
 {
@@ -51,10 +56,11 @@ static void bucket_remove(struct spw_stream *s)
         *at = bucket_next[s->id];
 }
 
-static struct spw_stream *bucket_find(CUstream handle, uint64_t owner)
+/* `context` is NULL where the handle alone tells the stream. */
+static struct spw_stream *bucket_find(CUstream handle, CUcontext context, uint64_t owner)
 {
     for (uint32_t i = bucket_first[bucket_of(handle, owner)]; i; i = bucket_next[i])
-        if (table[i]->handle == handle && table[i]->owner == owner)
+        if (table[i]->handle == handle && table[i]->owner == owner && (!context || table[i]->context == context))
             return table[i];
     return NULL;
 }
@@ -94,7 +100,7 @@ static struct spw_stream *reusable_record(void)
         if (!s->gone)
             continue;
         retire_marks(s);
-        if (s->done < s->begun)
+        if (s->done < s->begun || s->waiters)
             continue;
         drop_events(s);
         return s;
@@ -102,15 +108,22 @@ static struct spw_stream *reusable_record(void)
     return NULL;
 }
 
+static int find_failure; /* why the last look for a stream found none; engine lock */
+
+int spw_stream_find_failure_locked(void)
+{
+    return find_failure;
+}
+
 static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_t owner)
 {
     struct spw_stream *s = reusable_record();
     if (!s) {
-        if (table_used == MAX_STREAMS)
+        s = table_used < MAX_STREAMS ? calloc(1, sizeof(*s)) : NULL;
+        if (!s) {
+            find_failure = -ENOMEM;
             return NULL;
-        s = calloc(1, sizeof(*s));
-        if (!s)
-            return NULL;
+        }
         s->id = table_used;
         table[table_used++] = s;
     }
@@ -124,16 +137,42 @@ static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_
     return s;
 }
 
+/* A thread has ended: nobody submits to its default streams any more. What is still under way there is waited for through
+ * the context. */
+static void thread_ended(void *number)
+{
+    spw_lock();
+    for (uint32_t i = 1; i < table_used; i++) {
+        struct spw_stream *s = table[i];
+        if (!s->per_thread || s->gone || s->owner != (uint64_t)(uintptr_t)number)
+            continue;
+        bucket_remove(s);
+        s->gone = true;
+    }
+    spw_streams_generation++;
+    spw_unlock();
+}
+
+static uint64_t this_thread(void)
+{
+    if (thread_number)
+        return thread_number;
+    thread_number = ++threads_numbered;
+    if (!thread_end_made)
+        thread_end_made = pthread_key_create(&thread_end, thread_ended) == 0;
+    if (thread_end_made)
+        (void)pthread_setspecific(thread_end, (void *)(uintptr_t)thread_number);
+    return thread_number;
+}
+
 static uint64_t owner_of(CUstream handle, CUcontext context)
 {
-    if (handle == CU_STREAM_PER_THREAD)
-        return (uint64_t)(uintptr_t)&thread_anchor ^ ((uint64_t)(uintptr_t)context << 1);
-    return (uint64_t)(uintptr_t)context;
+    return handle == CU_STREAM_PER_THREAD ? this_thread() : (uint64_t)(uintptr_t)context;
 }
 
 static struct spw_stream *find_or_make(CUstream handle, CUcontext context, uint64_t owner)
 {
-    struct spw_stream *s = bucket_find(handle, owner);
+    struct spw_stream *s = bucket_find(handle, context, owner);
     if (s)
         return s;
     if (!context && spw_driver.cuStreamGetCtx(handle, &context) != CUDA_SUCCESS)
@@ -168,6 +207,7 @@ static struct spw_stream *find_default(CUstream handle)
 
 struct spw_stream *spw_stream_find_locked(CUstream handle)
 {
+    find_failure = -ENODEV;
     if (handle_is_shared(handle))
         return find_default(handle);
     struct spw_stream *s = find_or_make(handle, NULL, 0);
@@ -237,7 +277,7 @@ void spw_stream_maybe_mark_locked(struct spw_stream *s)
 
 void spw_stream_gone_locked(CUstream handle)
 {
-    struct spw_stream *s = bucket_find(handle, 0);
+    struct spw_stream *s = bucket_find(handle, NULL, 0);
     if (!s)
         return;
     if (s->done < s->begun && spw_stream_mark_locked(s) < 0) {
@@ -406,7 +446,7 @@ static int mark_for(struct spw_stream *s, uint64_t number, CUevent *ret_event, u
         }
         if (atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
             return -EAGAIN;
-        if (s->per_thread && s->owner != owner_of(CU_STREAM_PER_THREAD, s->context))
+        if (s->per_thread && s->owner != thread_number)
             return -EXDEV;
         int r = spw_stream_mark_locked(s);
         if (r < 0)
@@ -474,38 +514,74 @@ static int first_pending(struct spw_stream *s, uint64_t number, void *arg)
     return 1;
 }
 
-static int wait_unlocking(const struct spw_stream *s, CUevent event)
+static int wait_unlocking(struct spw_stream *s, CUevent event)
 {
     CUcontext context = s->context;
+    s->waiters++;
     spw_unlock();
     int r = event ? spw_result(spw_driver.cuEventSynchronize(event)) : -EXDEV;
     if (r < 0)
         r = synchronize(context);
     spw_lock();
+    s->waiters--;
     return r;
 }
 
-int spw_uses_wait_unlocking(struct spw_uses *u)
+void spw_streams_await_waiters_unlocking(CUcontext context)
 {
-    struct pending p;
-    while (for_each_use(u, first_pending, &p)) {
+    for (uint32_t i = 1; i < table_used; i++)
+        while (table[i]->context == context && table[i]->waiters) {
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+        }
+}
+
+/* Waits until operation `number` of a stream is complete. */
+static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
+{
+    for (retire_marks(s); s->done < number; retire_marks(s)) {
         CUevent event = NULL;
-        uint64_t covered = p.stream->begun;
-        int r = mark_for(p.stream, p.number, &event, &covered);
+        uint64_t covered = s->begun;
+        int r = mark_for(s, number, &event, &covered);
         if (r == -EAGAIN) { /* another thread is between numbering and submitting: it will not be long */
             spw_unlock();
             sched_yield();
             spw_lock();
             continue;
         }
-        r = wait_unlocking(p.stream, r < 0 ? NULL : event);
+        r = wait_unlocking(s, r < 0 ? NULL : event);
         if (r < 0)
             return r;
-        if (p.stream->done < covered)
-            p.stream->done = covered;
+        if (s->done < covered)
+            s->done = covered;
     }
-    forget_all(u);
     return 0;
+}
+
+/* Waits for all that has been submitted to any stream; what others submit meanwhile is not waited for. */
+static int wait_for_everything_unlocking(void)
+{
+    int r = 0;
+    for (uint32_t i = 1; i < table_used && r == 0; i++)
+        r = wait_for_unlocking(table[i], table[i]->begun);
+    return r;
+}
+
+int spw_uses_wait_unlocking(struct spw_uses *u)
+{
+    struct pending p;
+    int r = 0;
+    if (u->overflow) {
+        forget_all(u); /* what is noted from here on is waited for below */
+        r = wait_for_everything_unlocking();
+        u->overflow |= r < 0;
+    }
+    while (r == 0 && for_each_use(u, first_pending, &p))
+        r = wait_for_unlocking(p.stream, p.number);
+    if (r == 0)
+        forget_all(u);
+    return r;
 }
 
 void spw_streams_count_locked(uint64_t *ret_streams, uint64_t *ret_events)

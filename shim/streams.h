@@ -21,7 +21,8 @@ struct spw_stream {
     uint64_t owner;      /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
     uint32_t id;         /* index in the table of streams; 0 is never used */
     bool gone;           /* destroyed by the program: only its last mark is left of it */
-    bool per_thread;     /* only its own thread can record an event on it */
+    uint32_t waiters;    /* threads that wait for one of its marks: its events have to stay */
+    bool per_thread;     /* only its own thread can record an event on it; `owner` is the thread */
     uint64_t begun;      /* operations numbered so far */
     uint64_t done;       /* all up to this number are known to be complete */
     atomic_uint in_call; /* operations that are numbered but possibly not yet handed to the driver */
@@ -43,6 +44,9 @@ struct spw_uses {
 /* The record of the stream that `handle` means for the calling thread. Creates it at first sight; NULL when out of memory or
  * when the driver does not know the stream. Engine lock held. */
 struct spw_stream *spw_stream_find_locked(CUstream handle);
+
+/* Why it was NULL: -ENODEV, the driver does not know the stream; -ENOMEM, no record could be made for it. */
+int spw_stream_find_failure_locked(void);
 
 /* The thread's last answer, which is right until some stream or context goes. Handles below 3 mean other streams in other
  * contexts. */
@@ -67,6 +71,9 @@ struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context);
 
 /* The program destroys the stream: called before the driver is. Later waits use the mark that is recorded here. */
 void spw_stream_gone_locked(CUstream handle);
+
+/* Lets go of the lock until no thread of ours waits for an event of the context, which is about to be destroyed. */
+void spw_streams_await_waiters_unlocking(CUcontext context);
 
 /* A context is about to be destroyed, everything submitted to its streams counts as complete afterwards. */
 void spw_streams_context_gone_locked(CUcontext context);

@@ -1,0 +1,170 @@
+/* test-streams.c - numbers, marks and waiting, on streams that come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "driver.h"
+#include "engine.h"
+#include "fake-device.h"
+#include "lock.h"
+#include "mover.h"
+#include "pools.h"
+#include "room.h"
+
+static CUcontext context;
+static struct spw_device *device;
+
+static void begin(void)
+{
+    spw_ledger_reset();
+    spw_mover_reset();
+    spw_devices_reset();
+    spw_streams_reset();
+    spw_room_pressed = false;
+    fake_start(4096, 128 << 20, 1 << 20, 16 << 20);
+    device = spw_device_current(&context);
+    assert_non_null(device);
+}
+
+static void *use_own_default_stream(void *ret_record)
+{
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(CU_STREAM_PER_THREAD);
+    if (s)
+        (void)spw_stream_next_locked(s);
+    spw_unlock();
+    *(struct spw_stream **)ret_record = s;
+    return NULL;
+}
+
+static struct spw_stream *stream_of_new_thread(void)
+{
+    pthread_t thread;
+    struct spw_stream *s = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, use_own_default_stream, &s), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_non_null(s);
+    return s;
+}
+
+/* A thread that ends leaves work behind on its default stream; the next thread's stream is another one, though it lives at
+ * the same addresses. */
+static void default_streams_of_threads_are_told_apart(void **state)
+{
+    begin();
+    struct spw_stream *first = stream_of_new_thread(), *second = stream_of_new_thread();
+    assert_ptr_not_equal(first, second);
+    assert_int_equal(first->begun, 1);
+    assert_int_equal(second->begun, 1);
+}
+
+/* The record of a thread's default stream is used again once the thread is gone and its work is complete. */
+static void threads_that_ended_leave_no_records_behind(void **state)
+{
+    begin();
+    for (int i = 0; i < 5000; i++) {
+        struct spw_stream *s = stream_of_new_thread();
+        spw_note_stream_done(s, s->begun);
+    }
+    uint64_t streams, events;
+    spw_streams_count_locked(&streams, &events);
+    assert_true(streams < 10);
+}
+
+/* With no record left for its stream an operation is refused: it might run on missing memory. */
+static void an_operation_on_one_stream_too_many_is_refused(void **state)
+{
+    begin();
+    CUdeviceptr a = 0;
+    assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    for (unsigned i = 0; i < 5000; i++) {
+        struct spw_op op = {
+            .handle = (CUstream)(uintptr_t)(0x10000 + 16 * i), .hits = &a, .count = 1, .room = 1, .name = "k"};
+        int r = spw_op_begin(&op);
+        if (r == 0) {
+            spw_op_end(&op);
+            continue;
+        }
+        assert_int_equal(r, -ENOMEM); /* -ENODEV would mean: let the driver have it */
+        return;
+    }
+    fail_msg("there is room for any number of streams");
+}
+
+static CUstream s, t;
+static struct spw_stream *record;
+
+/* The stream that somebody waits for is destroyed, its work completes, and a new stream wants a record. */
+static void destroy_and_create(void)
+{
+    spw_lock();
+    spw_stream_gone_locked(s);
+    spw_unlock();
+    assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
+    unsigned events = fake_counts()->events;
+    spw_lock();
+    assert_non_null(spw_stream_of_locked(t));
+    spw_unlock();
+    assert_int_equal(fake_counts()->events, events); /* the one that is waited for is still there */
+}
+
+/* An event that another thread waits for is not destroyed with its stream. */
+static void a_mark_outlives_its_stream_while_somebody_waits(void **state)
+{
+    begin();
+    s = fake_stream();
+    t = fake_stream();
+    struct spw_uses uses = {0};
+    spw_lock();
+    record = spw_stream_of_locked(s);
+    spw_uses_add_locked(&uses, record, spw_stream_next_locked(record));
+    fake_meanwhile(destroy_and_create);
+    assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+    spw_unlock();
+}
+
+static int rounds;
+
+static void submit_more(void)
+{
+    spw_lock();
+    (void)spw_stream_next_locked(record);
+    spw_unlock();
+    if (++rounds < 50)
+        fake_meanwhile(submit_more);
+}
+
+/* Waiting for everybody's work ends though others go on submitting: only what was there before is waited for. */
+static void waiting_for_everything_does_not_wait_for_what_comes_later(void **state)
+{
+    begin();
+    s = fake_stream();
+    struct spw_uses uses = {.overflow = true};
+    spw_lock();
+    record = spw_stream_of_locked(s);
+    (void)spw_stream_next_locked(record);
+    rounds = 0;
+    fake_meanwhile(submit_more);
+    assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+    spw_unlock();
+    fake_meanwhile(NULL);
+    assert_true(rounds < 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(default_streams_of_threads_are_told_apart),
+        cmocka_unit_test(threads_that_ended_leave_no_records_behind),
+        cmocka_unit_test(an_operation_on_one_stream_too_many_is_refused),
+        cmocka_unit_test(a_mark_outlives_its_stream_while_somebody_waits),
+        cmocka_unit_test(waiting_for_everything_does_not_wait_for_what_comes_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
