@@ -35,7 +35,7 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
                                    unsigned int ElementSizeBytes)
 {
-    CUdeviceptr address;
+    CUdeviceptr address = 0;
     size_t pitch = (WidthInBytes + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, bytes;
     bool element = ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
     if (!dptr || !pPitch || !element || pitch < WidthInBytes || __builtin_mul_overflow(pitch, Height, &bytes))

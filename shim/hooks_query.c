@@ -118,7 +118,7 @@ CUresult spw_on_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_att
         CUresult r = attribute(data[i], attributes[i], ptr, &a);
         if (r == CUDA_ERROR_NOT_SUPPORTED)
             r = spw_driver.cuPointerGetAttributes(1, &attributes[i], &data[i], ptr);
-        else if (r == CUDA_ERROR_INVALID_VALUE && attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+        if (r == CUDA_ERROR_INVALID_VALUE && attributes[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER)
             *(void **)data[i] = NULL;
         else if (r != CUDA_SUCCESS)
             return r;

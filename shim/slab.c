@@ -33,7 +33,7 @@ static size_t class_bytes(unsigned c)
     if (c < LINEAR_CLASSES)
         return (size_t)(c + 1) * CLASS_STEP;
     unsigned top = (c - LINEAR_CLASSES) / 4 + 3, quarter = (c - LINEAR_CLASSES) % 4;
-    return ((((size_t)4 + quarter + 1) << (top - 2))) * CLASS_STEP;
+    return ((((size_t)4 + quarter + 1) << (top - 2))) * CLASS_STEP; /* NOLINT(clang-analyzer-core.*): top is at most 64 */
 }
 
 size_t spw_slab_bytes(const struct spw_device *d, size_t bytes)
@@ -66,7 +66,7 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
         }
     }
     struct spw_slot *slot = *at;
-    *at = slot->next_free;
+    *at = slot->next_free; /* NOLINT(clang-analyzer-core.NullDereference): the loop leaves no *at that is NULL */
     slot->next_free = NULL;
     slot->size_bytes = bytes;
     slot->serial = ++slots_made;
