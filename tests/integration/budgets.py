@@ -2,16 +2,14 @@
 """Whatever the budget, down to the smallest one that is feasible, a training program learns the same bits within it.
 
 usage: budgets.py WORKLOAD"""
-import re
 import sys
 
-from harness import (EXIT_CUDA_ERROR, TINY, finish, nothing_left, require, run, same_in_budget, same_results, sentence)
+from harness import TINY, finish, named_budget, nothing_left, require, run, same_in_budget, same_results, sentence
 
 WORKLOAD = sys.argv.pop(1)
 VARIANTS = {"one stream": ["--streams", "1"], "two streams": ["--streams", "2"],
             "stream-ordered allocation": ["--streams", "2", "--alloc", "async"]}
 SHARES = {"one stream": (100, 80, 60, 50, 40), "two streams": (100, 80, 60, 50, 40), "stream-ordered allocation": (100, 60)}
-SMALLEST = re.compile(r"smallest budget that would do[^0-9]*(\d+)")
 MOST_ATTEMPTS = 12
 
 plain_runs = {}
@@ -45,14 +43,6 @@ def matrix(variant, share):
             moves_nothing(without, finished)
         else:
             require(finished.copied("d2h") > without.copied("d2h"), "nothing was moved, so nothing was tested")
-
-
-def named_budget(finished):
-    """The smallest budget that the message of a run that failed for want of memory names."""
-    require(finished.status == EXIT_CUDA_ERROR, "expected a clean CUDA error", finished.describe())
-    named = SMALLEST.findall(finished.errors)
-    require(named, "no message names the smallest budget that would do", finished.describe())
-    return int(named[-1])
 
 
 def smallest(variant):

@@ -188,6 +188,17 @@ def same_or_clean_error(plain, finished, budget=None):
         within(budget, finished)
 
 
+SMALLEST = re.compile(r"smallest budget that would do: (\d+)")
+
+
+def named_budget(finished):
+    """The smallest budget that would do, as the message of a run that failed for want of memory names it."""
+    require(finished.status == EXIT_CUDA_ERROR, "expected a clean CUDA error", finished.describe())
+    named = SMALLEST.findall(finished.errors)
+    require(named, "no message names the smallest budget that would do", finished.describe())
+    return int(named[-1])
+
+
 # ----------------------------------------------------------------------------------------------------------------- TAP
 _sentences = []
 
