@@ -78,7 +78,7 @@
     X(PASS, cuCtxSetFlags, "cuCtxSetFlags", (unsigned int flags), (flags)) \
     X(PASS, cuCtxSetLimit, "cuCtxSetLimit", (CUlimit limit, size_t value), (limit, value)) \
     X(HOOK, cuCtxSynchronize, "cuCtxSynchronize", (void), ()) \
-    X(PASS, cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext ctx), (ctx)) \
+    X(HOOK, cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxWaitEvent, "cuCtxWaitEvent", (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent)) \
     X(PASS, cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState", (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active)) \
     X(HOOK, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \

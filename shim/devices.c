@@ -27,6 +27,28 @@ static struct note *contexts, *known_pools, *foreign;
 CUmemoryPool spw_device_pools[SPW_MAX_DEVICES];
 static uint64_t generation; /* raised when a context goes: its handle may come again for another device */
 
+CUcontext spw_failed_context;
+
+void spw_note_fault(CUcontext context, CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+        spw_failed_context = context;
+        break;
+    default:
+        break;
+    }
+}
+
 static struct note *find(struct note *table, uint64_t key)
 {
     struct note *n;
@@ -135,6 +157,8 @@ void spw_devices_context_gone(CUcontext context)
     spw_lock();
     drop(&contexts, (uint64_t)(uintptr_t)context);
     generation++;
+    if (spw_failed_context == context)
+        spw_failed_context = NULL;
     spw_unlock();
 }
 

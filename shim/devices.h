@@ -15,6 +15,13 @@ static inline struct spw_device *spw_device_of_stream_locked(struct spw_stream *
     return s->device >= 0 && spw_devices[s->device].ready ? &spw_devices[s->device] : spw_device_find_of_stream_locked(s);
 }
 
+/* The context that a fault has ended, as the driver told the program; NULL: none has. Until it goes, every call in it
+ * answers that error, so allocations are the driver's to answer. */
+extern CUcontext spw_failed_context;
+
+/* What a wait of the program in `context` answered. */
+void spw_note_fault(CUcontext context, CUresult result);
+
 /* The pool that stream-ordered allocations on the device are booked on when none is named. */
 CUmemoryPool spw_device_find_pool_locked(struct spw_device *d);
 extern CUmemoryPool spw_device_pools[SPW_MAX_DEVICES] SPW_OURS;

@@ -24,7 +24,7 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     CUcontext context;
     CUdeviceptr address = 0;
     struct spw_device *d = dptr ? spw_device_current(&context) : NULL;
-    if (!d)
+    if (!d || context == spw_failed_context)
         return spw_driver.cuMemAlloc_v2(dptr, bytesize);
     int r = spw_allocate(d, bytesize, NULL, context, spw_pool_book_of_locked(NULL), &address);
     if (r == 0)
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
         return CUDA_SUCCESS;
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(stream);
-    struct spw_device *d = s ? source_locked(s, &pool) : NULL;
+    struct spw_device *d = s && s->context != spw_failed_context ? source_locked(s, &pool) : NULL;
     if (d)
         r = spw_allocate_unlocking(d, bytes, s, s->context, spw_pool_book_of_locked(pool), &address);
     spw_unlock();

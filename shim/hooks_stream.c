@@ -33,13 +33,20 @@ static struct spw_stream *before_wait(CUstream handle, uint64_t *ret_begun)
     return s;
 }
 
+static void learn(struct spw_stream *s, uint64_t begun, CUresult result)
+{
+    if (s && result == CUDA_SUCCESS)
+        spw_note_stream_done(s, begun);
+    else if (s)
+        spw_note_fault(s->context, result);
+}
+
 CUresult spw_on_cuStreamSynchronize(CUstream hStream)
 {
     uint64_t begun = 0;
     struct spw_stream *s = before_wait(hStream, &begun);
     CUresult r = spw_driver.cuStreamSynchronize(hStream);
-    if (s && r == CUDA_SUCCESS)
-        spw_note_stream_done(s, begun);
+    learn(s, begun, r);
     return r;
 }
 
@@ -48,24 +55,48 @@ CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
     uint64_t begun = 0;
     struct spw_stream *s = before_wait(per_thread(hStream), &begun);
     CUresult r = spw_driver.cuStreamSynchronize_ptsz(hStream);
-    if (s && r == CUDA_SUCCESS)
-        spw_note_stream_done(s, begun);
+    learn(s, begun, r);
     return r;
+}
+
+/* How far each stream of a context will have come when a wait for all of it returns. */
+struct snapshot {
+    CUcontext context;
+    struct spw_stream *streams[SNAPSHOT];
+    uint64_t begun[SNAPSHOT];
+    unsigned count;
+};
+
+static void before_wait_for_all(struct snapshot *all, CUcontext context)
+{
+    all->context = context;
+    if (!context)
+        (void)spw_driver.cuCtxGetCurrent(&all->context);
+    spw_lock();
+    all->count = spw_streams_of_context_locked(all->context, all->streams, all->begun, SNAPSHOT);
+    spw_unlock();
+}
+
+static CUresult learn_all(const struct snapshot *all, CUresult result)
+{
+    spw_note_fault(all->context, result);
+    for (unsigned i = 0; i < all->count && result == CUDA_SUCCESS; i++)
+        spw_note_stream_done(all->streams[i], all->begun[i]);
+    return result;
 }
 
 CUresult spw_on_cuCtxSynchronize(void)
 {
-    struct spw_stream *streams[SNAPSHOT];
-    uint64_t begun[SNAPSHOT];
-    CUcontext context = NULL;
-    (void)spw_driver.cuCtxGetCurrent(&context);
-    spw_lock();
-    unsigned n = spw_streams_of_context_locked(context, streams, begun, SNAPSHOT);
-    spw_unlock();
-    CUresult r = spw_driver.cuCtxSynchronize();
-    for (unsigned i = 0; i < n && r == CUDA_SUCCESS; i++)
-        spw_note_stream_done(streams[i], begun[i]);
-    return r;
+    struct snapshot all;
+    before_wait_for_all(&all, NULL);
+    return learn_all(&all, spw_driver.cuCtxSynchronize());
+}
+
+CUresult spw_on_cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct snapshot all;
+    before_wait_for_all(&all, ctx);
+    return learn_all(&all, spw_driver.cuCtxSynchronize_v2(ctx));
 }
 
 /* ---- streams go ---- */
