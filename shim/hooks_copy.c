@@ -4,6 +4,8 @@
 #include "engine.h"
 #include "graph.h"
 #include "hooks.h"
+#include "lock.h"
+#include "mover.h"
 #include "pin.h"
 #include "result.h"
 #include "tables.h"
@@ -135,10 +137,22 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
     }
 }
 
+/* Both ends are in reach of the device that copies. */
+static void connect_devices(CUdeviceptr dst, CUdeviceptr src)
+{
+    const struct spw_device *a = spw_device_of_address(dst), *b = spw_device_of_address(src);
+    if (!a || !b || a == b)
+        return;
+    spw_lock();
+    spw_mover_connect_locked(a->ordinal, b->ordinal);
+    spw_unlock();
+}
+
 /* The addresses and sizes of a copy between linear memories. */
 static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     copy_init(c);
+    connect_devices(dst, src);
     write_to(c, dst, bytes);
     read_from(c, src, bytes);
     learn_addresses(dst, src, bytes);
@@ -222,6 +236,7 @@ static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
     size_t bytes = p->WidthInBytes * p->Height * p->Depth;
     CUdeviceptr dst = end_2d(p->dstMemoryType, p->dstDevice, p->dstHost);
     CUdeviceptr src = end_2d(p->srcMemoryType, p->srcDevice, p->srcHost);
+    connect_devices(dst, src);
     write_to(c, dst, bytes);
     read_from(c, src, bytes);
     if (p->Height <= 1 && p->Depth <= 1)
@@ -236,6 +251,7 @@ static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr
     if (!copy_reserve(c, count))
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
+        connect_devices(dsts[i], srcs[i]);
         write_to(c, dsts[i], sizes[i]);
         read_from(c, srcs[i], sizes[i]);
         learn_addresses(dsts[i], srcs[i], sizes[i]);

@@ -43,14 +43,15 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b);
 /* True when no copy into the block is in flight any more. */
 bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b);
 
-/* The same for copies in either direction: its host copy is nobody's target or source. */
-bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b);
-
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
 
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
 int spw_mover_enable_peer_locked(int user, int owner);
+
+/* The program copies between the two devices, which it may without any peer access. The driver stages that for memory of its
+ * own; memory that we map has to be in reach of whichever of them copies. Does nothing where it is already, or cannot be. */
+void spw_mover_connect_locked(int a, int b);
 
 /* The context is about to go, with its streams. */
 void spw_mover_context_gone_locked(CUcontext context);
