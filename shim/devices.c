@@ -126,6 +126,18 @@ struct spw_device *spw_device_current(CUcontext *ret_context)
     return d;
 }
 
+struct spw_device *spw_device_billed(void)
+{
+    CUcontext context;
+    CUdevice ordinal = -1;
+    struct spw_device *d = spw_device_current(&context);
+    if (d)
+        return d;
+    if (spw_driver.cuCtxGetDevice(&ordinal) != CUDA_SUCCESS || ordinal < 0 || ordinal >= SPW_MAX_DEVICES)
+        return NULL;
+    return spw_devices[ordinal].total_bytes ? &spw_devices[ordinal] : NULL;
+}
+
 static int ordinal_of_context(CUcontext context)
 {
     struct note *n = find(contexts, (uint64_t)(uintptr_t)context);

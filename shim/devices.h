@@ -7,6 +7,9 @@
  * memory: the call is then the driver's. *ret_context is the current context. Takes the engine lock. */
 struct spw_device *spw_device_current(CUcontext *ret_context);
 
+/* The device of the current context as far as its budget is known, ready or not; NULL: it is not known. */
+struct spw_device *spw_device_billed(void);
+
 /* The device of a stream, ready to allocate on; NULL as above. */
 struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s);
 

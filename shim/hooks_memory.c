@@ -17,6 +17,30 @@ static CUstream per_thread(CUstream stream)
     return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
+/* ---- what the driver itself allocates: on the device's bill ---- */
+
+struct passed {
+    struct spw_device *device; /* NULL: on nobody's */
+    size_t bytes;
+};
+
+/* CUDA_SUCCESS: ask the driver, then pass_end(). */
+static CUresult pass_begin(struct passed *p, size_t bytes)
+{
+    p->device = spw_device_billed();
+    p->bytes = bytes;
+    return p->device && spw_foreign_take(p->device, bytes) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult pass_end(const struct passed *p, CUresult result, const CUdeviceptr *dptr)
+{
+    if (p->device && result == CUDA_SUCCESS)
+        spw_foreign_note(*dptr, p->device, p->bytes);
+    else if (p->device)
+        spw_foreign_give(p->device, p->bytes);
+    return result;
+}
+
 /* ---- plain ---- */
 
 CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -24,8 +48,13 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     CUcontext context;
     CUdeviceptr address = 0;
     struct spw_device *d = dptr ? spw_device_current(&context) : NULL;
-    if (!d || context == spw_failed_context)
+    if (!dptr || (d && context == spw_failed_context))
         return spw_driver.cuMemAlloc_v2(dptr, bytesize);
+    if (!d) {
+        struct passed p;
+        CUresult passed = pass_begin(&p, bytesize);
+        return passed != CUDA_SUCCESS ? passed : pass_end(&p, spw_driver.cuMemAlloc_v2(dptr, bytesize), dptr);
+    }
     int r = spw_allocate(d, bytesize, NULL, context, spw_pool_book_of_locked(NULL), &address);
     if (r == 0)
         *dptr = address;
@@ -48,32 +77,27 @@ CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     return r;
 }
 
+static CUresult freed_by_driver(CUdeviceptr dptr, CUresult result)
+{
+    if (result == CUDA_SUCCESS && dptr)
+        spw_foreign_forget(dptr);
+    return result;
+}
+
 CUresult spw_on_cuMemFree_v2(CUdeviceptr dptr)
 {
     int r = spw_free(dptr, NULL);
-    if (r != -ENOENT)
-        return spw_cuda(r);
-    CUresult answer = spw_driver.cuMemFree_v2(dptr);
-    if (answer == CUDA_SUCCESS && dptr)
-        spw_foreign_forget(dptr);
-    return answer;
+    return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFree_v2(dptr)) : spw_cuda(r);
 }
 
 CUresult spw_on_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
-    CUcontext context;
-    struct spw_device *d = dptr ? spw_device_current(&context) : NULL;
-    if (!d)
+    struct passed p;
+    if (!dptr)
         return spw_driver.cuMemAllocManaged(dptr, bytesize, flags);
     /* The driver moves these pages by itself and may bring in all of them. */
-    if (spw_foreign_take(d, bytesize) < 0)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult r = spw_driver.cuMemAllocManaged(dptr, bytesize, flags);
-    if (r == CUDA_SUCCESS)
-        spw_foreign_note(*dptr, d, bytesize);
-    else
-        spw_foreign_give(d, bytesize);
-    return r;
+    CUresult r = pass_begin(&p, bytesize);
+    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocManaged(dptr, bytesize, flags), dptr);
 }
 
 /* ---- in stream order ---- */
@@ -119,32 +143,63 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     return CUDA_SUCCESS;
 }
 
+/* What a capture allocates is a node of a graph, and comes into being when the graph is launched. */
+static bool may_bill(const CUdeviceptr *dptr, CUstream stream)
+{
+    return dptr && !spw_is_capturing(stream);
+}
+
 CUresult spw_on_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     bool ours;
     CUresult r = allocate_on(dptr, bytesize, NULL, hStream, &ours);
-    return ours ? r : spw_driver.cuMemAllocAsync(dptr, bytesize, hStream);
+    struct passed p;
+    if (ours)
+        return r;
+    if (!may_bill(dptr, hStream))
+        return spw_driver.cuMemAllocAsync(dptr, bytesize, hStream);
+    r = pass_begin(&p, bytesize);
+    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocAsync(dptr, bytesize, hStream), dptr);
 }
 
 CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     bool ours;
     CUresult r = allocate_on(dptr, bytesize, NULL, per_thread(hStream), &ours);
-    return ours ? r : spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
+    struct passed p;
+    if (ours)
+        return r;
+    if (!may_bill(dptr, per_thread(hStream)))
+        return spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
+    r = pass_begin(&p, bytesize);
+    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream), dptr);
 }
 
 CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     bool ours;
     CUresult r = allocate_on(dptr, bytesize, pool, hStream, &ours);
-    return ours ? r : spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+    struct passed p;
+    if (ours)
+        return r;
+    if (!may_bill(dptr, hStream))
+        return spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+    r = pass_begin(&p, bytesize);
+    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream), dptr);
 }
 
 CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     bool ours;
     CUresult r = allocate_on(dptr, bytesize, pool, per_thread(hStream), &ours);
-    return ours ? r : spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
+    struct passed p;
+    if (ours)
+        return r;
+    if (!may_bill(dptr, per_thread(hStream)))
+        return spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
+    r = pass_begin(&p, bytesize);
+    return r != CUDA_SUCCESS ? r
+                             : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
 
 /* -ENOENT: not ours. */
@@ -162,13 +217,13 @@ static int free_on(CUdeviceptr dptr, CUstream stream)
 CUresult spw_on_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     int r = free_on(dptr, hStream);
-    return r == -ENOENT ? spw_driver.cuMemFreeAsync(dptr, hStream) : spw_cuda(r);
+    return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFreeAsync(dptr, hStream)) : spw_cuda(r);
 }
 
 CUresult spw_on_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     int r = free_on(dptr, per_thread(hStream));
-    return r == -ENOENT ? spw_driver.cuMemFreeAsync_ptsz(dptr, hStream) : spw_cuda(r);
+    return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFreeAsync_ptsz(dptr, hStream)) : spw_cuda(r);
 }
 
 /* ---- pools ---- */

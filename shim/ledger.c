@@ -107,10 +107,10 @@ static void publish_arena(const struct spw_device *d)
 static int make_device(struct spw_device *d)
 {
     uint32_t granules = 0;
-    int r = read_granularity(d);
+    int r = d->total_bytes ? 0 : read_budget(d); /* first of all: it holds for what is passed through too */
     if (r < 0)
         return r;
-    r = read_budget(d);
+    r = read_granularity(d);
     if (r < 0)
         return r;
     r = reserve_arena(d, &granules);
@@ -146,8 +146,8 @@ struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r)
     if (r < 0) {
         spw_warn_once(
             &warned,
-            "device %d: the driver gives no virtual memory to work with (%s); its allocations are passed through and "
-            "the budget is not kept there",
+            "device %d: the driver gives no virtual memory to work with (%s); its allocations are passed through, nothing "
+            "can be moved, and what goes beyond the budget is out of memory",
             ordinal, r == -ENOTSUP ? "not supported" : "refused");
         *ret_r = r;
         return NULL;
