@@ -57,7 +57,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
 }
 
 /* A new slab. The slow lock is needed for making room, so the engine lock is let go of on the way. */
-static int add_slab(struct spw_device *d, size_t bytes, CUcontext context)
+static int add_slab(struct spw_device *d, size_t bytes)
 {
     struct spw_block *b;
     size_t slab_bytes = spw_slab_bytes(d, bytes);
@@ -67,7 +67,7 @@ static int add_slab(struct spw_device *d, size_t bytes, CUcontext context)
     int r = spw_block_create_locked(d, slab_bytes, &b);
     if (r < 0)
         goto out;
-    b->context = context;
+    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
     r = spw_room_make(d, spw_block_mapped_bytes(d, b));
     if (r == 0)
         r = spw_engine_bring_in_locked(d, b);
@@ -91,7 +91,7 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
     struct spw_slot *slot;
     int r = take_slot(d, bytes, s, &slot);
     while (r == -ENOSPC) { /* another thread may take all of a new slab before we are back */
-        r = add_slab(d, bytes, context);
+        r = add_slab(d, bytes);
         if (r == 0)
             r = take_slot(d, bytes, s, &slot);
     }
@@ -347,7 +347,7 @@ void spw_free_context(CUcontext context)
         for (uint32_t i = 0; i < d->block_count;) {
             struct spw_block *b = d->blocks[i];
             bool slab = spw_object_at_locked(b->address) != &b->object;
-            if (b->context != context || slab || b->object.attention & SPW_FREE || b->doomed || b->holds) {
+            if (b->context != context || slab || b->object.attention & SPW_FREE || b->doomed) {
                 i++;
                 continue;
             }
@@ -356,8 +356,8 @@ void spw_free_context(CUcontext context)
             i += before == d->block_count; /* a block that is gone left its place to another */
         }
     }
-    spw_streams_context_gone_locked(context);
     spw_mover_context_gone_locked(context);
+    spw_streams_context_gone_locked(context);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready || d->live_count)

@@ -113,6 +113,23 @@ bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b)
     return spw_uses_done_locked(&copy_in);
 }
 
+bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b)
+{
+    if (!spw_mover_restored_locked(d, b))
+        return false;
+    struct spw_stream *out = d->mover ? d->mover->out : NULL;
+    const struct spw_uses *u = &b->object.uses;
+    uint64_t number = out && u->overflow ? out->begun : 0;
+    for (unsigned i = 0; out && i < u->count; i++)
+        if (u->stream[i] == out->id && u->number[i] > number)
+            number = u->number[i];
+    if (!number)
+        return true;
+    struct spw_uses copy_out = {0};
+    spw_uses_add_locked(&copy_out, out, number);
+    return spw_uses_done_locked(&copy_out);
+}
+
 /* Host copies that nobody needs: of resident blocks, with no copy in flight. True when any was given back. */
 static bool drop_idle_host_copies(struct spw_device *d)
 {
@@ -122,7 +139,7 @@ static bool drop_idle_host_copies(struct spw_device *d)
         if (!b->host_copy || b->holds || (b->object.attention & (SPW_ABSENT | SPW_EVICTING)))
             continue;
         if ((spw_object_dirty(&b->object) || !b->host_copy_valid || b->object.attention & SPW_FREE) &&
-            spw_mover_restored_locked(d, b)) {
+            spw_mover_copies_done_locked(d, b)) {
             spw_mover_drop_host_copy_locked(b);
             any = true;
         }
@@ -175,18 +192,35 @@ static int mover_ready(struct spw_device *d, CUcontext context)
     return m->out && m->in ? 0 : -ENOMEM;
 }
 
+/* Tensors of other contexts may have copies of theirs on it: they complete first. */
+static void end_stream(const struct spw_stream *s)
+{
+    if (!s)
+        return;
+    (void)spw_driver.cuStreamSynchronize(s->handle);
+    (void)spw_driver.cuStreamDestroy_v2(s->handle);
+}
+
+/* The next copy streams count from another number. */
+static void forget_copies_in(struct spw_device *d)
+{
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        d->blocks[i]->object.attention &= ~(uint32_t)SPW_RESTORING;
+        d->blocks[i]->restore_number = 0;
+    }
+}
+
 void spw_mover_context_gone_locked(CUcontext context)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_mover *m = spw_devices[i].mover;
         if (!m || m->context != context)
             continue;
-        if (m->out)
-            (void)spw_driver.cuStreamDestroy_v2(m->out->handle);
-        if (m->in)
-            (void)spw_driver.cuStreamDestroy_v2(m->in->handle);
+        end_stream(m->out);
+        end_stream(m->in);
         m->out = m->in = NULL; /* their records go with the context's streams */
         m->context = NULL;
+        forget_copies_in(&spw_devices[i]);
     }
 }
 

@@ -43,6 +43,9 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b);
 /* True when no copy into the block is in flight any more. */
 bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b);
 
+/* The same for copies in either direction: its host copy is nobody's target or source. */
+bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b);
+
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
 

@@ -12,7 +12,6 @@ bool spw_pinning_everything;
 _Thread_local int spw_pin_failure;
 
 static const char *pinned_why = "";
-static uint64_t pinned_bytes;
 
 /* The block's bytes are in place for any stream when this returns 0. */
 static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
@@ -31,10 +30,8 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
         if (r == 0)
             b->object.attention &= ~(uint32_t)SPW_RESTORING;
     }
-    if (r == 0 && !b->pinned && !b->doomed) {
+    if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;
-        pinned_bytes += spw_block_mapped_bytes(d, b);
-    }
     spw_object_soil(&b->object); /* whoever knows the address may write at any time */
     spw_room_release_hold_locked(d, b);
     return r;
@@ -101,5 +98,12 @@ void spw_pin_everything(const char *why)
 uint64_t spw_pinned_bytes_locked(const char **ret_why)
 {
     *ret_why = pinned_why;
-    return pinned_bytes;
+    uint64_t bytes = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        const struct spw_device *d = &spw_devices[i];
+        for (uint32_t k = 0; k < d->block_count; k++)
+            if (d->blocks[k]->pinned && spw_object_at_locked(d->blocks[k]->address) == &d->blocks[k]->object)
+                bytes += spw_block_mapped_bytes(d, d->blocks[k]); /* and not the slabs */
+    }
+    return bytes;
 }

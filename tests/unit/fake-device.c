@@ -51,7 +51,7 @@ static struct {
     CUdeviceptr next_address;
     struct fake_counts counts;
     struct {
-        char name[40];
+        char name[40], too[40];
         unsigned n, seen;
         CUresult r;
         bool for_good;
@@ -61,6 +61,8 @@ static struct {
 static CUresult called(const char *name)
 {
     f.calls++;
+    if (f.fail.too[0] && strcmp(name, f.fail.too) == 0)
+        return f.fail.r;
     if (strcmp(name, f.fail.name) != 0)
         return CUDA_SUCCESS;
     f.fail.seen++;
@@ -79,6 +81,11 @@ void fake_fail(const char *name, unsigned n, CUresult r, bool for_good)
     f.fail.n = n;
     f.fail.r = r;
     f.fail.for_good = for_good;
+}
+
+void fake_fail_too(const char *name)
+{
+    snprintf(f.fail.too, sizeof(f.fail.too), "%s", name);
 }
 
 /* ---- memory ---- */
@@ -436,9 +443,26 @@ static CUresult on_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t
 
 /* ---- the rest of what the shim asks ---- */
 
+static CUcontext pushed; /* the test's own context lies below */
+
 static CUresult on_cuCtxGetCurrent(CUcontext *context)
 {
-    *context = (CUcontext)(uintptr_t)0xc0;
+    *context = pushed ? pushed : (CUcontext)(uintptr_t)0xc0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuCtxPushCurrent_v2(CUcontext context)
+{
+    assert_null(pushed);
+    pushed = context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuCtxPopCurrent_v2(CUcontext *context)
+{
+    assert_non_null(pushed);
+    *context = pushed;
+    pushed = NULL;
     return CUDA_SUCCESS;
 }
 
@@ -480,6 +504,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     USE(cuMemFreeHost), USE(cuStreamCreate), USE(cuStreamDestroy_v2), USE(cuStreamGetCtx), USE(cuStreamSynchronize);
     USE(cuCtxSynchronize), USE(cuStreamWaitEvent), USE(cuEventCreate), USE(cuEventDestroy_v2), USE(cuEventRecord);
     USE(cuEventSynchronize), USE(cuEventQuery), USE(cuMemcpyDtoHAsync_v2), USE(cuMemcpyHtoDAsync_v2);
+    USE(cuCtxPushCurrent_v2), USE(cuCtxPopCurrent_v2);
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
 #undef USE
     spw_settings_default(&settings);
