@@ -68,9 +68,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
     if (r < 0)
         goto out;
     b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
-    r = spw_room_make(d, spw_block_mapped_bytes(d, b));
-    if (r == 0)
-        r = spw_engine_bring_in_locked(d, b);
+    r = spw_engine_make_resident_unlocking(d, b);
     if (r == 0)
         r = spw_slab_add_locked(d, b, bytes);
     if (r < 0)
@@ -112,7 +110,7 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     uint64_t granule = (uint64_t)1 << d->granule_shift;
     uint64_t mapped = (bytes + granule - 1) & ~(granule - 1);
     uint64_t host = spw_mover_host_limit_locked();
-    if (bytes > UINT64_MAX - granule || mapped > d->handles.budget_bytes) {
+    if (bytes > UINT64_MAX - granule || mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
         spw_warn(
             "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
             "budget that would do: %llu bytes",
@@ -124,7 +122,7 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
         d->largest_bytes = mapped;
     /* Where not everything fits, one tensor's worth of host memory is needed for changing places. */
     uint64_t spare = d->live_bytes + bytes > d->handles.budget_bytes ? d->largest_bytes : 0;
-    if (d->live_bytes + bytes + spare > d->handles.budget_bytes + host) {
+    if (d->live_bytes + bytes + spare > d->handles.budget_bytes + d->handles.lacking_bytes + host) {
         spw_warn(
             "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
             "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together",

@@ -210,6 +210,20 @@ int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
+int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
+    uint64_t bytes = spw_block_mapped_bytes(d, b);
+    int r = -ENOMEM;
+    for (int i = 0; i < TIMES && r == -ENOMEM; i++) {
+        r = spw_room_make(d, bytes);
+        if (r < 0)
+            return r;
+        r = spw_engine_bring_in_locked(d, b);
+    }
+    return r;
+}
+
 static uint64_t absent_bytes(const struct working_set *set, const struct spw_device *d)
 {
     uint64_t bytes = 0;
@@ -231,12 +245,7 @@ static int bring_in_set(struct working_set *set, struct spw_device *d)
         struct spw_object *o = set->list[i].object;
         if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || !(o->attention & SPW_ABSENT))
             continue;
-        do {
-            r = spw_room_make(d, spw_block_mapped_bytes(d, spw_block_of(o)));
-            if (r == 0)
-                r = spw_engine_bring_in_locked(d, spw_block_of(o));
-        } while (r == -ENOMEM && spw_handles_room_locked(&d->handles) < spw_block_mapped_bytes(d, spw_block_of(o)) &&
-                 spw_room_make(d, spw_block_mapped_bytes(d, spw_block_of(o))) == 0);
+        r = spw_engine_make_resident_unlocking(d, spw_block_of(o));
     }
     return r;
 }

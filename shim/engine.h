@@ -55,4 +55,7 @@ extern bool spw_pinning_everything; /* spw_pin_everything() was called */
 
 /* Makes one absent block resident; the caller holds the device's slow lock and the engine lock, and has made room. */
 int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b);
+
+/* The same, making room first; lets go of the engine lock while it waits for the GPU. */
+int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b);
 #endif

@@ -91,6 +91,20 @@ static int make(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHan
     return 0;
 }
 
+/* Others have taken memory on the device: what we have made is all there is for us. */
+static void learn_what_lacks(struct spw_handles *h)
+{
+    static int warned;
+    if (h->made_bytes == 0 || h->made_bytes >= h->budget_bytes)
+        return;
+    spw_warn_once(&warned,
+                  "device %d has less memory left than the budget says: %llu bytes are used from here on, and more when "
+                  "nothing else helps",
+                  h->device, (unsigned long long)h->made_bytes);
+    h->lacking_bytes += h->budget_bytes - h->made_bytes;
+    h->budget_bytes = h->made_bytes;
+}
+
 int spw_handles_take_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle *ret_handle)
 {
     struct spw_handle_bin *bin = bin_of(h, bytes);
@@ -110,7 +124,17 @@ int spw_handles_take_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericA
         release_until(h, 0, 0);
         r = make(h, bytes, ret_handle);
     }
-    return r < 0 ? -ENOMEM : 0;
+    if (r == -ENOMEM)
+        learn_what_lacks(h);
+    return r;
+}
+
+bool spw_handles_ask_again_locked(struct spw_handles *h)
+{
+    bool any = h->lacking_bytes > 0;
+    h->budget_bytes += h->lacking_bytes;
+    h->lacking_bytes = 0;
+    return any;
 }
 
 uint64_t spw_handles_room_locked(const struct spw_handles *h)

@@ -5,6 +5,7 @@
 #ifndef SPILLWAY_SHIM_HANDLES_H
 #define SPILLWAY_SHIM_HANDLES_H
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct spw_handle_bin {
@@ -15,8 +16,9 @@ struct spw_handle_bin {
 
 struct spw_handles {
     int device;
-    uint64_t budget_bytes; /* for made_bytes */
-    uint64_t made_bytes;   /* all physical memory of ours on this device */
+    uint64_t budget_bytes;  /* for made_bytes */
+    uint64_t lacking_bytes; /* taken off the budget since the device turned out not to have them */
+    uint64_t made_bytes;    /* all physical memory of ours on this device */
     uint64_t made_bytes_peak;
     uint64_t pooled_bytes; /* the part of it that nobody uses */
     uint64_t made_count;   /* handles that exist */
@@ -26,8 +28,11 @@ struct spw_handles {
 
 /* A handle of exactly `bytes` (a multiple of the granularity): a pooled one, else a new one; pooled ones of other sizes are
  * released if that makes room for it. -ENOMEM: the budget or the device has no room, the pool then being empty of what could
- * have made room. */
+ * have made room; where it is the device that has none, the budget is lowered to what there is. */
 int spw_handles_take_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle *ret_handle);
+
+/* Puts back on the budget what the device lacked, since it may have it by now. False when there is nothing to put back. */
+bool spw_handles_ask_again_locked(struct spw_handles *h);
 
 /* What spw_handles_take_locked() could hand out at most now without anybody giving something back. */
 uint64_t spw_handles_room_locked(const struct spw_handles *h);

@@ -18,11 +18,8 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 {
     int r = 0;
     b->holds++;
-    while (r == 0 && b->object.attention & SPW_ABSENT) {
-        r = spw_room_make(d, spw_block_mapped_bytes(d, b));
-        if (r == 0)
-            r = spw_engine_bring_in_locked(d, b);
-    }
+    if (b->object.attention & SPW_ABSENT)
+        r = spw_engine_make_resident_unlocking(d, b);
     if (r == 0 && b->object.attention & SPW_RESTORING) {
         struct spw_uses copy = {0};
         spw_uses_add_locked(&copy, d->mover->in, b->restore_number);

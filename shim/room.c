@@ -6,7 +6,7 @@
 #include "room.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <time.h>
 
 #include "lock.h"
 #include "mover.h"
@@ -144,14 +144,15 @@ static double worth_evicting(const struct spw_device *d, const struct spw_block 
     return worth;
 }
 
-/* The block to evict next; *ret_busy: some could not be looked at because another thread is submitting work on them. */
-static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, bool *ret_busy)
+/* The block to evict next; the host has no room for `host_bytes` more. *ret_busy: some could not be looked at because
+ * another thread is submitting work on them. */
+static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, uint64_t host_bytes, bool *ret_busy)
 {
     struct spw_block *best = NULL;
     double best_worth = 0;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!may_go(b))
+        if (!may_go(b) || (spw_object_dirty(&b->object) && !b->host_copy && b->size_bytes >= host_bytes))
             continue;
         double worth = worth_evicting(d, b, needed);
         if (worth <= best_worth)
@@ -205,14 +206,18 @@ static int evict(struct spw_device *d, uint64_t needed)
 {
     struct spw_block *going[BATCH];
     unsigned count = 0, gone = 0;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, host_bytes = UINT64_MAX;
     bool busy = false;
     int r = 0;
     while (count < BATCH && bytes < needed) {
-        struct spw_block *b = choose_victim(d, needed - bytes, &busy);
+        struct spw_block *b = choose_victim(d, needed - bytes, host_bytes, &busy);
         if (!b)
             break;
         r = begin_eviction(d, b);
+        if (r == -ENOMEM && !b->host_copy && b->size_bytes < host_bytes) {
+            host_bytes = b->size_bytes; /* a smaller one may still find room, and a clean one needs none */
+            continue;
+        }
         if (r < 0)
             break;
         going[count++] = b;
@@ -242,10 +247,25 @@ uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
     return bytes;
 }
 
+/* A moment for other threads to come out of the driver, where they may wait for the GPU. False when that has lasted too long
+ * since *start, which is zero at first: they may be waiting for us. */
+static bool let_others_finish_unlocking(struct timespec *start)
+{
+    enum { SECONDS = 20 };
+    struct timespec now, moment = {.tv_nsec = 50000};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!start->tv_sec)
+        *start = now;
+    spw_unlock();
+    (void)nanosleep(&moment, NULL);
+    spw_lock();
+    return now.tv_sec - start->tv_sec < SECONDS;
+}
+
 int spw_room_make(struct spw_device *d, uint64_t bytes)
 {
-    enum { TRIES_WHILE_BUSY = 100000 };
-    int r, tries = 0;
+    struct timespec start = {0};
+    int r;
     while (spw_handles_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
         spw_room_pressed = true;
@@ -257,12 +277,10 @@ int spw_room_make(struct spw_device *d, uint64_t bytes)
         if (give_up_empty_slab(d))
             continue;
         r = evict(d, missing);
-        if (r == -EAGAIN && ++tries < TRIES_WHILE_BUSY) { /* another thread is inside the driver with our candidates */
-            spw_unlock();
-            sched_yield();
-            spw_lock();
+        if (r == -EAGAIN && let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        }
+        if (r == -ENOMEM && spw_handles_ask_again_locked(&d->handles))
+            continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;
     }
