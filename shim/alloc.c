@@ -257,6 +257,8 @@ static inline void free_block(struct spw_device *d, struct spw_block *b, struct 
     unbook(d, b->pool, b->size_bytes);
     if (s)
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
+    else if (b->pinned)
+        b->object.uses.overflow = true; /* by what it is used no operation tells: anything submitted until now */
     if (spw_tables_any())
         spw_tables_forget(b->address, b->address + b->size_bytes);
     if (b->holds)

@@ -138,7 +138,7 @@
     X(HOOK, cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
     X(HOOK, cuMemPoolImportFromShareableHandle, "cuMemPoolImportFromShareableHandle", (CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType, unsigned long long flags), (pool_out, handle, handleType, flags)) \
     X(PASS, cuMemPoolImportPointer, "cuMemPoolImportPointer", (CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData), (ptr_out, pool, shareData)) \
-    X(PASS, cuMemPoolSetAccess, "cuMemPoolSetAccess", (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count)) \
+    X(HOOK, cuMemPoolSetAccess, "cuMemPoolSetAccess", (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count)) \
     X(HOOK, cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
     X(HOOK, cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool pool, size_t minBytesToKeep), (pool, minBytesToKeep)) \
     X(PASS, cuMemSetMemPool, "cuMemSetMemPool", (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool), (location, type, pool)) \
@@ -368,8 +368,8 @@
     /* managed memory: advice, prefetch, discard; decompression */ \
     X(PASS, cuMemAdvise, "cuMemAdvise", (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device), (devPtr, count, advice, device)) \
     X(PASS, cuMemAdvise_v2, "cuMemAdvise", (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location), (devPtr, count, advice, location)) \
-    X(PASS, cuMemBatchDecompressAsync, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
-    X(PASS, cuMemBatchDecompressAsync_ptsz, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
+    X(HOOK, cuMemBatchDecompressAsync, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
+    X(HOOK, cuMemBatchDecompressAsync_ptsz, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
     X(PASS, cuMemDiscardAndPrefetchBatchAsync, "cuMemDiscardAndPrefetchBatchAsync", (CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream), (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream)) \
     X(PASS, cuMemDiscardAndPrefetchBatchAsync_ptsz, "cuMemDiscardAndPrefetchBatchAsync", (CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream), (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream)) \
     X(PASS, cuMemDiscardBatchAsync, "cuMemDiscardBatchAsync", (CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags, CUstream hStream), (dptrs, sizes, count, flags, hStream)) \
@@ -496,8 +496,8 @@
     X(PASS, cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value), (hNode, attr, value)) \
     X(HOOK, cuGraphKernelNodeSetParams, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
     X(HOOK, cuGraphKernelNodeSetParams_v2, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
-    X(PASS, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
-    X(PASS, cuGraphLaunch_ptsz, "cuGraphLaunch", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
+    X(HOOK, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
+    X(HOOK, cuGraphLaunch_ptsz, "cuGraphLaunch", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
     X(PASS, cuGraphMemAllocNodeGetParams, "cuGraphMemAllocNodeGetParams", (CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out), (hNode, params_out)) \
     X(PASS, cuGraphMemFreeNodeGetParams, "cuGraphMemFreeNodeGetParams", (CUgraphNode hNode, CUdeviceptr *dptr_out), (hNode, dptr_out)) \
     X(PASS, cuGraphMemcpyNodeGetParams, "cuGraphMemcpyNodeGetParams", (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams), (hNode, nodeParams)) \

@@ -160,6 +160,10 @@ static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t byte
 
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
 {
+    if (spw_in_arena((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
+        linear(c, dst, (CUdeviceptr)(uintptr_t)src, bytes);
+        return;
+    }
     copy_init(c);
     write_to(c, dst, bytes);
     if (src && bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high)
@@ -281,6 +285,24 @@ static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, siz
     return CUDA_SUCCESS;
 }
 
+static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, size_t count)
+{
+    copy_init(c);
+    if (!list)
+        return CUDA_SUCCESS;
+    if (count > SIZE_MAX / 2 || !copy_reserve(c, 2 * count))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        CUdeviceptr dst = (CUdeviceptr)(uintptr_t)list[i].dst;
+        write_to(c, dst, list[i].dstNumBytes);
+        write_to(c, (CUdeviceptr)(uintptr_t)list[i].dstActBytes, sizeof(*list[i].dstActBytes));
+        read_from(c, (CUdeviceptr)(uintptr_t)list[i].src, list[i].srcNumBytes);
+        if (spw_tables_any() && spw_in_arena(dst))
+            spw_tables_forget(dst, dst + list[i].dstNumBytes);
+    }
+    return CUDA_SUCCESS;
+}
+
 static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
 {
     copy_init(c);
@@ -380,6 +402,10 @@ COPY(cuMemcpyWithAttributesAsync, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmem
 COPY(cuMemcpyWithAttributesAsync_ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), per_thread(t), linear(&c, d, s, n))
 COPY_MANY(cuMemcpy3DWithAttributesAsync, (CUDA_MEMCPY3D_BATCH_OP *o, unsigned long long g, CUstream t), (o, g, t), t, batch_3d(&c, o, 1))
 COPY_MANY(cuMemcpy3DWithAttributesAsync_ptsz, (CUDA_MEMCPY3D_BATCH_OP *o, unsigned long long g, CUstream t), (o, g, t), per_thread(t), batch_3d(&c, o, 1))
+
+#define DECOMPRESS (CUmemDecompressParams *l, size_t k, unsigned int g, size_t *e, CUstream t)
+COPY_MANY(cuMemBatchDecompressAsync, DECOMPRESS, (l, k, g, e, t), t, decompress(&c, l, k))
+COPY_MANY(cuMemBatchDecompressAsync_ptsz, DECOMPRESS, (l, k, g, e, t), per_thread(t), decompress(&c, l, k))
 
 #define SET(symbol, type, element) \
     COPY(symbol##_v2, (CUdeviceptr d, type v, size_t n), (d, v, n), LEGACY, set(&c, d, n * (element))) \

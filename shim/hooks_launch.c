@@ -210,3 +210,30 @@ CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchP
         return spw_cuda(spw_pin_failure);
     return spw_driver.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
 }
+
+/* What a graph touches is pinned; that it runs is noted, so that memory which is freed is not used again before its end. */
+static bool begin_graph(struct spw_op *op, CUstream stream)
+{
+    *op = (struct spw_op){.handle = stream, .follows_no_tables = true, .name = "a graph"};
+    return !spw_is_capturing(stream) && spw_op_begin(op) == 0;
+}
+
+CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
+{
+    struct spw_op op;
+    bool noted = begin_graph(&op, hStream);
+    CUresult r = spw_driver.cuGraphLaunch(hGraph, hStream);
+    if (noted)
+        spw_op_end(&op);
+    return r;
+}
+
+CUresult spw_on_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
+{
+    struct spw_op op;
+    bool noted = begin_graph(&op, per_thread(hStream));
+    CUresult r = spw_driver.cuGraphLaunch_ptsz(hGraphExec, hStream);
+    if (noted)
+        spw_op_end(&op);
+    return r;
+}

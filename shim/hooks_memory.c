@@ -7,6 +7,7 @@
 #include "graph.h"
 #include "hooks.h"
 #include "lock.h"
+#include "mover.h"
 #include "result.h"
 #include "room.h"
 
@@ -318,6 +319,23 @@ CUresult spw_on_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
         book->reserved_high = spw_pool_reserved(book, d);
     spw_unlock();
     return r;
+}
+
+/* Which devices may use what comes from a pool: memory that we map needs to be told as well. */
+CUresult spw_on_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+{
+    CUresult r = spw_driver.cuMemPoolSetAccess(pool, map, count);
+    struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
+    int failed = 0;
+    if (!d)
+        return r;
+    spw_lock();
+    for (size_t i = 0; i < count && failed == 0; i++)
+        if (map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
+            map[i].location.id != d->ordinal && map[i].location.id >= 0 && map[i].location.id < SPW_MAX_DEVICES)
+            failed = spw_mover_enable_peer_locked(map[i].location.id, d->ordinal);
+    spw_unlock();
+    return spw_cuda(failed);
 }
 
 CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)

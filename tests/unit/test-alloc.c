@@ -94,6 +94,27 @@ static void memory_that_is_being_handed_out_cannot_be_freed(void **state)
     fake_run_all();
 }
 
+/* What is pinned may be used by what no operation tells of: its memory is not used again before all of it has run. */
+static void pinned_memory_is_reused_after_everything_before_its_free(void **state)
+{
+    begin(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES);
+    spw_pin_address(a, "the test says so");
+    struct spw_op op = {.handle = s, .name = "a graph"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    fake_fill(s, a, BYTES, 1); /* by a graph that knows the address */
+    spw_op_end(&op);
+    assert_int_equal(spw_free(a, NULL), 0);
+    CUdeviceptr b = allocate(BYTES);
+    assert_int_equal(a, b);
+    s = fake_stream();
+    use(b, BYTES, 2);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    fake_run_all();
+    fake_expect(s, b, BYTES, 2);
+    fake_run_all();
+}
+
 static void trim(void)
 {
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
@@ -126,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_is_being_handed_out_is_not_taken_away),
         cmocka_unit_test(memory_that_is_being_handed_out_cannot_be_freed),
+        cmocka_unit_test(pinned_memory_is_reused_after_everything_before_its_free),
         cmocka_unit_test(a_trim_leaves_alone_what_is_being_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
