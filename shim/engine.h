@@ -11,14 +11,12 @@ struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
     CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
     unsigned count, room;
-    unsigned read_only;     /* the last so many of them are only read */
-    bool follows_no_tables; /* it moves bytes and reads none of them as addresses */
-    bool everything;        /* it could not be found out what it touches */
-    CUfunction function;    /* for messages: the kernel, or NULL */
-    const char *name;       /* for messages: the driver call */
-    /* set by begin */
-    struct spw_stream *stream;
-    bool pressed; /* memory is short: marks are worth their price */
+    unsigned read_only;        /* the last so many of them are only read */
+    bool follows_no_tables;    /* it moves bytes and reads none of them as addresses */
+    bool everything;           /* it could not be found out what it touches */
+    CUfunction function;       /* for messages: the kernel, or NULL */
+    const char *name;          /* for messages: the driver call */
+    struct spw_stream *stream; /* set by begin */
 };
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()

@@ -42,6 +42,17 @@ static CUresult pass_end(const struct passed *p, CUresult result, const CUdevice
     return result;
 }
 
+/* An allocation is made; where everything has to stay resident, it has to as well. */
+static inline CUresult give_out(int r, CUdeviceptr address, CUdeviceptr *dptr)
+{
+    if (r < 0)
+        return spw_cuda(r);
+    if (spw_pinning_everything)
+        spw_pin_address(address, "everything is");
+    *dptr = address;
+    return CUDA_SUCCESS;
+}
+
 /* ---- plain ---- */
 
 CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -56,10 +67,10 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         CUresult passed = pass_begin(&p, bytesize);
         return passed != CUDA_SUCCESS ? passed : pass_end(&p, spw_driver.cuMemAlloc_v2(dptr, bytesize), dptr);
     }
-    int r = spw_allocate(d, bytesize, NULL, context, spw_pool_book_of_locked(NULL), &address);
-    if (r == 0)
-        *dptr = address;
-    return spw_cuda(r);
+    spw_lock();
+    int r = spw_allocate_unlocking(d, bytesize, NULL, context, spw_pool_book_of_locked(NULL), &address);
+    spw_unlock();
+    return give_out(r, address, dptr);
 }
 
 CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -136,12 +147,7 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     if (!d)
         return CUDA_SUCCESS;
     *ret_ours = true;
-    if (r < 0)
-        return spw_cuda(r);
-    if (spw_pinning_everything)
-        spw_pin_address(address, "everything is");
-    *dptr = address;
-    return CUDA_SUCCESS;
+    return give_out(r, address, dptr);
 }
 
 /* What a capture allocates is a node of a graph, and comes into being when the graph is launched. */
@@ -203,14 +209,18 @@ CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
                              : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
 
-/* -ENOENT: not ours. */
+/* -ENOENT: not ours. A free that is captured happens when the graph runs, and we don't see that: the memory stays with the
+ * program for good. */
 static int free_on(CUdeviceptr dptr, CUstream stream)
 {
     if (!spw_in_arena(dptr))
         return -ENOENT;
-    bool captured = spw_is_capturing(stream);
+    if (spw_is_capturing(stream)) {
+        spw_pin_address(dptr, "a graph frees it");
+        return 0;
+    }
     spw_lock();
-    int r = spw_free_locked(dptr, captured ? NULL : spw_stream_of_locked(stream));
+    int r = spw_free_locked(dptr, spw_stream_of_locked(stream));
     spw_unlock();
     return r;
 }

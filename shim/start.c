@@ -5,6 +5,7 @@
 
 #include "driver.h"
 #include "hooks.h"
+#include "layout.h"
 #include "log.h"
 #include "summary.h"
 
@@ -35,6 +36,10 @@ CUresult spw_start(void)
         spw_warn("the driver is too old (it has no %s): everything is passed through and no budget is kept", missing);
         return CUDA_SUCCESS;
     }
+    if (!spw_layout_supported())
+        spw_warn(
+            "the driver is older than CUDA 12.4 and does not tell what kernels get for parameters: any launch may touch "
+            "everything, so nothing leaves the device, and what does not fit into the budget is out of memory");
     spw_summary_arm();
     __atomic_store_n(&spw_live, 1, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
