@@ -30,7 +30,7 @@ void spw_op_end_pressed(struct spw_stream *s);
 static inline void spw_op_end_on(struct spw_stream *s)
 {
     atomic_fetch_sub_explicit(&s->in_call, 1, memory_order_release);
-    if (spw_room_pressed) /* memory is short: marks are worth their price */
+    if (__atomic_load_n(&spw_room_pressed, __ATOMIC_RELAXED)) /* memory is short: marks are worth their price */
         spw_op_end_pressed(s);
 }
 

@@ -268,7 +268,7 @@ int spw_room_make(struct spw_device *d, uint64_t bytes)
     int r;
     while (spw_handles_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
-        spw_room_pressed = true;
+        __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
         r = give_up_cached(d, missing);
         if (r > 0)
             continue;
