@@ -107,8 +107,8 @@ struct spw_block {
     bool doomed;    /* freed while held: whoever lets go last frees it */
     uint32_t holds; /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number;
-    CUcontext context; /* whose allocation it is */
-    struct spw_pool_book *pool; /* never NULL while it lives */
+    CUcontext context;                           /* whose allocation it is */
+    struct spw_pool_book *pool;                  /* never NULL while it lives */
     uint64_t serial;                             /* from 1, in order of allocation in the process */
     uint64_t met;                                /* the last operation whose pointer tables led here */
     struct spw_block *next_free, *previous_free; /* among cached blocks of its size, newest first */

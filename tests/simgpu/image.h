@@ -15,43 +15,43 @@ extern "C" {
 
 #define SIMGPU_IMAGE_MAGIC "SIMGPU1" /* 8 bytes with the final 0 */
 
-struct simgpu_launch {      /* how a kernel was launched; borrowed for the length of the call */
-    uint32_t grid[3];       /* blocks */
-    uint32_t block[3];      /* threads per block */
-    uint32_t shared_bytes;  /* dynamic shared memory */
-    uint64_t serial;        /* position of this launch in the order in which the device runs them, from 1 */
+struct simgpu_launch {     /* how a kernel was launched; borrowed for the length of the call */
+    uint32_t grid[3];      /* blocks */
+    uint32_t block[3];     /* threads per block */
+    uint32_t shared_bytes; /* dynamic shared memory */
+    uint64_t serial;       /* position of this launch in the order in which the device runs them, from 1 */
 };
 
-struct simgpu_range {       /* bytes that a kernel may touch */
+struct simgpu_range { /* bytes that a kernel may touch */
     uint64_t address;
     uint64_t bytes;
-    int writes;             /* nonzero: may write (and read); 0: reads only */
+    int writes; /* nonzero: may write (and read); 0: reads only */
 };
 
 #define SIMGPU_MAX_RANGES 64
 
-struct simgpu_footprint {   /* what one launch costs and touches, known before it runs */
-    double flops;           /* arithmetic operations, before the scale factor of the device */
-    double bytes;           /* device memory traffic in bytes, before the scale factor */
-    uint32_t range_count;   /* 0: unknown; the driver then takes each pointer parameter for the whole of its allocation */
+struct simgpu_footprint { /* what one launch costs and touches, known before it runs */
+    double flops;         /* arithmetic operations, before the scale factor of the device */
+    double bytes;         /* device memory traffic in bytes, before the scale factor */
+    uint32_t range_count; /* 0: unknown; the driver then takes each pointer parameter for the whole of its allocation */
     struct simgpu_range ranges[SIMGPU_MAX_RANGES];
 };
 
 enum {
-    SIMGPU_PARAM_POINTER = 1,   /* declared as a pointer */
-    SIMGPU_PARAM_CONST = 2      /* declared as a pointer to const: read only */
+    SIMGPU_PARAM_POINTER = 1, /* declared as a pointer */
+    SIMGPU_PARAM_CONST = 2    /* declared as a pointer to const: read only */
 };
 
-struct simgpu_param {       /* one kernel parameter in the device-side layout, as cuFuncGetParamInfo() tells it */
+struct simgpu_param { /* one kernel parameter in the device-side layout, as cuFuncGetParamInfo() tells it */
     uint32_t offset_bytes;
     uint32_t size_bytes;
     uint32_t flags;
 };
 
 struct simgpu_kernel {
-    const char *name;       /* what cuFuncGetName() answers: mangled as nvcc would, or plain for extern "C" */
+    const char *name; /* what cuFuncGetName() answers: mangled as nvcc would, or plain for extern "C" */
     uint32_t param_count;
-    uint32_t param_bytes;   /* size of the whole parameter image */
+    uint32_t param_bytes; /* size of the whole parameter image */
     const struct simgpu_param *params;
     /* Runs every thread of the launch on the calling host thread. `image` is the parameter image, laid out by params[]. */
     void (*run)(const struct simgpu_launch *launch, const void *image);
@@ -60,7 +60,7 @@ struct simgpu_kernel {
     uint32_t static_shared_bytes;
 };
 
-struct simgpu_global {      /* a __device__ or __constant__ variable; its device address is its host address */
+struct simgpu_global { /* a __device__ or __constant__ variable; its device address is its host address */
     const char *name;
     void *address;
     size_t bytes;

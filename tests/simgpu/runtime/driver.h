@@ -11,81 +11,73 @@
 #include <cudaTypedefs.h>
 
 /* One more call is one more name. */
+/* clang-format off */
 #define RT_DRIVER_CALLS(X) \
-    X(cuInit) \
-    X(cuDriverGetVersion) \
-    X(cuGetProcAddress) /* devices and contexts */ \
-        X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem) \
-            X(cuDeviceGetAttribute) X(cuDeviceGetByPCIBusId) X(cuDeviceGetPCIBusId) X(cuDeviceGetP2PAttribute) \
-                X(cuDeviceCanAccessPeer) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) \
-                    X(cuDevicePrimaryCtxReset) X(cuDevicePrimaryCtxSetFlags) X(cuDevicePrimaryCtxGetState) \
-                        X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceSetMemPool) \
-                            X(cuDeviceGetGraphMemAttribute) X(cuDeviceSetGraphMemAttribute) X(cuDeviceGraphMemTrim) \
-                                X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) \
-                                    X(cuCtxGetFlags) X(cuCtxSetLimit) X(cuCtxGetLimit) X(cuCtxGetCacheConfig) \
-                                        X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) \
-                                            X(cuCtxResetPersistingL2Cache) X(cuCtxEnablePeerAccess) \
-                                                X(cuCtxDisablePeerAccess) /* libraries and kernels */ \
-        X(cuLibraryLoadData) X(cuLibraryLoadFromFile) X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuLibraryGetGlobal) \
-            X(cuLibraryGetManaged) X(cuLibraryGetKernelCount) X(cuLibraryEnumerateKernels) X(cuLibraryGetUnifiedFunction) \
-                X(cuKernelGetFunction) X(cuKernelGetName) X(cuKernelGetAttribute) X(cuKernelSetAttribute) \
-                    X(cuKernelGetParamInfo) X(cuKernelSetCacheConfig) X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
-                        X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) X(cuOccupancyAvailableDynamicSMemPerBlock) \
-                            X(cuOccupancyMaxPotentialClusterSize) X(cuOccupancyMaxActiveClusters) X(cuLaunchKernel) \
-                                X(cuLaunchKernelEx) X(cuLaunchCooperativeKernel) X(cuLaunchHostFunc) /* memory */ \
-        X(cuMemGetInfo) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemAllocManaged) X(cuMemFree) X(cuMemAllocAsync) \
-            X(cuMemFreeAsync) X(cuMemAllocFromPoolAsync) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) \
-                X(cuMemHostUnregister) X(cuMemHostGetDevicePointer) X(cuMemHostGetFlags) X(cuPointerGetAttributes) \
-                    X(cuPointerGetAttribute) X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolTrimTo) \
-                        X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute) X(cuMemPoolGetAccess) X(cuMemPoolSetAccess) \
-                            X(cuMemPoolExportToShareableHandle) X(cuMemPoolImportFromShareableHandle) \
-                                X(cuMemPoolExportPointer) X(cuMemPoolImportPointer) X(cuMemGetDefaultMemPool) \
-                                    X(cuMemGetMemPool) X(cuMemSetMemPool) X(cuMemPrefetchAsync) X(cuMemAdvise) \
-                                        X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) X(cuIpcGetMemHandle) \
-                                            X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) \
-                                                X(cuIpcOpenEventHandle) X(cuArrayCreate) X(cuArray3DCreate) \
-                                                    X(cuArrayDestroy) X(cuArray3DGetDescriptor) /* copies and sets */ \
-        X(cuMemcpy) X(cuMemcpyAsync) X(cuMemcpyHtoD) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoH) X(cuMemcpyDtoHAsync) \
-            X(cuMemcpyDtoD) X(cuMemcpyDtoDAsync) X(cuMemcpyPeer) X(cuMemcpyPeerAsync) X(cuMemcpy2DUnaligned) \
-                X(cuMemcpy2DAsync) X(cuMemcpy3D) X(cuMemcpy3DAsync) X(cuMemcpy3DPeer) X(cuMemcpy3DPeerAsync) \
-                    X(cuMemcpyBatchAsync) X(cuMemcpy3DBatchAsync) X(cuMemsetD8) X(cuMemsetD8Async) X(cuMemsetD2D8) \
-                        X(cuMemsetD2D8Async) /* streams and events */ \
-        X(cuStreamCreate) X(cuStreamCreateWithPriority) X(cuStreamDestroy) X(cuStreamGetPriority) X(cuStreamGetFlags) \
-            X(cuStreamGetId) X(cuStreamGetDevice) X(cuStreamWaitEvent) X(cuStreamAddCallback) X(cuStreamSynchronize) \
-                X(cuStreamQuery) X(cuStreamAttachMemAsync) X(cuStreamCopyAttributes) X(cuStreamGetAttribute) \
-                    X(cuStreamSetAttribute) X(cuStreamBeginCapture) X(cuStreamBeginCaptureToGraph) X(cuStreamEndCapture) \
-                        X(cuStreamIsCapturing) X(cuStreamGetCaptureInfo) X(cuStreamUpdateCaptureDependencies) \
-                            X(cuThreadExchangeStreamCaptureMode) X(cuEventCreate) X(cuEventRecord) \
-                                X(cuEventRecordWithFlags) X(cuEventQuery) X(cuEventSynchronize) X(cuEventDestroy) \
-                                    X(cuEventElapsedTime) /* graphs */ \
-        X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphClone) X(cuGraphInstantiateWithFlags) X( \
-            cuGraphInstantiateWithParams) X(cuGraphExecDestroy) X(cuGraphExecGetFlags) X(cuGraphUpload) X(cuGraphLaunch) \
-            X(cuGraphExecUpdate) X(cuGraphDebugDotPrint) X(cuGraphGetNodes) X(cuGraphGetRootNodes) X(cuGraphGetEdges) X( \
-                cuGraphNodeGetDependencies) X(cuGraphNodeGetDependentNodes) X(cuGraphNodeGetType) X(cuGraphNodeFindInClone) \
-                X(cuGraphAddDependencies) X(cuGraphRemoveDependencies) \
-                    X(cuGraphDestroyNode) X(cuGraphAddKernelNode) X(cuGraphAddMemcpyNode) X(cuGraphAddMemsetNode) X( \
-                        cuGraphAddHostNode) X(cuGraphAddChildGraphNode) X(cuGraphAddEmptyNode) X(cuGraphAddEventRecordNode) \
-                        X(cuGraphAddEventWaitNode) X(cuGraphAddMemAllocNode) X(cuGraphAddMemFreeNode) \
-                            X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeSetParams) X(cuGraphMemsetNodeGetParams) X( \
-                                cuGraphMemsetNodeSetParams) X(cuGraphHostNodeGetParams) X(cuGraphHostNodeSetParams) \
-                                X(cuGraphChildGraphNodeGetGraph) X(cuGraphMemcpyNodeSetParams) X( \
-                                    cuGraphExecKernelNodeSetParams) X(cuGraphExecMemcpyNodeSetParams) \
-                                    X(cuGraphExecMemsetNodeSetParams) X(cuGraphExecHostNodeSetParams) X( \
-                                        cuGraphNodeSetEnabled) X(cuGraphNodeGetEnabled) X(cuUserObjectCreate) \
-                                        X(cuUserObjectRetain) X(cuUserObjectRelease) X(cuGraphRetainUserObject) X( \
-                                            cuGraphReleaseUserObject) \
-                                            X(cuGraphAddNode) X(cuGraphNodeSetParams) X(cuGraphExecNodeSetParams) X( \
-                                                cuGraphMemcpyNodeGetParams) X(cuGraphMemAllocNodeGetParams) \
-                                                X(cuGraphMemFreeNodeGetParams) X(cuGraphKernelNodeGetAttribute) X( \
-                                                    cuGraphKernelNodeSetAttribute) X(cuGraphKernelNodeCopyAttributes) \
-                                                    X(cuGraphEventRecordNodeGetEvent) X(cuGraphEventRecordNodeSetEvent) X( \
-                                                        cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) \
-                                                        X(cuGraphExecEventRecordNodeSetEvent) \
-                                                            X(cuGraphExecEventWaitNodeSetEvent) \
-                                                                X(cuGraphExecChildGraphNodeSetParams) \
-                                                                    X(cuMemPrefetchBatchAsync) X(cuMemDiscardBatchAsync) \
-                                                                        X(cuMemDiscardAndPrefetchBatchAsync) \
-                                                                            X(cuProfilerStart) X(cuProfilerStop)
+    X(cuInit) X(cuDriverGetVersion) X(cuGetProcAddress) \
+    /* devices and contexts */ \
+    X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem) \
+    X(cuDeviceGetAttribute) X(cuDeviceGetByPCIBusId) X(cuDeviceGetPCIBusId) X(cuDeviceGetP2PAttribute) \
+    X(cuDeviceCanAccessPeer) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxReset) \
+    X(cuDevicePrimaryCtxSetFlags) X(cuDevicePrimaryCtxGetState) X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) \
+    X(cuDeviceSetMemPool) X(cuDeviceGetGraphMemAttribute) X(cuDeviceSetGraphMemAttribute) X(cuDeviceGraphMemTrim) \
+    X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) X(cuCtxGetFlags) X(cuCtxSetLimit) \
+    X(cuCtxGetLimit) X(cuCtxGetCacheConfig) X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) \
+    X(cuCtxResetPersistingL2Cache) X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess) \
+    /* libraries and kernels */ \
+    X(cuLibraryLoadData) X(cuLibraryLoadFromFile) X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuLibraryGetGlobal) \
+    X(cuLibraryGetManaged) X(cuLibraryGetKernelCount) X(cuLibraryEnumerateKernels) X(cuLibraryGetUnifiedFunction) \
+    X(cuKernelGetFunction) X(cuKernelGetName) X(cuKernelGetAttribute) X(cuKernelSetAttribute) \
+    X(cuKernelGetParamInfo) X(cuKernelSetCacheConfig) X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags) X(cuOccupancyAvailableDynamicSMemPerBlock) \
+    X(cuOccupancyMaxPotentialClusterSize) X(cuOccupancyMaxActiveClusters) X(cuLaunchKernel) X(cuLaunchKernelEx) \
+    X(cuLaunchCooperativeKernel) X(cuLaunchHostFunc) \
+    /* memory */ \
+    X(cuMemGetInfo) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemAllocManaged) X(cuMemFree) X(cuMemAllocAsync) \
+    X(cuMemFreeAsync) X(cuMemAllocFromPoolAsync) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) \
+    X(cuMemHostUnregister) X(cuMemHostGetDevicePointer) X(cuMemHostGetFlags) X(cuPointerGetAttributes) \
+    X(cuPointerGetAttribute) X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolTrimTo) X(cuMemPoolGetAttribute) \
+    X(cuMemPoolSetAttribute) X(cuMemPoolGetAccess) X(cuMemPoolSetAccess) X(cuMemPoolExportToShareableHandle) \
+    X(cuMemPoolImportFromShareableHandle) X(cuMemPoolExportPointer) X(cuMemPoolImportPointer) \
+    X(cuMemGetDefaultMemPool) X(cuMemGetMemPool) X(cuMemSetMemPool) X(cuMemPrefetchAsync) X(cuMemAdvise) \
+    X(cuMemRangeGetAttribute) X(cuMemRangeGetAttributes) X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) \
+    X(cuIpcCloseMemHandle) X(cuIpcGetEventHandle) X(cuIpcOpenEventHandle) X(cuArrayCreate) X(cuArray3DCreate) \
+    X(cuArrayDestroy) X(cuArray3DGetDescriptor) \
+    /* copies and sets */ \
+    X(cuMemcpy) X(cuMemcpyAsync) X(cuMemcpyHtoD) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoH) X(cuMemcpyDtoHAsync) \
+    X(cuMemcpyDtoD) X(cuMemcpyDtoDAsync) X(cuMemcpyPeer) X(cuMemcpyPeerAsync) X(cuMemcpy2DUnaligned) \
+    X(cuMemcpy2DAsync) X(cuMemcpy3D) X(cuMemcpy3DAsync) X(cuMemcpy3DPeer) X(cuMemcpy3DPeerAsync) \
+    X(cuMemcpyBatchAsync) X(cuMemcpy3DBatchAsync) X(cuMemsetD8) X(cuMemsetD8Async) X(cuMemsetD2D8) \
+    X(cuMemsetD2D8Async) \
+    /* streams and events */ \
+    X(cuStreamCreate) X(cuStreamCreateWithPriority) X(cuStreamDestroy) X(cuStreamGetPriority) X(cuStreamGetFlags) \
+    X(cuStreamGetId) X(cuStreamGetDevice) X(cuStreamWaitEvent) X(cuStreamAddCallback) X(cuStreamSynchronize) \
+    X(cuStreamQuery) X(cuStreamAttachMemAsync) X(cuStreamCopyAttributes) X(cuStreamGetAttribute) \
+    X(cuStreamSetAttribute) X(cuStreamBeginCapture) X(cuStreamBeginCaptureToGraph) X(cuStreamEndCapture) \
+    X(cuStreamIsCapturing) X(cuStreamGetCaptureInfo) X(cuStreamUpdateCaptureDependencies) \
+    X(cuThreadExchangeStreamCaptureMode) X(cuEventCreate) X(cuEventRecord) X(cuEventRecordWithFlags) X(cuEventQuery) \
+    X(cuEventSynchronize) X(cuEventDestroy) X(cuEventElapsedTime) \
+    /* graphs */ \
+    X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphClone) X(cuGraphInstantiateWithFlags) \
+    X(cuGraphInstantiateWithParams) X(cuGraphExecDestroy) X(cuGraphExecGetFlags) X(cuGraphUpload) X(cuGraphLaunch) \
+    X(cuGraphExecUpdate) X(cuGraphDebugDotPrint) X(cuGraphGetNodes) X(cuGraphGetRootNodes) X(cuGraphGetEdges) \
+    X(cuGraphNodeGetDependencies) X(cuGraphNodeGetDependentNodes) X(cuGraphNodeGetType) X(cuGraphNodeFindInClone) \
+    X(cuGraphAddDependencies) X(cuGraphRemoveDependencies) X(cuGraphDestroyNode) X(cuGraphAddKernelNode) \
+    X(cuGraphAddMemcpyNode) X(cuGraphAddMemsetNode) X(cuGraphAddHostNode) X(cuGraphAddChildGraphNode) \
+    X(cuGraphAddEmptyNode) X(cuGraphAddEventRecordNode) X(cuGraphAddEventWaitNode) X(cuGraphAddMemAllocNode) \
+    X(cuGraphAddMemFreeNode) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeSetParams) \
+    X(cuGraphMemsetNodeGetParams) X(cuGraphMemsetNodeSetParams) X(cuGraphHostNodeGetParams) \
+    X(cuGraphHostNodeSetParams) X(cuGraphChildGraphNodeGetGraph) X(cuGraphMemcpyNodeSetParams) \
+    X(cuGraphExecKernelNodeSetParams) X(cuGraphExecMemcpyNodeSetParams) X(cuGraphExecMemsetNodeSetParams) \
+    X(cuGraphExecHostNodeSetParams) X(cuGraphNodeSetEnabled) X(cuGraphNodeGetEnabled) X(cuUserObjectCreate) \
+    X(cuUserObjectRetain) X(cuUserObjectRelease) X(cuGraphRetainUserObject) X(cuGraphReleaseUserObject) \
+    X(cuGraphAddNode) X(cuGraphNodeSetParams) X(cuGraphExecNodeSetParams) X(cuGraphMemcpyNodeGetParams) \
+    X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphKernelNodeGetAttribute) \
+    X(cuGraphKernelNodeSetAttribute) X(cuGraphKernelNodeCopyAttributes) X(cuGraphEventRecordNodeGetEvent) \
+    X(cuGraphEventRecordNodeSetEvent) X(cuGraphEventWaitNodeGetEvent) X(cuGraphEventWaitNodeSetEvent) \
+    X(cuGraphExecEventRecordNodeSetEvent) X(cuGraphExecEventWaitNodeSetEvent) X(cuGraphExecChildGraphNodeSetParams) \
+    X(cuMemPrefetchBatchAsync) X(cuMemDiscardBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync) X(cuProfilerStart) \
+    X(cuProfilerStop)
+/* clang-format on */
 
 struct rt_driver {
 #define X(name) __typeof__(name) *name;
