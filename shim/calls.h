@@ -193,13 +193,13 @@
     X(PASS, cuMemGetAllocationPropertiesFromHandle, "cuMemGetAllocationPropertiesFromHandle", (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle), (prop, handle)) \
     X(HOOK, cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange", (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags), (handle, dptr, size, handleType, flags)) \
     X(PASS, cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", (CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType), (handle, osHandle, shHandleType)) \
-    X(PASS, cuMemMap, "cuMemMap", (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags), (ptr, size, offset, handle, flags)) \
+    X(HOOK, cuMemMap, "cuMemMap", (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags), (ptr, size, offset, handle, flags)) \
     X(PASS, cuMemMapArrayAsync, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(PASS, cuMemMapArrayAsync_ptsz, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(HOOK, cuMemRelease, "cuMemRelease", (CUmemGenericAllocationHandle handle), (handle)) \
     X(HOOK, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", (CUmemGenericAllocationHandle *handle, void *addr), (handle, addr)) \
     X(PASS, cuMemSetAccess, "cuMemSetAccess", (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count), (ptr, size, desc, count)) \
-    X(PASS, cuMemUnmap, "cuMemUnmap", (CUdeviceptr ptr, size_t size), (ptr, size)) \
+    X(HOOK, cuMemUnmap, "cuMemUnmap", (CUdeviceptr ptr, size_t size), (ptr, size)) \
     X(PASS, cuMulticastAddDevice, "cuMulticastAddDevice", (CUmemGenericAllocationHandle mcHandle, CUdevice dev), (mcHandle, dev)) \
     X(HOOK, cuMulticastBindAddr, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, mcOffset, memptr, size, flags)) \
     X(HOOK, cuMulticastBindAddr_v2, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, dev, mcOffset, memptr, size, flags)) \

@@ -1,14 +1,12 @@
-/* devices.c - contexts, pools and foreign memory, each with the device that it belongs to. */
+/* devices.c - contexts and pools, each with the device that it belongs to. */
 #include "devices.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
 #include "driver.h"
 #include "lock.h"
-#include "room.h"
 
 #define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
@@ -18,12 +16,11 @@ struct note { /* what a handle stands for */
     uint64_t key;
     int device;
     bool foreign, lost;
-    uint64_t bytes;
     UT_hash_handle hh;
 };
 
 /* Guarded by the engine lock. */
-static struct note *contexts, *known_pools, *foreign;
+static struct note *contexts, *known_pools;
 CUmemoryPool spw_device_pools[SPW_MAX_DEVICES];
 static uint64_t generation; /* raised when a context goes: its handle may come again for another device */
 
@@ -188,7 +185,6 @@ void spw_devices_reset(void)
 {
     drop_all(&contexts);
     drop_all(&known_pools);
-    drop_all(&foreign);
     memset(spw_device_pools, 0, sizeof(spw_device_pools));
     generation++;
 }
@@ -231,52 +227,5 @@ void spw_pool_gone(CUmemoryPool pool)
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_device_pools[i] == pool)
             spw_device_pools[i] = NULL;
-    spw_unlock();
-}
-
-/* ---- foreign memory ---- */
-
-int spw_foreign_take(struct spw_device *d, uint64_t bytes)
-{
-    pthread_mutex_lock(&d->slow);
-    spw_lock();
-    int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
-    if (r == 0) {
-        d->handles.budget_bytes -= bytes;
-        d->foreign_bytes += bytes;
-        spw_handles_fit_locked(&d->handles);
-    }
-    spw_unlock();
-    pthread_mutex_unlock(&d->slow);
-    return r;
-}
-
-void spw_foreign_give(struct spw_device *d, uint64_t bytes)
-{
-    spw_lock();
-    d->handles.budget_bytes += bytes;
-    d->foreign_bytes -= bytes;
-    spw_unlock();
-}
-
-void spw_foreign_note(uint64_t key, struct spw_device *d, uint64_t bytes)
-{
-    spw_lock();
-    struct note *n = add(&foreign, key, d->ordinal);
-    if (n)
-        n->bytes += bytes;
-    spw_unlock();
-}
-
-void spw_foreign_forget(uint64_t key)
-{
-    spw_lock();
-    struct note *n = find(foreign, key);
-    if (n) {
-        struct spw_device *d = &spw_devices[n->device];
-        d->handles.budget_bytes += n->bytes;
-        d->foreign_bytes -= n->bytes;
-        drop(&foreign, key);
-    }
     spw_unlock();
 }

@@ -45,12 +45,4 @@ void spw_devices_context_gone(CUcontext context);
 
 /* Forgets everything: for tests. */
 void spw_devices_reset(void);
-
-/* Memory that the program has from the driver itself, on the device's bill: managed memory, handles of its own. Take before
- * the driver is asked: 0, or -ENOMEM when the budget cannot hold it too. No lock held. */
-int spw_foreign_take(struct spw_device *d, uint64_t bytes);
-void spw_foreign_give(struct spw_device *d, uint64_t bytes);
-/* Remembers what key (a handle, an address) stands for; forget answers its bytes, 0 when unknown. */
-void spw_foreign_note(uint64_t key, struct spw_device *d, uint64_t bytes);
-void spw_foreign_forget(uint64_t key);
 #endif

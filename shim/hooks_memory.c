@@ -4,6 +4,7 @@
 #include "alloc.h"
 #include "devices.h"
 #include "engine.h"
+#include "foreign.h"
 #include "graph.h"
 #include "hooks.h"
 #include "lock.h"
@@ -36,7 +37,7 @@ static CUresult pass_begin(struct passed *p, size_t bytes)
 static CUresult pass_end(const struct passed *p, CUresult result, const CUdeviceptr *dptr)
 {
     if (p->device && result == CUDA_SUCCESS)
-        spw_foreign_note(*dptr, p->device, p->bytes);
+        spw_foreign_allocated(*dptr, p->device, p->bytes);
     else if (p->device)
         spw_foreign_give(p->device, p->bytes);
     return result;
@@ -92,7 +93,7 @@ CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
 static CUresult freed_by_driver(CUdeviceptr dptr, CUresult result)
 {
     if (result == CUDA_SUCCESS && dptr)
-        spw_foreign_forget(dptr);
+        spw_foreign_freed(dptr);
     return result;
 }
 
@@ -378,7 +379,7 @@ CUresult spw_on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, c
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = spw_driver.cuMemCreate(handle, size, prop, flags);
     if (r == CUDA_SUCCESS)
-        spw_foreign_note(*handle, d, size);
+        spw_foreign_made(*handle, d, size);
     else
         spw_foreign_give(d, size);
     return r;
@@ -388,7 +389,24 @@ CUresult spw_on_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     CUresult r = spw_driver.cuMemRelease(handle);
     if (r == CUDA_SUCCESS)
-        spw_foreign_forget(handle);
+        spw_foreign_released(handle);
+    return r;
+}
+
+CUresult spw_on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+                         unsigned long long flags)
+{
+    CUresult r = spw_driver.cuMemMap(ptr, size, offset, handle, flags);
+    if (r == CUDA_SUCCESS)
+        spw_foreign_mapped(handle, ptr, size);
+    return r;
+}
+
+CUresult spw_on_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    CUresult r = spw_driver.cuMemUnmap(ptr, size);
+    if (r == CUDA_SUCCESS)
+        spw_foreign_unmapped(ptr, size);
     return r;
 }
 

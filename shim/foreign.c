@@ -1,0 +1,193 @@
+/* foreign.c - the bills: who holds which piece of the driver's own memory, and for how long. */
+#include "foreign.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lock.h"
+#include "room.h"
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+struct bill {
+    uint64_t key; /* an address or a handle; the two cannot be equal: handles are not device addresses */
+    struct spw_device *device;
+    uint64_t bytes;
+    unsigned holders, mappings; /* both 0: off the bill */
+    bool lost;
+    UT_hash_handle hh;
+};
+
+struct mapping {
+    uint64_t address, bytes, handle;
+    bool lost;
+    UT_hash_handle hh;
+};
+
+/* Guarded by the engine lock. */
+static struct bill *bills;
+static struct mapping *mappings;
+
+int spw_foreign_take(struct spw_device *d, uint64_t bytes)
+{
+    pthread_mutex_lock(&d->slow);
+    spw_lock();
+    int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
+    if (r == 0) {
+        d->handles.budget_bytes -= bytes;
+        d->foreign_bytes += bytes;
+        spw_handles_fit_locked(&d->handles);
+    }
+    spw_unlock();
+    pthread_mutex_unlock(&d->slow);
+    return r;
+}
+
+static void give_locked(struct spw_device *d, uint64_t bytes)
+{
+    d->handles.budget_bytes += bytes;
+    d->foreign_bytes -= bytes;
+}
+
+void spw_foreign_give(struct spw_device *d, uint64_t bytes)
+{
+    spw_lock();
+    give_locked(d, bytes);
+    spw_unlock();
+}
+
+static struct bill *find_bill(uint64_t key)
+{
+    struct bill *b;
+    HASH_FIND(hh, bills, &key, sizeof(key), b);
+    return b;
+}
+
+/* Without memory to remember it by, it stays on the bill for good. */
+static void add_bill(uint64_t key, struct spw_device *d, uint64_t bytes)
+{
+    struct bill *b = calloc(1, sizeof(*b));
+    if (!b)
+        return;
+    b->key = key;
+    b->device = d;
+    b->bytes = bytes;
+    b->holders = 1;
+    HASH_ADD(hh, bills, key, sizeof(b->key), b);
+    if (b->lost)
+        free(b);
+}
+
+static void settle(struct bill *b)
+{
+    if (b->holders || b->mappings)
+        return;
+    give_locked(b->device, b->bytes);
+    HASH_DEL(bills, b);
+    free(b);
+}
+
+static void let_go(uint64_t key)
+{
+    spw_lock();
+    struct bill *b = find_bill(key);
+    if (b && b->holders) {
+        b->holders--;
+        settle(b);
+    }
+    spw_unlock();
+}
+
+static void note(uint64_t key, struct spw_device *d, uint64_t bytes)
+{
+    spw_lock();
+    struct bill *b = find_bill(key);
+    if (b) { /* the driver gave it out again: what we missed is over */
+        b->holders = b->mappings = 0;
+        settle(b);
+    }
+    add_bill(key, d, bytes);
+    spw_unlock();
+}
+
+void spw_foreign_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes)
+{
+    note(address, d, bytes);
+}
+
+void spw_foreign_freed(CUdeviceptr address)
+{
+    let_go(address);
+}
+
+void spw_foreign_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes)
+{
+    note(handle, d, bytes);
+}
+
+void spw_foreign_released(CUmemGenericAllocationHandle handle)
+{
+    let_go(handle);
+}
+
+static struct mapping *find_mapping(uint64_t address)
+{
+    struct mapping *m;
+    HASH_FIND(hh, mappings, &address, sizeof(address), m);
+    return m;
+}
+
+void spw_foreign_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes)
+{
+    spw_lock();
+    struct bill *b = find_bill(handle);
+    struct mapping *m = b && !find_mapping(address) ? calloc(1, sizeof(*m)) : NULL;
+    if (m) {
+        m->address = address;
+        m->bytes = bytes;
+        m->handle = handle;
+        HASH_ADD(hh, mappings, address, sizeof(m->address), m);
+        if (m->lost)
+            free(m);
+        else
+            b->mappings++;
+    }
+    spw_unlock();
+}
+
+void spw_foreign_unmapped(CUdeviceptr address, uint64_t bytes)
+{
+    spw_lock();
+    for (uint64_t done = 0; done < bytes;) { /* one call may cover several neighbouring mappings */
+        struct mapping *m = find_mapping(address + done);
+        if (!m)
+            break;
+        struct bill *b = find_bill(m->handle);
+        done += m->bytes;
+        HASH_DEL(mappings, m);
+        free(m);
+        if (b && b->mappings) {
+            b->mappings--;
+            settle(b);
+        }
+    }
+    spw_unlock();
+}
+
+void spw_foreign_reset(void)
+{
+    struct bill *b, *next_bill;
+    struct mapping *m, *next_mapping;
+    HASH_ITER(hh, bills, b, next_bill)
+    {
+        HASH_DEL(bills, b);
+        free(b);
+    }
+    HASH_ITER(hh, mappings, m, next_mapping)
+    {
+        HASH_DEL(mappings, m);
+        free(m);
+    }
+}

@@ -1,0 +1,111 @@
+/* test-foreign.c - memory of the driver's own lowers what the budget leaves, for as long as it exists. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+
+#include "devices.h"
+#include "fake-device.h"
+#include "foreign.h"
+#include "mover.h"
+
+enum { GRANULE = 4096, BUDGET = 100 * GRANULE };
+
+static struct spw_device *device;
+
+static int begin(void **state)
+{
+    CUcontext context;
+    spw_foreign_reset();
+    spw_ledger_reset();
+    spw_mover_reset();
+    spw_devices_reset();
+    spw_streams_reset();
+    fake_start(GRANULE, 64 << 20, BUDGET, 16 << 20);
+    device = spw_device_current(&context);
+    return device ? 0 : -1;
+}
+
+static uint64_t left(void)
+{
+    return device->handles.budget_bytes;
+}
+
+static void an_allocation_counts_until_it_is_freed(void **state)
+{
+    assert_int_equal(spw_foreign_take(device, 10 * GRANULE), 0);
+    spw_foreign_allocated(0x1000, device, 10 * GRANULE);
+    assert_int_equal(left(), BUDGET - 10 * GRANULE);
+    spw_foreign_freed(0x2000); /* nothing of ours */
+    assert_int_equal(left(), BUDGET - 10 * GRANULE);
+    spw_foreign_freed(0x1000);
+    assert_int_equal(left(), BUDGET);
+    spw_foreign_freed(0x1000);
+    assert_int_equal(left(), BUDGET);
+}
+
+static void more_than_the_budget_is_refused_and_not_counted(void **state)
+{
+    assert_int_equal(spw_foreign_take(device, BUDGET + GRANULE), -ENOMEM);
+    assert_int_equal(left(), BUDGET);
+}
+
+static void what_the_driver_refused_is_given_back(void **state)
+{
+    assert_int_equal(spw_foreign_take(device, GRANULE), 0);
+    spw_foreign_give(device, GRANULE);
+    assert_int_equal(left(), BUDGET);
+}
+
+/* Releasing the handle of mapped memory frees nothing: the last unmapping does. */
+static void released_memory_counts_while_it_is_mapped(void **state)
+{
+    assert_int_equal(spw_foreign_take(device, 4 * GRANULE), 0);
+    spw_foreign_made(7, device, 4 * GRANULE);
+    spw_foreign_mapped(7, 0x100000, 4 * GRANULE);
+    spw_foreign_mapped(7, 0x200000, 4 * GRANULE); /* the same memory at a second address */
+    spw_foreign_released(7);
+    assert_int_equal(left(), BUDGET - 4 * GRANULE);
+    spw_foreign_unmapped(0x100000, 4 * GRANULE);
+    assert_int_equal(left(), BUDGET - 4 * GRANULE);
+    spw_foreign_unmapped(0x200000, 4 * GRANULE);
+    assert_int_equal(left(), BUDGET);
+}
+
+static void unmapped_memory_counts_until_its_handle_is_released(void **state)
+{
+    assert_int_equal(spw_foreign_take(device, GRANULE), 0);
+    spw_foreign_made(7, device, GRANULE);
+    spw_foreign_mapped(7, 0x100000, GRANULE);
+    spw_foreign_unmapped(0x100000, GRANULE);
+    assert_int_equal(left(), BUDGET - GRANULE);
+    spw_foreign_released(7);
+    assert_int_equal(left(), BUDGET);
+}
+
+static void one_unmapping_may_cover_neighbours(void **state)
+{
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(spw_foreign_take(device, GRANULE), 0);
+        spw_foreign_made(7 + i, device, GRANULE);
+        spw_foreign_mapped(7 + i, 0x100000 + i * GRANULE, GRANULE);
+        spw_foreign_released(7 + i);
+    }
+    spw_foreign_unmapped(0x100000, 3 * GRANULE);
+    assert_int_equal(left(), BUDGET);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_allocation_counts_until_it_is_freed, begin),
+        cmocka_unit_test_setup(more_than_the_budget_is_refused_and_not_counted, begin),
+        cmocka_unit_test_setup(what_the_driver_refused_is_given_back, begin),
+        cmocka_unit_test_setup(released_memory_counts_while_it_is_mapped, begin),
+        cmocka_unit_test_setup(unmapped_memory_counts_until_its_handle_is_released, begin),
+        cmocka_unit_test_setup(one_unmapping_may_cover_neighbours, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
