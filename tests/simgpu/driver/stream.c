@@ -150,6 +150,12 @@ CUresult stream_run(struct stream *s, struct op *op)
     return stream_submit(s, op);
 }
 
+/* Complete, and the host has learned it. */
+static bool known_done(const struct op *op)
+{
+    return op->state == OP_DONE && host_knows(op->when.slot, op->when.position);
+}
+
 /* The work of a destroyed stream goes on: a mark behind it keeps it known to the context. */
 static void leave_mark(struct stream *s)
 {
@@ -168,7 +174,7 @@ void stream_retire(struct stream *s)
 {
     if (s->tail && s->blocking)
         timeline_follow(&s->context->legacy->timeline, &s->tail->when);
-    if (s->tail && s->tail->state != OP_DONE)
+    if (s->tail && !known_done(s->tail))
         leave_mark(s);
     stream_drop(s);
 }
@@ -190,9 +196,8 @@ struct op *stream_newest(struct stream *s)
 
 static void wait_stream(struct stream *s)
 {
-    struct op *tail = s->tail;
-    if (tail && !(tail->state == OP_DONE && host_knows(tail->when.slot, tail->when.position)))
-        sim_wait(tail);
+    if (s->tail && !known_done(s->tail))
+        sim_wait(s->tail);
 }
 
 void sim_wait_context(struct context *context)

@@ -248,6 +248,20 @@ CHILD_TEST(an_unmap_after_a_wait_is_right)
     expect_clean();
 }
 
+CHILD_TEST(waiting_for_the_context_tells_of_a_stream_that_was_destroyed_when_its_work_was_done)
+{
+    set_up();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    OK(cuMemsetD8Async(p, 1, 16, one));
+    for (int i = 0; i < 1000; i++) /* long done, but nobody asked */
+        OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, two, NULL, NULL));
+    OK(cuStreamSynchronize(two));
+    OK(cuStreamDestroy(one));
+    OK(cuCtxSynchronize());
+    OK(cuMemUnmap(p, GRANULE));
+    expect_clean();
+}
+
 static void unordered_body(void)
 {
     set_up();
@@ -295,6 +309,7 @@ int main(void)
         cmocka_unit_test(readers_may_run_beside_each_other),
         cmocka_unit_test(neighbours_do_not_disturb_each_other),
         cmocka_unit_test(an_unmap_after_a_wait_is_right),
+        cmocka_unit_test(waiting_for_the_context_tells_of_a_stream_that_was_destroyed_when_its_work_was_done),
         cmocka_unit_test(reports_are_counted_and_named),
         cmocka_unit_test(the_check_can_be_switched_off),
     };
