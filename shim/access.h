@@ -33,6 +33,10 @@ void spw_pin_address(CUdeviceptr address, const char *why);
 /* The same for all that lives now and all that is allocated from now on. */
 void spw_pin_everything(const char *why);
 
+/* A capture is about to begin on the stream (CU_STREAM_PER_THREAD where a per-thread call said 0): whoever waits for what
+ * was submitted to it before cannot record an event on it until the capture ends. No lock held. */
+void spw_capture_begins(CUstream stream);
+
 /* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already.
  * Who must know sets it to 0 before. */
 extern _Thread_local int spw_pin_failure;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "engine.h"
 #include "lock.h"
 #include "log.h"
@@ -68,7 +69,11 @@ static int add_slab(struct spw_device *d, size_t bytes)
     if (r < 0)
         goto out;
     b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    struct spw_context_guard guard;
+    bool entered = spw_context_enter(&guard, NULL) == 0;
     r = spw_engine_make_resident_unlocking(d, b);
+    if (entered)
+        spw_context_leave(&guard);
     if (r == 0)
         r = spw_slab_add_locked(d, b, bytes);
     if (r < 0)
@@ -212,8 +217,12 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
         if (r < 0)
             return r;
         /* Memory at once where it can be had without taking it from anybody; else with the first use. */
+        struct spw_context_guard guard;
+        bool entered = spw_context_enter(&guard, NULL) == 0;
         if (spw_handles_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
             (void)spw_engine_bring_in_locked(d, b);
+        if (entered)
+            spw_context_leave(&guard);
     }
     give_to(d, b, context, pool, ret_address);
     spw_pool_note_reserved(pool, d);

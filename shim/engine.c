@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "driver.h"
 #include "layout.h"
 #include "lock.h"
@@ -360,10 +361,14 @@ static int begin_slowly(struct spw_op *op)
     lock_devices(devices);
     spw_lock();
     spw_engine_counts.slow_operations++;
+    struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
+    bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = gather(op, &set);
     set.devices = devices;
     if (r == 0)
         r = make_set_ready(op, &set);
+    if (entered)
+        spw_context_leave(&guard);
     if (r == 0) {
         uint64_t number = spw_stream_next_locked(op->stream);
         spw_tick++;

@@ -103,6 +103,12 @@ bool spw_is_capturing_now(CUstream stream)
     return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+static void before_capture(CUstream stream)
+{
+    spw_tables_pin(why_graph);
+    spw_capture_begins(stream);
+}
+
 static CUresult begun(CUresult result)
 {
     if (result == CUDA_SUCCESS)
@@ -112,29 +118,31 @@ static CUresult begun(CUresult result)
 
 CUresult spw_on_cuStreamBeginCapture(CUstream hStream)
 {
-    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture, (hStream)));
+    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCapture, (hStream)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_ptsz(CUstream hStream)
 {
-    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture_ptsz, (hStream)));
+    return begun(
+        SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCapture_ptsz, (hStream)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture_v2, (hStream, mode)));
+    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCapture_v2, (hStream, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCapture_v2_ptsz, (hStream, mode)));
+    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCapture_v2_ptsz,
+                              (hStream, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
                                             const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                             CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCaptureToGraph,
+    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCaptureToGraph,
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
@@ -142,7 +150,7 @@ CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGrap
                                                  const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                                  CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(spw_tables_pin(why_graph), cuStreamBeginCaptureToGraph_ptsz,
+    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCaptureToGraph_ptsz,
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 

@@ -1,6 +1,7 @@
 /* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
 #include <errno.h>
 
+#include "context.h"
 #include "engine.h"
 #include "lock.h"
 #include "log.h"
@@ -48,9 +49,13 @@ void spw_pin_address(CUdeviceptr address, const char *why)
     struct spw_device *d = spw_device_of_address(address);
     if (!d)
         return;
+    struct spw_context_guard guard;
     pthread_mutex_lock(&d->slow);
     spw_lock();
+    bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = pin_one(d, address);
+    if (entered)
+        spw_context_leave(&guard);
     pinned_why = why;
     spw_unlock();
     pthread_mutex_unlock(&d->slow);
@@ -103,4 +108,14 @@ uint64_t spw_pinned_bytes_locked(const char **ret_why)
                 bytes += spw_block_mapped_bytes(d, d->blocks[k]); /* and not the slabs */
     }
     return bytes;
+}
+
+void spw_capture_begins(CUstream stream)
+{
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    if (s && s->done < s->begun && atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
+        (void)spw_stream_mark_locked(
+            s); /* without it, the host waits for the context where it has to wait for this stream */
+    spw_unlock();
 }

@@ -9,6 +9,7 @@
 
 #include "context.h"
 #include "driver.h"
+#include "graph.h"
 #include "lock.h"
 #include "result.h"
 
@@ -252,6 +253,8 @@ int spw_stream_mark_locked(struct spw_stream *s)
 {
     struct spw_context_guard guard;
     unsigned i;
+    if (spw_is_capturing(s->handle))
+        return -EBUSY; /* the event would become a node of the graph */
     int r = spw_context_enter(&guard, s->context);
     if (r < 0)
         return r;

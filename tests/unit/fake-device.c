@@ -466,6 +466,11 @@ static CUresult on_cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
+static CUresult on_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    return CUDA_SUCCESS;
+}
+
 static CUresult on_cuCtxGetDevice(CUdevice *device)
 {
     *device = 0;
@@ -506,6 +511,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     USE(cuEventSynchronize), USE(cuEventQuery), USE(cuMemcpyDtoHAsync_v2), USE(cuMemcpyHtoDAsync_v2);
     USE(cuCtxPushCurrent_v2), USE(cuCtxPopCurrent_v2);
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
+    USE(cuThreadExchangeStreamCaptureMode);
 #undef USE
     spw_settings_default(&settings);
     settings.log_level = SPW_LOG_QUIET;

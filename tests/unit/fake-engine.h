@@ -28,6 +28,10 @@ void spw_pin_everything(const char *why)
     pinned_everything += why != NULL;
 }
 
+void spw_capture_begins(CUstream stream)
+{
+}
+
 /* True when exactly this was pinned since the last question. */
 static inline bool pinned_only(CUdeviceptr address)
 {

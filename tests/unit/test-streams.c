@@ -12,6 +12,7 @@
 #include "driver.h"
 #include "engine.h"
 #include "fake-device.h"
+#include "graph.h"
 #include "lock.h"
 #include "mover.h"
 #include "pools.h"
@@ -157,6 +158,40 @@ static void waiting_for_everything_does_not_wait_for_what_comes_later(void **sta
     assert_true(rounds < 5);
 }
 
+static CUstreamCaptureStatus capture_status;
+
+static CUresult capture_status_of(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = capture_status;
+    return CUDA_SUCCESS;
+}
+
+/* An event recorded on a capturing stream would be a node of its graph. What was submitted before the capture has its mark
+ * from when the capture began, and can be waited for. */
+static void nothing_of_ours_gets_into_a_capture(void **state)
+{
+    struct spw_uses uses = {0};
+    begin();
+    CUstream handle = fake_stream();
+    spw_driver.cuStreamIsCapturing = capture_status_of;
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(handle);
+    spw_uses_add_locked(&uses, s, spw_stream_next_locked(s));
+    spw_unlock();
+    spw_capture_begins(handle);
+    spw_captures_active = 1;
+    capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    unsigned events = fake_counts()->events;
+    spw_lock();
+    assert_int_equal(spw_stream_mark_locked(s), -EBUSY);
+    assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+    spw_unlock();
+    spw_captures_active = 0;
+    capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+    assert_int_equal(fake_counts()->events, events);
+    assert_int_equal(s->done, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +200,7 @@ int main(void)
         cmocka_unit_test(an_operation_on_one_stream_too_many_is_refused),
         cmocka_unit_test(a_mark_outlives_its_stream_while_somebody_waits),
         cmocka_unit_test(waiting_for_everything_does_not_wait_for_what_comes_later),
+        cmocka_unit_test(nothing_of_ours_gets_into_a_capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
