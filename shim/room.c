@@ -59,15 +59,19 @@ void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b)
 /* ---- cached blocks ---- */
 
 /* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
- */
-static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes)
+ * *ret_busy: some could not be looked at because another thread is submitting work on them. */
+static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, bool *ret_busy)
 {
     struct spw_block *best = NULL;
     uint64_t best_cost = UINT64_MAX;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_FREE) || b->holds || spw_uses_in_call_locked(&b->object.uses))
+        if (!(b->object.attention & SPW_FREE) || b->holds)
             continue;
+        if (spw_uses_in_call_locked(&b->object.uses)) {
+            *ret_busy = true;
+            continue;
+        }
         uint64_t cost = spw_object_last_tick(&b->object) + (spw_block_mapped_bytes(d, b) == bytes ? 0 : spw_tick + 1);
         if (cost < best_cost) {
             best = b;
@@ -77,10 +81,10 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes)
     return best;
 }
 
-/* Gives up one cached block. 1: done; 0: there is none to give up; negative: the driver failed. */
-static int give_up_cached(struct spw_device *d, uint64_t bytes)
+/* Gives up one cached block. 1: done; 0: there is none to give up, or *ret_busy not now; negative: the driver failed. */
+static int give_up_cached(struct spw_device *d, uint64_t bytes, bool *ret_busy)
 {
-    struct spw_block *b = cheapest_cached(d, bytes);
+    struct spw_block *b = cheapest_cached(d, bytes, ret_busy);
     if (!b)
         return 0;
     spw_block_uncache_this_locked(d, b);
@@ -269,7 +273,8 @@ int spw_room_make(struct spw_device *d, uint64_t bytes)
     while (spw_handles_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
-        r = give_up_cached(d, missing);
+        bool busy = false;
+        r = give_up_cached(d, missing, &busy);
         if (r > 0)
             continue;
         if (r < 0)
@@ -277,6 +282,8 @@ int spw_room_make(struct spw_device *d, uint64_t bytes)
         if (give_up_empty_slab(d))
             continue;
         r = evict(d, missing);
+        if (r == -ENOMEM && busy)
+            r = -EAGAIN;
         if (r == -EAGAIN && let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
         if (r == -ENOMEM && spw_handles_ask_again_locked(&d->handles))
