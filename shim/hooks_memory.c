@@ -142,8 +142,10 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(stream);
     struct spw_device *d = s && s->context != spw_failed_context ? source_locked(s, &pool) : NULL;
-    if (d)
-        r = spw_allocate_unlocking(d, bytes, s, s->context, spw_pool_book_of_locked(pool), &address);
+    if (d) {
+        struct spw_pool_book *book = spw_pool_book_of_locked(pool);
+        r = spw_pool_has_room(book, bytes) ? spw_allocate_unlocking(d, bytes, s, s->context, book, &address) : -ENOMEM;
+    }
     spw_unlock();
     if (!d)
         return CUDA_SUCCESS;
@@ -185,8 +187,8 @@ CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstrea
 
 CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
-    bool ours;
-    CUresult r = allocate_on(dptr, bytesize, pool, hStream, &ours);
+    bool ours = false;
+    CUresult r = pool ? allocate_on(dptr, bytesize, pool, hStream, &ours) : CUDA_SUCCESS;
     struct passed p;
     if (ours)
         return r;
@@ -198,8 +200,8 @@ CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
 
 CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
-    bool ours;
-    CUresult r = allocate_on(dptr, bytesize, pool, per_thread(hStream), &ours);
+    bool ours = false;
+    CUresult r = pool ? allocate_on(dptr, bytesize, pool, per_thread(hStream), &ours) : CUDA_SUCCESS;
     struct passed p;
     if (ours)
         return r;
@@ -247,6 +249,9 @@ CUresult spw_on_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
         bool foreign =
             poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
         spw_pool_note(*pool, foreign ? 0 : poolProps->location.id, foreign);
+        spw_lock();
+        spw_pool_open_locked(*pool, poolProps->maxSize);
+        spw_unlock();
     }
     return r;
 }
@@ -265,6 +270,9 @@ CUresult spw_on_cuMemPoolDestroy(CUmemoryPool pool)
     CUresult r = spw_driver.cuMemPoolDestroy(pool);
     if (r == CUDA_SUCCESS) {
         spw_pool_gone(pool);
+        spw_lock();
+        spw_pool_close_locked(pool);
+        spw_unlock();
     }
     return r;
 }

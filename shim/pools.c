@@ -5,21 +5,47 @@ enum { BOOKS = 64 };
 
 static struct spw_pool_book books[BOOKS]; /* the first is that of no pool; engine lock */
 static unsigned count = 1;
+static unsigned last; /* asked for: never one that is destroyed */
+
+/* An unused book, or that of no pool when there is none. */
+static struct spw_pool_book *new_book(CUmemoryPool pool)
+{
+    unsigned i = 1;
+    while (i < count && (!books[i].destroyed || books[i].used))
+        i++;
+    if (i == BOOKS)
+        return &books[0];
+    if (i == count)
+        count++;
+    books[i] = (struct spw_pool_book){.pool = pool};
+    return &books[i];
+}
 
 struct spw_pool_book *spw_pool_book_of_locked(CUmemoryPool pool)
 {
-    static unsigned last;
     if (books[last].pool == pool)
         return &books[last];
     for (unsigned i = 0; i < count; i++) {
-        if (books[i].pool == pool) {
+        if (books[i].pool == pool && !books[i].destroyed) {
             last = i;
             return &books[i];
         }
     }
-    if (count == BOOKS)
-        return &books[0];
-    books[count].pool = pool;
-    last = count++;
-    return &books[last];
+    return new_book(pool);
+}
+
+void spw_pool_open_locked(CUmemoryPool pool, uint64_t most)
+{
+    spw_pool_close_locked(pool);
+    struct spw_pool_book *book = new_book(pool);
+    if (book != &books[0])
+        book->most = most;
+}
+
+void spw_pool_close_locked(CUmemoryPool pool)
+{
+    last = 0;
+    for (unsigned i = 1; i < count; i++)
+        if (books[i].pool == pool)
+            books[i].destroyed = true;
 }

@@ -6,11 +6,23 @@
 struct spw_pool_book {
     CUmemoryPool pool; /* NULL: allocations outside of any pool */
     uint64_t used, used_high, reserved_high;
+    uint64_t most;  /* what may be used, by the program's own wish; 0: no limit */
+    bool destroyed; /* the pool is; what came from it may live on, and is still booked here */
 };
 
-/* The book of a pool, for good: a pool that is destroyed and whose handle comes again goes on in the same book. Beyond the
- * first 63 pools all share the book of no pool, and report nothing used. Engine lock. */
+/* The book of a pool. Beyond the first 63 pools at a time all share the book of no pool, and report nothing used. Engine
+ * lock. */
 struct spw_pool_book *spw_pool_book_of_locked(CUmemoryPool pool);
+
+/* A pool is made, `most` bytes large (0: no limit): a fresh book for it, even where the handle has been another pool's. */
+void spw_pool_open_locked(CUmemoryPool pool, uint64_t most);
+/* A pool is destroyed. Its book is another pool's when nothing is booked in it any more. */
+void spw_pool_close_locked(CUmemoryPool pool);
+
+static inline bool spw_pool_has_room(const struct spw_pool_book *book, size_t bytes)
+{
+    return !book->most || (bytes <= book->most && book->used <= book->most - bytes);
+}
 
 static inline void spw_pool_book_add(struct spw_pool_book *book, size_t bytes)
 {
