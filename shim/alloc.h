@@ -11,6 +11,7 @@ struct spw_allocation { /* what is known about a live allocation, for queries */
     CUcontext context;
     CUmemoryPool pool;
     uint64_t serial;
+    bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, which is the program's to set */
 };
 
 /* Memory for work submitted to `s` (in stream order), or for any stream at once (NULL). It may be absent: addresses are
@@ -30,6 +31,8 @@ int spw_free_locked(CUdeviceptr address, struct spw_stream *s);
 
 /* The live allocation that holds an address. False when none does. */
 bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret_allocation);
+/* Remembers the attribute for the live allocation that holds an address, for as long as it lives. */
+void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on);
 
 /* Frees all that belongs to a context, which is about to be destroyed; afterwards nothing that was submitted there runs. */
 void spw_free_context(CUcontext context);

@@ -8,6 +8,16 @@
 #include "pin.h"
 #include "result.h"
 
+/* An address of ours that nobody has: what lies there is spare room or waits for its next owner, and the driver, which knows
+ * that it is mapped, is asked about nothing instead. */
+static CUdeviceptr unknown(CUdeviceptr a)
+{
+    return spw_in_arena(a) ? 0 : a;
+}
+
+/* Ids that the driver, which counts as well, never gives. */
+static const unsigned long long OURS = 1ULL << 62;
+
 static bool ours(CUdeviceptr a, struct spw_allocation *ret_allocation)
 {
     if (!spw_in_arena(a))
@@ -48,10 +58,10 @@ static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
         return CUDA_ERROR_INVALID_VALUE;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        *(unsigned *)data = 0;
+        *(unsigned *)data = a->sync_memops;
         break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        *(unsigned long long *)data = a->serial;
+        *(unsigned long long *)data = OURS | a->serial;
         break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         *(unsigned *)data = 0;
@@ -90,7 +100,7 @@ static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr
         *(CUdeviceptr *)data = a->address;
         break;
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-        *(unsigned long long *)data = a->serial;
+        *(unsigned long long *)data = OURS | a->serial;
         break;
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -102,7 +112,7 @@ CUresult spw_on_cuPointerGetAttribute(void *data, CUpointer_attribute which, CUd
 {
     struct spw_allocation a;
     if (!data || !ours(ptr, &a))
-        return spw_driver.cuPointerGetAttribute(data, which, ptr);
+        return spw_driver.cuPointerGetAttribute(data, which, unknown(ptr));
     CUresult r = attribute(data, which, ptr, &a);
     return r == CUDA_ERROR_NOT_SUPPORTED ? spw_driver.cuPointerGetAttribute(data, which, ptr) : r;
 }
@@ -112,8 +122,8 @@ CUresult spw_on_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_att
                                        CUdeviceptr ptr)
 {
     struct spw_allocation a;
-    if (!attributes || !data || !ours(ptr, &a))
-        return spw_driver.cuPointerGetAttributes(numAttributes, attributes, data, ptr);
+    if (!numAttributes || !attributes || !data || !ours(ptr, &a))
+        return spw_driver.cuPointerGetAttributes(numAttributes, attributes, data, unknown(ptr));
     for (unsigned i = 0; i < numAttributes; i++) {
         CUresult r = attribute(data[i], attributes[i], ptr, &a);
         if (r == CUDA_ERROR_NOT_SUPPORTED)
@@ -138,6 +148,16 @@ static CUresult pin_for(CUdeviceptr a, const char *why)
 
 CUresult spw_on_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
+    struct spw_allocation a;
+    if (spw_in_arena(ptr) && !ours(ptr, &a))
+        return spw_driver.cuPointerSetAttribute(value, attribute, unknown(ptr));
     CUresult r = pin_for(ptr, "the program set an attribute of its memory");
-    return r != CUDA_SUCCESS ? r : spw_driver.cuPointerSetAttribute(value, attribute, ptr);
+    if (r == CUDA_SUCCESS)
+        r = spw_driver.cuPointerSetAttribute(value, attribute, ptr);
+    if (r == CUDA_SUCCESS && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && spw_in_arena(ptr)) {
+        spw_lock();
+        spw_allocation_set_sync_memops_locked(ptr, *(const unsigned *)value != 0);
+        spw_unlock();
+    }
+    return r;
 }

@@ -13,7 +13,7 @@
 
 struct spw_device spw_devices[SPW_MAX_DEVICES];
 CUdeviceptr spw_arena_low, spw_arena_high;
-uint64_t spw_tick;
+uint64_t spw_tick, spw_serials;
 
 static uint64_t blocks_made;
 

@@ -111,6 +111,7 @@ struct spw_block {
     struct spw_pool_book *pool;                  /* never NULL while it lives */
     uint64_t serial;                             /* from 1, in order of allocation in the process */
     uint64_t met;                                /* the last operation whose pointer tables led here */
+    uint64_t sync_memops;                        /* the serial of the allocation that the program set this for; or 0 */
     struct spw_block *next_free, *previous_free; /* among cached blocks of its size, newest first */
     uint32_t index;                              /* in device->blocks */
 };
@@ -147,7 +148,8 @@ struct spw_device {
 enum { SPW_FREE_BINS = 1024 };
 
 extern struct spw_device spw_devices[SPW_MAX_DEVICES] SPW_OURS;
-extern uint64_t spw_tick SPW_OURS; /* operations so far; engine lock */
+extern uint64_t spw_tick SPW_OURS;    /* operations so far; engine lock */
+extern uint64_t spw_serials SPW_OURS; /* allocations so far, large and small; engine lock */
 
 /* The device whose arena holds the address, NULL when it is not ours. Needs no lock: arenas stay. */
 static inline struct spw_device *spw_device_of_address(CUdeviceptr a)

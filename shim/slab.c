@@ -15,8 +15,6 @@ struct spw_slab_set {
     uint64_t bytes;
 };
 
-static uint64_t slots_made;
-
 /* Sizes 256, 512, … 2048, then four steps for each doubling: at most a fifth is lost to rounding. */
 static unsigned class_of(size_t bytes)
 {
@@ -69,7 +67,7 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
     *at = slot->next_free; /* NOLINT(clang-analyzer-core.NullDereference): the loop leaves no *at that is NULL */
     slot->next_free = NULL;
     slot->size_bytes = bytes;
-    slot->serial = ++slots_made;
+    slot->serial = ++spw_serials;
     slot->slab->live_count++;
     *ret_slot = slot;
     return 0;
