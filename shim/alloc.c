@@ -112,15 +112,16 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
 
 static bool fits_at_all(struct spw_device *d, size_t bytes)
 {
-    uint64_t granule = (uint64_t)1 << d->granule_shift;
-    uint64_t mapped = (bytes + granule - 1) & ~(granule - 1);
+    uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
+    uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
     uint64_t host = spw_mover_host_limit_locked();
-    if (bytes > UINT64_MAX - granule || mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
+    if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
+        if (__builtin_add_overflow(mapped, spw_room_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
+            needed = UINT64_MAX;
         spw_warn(
             "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
             "budget that would do: %llu bytes",
-            bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
-            (unsigned long long)(mapped + spw_room_unmovable_bytes_locked(d) + d->foreign_bytes));
+            bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed);
         return false;
     }
     if (mapped > d->largest_bytes)

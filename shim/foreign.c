@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "lock.h"
+#include "log.h"
+#include "mover.h"
 #include "room.h"
 
 #define HASH_NONFATAL_OOM            1
@@ -30,7 +32,26 @@ struct mapping {
 static struct bill *bills;
 static struct mapping *mappings;
 
-int spw_foreign_take(struct spw_device *d, uint64_t bytes)
+static void say_what_does_not_fit(const struct spw_device *d, uint64_t bytes, const char *what)
+{
+    uint64_t staying = spw_room_unmovable_bytes_locked(d) + d->foreign_bytes, needed;
+    uint64_t budget = d->handles.budget_bytes + d->foreign_bytes;
+    if (__builtin_add_overflow(staying, bytes, &needed))
+        needed = UINT64_MAX;
+    if (needed > budget)
+        spw_warn(
+            "out of device memory: %s takes %llu bytes, which cannot move, beside %llu that cannot either; the budget of "
+            "device %d is %llu bytes; smallest budget that would do: %llu bytes",
+            what, (unsigned long long)bytes, (unsigned long long)staying, d->ordinal, (unsigned long long)budget,
+            (unsigned long long)needed);
+    else
+        spw_warn("out of memory: %s takes %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
+                 (unsigned long long)bytes, d->ordinal,
+                 spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
+                                              : "the device has less memory than the budget says");
+}
+
+int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
     pthread_mutex_lock(&d->slow);
     spw_lock();
@@ -39,6 +60,8 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes)
         d->handles.budget_bytes -= bytes;
         d->foreign_bytes += bytes;
         spw_handles_fit_locked(&d->handles);
+    } else if (r == -ENOMEM) {
+        say_what_does_not_fit(d, bytes, what);
     }
     spw_unlock();
     pthread_mutex_unlock(&d->slow);

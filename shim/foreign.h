@@ -7,9 +7,9 @@
 #define SPILLWAY_SHIM_FOREIGN_H
 #include "ledger.h"
 
-/* Before the driver is asked: 0, or -ENOMEM when the budget cannot hold it too, even with all that can move moved. No lock
- * held in any of these. */
-int spw_foreign_take(struct spw_device *d, uint64_t bytes);
+/* Before the driver is asked: 0, or -ENOMEM when the budget cannot hold it too, even with all that can move moved, which is
+ * said, with `what` for the call. No lock held in any of these. */
+int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what);
 
 /* The driver refused: off the bill again. */
 void spw_foreign_give(struct spw_device *d, uint64_t bytes);

@@ -27,11 +27,11 @@ struct passed {
 };
 
 /* CUDA_SUCCESS: ask the driver, then pass_end(). */
-static CUresult pass_begin(struct passed *p, size_t bytes)
+static CUresult pass_begin(struct passed *p, size_t bytes, const char *call)
 {
     p->device = spw_device_billed();
     p->bytes = bytes;
-    return p->device && spw_foreign_take(p->device, bytes) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    return p->device && spw_foreign_take(p->device, bytes, call) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 static CUresult pass_end(const struct passed *p, CUresult result, const CUdeviceptr *dptr)
@@ -65,7 +65,7 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         return spw_driver.cuMemAlloc_v2(dptr, bytesize);
     if (!d) {
         struct passed p;
-        CUresult passed = pass_begin(&p, bytesize);
+        CUresult passed = pass_begin(&p, bytesize, "cuMemAlloc");
         return passed != CUDA_SUCCESS ? passed : pass_end(&p, spw_driver.cuMemAlloc_v2(dptr, bytesize), dptr);
     }
     spw_lock();
@@ -109,7 +109,7 @@ CUresult spw_on_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned i
     if (!dptr)
         return spw_driver.cuMemAllocManaged(dptr, bytesize, flags);
     /* The driver moves these pages by itself and may bring in all of them. */
-    CUresult r = pass_begin(&p, bytesize);
+    CUresult r = pass_begin(&p, bytesize, "cuMemAllocManaged");
     return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocManaged(dptr, bytesize, flags), dptr);
 }
 
@@ -168,7 +168,7 @@ CUresult spw_on_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hSt
         return r;
     if (!may_bill(dptr, hStream))
         return spw_driver.cuMemAllocAsync(dptr, bytesize, hStream);
-    r = pass_begin(&p, bytesize);
+    r = pass_begin(&p, bytesize, "cuMemAllocAsync");
     return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocAsync(dptr, bytesize, hStream), dptr);
 }
 
@@ -181,7 +181,7 @@ CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstrea
         return r;
     if (!may_bill(dptr, per_thread(hStream)))
         return spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
-    r = pass_begin(&p, bytesize);
+    r = pass_begin(&p, bytesize, "cuMemAllocAsync");
     return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream), dptr);
 }
 
@@ -194,7 +194,7 @@ CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
         return r;
     if (!may_bill(dptr, hStream))
         return spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
-    r = pass_begin(&p, bytesize);
+    r = pass_begin(&p, bytesize, "cuMemAllocFromPoolAsync");
     return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream), dptr);
 }
 
@@ -207,7 +207,7 @@ CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
         return r;
     if (!may_bill(dptr, per_thread(hStream)))
         return spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
-    r = pass_begin(&p, bytesize);
+    r = pass_begin(&p, bytesize, "cuMemAllocFromPoolAsync");
     return r != CUDA_SUCCESS ? r
                              : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
@@ -383,7 +383,7 @@ CUresult spw_on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, c
                 : NULL;
     if (!d)
         return spw_driver.cuMemCreate(handle, size, prop, flags);
-    if (spw_foreign_take(d, size) < 0)
+    if (spw_foreign_take(d, size, "cuMemCreate") < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = spw_driver.cuMemCreate(handle, size, prop, flags);
     if (r == CUDA_SUCCESS)

@@ -5,10 +5,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "devices.h"
 #include "fake-device.h"
 #include "foreign.h"
+#include "log.h"
 #include "mover.h"
 
 enum { GRANULE = 4096, BUDGET = 100 * GRANULE };
@@ -35,7 +40,7 @@ static uint64_t left(void)
 
 static void an_allocation_counts_until_it_is_freed(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, 10 * GRANULE), 0);
+    assert_int_equal(spw_foreign_take(device, 10 * GRANULE, "a call"), 0);
     spw_foreign_allocated(0x1000, device, 10 * GRANULE);
     assert_int_equal(left(), BUDGET - 10 * GRANULE);
     spw_foreign_freed(0x2000); /* nothing of ours */
@@ -48,13 +53,41 @@ static void an_allocation_counts_until_it_is_freed(void **state)
 
 static void more_than_the_budget_is_refused_and_not_counted(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, BUDGET + GRANULE), -ENOMEM);
+    assert_int_equal(spw_foreign_take(device, BUDGET + GRANULE, "a call"), -ENOMEM);
     assert_int_equal(left(), BUDGET);
+}
+
+/* What the program's own file for messages got. */
+static void read_log(FILE *file, char *text, size_t room)
+{
+    rewind(file);
+    size_t length = fread(text, 1, room - 1, file);
+    text[length] = 0;
+}
+
+static void a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do(void **state)
+{
+    char name[] = "/tmp/test-foreign-XXXXXX", text[2048];
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "r");
+    spw_log_setup(SPW_LOG_WARN, name);
+    assert_int_equal(spw_foreign_take(device, 10 * GRANULE, "a call"), 0);
+    assert_int_equal(spw_foreign_take(device, 91 * GRANULE, "another call"), -ENOMEM);
+    read_log(file, text, sizeof(text));
+    assert_non_null(strstr(text, "another call takes 372736 bytes"));
+    assert_non_null(strstr(text, "smallest budget that would do: 413696 bytes"));
+    assert_int_equal(spw_foreign_take(device, UINT64_MAX, "a third"), -ENOMEM);
+    read_log(file, text, sizeof(text));
+    assert_non_null(strstr(text, "smallest budget that would do: 18446744073709551615 bytes"));
+    spw_log_setup(SPW_LOG_WARN, NULL);
+    fclose(file);
+    unlink(name);
 }
 
 static void what_the_driver_refused_is_given_back(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, GRANULE), 0);
+    assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
     spw_foreign_give(device, GRANULE);
     assert_int_equal(left(), BUDGET);
 }
@@ -62,7 +95,7 @@ static void what_the_driver_refused_is_given_back(void **state)
 /* Releasing the handle of mapped memory frees nothing: the last unmapping does. */
 static void released_memory_counts_while_it_is_mapped(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, 4 * GRANULE), 0);
+    assert_int_equal(spw_foreign_take(device, 4 * GRANULE, "a call"), 0);
     spw_foreign_made(7, device, 4 * GRANULE);
     spw_foreign_mapped(7, 0x100000, 4 * GRANULE);
     spw_foreign_mapped(7, 0x200000, 4 * GRANULE); /* the same memory at a second address */
@@ -76,7 +109,7 @@ static void released_memory_counts_while_it_is_mapped(void **state)
 
 static void unmapped_memory_counts_until_its_handle_is_released(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, GRANULE), 0);
+    assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
     spw_foreign_made(7, device, GRANULE);
     spw_foreign_mapped(7, 0x100000, GRANULE);
     spw_foreign_unmapped(0x100000, GRANULE);
@@ -88,7 +121,7 @@ static void unmapped_memory_counts_until_its_handle_is_released(void **state)
 static void one_unmapping_may_cover_neighbours(void **state)
 {
     for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(spw_foreign_take(device, GRANULE), 0);
+        assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
         spw_foreign_made(7 + i, device, GRANULE);
         spw_foreign_mapped(7 + i, 0x100000 + i * GRANULE, GRANULE);
         spw_foreign_released(7 + i);
@@ -102,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_allocation_counts_until_it_is_freed, begin),
         cmocka_unit_test_setup(more_than_the_budget_is_refused_and_not_counted, begin),
+        cmocka_unit_test_setup(a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do, begin),
         cmocka_unit_test_setup(what_the_driver_refused_is_given_back, begin),
         cmocka_unit_test_setup(released_memory_counts_while_it_is_mapped, begin),
         cmocka_unit_test_setup(unmapped_memory_counts_until_its_handle_is_released, begin),
