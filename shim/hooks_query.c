@@ -102,6 +102,9 @@ static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr
     case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
         *(unsigned long long *)data = OURS | a->serial;
         break;
+    case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
+        *(unsigned *)data = 0; /* which would have had to be asked for when the memory was made */
+        break;
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
     }

@@ -105,6 +105,17 @@ static void a_freed_tensor_is_nobodys_though_its_memory_is_kept(void **state)
     assert_int_equal(spw_on_cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, a), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Whether its bytes are there makes no difference: the driver, which would not know an absent one, is not asked. */
+static void every_attribute_of_a_tensor_is_answered_without_the_driver(void **state)
+{
+    CUdeviceptr a = allocate(BYTES);
+    unsigned long long value;
+    for (int which = CU_POINTER_ATTRIBUTE_CONTEXT; which <= CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE; which++)
+        if (which != CU_POINTER_ATTRIBUTE_P2P_TOKENS)
+            (void)spw_on_cuPointerGetAttribute(&value, (CUpointer_attribute)which, a);
+    assert_int_equal(asked_driver, 0);
+}
+
 static void addresses_of_others_are_the_drivers(void **state)
 {
     int type;
@@ -158,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(spare_room_behind_a_tensor_is_nobodys, begin),
         cmocka_unit_test_setup(a_freed_tensor_is_nobodys_though_its_memory_is_kept, begin),
+        cmocka_unit_test_setup(every_attribute_of_a_tensor_is_answered_without_the_driver, begin),
         cmocka_unit_test_setup(addresses_of_others_are_the_drivers, begin),
         cmocka_unit_test_setup(asking_for_no_attributes_is_the_drivers_mistake_to_name, begin),
         cmocka_unit_test_setup(no_two_tensors_have_one_id_be_they_large_or_small, begin),
