@@ -150,6 +150,15 @@ void spw_foreign_made(CUmemGenericAllocationHandle handle, struct spw_device *d,
     note(handle, d, bytes);
 }
 
+void spw_foreign_retained(CUmemGenericAllocationHandle handle)
+{
+    spw_lock();
+    struct bill *b = find_bill(handle);
+    if (b)
+        b->holders++;
+    spw_unlock();
+}
+
 void spw_foreign_released(CUmemGenericAllocationHandle handle)
 {
     let_go(handle);

@@ -18,8 +18,10 @@ void spw_foreign_give(struct spw_device *d, uint64_t bytes);
 void spw_foreign_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes);
 void spw_foreign_freed(CUdeviceptr address);
 
-/* The same for physical memory: made with one holder, who may let go before or after it is unmapped. */
+/* The same for physical memory: made with one holder, who may let go before or after it is unmapped; whoever retains it is
+ * one more. */
 void spw_foreign_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes);
+void spw_foreign_retained(CUmemGenericAllocationHandle handle);
 void spw_foreign_released(CUmemGenericAllocationHandle handle);
 void spw_foreign_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes);
 void spw_foreign_unmapped(CUdeviceptr address, uint64_t bytes);

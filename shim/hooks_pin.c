@@ -2,6 +2,7 @@
  *
  * Stream memory operations (someone else polls or writes the word), textures (the address hides behind a handle), and
  * all that shows memory to other processes and devices (they hold on to the physical memory of that moment). */
+#include "foreign.h"
 #include "hooks.h"
 
 #include "access.h"
@@ -143,8 +144,12 @@ CUresult spw_on_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, si
 
 CUresult spw_on_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    return shared(SPW_PIN_THEN(pin((CUdeviceptr)(uintptr_t)addr, why_shared), cuMemRetainAllocationHandle, (handle, addr)),
-                  (CUdeviceptr)(uintptr_t)addr, "cuMemRetainAllocationHandle");
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)addr;
+    CUresult r = shared(SPW_PIN_THEN(pin(address, why_shared), cuMemRetainAllocationHandle, (handle, addr)), address,
+                        "cuMemRetainAllocationHandle");
+    if (r == CUDA_SUCCESS && !spw_in_arena(address))
+        spw_foreign_retained(*handle);
+    return r;
 }
 
 CUresult spw_on_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size,

@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_TESTS_FAKE_ENGINE_H
 #define SPILLWAY_TESTS_FAKE_ENGINE_H
 #include "access.h"
+#include "foreign.h"
 #include <errno.h>
 
 #define LOW  UINT64_C(0x700000000000)
@@ -26,6 +27,13 @@ void spw_pin_address(CUdeviceptr address, const char *why)
 void spw_pin_everything(const char *why)
 {
     pinned_everything += why != NULL;
+}
+
+static CUmemGenericAllocationHandle retained; /* the last one, or 0 */
+
+void spw_foreign_retained(CUmemGenericAllocationHandle handle)
+{
+    retained = handle;
 }
 
 void spw_capture_begins(CUstream stream)

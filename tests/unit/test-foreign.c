@@ -107,6 +107,23 @@ static void released_memory_counts_while_it_is_mapped(void **state)
     assert_int_equal(left(), BUDGET);
 }
 
+/* A handle may be had again from an address, also when the first holder has let go, and counts as often as it is held. */
+static void retained_memory_counts_until_the_last_holder_lets_go(void **state)
+{
+    assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
+    spw_foreign_made(7, device, GRANULE);
+    spw_foreign_mapped(7, 0x100000, GRANULE);
+    spw_foreign_released(7);
+    spw_foreign_retained(7);
+    spw_foreign_retained(7);
+    spw_foreign_unmapped(0x100000, GRANULE);
+    spw_foreign_released(7);
+    assert_int_equal(left(), BUDGET - GRANULE);
+    spw_foreign_released(7);
+    assert_int_equal(left(), BUDGET);
+    spw_foreign_retained(8); /* nobody's */
+}
+
 static void unmapped_memory_counts_until_its_handle_is_released(void **state)
 {
     assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
@@ -138,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup(a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do, begin),
         cmocka_unit_test_setup(what_the_driver_refused_is_given_back, begin),
         cmocka_unit_test_setup(released_memory_counts_while_it_is_mapped, begin),
+        cmocka_unit_test_setup(retained_memory_counts_until_the_last_holder_lets_go, begin),
         cmocka_unit_test_setup(unmapped_memory_counts_until_its_handle_is_released, begin),
         cmocka_unit_test_setup(one_unmapping_may_cover_neighbours, begin),
     };

@@ -45,6 +45,8 @@ static CUresult ipc(CUipcMemHandle *handle, CUdeviceptr address)
 static CUresult retain(CUmemGenericAllocationHandle *handle, void *address)
 {
     pinned_at_call = pinned_count;
+    if (handle)
+        *handle = 77;
     return answer;
 }
 
@@ -109,6 +111,20 @@ static void shared_memory_is_pinned_and_a_refusal_passed_on(void **state)
     assert_true(pinned_only(LOW + 2));
 }
 
+static void a_handle_of_the_programs_own_memory_has_one_more_holder(void **state)
+{
+    CUmemGenericAllocationHandle handle = 0;
+    assert_int_equal(spw_on_cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)LOW), CUDA_SUCCESS);
+    assert_true(retained == 0);
+    assert_int_equal(spw_on_cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)HIGH), CUDA_SUCCESS);
+    assert_true(retained == 77);
+    retained = 0;
+    answer = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(spw_on_cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)HIGH), CUDA_ERROR_INVALID_VALUE);
+    assert_true(retained == 0);
+    (void)pinned_nothing();
+}
+
 static void nothing_is_shared_that_cannot_be_pinned(void **state)
 {
     no_room = true;
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
         cmocka_unit_test_setup(a_linear_texture_pins_its_memory, setup),
         cmocka_unit_test_setup(shared_memory_is_pinned_and_a_refusal_passed_on, setup),
+        cmocka_unit_test_setup(a_handle_of_the_programs_own_memory_has_one_more_holder, setup),
         cmocka_unit_test_setup(nothing_is_shared_that_cannot_be_pinned, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
