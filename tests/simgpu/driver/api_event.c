@@ -24,9 +24,24 @@ SIMGPU_EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags)
     }
     e->context = call.context;
     e->flags = flags;
+    e->refs = 1;
     stats.events++;
     *event = (CUevent)e;
     return driver_leave(&call, r);
+}
+
+struct event *event_keep(struct event *e)
+{
+    e->refs++;
+    return e;
+}
+
+void event_drop(struct event *e)
+{
+    if (--e->refs > 0)
+        return;
+    op_drop(e->op);
+    free(e);
 }
 
 static CUresult enter_event(struct call *call, const char *name, CUevent event)
@@ -42,9 +57,8 @@ SIMGPU_EXPORT CUresult cuEventDestroy_v2(CUevent event)
     CUresult r = enter_event(&call, "cuEventDestroy", event);
     if (r == CUDA_SUCCESS) {
         handle_remove(e);
-        op_drop(e->op);
         capture_forget_event(e);
-        free(e);
+        event_drop(e);
         stats.events--;
     }
     return driver_leave(&call, r);

@@ -1,8 +1,7 @@
-/* api_graph.c - building graphs by hand, and looking at them. */
-#include <string.h>
-
-#include "driver.h"
+/* api_graph.c - building graphs by hand. */
+#include "capture.h"
 #include "graph.h"
+#include "graph_call.h"
 #include "graph_params.h"
 
 SIMGPU_EXPORT CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
@@ -19,16 +18,21 @@ SIMGPU_EXPORT CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
     return driver_leave(&call, r);
 }
 
-static CUresult enter(struct call *call, const char *name, enum handle kind, const void *handle)
+/* A graph that a capture is adding to may not lose anything. */
+static bool captured_into(const struct graph *g)
 {
-    CUresult r = driver_enter(call, name, NEEDS_CONTEXT);
-    return r == CUDA_SUCCESS && !handle_is(kind, handle) ? CUDA_ERROR_INVALID_VALUE : r;
+    for (const struct stream *s = g->context->streams; s; s = s->next)
+        if (s->capture && s->capture->graph == g)
+            return true;
+    return false;
 }
 
 SIMGPU_EXPORT CUresult cuGraphDestroy(CUgraph graph)
 {
     struct call call;
-    CUresult r = enter(&call, "cuGraphDestroy", HANDLE_GRAPH, graph);
+    CUresult r = enter_with(&call, "cuGraphDestroy", HANDLE_GRAPH, graph);
+    if (r == CUDA_SUCCESS && (((struct graph *)graph)->parent || captured_into((struct graph *)graph)))
+        r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         graph_destroy((struct graph *)graph);
     return driver_leave(&call, r);
@@ -38,7 +42,9 @@ SIMGPU_EXPORT CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
 {
     struct call call;
     struct graph *g = NULL;
-    CUresult r = enter(&call, "cuGraphClone", HANDLE_GRAPH, graph);
+    CUresult r = enter_with(&call, "cuGraphClone", HANDLE_GRAPH, graph);
+    if (r == CUDA_SUCCESS && (!clone || graph_has_memory_nodes((struct graph *)graph)))
+        r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         r = graph_clone((struct graph *)graph, true, &g);
     if (r == CUDA_SUCCESS)
@@ -49,10 +55,28 @@ SIMGPU_EXPORT CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
 SIMGPU_EXPORT CUresult cuGraphDestroyNode(CUgraphNode node)
 {
     struct call call;
-    CUresult r = enter(&call, "cuGraphDestroyNode", HANDLE_NODE, node);
+    CUresult r = enter_with(&call, "cuGraphDestroyNode", HANDLE_NODE, node);
+    const struct graph *g = r == CUDA_SUCCESS ? ((struct graph_node *)node)->graph : NULL;
+    if (g && (graph_has_memory_nodes(g) || captured_into(g)))
+        r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         graph_remove((struct graph_node *)node);
     return driver_leave(&call, r);
+}
+
+/* Dependencies are whole ones here: the earlier node is complete before the later one starts. */
+static CUresult edges_are_plain(const CUgraphEdgeData *edges, size_t count)
+{
+    for (size_t i = 0; edges && i < count; i++) {
+        for (size_t k = 0; k < sizeof edges[i].reserved; k++)
+            if (edges[i].reserved[k])
+                return CUDA_ERROR_INVALID_VALUE;
+        if (edges[i].to_port)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (edges[i].from_port || edges[i].type)
+            return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return CUDA_SUCCESS;
 }
 
 /* Adds the node that `params` describe. */
@@ -62,7 +86,7 @@ static CUresult add(const char *name, CUgraphNode *node, CUgraph graph, const CU
     struct call call;
     struct op *op = NULL;
     struct graph_node *n = NULL;
-    CUresult r = enter(&call, name, HANDLE_GRAPH, graph);
+    CUresult r = enter_with(&call, name, HANDLE_GRAPH, graph);
     if (r == CUDA_SUCCESS && (!node || (count && !dependencies)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
@@ -169,6 +193,8 @@ SIMGPU_EXPORT CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const
     struct node_params p;
     CUresult r = params ? params_from_generic(params, &p) : CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
+        r = edges_are_plain(edges, count);
+    if (r == CUDA_SUCCESS)
         r = add("cuGraphAddNode", node, graph, dependencies, count, &p);
     if (r == CUDA_SUCCESS && p.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
         params->alloc.dptr = p.address;
@@ -181,178 +207,57 @@ SIMGPU_EXPORT CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CU
     return cuGraphAddNode_v2(node, graph, dependencies, NULL, count, params);
 }
 
-/* ---- looking ---- */
+/* ---- edges ---- */
 
-static void put_nodes(struct graph_node *const *from, size_t available, CUgraphNode *nodes, size_t *count)
+/* Whether both ends are nodes of the graph. */
+static bool are_ours(CUgraph graph, CUgraphNode from, CUgraphNode to)
 {
-    size_t most = *count;
-    for (size_t i = 0; nodes && i < most; i++)
-        nodes[i] = i < available ? (CUgraphNode)from[i] : NULL;
-    if (!nodes || most > available)
-        *count = available;
-}
-
-SIMGPU_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
-{
-    struct call call;
-    CUresult r = enter(&call, "cuGraphGetNodes", HANDLE_GRAPH, graph);
-    if (r == CUDA_SUCCESS)
-        put_nodes(((struct graph *)graph)->nodes, ((struct graph *)graph)->count, nodes, count);
-    return driver_leave(&call, r);
-}
-
-SIMGPU_EXPORT CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
-{
-    struct call call;
     const struct graph *g = (const struct graph *)graph;
-    size_t found = 0;
-    CUresult r = enter(&call, "cuGraphGetRootNodes", HANDLE_GRAPH, graph);
-    for (size_t i = 0; r == CUDA_SUCCESS && i < g->count; i++) {
-        if (g->nodes[i]->dependency_count == 0) {
-            if (nodes && found < *count)
-                nodes[found] = (CUgraphNode)g->nodes[i];
-            found++;
-        }
-    }
-    if (r == CUDA_SUCCESS && (!nodes || found < *count))
-        *count = found;
-    return driver_leave(&call, r);
-}
-
-SIMGPU_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
-                                          size_t *count)
-{
-    struct call call;
-    const struct graph *g = (const struct graph *)graph;
-    size_t found = 0;
-    CUresult r = enter(&call, "cuGraphGetEdges", HANDLE_GRAPH, graph);
-    for (size_t i = 0; r == CUDA_SUCCESS && i < g->count; i++) {
-        for (size_t d = 0; d < g->nodes[i]->dependency_count; d++, found++) {
-            if (!from || !to || found >= *count)
-                continue;
-            from[found] = (CUgraphNode)g->nodes[i]->dependencies[d];
-            to[found] = (CUgraphNode)g->nodes[i];
-            if (edges)
-                memset(&edges[found], 0, sizeof edges[found]);
-        }
-    }
-    if (r == CUDA_SUCCESS && (!from || !to || found < *count))
-        *count = found;
-    return driver_leave(&call, r);
-}
-
-SIMGPU_EXPORT CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
-{
-    return cuGraphGetEdges_v2(graph, from, to, NULL, count);
-}
-
-SIMGPU_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                                     size_t *count)
-{
-    struct call call;
-    CUresult r = enter(&call, "cuGraphNodeGetDependencies", HANDLE_NODE, node);
-    if (r == CUDA_SUCCESS)
-        put_nodes(((struct graph_node *)node)->dependencies, ((struct graph_node *)node)->dependency_count, nodes, count);
-    if (r == CUDA_SUCCESS && edges)
-        memset(edges, 0, *count * sizeof *edges);
-    return driver_leave(&call, r);
-}
-
-SIMGPU_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-    return cuGraphNodeGetDependencies_v2(node, nodes, NULL, count);
-}
-
-SIMGPU_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
-                                                       size_t *count)
-{
-    struct call call;
-    size_t found = 0;
-    CUresult r = enter(&call, "cuGraphNodeGetDependentNodes", HANDLE_NODE, node);
-    const struct graph *g = r == CUDA_SUCCESS ? ((struct graph_node *)node)->graph : NULL;
-    for (size_t i = 0; g && i < g->count; i++) {
-        for (size_t d = 0; d < g->nodes[i]->dependency_count; d++) {
-            if (g->nodes[i]->dependencies[d] != (struct graph_node *)node)
-                continue;
-            if (nodes && found < *count)
-                nodes[found] = (CUgraphNode)g->nodes[i];
-            found++;
-        }
-    }
-    if (r == CUDA_SUCCESS && (!nodes || found < *count))
-        *count = found;
-    return driver_leave(&call, r);
-}
-
-SIMGPU_EXPORT CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
-{
-    return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
-}
-
-SIMGPU_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
-{
-    struct call call;
-    CUresult r = enter(&call, "cuGraphAddDependencies", HANDLE_GRAPH, graph);
-    for (size_t i = 0; r == CUDA_SUCCESS && i < count; i++) {
-        struct graph_node *before = (struct graph_node *)from[i], *after = (struct graph_node *)to[i];
-        if (!handle_is(HANDLE_NODE, before) || !handle_is(HANDLE_NODE, after) || graph_depends(before, after))
-            r = CUDA_ERROR_INVALID_VALUE;
-        else
-            r = node_depend(after, before);
-    }
-    return driver_leave(&call, r);
+    return handle_is(HANDLE_NODE, from) && handle_is(HANDLE_NODE, to) && ((struct graph_node *)from)->graph == g &&
+           ((struct graph_node *)to)->graph == g;
 }
 
 SIMGPU_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                                  const CUgraphEdgeData *edges, size_t count)
 {
-    return cuGraphAddDependencies(graph, from, to, count);
+    struct call call;
+    size_t added = 0;
+    CUresult r = enter_with(&call, "cuGraphAddDependencies", HANDLE_GRAPH, graph);
+    if (r == CUDA_SUCCESS && count > 0 && (!from || !to))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS)
+        r = edges_are_plain(edges, count);
+    for (; r == CUDA_SUCCESS && added < count; added += r == CUDA_SUCCESS)
+        r = are_ours(graph, from[added], to[added])
+                ? node_depend((struct graph_node *)to[added], (struct graph_node *)from[added])
+                : CUDA_ERROR_INVALID_VALUE;
+    while (r != CUDA_SUCCESS && added-- > 0) /* all of them or none */
+        (void)node_depend_no_more((struct graph_node *)to[added], (struct graph_node *)from[added]);
+    return driver_leave(&call, r);
 }
 
-SIMGPU_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+SIMGPU_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
 {
-    struct call call;
-    CUresult r = enter(&call, "cuGraphRemoveDependencies", HANDLE_GRAPH, graph);
-    for (size_t i = 0; r == CUDA_SUCCESS && i < count; i++) {
-        struct graph_node *n = (struct graph_node *)to[i];
-        size_t kept = 0;
-        if (!handle_is(HANDLE_NODE, n)) {
-            r = CUDA_ERROR_INVALID_VALUE;
-            break;
-        }
-        for (size_t d = 0; d < n->dependency_count; d++)
-            if (n->dependencies[d] != (struct graph_node *)from[i])
-                n->dependencies[kept++] = n->dependencies[d];
-        if (kept == n->dependency_count)
-            r = CUDA_ERROR_INVALID_VALUE;
-        n->dependency_count = kept;
-    }
-    return driver_leave(&call, r);
+    return cuGraphAddDependencies_v2(graph, from, to, NULL, count);
 }
 
 SIMGPU_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                                     const CUgraphEdgeData *edges, size_t count)
 {
-    return cuGraphRemoveDependencies(graph, from, to, count);
-}
-
-SIMGPU_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
     struct call call;
-    CUresult r = enter(&call, "cuGraphNodeGetType", HANDLE_NODE, node);
-    if (r == CUDA_SUCCESS)
-        *type = ((struct graph_node *)node)->type;
-    return driver_leave(&call, r);
-}
-
-SIMGPU_EXPORT CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode origin, CUgraph clone)
-{
-    struct call call;
-    CUresult r = enter(&call, "cuGraphNodeFindInClone", HANDLE_GRAPH, clone);
-    struct graph_node *n = r == CUDA_SUCCESS ? graph_find_clone((struct graph *)clone, (struct graph_node *)origin) : NULL;
-    if (r == CUDA_SUCCESS && !n)
+    CUresult r = enter_with(&call, "cuGraphRemoveDependencies", HANDLE_GRAPH, graph);
+    if (r == CUDA_SUCCESS && count > 0 && (!from || !to || graph_has_memory_nodes((struct graph *)graph)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        *node = (CUgraphNode)n;
+        r = edges_are_plain(edges, count);
+    for (size_t i = 0; r == CUDA_SUCCESS && i < count; i++)
+        if (!are_ours(graph, from[i], to[i]) ||
+            !node_depend_no_more((struct graph_node *)to[i], (struct graph_node *)from[i]))
+            r = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(&call, r);
+}
+
+SIMGPU_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+    return cuGraphRemoveDependencies_v2(graph, from, to, NULL, count);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "graph.h"
 #include "memory.h"
 #include "stats.h"
 
@@ -149,6 +150,8 @@ static bool reachable(struct op *op)
 void exec_run(struct op *op)
 {
     static void (*const works[])(void *) = {[OP_KERNEL] = run_kernel, [OP_COPY] = run_copy, [OP_SET] = run_set};
+    if (op->kind == OP_GRAPH_END)
+        exec_drop(op->u.exec);
     if (op->context->error || op->sabotaged)
         return;
     if (op->kind == OP_WRITE_VALUE) {

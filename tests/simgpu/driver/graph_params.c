@@ -25,7 +25,7 @@ CUresult params_from_generic(const CUgraphNodeParams *g, struct node_params *ret
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_GRAPH:
         ret->child = g->graph.graph;
-        return CUDA_SUCCESS;
+        return g->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     case CU_GRAPH_NODE_TYPE_EMPTY:
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -117,6 +117,33 @@ static CUresult take_block(struct context *context, struct node_params *p, struc
     return CUDA_SUCCESS;
 }
 
+static CUresult set_event(const struct node_params *p, struct graph_node *n)
+{
+    if (!handle_is(HANDLE_EVENT, p->event))
+        return CUDA_ERROR_INVALID_VALUE;
+    struct event *e = event_keep((struct event *)p->event);
+    if (n->event)
+        event_drop(n->event);
+    n->event = e;
+    return CUDA_SUCCESS;
+}
+
+/* Memory nodes have no double, and what is being destroyed with its owner can't be given away. */
+static CUresult set_child(const struct node_params *p, struct graph_node *n)
+{
+    struct graph *child = (struct graph *)p->child, *copy;
+    if (!handle_is(HANDLE_GRAPH, child) || graph_has_memory_nodes(child))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = graph_clone(child, true, &copy);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (n->child)
+        graph_destroy(n->child);
+    n->child = copy;
+    copy->parent = n;
+    return CUDA_SUCCESS;
+}
+
 CUresult params_finish_node(struct context *context, struct node_params *p, struct graph_node *n)
 {
     switch (p->type) {
@@ -124,12 +151,10 @@ CUresult params_finish_node(struct context *context, struct node_params *p, stru
         n->function = n->op->u.run.handle;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_GRAPH:
-        return handle_is(HANDLE_GRAPH, p->child) ? graph_clone((struct graph *)p->child, true, &n->child)
-                                                 : CUDA_ERROR_INVALID_VALUE;
+        return set_child(p, n);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        n->event = (struct event *)p->event;
-        return handle_is(HANDLE_EVENT, p->event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return set_event(p, n);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return take_block(context, p, n);
@@ -138,23 +163,58 @@ CUresult params_finish_node(struct context *context, struct node_params *p, stru
     }
 }
 
-CUresult params_change_node(struct context *context, struct node_params *p, struct graph_node *n)
+static bool one_dimensional(const struct copy *c)
 {
-    struct op *op;
-    if (n->type != p->type || p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+    return c->height == 1 && c->depth == 1;
+}
+
+static bool is_empty(const struct op *op)
+{
+    if (op->kind == OP_COPY)
+        return op->u.copy.width == 0 || op->u.copy.height == 0 || op->u.copy.depth == 0;
+    return op->kind == OP_SET && (op->u.set.width == 0 || op->u.set.height == 0);
+}
+
+/* What the documentation allows for a single node of an exec. */
+static bool exec_allows(const struct graph_node *n, const struct op *op)
+{
+    if (op->kind == OP_COPY && (!one_dimensional(&op->u.copy) || !one_dimensional(&n->op->u.copy)))
+        return false;
+    const void *function = op->kind == OP_KERNEL ? op->u.run.handle : NULL;
+    return !is_empty(op) && update_allows(n, op, function) == CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+static CUresult change_child(struct node_params *p, struct graph_node *n, bool in_exec)
+{
+    CUgraphExecUpdateResultInfo info;
+    if (!in_exec)
+        return set_child(p, n);
+    if (!handle_is(HANDLE_GRAPH, p->child))
         return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = graph_update(n->child, (struct graph *)p->child, &info);
+    return r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : r;
+}
+
+CUresult params_change_node(struct context *context, struct node_params *p, struct graph_node *n, bool in_exec)
+{
+    struct op *op = NULL;
+    if (n->type != p->type)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (p->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return change_child(p, n, in_exec);
+    if (p->event)
+        return set_event(p, n);
     CUresult r = params_make_op(context, p, &op);
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (op)
-        node_replace_op(n, op);
-    if (n->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-        struct graph *old = n->child;
-        r = params_finish_node(context, p, n);
-        if (r == CUDA_SUCCESS && old)
-            graph_destroy(old);
+    if (r == CUDA_SUCCESS && op && in_exec && !exec_allows(n, op))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r != CUDA_SUCCESS) {
+        op_drop(op);
         return r;
     }
+    if (op)
+        node_replace_op(n, op);
     return params_finish_node(context, p, n);
 }
 

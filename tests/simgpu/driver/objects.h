@@ -66,7 +66,7 @@ struct stream {
 struct event {
     struct context *context;
     unsigned flags;
-    unsigned refs;
+    unsigned refs;           /* one for the handle, one for each node of a graph */
     struct op *op;           /* its newest record; NULL: never recorded */
     struct capture *capture; /* recorded in a capture: where in it */
     struct graph_node **frontier;

@@ -22,7 +22,8 @@ enum op_kind {
     OP_MARK,
     OP_WRITE_VALUE,
     OP_WAIT_VALUE,
-    OP_POOL_FREE
+    OP_POOL_FREE,
+    OP_GRAPH_END
 };
 enum op_state { OP_PENDING, OP_READY, OP_RUNNING, OP_DONE };
 enum lane_kind { LANE_COMPUTE, LANE_H2D, LANE_D2H, LANE_COUNT };
@@ -94,6 +95,7 @@ struct op {
             void *data;
         } host;
         struct block *block;
+        struct exec *exec; /* of a launch of it that ends here; counted */
     } u;
 };
 

@@ -37,6 +37,9 @@ void stream_retire(struct stream *stream);
 struct op *stream_newest(struct stream *stream);
 struct stream *stream_keep(struct stream *stream);
 void stream_drop(struct stream *stream);
+/* One reference is the handle's, one each graph node's that names the event. */
+struct event *event_keep(struct event *event);
+void event_drop(struct event *event);
 
 /* Waits in virtual time; the lock may be given up meanwhile. The host then knows that `op` is complete. */
 void sim_wait(struct op *op);
