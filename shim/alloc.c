@@ -60,6 +60,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
 /* A new slab. The slow lock is needed for making room, so the engine lock is let go of on the way. */
 static int add_slab(struct spw_device *d, size_t bytes)
 {
+    static struct spw_told told;
     struct spw_block *b;
     size_t slab_bytes = spw_slab_bytes(d, bytes);
     spw_unlock();
@@ -78,11 +79,13 @@ static int add_slab(struct spw_device *d, size_t bytes)
         r = spw_slab_add_locked(d, b, bytes);
     if (r < 0)
         spw_room_retire_block_locked(d, b);
+    uint64_t needed = spw_room_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes;
     if (r == -ENOMEM)
-        spw_warn("out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
-                 "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
-                 slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
-                 (unsigned long long)(spw_room_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes));
+        spw_warn_of(&told, needed,
+                    "out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
+                    "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
+                    slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
+                    (unsigned long long)needed);
 out:
     pthread_mutex_unlock(&d->slow);
     return r;
@@ -112,13 +115,15 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
 
 static bool fits_at_all(struct spw_device *d, size_t bytes)
 {
+    static struct spw_told told_alone, told_together;
     uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
     uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
     uint64_t host = spw_mover_host_limit_locked();
     if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
         if (__builtin_add_overflow(mapped, spw_room_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
             needed = UINT64_MAX;
-        spw_warn(
+        spw_warn_of(
+            &told_alone, needed,
             "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
             "budget that would do: %llu bytes",
             bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed);
@@ -127,9 +132,11 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     if (mapped > d->largest_bytes)
         d->largest_bytes = mapped;
     /* Where not everything fits, one tensor's worth of host memory is needed for changing places. */
-    uint64_t spare = d->live_bytes + bytes > d->handles.budget_bytes ? d->largest_bytes : 0;
-    if (d->live_bytes + bytes + spare > d->handles.budget_bytes + d->handles.lacking_bytes + host) {
-        spw_warn(
+    needed = d->live_bytes + bytes;
+    needed += needed > d->handles.budget_bytes ? d->largest_bytes : 0;
+    if (needed > d->handles.budget_bytes + d->handles.lacking_bytes + host) {
+        spw_warn_of(
+            &told_together, needed,
             "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
             "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together",
             (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,

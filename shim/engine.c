@@ -275,6 +275,7 @@ static int order_after_copies(struct working_set *set, struct spw_stream *s)
 
 static void say_what_does_not_fit(const struct spw_op *op, const struct working_set *set, const struct spw_device *d)
 {
+    static struct spw_told told, told_stuck;
     uint64_t bytes = 0, unmovable = spw_room_unmovable_bytes_locked(d);
     unsigned tensors = 0;
     char name[256];
@@ -288,17 +289,19 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct working_
     const char *what = op->function ? spw_function_name(op->function, name, sizeof(name)) : op->name;
     uint64_t needed = bytes + unmovable;
     if (needed > d->handles.budget_bytes)
-        spw_warn(
+        spw_warn_of(
+            &told, needed + d->foreign_bytes,
             "out of device memory: %s touches %llu bytes at once in %u tensors%s, beside %llu bytes that cannot move; the "
             "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
             what, (unsigned long long)bytes, tensors, op->everything ? " (its parameters cannot be parsed)" : "",
             (unsigned long long)unmovable, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
             (unsigned long long)(needed + d->foreign_bytes));
     else
-        spw_warn("out of memory: %s needs %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
-                 (unsigned long long)bytes, d->ordinal,
-                 spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
-                                              : "the device has less memory than the budget says");
+        spw_warn_of(&told_stuck, bytes,
+                    "out of memory: %s needs %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
+                    (unsigned long long)bytes, d->ordinal,
+                    spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
+                                                 : "the device has less memory than the budget says");
 }
 
 static void lock_devices(uint64_t devices)

@@ -34,21 +34,24 @@ static struct mapping *mappings;
 
 static void say_what_does_not_fit(const struct spw_device *d, uint64_t bytes, const char *what)
 {
+    static struct spw_told told, told_stuck;
     uint64_t staying = spw_room_unmovable_bytes_locked(d) + d->foreign_bytes, needed;
     uint64_t budget = d->handles.budget_bytes + d->foreign_bytes;
     if (__builtin_add_overflow(staying, bytes, &needed))
         needed = UINT64_MAX;
     if (needed > budget)
-        spw_warn(
+        spw_warn_of(
+            &told, needed,
             "out of device memory: %s takes %llu bytes, which cannot move, beside %llu that cannot either; the budget of "
             "device %d is %llu bytes; smallest budget that would do: %llu bytes",
             what, (unsigned long long)bytes, (unsigned long long)staying, d->ordinal, (unsigned long long)budget,
             (unsigned long long)needed);
     else
-        spw_warn("out of memory: %s takes %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
-                 (unsigned long long)bytes, d->ordinal,
-                 spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
-                                              : "the device has less memory than the budget says");
+        spw_warn_of(&told_stuck, bytes,
+                    "out of memory: %s takes %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
+                    (unsigned long long)bytes, d->ordinal,
+                    spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
+                                                 : "the device has less memory than the budget says");
 }
 
 int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)

@@ -4,6 +4,8 @@
  * allocated, nothing fails, errno stays. */
 #ifndef SPILLWAY_SHIM_LOG_H
 #define SPILLWAY_SHIM_LOG_H
+#include <stdbool.h>
+#include <stdint.h>
 
 enum spw_log_level { SPW_LOG_QUIET, SPW_LOG_WARN, SPW_LOG_INFO, SPW_LOG_DEBUG };
 
@@ -22,6 +24,32 @@ void spw_log(enum spw_log_level level, const char *format, ...) __attribute__((f
 #define spw_warn_once(flag, ...) \
     do { \
         if (!__atomic_exchange_n((flag), 1, __ATOMIC_RELAXED)) \
+            spw_warn(__VA_ARGS__); \
+    } while (0)
+
+/* A warning about an amount that something asked for in vain. A program that lives with refusals gets many: one that asks
+ * for as much as the last one told of says nothing new, and of amounts that are not the largest so far a few are enough. */
+struct spw_told {
+    uint64_t last, most;
+    unsigned times;
+};
+
+static inline bool spw_worth_telling(struct spw_told *told, uint64_t amount)
+{
+    enum { TIMES = 16 };
+    if (amount == told->last || (amount <= told->most && told->times >= TIMES))
+        return false;
+    told->last = amount;
+    if (told->most < amount)
+        told->most = amount;
+    told->times++;
+    return true;
+}
+
+/* `told` is static and begins as {0}; callers of one place exclude each other. */
+#define spw_warn_of(told, amount, ...) \
+    do { \
+        if (spw_worth_telling(told, amount)) \
             spw_warn(__VA_ARGS__); \
     } while (0)
 #endif

@@ -80,6 +80,10 @@ static void a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do(void
     assert_int_equal(spw_foreign_take(device, UINT64_MAX, "a third"), -ENOMEM);
     read_log(file, text, sizeof(text));
     assert_non_null(strstr(text, "smallest budget that would do: 18446744073709551615 bytes"));
+    size_t length = strlen(text);
+    assert_int_equal(spw_foreign_take(device, UINT64_MAX, "a third"), -ENOMEM);
+    read_log(file, text, sizeof(text));
+    assert_int_equal(strlen(text), length); /* a program that tries again and again is told about once */
     spw_log_setup(SPW_LOG_WARN, NULL);
     fclose(file);
     unlink(name);

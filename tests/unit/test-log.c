@@ -70,6 +70,21 @@ static void a_warning_can_be_given_once(void **state)
     assert_string_equal(logged(), "spillway: once\nspillway: another\n");
 }
 
+static void the_same_amount_is_told_of_once_and_a_larger_one_always(void **state)
+{
+    spw_log_setup(SPW_LOG_WARN, path);
+    struct spw_told told = {0};
+    for (int i = 0; i < 100; i++)
+        spw_warn_of(&told, 5, "five");
+    spw_warn_of(&told, 7, "seven");
+    spw_warn_of(&told, 5, "five");
+    assert_string_equal(logged(), "spillway: five\nspillway: seven\nspillway: five\n");
+    for (int i = 0; i < 100; i++)
+        (void)spw_worth_telling(&told, i % 2 + 1);
+    assert_false(spw_worth_telling(&told, 6));
+    assert_true(spw_worth_telling(&told, 8));
+}
+
 static void errno_stays(void **state)
 {
     spw_log_setup(SPW_LOG_WARN, path);
@@ -97,6 +112,7 @@ int main(void)
         cmocka_unit_test(only_what_was_asked_for_is_said),
         cmocka_unit_test(a_long_line_is_cut_but_ends),
         cmocka_unit_test(a_warning_can_be_given_once),
+        cmocka_unit_test(the_same_amount_is_told_of_once_and_a_larger_one_always),
         cmocka_unit_test(errno_stays),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
