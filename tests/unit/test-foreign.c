@@ -73,10 +73,10 @@ static void a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do(void
     FILE *file = fdopen(fd, "r");
     spw_log_setup(SPW_LOG_WARN, name);
     assert_int_equal(spw_foreign_take(device, 10 * GRANULE, "a call"), 0);
-    assert_int_equal(spw_foreign_take(device, 91 * GRANULE, "another call"), -ENOMEM);
+    assert_int_equal(spw_foreign_take(device, 92 * GRANULE, "another call"), -ENOMEM);
     read_log(file, text, sizeof(text));
-    assert_non_null(strstr(text, "another call takes 372736 bytes"));
-    assert_non_null(strstr(text, "smallest budget that would do: 413696 bytes"));
+    assert_non_null(strstr(text, "another call takes 376832 bytes"));
+    assert_non_null(strstr(text, "smallest budget that would do: 417792 bytes"));
     assert_int_equal(spw_foreign_take(device, UINT64_MAX, "a third"), -ENOMEM);
     read_log(file, text, sizeof(text));
     assert_non_null(strstr(text, "smallest budget that would do: 18446744073709551615 bytes"));
