@@ -173,6 +173,7 @@ SIMGPU_EXPORT CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, 
     struct node_params p = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
     if (!params)
         return CUDA_ERROR_INVALID_VALUE;
+    p.pool = params->poolProps;
     p.bytes = params->bytesize;
     CUresult r = add("cuGraphAddMemAllocNode", node, graph, dependencies, count, &p);
     if (r == CUDA_SUCCESS)

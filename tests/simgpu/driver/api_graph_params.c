@@ -99,6 +99,7 @@ SIMGPU_EXPORT CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_A
     CUresult r = get("cuGraphMemAllocNodeGetParams", node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params, &p);
     if (r == CUDA_SUCCESS) {
         memset(params, 0, sizeof *params);
+        params->poolProps = p.pool;
         params->bytesize = p.bytes;
         params->dptr = p.address;
     }

@@ -1,5 +1,6 @@
 /* api_memory.c - plain allocation, managed memory, host memory, and how much is left. */
 #include "driver.h"
+#include "graph_memory.h"
 #include "memory.h"
 #include "physical.h"
 #include "sim.h"
@@ -82,9 +83,11 @@ SIMGPU_EXPORT CUresult cuMemFree_v2(CUdeviceptr address)
     struct block *b = memory_find(address);
     if (r == CUDA_SUCCESS && address == 0)
         return driver_leave(&call, r);
-    if (r == CUDA_SUCCESS && (!b || b->span.start != address || b->kind > BLOCK_MANAGED || b->free_op || b->in_graph))
+    if (r == CUDA_SUCCESS && (!b || b->span.start != address || b->kind > BLOCK_MANAGED || b->free_op))
         r = CUDA_ERROR_INVALID_VALUE;
-    if (r == CUDA_SUCCESS) {
+    if (r == CUDA_SUCCESS && b->in_graph) {
+        r = graph_memory_free_now(b);
+    } else if (r == CUDA_SUCCESS) {
         sim_spend(settings.profile.free_ns);
         sim_wait_context(b->context);
         stats.frees++;

@@ -1,6 +1,7 @@
 /* api_pool.c - stream-ordered allocation and memory pools. */
 #include "capture.h"
 #include "driver.h"
+#include "graph_memory.h"
 #include "pool.h"
 #include "sim.h"
 #include "stats.h"
@@ -57,7 +58,7 @@ static CUresult free_async(struct context *context, CUdeviceptr address, CUstrea
     if (s->capture)
         return capture_free(s, address);
     if (b && b->in_graph && b->span.start == address)
-        return CUDA_SUCCESS; /* the graph keeps its memory until it is destroyed */
+        return graph_memory_free(b, s, NULL);
     if (!b || b->span.start != address || b->free_op || (b->kind != BLOCK_POOL && b->kind != BLOCK_DEVICE))
         return CUDA_ERROR_INVALID_VALUE;
     sim_spend(settings.profile.pool_ns);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "graph_memory.h"
 
 static uint64_t next_id = 1;
 
@@ -135,31 +136,28 @@ CUresult capture_alloc(struct stream *s, size_t bytes, CUdeviceptr *ret_address)
 {
     struct block *b;
     struct graph_node *n;
-    CUresult r = graph_memory(s->context, bytes, &b);
+    CUresult r = graph_memory_create(s->context, bytes, &b);
     if (r != CUDA_SUCCESS)
         return r;
     r = capture_node(s, CU_GRAPH_NODE_TYPE_MEM_ALLOC, NULL, &n);
     if (r != CUDA_SUCCESS) {
-        memory_free(b);
+        graph_memory_drop(b);
         return r;
     }
-    n->block = b;
-    b->global_refs = 1;
+    node_take_memory(n, b);
     *ret_address = b->span.start;
     return CUDA_SUCCESS;
 }
 
 CUresult capture_free(struct stream *s, CUdeviceptr address)
 {
-    struct block *b = memory_find(address);
+    struct block *b;
     struct graph_node *n;
-    if (!b || !b->in_graph || b->span.start != address)
-        return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = capture_node(s, CU_GRAPH_NODE_TYPE_MEM_FREE, NULL, &n);
-    if (r == CUDA_SUCCESS) {
-        n->block = b;
-        b->global_refs++;
-    }
+    CUresult r = graph_memory_to_free(s->capture->graph, address, &b);
+    if (r == CUDA_SUCCESS)
+        r = capture_node(s, CU_GRAPH_NODE_TYPE_MEM_FREE, NULL, &n);
+    if (r == CUDA_SUCCESS)
+        node_take_memory(n, b);
     return r;
 }
 

@@ -105,6 +105,9 @@
     X(CALL, cuGraphAddEventWaitNode, "cuGraphAddEventWaitNode", 11010, NONE) \
     X(CALL, cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, NONE) \
     X(CALL, cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, NONE) \
+    X(CALL, cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", 11040, NONE) \
+    X(CALL, cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", 11040, NONE) \
+    X(CALL, cuDeviceSetGraphMemAttribute, "cuDeviceSetGraphMemAttribute", 11040, NONE) \
     X(CALL, cuGraphAddNode_v2, "cuGraphAddNode", 12030, NONE) \
     X(CALL, cuGraphAddNode, "cuGraphAddNode", 12020, NONE) \
     X(CALL, cuGraphGetNodes, "cuGraphGetNodes", 10000, NONE) \

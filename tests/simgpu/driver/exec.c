@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "driver.h"
-#include "graph.h"
+#include "graph_memory.h"
 #include "memory.h"
 #include "stats.h"
 
@@ -152,6 +152,10 @@ void exec_run(struct op *op)
     static void (*const works[])(void *) = {[OP_KERNEL] = run_kernel, [OP_COPY] = run_copy, [OP_SET] = run_set};
     if (op->kind == OP_GRAPH_END)
         exec_drop(op->u.exec);
+    else if (op->kind == OP_GRAPH_FREE)
+        graph_memory_vanish(op->u.block);
+    else if (op->kind == OP_GRAPH_ALLOC && !op->context->error)
+        graph_memory_appear(op->u.block);
     if (op->context->error || op->sabotaged)
         return;
     if (op->kind == OP_WRITE_VALUE) {

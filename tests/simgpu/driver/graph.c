@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
-#include "memory.h"
+#include "graph_memory.h"
 
 static uint64_t next_id = 1; /* of graphs and nodes */
 
@@ -29,8 +29,8 @@ static void node_free(struct graph_node *n)
         graph_destroy(n->child);
     if (n->event)
         event_drop(n->event);
-    if (n->block && --n->block->global_refs == 0)
-        memory_free(n->block);
+    if (n->block)
+        graph_memory_drop(n->block);
     free(n->param_pointers);
     free(n->dependencies.at);
     free(n->dependents.at);
@@ -45,14 +45,6 @@ void graph_destroy(struct graph *g)
     free(g->nodes);
     free(g->order);
     free(g);
-}
-
-CUresult graph_memory(struct context *context, size_t bytes, struct block **ret_block)
-{
-    CUresult r = memory_allocate(context, BLOCK_POOL, bytes, ret_block);
-    if (r == CUDA_SUCCESS)
-        (*ret_block)->in_graph = true;
-    return r;
 }
 
 /* ---- edges ---- */
@@ -250,9 +242,7 @@ static CUresult clone_node(const struct graph_node *n, struct graph *into, bool 
     copy->event = n->event ? event_keep(n->event) : NULL;
     copy->function = n->function;
     copy->disabled = n->disabled;
-    copy->block = n->block;
-    if (copy->block)
-        copy->block->global_refs++;
+    copy->block = n->block ? graph_memory_keep(n->block) : NULL;
     if (n->child && (r = graph_clone(n->child, with_handles, &copy->child)) == CUDA_SUCCESS)
         copy->child->parent = copy;
     return r;

@@ -57,8 +57,9 @@ struct exec {
     struct timeline *timelines;
     unsigned branches;
     unsigned long long flags;
-    struct op *last; /* the end of its newest launch */
-    unsigned refs;   /* one for the handle, one for each launch that isn't done */
+    struct op *last;   /* the end of its newest launch */
+    unsigned refs;     /* one for the handle, one for each launch that isn't done */
+    struct exec *next; /* the next one with memory nodes that has a handle */
 };
 
 struct graph *graph_create(struct context *context, bool with_handles);
@@ -84,7 +85,6 @@ CUresult node_depend(struct graph_node *node, struct graph_node *on);
 bool node_depend_no_more(struct graph_node *node, struct graph_node *on);
 void node_replace_op(struct graph_node *node, struct op *op);
 void places_of(const struct op *op, struct place *ret_source, struct place *ret_target);
-CUresult graph_memory(struct context *context, size_t bytes, struct block **ret_block);
 
 /* *ret_offender: on failure the node of the graph that is to blame, or NULL. */
 CUresult exec_create(struct graph *graph, unsigned long long flags, struct exec **ret_exec,

@@ -31,6 +31,34 @@ static CUresult sort_all(struct graph *g, struct graph_node **ret_offender)
     return r;
 }
 
+/* A graph with memory nodes has one exec at a time. */
+static struct exec *only_ones;
+
+static bool is_instantiated(const struct graph *g)
+{
+    const struct exec *e = only_ones;
+    while (e && e->graph->origin != g->id)
+        e = e->next;
+    return e != NULL;
+}
+
+static void remember_only_one(struct exec *e)
+{
+    if (!graph_has_memory_nodes(e->graph))
+        return;
+    e->next = only_ones;
+    only_ones = e;
+}
+
+static void forget_only_one(const struct exec *e)
+{
+    struct exec **at = &only_ones;
+    while (*at && *at != e)
+        at = &(*at)->next;
+    if (*at)
+        *at = e->next;
+}
+
 static CUresult make_timelines(struct exec *e)
 {
     unsigned wanted = 0;
@@ -48,6 +76,10 @@ CUresult exec_create(struct graph *g, unsigned long long flags, struct exec **re
     *ret_offender = NULL;
     if (!e)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    if (is_instantiated(g)) {
+        free(e);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     e->refs = 1;
     e->flags = flags;
     CUresult r = graph_clone(g, false, &e->graph);
@@ -59,11 +91,13 @@ CUresult exec_create(struct graph *g, unsigned long long flags, struct exec **re
         r = make_timelines(e);
     if (r == CUDA_SUCCESS && handle_add(HANDLE_EXEC, e) < 0)
         r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (r == CUDA_SUCCESS)
-        *ret_exec = e;
-    else
+    if (r != CUDA_SUCCESS) {
         exec_drop(e);
-    return r;
+        return r;
+    }
+    remember_only_one(e);
+    *ret_exec = e;
+    return CUDA_SUCCESS;
 }
 
 struct exec *exec_keep(struct exec *e)
@@ -88,6 +122,7 @@ void exec_drop(struct exec *e)
 void exec_destroy(struct exec *e)
 {
     handle_remove(e);
+    forget_only_one(e);
     exec_drop(e);
 }
 

@@ -1,6 +1,6 @@
 /* graph_launch.c - launching an executable graph: its nodes become operations on its own timelines. */
 #include "driver.h"
-#include "graph.h"
+#include "graph_memory.h"
 #include "stats.h"
 
 /* `op` on `timeline` comes after `before`. Without memory it does not wait: the launch tells, but goes on, since others
@@ -32,7 +32,9 @@ static CUresult make_operations(struct graph *g, struct context *context)
     for (size_t i = 0; r == CUDA_SUCCESS && i < g->count; i++) {
         struct graph_node *n = g->nodes[i];
         bool works = n->op && !n->disabled;
-        n->done = works ? op_clone(n->op) : op_create(OP_MARK, context, n->child ? "child graph" : "graph node");
+        n->done = n->block ? memory_node_op(n, context)
+                  : works  ? op_clone(n->op)
+                           : op_create(OP_MARK, context, n->child ? "child graph" : "graph node");
         n->start = n->child ? op_create(OP_MARK, context, "child graph") : op_keep(n->done);
         if (!n->done || !n->start)
             r = CUDA_ERROR_OUT_OF_MEMORY;
@@ -64,6 +66,8 @@ static void issue(struct launching *l, struct graph_node *n, struct op *start)
         op_drop(n->event->op);
         n->event->op = op_keep(n->done);
     }
+    if (n->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+        (void)graph_memory_keep(n->block);
     op_issue(op_keep(n->start), timeline, l->stream->id);
     if (n->child) {
         issue_all(l, n->child, n->start, n->done, timeline);
@@ -87,6 +91,7 @@ static void remember(struct exec *e, struct op *end)
     op_drop(e->last);
     e->last = op_keep(end);
     end->u.exec = exec_keep(e);
+    exec_account_memory(e);
     stats.graph_launches++;
 }
 
@@ -96,6 +101,8 @@ CUresult exec_launch(struct exec *e, struct stream *s)
               *end = op_create(OP_GRAPH_END, s->context, "cuGraphLaunch");
     struct launching l = {e->timelines, s, CUDA_ERROR_OUT_OF_MEMORY};
     if (start && end)
+        l.result = exec_prepare_memory(e, s);
+    if (l.result == CUDA_SUCCESS)
         l.result = make_operations(e->graph, s->context);
     if (l.result != CUDA_SUCCESS) {
         drop_operations(e->graph);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "graph_memory.h"
 #include "launch.h"
 
 CUresult params_from_generic(const CUgraphNodeParams *g, struct node_params *ret)
@@ -35,6 +36,7 @@ CUresult params_from_generic(const CUgraphNodeParams *g, struct node_params *ret
         ret->event = g->eventRecord.event;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        ret->pool = g->alloc.poolProps;
         ret->bytes = g->alloc.bytesize;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
@@ -99,22 +101,34 @@ CUresult params_make_op(struct context *context, const struct node_params *p, st
     }
 }
 
-static CUresult take_block(struct context *context, struct node_params *p, struct graph_node *n)
+/* Memory of a device as a pool would give it; nothing that could be shared. */
+static CUresult check_allocation(const struct context *context, const struct node_params *p)
+{
+    const CUmemPoolProps *props = &p->pool;
+    if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || props->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+        props->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_find(props->location.id))
+        return CUDA_ERROR_INVALID_VALUE;
+    return props->location.id == context->device->ordinal ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult take_memory(struct context *context, struct node_params *p, struct graph_node *n)
 {
     struct block *b = NULL;
+    CUresult r;
+    if (n->graph->parent) /* a child graph takes no memory nodes */
+        return CUDA_ERROR_INVALID_VALUE;
     if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-        CUresult r = graph_memory(context, p->bytes, &b);
-        if (r != CUDA_SUCCESS)
-            return r;
-        p->address = b->span.start;
+        r = check_allocation(context, p);
+        if (r == CUDA_SUCCESS)
+            r = graph_memory_create(context, p->bytes, &b);
     } else {
-        b = memory_find(p->address);
-        if (!b || !b->in_graph || b->span.start != p->address)
-            return CUDA_ERROR_INVALID_VALUE;
+        r = graph_memory_to_free(n->graph, p->address, &b);
     }
-    b->global_refs++;
-    n->block = b;
-    return CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS) {
+        node_take_memory(n, b);
+        p->address = b->span.start;
+    }
+    return r;
 }
 
 static CUresult set_event(const struct node_params *p, struct graph_node *n)
@@ -157,7 +171,7 @@ CUresult params_finish_node(struct context *context, struct node_params *p, stru
         return set_event(p, n);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        return take_block(context, p, n);
+        return take_memory(context, p, n);
     default:
         return CUDA_SUCCESS;
     }
@@ -283,6 +297,8 @@ CUresult params_of_node(struct graph_node *n, struct node_params *ret, CUgraphNo
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         ret->address = n->block->span.start;
         ret->bytes = n->block->span.end - n->block->span.start;
+        ret->pool = (CUmemPoolProps){.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .location = {CU_MEM_LOCATION_TYPE_DEVICE, n->block->device->ordinal}};
         break;
     default:
         ret->event = (CUevent)n->event;

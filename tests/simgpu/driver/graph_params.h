@@ -11,7 +11,8 @@ struct node_params {
     CUDA_HOST_NODE_PARAMS host;
     CUgraph child;
     CUevent event;
-    size_t bytes;        /* of an allocation */
+    CUmemPoolProps pool; /* of an allocation */
+    size_t bytes;
     CUdeviceptr address; /* what it returned, or what is to be freed */
 };
 

@@ -74,7 +74,7 @@ bool memory_reachable(const struct device *device, uint64_t address, uint64_t by
     uint64_t end = address + bytes;
     while (address < end) {
         const struct block *b = memory_find(address);
-        if (!b || (device && b->kind == BLOCK_MAPPING && !block_allows(b, device, writes))) {
+        if (!b || (device && (b->hidden || (b->kind == BLOCK_MAPPING && !block_allows(b, device, writes))))) {
             *ret_first_bad = address;
             return false;
         }

@@ -37,17 +37,19 @@ struct block {
     unsigned flags; /* of cuMemHostAlloc, cuMemHostRegister, cuMemAllocManaged */
     bool sync_memops;
     unsigned global_refs;
-    struct physical *physical; /* BLOCK_MAPPING */
-    struct pool *pool;         /* BLOCK_POOL */
-    bool in_graph;             /* belongs to a graph's allocation node */
-    struct op *free_op;        /* BLOCK_POOL: the free that is on its way or done; the block waits for its next user */
+    struct physical *physical;     /* BLOCK_MAPPING */
+    struct pool *pool;             /* BLOCK_POOL */
+    struct graph_memory *in_graph; /* of memory that graphs allocate; or NULL */
+    bool hidden;                   /* that, while it isn't allocated */
+    struct op *free_op;            /* BLOCK_POOL: the free that is on its way or done; the block waits for its next user */
     struct stream *free_stream;
     struct block *next_free;
 };
 
 CUresult memory_init(void);
 struct block *memory_find(uint64_t address); /* NULL: not ours */
-/* Whether all bytes are mapped and the device may touch them; else the first that is not. */
+/* Whether all bytes are mapped and the device may touch them now; else the first that is not. NULL: may be touched some day.
+ */
 bool memory_reachable(const struct device *device, uint64_t address, uint64_t bytes, bool writes, uint64_t *ret_first_bad);
 /* The same bytes have the same key under every address. *ret_bytes: how far the key goes on, at most `bytes`. */
 uint64_t memory_key(uint64_t address, uint64_t bytes, uint64_t *ret_bytes);

@@ -23,6 +23,8 @@ enum op_kind {
     OP_WRITE_VALUE,
     OP_WAIT_VALUE,
     OP_POOL_FREE,
+    OP_GRAPH_ALLOC,
+    OP_GRAPH_FREE,
     OP_GRAPH_END
 };
 enum op_state { OP_PENDING, OP_READY, OP_RUNNING, OP_DONE };
