@@ -103,11 +103,13 @@ static inline void fill_device(CUdeviceptr at, size_t bytes, uint32_t seed)
     free(copy);
 }
 
-/* Tensors that are used from time to time, all of them in turn: whatever was used before has to make room. */
+/* Tensors that are used from time to time, all of them in turn: whatever was used before has to make room. What they were
+ * given the time before is read first, so that nothing that happens to them goes unseen. */
 struct crowd {
     CUdeviceptr piece[64];
     unsigned pieces, round;
     size_t piece_bytes;
+    uint64_t sum;
 };
 
 static inline void crowd_make(struct crowd *c, unsigned pieces, size_t piece_bytes)
@@ -120,17 +122,18 @@ static inline void crowd_make(struct crowd *c, unsigned pieces, size_t piece_byt
 static inline void crowd_press(struct crowd *c)
 {
     c->round++;
+    for (unsigned i = 0; i < c->pieces && c->round > 1; i++)
+        c->sum = c->sum * 31 + device_sum(c->piece[i], c->piece_bytes);
     for (unsigned i = 0; i < c->pieces; i++)
         CHECK(cuMemsetD32(c->piece[i], c->round * 0x01010101u + i, c->piece_bytes / 4));
 }
 
-/* Says whether all of them still hold what was put there last, and lets go of them. */
+/* Prints what all of them held at any time, and lets go of them. */
 static inline void crowd_free(struct crowd *c)
 {
-    uint64_t sum = 0;
     for (unsigned i = 0; i < c->pieces; i++)
-        sum = sum * 31 + device_sum(c->piece[i], c->piece_bytes);
-    printf("crowd: %016llx\n", (unsigned long long)sum);
+        c->sum = c->sum * 31 + device_sum(c->piece[i], c->piece_bytes);
+    printf("crowd: %016llx\n", (unsigned long long)c->sum);
     for (unsigned i = 0; i < c->pieces; i++)
         CHECK(cuMemFree(c->piece[i]));
 }

@@ -156,7 +156,8 @@ static int children_of_the_busy(void)
     pthread_join(thread, NULL);
     printf("children that left as they should: %u of %u\n", well, CHILDREN);
     print_tensor("the parent's tensor");
-    crowd.round = 0; /* as often as the thread came to it */
+    crowd.round = 0; /* how often the thread came to it depends on the machine */
+    crowd.sum = 0;
     crowd_press(&crowd);
     end();
     return 0;
