@@ -138,6 +138,6 @@ SIMGPU_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUg
     if (r == CUDA_SUCCESS && (!info || !handle_is(HANDLE_GRAPH, graph)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = graph_update(((struct exec *)exec)->graph, (struct graph *)graph, info);
+        r = exec_update((struct exec *)exec, ((struct exec *)exec)->graph, (struct graph *)graph, info);
     return driver_leave(&call, r);
 }

@@ -26,7 +26,7 @@ static CUresult change(const char *name, CUgraphExec exec, CUgraphNode node, str
     if (r == CUDA_SUCCESS && exec && !(n = exec_find((struct exec *)exec, node)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = params_change_node(call.context, params, n, exec != NULL);
+        r = params_change_node(call.context, params, n, (struct exec *)exec);
     return driver_leave(&call, r);
 }
 

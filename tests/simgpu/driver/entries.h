@@ -108,6 +108,11 @@
     X(CALL, cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", 11040, NONE) \
     X(CALL, cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", 11040, NONE) \
     X(CALL, cuDeviceSetGraphMemAttribute, "cuDeviceSetGraphMemAttribute", 11040, NONE) \
+    X(CALL, cuUserObjectCreate, "cuUserObjectCreate", 11030, NONE) \
+    X(CALL, cuUserObjectRetain, "cuUserObjectRetain", 11030, NONE) \
+    X(CALL, cuUserObjectRelease, "cuUserObjectRelease", 11030, NONE) \
+    X(CALL, cuGraphRetainUserObject, "cuGraphRetainUserObject", 11030, NONE) \
+    X(CALL, cuGraphReleaseUserObject, "cuGraphReleaseUserObject", 11030, NONE) \
     X(CALL, cuGraphAddNode_v2, "cuGraphAddNode", 12030, NONE) \
     X(CALL, cuGraphAddNode, "cuGraphAddNode", 12020, NONE) \
     X(CALL, cuGraphGetNodes, "cuGraphGetNodes", 10000, NONE) \

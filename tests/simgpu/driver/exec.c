@@ -151,7 +151,7 @@ void exec_run(struct op *op)
 {
     static void (*const works[])(void *) = {[OP_KERNEL] = run_kernel, [OP_COPY] = run_copy, [OP_SET] = run_set};
     if (op->kind == OP_GRAPH_END)
-        exec_drop(op->u.exec);
+        exec_launch_is_done(op->u.exec);
     else if (op->kind == OP_GRAPH_FREE)
         graph_memory_vanish(op->u.block);
     else if (op->kind == OP_GRAPH_ALLOC && !op->context->error)

@@ -42,6 +42,7 @@ void graph_destroy(struct graph *g)
     handle_remove(g);
     for (size_t i = 0; i < g->count; i++)
         node_free(g->nodes[i]);
+    user_refs_drop(&g->users);
     free(g->nodes);
     free(g->order);
     free(g);
@@ -251,7 +252,7 @@ static CUresult clone_node(const struct graph_node *n, struct graph *into, bool 
 CUresult graph_clone(const struct graph *g, bool with_handles, struct graph **ret_graph)
 {
     struct graph *copy = graph_create(g->context, with_handles);
-    CUresult r = copy ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = copy ? user_refs_copy(g->users, &copy->users) : CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; r == CUDA_SUCCESS && i < g->count; i++)
         r = clone_node(g->nodes[i], copy, with_handles);
     for (size_t i = 0; r == CUDA_SUCCESS && i < g->count; i++)

@@ -3,6 +3,7 @@
 #define SIMGPU_DRIVER_GRAPH_H
 #include "copy.h"
 #include "objects.h"
+#include "user_object.h"
 
 struct node_list { /* in the order in which the edges were made */
     struct graph_node **at;
@@ -50,6 +51,7 @@ struct graph {
     struct graph_node *parent; /* the child graph node that owns it; NULL: the program does */
     struct context *context;
     uint64_t walks;
+    struct user_ref *users, *next_users; /* what it keeps alive; during an update: will */
 };
 
 struct exec {
@@ -57,9 +59,11 @@ struct exec {
     struct timeline *timelines;
     unsigned branches;
     unsigned long long flags;
-    struct op *last;   /* the end of its newest launch */
-    unsigned refs;     /* one for the handle, one for each launch that isn't done */
-    struct exec *next; /* the next one with memory nodes that has a handle */
+    struct op *last;       /* the end of its newest launch */
+    unsigned refs;         /* one for the handle, one for each launch that isn't done */
+    unsigned launches;     /* those that aren't done */
+    struct user_ref *held; /* what an update has replaced, while launches from before may use it */
+    struct exec *next;     /* the next one with memory nodes that has a handle */
 };
 
 struct graph *graph_create(struct context *context, bool with_handles);
@@ -91,6 +95,8 @@ CUresult exec_create(struct graph *graph, unsigned long long flags, struct exec 
                      struct graph_node **ret_offender);
 struct exec *exec_keep(struct exec *exec);
 void exec_drop(struct exec *exec);
+/* When a launch gets to its end. */
+void exec_launch_is_done(struct exec *exec);
 /* The handle is gone; what was launched goes on. */
 void exec_destroy(struct exec *exec);
 /* What the exec made of that node of its source graph; NULL: that is no node any more, or of another graph. */
@@ -98,7 +104,7 @@ struct graph_node *exec_find(const struct exec *exec, CUgraphNode node);
 CUresult exec_launch(struct exec *exec, struct stream *stream);
 /* Gives the nodes of `target`, the graph of an exec or one of its child graphs, the parameters of those of `graph`; or
  * changes nothing, answers CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, and *ret_info tells why. */
-CUresult graph_update(struct graph *target, struct graph *graph, CUgraphExecUpdateResultInfo *ret_info);
+CUresult exec_update(struct exec *exec, struct graph *target, struct graph *graph, CUgraphExecUpdateResultInfo *ret_info);
 /* Whether a node of an exec may do that instead. */
 CUgraphExecUpdateResult update_allows(const struct graph_node *node, const struct op *op, const void *function);
 #endif

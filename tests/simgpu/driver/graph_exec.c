@@ -119,6 +119,13 @@ void exec_drop(struct exec *e)
     free(e);
 }
 
+void exec_launch_is_done(struct exec *e)
+{
+    if (--e->launches == 0)
+        user_refs_drop(&e->held);
+    exec_drop(e);
+}
+
 void exec_destroy(struct exec *e)
 {
     handle_remove(e);

@@ -91,6 +91,7 @@ static void remember(struct exec *e, struct op *end)
     op_drop(e->last);
     e->last = op_keep(end);
     end->u.exec = exec_keep(e);
+    e->launches++;
     exec_account_memory(e);
     stats.graph_launches++;
 }

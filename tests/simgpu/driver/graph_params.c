@@ -198,18 +198,18 @@ static bool exec_allows(const struct graph_node *n, const struct op *op)
     return !is_empty(op) && update_allows(n, op, function) == CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-static CUresult change_child(struct node_params *p, struct graph_node *n, bool in_exec)
+static CUresult change_child(struct node_params *p, struct graph_node *n, struct exec *exec)
 {
     CUgraphExecUpdateResultInfo info;
-    if (!in_exec)
+    if (!exec)
         return set_child(p, n);
     if (!handle_is(HANDLE_GRAPH, p->child))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = graph_update(n->child, (struct graph *)p->child, &info);
+    CUresult r = exec_update(exec, n->child, (struct graph *)p->child, &info);
     return r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
-CUresult params_change_node(struct context *context, struct node_params *p, struct graph_node *n, bool in_exec)
+CUresult params_change_node(struct context *context, struct node_params *p, struct graph_node *n, struct exec *exec)
 {
     struct op *op = NULL;
     if (n->type != p->type)
@@ -217,11 +217,11 @@ CUresult params_change_node(struct context *context, struct node_params *p, stru
     if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || p->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (p->type == CU_GRAPH_NODE_TYPE_GRAPH)
-        return change_child(p, n, in_exec);
+        return change_child(p, n, exec);
     if (p->event)
         return set_event(p, n);
     CUresult r = params_make_op(context, p, &op);
-    if (r == CUDA_SUCCESS && op && in_exec && !exec_allows(n, op))
+    if (r == CUDA_SUCCESS && op && exec && !exec_allows(n, op))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r != CUDA_SUCCESS) {
         op_drop(op);

@@ -21,8 +21,8 @@ CUresult params_from_generic(const CUgraphNodeParams *generic, struct node_param
 CUresult params_make_op(struct context *context, const struct node_params *params, struct op **ret_op);
 /* What a node has besides its template. */
 CUresult params_finish_node(struct context *context, struct node_params *params, struct graph_node *node);
-/* Gives the node new parameters of its own type, or changes nothing. A node of an exec takes fewer changes. */
-CUresult params_change_node(struct context *context, struct node_params *params, struct graph_node *node, bool in_exec);
+/* Gives the node new parameters of its own type, or changes nothing. A node of an exec (else NULL) takes fewer changes. */
+CUresult params_change_node(struct context *context, struct node_params *params, struct graph_node *node, struct exec *exec);
 /* The other way round; pointers stay the node's. CUDA_ERROR_INVALID_VALUE where the type is another. */
 CUresult params_of_node(struct graph_node *node, struct node_params *ret_params, CUgraphNodeType type);
 #endif

@@ -151,22 +151,23 @@ static bool check_all(struct graph *graph, CUgraphExecUpdateResultInfo *info)
 
 /* ---- the change ---- */
 
-/* Copies every template to where it will go. */
-static bool prepare(struct graph *graph)
+/* Copies every template to where it will go, and the references to user objects. */
+static bool prepare(struct graph *target, struct graph *graph)
 {
-    bool there = true;
+    bool there = user_refs_copy(graph->users, &target->next_users) == CUDA_SUCCESS;
     for (size_t i = 0; there && i < graph->count; i++) {
         struct graph_node *new = graph->nodes[i];
         if (new->op)
             there = (new->pair->done = op_clone(new->op)) != NULL;
         if (there && new->child)
-            there = prepare(new->child);
+            there = prepare(new->pair->child, new->child);
     }
     return there;
 }
 
 static void forget(struct graph *target)
 {
+    user_refs_drop(&target->next_users);
     for (size_t i = 0; i < target->count; i++) {
         op_drop(target->nodes[i]->done);
         target->nodes[i]->done = NULL;
@@ -175,8 +176,11 @@ static void forget(struct graph *target)
     }
 }
 
-static void commit(struct graph *graph)
+/* *replaced: what user objects were referred to before. */
+static void commit(struct graph *target, struct graph *graph, struct user_ref **replaced)
 {
+    user_refs_move(replaced, &target->users);
+    user_refs_move(&target->users, &target->next_users);
     for (size_t i = 0; i < graph->count; i++) {
         struct graph_node *new = graph->nodes[i], *old = new->pair;
         if (new->op)
@@ -191,20 +195,22 @@ static void commit(struct graph *graph)
             old->event = new->event;
         }
         if (new->child)
-            commit(new->child);
+            commit(old->child, new->child, replaced);
     }
 }
 
-CUresult graph_update(struct graph *target, struct graph *graph, CUgraphExecUpdateResultInfo *info)
+CUresult exec_update(struct exec *e, struct graph *target, struct graph *graph, CUgraphExecUpdateResultInfo *info)
 {
     *info = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_ERROR};
     if (!pair_all(target, graph, info) || !check_all(graph, info))
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-    if (!prepare(graph)) {
+    if (!prepare(target, graph)) {
         forget(target);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    commit(graph);
+    commit(target, graph, &e->held);
+    if (e->launches == 0)
+        user_refs_drop(&e->held);
     info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
     return CUDA_SUCCESS;
 }
