@@ -1,5 +1,6 @@
 /* find.c - looks for the real driver without the loader's help, because the loader would find us under that name. */
 #include "find.h"
+#include "folder.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,8 +25,9 @@ struct search {
 static void stat_self(struct stat *ret_self)
 {
     Dl_info info;
-    memset(ret_self, 0, sizeof(*ret_self));
-    if (dladdr((void *)&stat_self, &info) && info.dli_fname && stat(info.dli_fname, ret_self) < 0)
+    char path[PATH_MAX]; /* LD_PRELOAD may have named us by a relative path */
+    if (!dladdr((void *)&stat_self, &info) || !info.dli_fname || !spw_folder_at_start(info.dli_fname, path, sizeof(path)) ||
+        stat(path, ret_self) < 0)
         memset(ret_self, 0, sizeof(*ret_self));
 }
 
@@ -63,17 +65,33 @@ static bool try_folder(const struct search *search, const char *folder, size_t l
 
 /* ---- the places ---- */
 
+/* An entry of LD_LIBRARY_PATH. A relative one counts from where the process was started, where the loader found what the
+ * program was linked with, then from where it is now, where the loader would look for what the program opens. */
+static bool try_entry(const struct search *search, const char *entry, size_t length)
+{
+    char name[PATH_MAX], path[PATH_MAX];
+    int written = length ? snprintf(name, sizeof(name), "%.*s", (int)length, entry)
+                         : snprintf(name, sizeof(name), "."); /* to the loader an empty entry is the current folder */
+    if (written < 0 || (size_t)written >= sizeof(name))
+        return false;
+    if (spw_folder_at_start(name, path, sizeof(path)) && try_folder(search, path, strlen(path)))
+        return true;
+    return name[0] != '/' && realpath(name, path) && try_folder(search, path, strlen(path));
+}
+
 static bool try_library_path(const struct search *search)
 {
     const char *at = getenv("LD_LIBRARY_PATH");
-    while (at && *at) {
+    if (!at || !*at)
+        return false;
+    for (;; at++) {
         size_t length = strcspn(at, ":;");
-        if (length && length < PATH_MAX && try_folder(search, at, length))
+        if (length < PATH_MAX && try_entry(search, at, length))
             return true;
         at += length;
-        at += *at != 0;
+        if (!*at)
+            return false;
     }
-    return false;
 }
 
 struct cache_header {

@@ -2,6 +2,7 @@
 #include "life.h"
 #include "api.h"
 #include "driver.h"
+#include "folder.h"
 #include "hooks.h"
 #include "lock.h"
 #include "log.h"
@@ -21,9 +22,11 @@ static CUresult settings_result;
 static CUresult start_result;
 static bool started; /* nothing more is to be done at cuInit() */
 
-/* Before main(): only the environment, which frameworks read when they are imported. No file, no thread, no driver. */
-__attribute__((constructor)) static void set_switches(void)
+/* Before main(): only where we are, which relative paths in settings count from, and the environment, which frameworks read
+ * when they are imported. No file, no thread, no driver. */
+__attribute__((constructor)) static void before_main(void)
 {
+    spw_folder_remember();
     const char *mode = getenv("SPILLWAY_MODE");
     if (!mode || !strcmp(mode, "swap"))
         spw_switches_set();

@@ -1,5 +1,6 @@
 /* settings.c - the table of settings, and strict parsing of their values. */
 #include "settings.h"
+#include "folder.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -160,11 +161,7 @@ static int take_small(const char *value, struct spw_settings *settings)
 
 static int take_path(const char *value, char *into)
 {
-    size_t length = strlen(value);
-    if (!length || length >= SPW_SETTINGS_PATH)
-        return -EINVAL;
-    memcpy(into, value, length + 1);
-    return 0;
+    return *value && spw_folder_at_start(value, into, SPW_SETTINGS_PATH) ? 0 : -EINVAL;
 }
 
 static int take_driver(const char *value, struct spw_settings *settings)

@@ -76,6 +76,31 @@ static int apply_settings(const struct request *request, struct spw_settings *se
     return r;
 }
 
+/* Makes the file in a variable's value, which begins after the first `before` if that is not 0, absolute: a program that a
+ * shell starts from elsewhere is meant to write to the same one. 0, or -1 when memory is short. */
+static int name_file_from_here(const char *variable, char before, bool percent)
+{
+    const char *value = getenv(variable);
+    const char *file = value && before ? strchr(value, before) : value;
+    char here[PATH_MAX], *absolute = NULL;
+    if (!file || file[before != 0] == '/' || !getcwd(here, sizeof(here)))
+        return 0;
+    file += before != 0;
+
+    char escaped[2 * PATH_MAX], *to = escaped; /* a % in the folder's name is no placeholder */
+    for (const char *at = here; *at; at++) {
+        *to++ = *at;
+        if (percent && *at == '%')
+            *to++ = '%';
+    }
+    *to = 0;
+    if (asprintf(&absolute, "%.*s%s/%s", (int)(file - value), value, escaped, file) < 0)
+        return -1;
+    int r = setenv(variable, absolute, 1);
+    free(absolute);
+    return r;
+}
+
 /* Puts `first` before what the variable holds. 0, or -1 when memory is short. */
 static int put_first(const char *variable, const char *first)
 {
@@ -123,7 +148,8 @@ int command_run(int argc, char **argv)
         return EXIT_USAGE;
     if (apply_settings(&request, &settings) < 0)
         return EXIT_USAGE;
-    if (preload() < 0)
+    if (name_file_from_here("SPILLWAY_LOG", ':', false) < 0 || name_file_from_here("SPILLWAY_SUMMARY", 0, true) < 0 ||
+        preload() < 0)
         return EXIT_FAILURE;
     if (settings.mode == SPW_MODE_SWAP)
         spw_switches_set();

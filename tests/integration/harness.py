@@ -100,10 +100,11 @@ def program(command):
     return [os.path.abspath(name) if os.path.exists(name) else name, *command[1:]]
 
 
-def run(command, budget=None, via="command", env=None, options=(), timeout=120):
+def run(command, budget=None, via="command", env=None, options=(), timeout=120, start_in=None):
     """Runs `command` on the simulated device; with a budget or options under spillway, started the way `via` says.
 
-    via: "command" (spillway run), "preload" (LD_PRELOAD and variables alone), "mode MODE" likewise without a budget."""
+    via: "command" (spillway run), "preload" (LD_PRELOAD and variables alone), "none" (as `env` says).
+    start_in: the folder to start it in, a fresh one by default."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
         stats, summary = os.path.join(folder, "stats"), os.path.join(folder, "summary")
         settings = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE, "SIMGPU_STATS": stats, "SPILLWAY_SUMMARY": summary, **(env or {})}
@@ -116,7 +117,7 @@ def run(command, budget=None, via="command", env=None, options=(), timeout=120):
                 settings["SPILLWAY_BUDGET"] = budget
         started = time.monotonic()
         try:
-            done = subprocess.run(line, env=environment(settings), cwd=folder, capture_output=True, timeout=timeout, check=False,
+            done = subprocess.run(line, env=environment(settings), cwd=start_in or folder, capture_output=True, timeout=timeout, check=False,
                                   stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{' '.join(line)}: still running after {timeout} s\n{(late.stderr or b'').decode(errors='replace')[-2000:]}")

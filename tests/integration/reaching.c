@@ -1,8 +1,9 @@
 /* reaching.c - a small driver program that finds the driver in the way its first argument names, works, and says what it
  * did.
  *
- *     reaching linked | dlsym | resolver1 | resolver2 | per-thread
+ *     reaching linked | dlsym | resolver1 | resolver2 | per-thread [FOLDER]
  *
+ * Given a folder, it goes there before its first driver call.
  * It prints how often it allocated, freed, launched, set and copied, so that the device's counts and the library's can
  * be held against the program's own. The program linked against libcuda.so.1 is the same source with REACHING_LINKED. */
 #include <cuda.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../simgpu/image.h"
 
@@ -186,8 +188,10 @@ static uint64_t work(CUfunction function)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2)
-        stop("usage: reaching linked | dlsym | resolver1 | resolver2 | per-thread", 2);
+    if (argc != 2 && argc != 3)
+        stop("usage: reaching linked | dlsym | resolver1 | resolver2 | per-thread [FOLDER]", 2);
+    if (argc == 3 && chdir(argv[2]))
+        stop("cannot go there", 2);
     find_driver(argv[1]);
 
     CUdevice device;

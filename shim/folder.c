@@ -1,0 +1,24 @@
+/* folder.c - keeps the name of the folder that the process was started in. */
+#include "folder.h"
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char start[PATH_MAX]; /* "" when unknown; constant from before main() on */
+
+void spw_folder_remember(void)
+{
+    if (!getcwd(start, sizeof(start)) || start[0] != '/') /* a folder that is out of reach has no absolute name */
+        start[0] = 0;
+}
+
+bool spw_folder_at_start(const char *path, char *ret_path, size_t size)
+{
+    bool as_it_is = path[0] == '/' || !start[0];
+    size_t needed = strlen(path) + (as_it_is ? 0 : strlen(start) + 1);
+    if (needed >= size)
+        return false;
+    snprintf(ret_path, size, "%s%s%s", as_it_is ? "" : start, as_it_is ? "" : "/", path);
+    return true;
+}
