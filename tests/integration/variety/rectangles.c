@@ -197,8 +197,8 @@ static void boxes_in_a_batch(void)
     CUDA_MEMCPY3D_BATCH_OP list[BOXES] = {0};
     for (unsigned i = 0; i < BOXES; i++) {
         size_t at = (size_t)i * 1000;
-        list[i].src = operand(i % 2 ? a + at : (CUdeviceptr)(uintptr_t)(pinned + at));
-        list[i].dst = operand(i % 2 ? b + at : i % 4 ? b + 200000 + at : a + 200000 + at);
+        list[i].src = operand(i % 2 ? b + at : (CUdeviceptr)(uintptr_t)(pinned + at));
+        list[i].dst = operand(i % 2 ? a + at : a + 200000 + at);
         list[i].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
         list[i].extent = (CUextent3D){.width = 190 - i, .height = 2, .depth = 2};
     }
