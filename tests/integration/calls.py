@@ -1,41 +1,32 @@
 #!/usr/bin/env python3
 """Unlike programs, each of which leans on one kind of driver call, do under any budget what they do without.
 
-usage: calls.py FOLDER     where the programs are (tests/integration/variety/, built)"""
-import os
+usage: calls.py PROGRAM     one of tests/integration/variety/, which each say at their top what they are about"""
 import sys
 
 from harness import finish, named_budget, nothing_left, require, run, same_in_budget, same_results, sentence
 
-FOLDER = sys.argv.pop(1)
+PROGRAM = sys.argv.pop(1)
 MOST_ATTEMPTS = 12
 ROOM_TO_SPARE = 150  # percent: whole granules for each tensor and for small allocations of each size
-
-# What each is about stands at the top of its source.
-PROGRAMS = ("copies", "copies-per-thread", "rectangles", "rectangles-per-thread", "sets", "sets-per-thread", "pools",
-            "pointers", "sizes", "beside", "registered")
 SHARES = (80, 60)
 
-plain_runs = {}
+plain_runs = []
 
 
-def command(name):
-    return [os.path.join(FOLDER, name)]
+def plain():
+    if not plain_runs:
+        plain_runs.append(run([PROGRAM]))
+        require(plain_runs[0].status == 0, plain_runs[0].describe())
+        require(" NO" not in plain_runs[0].output, "something does not hold even without a budget", plain_runs[0].output)
+    return plain_runs[0]
 
 
-def plain(name):
-    if name not in plain_runs:
-        plain_runs[name] = run(command(name))
-        require(plain_runs[name].status == 0, plain_runs[name].describe())
-        require(" NO" not in plain_runs[name].output, "something does not hold even without a budget", plain_runs[name].output)
-    return plain_runs[name]
-
-
-def with_room(name):
-    @sentence(f"{name}: with room for everything it does the same and not one byte moves")
+def with_room():
+    @sentence("with room for everything the program does the same and not one byte moves")
     def _():
-        without = plain(name)
-        finished = run(command(name), budget=without.peak * ROOM_TO_SPARE // 100)
+        without = plain()
+        finished = run([PROGRAM], budget=without.peak * ROOM_TO_SPARE // 100)
         same_results(without, finished)
         nothing_left(without, finished)
         for direction in ("h2d", "d2h", "d2d"):
@@ -43,23 +34,23 @@ def with_room(name):
                     f"{direction}: {finished.copied(direction)} bytes, without spillway {without.copied(direction)}")
 
 
-def in_less(name, share):
-    @sentence(f"{name}: the same within {share} % of its peak, and bytes had to move")
+def in_less(share):
+    @sentence(f"the same within {share} % of its peak, and bytes had to move")
     def _():
-        without = plain(name)
+        without = plain()
         budget = without.peak * share // 100
-        finished = run(command(name), budget=budget)
+        finished = run([PROGRAM], budget=budget)
         same_in_budget(without, finished, budget)
         require(finished.copied("d2h") > without.copied("d2h"), "nothing was moved, so nothing was tested")
 
 
-def in_the_least(name):
-    @sentence(f"{name}: the same in the smallest budget that the message names")
+def in_the_least():
+    @sentence("the same in the smallest budget that the message names")
     def _():
-        without = plain(name)
+        without = plain()
         budget = without.peak // 50
         for _ in range(MOST_ATTEMPTS):
-            finished = run(command(name), budget=budget)
+            finished = run([PROGRAM], budget=budget)
             if finished.status == 0:
                 break
             named = named_budget(finished)
@@ -70,22 +61,22 @@ def in_the_least(name):
 
 
 def with_short_host_memory(host_budget):
-    @sentence(f"out-of-memory: told that {host_budget} of host memory are not enough, it lets go and gets the same result")
+    @sentence(f"told that {host_budget} of host memory are not enough, the program lets go and gets the same result")
     def _():
-        without = plain("out-of-memory")
+        without = plain()
         budget = without.peak // 2
-        finished = run(command("out-of-memory"), budget=budget, env={"SPILLWAY_HOST_BUDGET": host_budget})
+        finished = run([PROGRAM], budget=budget, env={"SPILLWAY_HOST_BUDGET": host_budget})
         same_in_budget(without, finished, budget)
         require("let go of 0 tensors" not in finished.errors, "it was never out of memory", finished.describe())
         told = [line for line in finished.errors.splitlines() if "out of memory" in line]
         require(len(told) == 1, f"told of it {len(told)} times", finished.describe())
 
 
-for program in PROGRAMS + ("out-of-memory",):
-    with_room(program)
-    for percent in SHARES:
-        in_less(program, percent)
-    in_the_least(program)
-for little in ("64KiB", "256KiB", "1MiB", "2MiB"):
-    with_short_host_memory(little)
+with_room()
+for percent in SHARES:
+    in_less(percent)
+in_the_least()
+if PROGRAM.endswith("out-of-memory"):
+    for little in ("64KiB", "256KiB", "1MiB", "2MiB"):
+        with_short_host_memory(little)
 finish()

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { PIECE = 256 << 10, TENSORS = 4, CROWD = 12, STEPS = 4 };
+enum { PIECE = 256 << 10, TENSORS = 4, CROWD = 12, STEPS = 4, TIMES = 3 };
 
 static CUdevice device;
 static CUdeviceptr tensor[TENSORS];
@@ -170,11 +170,13 @@ int main(void)
         fill_device(tensor[i], PIECE, i);
     }
     use_tensors("alone");
-    managed();
-    use_tensors("alone again");
-    segment();
-    use_tensors("alone once more");
-    held_in_many_ways();
+    for (unsigned i = 0; i < TIMES; i++) {
+        managed();
+        use_tensors("alone again");
+        segment();
+        use_tensors("alone once more");
+        held_in_many_ways();
+    }
     host_memory();
     use_tensors("at the end");
     crowd_free(&crowd);

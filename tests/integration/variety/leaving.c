@@ -85,6 +85,25 @@ static void become(const char *way)
     _exit(127);
 }
 
+/* The device is not for children of whoever has started it; every call says so, and none of them harms the parent. */
+static void call_all_the_same(void)
+{
+    CUdeviceptr a = 0;
+    size_t left, total;
+    int type;
+    char byte;
+    answer("    start", cuInit(0));
+    answer("    allocate", cuMemAlloc(&a, PIECE_BYTES));
+    answer("    copy", cuMemcpyDtoH(&byte, tensor, 1));
+    answer("    set", cuMemsetD8Async(tensor, 0, BYTES, stream));
+    answer("    ask how much is left", cuMemGetInfo(&left, &total));
+    answer("    ask about an address", cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, tensor));
+    answer("    wait", cuCtxSynchronize());
+    answer("    free", cuMemFree(tensor));
+    fflush(stdout);
+    _exit(13);
+}
+
 static int children(void)
 {
     pid_t child;
@@ -99,6 +118,9 @@ static int children(void)
     if ((child = fork_child()) == 0)
         become("worker");
     wait_for("a child that becomes another program", child);
+    if ((child = fork_child()) == 0)
+        call_all_the_same();
+    wait_for("a child that uses the device all the same", child);
     if ((child = fork_child()) == 0)
         abort();
     wait_for("a child that aborts", child);
@@ -136,6 +158,20 @@ static void *keep_busy(void *context)
     return NULL;
 }
 
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
+/* As a worker that loads data: threads of its own, and whatever runs at exit, find locks as they were in the parent. */
+static void work_without_the_device(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, do_nothing, NULL) || pthread_join(thread, NULL))
+        _exit(EXIT_WRONG);
+    exit(31);
+}
+
 static int children_of_the_busy(void)
 {
     pthread_t thread;
@@ -149,7 +185,7 @@ static int children_of_the_busy(void)
         int status;
         pid_t child = fork_child();
         if (child == 0)
-            exit(31); /* whatever runs at exit finds locks as they were in the parent */
+            work_without_the_device();
         well += waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 31;
     }
     stop = true;

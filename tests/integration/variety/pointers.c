@@ -195,6 +195,8 @@ int main(void)
         ask_along("tensor of a pool", pooled, BYTES);
         ask_all("beyond the end", odd + ODD_BYTES, odd);
         ask_range("beyond the end", odd + ODD_BYTES, odd);
+        ask_all("beyond the small end", small + SMALL_BYTES, small);
+        ask_range("beyond the small end", small + SMALL_BYTES, small);
         crowd_press(&crowd);
     }
     wrong_questions(tensor);
