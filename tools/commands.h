@@ -14,5 +14,9 @@ bool find_library(char *ret_path, size_t size);
 /* The folder that has the library under the name libcuda.so too, for the LD_LIBRARY_PATH of programs. */
 bool find_names_folder(const char *library, char *ret_path, size_t size);
 
+/* Sets the environment so that the loader gives a program the library at this absolute path under every name of the driver.
+ * 0, or -1, with a message on stderr when the path cannot be preloaded. */
+int preload_library(const char *library);
+
 #define EXIT_USAGE 2
 #endif

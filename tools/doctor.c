@@ -49,15 +49,29 @@ static void print_host(void)
     print_bytes("default host budget", spw_hostlimit_default_budget(spw_hostlimit_available("/"), ranks));
 }
 
+/* Forgets whatever is called SPILLWAY_…, settings or not, except where the driver is. */
+static void unset_settings(void)
+{
+    for (char **entry = environ; *entry;) {
+        char name[256] = "";
+        size_t length = strcspn(*entry, "=");
+        if (length < sizeof(name))
+            memcpy(name, *entry, length);
+        if (!strncmp(name, "SPILLWAY_", strlen("SPILLWAY_")) && strcmp(name, "SPILLWAY_DRIVER") && unsetenv(name) == 0)
+            entry = environ; /* the rest has moved */
+        else
+            entry++;
+    }
+}
+
 /* In the child: the environment of a program that runs under the library, changing nothing. */
 static void become_inside(const char *library)
 {
-    for (size_t i = 0; i < spw_setting_count; i++)
-        if (strcmp(spw_setting_table[i].variable, "SPILLWAY_DRIVER"))
-            unsetenv(spw_setting_table[i].variable);
+    unset_settings();
     setenv("SPILLWAY_MODE", "off", 1);
-    setenv("LD_PRELOAD", library, 1);
-    execl("/proc/self/exe", "spillway", "doctor", DOCTOR_INSIDE, (char *)NULL);
+    unsetenv("LD_PRELOAD");
+    if (preload_library(library) == 0)
+        execl("/proc/self/exe", "spillway", "doctor", DOCTOR_INSIDE, (char *)NULL);
     _exit(126);
 }
 

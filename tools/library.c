@@ -52,3 +52,33 @@ bool find_names_folder(const char *library, char *ret_path, size_t size)
     }
     return false;
 }
+
+/* Puts `first` before what the variable holds. 0, or -1 when memory is short. */
+static int put_first(const char *variable, const char *first)
+{
+    const char *others = getenv(variable);
+    char *value = NULL;
+    if (asprintf(&value, "%s%s%s", first, others && *others ? ":" : "", others ? others : "") < 0)
+        return -1;
+    int r = setenv(variable, value, 1);
+    free(value);
+    return r;
+}
+
+int preload_library(const char *library)
+{
+    char names[PATH_MAX], folder[PATH_MAX];
+    if (strpbrk(library, ":;")) {
+        fprintf(stderr, "spillway: %s cannot be preloaded: a folder's name may hold no colon and no semicolon\n", library);
+        return -1;
+    }
+    if (find_names_folder(library, names, sizeof(names)) && put_first("LD_LIBRARY_PATH", names) < 0)
+        return -1;
+    if (!strchr(library, ' '))
+        return put_first("LD_PRELOAD", library);
+
+    /* LD_PRELOAD has no way to write a space, LD_LIBRARY_PATH has: there the loader finds the bare name. */
+    const char *name = strrchr(library, '/') + 1;
+    snprintf(folder, sizeof(folder), "%.*s", (int)(name - library) - 1, library);
+    return put_first("LD_LIBRARY_PATH", folder) < 0 ? -1 : put_first("LD_PRELOAD", name);
+}

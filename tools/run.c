@@ -101,33 +101,14 @@ static int name_file_from_here(const char *variable, char before, bool percent)
     return r;
 }
 
-/* Puts `first` before what the variable holds. 0, or -1 when memory is short. */
-static int put_first(const char *variable, const char *first)
-{
-    const char *others = getenv(variable);
-    char *value = NULL;
-    if (asprintf(&value, "%s%s%s", first, others && *others ? ":" : "", others ? others : "") < 0)
-        return -1;
-    int r = setenv(variable, value, 1);
-    free(value);
-    return r;
-}
-
-/* Makes the loader give the program our library under every name of the driver. 0, or -1 with a message on stderr. */
+/* Makes the loader give the program our library. 0, or -1 with a message on stderr. */
 static int preload(void)
 {
-    char library[PATH_MAX], names[PATH_MAX];
-    if (!find_library(library, sizeof(library))) {
-        fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it\n");
-        return -1;
-    }
-    if (strpbrk(library, " :")) {
-        fprintf(stderr, "spillway: %s cannot be preloaded: LD_PRELOAD has no way to write a space or a colon\n", library);
-        return -1;
-    }
-    if (find_names_folder(library, names, sizeof(names)) && put_first("LD_LIBRARY_PATH", names) < 0)
-        return -1;
-    return put_first("LD_PRELOAD", library);
+    char library[PATH_MAX];
+    if (find_library(library, sizeof(library)))
+        return preload_library(library);
+    fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it\n");
+    return -1;
 }
 
 int command_run(int argc, char **argv)

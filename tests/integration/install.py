@@ -34,6 +34,18 @@ def _():
         require(re.findall("[0-9a-f]{8,}", plain) == re.findall("[0-9a-f]{8,}", within), plain, within)
 
 
+@sentence("an installed spillway runs a program from a folder with spaces in its name, and doctor finds nothing wrong there")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway install ") as folder:
+        files = installed(folder)
+        program = [os.path.join(WORKLOADS, "mlp"), *TINY["mlp"]]
+        summary = os.path.join(folder, "the summary")
+        output([files["spillway"], "run", "--budget", "90%", "--summary", summary, "--", *program], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+        require(os.path.exists(summary), "the library was not there")
+        doctor = output([files["spillway"], "doctor"], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+        require("PROBLEM" not in doctor and "devices                1" in doctor, doctor)
+
+
 @sentence("pkg-config names the library to preload, and it is there")
 def _():
     with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
