@@ -289,10 +289,11 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b, siz
     return row[b_length];
 }
 
+/* The setting that was probably meant; NULL when the name is like none of them. */
 static const char *nearest_variable(const char *name, size_t length)
 {
     const char *nearest = NULL;
-    unsigned best = UINT_MAX;
+    unsigned best = (unsigned)(length - (sizeof(PREFIX) - 1)) / 2 + 1; /* less than half of the letters may differ */
     for (size_t i = 0; i < spw_setting_count; i++) {
         const char *variable = spw_setting_table[i].variable;
         unsigned distance = edit_distance(name, length, variable, strlen(variable));
@@ -316,8 +317,12 @@ static int take_variable(const char *entry, struct spw_settings *settings, char 
     if (setting)
         return spw_setting_take(setting, equals + 1, settings, ret_message, message_size);
 
-    snprintf(ret_message, message_size, "%.*s=%s is not a setting; the nearest is %s", (int)length, entry, equals + 1,
-             nearest_variable(entry, length));
+    const char *nearest = nearest_variable(entry, length);
+    int written = snprintf(ret_message, message_size, "%.*s=%s is not a setting; %s%s%saccepted:", (int)length, entry,
+                           equals + 1, nearest ? "the nearest is " : "", nearest ? nearest : "", nearest ? "; " : "");
+    for (size_t i = 0; i < spw_setting_count && written > 0 && (size_t)written < message_size; i++)
+        written += snprintf(ret_message + written, message_size - (size_t)written, "%s %s", i ? "," : "",
+                            spw_setting_table[i].variable);
     return -EINVAL;
 }
 

@@ -1,7 +1,9 @@
 /* summary.c - the line and the file at the end of the process. */
 #include "summary.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -125,12 +127,12 @@ static void write_file(const char *path)
 {
     FILE *f = fopen(path, "we");
     if (!f) {
-        spw_warn("cannot write the summary to %s", path);
+        spw_warn("cannot write the summary to %s: %s", path, strerror(errno));
         return;
     }
     write_json(f);
     if (fclose(f) != 0)
-        spw_warn("cannot write the summary to %s", path);
+        spw_warn("cannot write the summary to %s: %s", path, strerror(errno));
 }
 
 __attribute__((destructor)) static void tell(void)

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
         printf("spillway %s\n", SPILLWAY_VERSION);
         return EXIT_SUCCESS;
     }
-    if (!strcmp(name, "--help") || !strcmp(name, "-?")) {
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "-?") || !strcmp(name, "help")) {
         print_help(stdout);
         return EXIT_SUCCESS;
     }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_SETTINGS 32
@@ -67,9 +68,16 @@ static void make_options(struct argp_option *options)
 static int apply_settings(const struct request *request, struct spw_settings *settings)
 {
     char message[1024];
-    for (size_t i = 0; i < spw_setting_count; i++)
-        if (request->values[i])
-            setenv(spw_setting_table[i].variable, request->values[i], 1);
+    for (size_t i = 0; i < spw_setting_count; i++) {
+        const struct spw_setting *setting = &spw_setting_table[i];
+        if (!request->values[i])
+            continue;
+        if (spw_setting_take(setting, request->values[i], settings, message, sizeof(message)) < 0) {
+            fprintf(stderr, "spillway: --%s: %s\n", setting->option, message);
+            return -EINVAL;
+        }
+        setenv(setting->variable, request->values[i], 1);
+    }
     int r = spw_settings_read(settings, message, sizeof(message));
     if (r < 0)
         fprintf(stderr, "spillway: %s\n", message);
@@ -111,6 +119,27 @@ static int preload(void)
     return -1;
 }
 
+/* Says why the program could not be started. The exit status that a shell would have: 127 not found, 126 not executable. */
+static int explain(const char *program, int error)
+{
+    struct stat file;
+    bool there = stat(program, &file) == 0;
+    if (!*program)
+        fprintf(stderr, "spillway: the name of the command is empty\n");
+    else if (error == ENOENT && there && strchr(program, '/'))
+        fprintf(stderr, "spillway: %s: the interpreter that its first line or its header names is not there\n", program);
+    else if (error == ENOENT && !strchr(program, '/'))
+        fprintf(stderr, "spillway: %s: command not found%s%s\n", program, there ? "; the one in this folder is ./" : "",
+                there ? program : "");
+    else if (error == EACCES && there && S_ISDIR(file.st_mode))
+        fprintf(stderr, "spillway: %s: Is a directory\n", program);
+    else if (error == EACCES && there && S_ISREG(file.st_mode) && !(file.st_mode & 0111))
+        fprintf(stderr, "spillway: %s: Permission denied: the file is not executable\n", program);
+    else
+        fprintf(stderr, "spillway: %s: %s\n", program, strerror(error));
+    return error == ENOENT ? 127 : 126;
+}
+
 int command_run(int argc, char **argv)
 {
     struct argp_option options[MAX_SETTINGS + 3];
@@ -123,7 +152,7 @@ int command_run(int argc, char **argv)
                "Each option can be given as the variable in brackets instead.",
     };
     struct request request = {0};
-    struct spw_settings settings;
+    struct spw_settings settings = {0};
     argp_err_exit_status = EXIT_USAGE;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request))
         return EXIT_USAGE;
@@ -136,7 +165,5 @@ int command_run(int argc, char **argv)
         spw_switches_set();
 
     execvp(request.command[0], request.command);
-    int error = errno;
-    fprintf(stderr, "spillway: %s: %s\n", request.command[0], strerror(error));
-    return error == ENOENT ? 127 : 126;
+    return explain(request.command[0], errno);
 }

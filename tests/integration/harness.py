@@ -95,7 +95,7 @@ def environment(extra):
 def program(command):
     """The first word may be a workload's bare name, or a path from here."""
     name = command[0]
-    if os.path.exists(os.path.join(WORKLOADS, name)):
+    if name and os.path.exists(os.path.join(WORKLOADS, name)):
         name = os.path.join(WORKLOADS, name)
     return [os.path.abspath(name) if os.path.exists(name) else name, *command[1:]]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How people start a program: what they may ask for, what is refused, and that both ways of starting are the same."""
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -55,29 +56,59 @@ def refused(variable, value):
         require(variable in finished.errors, "the message does not name the variable", finished.describe())
 
 
-@sentence("an option is refused like a variable")
+@sentence("an option is refused like a variable, under the name that was typed")
 def _():
     finished = run(COMMAND, budget="12Q")
     require(finished.status == 2 and "12Q" in finished.errors, finished.describe())
+    require("--budget" in finished.errors and "accepted: bytes" in finished.errors, finished.describe())
 
 
 @sentence("a variable SPILLWAY_… that does not exist is refused")
 def _():
     finished = run(COMMAND, budget=budget, env={"SPILLWAY_BUGDET": "1G"})
     require(finished.status == 2 and "SPILLWAY_BUGDET" in finished.errors, finished.describe())
+    require("accepted: SPILLWAY_BUDGET, " in finished.errors, "the message does not say what is accepted", finished.describe())
+    require("nearest is SPILLWAY_BUDGET" in finished.errors, finished.describe())
+    foo = run(COMMAND, budget=budget, env={"SPILLWAY_FOO": "1"})
+    require(foo.status == 2 and "SPILLWAY_FOO=1" in foo.errors, foo.describe())
+    require("nearest" not in foo.errors, "that is like nothing there is", foo.describe())
 
 
-@sentence("a program that is not there: 127, as a shell would say")
+@sentence("doctor names a variable that is no setting, and looks at the driver all the same")
 def _():
-    finished = run(["/nonexistent/program"], budget=budget)
-    require(finished.status == 127, finished.describe())
+    finished = run([SPILLWAY, "doctor"], env={"SPILLWAY_FOO": "1"})
+    require(finished.status == 1 and "PROBLEM: SPILLWAY_FOO=1 is not a setting" in finished.output, finished.output)
+    require(re.search(r"devices +1\n", finished.output), "the driver did not start", finished.output)
 
 
-@sentence("a file that cannot be run: 126, as a shell would say")
+def not_started(what, command, status, says):
+    @sentence(f"{what}: {status}, as a shell would say")
+    def _():
+        with tempfile.TemporaryDirectory(prefix="spillway-programs-") as here:
+            for name, text, mode in (("plain", "text", 0o644), ("lost", "#!/no/such/interpreter\n", 0o755)):
+                path = os.path.join(here, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.chmod(path, mode)
+            finished = run([command.replace("HERE", here)], budget=budget, start_in=here)
+        require(finished.status == status and finished.errors.startswith("spillway: "), finished.describe())
+        require(says in finished.errors, f"expected: {says}", finished.describe())
+
+
+not_started("a path where nothing is", "/nonexistent/program", 127, "/nonexistent/program: No such file or directory")
+not_started("a name that PATH does not have", "no-such-program", 127, "no-such-program: command not found")
+not_started("a name that only this folder has", "plain", 127, "./plain")
+not_started("an empty name", "", 127, "the name of the command is empty")
+not_started("a script whose interpreter is not there", "HERE/lost", 127, "interpreter")
+not_started("a file that is not executable", "HERE/plain", 126, "Permission denied: the file is not executable")
+not_started("a folder", "HERE", 126, "Is a directory")
+
+
+@sentence("a summary that cannot be written: the program's own exit status, and a warning that says why")
 def _():
-    with tempfile.NamedTemporaryFile(mode="w") as file:
-        finished = run([file.name], budget=budget)
-    require(finished.status == 126, finished.describe())
+    finished = run(COMMAND, budget=budget, options=["--summary", "/nonexistent/summary"])
+    same_results(plain, finished)
+    require("/nonexistent/summary: No such file or directory" in finished.errors, finished.describe())
 
 
 @sentence("the program's own exit status comes through")

@@ -217,7 +217,9 @@ static void an_unknown_variable_is_refused_with_the_nearest_name(void **state)
         {"SPILLWAY_BUGDET=1", "nearest is SPILLWAY_BUDGET"},
         {"SPILLWAY_HOSTBUDGET=1", "nearest is SPILLWAY_HOST_BUDGET"},
         {"SPILLWAY_LOGS=1", "nearest is SPILLWAY_LOG"},
-        {"SPILLWAY_=1", "nearest is SPILLWAY_"},
+        {"SPILLWAY_=1", "not a setting; accepted: SPILLWAY_BUDGET, SPILLWAY_MODE,"},
+        {"SPILLWAY_FOO=1", "not a setting; accepted: SPILLWAY_BUDGET, SPILLWAY_MODE,"},
+        {"SPILLWAY_BUGDET=1", "accepted: SPILLWAY_BUDGET, SPILLWAY_MODE,"},
     };
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         char *variables[] = {(char *)pairs[i][0], NULL};
