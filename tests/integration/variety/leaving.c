@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PIECES = 12, PIECE_BYTES = 256 << 10, BYTES = 1 << 20, CHILDREN = 12, PATIENCE = 20 };
+enum { PIECES = 12, PIECE_BYTES = 256 << 10, BYTES = 1 << 20, CHILDREN = 40, PATIENCE = 5 };
 
 static struct crowd crowd;
 static CUdeviceptr tensor;
@@ -148,28 +148,35 @@ static volatile bool stop;
 static void *keep_busy(void *context)
 {
     CHECK(cuCtxSetCurrent(context));
-    while (!stop) {
+    for (unsigned i = 0; !stop; i++) {
         CUdeviceptr a;
         CHECK(cuMemAlloc(&a, PIECE_BYTES));
-        CHECK(cuMemsetD8(a, 1, PIECE_BYTES));
-        crowd_press(&crowd);
+        if (i % 1000 == 0) {
+            CHECK(cuMemsetD8(a, 1, PIECE_BYTES));
+            crowd_press(&crowd);
+        }
         CHECK(cuMemFree(a));
     }
     return NULL;
 }
 
-static void *do_nothing(void *unused)
+static pthread_t forked;
+
+static void *outlive(void *unused)
 {
-    return unused;
+    pthread_join(forked, NULL);
+    exit(31);
 }
 
-/* As a worker that loads data: threads of its own, and whatever runs at exit, find locks as they were in the parent. */
+/* The thread that was forked ends, another one ends the process: whatever runs then finds locks as they were in the parent.
+ */
 static void work_without_the_device(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, do_nothing, NULL) || pthread_join(thread, NULL))
+    forked = pthread_self();
+    if (pthread_create(&thread, NULL, outlive, NULL))
         _exit(EXIT_WRONG);
-    exit(31);
+    pthread_exit(NULL);
 }
 
 static int children_of_the_busy(void)
@@ -179,6 +186,8 @@ static int children_of_the_busy(void)
     unsigned well = 0;
     begin();
     CHECK(cuCtxGetCurrent(&context));
+    CHECK(cuMemsetD8Async(tensor, 5, 1000, CU_STREAM_PER_THREAD)); /* a stream that ends with this thread */
+    CHECK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
     if (pthread_create(&thread, NULL, keep_busy, context))
         return EXIT_WRONG;
     for (unsigned i = 0; i < CHILDREN; i++) {
