@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "memory.h"
 #include "module.h"
 #include "sim.h"
 #include "stats.h"
@@ -71,7 +72,7 @@ CUresult context_create(struct device *device, unsigned flags, bool primary, str
     return CUDA_SUCCESS;
 }
 
-/* Streams and modules go with it. The struct itself stays: operations and events may still point to it. */
+/* Streams, modules and memory go with it. The struct itself stays: operations and events may still point to it. */
 void context_destroy(struct context *c)
 {
     sim_wait_context(c);
@@ -92,4 +93,5 @@ void context_destroy(struct context *c)
         stream_drop(s);
     }
     stream_drop(c->legacy);
+    memory_free_context(c);
 }

@@ -235,6 +235,22 @@ void memory_unregister(struct block *b)
     free(b);
 }
 
+void memory_free_context(const struct context *context)
+{
+    struct block *next;
+    for (struct block *b = block_from(0); b; b = next) {
+        next = block_from(b->span.end);
+        if (b->context != context || b->in_graph)
+            continue;
+        if (b->kind == BLOCK_REGISTERED)
+            memory_unregister(b);
+        else if (b->kind == BLOCK_DEVICE || b->kind == BLOCK_MANAGED || b->kind == BLOCK_HOST) {
+            stats.live_allocations -= b->kind != BLOCK_HOST;
+            memory_free(b);
+        }
+    }
+}
+
 CUresult memory_add_global(struct context *context, void *address, size_t bytes)
 {
     uint64_t start = (uint64_t)(uintptr_t)address;

@@ -270,6 +270,34 @@ CHILD_TEST(a_host_handle_serves_device_and_host)
     assert_true(*(float *)(uintptr_t)p == 3);
 }
 
+/* Its allocations and registrations, and nothing that belongs to another one. */
+CHILD_TEST(a_context_that_is_destroyed_takes_its_memory_with_it, "SIMGPU_MEMORY", "8MiB")
+{
+    CUcontext second;
+    CUdeviceptr kept, a, managed;
+    void *pinned, *registered = malloc(MIB);
+    unsigned flags;
+    device_start();
+    OK(cuMemAlloc(&kept, MIB));
+    OK(cuMemcpyHtoD(kept, &(int){42}, 4));
+    OK(cuCtxCreate(&second, NULL, 0, 0));
+    OK(cuMemAlloc(&a, 4 * MIB));
+    OK(cuMemAllocManaged(&managed, 2 * MIB, CU_MEM_ATTACH_GLOBAL));
+    OK(cuMemHostAlloc(&pinned, MIB, CU_MEMHOSTALLOC_PORTABLE));
+    OK(cuMemHostRegister(registered, MIB, 0));
+    OK(cuMemsetD8Async(a, 1, 4 * MIB, NULL));
+    OK(cuCtxDestroy(second));
+    assert_int_equal(cuMemFree(a), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemFree(managed), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemFreeHost(pinned), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemHostGetFlags(&flags, registered), CUDA_ERROR_INVALID_VALUE);
+    int value = 0;
+    OK(cuMemcpyDtoH(&value, kept, 4));
+    assert_int_equal(value, 42);
+    OK(cuMemAlloc(&a, 6 * MIB));
+    free(registered);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +316,7 @@ int main(void)
         cmocka_unit_test(a_pointer_knows_where_it_belongs),
         cmocka_unit_test(host_handles_can_be_switched_off),
         cmocka_unit_test(a_host_handle_serves_device_and_host),
+        cmocka_unit_test(a_context_that_is_destroyed_takes_its_memory_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
