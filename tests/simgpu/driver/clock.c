@@ -13,7 +13,7 @@ struct clock {
 static struct {
     uint64_t *positions; /* per slot: the newest number used there, so that a slot used again goes on counting */
     bool *taken;
-    unsigned count, first_free;
+    unsigned count, first_free; /* before first_free all are taken */
     struct clock *host;
     uint64_t host_version;
 } all;
@@ -73,11 +73,23 @@ static void join(struct clock **known, const struct clock *other, unsigned slot,
     *known = c;
 }
 
+/* A place that nobody has. One whose newest operation the host hasn't seen complete waits, since its next owner would seem
+ * to come after that; but not for ever, since every clock is as long as there are places. */
+static unsigned free_slot(void)
+{
+    enum { MANY = 4096 };
+    unsigned slot = all.first_free;
+    while (slot < all.count && (all.taken[slot] || !host_knows(slot, all.positions[slot])))
+        slot++;
+    if (slot >= MANY)
+        for (slot = all.first_free; slot < all.count && all.taken[slot];)
+            slot++;
+    return slot;
+}
+
 int timeline_init(struct timeline *t)
 {
-    unsigned slot = all.first_free;
-    while (slot < all.count && all.taken[slot])
-        slot++;
+    unsigned slot = free_slot();
     if (slot == all.count) {
         unsigned count = all.count ? 2 * all.count : 64;
         uint64_t *positions = realloc(all.positions, count * sizeof *positions);
@@ -93,7 +105,8 @@ int timeline_init(struct timeline *t)
         all.count = count;
     }
     all.taken[slot] = true;
-    all.first_free = slot + 1;
+    while (all.first_free < all.count && all.taken[all.first_free])
+        all.first_free++;
     *t = (struct timeline){.slot = slot, .position = all.positions[slot]};
     return 0;
 }

@@ -26,6 +26,46 @@ CHILD_TEST(destroying_an_exec_teaches_the_host_nothing)
     assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
 }
 
+/* The exec is gone, and a stream may have its place among the timelines; but nobody has told the host. */
+CHILD_TEST(a_new_stream_is_not_ordered_with_an_exec_that_has_ended)
+{
+    graph_start();
+    (void)new_add(graph, NULL, 0, 1);
+    instantiate();
+    OK(cuGraphLaunch(exec, one));
+    OK(cuGraphExecDestroy(exec));
+    for (int i = 0; i < 1000; i++) /* time goes by */
+        (void)cuStreamQuery(two);
+    OK(launch_add(add, memory, COUNT, 1, new_stream()));
+    assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+CHILD_TEST(a_captured_launch_becomes_a_child_graph)
+{
+    size_t count = 1;
+    CUgraphNode node, inner;
+    CUgraphNodeType type;
+    graph_start();
+    inner = new_add(graph, NULL, 0, 1);
+    instantiate();
+    OK(exec_set_value(exec, inner, 5));
+    CUgraph outer;
+    OK(cuStreamBeginCapture(one, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuGraphLaunch(exec, one));
+    OK(launch_add(add, memory, COUNT, 1, one));
+    OK(cuStreamEndCapture(one, &outer));
+    OK(cuGraphGetRootNodes(outer, &node, &count));
+    OK(cuGraphNodeGetType(node, &type));
+    assert_int_equal(type, CU_GRAPH_NODE_TYPE_GRAPH);
+    OK(exec_set_value(exec, inner, 100));
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    graph = outer;
+    instantiate();
+    run(2);
+    assert_true(first() == 12);
+}
+
 CHILD_TEST(what_a_destroyed_exec_still_uses_may_not_be_unmapped)
 {
     graph_start();
@@ -277,6 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_destroyed_graph_is_refused_and_its_exec_goes_on),
         cmocka_unit_test(destroying_an_exec_teaches_the_host_nothing),
+        cmocka_unit_test(a_new_stream_is_not_ordered_with_an_exec_that_has_ended),
+        cmocka_unit_test(a_captured_launch_becomes_a_child_graph),
         cmocka_unit_test(what_a_destroyed_exec_still_uses_may_not_be_unmapped),
         cmocka_unit_test(a_destroyed_exec_is_refused_and_its_launches_end),
         cmocka_unit_test(an_event_may_be_destroyed_before_its_graph_runs),
