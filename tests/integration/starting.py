@@ -169,6 +169,10 @@ def _():
     missing = "import ctypes\ntry: print(ctypes.CDLL('libcuda.so.1').cuInit(0))\nexcept OSError: print('no driver')"
     finished = run([sys.executable, "-c", missing], via="preload", budget=budget, env=nowhere)
     require(finished.status == 0 and finished.output.strip() in ("100", "no driver"), finished.output, finished.describe())
+    without = run(COMMAND, env=nowhere)
+    for via in ("preload", "command"):
+        finished = run(COMMAND, via=via, budget=budget, env=nowhere)
+        require(finished.status == without.status and finished.errors == without.errors, without.describe(), finished.describe())
 
 
 for name, values in REFUSED.items():

@@ -35,7 +35,9 @@ static void open_driver(void)
     PFN_cuGetProcAddress_v12000 resolve =
         library ? (PFN_cuGetProcAddress_v12000)dlsym(library, "cuGetProcAddress_v2") : NULL;
 
-    if (!resolve) {
+    void *init = NULL; /* whoever stands in for a driver that is not there answers no look-up */
+    CUdriverProcAddressQueryResult status;
+    if (!resolve || resolve("cuInit", &init, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS || !init) {
         open_result = -ENOENT;
         return;
     }
