@@ -271,8 +271,6 @@ CUresult graph_clone(const struct graph *g, bool with_handles, struct graph **re
 struct graph_node *graph_find_clone(const struct graph *clone, const struct graph_node *node)
 {
     size_t low = 0, high = clone->count;
-    if (clone->origin != node->graph->id)
-        return NULL;
     while (low < high) { /* both graphs hold them in the order of their ids; what was added to the clone comes last */
         size_t middle = low + (high - low) / 2;
         uint64_t origin = clone->nodes[middle]->origin;

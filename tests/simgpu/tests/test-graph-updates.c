@@ -108,6 +108,22 @@ CHILD_TEST(an_update_with_fewer_exits_is_refused)
     assert_ptr_equal(info.errorNode, last);
 }
 
+CHILD_TEST(an_update_with_an_edge_more_is_refused)
+{
+    CUgraphNode middle[2];
+    graph_start();
+    other = new_graph();
+    for (int i = 0; i < 2; i++) {
+        CUgraph g = i ? other : graph;
+        CUgraphNode roots[] = {new_empty(g, NULL, 0), new_empty(g, NULL, 0)};
+        middle[i] = new_empty(g, roots, i ? 2 : 1);
+        (void)new_empty(g, (CUgraphNode[]){middle[i], roots[1]}, 2);
+    }
+    instantiate();
+    assert_refused(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, 0);
+    assert_ptr_equal(info.errorNode, middle[1]);
+}
+
 /* Two branches that begin at two nodes, against two that begin at the same one. */
 CHILD_TEST(an_update_with_an_edge_from_another_node_names_both_ends)
 {
@@ -204,6 +220,7 @@ int main(void)
         cmocka_unit_test(an_update_from_a_chain_to_a_star_is_refused),
         cmocka_unit_test(an_update_with_more_nodes_is_refused),
         cmocka_unit_test(an_update_with_fewer_exits_is_refused),
+        cmocka_unit_test(an_update_with_an_edge_more_is_refused),
         cmocka_unit_test(an_update_with_an_edge_from_another_node_names_both_ends),
         cmocka_unit_test(an_update_to_a_cycle_is_refused),
         cmocka_unit_test(an_update_that_changes_a_type_is_refused),
