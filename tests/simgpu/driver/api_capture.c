@@ -29,7 +29,8 @@ SIMGPU_EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph grap
     struct call call;
     struct stream *s;
     CUresult r = enter_stream(&call, "cuStreamBeginCaptureToGraph", stream, &s);
-    if (r == CUDA_SUCCESS && (!handle_is(HANDLE_GRAPH, graph) || (count && !dependencies)))
+    if (r == CUDA_SUCCESS &&
+        (!handle_is(HANDLE_GRAPH, graph) || (count && !dependencies) || mode > CU_STREAM_CAPTURE_MODE_RELAXED))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         r = capture_begin(s, (struct graph *)graph, dependencies, count, mode);
@@ -61,7 +62,9 @@ SIMGPU_EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatu
     struct call call;
     struct stream *s;
     CUresult r = enter_stream(&call, "cuStreamIsCapturing", stream, &s);
-    if (r == CUDA_SUCCESS && s == s->context->legacy && capture_running(s->context))
+    if (r == CUDA_SUCCESS && !status)
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS && s == s->context->legacy && capture_blocks_legacy(s->context))
         r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     if (r == CUDA_SUCCESS)
         *status = status_of(s);
@@ -75,8 +78,10 @@ SIMGPU_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptur
     struct call call;
     struct stream *s;
     CUresult r = enter_stream(&call, "cuStreamGetCaptureInfo", stream, &s);
-    if (r == CUDA_SUCCESS && !status)
+    if (r == CUDA_SUCCESS && (!status || (edges && !dependencies)))
         r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS && s == s->context->legacy && capture_blocks_legacy(s->context))
+        r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     if (r == CUDA_SUCCESS) {
         *status = status_of(s);
         if (id)
@@ -112,6 +117,10 @@ SIMGPU_EXPORT CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgrap
     CUresult r = enter_stream(&call, "cuStreamUpdateCaptureDependencies", stream, &s);
     if (r == CUDA_SUCCESS && !s->capture)
         r = CUDA_ERROR_ILLEGAL_STATE;
+    if (r == CUDA_SUCCESS && (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || (count && !dependencies)))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS && s->capture->invalidated)
+        r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (r == CUDA_SUCCESS)
         r = capture_set_frontier(s, dependencies, count, flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES);
     return driver_leave(&call, r);

@@ -203,9 +203,8 @@ SIMGPU_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context)
     struct call call;
     CUresult r = enter_context(&call, "cuCtxSynchronize", context);
     if (r == CUDA_SUCCESS && (r = call.context->error) == CUDA_SUCCESS) {
-        if (capture_running(call.context)) {
-            r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-        } else {
+        r = capture_context_violated(call.context, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        if (r == CUDA_SUCCESS) {
             sim_wait_context(call.context);
             pool_trim_all();
             r = call.context->error;

@@ -75,6 +75,14 @@ static CUresult mark_early(struct stream *s, struct op *op)
     return CUDA_SUCCESS;
 }
 
+/* An event in a capture stands for nothing that will ever be done. */
+static CUresult not_captured(const struct event *e)
+{
+    return e->capture
+               ? (e->capture->origin ? capture_violated(e->capture, CUDA_ERROR_CAPTURED_EVENT) : CUDA_ERROR_CAPTURED_EVENT)
+               : CUDA_SUCCESS;
+}
+
 CUresult event_record(struct event *e, struct stream *s)
 {
     if (s->capture)
@@ -97,11 +105,14 @@ SIMGPU_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, un
     if (r == CUDA_SUCCESS && flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = stream_resolve(call.context, stream, &s);
+        r = stream_to_use(call.context, stream, &s);
+    if (r == CUDA_SUCCESS && flags && !s->capture)
+        r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS && s->context != ((struct event *)event)->context)
         r = CUDA_ERROR_INVALID_HANDLE;
     if (r == CUDA_SUCCESS)
-        r = event_record((struct event *)event, s);
+        r = flags ? capture_event_node(s, CU_GRAPH_NODE_TYPE_EVENT_RECORD, (struct event *)event)
+                  : event_record((struct event *)event, s);
     return driver_leave(&call, r);
 }
 
@@ -114,8 +125,8 @@ SIMGPU_EXPORT CUresult cuEventQuery(CUevent event)
 {
     struct call call;
     CUresult r = enter_event(&call, "cuEventQuery", event);
-    if (r == CUDA_SUCCESS && ((struct event *)event)->capture)
-        r = CUDA_ERROR_CAPTURED_EVENT;
+    if (r == CUDA_SUCCESS)
+        r = not_captured((struct event *)event);
     if (r == CUDA_SUCCESS) {
         bool done = sim_query(((struct event *)event)->op);
         r = call.context->error ? call.context->error : done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
@@ -127,8 +138,8 @@ SIMGPU_EXPORT CUresult cuEventSynchronize(CUevent event)
 {
     struct call call;
     CUresult r = enter_event(&call, "cuEventSynchronize", event);
-    if (r == CUDA_SUCCESS && ((struct event *)event)->capture)
-        r = CUDA_ERROR_CAPTURED_EVENT;
+    if (r == CUDA_SUCCESS)
+        r = not_captured((struct event *)event);
     if (r == CUDA_SUCCESS) {
         sim_wait(((struct event *)event)->op);
         pool_trim_all();
@@ -144,6 +155,8 @@ SIMGPU_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start,
     CUresult r = enter_event(&call, "cuEventElapsedTime", start);
     if (r == CUDA_SUCCESS && !handle_is(HANDLE_EVENT, end))
         r = CUDA_ERROR_INVALID_HANDLE;
+    if (r == CUDA_SUCCESS && (r = not_captured(a)) == CUDA_SUCCESS)
+        r = not_captured(b);
     if (r == CUDA_SUCCESS && (!milliseconds || !a->op || !b->op || (a->flags | b->flags) & CU_EVENT_DISABLE_TIMING))
         r = milliseconds ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS && (!sim_query(a->op) || !sim_query(b->op)))
@@ -158,7 +171,7 @@ static CUresult wait_event(struct stream *s, const struct event *e)
     if (e->capture)
         return capture_wait(s, e);
     if (s->capture) /* what comes from outside can't be part of the graph */
-        return e->op ? CUDA_ERROR_STREAM_CAPTURE_ISOLATION : CUDA_SUCCESS;
+        return e->op ? capture_violated(s->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION) : CUDA_SUCCESS;
     if (!e->op || settings_sabotage(SABOTAGE_DROP_WAIT))
         return CUDA_SUCCESS;
     struct op *op = op_create(OP_MARK, s->context, "cuStreamWaitEvent");
@@ -178,10 +191,13 @@ SIMGPU_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigne
     if (r == CUDA_SUCCESS && flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
-        r = stream_resolve(call.context, stream, &s);
+        r = stream_to_use(call.context, stream, &s);
+    if (r == CUDA_SUCCESS && flags && !s->capture)
+        r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS) {
         sim_spend(settings.profile.event_ns);
-        r = wait_event(s, (struct event *)event);
+        r = flags ? capture_event_node(s, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (struct event *)event)
+                  : wait_event(s, (struct event *)event);
     }
     return driver_leave(&call, r);
 }

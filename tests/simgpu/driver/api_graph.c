@@ -18,20 +18,11 @@ SIMGPU_EXPORT CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
     return driver_leave(&call, r);
 }
 
-/* A graph that a capture is adding to may not lose anything. */
-static bool captured_into(const struct graph *g)
-{
-    for (const struct stream *s = g->context->streams; s; s = s->next)
-        if (s->capture && s->capture->graph == g)
-            return true;
-    return false;
-}
-
 SIMGPU_EXPORT CUresult cuGraphDestroy(CUgraph graph)
 {
     struct call call;
     CUresult r = enter_with(&call, "cuGraphDestroy", HANDLE_GRAPH, graph);
-    if (r == CUDA_SUCCESS && (((struct graph *)graph)->parent || captured_into((struct graph *)graph)))
+    if (r == CUDA_SUCCESS && (((struct graph *)graph)->parent || capture_fills((struct graph *)graph)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         graph_destroy((struct graph *)graph);
@@ -57,7 +48,7 @@ SIMGPU_EXPORT CUresult cuGraphDestroyNode(CUgraphNode node)
     struct call call;
     CUresult r = enter_with(&call, "cuGraphDestroyNode", HANDLE_NODE, node);
     const struct graph *g = r == CUDA_SUCCESS ? ((struct graph_node *)node)->graph : NULL;
-    if (g && (graph_has_memory_nodes(g) || captured_into(g)))
+    if (g && (graph_has_memory_nodes(g) || capture_fills(g)))
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS)
         graph_remove((struct graph_node *)node);

@@ -87,7 +87,7 @@ static CUresult enter_with_stream(struct call *call, const char *name, CUgraphEx
                                   struct stream **ret_stream)
 {
     CUresult r = enter_with(call, name, HANDLE_EXEC, exec);
-    return r == CUDA_SUCCESS ? stream_resolve(call->context, stream, ret_stream) : r;
+    return r == CUDA_SUCCESS ? stream_to_use(call->context, stream, ret_stream) : r;
 }
 
 SIMGPU_EXPORT CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)

@@ -10,7 +10,7 @@ static CUresult launch(const char *name, CUfunction function, const struct launc
     struct op *op;
     CUresult r = driver_enter(&call, name, NEEDS_CONTEXT);
     if (r == CUDA_SUCCESS)
-        r = stream_resolve(call.context, stream, &s);
+        r = stream_to_use(call.context, stream, &s);
     if (r == CUDA_SUCCESS)
         r = launch_make(s->context, function, l, &op);
     if (r == CUDA_SUCCESS) {
@@ -56,7 +56,7 @@ SIMGPU_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void
     struct op *op = NULL;
     CUresult r = driver_enter(&call, "cuLaunchHostFunc", NEEDS_CONTEXT);
     if (r == CUDA_SUCCESS)
-        r = function ? stream_resolve(call.context, stream, &s) : CUDA_ERROR_INVALID_VALUE;
+        r = function ? stream_to_use(call.context, stream, &s) : CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS && !(op = op_create(OP_HOST_FUNCTION, s->context, "cuLaunchHostFunc")))
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (r == CUDA_SUCCESS) {
@@ -75,9 +75,9 @@ SIMGPU_EXPORT CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback cal
     struct op *op = NULL;
     CUresult r = driver_enter(&call, "cuStreamAddCallback", NEEDS_CONTEXT);
     if (r == CUDA_SUCCESS)
-        r = callback && !flags ? stream_resolve(call.context, stream, &s) : CUDA_ERROR_INVALID_VALUE;
+        r = callback && !flags ? stream_to_use(call.context, stream, &s) : CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS && s->capture)
-        r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        r = stream_refuse(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (r == CUDA_SUCCESS && !(op = op_create(OP_CALLBACK, s->context, "cuStreamAddCallback")))
         r = CUDA_ERROR_OUT_OF_MEMORY;
     if (r == CUDA_SUCCESS) {

@@ -2,6 +2,7 @@
 #include <cudaProfiler.h>
 #include <string.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "memory.h"
 
@@ -77,12 +78,9 @@ SIMGPU_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr add
 
 SIMGPU_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-    static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
     if (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
-    CUstreamCaptureMode before = current;
-    current = *mode;
-    *mode = before;
+    *mode = capture_exchange_mode(*mode);
     return CUDA_SUCCESS;
 }
 

@@ -11,7 +11,7 @@ static CUresult allocate_async(struct context *context, struct pool *pool, CUstr
 {
     struct stream *s;
     struct block *b = NULL;
-    CUresult r = !address ? CUDA_ERROR_INVALID_VALUE : stream_resolve(context, handle, &s);
+    CUresult r = !address ? CUDA_ERROR_INVALID_VALUE : stream_to_use(context, handle, &s);
     if (r != CUDA_SUCCESS)
         return r;
     sim_spend(settings.profile.pool_ns);
@@ -52,7 +52,7 @@ static CUresult free_async(struct context *context, CUdeviceptr address, CUstrea
 {
     struct stream *s;
     struct block *b = memory_find(address);
-    CUresult r = stream_resolve(context, handle, &s);
+    CUresult r = stream_to_use(context, handle, &s);
     if (r != CUDA_SUCCESS)
         return r;
     if (s->capture)

@@ -30,6 +30,13 @@ static CUresult enter_stream(struct call *call, const char *name, CUstream handl
     return r == CUDA_SUCCESS ? stream_resolve(call->context, handle, ret_stream) : r;
 }
 
+/* The same for a call that adds work to the stream or asks how far it is. */
+static CUresult enter_to_use(struct call *call, const char *name, CUstream handle, struct stream **ret_stream)
+{
+    CUresult r = driver_enter(call, name, NEEDS_CONTEXT);
+    return r == CUDA_SUCCESS ? stream_to_use(call->context, handle, ret_stream) : r;
+}
+
 /* Its pending work goes on; only the handle ends. */
 SIMGPU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 {
@@ -50,9 +57,9 @@ SIMGPU_EXPORT CUresult cuStreamSynchronize(CUstream stream)
 {
     struct call call;
     struct stream *s;
-    CUresult r = enter_stream(&call, "cuStreamSynchronize", stream, &s);
+    CUresult r = enter_to_use(&call, "cuStreamSynchronize", stream, &s);
     if (r == CUDA_SUCCESS && s->capture)
-        r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        r = stream_refuse(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (r == CUDA_SUCCESS) {
         struct context *c = s->context;
         sim_wait(stream_newest(s));
@@ -66,9 +73,9 @@ SIMGPU_EXPORT CUresult cuStreamQuery(CUstream stream)
 {
     struct call call;
     struct stream *s;
-    CUresult r = enter_stream(&call, "cuStreamQuery", stream, &s);
+    CUresult r = enter_to_use(&call, "cuStreamQuery", stream, &s);
     if (r == CUDA_SUCCESS && s->capture)
-        r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        r = stream_refuse(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     if (r == CUDA_SUCCESS) {
         struct context *c = s->context;
         bool done = sim_query(stream_newest(s));
@@ -154,7 +161,7 @@ static CUresult value_call(const char *name, CUstream stream, enum op_kind kind,
 {
     struct call call;
     struct stream *s;
-    CUresult r = enter_stream(&call, name, stream, &s);
+    CUresult r = enter_to_use(&call, name, stream, &s);
     if (r == CUDA_SUCCESS)
         r = value_op(s, kind, address, value, flags, wide);
     return driver_leave(&call, r);
@@ -204,7 +211,7 @@ SIMGPU_EXPORT CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count
 {
     struct call call;
     struct stream *s;
-    CUresult r = enter_stream(&call, "cuStreamBatchMemOp", stream, &s);
+    CUresult r = enter_to_use(&call, "cuStreamBatchMemOp", stream, &s);
     if (r == CUDA_SUCCESS && (!list || count > 256 || flags))
         r = CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; r == CUDA_SUCCESS && i < count; i++)

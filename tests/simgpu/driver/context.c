@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "memory.h"
 #include "module.h"
@@ -90,6 +91,7 @@ void context_destroy(struct context *c)
         if (s->next)
             s->next->link = &c->streams;
         s->link = NULL;
+        capture_forget_stream(s);
         stream_drop(s);
     }
     stream_drop(c->legacy);

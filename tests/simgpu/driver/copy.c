@@ -155,7 +155,7 @@ CUresult copy_submit(struct context *context, CUstream handle, const char *name,
     struct stream *s;
     struct place from, to;
     struct op *op;
-    CUresult r = stream_resolve(context, handle, &s);
+    CUresult r = stream_to_use(context, handle, &s);
     if (r != CUDA_SUCCESS || !copy.width || !copy.height || !copy.depth)
         return r;
     r = locate_both(&copy, source, target, &from, &to);
@@ -165,7 +165,7 @@ CUresult copy_submit(struct context *context, CUstream handle, const char *name,
         return r;
     sim_spend(settings.profile.copy_ns);
     if (s->capture)
-        return waits ? (op_drop(op), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : stream_run(s, op);
+        return waits ? (op_drop(op), stream_refuse(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)) : stream_run(s, op);
     if (!from.pinned && op->u.copy.direction == COPY_H2D) {
         if ((r = stage(op)) != CUDA_SUCCESS) {
             op_drop(op);
@@ -209,7 +209,7 @@ CUresult set_submit(struct context *context, CUstream handle, const char *name, 
 {
     struct stream *s;
     struct op *op;
-    CUresult r = stream_resolve(context, handle, &s);
+    CUresult r = stream_to_use(context, handle, &s);
     if (r != CUDA_SUCCESS || !set.width || !set.height)
         return r;
     r = set_make(s->context, name, set, &op);

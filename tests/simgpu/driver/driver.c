@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "exec.h"
 #include "memory.h"
 #include "physical.h"
@@ -90,9 +91,11 @@ CUresult driver_enter(struct call *call, const char *name, enum needs needs)
         return fault;
     }
     call->context = context_current();
-    if (needs != NEEDS_CONTEXT)
-        return CUDA_SUCCESS;
-    return call->context ? call->context->error : CUDA_ERROR_INVALID_CONTEXT;
+    if (needs == NEEDS_CONTEXT && !call->context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (needs == NEEDS_CONTEXT && call->context->error)
+        return call->context->error;
+    return capture_any() && call_is_unsafe(name) ? capture_permits_unsafe() : CUDA_SUCCESS;
 }
 
 CUresult driver_leave(struct call *call, CUresult result)

@@ -42,6 +42,9 @@ void context_destroy(struct context *context);
 /* The device of that number, or NULL. */
 struct device *device_find(CUdevice ordinal);
 
+/* Whether the call of that name, without version suffix, is one that captures may prohibit. */
+bool call_is_unsafe(const char *name);
+
 enum handle {
     HANDLE_CONTEXT = 1,
     HANDLE_STREAM,

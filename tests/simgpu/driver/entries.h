@@ -5,7 +5,8 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
-/* X(CALL, symbol, "asked name", first version, NONE | PTDS | PTSZ) */
+/* X(CALL | UNSAFE, symbol, "asked name", first version, NONE | PTDS | PTSZ). UNSAFE: it takes effect outside the order of
+ * streams, so that a capture doesn't see it; cuThreadExchangeStreamCaptureMode() tells when such calls are prohibited. */
 #define SIMGPU_ENTRIES(X) \
     X(CALL, cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, PTSZ) \
     X(CALL, cuStreamBeginCapture, "cuStreamBeginCapture", 10000, PTSZ) \
@@ -45,22 +46,22 @@
     X(CALL, cuCtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange", 5050, NONE) \
     X(CALL, cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", 4000, NONE) \
     X(CALL, cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", 4000, NONE) \
-    X(CALL, cuMemcpy, "cuMemcpy", 4000, PTDS) \
+    X(UNSAFE, cuMemcpy, "cuMemcpy", 4000, PTDS) \
     X(CALL, cuMemcpyAsync, "cuMemcpyAsync", 4000, PTSZ) \
-    X(CALL, cuMemcpyHtoD_v2, "cuMemcpyHtoD", 3020, PTDS) \
+    X(UNSAFE, cuMemcpyHtoD_v2, "cuMemcpyHtoD", 3020, PTDS) \
     X(CALL, cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", 3020, PTSZ) \
-    X(CALL, cuMemcpyDtoH_v2, "cuMemcpyDtoH", 3020, PTDS) \
+    X(UNSAFE, cuMemcpyDtoH_v2, "cuMemcpyDtoH", 3020, PTDS) \
     X(CALL, cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", 3020, PTSZ) \
-    X(CALL, cuMemcpyDtoD_v2, "cuMemcpyDtoD", 3020, PTDS) \
+    X(UNSAFE, cuMemcpyDtoD_v2, "cuMemcpyDtoD", 3020, PTDS) \
     X(CALL, cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", 3020, PTSZ) \
-    X(CALL, cuMemcpyPeer, "cuMemcpyPeer", 4000, PTDS) \
+    X(UNSAFE, cuMemcpyPeer, "cuMemcpyPeer", 4000, PTDS) \
     X(CALL, cuMemcpyPeerAsync, "cuMemcpyPeerAsync", 4000, PTSZ) \
-    X(CALL, cuMemcpy2D_v2, "cuMemcpy2D", 3020, PTDS) \
-    X(CALL, cuMemcpy2DUnaligned_v2, "cuMemcpy2DUnaligned", 3020, PTDS) \
+    X(UNSAFE, cuMemcpy2D_v2, "cuMemcpy2D", 3020, PTDS) \
+    X(UNSAFE, cuMemcpy2DUnaligned_v2, "cuMemcpy2DUnaligned", 3020, PTDS) \
     X(CALL, cuMemcpy2DAsync_v2, "cuMemcpy2DAsync", 3020, PTSZ) \
-    X(CALL, cuMemcpy3D_v2, "cuMemcpy3D", 3020, PTDS) \
+    X(UNSAFE, cuMemcpy3D_v2, "cuMemcpy3D", 3020, PTDS) \
     X(CALL, cuMemcpy3DAsync_v2, "cuMemcpy3DAsync", 3020, PTSZ) \
-    X(CALL, cuMemcpy3DPeer, "cuMemcpy3DPeer", 4000, PTDS) \
+    X(UNSAFE, cuMemcpy3DPeer, "cuMemcpy3DPeer", 4000, PTDS) \
     X(CALL, cuMemcpy3DPeerAsync, "cuMemcpy3DPeerAsync", 4000, PTSZ) \
     X(CALL, cuMemcpyBatchAsync, "cuMemcpyBatchAsync", 12080, PTSZ) \
     X(CALL, cuMemcpyBatchAsync_v2, "cuMemcpyBatchAsync", 13000, PTSZ) \
@@ -87,7 +88,7 @@
     X(CALL, cuEventDestroy_v2, "cuEventDestroy", 4000, NONE) \
     X(CALL, cuEventRecordWithFlags, "cuEventRecordWithFlags", 11010, PTSZ) \
     X(CALL, cuEventRecord, "cuEventRecord", 2000, PTSZ) \
-    X(CALL, cuEventQuery, "cuEventQuery", 2000, NONE) \
+    X(UNSAFE, cuEventQuery, "cuEventQuery", 2000, NONE) \
     X(CALL, cuEventSynchronize, "cuEventSynchronize", 2000, NONE) \
     X(CALL, cuEventElapsedTime_v2, "cuEventElapsedTime", 12080, NONE) \
     X(CALL, cuStreamWaitEvent, "cuStreamWaitEvent", 3020, PTSZ) \
@@ -170,17 +171,17 @@
     X(CALL, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", 9000, PTSZ) \
     X(CALL, cuLaunchHostFunc, "cuLaunchHostFunc", 10000, PTSZ) \
     X(CALL, cuStreamAddCallback, "cuStreamAddCallback", 5000, PTSZ) \
-    X(CALL, cuMemAlloc_v2, "cuMemAlloc", 3020, NONE) \
-    X(CALL, cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, NONE) \
-    X(CALL, cuMemAllocManaged, "cuMemAllocManaged", 6000, NONE) \
-    X(CALL, cuMemFree_v2, "cuMemFree", 3020, NONE) \
+    X(UNSAFE, cuMemAlloc_v2, "cuMemAlloc", 3020, NONE) \
+    X(UNSAFE, cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, NONE) \
+    X(UNSAFE, cuMemAllocManaged, "cuMemAllocManaged", 6000, NONE) \
+    X(UNSAFE, cuMemFree_v2, "cuMemFree", 3020, NONE) \
     X(CALL, cuMemGetInfo_v2, "cuMemGetInfo", 3020, NONE) \
     X(CALL, cuMemGetAddressRange_v2, "cuMemGetAddressRange", 3020, NONE) \
-    X(CALL, cuMemHostAlloc, "cuMemHostAlloc", 2020, NONE) \
-    X(CALL, cuMemAllocHost_v2, "cuMemAllocHost", 3020, NONE) \
-    X(CALL, cuMemFreeHost, "cuMemFreeHost", 2000, NONE) \
-    X(CALL, cuMemHostRegister_v2, "cuMemHostRegister", 6050, NONE) \
-    X(CALL, cuMemHostUnregister, "cuMemHostUnregister", 4000, NONE) \
+    X(UNSAFE, cuMemHostAlloc, "cuMemHostAlloc", 2020, NONE) \
+    X(UNSAFE, cuMemAllocHost_v2, "cuMemAllocHost", 3020, NONE) \
+    X(UNSAFE, cuMemFreeHost, "cuMemFreeHost", 2000, NONE) \
+    X(UNSAFE, cuMemHostRegister_v2, "cuMemHostRegister", 6050, NONE) \
+    X(UNSAFE, cuMemHostUnregister, "cuMemHostUnregister", 4000, NONE) \
     X(CALL, cuMemHostGetDevicePointer_v2, "cuMemHostGetDevicePointer", 3020, NONE) \
     X(CALL, cuMemHostGetFlags, "cuMemHostGetFlags", 2030, NONE) \
     X(CALL, cuMemAdvise, "cuMemAdvise", 8000, NONE) \
@@ -205,11 +206,11 @@
     X(CALL, cuStreamDestroy, "cuStreamDestroy", 2000, NONE) \
     X(CALL, cuEventDestroy, "cuEventDestroy", 2000, NONE) \
     X(CALL, cuEventElapsedTime, "cuEventElapsedTime", 2000, NONE) \
-    X(CALL, cuMemHostRegister, "cuMemHostRegister", 4000, NONE) \
-    X(CALL, cuModuleLoadData, "cuModuleLoadData", 2000, NONE) \
-    X(CALL, cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, NONE) \
-    X(CALL, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, NONE) \
-    X(CALL, cuModuleUnload, "cuModuleUnload", 2000, NONE) \
+    X(UNSAFE, cuMemHostRegister, "cuMemHostRegister", 4000, NONE) \
+    X(UNSAFE, cuModuleLoadData, "cuModuleLoadData", 2000, NONE) \
+    X(UNSAFE, cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, NONE) \
+    X(UNSAFE, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, NONE) \
+    X(UNSAFE, cuModuleUnload, "cuModuleUnload", 2000, NONE) \
     X(CALL, cuModuleGetLoadingMode, "cuModuleGetLoadingMode", 11070, NONE) \
     X(CALL, cuModuleGetFunction, "cuModuleGetFunction", 2000, NONE) \
     X(CALL, cuModuleGetFunctionCount, "cuModuleGetFunctionCount", 12040, NONE) \
@@ -288,11 +289,11 @@
     X(CALL, cuMemAddressReserve, "cuMemAddressReserve", 10020, NONE) \
     X(CALL, cuMemAddressFree, "cuMemAddressFree", 10020, NONE) \
     X(CALL, cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", 10020, NONE) \
-    X(CALL, cuMemCreate, "cuMemCreate", 10020, NONE) \
-    X(CALL, cuMemRelease, "cuMemRelease", 10020, NONE) \
-    X(CALL, cuMemMap, "cuMemMap", 10020, NONE) \
-    X(CALL, cuMemUnmap, "cuMemUnmap", 10020, NONE) \
-    X(CALL, cuMemSetAccess, "cuMemSetAccess", 10020, NONE) \
+    X(UNSAFE, cuMemCreate, "cuMemCreate", 10020, NONE) \
+    X(UNSAFE, cuMemRelease, "cuMemRelease", 10020, NONE) \
+    X(UNSAFE, cuMemMap, "cuMemMap", 10020, NONE) \
+    X(UNSAFE, cuMemUnmap, "cuMemUnmap", 10020, NONE) \
+    X(UNSAFE, cuMemSetAccess, "cuMemSetAccess", 10020, NONE) \
     X(CALL, cuMemGetAccess, "cuMemGetAccess", 10020, NONE) \
     X(CALL, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, NONE) \
     X(CALL, cuMemGetAllocationPropertiesFromHandle, "cuMemGetAllocationPropertiesFromHandle", 10020, NONE) \

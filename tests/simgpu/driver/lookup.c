@@ -6,6 +6,8 @@
 #include "entries.h"
 #include "missing.h"
 
+enum { CALL, UNSAFE };
+
 #define SIMGPU_THREAD_NONE(symbol) NULL
 #define SIMGPU_THREAD_PTDS(symbol) (void *)symbol##_ptds
 #define SIMGPU_THREAD_PTSZ(symbol) (void *)symbol##_ptsz
@@ -15,8 +17,10 @@ static const struct entry {
     void *symbol;
     void *per_thread; /* NULL: the same */
     int version;
+    bool unsafe; /* during captures */
 } entries[] = {
-#define X(kind, symbol, asked, version, thread) {asked, (void *)symbol, SIMGPU_THREAD_##thread(symbol), version},
+#define X(kind, symbol, asked, version, thread) \
+    {asked, (void *)symbol, SIMGPU_THREAD_##thread(symbol), version, kind == UNSAFE},
     SIMGPU_ENTRIES(X)
 #undef X
 };
@@ -26,6 +30,14 @@ int missing_call(const char *name, int *told)
     if (!__atomic_exchange_n(told, 1, __ATOMIC_RELAXED))
         fprintf(stderr, "simgpu: %s: the simulated device doesn't have this\n", name);
     return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+bool call_is_unsafe(const char *name)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+        if (strcmp(entries[i].name, name) == 0)
+            return entries[i].unsafe;
+    return false;
 }
 
 /* The newest variant that isn't newer than what is asked for. */

@@ -61,6 +61,7 @@ struct stream {
     struct capture *capture;      /* NULL: not capturing */
     struct graph_node **frontier; /* what its next node depends on */
     size_t frontier_count;
+    struct stream *next_captured; /* the next one of the same capture */
 };
 
 struct event {

@@ -30,6 +30,11 @@ CUresult stream_submit(struct stream *stream, struct op *op);
 CUresult stream_run(struct stream *stream, struct op *op);
 /* The stream of a handle (0, 1 and 2 included), or the error that the call answers. */
 CUresult stream_resolve(struct context *context, CUstream handle, struct stream **ret_stream);
+/* The same, to add work to it or to ask how far it is: what captures forbid of that is refused, and those captures are
+ * invalid from then on. */
+CUresult stream_to_use(struct context *context, CUstream handle, struct stream **ret_stream);
+/* What the stream can't do while it is captured: that capture is invalid from then on. Returns `error`. */
+CUresult stream_refuse(struct stream *stream, CUresult error);
 CUresult stream_create(struct context *context, unsigned flags, int priority, bool hidden, struct stream **ret_stream);
 /* The handle is gone; the work goes on. */
 void stream_retire(struct stream *stream);

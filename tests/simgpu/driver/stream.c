@@ -104,6 +104,22 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
     return (*ret_stream)->context->error;
 }
 
+CUresult stream_to_use(struct context *context, CUstream handle, struct stream **ret_stream)
+{
+    CUresult r = stream_resolve(context, handle, ret_stream);
+    if (r != CUDA_SUCCESS || !capture_any())
+        return r;
+    struct stream *s = *ret_stream;
+    if (s->capture)
+        return s->capture->invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    return s == s->context->legacy ? capture_legacy_used(s->context) : CUDA_SUCCESS;
+}
+
+CUresult stream_refuse(struct stream *s, CUresult error)
+{
+    return capture_violated(s->capture, error);
+}
+
 /* `op` comes after all that `other` holds so far. */
 static int follow(struct op *op, struct stream *s, struct stream *other, uint64_t *seen)
 {
@@ -143,10 +159,6 @@ CUresult stream_run(struct stream *s, struct op *op)
 {
     if (s->capture)
         return capture_add(s, op);
-    if (s == s->context->legacy && capture_running(s->context)) {
-        op_drop(op); /* it would have to wait for work that is only being written down */
-        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-    }
     return stream_submit(s, op);
 }
 
@@ -172,6 +184,7 @@ static void leave_mark(struct stream *s)
 
 void stream_retire(struct stream *s)
 {
+    capture_forget_stream(s);
     if (s->tail && s->blocking)
         timeline_follow(&s->context->legacy->timeline, &s->tail->when);
     if (s->tail && !known_done(s->tail))
