@@ -56,6 +56,7 @@ static void is_valid(void)
     assert_int_equal(status(one), CU_STREAM_CAPTURE_STATUS_ACTIVE);
     OK(end());
     assert_non_null(captured);
+    assert_int_equal(status(one), CU_STREAM_CAPTURE_STATUS_NONE);
 }
 
 /* Lets stream two take part in the capture of stream one. */
