@@ -36,10 +36,25 @@ static int unpin(void *ctx, void *address, size_t bytes)
     return spw_result(spw_driver.cuMemHostUnregister(address));
 }
 
+/* What the driver allocates goes with the context that was current then. Only a primary context stays as long as we do; in
+ * one that the program made, and may destroy, tensors of others would be lost. */
+static bool in_primary_context(void)
+{
+    CUcontext current = NULL, primary = NULL;
+    CUdevice device;
+    if (spw_driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS || spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        spw_driver.cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS)
+        return false;
+    (void)spw_driver.cuDevicePrimaryCtxRelease_v2(device);
+    return current == primary;
+}
+
 static void *alloc_pinned(void *ctx, size_t bytes)
 {
     void *p = NULL;
     (void)ctx;
+    if (!in_primary_context())
+        return NULL;
     return spw_driver.cuMemHostAlloc(&p, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? p : NULL;
 }
 

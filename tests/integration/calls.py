@@ -4,7 +4,7 @@
 usage: calls.py PROGRAM     one of tests/integration/variety/, which each say at their top what they are about"""
 import sys
 
-from harness import finish, named_budget, nothing_left, require, run, same_in_budget, same_results, sentence
+from harness import Skipped, finish, named_budget, nothing_left, require, run, same_in_budget, same_results, sentence
 
 PROGRAM = sys.argv.pop(1)
 MOST_ATTEMPTS = 12
@@ -60,6 +60,18 @@ def in_the_least():
         print(f"# smallest feasible budget {budget}, {budget * 100 / without.peak:.0f} % of {without.peak}")
 
 
+def without_registering():
+    @sentence("the same within 60 % where the host's memory cannot be registered")
+    def _():
+        refusing = {"SIMGPU_FAIL": "cuMemHostRegister:1+=CUDA_ERROR_NOT_SUPPORTED"}
+        without = run([PROGRAM], env=refusing)
+        if without.status != 0:
+            raise Skipped("the program registers memory itself")
+        budget = plain().peak * 60 // 100
+        finished = run([PROGRAM], budget=budget, env=refusing)
+        same_in_budget(without, finished, budget)
+
+
 def with_short_host_memory(host_budget):
     @sentence(f"told that {host_budget} of host memory are not enough, the program lets go and gets the same result")
     def _():
@@ -76,6 +88,7 @@ with_room()
 for percent in SHARES:
     in_less(percent)
 in_the_least()
+without_registering()
 if PROGRAM.endswith("out-of-memory"):
     for little in ("64KiB", "256KiB", "1MiB", "2MiB"):
         with_short_host_memory(little)
