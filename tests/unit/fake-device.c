@@ -471,6 +471,17 @@ static CUresult on_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
+/* The one context there is, is the primary one. */
+static CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    return on_cuCtxGetCurrent(context);
+}
+
+static CUresult on_cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+    return CUDA_SUCCESS;
+}
+
 static CUresult on_cuCtxGetDevice(CUdevice *device)
 {
     *device = 0;
@@ -511,7 +522,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     USE(cuEventSynchronize), USE(cuEventQuery), USE(cuMemcpyDtoHAsync_v2), USE(cuMemcpyHtoDAsync_v2);
     USE(cuCtxPushCurrent_v2), USE(cuCtxPopCurrent_v2);
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
-    USE(cuThreadExchangeStreamCaptureMode);
+    USE(cuThreadExchangeStreamCaptureMode), USE(cuDevicePrimaryCtxRetain), USE(cuDevicePrimaryCtxRelease_v2);
 #undef USE
     spw_settings_default(&settings);
     settings.log_level = SPW_LOG_QUIET;
