@@ -184,21 +184,18 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
 
 int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
 {
-    CUmemGenericAllocationHandle handle, taken_back;
+    CUmemGenericAllocationHandle handle = b->handle, taken_back;
     uint64_t bytes = spw_block_mapped_bytes(d, b);
     bool evicted = (b->object.attention & SPW_EVICTED) != 0;
-    int r = 0;
-    if (!b->handle) {
-        r = spw_handles_take_locked(&d->handles, bytes, &handle);
-        if (r < 0)
-            return r;
-        r = spw_mover_attach_locked(d, b, handle);
-        if (r < 0) {
+    int r = handle ? 0 : spw_handles_take_locked(&d->handles, bytes, &handle);
+    if (r < 0)
+        return r;
+    r = spw_mover_attach_locked(d, b, handle);
+    if (r < 0) {
+        if (!b->handle)
             spw_handles_give_locked(&d->handles, bytes, handle);
-            return r;
-        }
+        return r;
     }
-    b->object.attention &= ~(uint32_t)SPW_ABSENT;
     if (!evicted)
         return 0;
     r = spw_mover_copy_in_locked(d, b);

@@ -283,7 +283,7 @@ bool spw_block_check_locked(const struct spw_block *b)
 {
     uint32_t a = b->object.attention;
     if (a & SPW_EMPTY)
-        return b->handle == 0 && !b->host_copy_valid && !(a & (SPW_EVICTED | SPW_EVICTING | SPW_RESTORING | SPW_FREE));
+        return !b->host_copy_valid && !(a & (SPW_EVICTED | SPW_EVICTING | SPW_RESTORING | SPW_FREE));
     if (a & SPW_EVICTED)
         return b->host_copy && b->host_copy_valid && !(a & (SPW_EVICTING | SPW_RESTORING | SPW_FREE));
     return b->handle != 0 && (!b->host_copy_valid || b->host_copy);

@@ -23,11 +23,11 @@ enum { SPW_MAX_DEVICES = 64 };
 /* Why an operation has to look closer before it uses an object. No bit set: resident, nothing in flight, use it.
  * For a block that is not SPW_FREE exactly one of these holds:
  *   neither EMPTY nor EVICTED   handle != 0, mapped at the address with access; the bytes are there (RESTORING: will be,
- * when the operation `restore_number` of the copy-in stream is complete) EMPTY                       handle == 0, nothing
- * mapped, host_copy_valid == false: never written, no bytes to keep EVICTED                     handle == 0, nothing mapped,
- * host_copy holds the bytes and host_copy_valid (handle != 0 only where a copy in failed and the driver then refused to
- * unmap) EVICTING goes with the first: it is on its way out, nobody may begin to use it. spw_block_check_locked() tests
- * this. */
+ * when the operation `restore_number` of the copy-in stream is complete) EMPTY                       host_copy_valid ==
+ * false: never written, no bytes to keep EVICTED                     host_copy holds the bytes and host_copy_valid In the
+ * last two handle == 0 and nothing is mapped, except where the driver has refused to unmap: then the block keeps the handle,
+ * mapped but not to be used before it is attached anew. EVICTING goes with the first: it is on its way out, nobody may begin
+ * to use it. spw_block_check_locked() tests this. */
 enum {
     SPW_EMPTY = 1,
     SPW_EVICTED = 2,

@@ -258,12 +258,12 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGene
 {
     CUmemAccessDesc list[SPW_MAX_DEVICES];
     size_t bytes = spw_block_mapped_bytes(d, b);
-    int r = spw_result(spw_driver.cuMemMap(b->address, bytes, 0, handle, 0));
+    int r = b->handle == handle ? 0 : spw_result(spw_driver.cuMemMap(b->address, bytes, 0, handle, 0));
     if (r < 0)
         return r;
     r = spw_result(spw_driver.cuMemSetAccess(b->address, bytes, list, access_list(d, list)));
     if (r < 0) {
-        (void)spw_driver.cuMemUnmap(b->address, bytes);
+        b->handle = spw_driver.cuMemUnmap(b->address, bytes) == CUDA_SUCCESS ? 0 : handle;
         return r;
     }
     spw_moved.map_count++;

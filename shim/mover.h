@@ -21,9 +21,10 @@ extern struct spw_moved spw_moved;
 /* Copies are cut into pieces of this size, so that the program's own small copies get in between. */
 #define SPW_PIECE_BYTES ((size_t)16 << 20)
 
-/* Maps `handle` at the block's address, with access for its device and the peers that may use it. On failure nothing is
- * mapped, the handle is the caller's, and the block is as it was: absent. On success it is resident, its contents undefined.
- */
+/* Maps `handle` at the block's address (unless it still is mapped there), with access for its device and the peers that may
+ * use it. On failure the block stays absent, and the handle is the caller's if b->handle is 0; else the driver has refused
+ * to unmap it, the block keeps it, and the next try is made with it. On success the block is resident, its contents
+ * undefined. */
 int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle handle);
 
 /* Unmaps the block, whose users have all been waited for, and hands its memory to the caller. The block is then EVICTED if

@@ -31,15 +31,30 @@ int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
+/* Memory that the driver has refused to unmap goes with the block, whole again if it can be made so. True: it is resident or
+ * has none; false: it is stuck, and nobody will be handed the address again. */
+static bool settle_stuck(struct spw_device *d, struct spw_block *b)
+{
+    CUmemGenericAllocationHandle handle = b->handle;
+    if (!handle || !(b->object.attention & SPW_ABSENT) || spw_mover_attach_locked(d, b, handle) == 0)
+        return true;
+    if (!b->handle)
+        spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
+    return !b->handle;
+}
+
 void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
 {
     b->pinned = false;
+    if (!settle_stuck(d, b)) {
+        b->doomed = true; /* a second free is refused */
+        return;
+    }
     if (!b->handle) {
         spw_mover_drop_host_copy_locked(b);
         spw_block_destroy_locked(d, b);
         return;
     }
-    b->object.attention &= ~(uint32_t)SPW_ABSENT;
     spw_object_clean(&b->object);
     b->host_copy_valid = false;
     if (b->host_copy && spw_mover_copies_done_locked(d, b))

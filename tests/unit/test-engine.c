@@ -337,6 +337,25 @@ static void with_failure(const char *name, unsigned n, bool for_good)
     check_blocks();
 }
 
+/* Memory that got no access and that the driver then refused to unmap is not handed to another tensor, which would be a
+ * second one on the same memory; later its own tensor gets it. */
+static void memory_that_cannot_be_unmapped_is_nobody_elses(void **state)
+{
+    for (unsigned n = 1; n <= 8; n++) {
+        begin(200 * KIB, 16 << 20);
+        fake_fail("cuMemSetAccess", n, CUDA_ERROR_UNKNOWN, true);
+        fake_fail_too("cuMemUnmap");
+        run_under_pressure();
+        fake_fail("", 0, 0, false);
+        fake_run_all();
+        check_blocks();
+        run_under_pressure();
+        fake_run_all();
+        assert_true(fake_counts()->made_bytes_peak <= 200 * KIB);
+        check_blocks();
+    }
+}
+
 /* A tensor longer than one piece of a copy comes back whole. */
 static void a_tensor_of_many_pieces_comes_back_whole(void **state)
 {
@@ -403,6 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_tensor_of_many_pieces_comes_back_whole),
         cmocka_unit_test(a_slot_reused_on_another_stream_waits),
         cmocka_unit_test(a_failing_driver_call_changes_no_byte),
+        cmocka_unit_test(memory_that_cannot_be_unmapped_is_nobody_elses),
     };
     fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
