@@ -3,9 +3,9 @@
 
 enum { BOOKS = 64 };
 
-static struct spw_pool_book books[BOOKS]; /* the first is that of no pool; engine lock */
+static struct spw_pool_book books[BOOKS] = {{.most = UINT64_MAX}}; /* the first is that of no pool; engine lock */
 static unsigned count = 1;
-static unsigned last; /* asked for: never one that is destroyed */
+static struct spw_pool_book *last = books; /* asked for: never one that is destroyed */
 
 /* An unused book, or that of no pool when there is none. */
 static struct spw_pool_book *new_book(CUmemoryPool pool)
@@ -17,18 +17,18 @@ static struct spw_pool_book *new_book(CUmemoryPool pool)
         return &books[0];
     if (i == count)
         count++;
-    books[i] = (struct spw_pool_book){.pool = pool};
+    books[i] = (struct spw_pool_book){.pool = pool, .most = UINT64_MAX};
     return &books[i];
 }
 
 struct spw_pool_book *spw_pool_book_of_locked(CUmemoryPool pool)
 {
-    if (books[last].pool == pool)
-        return &books[last];
+    if (last->pool == pool)
+        return last;
     for (unsigned i = 0; i < count; i++) {
         if (books[i].pool == pool && !books[i].destroyed) {
-            last = i;
-            return &books[i];
+            last = &books[i];
+            return last;
         }
     }
     return new_book(pool);
@@ -38,13 +38,13 @@ void spw_pool_open_locked(CUmemoryPool pool, uint64_t most)
 {
     spw_pool_close_locked(pool);
     struct spw_pool_book *book = new_book(pool);
-    if (book != &books[0])
+    if (book != &books[0] && most)
         book->most = most;
 }
 
 void spw_pool_close_locked(CUmemoryPool pool)
 {
-    last = 0;
+    last = books;
     for (unsigned i = 1; i < count; i++)
         if (books[i].pool == pool)
             books[i].destroyed = true;

@@ -6,7 +6,7 @@
 struct spw_pool_book {
     CUmemoryPool pool; /* NULL: allocations outside of any pool */
     uint64_t used, used_high, reserved_high;
-    uint64_t most;  /* what may be used, by the program's own wish; 0: no limit */
+    uint64_t most;  /* what may be used, by the program's own wish; never less than is */
     bool destroyed; /* the pool is; what came from it may live on, and is still booked here */
 };
 
@@ -21,7 +21,7 @@ void spw_pool_close_locked(CUmemoryPool pool);
 
 static inline bool spw_pool_has_room(const struct spw_pool_book *book, size_t bytes)
 {
-    return !book->most || (bytes <= book->most && book->used <= book->most - bytes);
+    return bytes <= book->most - book->used;
 }
 
 static inline void spw_pool_book_add(struct spw_pool_book *book, size_t bytes)
