@@ -53,7 +53,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
         return r;
     r = get_past_uses(&(*ret_slot)->uses, s);
     if (r < 0)
-        spw_slab_give_locked(d, *ret_slot, NULL);
+        spw_slab_give_locked(d, *ret_slot, NULL, true);
     return r;
 }
 
@@ -293,7 +293,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
     unbook(d, slot->pool, slot->size_bytes);
     if (spw_tables_any())
         spw_tables_forget(address, address + slot->size_bytes);
-    spw_slab_give_locked(d, slot, s);
+    spw_slab_give_locked(d, slot, s, spw_pinning_everything);
 }
 
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s)

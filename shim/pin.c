@@ -8,6 +8,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "room.h"
+#include "slab.h"
 
 bool spw_pinning_everything;
 _Thread_local int spw_pin_failure;
@@ -38,6 +39,8 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 static int pin_one(struct spw_device *d, CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
+    if (o && o->kind == SPW_KIND_SLAB)
+        ((struct spw_slab *)o)->pinned = true;
     if (!o || o->kind != SPW_KIND_BLOCK || o->attention & SPW_FREE || spw_block_of(o)->pinned)
         return 0;
     return bring_in_for_good(d, spw_block_of(o));

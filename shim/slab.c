@@ -117,7 +117,7 @@ CUdeviceptr spw_slot_address(const struct spw_slot *slot)
     return slot->slab->backing->address + (uint64_t)(slot - slot->slab->slots) * slot->slab->slot_bytes;
 }
 
-void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
+void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody)
 {
     unsigned c = class_of(slot->slab->slot_bytes);
     slot->size_bytes = 0;
@@ -126,6 +126,7 @@ void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct sp
         spw_uses_add_locked(&slot->uses, s, spw_stream_next_locked(s));
     } else {
         slot->uses = slot->slab->object.uses;
+        slot->uses.overflow |= anybody || slot->slab->pinned;
     }
     slot->next_free = d->slabs->free_first[c];
     d->slabs->free_first[c] = slot;

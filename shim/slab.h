@@ -19,6 +19,7 @@ struct spw_slab {
     struct spw_block *backing; /* resident and pinned; its address and granules are the slab's */
     uint32_t slot_bytes, slot_count;
     uint32_t live_count;
+    bool pinned; /* something knows an address in it: by what it is used no operation tells */
     struct spw_slab *next;
     struct spw_slot slots[];
 };
@@ -40,8 +41,9 @@ struct spw_slot *spw_slab_slot_at_locked(struct spw_slab *slab, CUdeviceptr a);
 CUdeviceptr spw_slot_address(const struct spw_slot *slot);
 
 /* Makes the slot free. `s` is the stream in whose order it was freed; NULL: unknown, then its uses are those of its whole
- * slab until now. */
-void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s);
+ * slab until now, and everything submitted until now where `anybody` may use it, or somebody knows an address in the slab.
+ */
+void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody);
 
 /* Takes an empty slab apart: answers its block, whose memory the caller reclaims; NULL when no slab is empty. */
 struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d);

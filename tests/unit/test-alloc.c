@@ -15,6 +15,7 @@
 #include "mover.h"
 #include "pools.h"
 #include "room.h"
+#include "slab.h"
 
 #define GRANULE 4096u
 #define BYTES   ((size_t)64 << 10)
@@ -115,6 +116,30 @@ static void pinned_memory_is_reused_after_everything_before_its_free(void **stat
     fake_run_all();
 }
 
+/* The same for a small allocation, in the only free slot of its slab. */
+static void a_slot_that_a_graph_knows_is_reused_after_everything_before_its_free(void **state)
+{
+    enum { SMALL = 256 };
+    begin(4 * BYTES);
+    CUdeviceptr a = allocate(SMALL);
+    for (size_t n = spw_slab_bytes(device, SMALL) / SMALL; n > 1; n--)
+        (void)allocate(SMALL);
+    spw_pin_address(a, "the test says so");
+    struct spw_op op = {.handle = s, .name = "a graph"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    fake_fill(s, a, SMALL, 1); /* by a graph that knows the address */
+    spw_op_end(&op);
+    assert_int_equal(spw_free(a, NULL), 0);
+    CUdeviceptr b = allocate(SMALL);
+    assert_int_equal(a, b);
+    s = fake_stream();
+    use(b, SMALL, 2);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    fake_run_all();
+    fake_expect(s, b, SMALL, 2);
+    fake_run_all();
+}
+
 static void trim(void)
 {
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
@@ -148,6 +173,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_being_handed_out_is_not_taken_away),
         cmocka_unit_test(memory_that_is_being_handed_out_cannot_be_freed),
         cmocka_unit_test(pinned_memory_is_reused_after_everything_before_its_free),
+        cmocka_unit_test(a_slot_that_a_graph_knows_is_reused_after_everything_before_its_free),
         cmocka_unit_test(a_trim_leaves_alone_what_is_being_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
