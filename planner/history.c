@@ -1,0 +1,131 @@
+/* history.c - three rings that grow together; what is overwritten is forgotten. */
+#include "history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 1 << 12 };
+
+int spw_history_init(struct spw_history *history, size_t limit)
+{
+    *history = (struct spw_history){.bone_limit = FIRST_CAPACITY, .bone_capacity = FIRST_CAPACITY};
+    while (history->bone_limit < limit && history->bone_limit < (size_t)1 << 24)
+        history->bone_limit *= 2;
+    history->event_capacity = history->bone_capacity * SPW_HISTORY_EVENTS;
+    history->touch_capacity = history->bone_capacity * SPW_HISTORY_TOUCHES;
+    history->bones = malloc(history->bone_capacity * sizeof(*history->bones));
+    history->events = malloc(history->event_capacity * sizeof(*history->events));
+    history->touches = malloc(history->touch_capacity * sizeof(*history->touches));
+    if (history->bones && history->events && history->touches)
+        return 0;
+    spw_history_finish(history);
+    return -ENOMEM;
+}
+
+void spw_history_finish(struct spw_history *history)
+{
+    free(history->bones);
+    free(history->events);
+    free(history->touches);
+    *history = (struct spw_history){0};
+}
+
+/* Copies positions [first, end) from a ring of `capacity` elements into one of twice as many. */
+static void move_ring(char *to, const char *from, size_t size, size_t capacity, uint64_t first, uint64_t end)
+{
+    for (uint64_t p = first; p < end; p++)
+        memcpy(to + (p & (2 * capacity - 1)) * size, from + (p & (capacity - 1)) * size, size);
+}
+
+int spw_history_grow(struct spw_history *history)
+{
+    if (history->bone_capacity >= history->bone_limit)
+        return -ENOSPC;
+    struct spw_bone *bones = malloc(2 * history->bone_capacity * sizeof(*bones));
+    struct spw_event *events = malloc(2 * history->event_capacity * sizeof(*events));
+    struct spw_touched *touches = malloc(2 * history->touch_capacity * sizeof(*touches));
+    if (!bones || !events || !touches) {
+        free(bones);
+        free(events);
+        free(touches);
+        return -ENOMEM;
+    }
+    move_ring((char *)bones, (char *)history->bones, sizeof(*bones), history->bone_capacity, history->bone_first,
+              history->bone_count);
+    move_ring((char *)events, (char *)history->events, sizeof(*events), history->event_capacity, history->event_first,
+              history->event_count);
+    move_ring((char *)touches, (char *)history->touches, sizeof(*touches), history->touch_capacity, history->touch_first,
+              history->touch_count);
+    free(history->bones);
+    free(history->events);
+    free(history->touches);
+    history->bones = bones;
+    history->events = events;
+    history->touches = touches;
+    history->bone_capacity *= 2;
+    history->event_capacity *= 2;
+    history->touch_capacity *= 2;
+    return 0;
+}
+
+static uint64_t stir(uint64_t hash, uint64_t value)
+{
+    return ((hash << 23 | hash >> 41) ^ value) * 0x9e3779b97f4a7c15u;
+}
+
+/* What makes two operations the same: what is called, how, and the sizes of what it touches. Not who is touched. */
+uint64_t spw_history_token(const struct spw_iteration_op *op)
+{
+    uint64_t hash = stir(stir((uint64_t)op->kind << 8 | op->everything, op->function), op->geometry);
+    for (uint32_t i = 0; i < op->touch_count; i++)
+        hash = stir(hash, op->touches[i].bytes);
+    return hash ^ hash >> 32;
+}
+
+void spw_history_add_event(struct spw_history *history, struct spw_event event)
+{
+    *spw_event_at(history, history->event_count++) = event;
+    if (history->event_count - history->event_first > history->event_capacity)
+        history->event_first = history->event_count - history->event_capacity;
+}
+
+void spw_history_add_bone(struct spw_history *history, const struct spw_iteration_op *op, uint64_t token,
+                          const struct spw_live *live, bool hint)
+{
+    struct spw_bone *bone = spw_bone_at(history, history->bone_count);
+    const uint32_t most = (uint32_t)(history->touch_capacity / 8 < UINT16_MAX ? history->touch_capacity / 8 : UINT16_MAX);
+    const uint32_t count = op->touch_count < most ? op->touch_count : most;
+    *bone = (struct spw_bone){.token = token,
+                              .live_hash = live->hash,
+                              .live_bytes = live->bytes,
+                              .op = history->op_count,
+                              .event = history->event_count,
+                              .touches = history->touch_count,
+                              .function = op->function,
+                              .newest = (uint32_t)live->newest,
+                              .touch_count = (uint16_t)count,
+                              .everything = op->everything,
+                              .launch = op->kind == SPW_ITERATION_LAUNCH || op->kind == SPW_ITERATION_GRAPH};
+    for (uint32_t i = 0; i < count; i++)
+        *spw_touched_at(history, history->touch_count++) =
+            (struct spw_touched){.id = (uint32_t)op->touches[i].alloc, .offset = (uint32_t)(op->touches[i].offset >> 4)};
+    if (history->touch_count - history->touch_first > history->touch_capacity)
+        history->touch_first = history->touch_count - history->touch_capacity;
+    spw_history_add_event(
+        history,
+        (struct spw_event){.kind = SPW_EVENT_BONE, .value = history->bone_count, .live_bytes = live->bytes, .hint = hint});
+    history->bone_count++;
+    if (history->bone_count - history->bone_first > history->bone_capacity)
+        history->bone_first = history->bone_count - history->bone_capacity;
+}
+
+bool spw_history_has(const struct spw_history *history, uint64_t position)
+{
+    if (position < history->bone_first || position >= history->bone_count)
+        return false;
+    if (position == history->bone_first && position > 0) /* the gap before it is not known */
+        return false;
+    return spw_history_gap(history, position) >= history->event_first &&
+           spw_bone_at(history, position)->touches >= history->touch_first;
+}

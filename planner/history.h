@@ -1,0 +1,96 @@
+/* history.h - what happened lately: rings of backbone operations, of all events, and of who was touched.
+ *
+ * Positions count from 0 over the whole run; a position is in the ring while it is younger than the ring's capacity. */
+#ifndef SPILLWAY_PLANNER_HISTORY_H
+#define SPILLWAY_PLANNER_HISTORY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "iteration.h"
+#include "live.h"
+
+enum spw_event_kind { SPW_EVENT_BONE, SPW_EVENT_BESIDE, SPW_EVENT_ALLOC, SPW_EVENT_FREE };
+
+struct spw_event {
+    uint64_t value;      /* BONE: its position; BESIDE: token; ALLOC: bytes; FREE: id */
+    uint64_t live_bytes; /* before it */
+    uint32_t id;         /* ALLOC: the id's lower half */
+    uint16_t alloc_kind;
+    uint8_t kind;
+    bool input; /* BESIDE: a copy from the host */
+    bool hint;  /* an operation that the program called the first of an iteration */
+};
+
+struct spw_bone { /* one operation of the backbone */
+    uint64_t token;
+    uint64_t live_hash, live_bytes; /* before it */
+    uint64_t op;                    /* its number */
+    uint64_t event;                 /* its position among the events */
+    uint64_t touches;               /* position of its first touch */
+    uint64_t function;
+    uint32_t newest; /* lower half of the newest allocation's id */
+    uint16_t touch_count;
+    bool everything, launch;
+};
+
+struct spw_touched {
+    uint32_t id;     /* lower half */
+    uint32_t offset; /* in units of 16 bytes, lower half */
+};
+
+struct spw_history {
+    struct spw_bone *bones;
+    struct spw_event *events;
+    struct spw_touched *touches;
+    size_t bone_capacity, event_capacity, touch_capacity; /* powers of two, in fixed proportion */
+    size_t bone_limit;
+    uint64_t bone_count, event_count, touch_count; /* of the whole run */
+    uint64_t op_count;
+    uint64_t bone_first, event_first, touch_first; /* nothing older was kept */
+};
+
+enum { SPW_HISTORY_EVENTS = 4, SPW_HISTORY_TOUCHES = 8 }; /* per backbone operation */
+
+int spw_history_init(struct spw_history *history, size_t limit);
+void spw_history_finish(struct spw_history *history);
+
+/* Doubles the capacity. 0; -ENOSPC: the limit is reached; -ENOMEM: it stays as it is. */
+int spw_history_grow(struct spw_history *history);
+
+/* True when the next backbone operation would overwrite the oldest. */
+static inline bool spw_history_is_full(const struct spw_history *history)
+{
+    return history->bone_count - history->bone_first >= history->bone_capacity;
+}
+
+uint64_t spw_history_token(const struct spw_iteration_op *op);
+void spw_history_add_event(struct spw_history *history, struct spw_event event);
+void spw_history_add_bone(struct spw_history *history, const struct spw_iteration_op *op, uint64_t token,
+                          const struct spw_live *live, bool hint);
+
+/* True when bone `position` and everything after it is remembered: its event, the events of the gap before it, its touches.
+ */
+bool spw_history_has(const struct spw_history *history, uint64_t position);
+
+static inline struct spw_bone *spw_bone_at(const struct spw_history *history, uint64_t position)
+{
+    return &history->bones[position & (history->bone_capacity - 1)];
+}
+
+static inline struct spw_event *spw_event_at(const struct spw_history *history, uint64_t position)
+{
+    return &history->events[position & (history->event_capacity - 1)];
+}
+
+static inline struct spw_touched *spw_touched_at(const struct spw_history *history, uint64_t position)
+{
+    return &history->touches[position & (history->touch_capacity - 1)];
+}
+
+/* The events of the gap before bone `position`: from here to the bone's own event. */
+static inline uint64_t spw_history_gap(const struct spw_history *history, uint64_t position)
+{
+    return position > history->bone_first ? spw_bone_at(history, position - 1)->event + 1 : history->event_first;
+}
+#endif

@@ -1,0 +1,224 @@
+/* iteration.c - takes what happens, call by call, and answers where in its iteration the program is. */
+#include "iteration.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "detector.h"
+
+int spw_iteration_create(size_t max_operations, struct spw_iteration **ret_detector)
+{
+    struct spw_iteration *detector = calloc(1, sizeof(*detector));
+    if (!detector)
+        return -ENOMEM;
+    int r = spw_history_init(&detector->history, max_operations);
+    if (r == 0)
+        r = spw_live_init(&detector->live);
+    if (r == 0)
+        r = spw_finder_init(&detector->finder, &detector->history);
+    if (r < 0) {
+        spw_iteration_destroy(detector);
+        return r;
+    }
+    *ret_detector = detector;
+    return 0;
+}
+
+void spw_iteration_destroy(struct spw_iteration *detector)
+{
+    if (!detector)
+        return;
+    for (size_t i = 0; i < detector->shape_count; i++)
+        spw_shape_destroy(detector->shapes[i]);
+    spw_finder_finish(&detector->finder);
+    spw_live_finish(&detector->live);
+    spw_history_finish(&detector->history);
+    free(detector);
+}
+
+int spw_iteration_alloc(struct spw_iteration *detector, uint64_t id, uint64_t bytes, uint32_t kind)
+{
+    const struct spw_event event = {.kind = SPW_EVENT_ALLOC,
+                                    .value = bytes,
+                                    .live_bytes = detector->live.bytes,
+                                    .id = (uint32_t)id,
+                                    .alloc_kind = (uint16_t)kind};
+    const struct spw_live_entry entry = {
+        .id = id, .bytes = bytes, .kind = (uint16_t)kind, .event = detector->history.event_count};
+    const int r = spw_live_add(&detector->live, &entry);
+    if (r == 0)
+        spw_history_add_event(&detector->history, event);
+    return r;
+}
+
+int spw_iteration_free(struct spw_iteration *detector, uint64_t id)
+{
+    const struct spw_event event = {.kind = SPW_EVENT_FREE, .value = id, .live_bytes = detector->live.bytes};
+    const int r = spw_live_remove(&detector->live, id);
+    if (r == 0)
+        spw_history_add_event(&detector->history, event);
+    return r;
+}
+
+void spw_iteration_hint(struct spw_iteration *detector)
+{
+    detector->hint = true;
+}
+
+void spw_iteration_hint_function(struct spw_iteration *detector, uint64_t function)
+{
+    detector->hint_function = function;
+}
+
+/* How sure the place of the newest bone is, on the path. */
+static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, uint64_t live_bytes)
+{
+    const struct spw_shape *shape = detector->shape;
+    const bool same_memory =
+        detector->start_live_bytes == shape->boundary_live_bytes &&
+        (int64_t)(live_bytes - detector->start_live_bytes) == shape->steps[detector->cursor - 1].live_bytes;
+    return detector->whole && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
+}
+
+static int take_bone(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token, bool hint,
+                     struct spw_iteration_place *place)
+{
+    struct spw_history *history = &detector->history;
+    const uint64_t bone = history->bone_count;
+    int r = 0;
+    spw_history_add_bone(history, op, token, &detector->live, hint);
+    if (detector->shape && detector->cursor == detector->shape->backbone && !detector->whole && detector->start_known)
+        r = spw_merge_changed(detector, detector->start, bone, &place->learned);
+    if (!place->learned && detector->shape && !spw_follow(detector, bone) && detector->shape)
+        spw_follow_leave(detector, bone);
+    if (!detector->shape)
+        r = spw_search(detector, bone, &place->learned);
+    if (!detector->shape)
+        return r;
+    place->sure = how_sure(detector, spw_bone_at(history, bone)->live_bytes);
+    place->shape = detector->shape->id;
+    place->ordinal = detector->shape->steps[detector->cursor - 1].ordinal;
+    place->began = detector->began;
+    place->begins = detector->began == history->op_count;
+    return r;
+}
+
+static void take_beside(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token, bool hint,
+                        struct spw_iteration_place *place)
+{
+    if (detector->shape) {
+        place->extra = !spw_follow_beside(detector, token, &place->ordinal, &place->begins);
+        place->sure = detector->whole ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
+        place->shape = detector->shape->id;
+        place->began = detector->began;
+    }
+    spw_history_add_event(&detector->history, (struct spw_event){.kind = SPW_EVENT_BESIDE,
+                                                                 .value = token,
+                                                                 .live_bytes = detector->live.bytes,
+                                                                 .input = op->kind == SPW_ITERATION_COPY_H2D,
+                                                                 .hint = hint});
+}
+
+int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_op *op,
+                     struct spw_iteration_place *ret_place)
+{
+    struct spw_iteration_place place = {.sure = SPW_ITERATION_NO};
+    const uint64_t token = spw_history_token(op);
+    const bool beside = op->kind >= SPW_ITERATION_COPY_H2D;
+    const bool hint = detector->hint || (!beside && detector->hint_function && op->function == detector->hint_function);
+    int r = 0;
+    detector->hint = false;
+    if (beside)
+        take_beside(detector, op, token, hint, &place);
+    else
+        r = take_bone(detector, op, token, hint, &place);
+    detector->history.op_count++;
+    *ret_place = place;
+    return r;
+}
+
+bool spw_iteration_find_alloc(const struct spw_iteration *detector, uint64_t id, struct spw_iteration_allocation *ret)
+{
+    const struct spw_live_entry *entry = spw_live_find(&detector->live, id);
+    if (!entry)
+        return false;
+    *ret =
+        (struct spw_iteration_allocation){.bytes = entry->bytes,
+                                          .persistent = entry->event < detector->boundary || (entry->shape && !entry->freed),
+                                          .has_ordinal = entry->shape != 0,
+                                          .shape = entry->shape,
+                                          .ordinal = entry->ordinal};
+    return true;
+}
+
+size_t spw_iteration_shape_count(const struct spw_iteration *detector)
+{
+    return detector->shape_count;
+}
+
+bool spw_iteration_shape_at(const struct spw_iteration *detector, size_t index, struct spw_iteration_shape *ret)
+{
+    if (index >= detector->shape_count)
+        return false;
+    const struct spw_shape *shape = detector->shapes[index];
+    *ret = (struct spw_iteration_shape){.id = shape->id,
+                                        .length = shape->length,
+                                        .backbone = shape->backbone,
+                                        .allocs = shape->alloc_count,
+                                        .seen = shape->seen,
+                                        .last_seen = shape->last_seen,
+                                        .boundary_live_bytes = shape->boundary_live_bytes};
+    return true;
+}
+
+static const struct spw_shape *find_shape(const struct spw_iteration *detector, uint32_t id)
+{
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i]->id == id)
+            return detector->shapes[i];
+    return NULL;
+}
+
+uint64_t spw_iteration_token(const struct spw_iteration *detector, uint32_t shape, uint32_t ordinal)
+{
+    const struct spw_shape *found = find_shape(detector, shape);
+    if (!found || ordinal >= found->length)
+        return 0;
+    uint32_t low = 0, high = found->backbone; /* the last step with an ordinal of at most this one */
+    while (low + 1 < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (found->steps[middle].ordinal <= ordinal)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (found->steps[low].ordinal == ordinal)
+        return found->steps[low].token;
+    for (uint32_t i = 0; i < found->beside_count; i++)
+        if (found->besides[i].ordinal == ordinal)
+            return found->besides[i].token;
+    return 0;
+}
+
+bool spw_iteration_shape_alloc(const struct spw_iteration *detector, uint32_t shape, uint32_t ordinal, uint64_t *ret_bytes,
+                               bool *ret_freed)
+{
+    const struct spw_shape *found = find_shape(detector, shape);
+    if (!found || ordinal >= found->alloc_count)
+        return false;
+    *ret_bytes = found->allocs[ordinal].bytes;
+    *ret_freed = found->allocs[ordinal].freed;
+    return true;
+}
+
+size_t spw_iteration_memory_bytes(const struct spw_iteration *detector)
+{
+    const struct spw_history *history = &detector->history;
+    size_t bytes = sizeof(*detector) + history->bone_capacity * sizeof(*history->bones) +
+                   history->event_capacity * sizeof(*history->events) + history->touch_capacity * sizeof(*history->touches) +
+                   detector->live.capacity * sizeof(*detector->live.slots) +
+                   2 * detector->finder.capacity * sizeof(uint32_t);
+    for (size_t i = 0; i < detector->shape_count; i++)
+        bytes += spw_shape_memory_bytes(detector->shapes[i]);
+    return bytes;
+}

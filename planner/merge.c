@@ -1,0 +1,122 @@
+/* merge.c - what came between two iterations: part of a longer iteration, a shape of its own, or only noise.
+ *
+ * Gradient accumulation looks like a shape A that is repeated with something, U, in between: A A A A U A A A A U. Evaluation
+ * looks the same: T T T T T T T E. The remainder belongs to a longer iteration, A x 4 + U, when
+ *   - it doesn't begin as the shape begins (an evaluation does: with the forward pass), and calls a function that the shape
+ *     doesn't (an update does), and
+ *   - most of its launches are of such functions and it touches a quarter of what is kept, by bytes and by number (so
+ *     logging is not enough); or it touches kept bytes that the shape never touches, a sixteenth of all or more (optimizer
+ * state). The longer iteration is taken when the last two of it are equal, token by token. Limits: what an update does once
+ * in many iterations (a moving average of all weights every tenth step) makes an iteration of all ten; an evaluation that
+ * begins with functions of its own and runs over most weights does too; an update that shares its first functions with the
+ * forward pass does not. */
+#include "detector.h"
+
+enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64 };
+
+static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint64_t end)
+{
+    uint64_t hash = end - begin;
+    for (uint64_t p = begin; p < end; p++)
+        hash = spw_mix(hash + spw_bone_at(history, p)->token);
+    return hash | 1;
+}
+
+static bool repeats(const struct spw_history *history, uint64_t end, uint64_t period)
+{
+    if (end < 2 * period || !spw_history_has(history, end - 2 * period))
+        return false;
+    for (uint64_t p = end; p-- > end - period;)
+        if (spw_bone_at(history, p)->token != spw_bone_at(history, p - period)->token)
+            return false;
+    return true;
+}
+
+static bool begins_alike(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < FIRST_FUNCTIONS && begin + i < end && i < shape->backbone; i++)
+        if (spw_bone_at(history, begin + i)->function != shape->steps[i].function)
+            return false;
+    return true;
+}
+
+static bool belongs(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    const struct spw_history *history = &detector->history;
+    uint64_t launches = 0, unknown = 0;
+    for (uint64_t p = begin; p < end; p++) {
+        const struct spw_bone *bone = spw_bone_at(history, p);
+        launches += bone->launch;
+        unknown += bone->launch && !spw_shape_launches(shape, bone->function);
+    }
+    if (!unknown || begins_alike(history, shape, begin, end) || begin < shape->backbone ||
+        !spw_history_has(history, begin - shape->backbone))
+        return false;
+    const struct spw_coverage here = spw_period_coverage(history, &detector->live, begin, end);
+    if (2 * unknown > launches && 4 * here.count >= here.all_count && here.bytes >= here.all_bytes / 4)
+        return true;
+    const struct spw_coverage without = spw_period_coverage(history, &detector->live, begin - shape->backbone, begin);
+    const struct spw_coverage with = spw_period_coverage(history, &detector->live, begin - shape->backbone, end);
+    return with.bytes - without.bytes > 0 && with.bytes - without.bytes >= with.all_bytes / 16;
+}
+
+int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape, uint64_t begin, uint64_t end,
+                        bool *ret_learned)
+{
+    const struct spw_history *history = &detector->history;
+    const struct spw_stretch last = detector->remainder;
+    if (!spw_history_has(history, begin) || (end - last.end) * SLOTS_PER_BONE < detector->live.capacity ||
+        !belongs(detector, shape, begin, end))
+        return 0;
+    detector->remainder =
+        (struct spw_stretch){.hash = hash_of(history, begin, end), .bones = end - begin, .end = end, .shape = shape->id};
+    if (last.hash != detector->remainder.hash || last.shape != shape->id)
+        return 0;
+    const uint64_t period = end - last.end;
+    if (!repeats(history, end, period) || spw_period_judge(history, &detector->live, end, period, period) != SPW_VERDICT_YES)
+        return 0;
+    const int r = spw_search_learn(detector, end, period, period, shape);
+    *ret_learned = r == 0;
+    return r;
+}
+
+int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    const struct spw_history *history = &detector->history;
+    const uint64_t bones = end - begin;
+    if (bones <= SMALL_BONES || bones * SMALL_SHARE <= shape->backbone || !spw_history_has(history, begin) ||
+        spw_bone_at(history, begin)->live_hash != spw_bone_at(history, end)->live_hash)
+        return 0;
+    const uint64_t hash = hash_of(history, begin, end);
+    for (int i = 0; i < SPW_STRETCHES; i++) {
+        struct spw_stretch *stretch = &detector->stretches[i];
+        if (stretch->hash != hash || stretch->bones != bones)
+            continue;
+        const struct spw_window window = {.begin = begin,
+                                          .end = end,
+                                          .begin_event = spw_boundary_point(history, begin),
+                                          .end_event = spw_boundary_point(history, end)};
+        struct spw_shape *kept;
+        stretch->hash = 0;
+        const int r = spw_search_keep(detector, &window, &kept);
+        if (r < 0)
+            return r;
+        kept->seen += 2;
+        kept->last_seen = spw_bone_at(history, begin)->op;
+        return 0;
+    }
+    detector->stretches[detector->stretch_next++ % SPW_STRETCHES] =
+        (struct spw_stretch){.hash = hash, .bones = bones, .end = end, .shape = shape->id};
+    return 0;
+}
+
+int spw_merge_changed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+{
+    const uint64_t period = end - begin;
+    if (!repeats(&detector->history, end, period) ||
+        spw_period_judge(&detector->history, &detector->live, end, period, period) != SPW_VERDICT_YES)
+        return 0;
+    const int r = spw_search_learn(detector, end, period, period, NULL);
+    *ret_learned = r == 0;
+    return r;
+}

@@ -1,0 +1,182 @@
+/* search.c - off the path: finds the way back into a known shape, or learns a new one. */
+#include "detector.h"
+
+#include <errno.h>
+
+static void forget(struct spw_iteration *detector, size_t index)
+{
+    struct spw_shape *shape = detector->shapes[index];
+    if (detector->shape == shape)
+        detector->shape = NULL;
+    if (detector->lost == shape)
+        detector->lost = NULL;
+    for (size_t i = index + 1; i < detector->shape_count; i++)
+        detector->shapes[i - 1] = detector->shapes[i];
+    detector->shape_count--;
+    spw_shape_destroy(shape);
+}
+
+static void forget_shape(struct spw_iteration *detector, const struct spw_shape *shape)
+{
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i] == shape) {
+            forget(detector, i);
+            return;
+        }
+}
+
+static void make_place(struct spw_iteration *detector)
+{
+    size_t oldest = 0;
+    for (size_t i = 1; i < detector->shape_count; i++)
+        if (detector->shapes[i]->last_seen < detector->shapes[oldest]->last_seen)
+            oldest = i;
+    if (detector->shape_count == SPW_ITERATION_SHAPES)
+        forget(detector, oldest);
+}
+
+int spw_search_keep(struct spw_iteration *detector, const struct spw_window *window, struct spw_shape **ret_shape)
+{
+    struct spw_shape *shape;
+    const int r = spw_shape_create(&detector->history, window, &shape);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i]->backbone == shape->backbone && detector->shapes[i]->sum == shape->sum) {
+            shape->seen = detector->shapes[i]->seen; /* the same once more, with another boundary */
+            forget(detector, i);
+            break;
+        }
+    make_place(detector);
+    shape->id = ++detector->next_shape;
+    detector->shapes[detector->shape_count++] = shape;
+    *ret_shape = shape;
+    return 0;
+}
+
+int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t run, struct spw_shape *instead)
+{
+    const uint64_t phase = end - run - period;
+    const struct spw_window window = spw_boundary_choose(&detector->history, end, period, phase);
+    struct spw_shape *shape;
+    const int r = spw_search_keep(detector, &window, &shape);
+    if (r < 0)
+        return r;
+    if (instead)
+        forget_shape(detector, instead);
+    shape->seen += (window.end - phase) / period;
+    shape->last_seen = spw_bone_at(&detector->history, window.begin)->op;
+    detector->shape = NULL;
+    (void)spw_follow_adopt(detector, shape, window.end, 0);
+    return 0;
+}
+
+static int grow(struct spw_iteration *detector)
+{
+    const int r = spw_history_grow(&detector->history);
+    if (r == -ENOSPC)
+        return 0;
+    return r < 0 ? r : spw_finder_grow(&detector->finder, &detector->history);
+}
+
+/* Over how many bones up to the newest the shape's steps up to `step` fit, its first step at most. */
+static uint32_t fitting(const struct spw_history *history, const struct spw_shape *shape, uint64_t bone, uint32_t step)
+{
+    uint32_t count = 0;
+    while (count <= step && bone - count > history->bone_first &&
+           spw_bone_at(history, bone - count)->token == shape->steps[step - count].token)
+        count++;
+    return count;
+}
+
+/* Back on the path of `shape`, from bone `first` on, which is its step `step`. */
+static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint64_t first, uint32_t step, bool *ret_learned)
+{
+    const bool same = shape == detector->lost && step == detector->off_step;
+    int r = 0;
+    if (same && first > detector->off_since)
+        r = spw_merge_remainder(detector, shape, detector->off_since, first, ret_learned);
+    if (r < 0 || *ret_learned)
+        return r;
+    const uint64_t begin = detector->off_step ? detector->start : detector->off_since;
+    if (step == 0 && detector->lost && first > begin && (detector->start_known || detector->off_step == 0))
+        r = spw_merge_stretch(detector, shape, begin, first);
+    (void)spw_follow_adopt(detector, shape, first, step);
+    return r;
+}
+
+/* A context that is found at one place only. */
+static bool way_back_by_context(struct spw_iteration *detector, struct spw_shape *shape, uint64_t bone, int *ret,
+                                bool *ret_learned)
+{
+    uint32_t step;
+    if (!spw_shape_locate(shape, &detector->finder.context, &step))
+        return false;
+    const uint32_t count = fitting(&detector->history, shape, bone, step);
+    if (count == 0 || !spw_history_has(&detector->history, bone - count + 1))
+        return false;
+    uint32_t from = step + 1 - count;
+    const uint32_t off = detector->off_step;
+    if (from > 0 && shape == detector->lost && from < off && off <= step && bone - (step - off) >= detector->off_since)
+        from = off; /* where it was left: something was put in between */
+    *ret = go_back(detector, shape, bone - (step - from), from, ret_learned);
+    return true;
+}
+
+/* A long run from where the path was left, or from the boundary, although its context is found elsewhere too. */
+static bool way_back_by_run(struct spw_iteration *detector, uint64_t bone, int *ret, bool *ret_learned)
+{
+    struct spw_shape *shape = detector->lost;
+    const uint64_t token = spw_bone_at(&detector->history, bone)->token;
+    for (int i = 0; i < 2 && shape; i++) {
+        const uint32_t base = i ? 0 : detector->off_step;
+        uint32_t *run = &detector->run[i];
+        if (shape->steps[base + *run].token != token)
+            *run = 0;
+        *run += shape->steps[base + *run].token == token;
+        if (*run < SPW_SURE_RUN && base + *run < shape->backbone)
+            continue;
+        const uint64_t first = bone - *run + 1;
+        if (*run >= 2 && spw_history_has(&detector->history, first)) {
+            *ret = go_back(detector, shape, first, base, ret_learned);
+            detector->whole = *ret_learned;
+            return true;
+        }
+        *run = 0;
+    }
+    return false;
+}
+
+static bool way_back(struct spw_iteration *detector, uint64_t bone, int *ret, bool *ret_learned)
+{
+    if (detector->lost && way_back_by_context(detector, detector->lost, bone, ret, ret_learned))
+        return true;
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i] != detector->lost &&
+            way_back_by_context(detector, detector->shapes[i], bone, ret, ret_learned))
+            return true;
+    return way_back_by_run(detector, bone, ret, ret_learned);
+}
+
+int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
+{
+    struct spw_history *history = &detector->history;
+    struct spw_tracker candidate;
+    int r = 0;
+    const bool due = spw_finder_look(&detector->finder, history, &candidate);
+    if (way_back(detector, bone, &r, ret_learned) && detector->shape)
+        return r;
+    if (due) {
+        const enum spw_verdict verdict = spw_period_judge(history, &detector->live, bone + 1, candidate.lag, candidate.run);
+        if (verdict == SPW_VERDICT_YES) {
+            r = spw_search_learn(detector, bone + 1, candidate.lag, candidate.run, NULL);
+            *ret_learned = r == 0;
+            return r;
+        }
+        if (verdict == SPW_VERDICT_FORGOTTEN && spw_history_is_full(history))
+            return grow(detector);
+    }
+    if (spw_history_is_full(history) && 2 * (bone - detector->off_since) >= history->bone_capacity)
+        return grow(detector);
+    return r;
+}
