@@ -87,6 +87,6 @@ int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape,
 /* The bones [begin, end) came between two iterations. */
 int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end);
 
-/* An iteration [begin, end) was completed that differs somewhere from its shape. */
-int spw_merge_changed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned);
+/* The iteration [begin, end) of the shape that is followed is complete; bone `end` is the newest. */
+int spw_merge_completed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned);
 #endif

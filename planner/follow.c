@@ -233,7 +233,7 @@ void spw_follow_leave(struct spw_iteration *detector, uint64_t bone)
     detector->run[0] = detector->run[1] = 0;
     detector->shape = NULL;
     detector->entered = false;
-    spw_finder_restart(&detector->finder);
+    spw_finder_restart(&detector->finder, bone);
 }
 
 /* Looks for the token among those of a gap, from the cursor on. */

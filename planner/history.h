@@ -18,8 +18,8 @@ struct spw_event {
     uint32_t id;         /* ALLOC: the id's lower half */
     uint16_t alloc_kind;
     uint8_t kind;
-    bool input; /* BESIDE: a copy from the host */
-    bool hint;  /* an operation that the program called the first of an iteration */
+    bool input : 1; /* BESIDE: a copy from the host */
+    bool hint : 1;  /* an operation that the program called the first of an iteration */
 };
 
 struct spw_bone { /* one operation of the backbone */

@@ -87,8 +87,8 @@ static int take_bone(struct spw_iteration *detector, const struct spw_iteration_
     const uint64_t bone = history->bone_count;
     int r = 0;
     spw_history_add_bone(history, op, token, &detector->live, hint);
-    if (detector->shape && detector->cursor == detector->shape->backbone && !detector->whole && detector->start_known)
-        r = spw_merge_changed(detector, detector->start, bone, &place->learned);
+    if (detector->shape && detector->cursor == detector->shape->backbone && detector->start_known)
+        r = spw_merge_completed(detector, detector->start, bone, &place->learned);
     if (!place->learned && detector->shape && !spw_follow(detector, bone) && detector->shape)
         spw_follow_leave(detector, bone);
     if (!detector->shape)

@@ -11,9 +11,10 @@
  *
  * Plain C over numbers: no threads, no globals, no environment. One detector is used by one thread at a time.
  *
- * Memory: at most about 200 bytes for each backbone operation that is remembered (`max_operations`; it starts with 2^12 and
- * doubles only as long as nothing is found), 64 bytes per live allocation, and at most SPW_ITERATION_SHAPES shapes of up to
- * 64 bytes per event. Iterations of up to a third of max_operations can be found. Time per event is constant on average. */
+ * Memory: at most about 250 bytes for each backbone operation that is remembered (`max_operations`; it starts with 2^12 and
+ * doubles only as long as nothing is found), up to 256 bytes per live allocation, and at most SPW_ITERATION_SHAPES shapes of
+ * up to 64 bytes per event. Iterations of up to a third of max_operations can be found. Time per event is constant on
+ * average. */
 #ifndef SPILLWAY_PLANNER_ITERATION_H
 #define SPILLWAY_PLANNER_ITERATION_H
 #include <stdbool.h>

@@ -12,7 +12,7 @@
  * forward pass does not. */
 #include "detector.h"
 
-enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64 };
+enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64, LEANER_TRIALS = 8 };
 
 static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint64_t end)
 {
@@ -110,7 +110,8 @@ int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *sh
     return 0;
 }
 
-int spw_merge_changed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+/* The backbone goes another way now, twice in a row. */
+static int take_changed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
 {
     const uint64_t period = end - begin;
     if (!repeats(&detector->history, end, period) ||
@@ -119,4 +120,37 @@ int spw_merge_changed(struct spw_iteration *detector, uint64_t begin, uint64_t e
     const int r = spw_search_learn(detector, end, period, period, NULL);
     *ret_learned = r == 0;
     return r;
+}
+
+/* The shape was learned from an iteration with more copies from and to the host (logging) than this one has. */
+static int take_leaner(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+{
+    const struct spw_history *history = &detector->history;
+    const struct spw_window window = {.begin = begin,
+                                      .end = end,
+                                      .begin_event = spw_boundary_point(history, begin),
+                                      .end_event = spw_boundary_point(history, end)};
+    uint32_t besides = 0;
+    for (uint64_t e = window.begin_event; e < window.end_event; e++)
+        besides += spw_event_at(history, e)->kind == SPW_EVENT_BESIDE;
+    if (besides >= detector->shape->beside_count)
+        return 0;
+    struct spw_shape *shape;
+    const uint64_t last_seen = detector->shape->last_seen;
+    const int r = spw_search_keep(detector, &window, &shape); /* takes the place of the one that is followed */
+    if (r < 0)
+        return r;
+    *ret_learned = true;
+    shape->last_seen = last_seen;
+    (void)spw_follow_adopt(detector, shape, end, 0);
+    return 0;
+}
+
+int spw_merge_completed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+{
+    if (!spw_history_has(&detector->history, begin))
+        return 0;
+    if (!detector->whole)
+        return take_changed(detector, begin, end, ret_learned);
+    return detector->shape->seen < LEANER_TRIALS ? take_leaner(detector, begin, end, ret_learned) : 0;
 }

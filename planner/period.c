@@ -37,10 +37,17 @@ void spw_finder_finish(struct spw_finder *finder)
     finder->last[0] = NULL;
 }
 
-void spw_finder_restart(struct spw_finder *finder)
+void spw_finder_restart(struct spw_finder *finder, uint64_t position)
 {
+    finder->floor = position;
     finder->context = (struct spw_context){0};
     finder->keep = finder->recent = (struct spw_tracker){0};
+}
+
+/* The first bone that counts. */
+static uint64_t first_bone(const struct spw_finder *finder, const struct spw_history *history)
+{
+    return finder->floor > history->bone_first ? finder->floor : history->bone_first;
 }
 
 static uint64_t token_at(const struct spw_history *history, uint64_t position)
@@ -87,8 +94,9 @@ int spw_finder_grow(struct spw_finder *finder, const struct spw_history *history
 /* Over how many tokens up to and with `position` the lag holds, as far as the credit reaches. */
 static uint64_t look_back(struct spw_finder *finder, const struct spw_history *history, uint64_t position, uint64_t lag)
 {
+    const uint64_t first = first_bone(finder, history);
     uint64_t run = 0;
-    while (finder->credit > 0 && position - run >= history->bone_first + lag &&
+    while (finder->credit > 0 && position - run >= first + lag &&
            token_at(history, position - run) == token_at(history, position - run - lag)) {
         run++;
         finder->credit--;
@@ -140,7 +148,7 @@ bool spw_finder_look(struct spw_finder *finder, const struct spw_history *histor
         if (is_full(finder, table)) {
             uint32_t *last = slot(finder, table);
             const uint32_t lag = (uint32_t)position - *last;
-            lags[table] = lag > 0 && lag <= position - history->bone_first ? lag : 0;
+            lags[table] = lag > 0 && lag <= position - first_bone(finder, history) ? lag : 0;
             *last = (uint32_t)position;
         }
     finder->credit += finder->credit < CREDIT_MOST ? CREDIT_PER_TOKEN : 0;

@@ -18,6 +18,7 @@ struct spw_finder {
     uint32_t *last[2]; /* where a context of 2 and of 16 tokens was last seen: lower half of a position */
     size_t capacity;   /* of each, a power of two */
     struct spw_context context;
+    uint64_t floor;            /* bones before this one don't count */
     uint64_t credit;           /* steps that may be spent on looking back */
     struct spw_tracker keep;   /* keeps its lag as long as it holds: sees through inner loops */
     struct spw_tracker recent; /* changes to the most recent occurrence: finds the short one among multiples */
@@ -29,8 +30,8 @@ void spw_finder_finish(struct spw_finder *finder);
 /* After the history has grown. 0 or -ENOMEM: it goes on with the smaller tables. */
 int spw_finder_grow(struct spw_finder *finder, const struct spw_history *history);
 
-/* Begins anew with the next token; earlier ones are still found. */
-void spw_finder_restart(struct spw_finder *finder);
+/* Begins anew with bone `position`, the next to be looked at. */
+void spw_finder_restart(struct spw_finder *finder, uint64_t position);
 
 /* Looks at the newest token. True when a lag is to be judged now. */
 bool spw_finder_look(struct spw_finder *finder, const struct spw_history *history, struct spw_tracker *ret_candidate);

@@ -231,6 +231,8 @@ void model_free(struct program *program, struct model *model)
         if (model->state[l].id)
             drop(program, &model->state[l]);
     }
+    if (model->next.id)
+        drop(program, &model->next);
     for (uint32_t i = 0; i < model->layers * model->times && model->in_place; i++)
         drop(program, &model->steps[i]);
     if (model->in_place)
@@ -239,8 +241,23 @@ void model_free(struct program *program, struct model *model)
     model->steps = NULL;
 }
 
+/* The loader's thread: its allocation and copy come between any two calls of the step. */
+static void load(struct program *program, struct model *model)
+{
+    if (!model->loader || model->calls++ != model->load_at)
+        return;
+    model->next = make(program, model->batch * 768, label_of(SITE_INPUT, 0, 0, 0));
+    program_op(program, SPW_ITERATION_COPY_H2D, 0, model->next.bytes, label_of(SITE_INPUT, 0, 1, 0), &model->next, 1);
+}
+
 static void take_input(struct program *program, struct model *model, uint64_t batch, uint32_t micro)
 {
+    if (model->loader && model->next.id) {
+        model->data = model->next;
+        model->calls = 0;
+        model->load_at = (uint32_t)program_random(program, 2 * model->layers * model->times);
+        return;
+    }
     if (!model->in_place)
         model->data = make(program, batch * 768, label_of(SITE_INPUT, 0, 0, micro));
     if (model->input)
@@ -252,6 +269,7 @@ static void forward(struct program *program, struct model *model, uint32_t layer
                     uint32_t micro)
 {
     const uint32_t i = layer * model->times + time;
+    load(program, model);
     struct object *out = &model->steps[i], in = i ? model->steps[i - 1] : model->data;
     const uint64_t which = model->equal ? 0 : (model->seed + layer) % 5;
     if (!model->in_place)
@@ -265,6 +283,7 @@ static void backward(struct program *program, struct model *model, uint32_t laye
 {
     const uint32_t i = layer * model->times + time;
     const uint64_t which = model->equal ? 0 : (model->seed + layer) % 5;
+    load(program, model);
     if (!model->grads_stay && time + 1 == model->times && !model->grad[layer].id)
         model->grad[layer] = make(program, model->weight[layer].bytes, label_of(SITE_GRAD, layer, 0, micro));
     launch(program, 120 + which, model->batch, label_of(SITE_BACKWARD, layer, 2 * time, micro), model->steps[i],

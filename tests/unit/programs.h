@@ -75,12 +75,12 @@ struct model {
     bool momentum;    /* there are states at all */
     bool grads_stay;  /* gradients live across iterations */
     bool input;       /* each micro-step begins with a copy from the host */
-    uint32_t streams;
+    bool loader;      /* the next step's data come from another thread, at any time during this step */
 
     /* what it has */
-    struct object weight[MODEL_LAYERS], grad[MODEL_LAYERS], state[MODEL_LAYERS], activation[MODEL_LAYERS], data, loss;
-    struct object *steps; /* activations, layers * times */
-    bool ready;
+    struct object weight[MODEL_LAYERS], grad[MODEL_LAYERS], state[MODEL_LAYERS], activation[MODEL_LAYERS], data, next;
+    struct object *steps;    /* activations, layers * times */
+    uint32_t calls, load_at; /* forward and backward calls of this step, and when the loader comes */
 };
 
 void model_setup(struct program *program, struct model *model);

@@ -26,26 +26,303 @@ static void assert_no_mistake(const struct program *program)
     assert_int_equal(program->wrong_allocs, 0);
 }
 
-/* A plain loop is found by the end of its third iteration, with the right length and the right boundary. */
+static uint32_t followed_length(const struct program *program)
+{
+    return program_shape(program).length;
+}
+
+static const struct model VARIANTS[] = {
+    {.layers = 6, .seed = 3, .batch = 8, .times = 1, .momentum = true, .input = true},
+    {.layers = 1, .seed = 1, .batch = 4, .times = 1, .momentum = true, .input = true},
+    {.layers = 1, .seed = 1, .batch = 4, .times = 1},
+    {.layers = 12, .seed = 5, .batch = 8, .times = 1, .equal = true, .momentum = true, .input = true},
+    {.layers = 12, .seed = 5, .batch = 8, .times = 1, .equal = true, .momentum = true, .input = true, .grads_stay = true},
+    {.layers = 12,
+     .seed = 5,
+     .batch = 8,
+     .times = 1,
+     .equal = true,
+     .momentum = true,
+     .input = true,
+     .in_place = true,
+     .grads_stay = true},
+    {.layers = 12, .seed = 6, .batch = 8, .times = 1, .equal = true, .momentum = true, .in_place = true, .grads_stay = true},
+    {.layers = 20, .seed = 7, .batch = 2, .times = 3, .momentum = true, .input = true},
+    {.layers = 1, .seed = 8, .batch = 2, .times = 512, .momentum = true, .input = true},
+    {.layers = 2, .seed = 8, .batch = 2, .times = 512, .equal = true, .momentum = true, .input = true},
+    {.layers = 1,
+     .seed = 8,
+     .batch = 2,
+     .times = 512,
+     .momentum = true,
+     .input = true,
+     .in_place = true,
+     .grads_stay = true},
+    {.layers = 2, .seed = 8, .batch = 2, .times = 512, .equal = true},
+    {.layers = 60, .seed = 9, .batch = 32, .times = 10, .momentum = true, .input = true},
+};
+enum { VARIANT_COUNT = sizeof(VARIANTS) / sizeof(*VARIANTS) };
+
+/* A plain loop is found by the end of its third iteration, with the right length and the right boundary. Time steps and
+ * equal layers inside it are loops too, and are not mistaken for it. */
 static void plain_loop_is_found_within_three_iterations(void **state)
+{
+    for (int v = 0; v < VARIANT_COUNT; v++) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = VARIANTS[v];
+        model_setup(program, &model);
+        for (int i = 0; i < 3; i++)
+            model_train(program, &model);
+        if (program->found_op == UINT64_MAX || followed_length(program) != length_of(&model) ||
+            program->place.began != program->step_op)
+            print_error("variant %d: length %u of %u, began %lu, true %lu\n", v, followed_length(program), length_of(&model),
+                        (unsigned long)program->place.began, (unsigned long)program->step_op);
+        assert_int_not_equal(program->found_op, UINT64_MAX);
+        assert_int_equal(followed_length(program), length_of(&model));
+        assert_int_equal(program->place.began, program->step_op);
+        for (int i = 0; i < 20; i++) {
+            model_train(program, &model);
+            assert_int_equal(program->step_begins, 1);
+            assert_int_equal(program->place.began, program->step_op);
+            assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+        }
+        assert_no_mistake(program);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+/* The first steps differ: the optimizer makes its states in the first one, and other algorithms are tried. */
+static void warm_up_that_differs_is_left_behind(void **state)
+{
+    for (int warm = 1; warm <= 3; warm++) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = plain();
+        model.lazy_states = true;
+        model_setup(program, &model);
+        for (int i = 0; i < warm; i++) {
+            program_step(program);
+            model_log(program, &model, 3 + i);
+            model_micro_step(program, &model, 0);
+            model_log(program, &model, 2);
+            model_update(program, &model);
+        }
+        for (int i = 0; i < 3; i++)
+            model_train(program, &model);
+        assert_int_equal(followed_length(program), length_of(&model));
+        for (int i = 0; i < 10; i++)
+            model_train(program, &model);
+        assert_int_equal(program->place.began, program->step_op);
+        assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+        assert_no_mistake(program);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+static void accumulate(struct program *program, struct model *model, uint32_t times)
+{
+    program_step(program);
+    for (uint32_t m = 0; m < times; m++)
+        model_micro_step(program, model, m);
+    model_update(program, model);
+}
+
+/* Gradient accumulation: the micro-steps are found first; by the time of the third repetition the iteration is all of them
+ * and the update. */
+static void accumulation_becomes_one_iteration(void **state)
+{
+    for (uint32_t times = 2; times <= 16; times *= 2)
+        for (int lazy = 0; lazy < 2; lazy++) {
+            struct program *program = program_create(1 << 16, 1);
+            struct model model = plain();
+            model.grads_stay = true;
+            model.lazy_states = lazy;
+            program->micro_length = length_of(&model) - model.layers;
+            model_setup(program, &model);
+            for (int i = 0; i < 3 + lazy; i++)
+                accumulate(program, &model, times);
+            model_micro_step(program, &model, 0);
+            const uint32_t length = times * program->micro_length + model.layers;
+            if (followed_length(program) != length)
+                print_error("times %u lazy %d: %u of %u\n", times, lazy, followed_length(program), length);
+            assert_int_equal(followed_length(program), length);
+            for (uint32_t m = 1; m < times; m++)
+                model_micro_step(program, &model, m);
+            model_update(program, &model);
+            for (int i = 0; i < 5; i++) {
+                accumulate(program, &model, times);
+                assert_int_equal(program->place.began, program->step_op);
+                assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+            }
+            assert_no_mistake(program);
+            model_free(program, &model);
+            program_destroy(program);
+        }
+}
+
+/* An evaluation every seven steps is not part of the iteration, whatever its batch size and however many batches it takes.
+ */
+static void evaluation_is_not_part_of_the_iteration(void **state)
+{
+    for (int v = 0; v < 24; v++) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = plain();
+        model.in_place = v / 12;
+        model.grads_stay = model.in_place;
+        model_setup(program, &model);
+        for (int i = 0; i < 70; i++) {
+            model_train(program, &model);
+            if (i >= 2 && i % 7 != 0) {
+                assert_int_equal(followed_length(program), length_of(&model));
+                assert_int_equal(program->place.began, program->step_op);
+                assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+            }
+            for (int e = 0; i % 7 == 6 && e <= v % 12 / 2; e++)
+                model_evaluate(program, &model, v % 2 ? model.batch : 2 * model.batch);
+        }
+        assert_no_mistake(program);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+/* Logging, whether every k steps or when it likes, leaves the iteration as it is, and the place is found again at once. */
+static void logging_is_only_noise(void **state)
+{
+    for (int every = 0; every <= 10; every += 1 + !every) /* every step: then it belongs to the iteration */
+        for (uint32_t kernels = 0; kernels < 4; kernels++) {
+            struct program *program = program_create(1 << 16, every + 1);
+            struct model model = plain();
+            model_setup(program, &model);
+            for (int i = 0; i < 60; i++) {
+                model_train(program, &model);
+                if (i >= 5) {
+                    if (followed_length(program) != length_of(&model))
+                        print_error("every %d kernels %u: %u of %u\n", every, kernels, followed_length(program),
+                                    length_of(&model));
+                    assert_int_equal(followed_length(program), length_of(&model));
+                    assert_int_equal(program->place.began, program->step_op);
+                    assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+                }
+                if (every ? i % every == 0 : program_random(program, 4) == 0)
+                    model_log(program, &model, kernels);
+            }
+            assert_no_mistake(program);
+            model_free(program, &model);
+            program_destroy(program);
+        }
+}
+
+/* The last batch of every epoch is smaller. */
+static void short_last_batch_does_not_disturb(void **state)
 {
     struct program *program = program_create(1 << 16, 1);
     struct model model = plain();
     model_setup(program, &model);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 80; i++) {
+        model.batch = i % 8 == 7 ? 3 : 8;
         model_train(program, &model);
-    assert_int_not_equal(program->found_op, UINT64_MAX);
-    assert_int_equal(program_shape(program).length, length_of(&model));
-    assert_int_equal(program->place.began, program->step_op);
-    for (int i = 0; i < 20; i++) {
-        model_train(program, &model);
-        assert_int_equal(program->step_begins, 1);
-        assert_int_equal(program->place.began, program->step_op);
-        assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+        if (i >= 2 && i % 8 != 7) {
+            assert_int_equal(followed_length(program), length_of(&model));
+            assert_int_equal(program->place.began, program->step_op);
+            assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+        }
     }
     assert_no_mistake(program);
-    assert_true(program->right_allocs > 0);
     model_free(program, &model);
+    program_destroy(program);
+}
+
+/* A loader's thread allocates and copies the next step's data whenever it likes. */
+static void loader_may_come_at_any_time(void **state)
+{
+    for (int seed = 1; seed <= 20; seed++) {
+        struct program *program = program_create(1 << 16, seed);
+        struct model model = plain();
+        model.loader = true;
+        model_setup(program, &model);
+        for (int i = 0; i < 40; i++) {
+            model_train(program, &model);
+            if (i >= 3)
+                assert_int_equal(program_shape(program).backbone, length_of(&model) - 1);
+        }
+        assert_true(program->off < program->ops / 8);
+        assert_no_mistake(program);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+/* The program's own word about where an iteration begins chooses the boundary, be it a function or a call. */
+static void hints_choose_the_boundary(void **state)
+{
+    for (int way = 0; way < 2; way++) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = plain();
+        if (way == 0)
+            spw_iteration_hint_function(program->detector, 130); /* the loss, once in each iteration */
+        model_setup(program, &model);
+        for (int i = 0; i < 10; i++) {
+            program_step(program);
+            model_micro_step(program, &model, 0);
+            if (way == 1)
+                spw_iteration_hint(program->detector);
+            model_update(program, &model);
+        }
+        assert_int_equal(followed_length(program), length_of(&model));
+        const uint64_t place_of_hint = way ? model.input + 3 * model.layers + 1 : model.input + 2 * model.layers;
+        assert_int_equal(program->place.began, program->step_op + place_of_hint);
+        assert_no_mistake(program);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+/* What never repeats is never called an iteration, and memory stays bounded. */
+static void no_period_is_reported_where_there_is_none(void **state)
+{
+    struct program *program = program_create(1 << 14, 77);
+    struct object object[64];
+    for (int i = 0; i < 64; i++)
+        object[i] = (struct object){program_alloc(program, 4096 * (i % 5 + 1), i + 1), 4096 * (i % 5 + 1)};
+    for (int i = 0; i < 400000; i++) {
+        const uint64_t which = program_random(program, 64);
+        program_op(program, SPW_ITERATION_LAUNCH, 1 + program_random(program, 6), 1, i + 100, &object[which], 1);
+        if (program_random(program, 3) == 0) {
+            program_free(program, object[which].id);
+            object[which].bytes = 4096 * (1 + program_random(program, 5));
+            object[which].id = program_alloc(program, object[which].bytes, i + 100);
+        }
+    }
+    assert_int_equal(spw_iteration_shape_count(program->detector), 0);
+    assert_true(spw_iteration_memory_bytes(program->detector) < (1 << 14) * 260);
+    program_destroy(program);
+}
+
+/* Another model in the same program is noticed and learned; the old one's ordinals are not given any more. */
+static void another_model_is_learned_anew(void **state)
+{
+    struct program *program = program_create(1 << 16, 1);
+    struct model first = plain(), second = plain();
+    second.layers = 9;
+    second.seed = 11;
+    model_setup(program, &first);
+    for (int i = 0; i < 30; i++)
+        model_train(program, &first);
+    const uint32_t old = program->place.shape;
+    model_free(program, &first);
+    model_setup(program, &second);
+    for (int i = 0; i < 20; i++) {
+        model_train(program, &second);
+        if (i >= 2) {
+            assert_int_equal(followed_length(program), length_of(&second));
+            assert_int_equal(program->place.began, program->step_op);
+            assert_int_not_equal(program->place.shape, old);
+        }
+    }
+    assert_int_equal(program->wrong_sure, 0);
+    model_free(program, &second);
     program_destroy(program);
 }
 
@@ -53,6 +330,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_loop_is_found_within_three_iterations),
+        cmocka_unit_test(warm_up_that_differs_is_left_behind),
+        cmocka_unit_test(accumulation_becomes_one_iteration),
+        cmocka_unit_test(evaluation_is_not_part_of_the_iteration),
+        cmocka_unit_test(logging_is_only_noise),
+        cmocka_unit_test(short_last_batch_does_not_disturb),
+        cmocka_unit_test(loader_may_come_at_any_time),
+        cmocka_unit_test(hints_choose_the_boundary),
+        cmocka_unit_test(no_period_is_reported_where_there_is_none),
+        cmocka_unit_test(another_model_is_learned_anew),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
 }
