@@ -43,6 +43,7 @@ struct spw_iteration {
     uint64_t boundary;      /* the event before which it began */
     uint64_t start_live_bytes;
     bool start_known;
+    uint64_t copies; /* hash of those beside the backbone in the iteration before */
 
     struct spw_shape *lost;
     uint32_t off_step;

@@ -175,6 +175,17 @@ static struct spw_shape *other_shape(const struct spw_iteration *detector, uint6
     return best;
 }
 
+/* Another shape that is over where this one should go on. */
+static struct spw_shape *shorter_shape(const struct spw_iteration *detector)
+{
+    const struct spw_shape *shape = detector->shape;
+    const uint32_t step = detector->cursor;
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i]->backbone == step && detector->shapes[i]->steps[step].prefix == shape->steps[step].prefix)
+            return detector->shapes[i];
+    return NULL;
+}
+
 bool spw_follow(struct spw_iteration *detector, uint64_t bone)
 {
     struct spw_shape *shape = detector->shape;
@@ -185,10 +196,12 @@ bool spw_follow(struct spw_iteration *detector, uint64_t bone)
             return false;
         begin(detector, next, bone);
     } else if (shape->steps[detector->cursor].token != token) {
-        struct spw_shape *other =
-            detector->start_known && detector->matched == detector->cursor ? other_shape(detector, token) : NULL;
-        return other && spw_history_has(&detector->history, detector->start) &&
-               spw_follow_adopt(detector, other, detector->start, 0);
+        const bool known = detector->start_known && detector->matched == detector->cursor &&
+                           spw_history_has(&detector->history, detector->start);
+        struct spw_shape *other = known ? other_shape(detector, token) : NULL;
+        if (known && !other)
+            other = shorter_shape(detector);
+        return other && spw_follow_adopt(detector, other, detector->start, 0);
     }
     take_step(detector, bone);
     return true;

@@ -6,14 +6,15 @@
  *      compared with the one a period earlier; an allocation that was alive then already must be the same one, a younger one
  *      must have been made about as many allocations ago. One operation in eight may differ (buffers used in turn);
  *   3. it uses most of what is kept: parameters, gradients, states. The less of it is used, the more often it must
- *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else
- *      sixteen and half of the whole run.
+ *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else a
+ *      thousand that are half of the whole run;
+ *   4. there are at least seven operations in all: two equal launches in a row are not a loop.
  * Limits: a loop that repeats exactly, on the same memory, and uses most of what is kept is taken for the iteration until
  * the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps a little more memory with
  * every iteration (a list of losses on the device) never has the same live set again and is not recognised. */
 #include "period.h"
 
-enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2 };
+enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7 };
 
 /* Whether the touches of the bones at `position` and `lag` earlier correspond. */
 static bool same_objects(const struct spw_history *history, uint64_t position, uint64_t lag)
@@ -48,15 +49,15 @@ static bool corresponds(const struct spw_history *history, uint64_t end, uint64_
     return same_live > 0;
 }
 
-struct spw_coverage spw_period_coverage(const struct spw_history *history, struct spw_live *live, uint64_t first,
-                                        uint64_t end)
+struct spw_coverage spw_period_coverage(const struct spw_history *history, struct spw_live *live, uint64_t old,
+                                        uint64_t first, uint64_t end)
 {
     struct spw_coverage coverage = {0};
-    const uint32_t newest = spw_bone_at(history, first)->newest;
-    const uint64_t old = live->newest - (uint32_t)((uint32_t)live->newest - newest);
+    const uint32_t newest = spw_bone_at(history, old)->newest;
+    const uint64_t newest_id = live->newest - (uint32_t)((uint32_t)live->newest - newest);
     const uint32_t mark = ++live->mark;
     for (size_t i = 0; i < live->capacity; i++)
-        if (live->slots[i].id && live->slots[i].id <= old) {
+        if (live->slots[i].id && live->slots[i].id <= newest_id) {
             coverage.all_count++;
             coverage.all_bytes += live->slots[i].bytes;
         }
@@ -88,6 +89,12 @@ static bool at_least(const struct spw_coverage *coverage, unsigned part, unsigne
            (double)coverage->bytes * of >= (double)coverage->all_bytes * part;
 }
 
+/* Of the bones [first, end) and what is between them. */
+static uint64_t operations(const struct spw_history *history, uint64_t first, uint64_t end)
+{
+    return spw_bone_at(history, end - 1)->op - spw_bone_at(history, first)->op + 1;
+}
+
 enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_live *live, uint64_t end, uint64_t lag,
                                   uint64_t run)
 {
@@ -95,8 +102,10 @@ enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_
         return SPW_VERDICT_FORGOTTEN;
     if (!corresponds(history, end, lag))
         return SPW_VERDICT_NO;
-    const struct spw_coverage coverage = spw_period_coverage(history, live, end - lag, end);
+    if (run < FEWEST_OPERATIONS && operations(history, end - run - lag, end) < FEWEST_OPERATIONS)
+        return SPW_VERDICT_NO;
+    const struct spw_coverage coverage = spw_period_coverage(history, live, end - 2 * lag, end - lag, end);
     const bool enough = at_least(&coverage, 3, 4) || (run >= 2 * lag && at_least(&coverage, 1, 3)) ||
-                        (run >= 15 * lag && 2 * run >= history->bone_count);
+                        (run >= 1023 * lag && 2 * run >= history->bone_count);
     return enough ? SPW_VERDICT_YES : SPW_VERDICT_NO;
 }

@@ -12,7 +12,7 @@
  * forward pass does not. */
 #include "detector.h"
 
-enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64, LEANER_TRIALS = 8 };
+enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64, BETTER_TRIALS = 8 };
 
 static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint64_t end)
 {
@@ -52,11 +52,12 @@ static bool belongs(struct spw_iteration *detector, const struct spw_shape *shap
     if (!unknown || begins_alike(history, shape, begin, end) || begin < shape->backbone ||
         !spw_history_has(history, begin - shape->backbone))
         return false;
-    const struct spw_coverage here = spw_period_coverage(history, &detector->live, begin, end);
+    const uint64_t unit = begin - shape->backbone; /* the latest time that the shape went by */
+    const struct spw_coverage here = spw_period_coverage(history, &detector->live, unit, begin, end);
     if (2 * unknown > launches && 4 * here.count >= here.all_count && here.bytes >= here.all_bytes / 4)
         return true;
-    const struct spw_coverage without = spw_period_coverage(history, &detector->live, begin - shape->backbone, begin);
-    const struct spw_coverage with = spw_period_coverage(history, &detector->live, begin - shape->backbone, end);
+    const struct spw_coverage without = spw_period_coverage(history, &detector->live, unit, unit, begin);
+    const struct spw_coverage with = spw_period_coverage(history, &detector->live, unit, unit, end);
     return with.bytes - without.bytes > 0 && with.bytes - without.bytes >= with.all_bytes / 16;
 }
 
@@ -122,18 +123,42 @@ static int take_changed(struct spw_iteration *detector, uint64_t begin, uint64_t
     return r;
 }
 
-/* The shape was learned from an iteration with more copies from and to the host (logging) than this one has. */
-static int take_leaner(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+/* The copies from and to the host within the window: how many, and a hash of them in their order. */
+static uint64_t copies_of(const struct spw_history *history, const struct spw_window *window, uint32_t *ret_count)
+{
+    uint64_t hash = 0;
+    *ret_count = 0;
+    for (uint64_t e = window->begin_event; e < window->end_event; e++) {
+        const struct spw_event *event = spw_event_at(history, e);
+        if (event->kind != SPW_EVENT_BESIDE)
+            continue;
+        hash = spw_mix(hash + event->value);
+        (*ret_count)++;
+    }
+    return hash;
+}
+
+static uint64_t copies_of_shape(const struct spw_shape *shape)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < shape->beside_count; i++)
+        hash = spw_mix(hash + shape->besides[i].token);
+    return hash;
+}
+
+/* The iteration that the shape was learned from may have had copies too many (logging) or too few (in its gap there was
+ * something else). This one takes its place when it has fewer, or the same as the one before. */
+static int take_better(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
 {
     const struct spw_history *history = &detector->history;
     const struct spw_window window = {.begin = begin,
                                       .end = end,
                                       .begin_event = spw_boundary_point(history, begin),
                                       .end_event = spw_boundary_point(history, end)};
-    uint32_t besides = 0;
-    for (uint64_t e = window.begin_event; e < window.end_event; e++)
-        besides += spw_event_at(history, e)->kind == SPW_EVENT_BESIDE;
-    if (besides >= detector->shape->beside_count)
+    uint32_t count;
+    const uint64_t copies = copies_of(history, &window, &count), before = detector->copies;
+    detector->copies = copies;
+    if (copies == copies_of_shape(detector->shape) || (count >= detector->shape->beside_count && copies != before))
         return 0;
     struct spw_shape *shape;
     const uint64_t last_seen = detector->shape->last_seen;
@@ -152,5 +177,5 @@ int spw_merge_completed(struct spw_iteration *detector, uint64_t begin, uint64_t
         return 0;
     if (!detector->whole)
         return take_changed(detector, begin, end, ret_learned);
-    return detector->shape->seen < LEANER_TRIALS ? take_leaner(detector, begin, end, ret_learned) : 0;
+    return detector->shape->seen < BETTER_TRIALS ? take_better(detector, begin, end, ret_learned) : 0;
 }

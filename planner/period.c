@@ -42,6 +42,8 @@ void spw_finder_restart(struct spw_finder *finder, uint64_t position)
     finder->floor = position;
     finder->context = (struct spw_context){0};
     finder->keep = finder->recent = (struct spw_tracker){0};
+    for (int i = 0; i < SPW_FINDER_SEEN; i++)
+        finder->seen[i] = (struct spw_stretch_seen){0};
 }
 
 /* The first bone that counts. */
@@ -91,19 +93,40 @@ int spw_finder_grow(struct spw_finder *finder, const struct spw_history *history
     return 0;
 }
 
+static struct spw_stretch_seen *find_seen(struct spw_finder *finder, uint64_t lag)
+{
+    for (int i = 0; i < SPW_FINDER_SEEN; i++)
+        if (finder->seen[i].lag == lag)
+            return &finder->seen[i];
+    return NULL;
+}
+
+/* The tracker's lag held up to bone `end`, and is given up. */
+static void remember(struct spw_finder *finder, const struct spw_tracker *tracker, uint64_t end)
+{
+    if (!tracker->lag || !tracker->run)
+        return;
+    struct spw_stretch_seen *seen = find_seen(finder, tracker->lag);
+    if (!seen)
+        seen = &finder->seen[finder->next_seen++ % SPW_FINDER_SEEN];
+    *seen = (struct spw_stretch_seen){.lag = tracker->lag, .from = end - tracker->run, .to = end - 1};
+}
+
 /* Over how many tokens up to and with `position` the lag holds, as far as the credit reaches. */
 static uint64_t look_back(struct spw_finder *finder, const struct spw_history *history, uint64_t position, uint64_t lag)
 {
-    const uint64_t first = first_bone(finder, history);
-    uint64_t run = 0;
-    while (finder->credit > 0 && position - run >= first + lag &&
-           token_at(history, position - run) == token_at(history, position - run - lag)) {
-        run++;
-        finder->credit--;
-        if (position - run + 1 == 0)
+    const uint64_t first = first_bone(finder, history) + lag; /* of those that have something to be compared with */
+    const struct spw_stretch_seen *seen = find_seen(finder, lag);
+    uint64_t p = position + 1;
+    while (p > first && finder->credit > 0 && token_at(history, p - 1) == token_at(history, p - 1 - lag)) {
+        if (seen && p - 1 <= seen->to && p - 1 >= seen->from) {
+            p = seen->from > first ? seen->from : first;
             break;
+        }
+        p--;
+        finder->credit--;
     }
-    return run;
+    return position + 1 - p;
 }
 
 static bool follow_lag(struct spw_tracker *tracker, const struct spw_history *history, uint64_t position)
@@ -124,6 +147,7 @@ static void adopt(struct spw_finder *finder, struct spw_tracker *tracker, const 
         const uint64_t run = look_back(finder, history, position, lags[table]);
         if (run < SPW_CONTEXT_TOKENS[TABLE_CONTEXT[table]])
             continue;
+        remember(finder, tracker, position + 1);
         *tracker = (struct spw_tracker){.lag = lags[table], .run = run, .due = lags[table]};
         return;
     }
@@ -154,15 +178,17 @@ bool spw_finder_look(struct spw_finder *finder, const struct spw_history *histor
     finder->credit += finder->credit < CREDIT_MOST ? CREDIT_PER_TOKEN : 0;
 
     if (!follow_lag(&finder->keep, history, position)) {
+        remember(finder, &finder->keep, position);
         finder->keep.lag = 0;
         adopt(finder, &finder->keep, history, position, lags);
     }
     const bool holds = follow_lag(&finder->recent, history, position);
-    if (!holds || (lags[1] && lags[1] < finder->recent.lag)) {
-        if (!holds)
-            finder->recent.lag = 0;
-        adopt(finder, &finder->recent, history, position, lags);
+    if (!holds) {
+        remember(finder, &finder->recent, position);
+        finder->recent.lag = 0;
     }
+    if (!holds || (lags[1] && lags[1] < finder->recent.lag))
+        adopt(finder, &finder->recent, history, position, lags);
     if (is_due(&finder->keep, ret_candidate))
         return true;
     return finder->recent.lag != finder->keep.lag && is_due(&finder->recent, ret_candidate);

@@ -14,12 +14,20 @@ struct spw_tracker {   /* a lag at which the last `run` tokens repeat earlier on
     uint64_t due;      /* the run at which it is to be judged next */
 };
 
+struct spw_stretch_seen { /* tokens [from, to] were compared with those `lag` earlier, and are equal */
+    uint64_t lag, from, to;
+};
+
+enum { SPW_FINDER_SEEN = 8 };
+
 struct spw_finder {
     uint32_t *last[2]; /* where a context of 2 and of 16 tokens was last seen: lower half of a position */
     size_t capacity;   /* of each, a power of two */
     struct spw_context context;
-    uint64_t floor;            /* bones before this one don't count */
-    uint64_t credit;           /* steps that may be spent on looking back */
+    uint64_t floor;                                /* bones before this one don't count */
+    uint64_t credit;                               /* steps that may be spent on looking back */
+    struct spw_stretch_seen seen[SPW_FINDER_SEEN]; /* so that a lag that is taken up again isn't compared anew */
+    uint32_t next_seen;
     struct spw_tracker keep;   /* keeps its lag as long as it holds: sees through inner loops */
     struct spw_tracker recent; /* changes to the most recent occurrence: finds the short one among multiples */
 };
@@ -43,10 +51,10 @@ enum spw_verdict { SPW_VERDICT_NO, SPW_VERDICT_YES, SPW_VERDICT_FORGOTTEN }; /* 
 enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_live *live, uint64_t end, uint64_t lag,
                                   uint64_t run);
 
-/* How much of what was alive before bone `first`, and still is, the bones [first, end) touch. */
+/* How much of what was alive before bone `old`, and still is, the bones [first, end) touch. */
 struct spw_coverage {
     uint64_t count, bytes, all_count, all_bytes;
 };
-struct spw_coverage spw_period_coverage(const struct spw_history *history, struct spw_live *live, uint64_t first,
-                                        uint64_t end);
+struct spw_coverage spw_period_coverage(const struct spw_history *history, struct spw_live *live, uint64_t old,
+                                        uint64_t first, uint64_t end);
 #endif

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "programs.h"
+#include "random-program.h"
 
 static struct model plain(void)
 {
@@ -326,6 +327,43 @@ static void another_model_is_learned_anew(void **state)
     program_destroy(program);
 }
 
+/* 1000 programs of random structure and length: almost all are found, and no ordinal that is called sure is ever wrong. */
+static void random_programs_are_found_and_never_mistaken(void **state)
+{
+    enum { PROGRAMS = 1000, STEPS = 16 };
+    uint32_t found = 0, wrong = 0, wrong_likely = 0, wrong_allocs = 0;
+    static struct random_program made;
+    const char *const first = getenv("FIRST_SEED"); /* other thousands than the first */
+    for (uint64_t i = 0; i < PROGRAMS; i++) {
+        const uint64_t seed = (first ? strtoul(first, NULL, 10) : 1) + i;
+        struct program *program = program_create(1 << 16, seed);
+        const uint32_t most = 3 << program_random(program, 11); /* 3, 6, ... 3072: as many short ones as long ones */
+        random_program_make(&made, program, 3 + (uint32_t)program_random(program, most));
+        random_program_setup(&made, program);
+        bool right = false;
+        for (uint32_t step = 0; step < STEPS; step++) {
+            random_program_step(&made, program, step);
+            right = right || (followed_length(program) == made.ops && program->place.sure == SPW_ITERATION_SURE);
+        }
+        found += right;
+        wrong += program->wrong_sure > 0;
+        wrong_likely += program->wrong_likely > 0;
+        wrong_allocs += program->wrong_allocs > 0;
+        if (!right || program->wrong_sure || program->wrong_allocs || program->wrong_likely)
+            print_error(
+                "seed %lu: ops %u kept %u, warm %d log %d eval %d short %d: found %d, followed %u, wrong %lu %lu %lu\n",
+                seed, made.ops, made.kept, made.warm_up, made.logging, made.evaluation, made.short_batch, right,
+                followed_length(program), program->wrong_sure, program->wrong_likely, program->wrong_allocs);
+        random_program_finish(&made, program);
+        program_destroy(program);
+    }
+    print_message("found %u of %u; programs with wrong ordinals: %u sure, %u likely, %u of allocations\n", found, PROGRAMS,
+                  wrong, wrong_likely, wrong_allocs);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(wrong_allocs, 0);
+    assert_true(found * 100 >= PROGRAMS * 99);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +377,7 @@ int main(void)
         cmocka_unit_test(hints_choose_the_boundary),
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
+        cmocka_unit_test(random_programs_are_found_and_never_mistaken),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
 }
