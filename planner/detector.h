@@ -14,7 +14,7 @@
 #include "period.h"
 #include "shape.h"
 
-enum { SPW_STRETCHES = 8, SPW_SURE_RUN = 16 };
+enum { SPW_STRETCHES = 8, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64 };
 
 struct spw_stretch { /* something between two places on the path */
     uint64_t hash;   /* of its tokens; 0: none */
@@ -35,14 +35,18 @@ struct spw_iteration {
 
     struct spw_shape *shape;
     uint32_t cursor, matched;
+    uint32_t since_back;    /* steps taken since the way back was found */
     uint32_t beside_cursor; /* the next operation beside the backbone that may match */
     bool entered;           /* the boundary was passed by an operation beside the backbone, before the first bone */
     bool whole;             /* everything since the boundary has matched */
+    bool doubtful;          /* it may have begun earlier: nothing tells, and it wasn't the same shape that went before */
+    bool trial;             /* back on the path a moment ago: the finder goes on, in case that was a coincidence */
     uint64_t start;         /* the bone at which this iteration began */
     uint64_t began;         /* its first operation */
     uint64_t boundary;      /* the event before which it began */
     uint64_t start_live_bytes;
     bool start_known;
+    uint64_t ended;  /* the bone behind the last one that completed an iteration of the shape */
     uint64_t copies; /* hash of those beside the backbone in the iteration before */
 
     struct spw_shape *lost;
@@ -79,6 +83,9 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
 /* Makes a shape of the window, without following it. */
 int spw_search_keep(struct spw_iteration *detector, const struct spw_window *window, struct spw_shape **ret_shape);
 
+/* Lets the history hold twice as much, unless it is at its limit. */
+int spw_search_remember_more(struct spw_iteration *detector);
+
 /* ---- merge.c: 0 or -ENOMEM; *ret_learned when a new shape is followed now */
 
 /* The bones [begin, end) came in between, at one place of `shape`. */
@@ -88,6 +95,6 @@ int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape,
 /* The bones [begin, end) came between two iterations. */
 int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end);
 
-/* The iteration [begin, end) of the shape that is followed is complete; bone `end` is the newest. */
-int spw_merge_completed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned);
+/* An iteration of the shape that is followed is complete; bone `end` is the newest, and comes next. */
+int spw_merge_completed(struct spw_iteration *detector, uint64_t end, bool *ret_learned);
 #endif

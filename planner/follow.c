@@ -33,6 +33,7 @@ static void give(struct spw_iteration *detector, const struct spw_event *event, 
     entry->shape = expected->shape[part]->id;
     entry->ordinal = ordinal;
     entry->freed = alloc->freed;
+    entry->sure = detector->whole && !detector->doubtful;
 }
 
 /* Of the events [first, last) those that allocate, in their order; false when they differ from what is expected. */
@@ -133,13 +134,14 @@ static void begin(struct spw_iteration *detector, struct spw_shape *shape, uint6
     detector->boundary = spw_boundary_point(history, bone);
     if (!detector->entered)
         detector->began = first_operation(history, bone, detector->boundary);
+    detector->doubtful = !(goes_on && detector->shape == shape && (detector->whole || !detector->doubtful));
+    detector->whole = true;
     match_allocs(detector, bone, &expected);
     detector->shape = shape;
     detector->entered = false;
     detector->start = bone;
     detector->start_known = true;
     detector->start_live_bytes = live;
-    detector->whole = true;
     detector->cursor = detector->matched = 0;
     shape->last_seen = detector->began;
 }
@@ -155,6 +157,11 @@ static void take_step(struct spw_iteration *detector, uint64_t bone)
     }
     detector->cursor++;
     detector->matched++;
+    detector->since_back++;
+    if (detector->matched == shape->distinct_after)
+        detector->doubtful = false;
+    if (detector->since_back >= SPW_TRIAL_RUN || detector->cursor == shape->backbone)
+        detector->trial = false;
     detector->beside_cursor = shape->steps[detector->cursor].besides;
     if (detector->cursor == shape->backbone && 4 * (uint64_t)detector->matched >= 3 * (uint64_t)shape->backbone)
         shape->seen++;
@@ -240,13 +247,16 @@ bool spw_follow_adopt(struct spw_iteration *detector, struct spw_shape *shape, u
 
 void spw_follow_leave(struct spw_iteration *detector, uint64_t bone)
 {
-    detector->lost = detector->shape;
-    detector->off_step = detector->cursor == detector->shape->backbone ? 0 : detector->cursor;
-    detector->off_since = bone;
     detector->run[0] = detector->run[1] = 0;
-    detector->shape = NULL;
     detector->entered = false;
-    spw_finder_restart(&detector->finder, bone);
+    if (!detector->trial) {
+        detector->lost = detector->shape;
+        detector->off_step = detector->cursor == detector->shape->backbone ? 0 : detector->cursor;
+        detector->off_since = bone;
+        spw_finder_restart(&detector->finder, bone);
+    }
+    detector->trial = false;
+    detector->shape = NULL;
 }
 
 /* Looks for the token among those of a gap, from the cursor on. */

@@ -77,7 +77,7 @@ static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, ui
     const bool same_memory =
         detector->start_live_bytes == shape->boundary_live_bytes &&
         (int64_t)(live_bytes - detector->start_live_bytes) == shape->steps[detector->cursor - 1].live_bytes;
-    return detector->whole && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
+    return detector->whole && !detector->doubtful && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
 }
 
 static int take_bone(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token, bool hint,
@@ -85,12 +85,15 @@ static int take_bone(struct spw_iteration *detector, const struct spw_iteration_
 {
     struct spw_history *history = &detector->history;
     const uint64_t bone = history->bone_count;
+    struct spw_tracker unused;
     int r = 0;
     spw_history_add_bone(history, op, token, &detector->live, hint);
-    if (detector->shape && detector->cursor == detector->shape->backbone && detector->start_known)
-        r = spw_merge_completed(detector, detector->start, bone, &place->learned);
+    if (detector->shape && detector->cursor == detector->shape->backbone)
+        r = spw_merge_completed(detector, bone, &place->learned);
     if (!place->learned && detector->shape && !spw_follow(detector, bone) && detector->shape)
         spw_follow_leave(detector, bone);
+    if (detector->shape && detector->trial)
+        (void)spw_finder_look(&detector->finder, history, &unused);
     if (!detector->shape)
         r = spw_search(detector, bone, &place->learned);
     if (!detector->shape)
@@ -108,7 +111,7 @@ static void take_beside(struct spw_iteration *detector, const struct spw_iterati
 {
     if (detector->shape) {
         place->extra = !spw_follow_beside(detector, token, &place->ordinal, &place->begins);
-        place->sure = detector->whole ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
+        place->sure = detector->whole && !detector->doubtful ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
         place->shape = detector->shape->id;
         place->began = detector->began;
     }
@@ -146,6 +149,7 @@ bool spw_iteration_find_alloc(const struct spw_iteration *detector, uint64_t id,
         (struct spw_iteration_allocation){.bytes = entry->bytes,
                                           .persistent = entry->event < detector->boundary || (entry->shape && !entry->freed),
                                           .has_ordinal = entry->shape != 0,
+                                          .sure = entry->sure,
                                           .shape = entry->shape,
                                           .ordinal = entry->ordinal};
     return true;

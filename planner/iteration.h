@@ -51,10 +51,12 @@ struct spw_iteration_op {
 };
 
 /* How sure a place is.
- *   SURE    everything since the boundary (backbone, sizes, live bytes) equals the shape so far
- *   LIKELY  the backbone fits, but the live bytes differ (an evaluation pass begins like this), or the place was found
- *           again in mid-iteration and no boundary has been passed since
- *   NO      no iteration is known yet, or the program is off the path */
+ *   SURE    everything since the boundary (backbone, sizes, live bytes) equals the shape so far, and nothing else that is
+ * known would explain it as well LIKELY  the best guess, and wrong now and then: the backbone fits, but the live bytes
+ * differ (an evaluation pass begins like this), or the place was found again in mid-iteration and no boundary has been
+ * passed since, or the shape begins like another part of itself (micro-steps) NO      no iteration is known yet, or the
+ * program is off the path A part of an iteration that repeats exactly (a micro-step of gradient accumulation) is a shape of
+ * its own, and its ordinals are sure, until the whole has been seen twice. */
 enum spw_iteration_sure { SPW_ITERATION_NO, SPW_ITERATION_LIKELY, SPW_ITERATION_SURE };
 
 struct spw_iteration_place {
@@ -99,6 +101,7 @@ struct spw_iteration_allocation {
     uint64_t bytes;
     bool persistent;  /* lives across boundaries: alive at the last one already, or its equal in the shape was not freed */
     bool has_ordinal; /* it was matched with an allocation of the shape */
+    bool sure;        /* and its place was SURE then; else LIKELY. Valid with has_ordinal */
     uint32_t shape;   /* whose, valid with has_ordinal */
     uint32_t ordinal; /* k-th allocation since the boundary, from 0, valid with has_ordinal */
 };

@@ -11,6 +11,7 @@ struct spw_live_entry {
     uint32_t kind;
     uint32_t shape, ordinal; /* of the shape's allocation that it was matched with; shape 0: none */
     bool freed;              /* its equal in the shape is freed within the iteration */
+    bool sure;               /* as the place was when it was matched */
     uint32_t mark;           /* of the latest count that it was part of */
     uint64_t event;          /* position among the events */
 };

@@ -22,14 +22,26 @@ static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint6
     return hash | 1;
 }
 
-static bool repeats(const struct spw_history *history, uint64_t end, uint64_t period)
+/* Over how many bones before `end` the period holds, up to three times the period. */
+static uint64_t run_of(const struct spw_history *history, uint64_t end, uint64_t period)
 {
-    if (end < 2 * period || !spw_history_has(history, end - 2 * period))
-        return false;
-    for (uint64_t p = end; p-- > end - period;)
-        if (spw_bone_at(history, p)->token != spw_bone_at(history, p - period)->token)
-            return false;
-    return true;
+    uint64_t p = end;
+    while (p > history->bone_first + period && end - p < 3 * period &&
+           spw_bone_at(history, p - 1)->token == spw_bone_at(history, p - 1 - period)->token)
+        p--;
+    return end - p;
+}
+
+/* Learns the period when its last two times are iterations. `instead`: of this shape, or NULL. */
+static int learn_period(struct spw_iteration *detector, uint64_t end, uint64_t period, struct spw_shape *instead,
+                        bool *ret_learned)
+{
+    const uint64_t run = run_of(&detector->history, end, period);
+    if (run < period || spw_period_judge(&detector->history, &detector->live, end, period, run) != SPW_VERDICT_YES)
+        return 0;
+    const int r = spw_search_learn(detector, end, period, run, instead);
+    *ret_learned = r == 0;
+    return r;
 }
 
 static bool begins_alike(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end)
@@ -74,11 +86,9 @@ int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape,
     if (last.hash != detector->remainder.hash || last.shape != shape->id)
         return 0;
     const uint64_t period = end - last.end;
-    if (!repeats(history, end, period) || spw_period_judge(history, &detector->live, end, period, period) != SPW_VERDICT_YES)
-        return 0;
-    const int r = spw_search_learn(detector, end, period, period, shape);
-    *ret_learned = r == 0;
-    return r;
+    if (end >= 2 * period && !spw_history_has(history, end - 2 * period))
+        return spw_search_remember_more(detector);
+    return learn_period(detector, end, period, shape, ret_learned);
 }
 
 int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
@@ -109,18 +119,6 @@ int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *sh
     detector->stretches[detector->stretch_next++ % SPW_STRETCHES] =
         (struct spw_stretch){.hash = hash, .bones = bones, .end = end, .shape = shape->id};
     return 0;
-}
-
-/* The backbone goes another way now, twice in a row. */
-static int take_changed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
-{
-    const uint64_t period = end - begin;
-    if (!repeats(&detector->history, end, period) ||
-        spw_period_judge(&detector->history, &detector->live, end, period, period) != SPW_VERDICT_YES)
-        return 0;
-    const int r = spw_search_learn(detector, end, period, period, NULL);
-    *ret_learned = r == 0;
-    return r;
 }
 
 /* The copies from and to the host within the window: how many, and a hash of them in their order. */
@@ -171,11 +169,14 @@ static int take_better(struct spw_iteration *detector, uint64_t begin, uint64_t 
     return 0;
 }
 
-int spw_merge_completed(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+int spw_merge_completed(struct spw_iteration *detector, uint64_t end, bool *ret_learned)
 {
-    if (!spw_history_has(&detector->history, begin))
+    const uint64_t begin = detector->ended;
+    detector->ended = end;
+    if (!detector->start_known || !detector->whole)
+        return begin < end ? learn_period(detector, end, end - begin, NULL, ret_learned)
+                           : 0; /* another way, twice in a row */
+    if (detector->shape->seen >= BETTER_TRIALS || !spw_history_has(&detector->history, detector->start))
         return 0;
-    if (!detector->whole)
-        return take_changed(detector, begin, end, ret_learned);
-    return detector->shape->seen < BETTER_TRIALS ? take_better(detector, begin, end, ret_learned) : 0;
+    return take_better(detector, detector->start, end, ret_learned);
 }

@@ -67,11 +67,13 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     shape->seen += (window.end - phase) / period;
     shape->last_seen = spw_bone_at(&detector->history, window.begin)->op;
     detector->shape = NULL;
-    (void)spw_follow_adopt(detector, shape, window.end, 0);
+    detector->trial = false;
+    if (spw_follow_adopt(detector, shape, window.end, 0))
+        detector->doubtful = false;
     return 0;
 }
 
-static int grow(struct spw_iteration *detector)
+int spw_search_remember_more(struct spw_iteration *detector)
 {
     const int r = spw_history_grow(&detector->history);
     if (r == -ENOSPC)
@@ -101,6 +103,8 @@ static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint
     const uint64_t begin = detector->off_step ? detector->start : detector->off_since;
     if (step == 0 && detector->lost && first > begin && (detector->start_known || detector->off_step == 0))
         r = spw_merge_stretch(detector, shape, begin, first);
+    detector->trial = true;
+    detector->since_back = 0;
     (void)spw_follow_adopt(detector, shape, first, step);
     return r;
 }
@@ -158,6 +162,35 @@ static bool way_back(struct spw_iteration *detector, uint64_t bone, int *ret, bo
     return way_back_by_run(detector, bone, ret, ret_learned);
 }
 
+/* Whether the last two times of the period are somewhere in the shape: then they are a loop within it, not an iteration. */
+static bool is_loop_within(const struct spw_history *history, const struct spw_shape *shape, uint64_t end, uint64_t period)
+{
+    uint64_t wanted = 0, here = 0, leaving = 1;
+    if (2 * period > shape->backbone)
+        return false;
+    const uint32_t count = (uint32_t)(2 * period);
+    for (uint32_t i = 0; i < count; i++) {
+        wanted = wanted * SPW_CONTEXT_BASE + spw_bone_at(history, end - count + i)->token;
+        leaving *= SPW_CONTEXT_BASE;
+    }
+    for (uint32_t i = 0; i < shape->backbone + count; i++) {
+        here = here * SPW_CONTEXT_BASE + shape->steps[i % shape->backbone].token;
+        if (i >= count)
+            here -= shape->steps[(i - count) % shape->backbone].token * leaving;
+        if (i + 1 >= count && here == wanted)
+            return true;
+    }
+    return false;
+}
+
+static bool is_known_loop(const struct spw_iteration *detector, uint64_t end, uint64_t period)
+{
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (is_loop_within(&detector->history, detector->shapes[i], end, period))
+            return true;
+    return false;
+}
+
 int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
 {
     struct spw_history *history = &detector->history;
@@ -168,15 +201,15 @@ int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
         return r;
     if (due) {
         const enum spw_verdict verdict = spw_period_judge(history, &detector->live, bone + 1, candidate.lag, candidate.run);
-        if (verdict == SPW_VERDICT_YES) {
+        if (verdict == SPW_VERDICT_YES && !is_known_loop(detector, bone + 1, candidate.lag)) {
             r = spw_search_learn(detector, bone + 1, candidate.lag, candidate.run, NULL);
             *ret_learned = r == 0;
             return r;
         }
         if (verdict == SPW_VERDICT_FORGOTTEN && spw_history_is_full(history))
-            return grow(detector);
+            return spw_search_remember_more(detector);
     }
     if (spw_history_is_full(history) && 2 * (bone - detector->off_since) >= history->bone_capacity)
-        return grow(detector);
+        return spw_search_remember_more(detector);
     return r;
 }

@@ -38,6 +38,20 @@ static void make_index(struct spw_shape *shape)
     }
 }
 
+/* How many of the first tokens are found at the beginning only. */
+static uint32_t distinct_after(const struct spw_shape *shape)
+{
+    static const uint64_t none[SPW_CONTEXTS] = {0};
+    struct spw_context context = {0};
+    for (int k = SPW_CONTEXT_4; k <= SPW_CONTEXT_16; k++) {
+        for (uint32_t t = (uint32_t)context.since; t < SPW_CONTEXT_TOKENS[k]; t++)
+            spw_context_take(&context, shape->steps[t % shape->backbone].token, none);
+        if (!find_place(shape, key_of(&context, k))->many)
+            return SPW_CONTEXT_TOKENS[k];
+    }
+    return UINT32_MAX;
+}
+
 bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, uint32_t *ret_step)
 {
     for (int k = SPW_CONTEXT_16; k >= SPW_CONTEXT_4; k--) {
@@ -158,6 +172,7 @@ int spw_shape_create(const struct spw_history *history, const struct spw_window 
     take_down(shape, history, window);
     make_index(shape);
     make_functions(shape);
+    shape->distinct_after = distinct_after(shape);
     *ret_shape = shape;
     return 0;
 }

@@ -47,7 +47,8 @@ struct spw_shape {
     uint64_t *functions; /* that it launches, rising, each once */
     uint32_t function_count;
     size_t place_capacity;
-    uint64_t sum; /* of the backbone's tokens: the same for every rotation */
+    uint64_t sum;            /* of the backbone's tokens: the same for every rotation */
+    uint32_t distinct_after; /* its first so many tokens are found at its beginning only: 4, 16, or UINT32_MAX */
     uint64_t seen, last_seen;
     uint64_t boundary_live_bytes;
 };

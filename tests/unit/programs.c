@@ -17,20 +17,20 @@ enum {
     SITE_READ,
     SITE_MARK
 };
-enum { MICRO_SHIFT = 48, SITE_SHIFT = 40 };
+enum { SITE_SHIFT = 40 };
 
 static uint64_t label_of(uint64_t site, uint64_t layer, uint64_t time, uint64_t micro)
 {
-    return micro << MICRO_SHIFT | site << SITE_SHIFT | layer << 24 | (time + 1);
+    return micro << PROGRAM_MICRO_SHIFT | site << SITE_SHIFT | layer << 24 | (time + 1);
 }
 
 struct program *program_create(size_t max_operations, uint64_t seed)
 {
     struct program *program = calloc(1, sizeof(*program));
     assert(program);
+    program->seed = seed;
     program->random = seed * 2 + 1;
     program->found_op = UINT64_MAX;
-    program->first_id = 1;
     const int r = spw_iteration_create(max_operations, &program->detector);
     assert(r == 0);
     (void)r;
@@ -79,15 +79,15 @@ static struct map *map_of(struct program *program, uint32_t shape)
     return map;
 }
 
-/* True when the label is the one that the ordinal stood for before. */
+/* False when the ordinal stood for another label before. Sure answers say what it stands for. */
 static bool stands_for(const struct program *program, const struct map *map, uint64_t *labels, uint32_t ordinal,
-                       uint64_t label)
+                       uint64_t label, bool sure)
 {
-    if (program->micro_length && map->length == program->micro_length)
-        label &= ((uint64_t)1 << MICRO_SHIFT) - 1;
-    if (labels[ordinal] == 0)
+    if (map->length < program->whole_length)
+        label &= ((uint64_t)1 << PROGRAM_MICRO_SHIFT) - 1;
+    if (labels[ordinal] == 0 && sure)
         labels[ordinal] = label;
-    return labels[ordinal] == label;
+    return labels[ordinal] == 0 || labels[ordinal] == label;
 }
 
 uint64_t program_alloc(struct program *program, uint64_t bytes, uint64_t label)
@@ -111,15 +111,18 @@ static void judge_touched(struct program *program, const struct object *touched,
 {
     for (uint32_t i = 0; i < count; i++) {
         struct spw_iteration_allocation allocation;
-        if (touched[i].id < program->first_id || !spw_iteration_find_alloc(program->detector, touched[i].id, &allocation) ||
-            !allocation.has_ordinal || allocation.shape != program->place.shape)
+        if (!spw_iteration_find_alloc(program->detector, touched[i].id, &allocation) || !allocation.has_ordinal ||
+            allocation.shape != program->place.shape)
             continue;
         struct map *map = map_of(program, allocation.shape);
         assert(allocation.ordinal < map->allocs);
-        if (stands_for(program, map, map->alloc, allocation.ordinal, program->labels[touched[i].id % PROGRAM_LIVE]))
+        if (stands_for(program, map, map->alloc, allocation.ordinal, program->labels[touched[i].id % PROGRAM_LIVE],
+                       allocation.sure))
             program->right_allocs++;
-        else
+        else if (allocation.sure)
             program->wrong_allocs++;
+        else
+            program->wrong_likely++;
     }
 }
 
@@ -150,7 +153,7 @@ void program_op(struct program *program, enum spw_iteration_kind kind, uint64_t 
         return;
     struct map *map = map_of(program, place->shape);
     assert(place->ordinal < map->length);
-    if (!stands_for(program, map, map->op, place->ordinal, label)) {
+    if (!stands_for(program, map, map->op, place->ordinal, label, place->sure == SPW_ITERATION_SURE)) {
         program->wrong_sure += place->sure == SPW_ITERATION_SURE;
         program->wrong_likely += place->sure == SPW_ITERATION_LIKELY;
     }

@@ -10,7 +10,7 @@
 
 #include "iteration.h"
 
-enum { PROGRAM_SHAPES = 64, PROGRAM_LIVE = 1 << 16 };
+enum { PROGRAM_SHAPES = 64, PROGRAM_LIVE = 1 << 16, PROGRAM_MICRO_SHIFT = 48 };
 
 struct map { /* ordinal -> label, for one shape */
     uint32_t shape;
@@ -20,7 +20,7 @@ struct map { /* ordinal -> label, for one shape */
 
 struct program {
     struct spw_iteration *detector;
-    uint64_t random;
+    uint64_t seed, random;
     uint64_t next_id;
 
     /* What the detector said. */
@@ -33,12 +33,12 @@ struct program {
     uint64_t step_begins; /* operations said to begin an iteration since program_step() */
     struct map maps[PROGRAM_SHAPES];
     uint32_t map_count;
-    uint32_t micro_length; /* shapes of this length are judged without the number of the micro-step */
+    uint32_t whole_length; /* shorter shapes are judged without the number of the micro-step */
 
     /* The truth. */
     uint64_t steps, step_op;       /* iterations begun; the first operation of this one */
     uint64_t labels[PROGRAM_LIVE]; /* of allocations by id, wrapping around */
-    uint64_t first_id;             /* ids below are not judged */
+    uint64_t programs;             /* random ones made so far */
 };
 
 struct program *program_create(size_t max_operations, uint64_t seed);

@@ -157,8 +157,13 @@ void random_program_make(struct random_program *made, struct program *program, u
     while (made->ops + made->kept < ops && made->used_slots + 200 < RANDOM_OBJECTS)
         add_something(made, program, 0);
     made->update = made->count;
+    made->micro = program_random(program, 4) == 0 ? 2 + (uint32_t)program_random(program, 5) : 1;
+    made->length = made->micro * made->ops;
     for (uint32_t k = 0; k < made->kept; k++)
         add_op(made, program, 1000 + program_random(program, 2), &k, 1);
+    made->length += made->kept;
+    program->whole_length = made->micro > 1 ? made->length : 0;
+    made->label = ++program->programs << 24;
 }
 
 void random_program_setup(struct random_program *made, struct program *program)
@@ -177,8 +182,9 @@ static void drop(struct random_program *made, struct program *program, uint32_t 
     made->objects[slot].id = 0;
 }
 
-static void carry_out(struct random_program *made, struct program *program, uint32_t i, uint64_t scale)
+static void carry_out(struct random_program *made, struct program *program, uint32_t i, uint64_t scale, uint64_t micro)
 {
+    const uint64_t label = (micro << PROGRAM_MICRO_SHIFT) + made->label + i + 1;
     const struct instruction *code = &made->code[i];
     struct object *object = &made->objects[code->slots[0]], touched[RANDOM_TOUCHES];
     const struct object old = *object;
@@ -186,7 +192,7 @@ static void carry_out(struct random_program *made, struct program *program, uint
     switch (code->what) {
     case INSTRUCTION_RENEW:
     case INSTRUCTION_ALLOC:
-        *object = (struct object){program_alloc(program, code->bytes * changed, i + 1), code->bytes * changed};
+        *object = (struct object){program_alloc(program, code->bytes * changed, label), code->bytes * changed};
         if (code->what == INSTRUCTION_RENEW && old.id)
             program_free(program, old.id);
         return;
@@ -196,7 +202,7 @@ static void carry_out(struct random_program *made, struct program *program, uint
     case INSTRUCTION_OP:
         for (uint32_t t = 0; t < code->slot_count; t++)
             touched[t] = made->objects[code->slots[t]];
-        program_op(program, code->kind, code->function, code->geometry * 4 + changed, i + 1, touched, code->slot_count);
+        program_op(program, code->kind, code->function, code->geometry * 4 + changed, label, touched, code->slot_count);
     }
 }
 
@@ -214,7 +220,7 @@ static void evaluate(struct random_program *made, struct program *program)
 {
     for (uint32_t i = 0; i < made->update / 2; i++)
         if (made->code[i].what != INSTRUCTION_RENEW)
-            carry_out(made, program, i, 2);
+            carry_out(made, program, i, 2, 0);
     for (uint32_t slot = RANDOM_KEPT; slot < made->used_slots; slot++)
         if (made->code[0].what != INSTRUCTION_RENEW && made->code[1].what != INSTRUCTION_RENEW)
             drop(made, program, slot);
@@ -228,11 +234,12 @@ void random_program_step(struct random_program *made, struct program *program, u
         made->warm_up && step < WARM_STEPS ? (uint32_t)program_random(program, made->count) : UINT32_MAX;
     const bool shorter = made->short_batch && step % EVERY_SHORT == EVERY_SHORT - 1;
     program_step(program);
-    for (uint32_t i = 0; i < made->count; i++) {
-        if (i == strange)
-            add_noise(program, 1 + step);
-        carry_out(made, program, i, shorter ? 3 : 1);
-    }
+    for (uint32_t micro = 0; micro < made->micro; micro++)
+        for (uint32_t i = 0; i < (micro + 1 == made->micro ? made->count : made->update); i++) {
+            if (i == strange)
+                add_noise(program, 1 + step);
+            carry_out(made, program, i, shorter ? 3 : 1, micro);
+        }
     if (made->logging && program_random(program, 4) == 0)
         add_noise(program, (uint32_t)program_random(program, 3));
     if (made->evaluation && step % EVERY_EVALUATION == EVERY_EVALUATION - 1)

@@ -18,6 +18,9 @@ struct random_program {
     struct instruction *code;
     uint32_t count, ops, capacity;
     uint32_t update; /* from this instruction on: the update */
+    uint32_t micro;  /* how often what is before it is done for each update */
+    uint32_t length; /* operations of an iteration */
+    uint64_t label;  /* of the first instruction, so that two programs in one run are told apart */
     uint32_t kept;   /* objects that live for the whole run */
     uint32_t used_slots, functions;
     struct object objects[RANDOM_OBJECTS];

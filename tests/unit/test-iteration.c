@@ -139,12 +139,12 @@ static void accumulation_becomes_one_iteration(void **state)
             struct model model = plain();
             model.grads_stay = true;
             model.lazy_states = lazy;
-            program->micro_length = length_of(&model) - model.layers;
+            const uint32_t part = length_of(&model) - model.layers, length = times * part + model.layers;
+            program->whole_length = length;
             model_setup(program, &model);
             for (int i = 0; i < 3 + lazy; i++)
                 accumulate(program, &model, times);
             model_micro_step(program, &model, 0);
-            const uint32_t length = times * program->micro_length + model.layers;
             if (followed_length(program) != length)
                 print_error("times %u lazy %d: %u of %u\n", times, lazy, followed_length(program), length);
             assert_int_equal(followed_length(program), length);
@@ -327,41 +327,63 @@ static void another_model_is_learned_anew(void **state)
     program_destroy(program);
 }
 
-/* 1000 programs of random structure and length: almost all are found, and no ordinal that is called sure is ever wrong. */
+struct tally {
+    uint32_t made, found, quiet,
+        late; /* quiet: without any noise; late: of these, those not found by the end of the third iteration */
+};
+
+/* Lets the program run, and counts it as found when its own length is followed, surely, at some time. */
+static void run_random(struct program *program, struct random_program *made, uint32_t steps, struct tally *tally)
+{
+    const bool quiet = !made->warm_up && !made->logging && !made->evaluation && !made->short_batch && made->micro == 1;
+    uint32_t found = UINT32_MAX;
+    random_program_setup(made, program);
+    for (uint32_t step = 0; step < steps; step++) {
+        random_program_step(made, program, step);
+        if (found == UINT32_MAX && followed_length(program) == made->length)
+            found = step;
+    }
+    tally->made++;
+    tally->found += found != UINT32_MAX;
+    tally->quiet += quiet;
+    tally->late += quiet && found > 2;
+    if (found == UINT32_MAX || (quiet && found > 2) || program->wrong_sure || program->wrong_allocs || program->wrong_likely)
+        print_error(
+            "%lu: length %u x%u kept %u, warm %d log %d eval %d short %d: found %d, followed %u, wrong %lu %lu %lu\n",
+            (unsigned long)program->seed, made->length, made->micro, made->kept, made->warm_up, made->logging,
+            made->evaluation, made->short_batch, (int)found, followed_length(program), (unsigned long)program->wrong_sure,
+            (unsigned long)program->wrong_likely, (unsigned long)program->wrong_allocs);
+    random_program_finish(made, program);
+}
+
+/* 1000 programs of random structure and length, with noise, each of which becomes another one in mid-run: 99 of 100 are
+ * found, those without noise within three iterations, and no ordinal that is called sure is ever wrong. */
 static void random_programs_are_found_and_never_mistaken(void **state)
 {
-    enum { PROGRAMS = 1000, STEPS = 16 };
-    uint32_t found = 0, wrong = 0, wrong_likely = 0, wrong_allocs = 0;
+    enum { PROGRAMS = 500, FIRST_STEPS = 24, SECOND_STEPS = 16 };
+    uint32_t wrong = 0, wrong_likely = 0, wrong_allocs = 0;
+    struct tally tally = {0};
     static struct random_program made;
-    const char *const first = getenv("FIRST_SEED"); /* other thousands than the first */
+    const char *const first = getenv("FIRST_SEED"); /* others than the usual ones */
     for (uint64_t i = 0; i < PROGRAMS; i++) {
-        const uint64_t seed = (first ? strtoul(first, NULL, 10) : 1) + i;
-        struct program *program = program_create(1 << 16, seed);
-        const uint32_t most = 3 << program_random(program, 11); /* 3, 6, ... 3072: as many short ones as long ones */
-        random_program_make(&made, program, 3 + (uint32_t)program_random(program, most));
-        random_program_setup(&made, program);
-        bool right = false;
-        for (uint32_t step = 0; step < STEPS; step++) {
-            random_program_step(&made, program, step);
-            right = right || (followed_length(program) == made.ops && program->place.sure == SPW_ITERATION_SURE);
+        struct program *program = program_create(1 << 16, (first ? strtoul(first, NULL, 10) : 1) + i);
+        for (int phase = 0; phase < 2; phase++) {
+            const uint32_t most = 3 << program_random(program, 11); /* 3, 6, ... 3072: as many short ones as long ones */
+            random_program_make(&made, program, 3 + (uint32_t)program_random(program, most));
+            run_random(program, &made, phase ? SECOND_STEPS : FIRST_STEPS, &tally);
         }
-        found += right;
         wrong += program->wrong_sure > 0;
         wrong_likely += program->wrong_likely > 0;
         wrong_allocs += program->wrong_allocs > 0;
-        if (!right || program->wrong_sure || program->wrong_allocs || program->wrong_likely)
-            print_error(
-                "seed %lu: ops %u kept %u, warm %d log %d eval %d short %d: found %d, followed %u, wrong %lu %lu %lu\n",
-                seed, made.ops, made.kept, made.warm_up, made.logging, made.evaluation, made.short_batch, right,
-                followed_length(program), program->wrong_sure, program->wrong_likely, program->wrong_allocs);
-        random_program_finish(&made, program);
         program_destroy(program);
     }
-    print_message("found %u of %u; programs with wrong ordinals: %u sure, %u likely, %u of allocations\n", found, PROGRAMS,
-                  wrong, wrong_likely, wrong_allocs);
+    print_message("found %u of %u, %u of %u without noise late; wrong ordinals in: %u sure, %u likely, %u of allocations\n",
+                  tally.found, tally.made, tally.late, tally.quiet, wrong, wrong_likely, wrong_allocs);
     assert_int_equal(wrong, 0);
+    assert_true(wrong_likely * 20 <= PROGRAMS);
     assert_int_equal(wrong_allocs, 0);
-    assert_true(found * 100 >= PROGRAMS * 99);
+    assert_int_equal(tally.late, 0);
+    assert_true(tally.found * 100 >= tally.made * 99);
 }
 
 int main(void)
