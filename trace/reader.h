@@ -22,6 +22,10 @@ int spw_trace_open(const char *path, struct spw_trace_reader **ret_reader, struc
 int spw_trace_next(struct spw_trace_reader *reader, const struct spw_record **ret_record,
                    struct spw_trace_problem *ret_problem);
 
+/* How many operations the trace has had up to the record given last, those in lost parts counted: an operation just given
+ * has this number minus one. */
+uint64_t spw_trace_ops(const struct spw_trace_reader *reader);
+
 /* For progress: bytes of the file read so far, and its size. */
 uint64_t spw_trace_position_bytes(const struct spw_trace_reader *reader);
 uint64_t spw_trace_size_bytes(const struct spw_trace_reader *reader);

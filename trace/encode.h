@@ -1,0 +1,58 @@
+/* encode.h - turns records into the two columns of a frame.
+ *
+ * An encoder holds one frame: spw_encoder_begin() starts it, spw_encode() adds a record, and the owner takes the columns
+ * away. Nothing is allocated. */
+#ifndef SPILLWAY_TRACE_ENCODE_H
+#define SPILLWAY_TRACE_ENCODE_H
+#include "fields.h"
+
+enum {
+    SPW_SHAPE_SLOTS = 2 * SPW_FRAME_SHAPES,
+    SPW_TOUCH_ROOM = 32,      /* most bytes of a touch */
+    SPW_RECORD_ROOM = 20480,  /* most bytes of a record without its touches */
+    SPW_OP_ROOM = 128,        /* most bytes of an operation without its touches */
+    SPW_RECORD_TIMES = 20,    /* most bytes of a record in the column of times */
+    SPW_SMALL_TOUCHES = 1024, /* an operation with more of them gets a frame for itself */
+};
+
+struct spw_shape {
+    struct spw_shape_key key;
+    uint64_t bytes;       /* of its last use */
+    uint32_t first_touch; /* of those of its last use */
+};
+
+struct spw_encoder {
+    uint8_t *records, *records_at; /* the columns: where each begins, and where it ends so far */
+    uint8_t *times, *times_at;     /* the owner sees to it that the next record has room in both */
+    uint64_t slots[SPW_SLOTS];
+    uint32_t shape_count, touch_count;
+    uint16_t table[SPW_SHAPE_SLOTS]; /* 1 + the index of a shape, placed by the hash of its key; 0: empty */
+    struct spw_shape shapes[SPW_FRAME_SHAPES];
+    struct spw_touch touches[SPW_FRAME_TOUCHES];
+};
+
+/* An empty frame that goes on where the last one ended. */
+void spw_encoder_begin(struct spw_encoder *encoder);
+
+/* Adds a record. 0; -EINVAL: it exceeds a limit: nothing of it was added, but the owner must close the frame now. */
+int spw_encode(struct spw_encoder *encoder, const struct spw_record *record);
+
+/* For encode.c: the same for an operation. */
+int spw_encode_op(struct spw_encoder *encoder, const struct spw_record_op *op);
+
+static inline uint8_t *spw_put_varint(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static inline void spw_put_time(struct spw_encoder *encoder, enum spw_slot slot, uint64_t time_ns)
+{
+    encoder->times_at = spw_put_varint(encoder->times_at, spw_zigzag(time_ns - encoder->slots[slot]));
+    encoder->slots[slot] = time_ns;
+}
+#endif
