@@ -1,0 +1,91 @@
+/* iteration.c - feeds the iteration detector: what `./dev bench` counts the instructions of.
+ *
+ *     iteration follow N     N operations of a program whose iteration (2000 operations) is known
+ *     iteration search N     N operations of a program that never repeats
+ *     iteration layers N     N operations of a program that never repeats, but consists of loops
+ *     iteration nothing N    the same numbers made, and nobody told
+ * Each operation touches four allocations and comes with one allocation and one free. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../planner/iteration.h"
+
+enum { KEPT = 64, PERIOD = 2000, WARM_UP = 3 * PERIOD, YOUNG = 32, TOUCHES = 4 };
+
+struct feed {
+    struct spw_iteration *detector; /* NULL: nobody is told */
+    uint64_t random, next_id, young[YOUNG];
+    uint64_t sum; /* so that nothing is optimised away */
+};
+
+static uint64_t next_random(struct feed *feed)
+{
+    feed->random = feed->random * 6364136223846793005u + 1442695040888963407u;
+    return feed->random >> 40;
+}
+
+static void allocate(struct feed *feed, uint64_t number, uint64_t bytes)
+{
+    uint64_t *const young = &feed->young[number % YOUNG];
+    if (feed->detector && *young)
+        spw_iteration_free(feed->detector, *young);
+    *young = ++feed->next_id;
+    if (feed->detector)
+        spw_iteration_alloc(feed->detector, *young, bytes, 1);
+}
+
+/* `what`: decides everything about the operation. */
+static void operate(struct feed *feed, uint64_t number, uint64_t what)
+{
+    struct spw_iteration_touch touches[TOUCHES];
+    struct spw_iteration_place place = {0};
+    allocate(feed, number, 512 * (1 + what % 13));
+    for (uint64_t t = 0; t < TOUCHES; t++)
+        touches[t] = t ? (struct spw_iteration_touch){.alloc = 1 + (what + t) % KEPT, .bytes = 4096}
+                       : (struct spw_iteration_touch){.alloc = feed->young[number % YOUNG], .bytes = 512 * (1 + what % 13)};
+    const struct spw_iteration_op op = {.kind = SPW_ITERATION_LAUNCH,
+                                        .function = what % 97,
+                                        .geometry = what % 11,
+                                        .touch_count = TOUCHES,
+                                        .touches = touches};
+    if (feed->detector)
+        spw_iteration_op(feed->detector, &op, &place);
+    feed->sum += place.ordinal + op.function + touches[1].alloc;
+}
+
+static uint64_t what_is(struct feed *feed, const char *mode, uint64_t number)
+{
+    const uint64_t random = next_random(feed);
+    if (strcmp(mode, "search") == 0)
+        return random;
+    if (strcmp(mode, "layers") == 0)
+        return number / 100 * 7 % 1000 + number % (5 + number / 100 % 9);
+    return number % PERIOD * 31 % 1009;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc == 3 ? argv[1] : "";
+    if (strcmp(mode, "follow") != 0 && strcmp(mode, "search") != 0 && strcmp(mode, "layers") != 0 &&
+        strcmp(mode, "nothing") != 0)
+        return fprintf(stderr, "usage: iteration follow | search | layers | nothing COUNT\n"), 2;
+    struct feed feed = {.random = 1};
+    if (strcmp(mode, "nothing") != 0 && spw_iteration_create(1 << 18, &feed.detector) < 0)
+        return 3;
+    for (uint64_t k = 0; k < KEPT; k++) {
+        feed.next_id = k + 1;
+        if (feed.detector)
+            spw_iteration_alloc(feed.detector, feed.next_id, 4096, 0);
+    }
+    const uint64_t count = strtoull(argv[2], NULL, 10) + WARM_UP;
+    for (uint64_t number = 0; number < count; number++)
+        operate(&feed, number, what_is(&feed, mode, number));
+    if (feed.detector)
+        printf("%zu shapes, %zu bytes, sum %llu\n", spw_iteration_shape_count(feed.detector),
+               spw_iteration_memory_bytes(feed.detector), (unsigned long long)feed.sum);
+    spw_iteration_destroy(feed.detector);
+    return 0;
+}
