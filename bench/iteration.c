@@ -3,8 +3,9 @@
  *     iteration follow N     N operations of a program whose iteration (2000 operations) is known
  *     iteration search N     N operations of a program that never repeats
  *     iteration layers N     N operations of a program that never repeats, but consists of loops
+ *     iteration young N      like follow, but each operation comes with an allocation and a free
  *     iteration nothing N    the same numbers made, and nobody told
- * Each operation touches four allocations and comes with one allocation and one free. */
+ * Each operation touches four allocations. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ enum { KEPT = 64, PERIOD = 2000, WARM_UP = 3 * PERIOD, YOUNG = 32, TOUCHES = 4 }
 struct feed {
     struct spw_iteration *detector; /* NULL: nobody is told */
     uint64_t random, next_id, young[YOUNG];
+    bool allocates;
     uint64_t sum; /* so that nothing is optimised away */
 };
 
@@ -29,7 +31,7 @@ static uint64_t next_random(struct feed *feed)
 
 static void allocate(struct feed *feed, uint64_t number, uint64_t bytes)
 {
-    uint64_t *const young = &feed->young[number % YOUNG];
+    uint64_t *const young = &feed->young[number % PERIOD % YOUNG];
     if (feed->detector && *young)
         spw_iteration_free(feed->detector, *young);
     *young = ++feed->next_id;
@@ -42,10 +44,12 @@ static void operate(struct feed *feed, uint64_t number, uint64_t what)
 {
     struct spw_iteration_touch touches[TOUCHES];
     struct spw_iteration_place place = {0};
-    allocate(feed, number, 512 * (1 + what % 13));
+    if (feed->allocates || number < YOUNG)
+        allocate(feed, number, 512 * (1 + what % 13));
     for (uint64_t t = 0; t < TOUCHES; t++)
-        touches[t] = t ? (struct spw_iteration_touch){.alloc = 1 + (what + t) % KEPT, .bytes = 4096}
-                       : (struct spw_iteration_touch){.alloc = feed->young[number % YOUNG], .bytes = 512 * (1 + what % 13)};
+        touches[t] =
+            t ? (struct spw_iteration_touch){.alloc = 1 + (what + t) % KEPT, .bytes = 4096}
+              : (struct spw_iteration_touch){.alloc = feed->young[number % PERIOD % YOUNG], .bytes = 512 * (1 + what % 13)};
     const struct spw_iteration_op op = {.kind = SPW_ITERATION_LAUNCH,
                                         .function = what % 97,
                                         .geometry = what % 11,
@@ -69,10 +73,13 @@ static uint64_t what_is(struct feed *feed, const char *mode, uint64_t number)
 int main(int argc, char **argv)
 {
     const char *mode = argc == 3 ? argv[1] : "";
-    if (strcmp(mode, "follow") != 0 && strcmp(mode, "search") != 0 && strcmp(mode, "layers") != 0 &&
-        strcmp(mode, "nothing") != 0)
-        return fprintf(stderr, "usage: iteration follow | search | layers | nothing COUNT\n"), 2;
-    struct feed feed = {.random = 1};
+    static const char *const MODES[] = {"follow", "young", "search", "layers", "nothing"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof(MODES) / sizeof(*MODES); i++)
+        known = known || strcmp(mode, MODES[i]) == 0;
+    if (!known)
+        return fprintf(stderr, "usage: iteration follow | young | search | layers | nothing COUNT\n"), 2;
+    struct feed feed = {.random = 1, .allocates = strcmp(mode, "young") == 0};
     if (strcmp(mode, "nothing") != 0 && spw_iteration_create(1 << 18, &feed.detector) < 0)
         return 3;
     for (uint64_t k = 0; k < KEPT; k++) {

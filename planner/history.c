@@ -69,57 +69,6 @@ int spw_history_grow(struct spw_history *history)
     return 0;
 }
 
-static uint64_t stir(uint64_t hash, uint64_t value)
-{
-    return ((hash << 23 | hash >> 41) ^ value) * 0x9e3779b97f4a7c15u;
-}
-
-/* What makes two operations the same: what is called, how, and the sizes of what it touches. Not who is touched. */
-uint64_t spw_history_token(const struct spw_iteration_op *op)
-{
-    uint64_t hash = stir(stir((uint64_t)op->kind << 8 | op->everything, op->function), op->geometry);
-    for (uint32_t i = 0; i < op->touch_count; i++)
-        hash = stir(hash, op->touches[i].bytes);
-    return hash ^ hash >> 32;
-}
-
-void spw_history_add_event(struct spw_history *history, struct spw_event event)
-{
-    *spw_event_at(history, history->event_count++) = event;
-    if (history->event_count - history->event_first > history->event_capacity)
-        history->event_first = history->event_count - history->event_capacity;
-}
-
-void spw_history_add_bone(struct spw_history *history, const struct spw_iteration_op *op, uint64_t token,
-                          const struct spw_live *live, bool hint)
-{
-    struct spw_bone *bone = spw_bone_at(history, history->bone_count);
-    const uint32_t most = (uint32_t)(history->touch_capacity / 8 < UINT16_MAX ? history->touch_capacity / 8 : UINT16_MAX);
-    const uint32_t count = op->touch_count < most ? op->touch_count : most;
-    *bone = (struct spw_bone){.token = token,
-                              .live_hash = live->hash,
-                              .live_bytes = live->bytes,
-                              .op = history->op_count,
-                              .event = history->event_count,
-                              .touches = history->touch_count,
-                              .function = op->function,
-                              .newest = (uint32_t)live->newest,
-                              .touch_count = (uint16_t)count,
-                              .everything = op->everything,
-                              .launch = op->kind == SPW_ITERATION_LAUNCH || op->kind == SPW_ITERATION_GRAPH};
-    for (uint32_t i = 0; i < count; i++)
-        *spw_touched_at(history, history->touch_count++) =
-            (struct spw_touched){.id = (uint32_t)op->touches[i].alloc, .offset = (uint32_t)(op->touches[i].offset >> 4)};
-    if (history->touch_count - history->touch_first > history->touch_capacity)
-        history->touch_first = history->touch_count - history->touch_capacity;
-    spw_history_add_event(
-        history,
-        (struct spw_event){.kind = SPW_EVENT_BONE, .value = history->bone_count, .live_bytes = live->bytes, .hint = hint});
-    history->bone_count++;
-    if (history->bone_count - history->bone_first > history->bone_capacity)
-        history->bone_first = history->bone_count - history->bone_capacity;
-}
-
 bool spw_history_has(const struct spw_history *history, uint64_t position)
 {
     if (position < history->bone_first || position >= history->bone_count)

@@ -51,6 +51,7 @@ struct spw_history {
 };
 
 enum { SPW_HISTORY_EVENTS = 4, SPW_HISTORY_TOUCHES = 8 }; /* per backbone operation */
+enum { SPW_HISTORY_MOST_TOUCHES = 1 << 12 };              /* of one operation that are remembered */
 
 int spw_history_init(struct spw_history *history, size_t limit);
 void spw_history_finish(struct spw_history *history);
@@ -63,11 +64,6 @@ static inline bool spw_history_is_full(const struct spw_history *history)
 {
     return history->bone_count - history->bone_first >= history->bone_capacity;
 }
-
-uint64_t spw_history_token(const struct spw_iteration_op *op);
-void spw_history_add_event(struct spw_history *history, struct spw_event event);
-void spw_history_add_bone(struct spw_history *history, const struct spw_iteration_op *op, uint64_t token,
-                          const struct spw_live *live, bool hint);
 
 /* True when bone `position` and everything after it is remembered: its event, the events of the gap before it, its touches.
  */
@@ -87,6 +83,70 @@ static inline struct spw_touched *spw_touched_at(const struct spw_history *histo
 {
     return &history->touches[position & (history->touch_capacity - 1)];
 }
+
+static inline void spw_history_add_event(struct spw_history *history, struct spw_event event)
+{
+    *spw_event_at(history, history->event_count++) = event;
+    if (history->event_count - history->event_first > history->event_capacity)
+        history->event_first = history->event_count - history->event_capacity;
+}
+
+/* ---- inline, since every operation passes here */
+
+static inline uint64_t spw_stir(uint64_t hash, uint64_t value)
+{
+    return ((hash << 23 | hash >> 41) ^ value) * 0x9e3779b97f4a7c15u;
+}
+
+/* What makes two operations the same: what is called, how, and the sizes of what it touches. Not who is touched. */
+static inline uint64_t spw_history_token(const struct spw_iteration_op *op)
+{
+    uint64_t hash = spw_stir(spw_stir((uint64_t)op->kind << 8 | op->everything, op->function), op->geometry);
+    for (uint32_t i = 0; i < op->touch_count; i++)
+        hash = spw_stir(hash, op->touches[i].bytes);
+    return hash ^ hash >> 32;
+}
+
+static inline void spw_history_add_touches(struct spw_history *history, const struct spw_iteration_touch *touches,
+                                           uint32_t count)
+{
+    struct spw_touched *const ring = history->touches;
+    const uint64_t mask = history->touch_capacity - 1, first = history->touch_count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct spw_touched *touched = &ring[(first + i) & mask];
+        touched->id = (uint32_t)touches[i].alloc;
+        touched->offset = (uint32_t)(touches[i].offset >> 4);
+    }
+    history->touch_count = first + count;
+    if (history->touch_count - history->touch_first > history->touch_capacity)
+        history->touch_first = history->touch_count - history->touch_capacity;
+}
+
+static inline void spw_history_add_bone(struct spw_history *history, const struct spw_iteration_op *op, uint64_t token,
+                                        const struct spw_live *live, bool hint)
+{
+    struct spw_bone *bone = spw_bone_at(history, history->bone_count);
+    const uint32_t count = op->touch_count < SPW_HISTORY_MOST_TOUCHES ? op->touch_count : SPW_HISTORY_MOST_TOUCHES;
+    bone->token = token;
+    bone->live_hash = live->hash;
+    bone->live_bytes = live->bytes;
+    bone->op = history->op_count;
+    bone->event = history->event_count;
+    bone->touches = history->touch_count;
+    bone->function = op->function;
+    bone->newest = (uint32_t)live->newest;
+    bone->touch_count = (uint16_t)count;
+    bone->everything = op->everything;
+    bone->launch = op->kind == SPW_ITERATION_LAUNCH || op->kind == SPW_ITERATION_GRAPH;
+    spw_history_add_touches(history, op->touches, count);
+    spw_history_add_event(
+        history,
+        (struct spw_event){.kind = SPW_EVENT_BONE, .value = history->bone_count, .live_bytes = live->bytes, .hint = hint});
+    history->bone_count++;
+    if (history->bone_count - history->bone_first > history->bone_capacity)
+        history->bone_first = history->bone_count - history->bone_capacity;
+}
+/* ---- */
 
 /* The events of the gap before bone `position`: from here to the bone's own event. */
 static inline uint64_t spw_history_gap(const struct spw_history *history, uint64_t position)

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CREDIT_PER_TOKEN = 4, CREDIT_AT_FIRST = 1024, CREDIT_MOST = 1 << 24 };
+enum { CREDIT_PER_TOKEN = 4, CREDIT_AT_FIRST = 1024, CREDIT_MOST = 1 << 24, WORTH_REMEMBERING = 32 };
 static const int TABLE_CONTEXT[2] = {SPW_CONTEXT_2, SPW_CONTEXT_16};
 
 static int make_tables(struct spw_finder *finder, size_t capacity)
@@ -104,7 +104,7 @@ static struct spw_stretch_seen *find_seen(struct spw_finder *finder, uint64_t la
 /* The tracker's lag held up to bone `end`, and is given up. */
 static void remember(struct spw_finder *finder, const struct spw_tracker *tracker, uint64_t end)
 {
-    if (!tracker->lag || !tracker->run)
+    if (!tracker->lag || tracker->run < WORTH_REMEMBERING)
         return;
     struct spw_stretch_seen *seen = find_seen(finder, tracker->lag);
     if (!seen)
@@ -116,9 +116,11 @@ static void remember(struct spw_finder *finder, const struct spw_tracker *tracke
 static uint64_t look_back(struct spw_finder *finder, const struct spw_history *history, uint64_t position, uint64_t lag)
 {
     const uint64_t first = first_bone(finder, history) + lag; /* of those that have something to be compared with */
-    const struct spw_stretch_seen *seen = find_seen(finder, lag);
+    const struct spw_stretch_seen *seen = NULL;
     uint64_t p = position + 1;
     while (p > first && finder->credit > 0 && token_at(history, p - 1) == token_at(history, p - 1 - lag)) {
+        if (position + 1 - p == WORTH_REMEMBERING)
+            seen = find_seen(finder, lag);
         if (seen && p - 1 <= seen->to && p - 1 >= seen->from) {
             p = seen->from > first ? seen->from : first;
             break;
