@@ -151,6 +151,8 @@ static inline void spw_history_add_bone(struct spw_history *history, const struc
 /* The events of the gap before bone `position`: from here to the bone's own event. */
 static inline uint64_t spw_history_gap(const struct spw_history *history, uint64_t position)
 {
-    return position > history->bone_first ? spw_bone_at(history, position - 1)->event + 1 : history->event_first;
+    if (position > history->bone_first)
+        return spw_bone_at(history, position - 1)->event + 1;
+    return position ? history->event_first : 0;
 }
 #endif

@@ -206,7 +206,7 @@ int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
             *ret_learned = r == 0;
             return r;
         }
-        if (verdict == SPW_VERDICT_FORGOTTEN && spw_history_is_full(history))
+        if (verdict == SPW_VERDICT_FORGOTTEN)
             return spw_search_remember_more(detector);
     }
     if (spw_history_is_full(history) && 2 * (bone - detector->off_since) >= history->bone_capacity)

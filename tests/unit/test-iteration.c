@@ -60,6 +60,8 @@ static const struct model VARIANTS[] = {
      .in_place = true,
      .grads_stay = true},
     {.layers = 2, .seed = 8, .batch = 2, .times = 512, .equal = true},
+    {.layers = 1, .seed = 8, .batch = 2, .times = 64, .input = true}, /* each time step uses all that is kept */
+    {.layers = 3, .seed = 9, .batch = 2, .times = 2, .equal = true, .in_place = true},
     {.layers = 60, .seed = 9, .batch = 32, .times = 10, .momentum = true, .input = true},
 };
 enum { VARIANT_COUNT = sizeof(VARIANTS) / sizeof(*VARIANTS) };
@@ -327,6 +329,107 @@ static void another_model_is_learned_anew(void **state)
     program_destroy(program);
 }
 
+/* An evaluation on other weights (a moving average), with metrics after it, is no part of the iteration either. */
+static void evaluation_on_other_weights_is_not_merged(void **state)
+{
+    for (uint32_t metrics = 0; metrics <= 40; metrics += 20) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = plain(), average = plain();
+        model_setup(program, &model);
+        average.momentum = false;
+        model_setup(program, &average);
+        for (int i = 0; i < 50; i++) {
+            model_train(program, &model);
+            if (i >= 2)
+                assert_int_equal(followed_length(program), length_of(&model));
+            if (i % 5 == 4) {
+                model_evaluate(program, &average, average.batch);
+                for (uint32_t k = 0; k < metrics; k++)
+                    program_op(program, SPW_ITERATION_LAUNCH, 960 + k, 1, 1 + k, &average.weight[k % average.layers], 1);
+            }
+        }
+        assert_int_equal(program->wrong_sure, 0);
+        model_free(program, &average);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+/* One more allocation of a size that is expected there takes nobody's ordinal. */
+static void extra_allocation_takes_nobodys_ordinal(void **state)
+{
+    struct program *program = program_create(1 << 16, 1);
+    struct model model = plain();
+    model_setup(program, &model);
+    for (int i = 0; i < 40; i++) {
+        const uint64_t extra = i % 3 == 2 ? program_alloc(program, model.batch * 768, 12345) : 0;
+        model_train(program, &model);
+        if (extra)
+            program_free(program, extra);
+    }
+    assert_int_equal(program->wrong_allocs, 0);
+    assert_int_equal(followed_length(program), length_of(&model));
+    model_free(program, &model);
+    program_destroy(program);
+}
+
+static void run_functions(struct program *program, const struct object *object, const uint32_t *functions, uint32_t count)
+{
+    program_step(program);
+    for (uint32_t i = 0; i < count; i++)
+        program_op(program, SPW_ITERATION_LAUNCH, functions[i], 1, (uint64_t)functions[0] << 16 | (i + 1), object, 1);
+}
+
+/* A few operations in common with an older iteration don't keep a new one from being learned. */
+static void few_operations_in_common_do_not_mislead(void **state)
+{
+    struct program *program = program_create(1 << 16, 1);
+    const struct object object = {program_alloc(program, 4096, 1), 4096};
+    uint32_t first[40], second[60];
+    for (uint32_t i = 0; i < 40; i++)
+        first[i] = 100 + i;
+    for (uint32_t i = 0; i < 60; i++) /* five of the first one's in a row, at three places */
+        second[i] = i % 20 < 5 ? first[10 + i / 20 * 5 + i % 20] : 200 + i;
+    for (int i = 0; i < 10; i++)
+        run_functions(program, &object, first, 40);
+    assert_int_equal(followed_length(program), 40);
+    for (int i = 0; i < 3; i++)
+        run_functions(program, &object, second, 60);
+    assert_int_equal(followed_length(program), 60);
+    assert_int_equal(program->wrong_sure, 0);
+    program_free(program, object.id);
+    program_destroy(program);
+}
+
+/* Many allocations to one operation: more is remembered, instead of half an iteration. */
+static void iteration_with_many_allocations_is_remembered_whole(void **state)
+{
+    enum { BONES = 1500, PAIRS = 10 };
+    struct program *program = program_create(1 << 16, 1);
+    const struct object kept = {program_alloc(program, 4096, 1), 4096};
+    for (int step = 0; step < 6; step++) {
+        program_step(program);
+        for (uint32_t i = 0; i < BONES; i++) {
+            struct object young = {0};
+            for (uint32_t pair = 0; pair < PAIRS; pair++) {
+                if (young.id)
+                    program_free(program, young.id);
+                young = (struct object){program_alloc(program, 512 * (1 + pair), i * 16 + pair + 2), 512 * (1 + pair)};
+            }
+            const struct object touched[] = {kept, young};
+            program_op(program, SPW_ITERATION_LAUNCH, 1 + i, 1, i + 1, touched, 2);
+            program_free(program, young.id);
+        }
+    }
+    const struct spw_iteration_shape shape = program_shape(program);
+    assert_int_equal(shape.length, BONES);
+    assert_int_equal(shape.allocs, BONES * PAIRS);
+    assert_true(program->right_allocs > BONES);
+    assert_no_mistake(program);
+    program_free(program, kept.id);
+    program_destroy(program);
+}
+
 struct tally {
     uint32_t made, found, quiet,
         late; /* quiet: without any noise; late: of these, those not found by the end of the third iteration */
@@ -399,6 +502,10 @@ int main(void)
         cmocka_unit_test(hints_choose_the_boundary),
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
+        cmocka_unit_test(evaluation_on_other_weights_is_not_merged),
+        cmocka_unit_test(extra_allocation_takes_nobodys_ordinal),
+        cmocka_unit_test(few_operations_in_common_do_not_mislead),
+        cmocka_unit_test(iteration_with_many_allocations_is_remembered_whole),
         cmocka_unit_test(random_programs_are_found_and_never_mistaken),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
