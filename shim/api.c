@@ -1,7 +1,9 @@
-/* api.c - exports the driver's symbols: one wrapper per HOOK and PASS line of calls.h. */
+/* api.c - exports the driver's symbols: one wrapper per line of calls.h that is not EDGE. */
 #include "api.h"
 #include "count.h"
 #include "hooks.h"
+#include "note.h"
+#include <string.h>
 
 #define COUNT_AND_RETURN(symbol, result) \
     { \
@@ -11,20 +13,75 @@
         return r; \
     }
 
-#define DEFINE_PASS(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, SPW_PASS(symbol, args))
-
 /* Straight to the driver goes what it calls from within a hook, what arrives before the start, and what it does not have. */
-#define DEFINE_HOOK(symbol, params, args) \
+#define DEFINE_HOOKED(symbol, params, args) \
     static CUresult hooked_##symbol params \
     { \
         spw_inside = 1; \
         CUresult result = spw_on_##symbol args; \
         spw_inside = 0; \
         return result; \
-    } \
-    CUresult CUDAAPI symbol params COUNT_AND_RETURN( \
-        symbol, __atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside && spw_driver.symbol ? hooked_##symbol args \
-                                                                                                 : SPW_PASS(symbol, args))
+    }
+#define HOOKED(symbol, args) \
+    (__atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside && spw_driver.symbol ? hooked_##symbol args \
+                                                                                      : SPW_PASS(symbol, args))
+
+/* While a trace is written; what a hook or another noted call does is not the program's doing. */
+#define NOTING (__builtin_expect(__atomic_load_n(&spw_recording, __ATOMIC_RELAXED), 0) && !spw_inside)
+
+/* The recorder asks the driver about what it meets, by way of names that may lead back here: it counts as inside. */
+#define NOTE(symbol, args) \
+    { \
+        spw_inside = 1; \
+        spw_noted_##symbol args; \
+        spw_inside = 0; \
+    }
+#define NOTE_BEGIN(symbol) \
+    { \
+        spw_inside = 1; \
+        spw_note_begin(SPW_STREAM(symbol), __builtin_return_address(0), strstr(#symbol, "Synchronize") != NULL); \
+        spw_inside = 0; \
+    }
+
+#define DEFINE_NOTING_AFTER(symbol, params, args, call) \
+    static __attribute__((noinline)) CUresult noting_##symbol params \
+    { \
+        NOTE_BEGIN(symbol) \
+        CUresult result = call; \
+        if (result == CUDA_SUCCESS) \
+            NOTE(symbol, args) \
+        spw_note_end(); \
+        return result; \
+    }
+#define DEFINE_NOTING_BEFORE(symbol, params, args, call) \
+    static __attribute__((noinline)) CUresult noting_##symbol params \
+    { \
+        NOTE_BEGIN(symbol) \
+        NOTE(symbol, args) \
+        spw_note_end(); \
+        return call; \
+    }
+
+#define DEFINE_PASS(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, SPW_PASS(symbol, args))
+#define DEFINE_HOOK(symbol, params, args) \
+    DEFINE_HOOKED(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, HOOKED(symbol, args))
+#define DEFINE_NOTED(symbol, params, args, call) \
+    CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, NOTING ? noting_##symbol args : call)
+
+#define DEFINE_PASS_THEN_NOTE(symbol, params, args) \
+    DEFINE_NOTING_AFTER(symbol, params, args, SPW_PASS(symbol, args)) \
+    DEFINE_NOTED(symbol, params, args, SPW_PASS(symbol, args))
+#define DEFINE_NOTE_THEN_PASS(symbol, params, args) \
+    DEFINE_NOTING_BEFORE(symbol, params, args, SPW_PASS(symbol, args)) \
+    DEFINE_NOTED(symbol, params, args, SPW_PASS(symbol, args))
+#define DEFINE_HOOK_THEN_NOTE(symbol, params, args) \
+    DEFINE_HOOKED(symbol, params, args) \
+    DEFINE_NOTING_AFTER(symbol, params, args, HOOKED(symbol, args)) \
+    DEFINE_NOTED(symbol, params, args, HOOKED(symbol, args))
+#define DEFINE_NOTE_THEN_HOOK(symbol, params, args) \
+    DEFINE_HOOKED(symbol, params, args) \
+    DEFINE_NOTING_BEFORE(symbol, params, args, HOOKED(symbol, args)) \
+    DEFINE_NOTED(symbol, params, args, HOOKED(symbol, args))
 
 #define DEFINE_EDGE(symbol, params, args)
 

@@ -5,6 +5,8 @@
  *
  * kind HOOK: goes to spw_on_<symbol>(), written by hand in hooks_*.c, while spillway is live; else to the driver
  *      PASS: goes straight to the driver and is counted
+ *      HOOK_THEN_NOTE, PASS_THEN_NOTE: the same, and the recorder is told when it is done: spw_noted_<symbol>(), note_*.c
+ *      NOTE_THEN_HOOK, NOTE_THEN_PASS: the recorder is told first, because afterwards the call's handles mean nothing
  *      EDGE: written by hand in edge.c, because it must work before cuInit() and without a driver
  * "asked for as" is the name that cuGetProcAddress() knows the call by; _v2 and per-thread forms share it.
  *
@@ -53,11 +55,11 @@
     /* contexts */ \
     X(PASS, cuCtxAttach, "cuCtxAttach", (CUcontext *pctx, unsigned int flags), (pctx, flags)) \
     X(PASS, cuCtxCreate, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
-    X(PASS, cuCtxCreate_v2, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
+    X(PASS_THEN_NOTE, cuCtxCreate_v2, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
     X(PASS, cuCtxCreate_v3, "cuCtxCreate", (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev), (pctx, paramsArray, numParams, flags, dev)) \
-    X(PASS, cuCtxCreate_v4, "cuCtxCreate", (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev), (pctx, ctxCreateParams, flags, dev)) \
+    X(PASS_THEN_NOTE, cuCtxCreate_v4, "cuCtxCreate", (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev), (pctx, ctxCreateParams, flags, dev)) \
     X(HOOK, cuCtxDestroy, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
-    X(HOOK, cuCtxDestroy_v2, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
+    X(NOTE_THEN_HOOK, cuCtxDestroy_v2, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDetach, "cuCtxDetach", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", (CUcontext peerContext), (peerContext)) \
     X(HOOK, cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peerContext, unsigned int Flags), (peerContext, Flags)) \
@@ -70,21 +72,21 @@
     X(PASS, cuCtxGetId, "cuCtxGetId", (CUcontext ctx, unsigned long long *ctxId), (ctx, ctxId)) \
     X(PASS, cuCtxGetLimit, "cuCtxGetLimit", (size_t *pvalue, CUlimit limit), (pvalue, limit)) \
     X(PASS, cuCtxPopCurrent, "cuCtxPopCurrent", (CUcontext *pctx), (pctx)) \
-    X(PASS, cuCtxPopCurrent_v2, "cuCtxPopCurrent", (CUcontext *pctx), (pctx)) \
+    X(PASS_THEN_NOTE, cuCtxPopCurrent_v2, "cuCtxPopCurrent", (CUcontext *pctx), (pctx)) \
     X(PASS, cuCtxPushCurrent, "cuCtxPushCurrent", (CUcontext ctx), (ctx)) \
-    X(PASS, cuCtxPushCurrent_v2, "cuCtxPushCurrent", (CUcontext ctx), (ctx)) \
+    X(PASS_THEN_NOTE, cuCtxPushCurrent_v2, "cuCtxPushCurrent", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxRecordEvent, "cuCtxRecordEvent", (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent)) \
-    X(PASS, cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext ctx), (ctx)) \
+    X(PASS_THEN_NOTE, cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxSetFlags, "cuCtxSetFlags", (unsigned int flags), (flags)) \
     X(PASS, cuCtxSetLimit, "cuCtxSetLimit", (CUlimit limit, size_t value), (limit, value)) \
-    X(HOOK, cuCtxSynchronize, "cuCtxSynchronize", (void), ()) \
-    X(HOOK, cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext ctx), (ctx)) \
+    X(HOOK_THEN_NOTE, cuCtxSynchronize, "cuCtxSynchronize", (void), ()) \
+    X(HOOK_THEN_NOTE, cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxWaitEvent, "cuCtxWaitEvent", (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent)) \
     X(PASS, cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState", (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active)) \
     X(HOOK, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
     X(HOOK, cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
     X(HOOK, cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
-    X(HOOK, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
+    X(NOTE_THEN_HOOK, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
     X(HOOK, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *pctx, CUdevice dev), (pctx, dev)) \
     X(PASS, cuDevicePrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
     X(PASS, cuDevicePrimaryCtxSetFlags_v2, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
@@ -97,30 +99,30 @@
     X(PASS, cuGreenCtxWaitEvent, "cuGreenCtxWaitEvent", (CUgreenCtx hCtx, CUevent hEvent), (hCtx, hEvent)) \
     /* allocate and free: plain, pitched, managed */ \
     X(PASS, cuMemAlloc, "cuMemAlloc", (CUdeviceptr_v1 *dptr, unsigned int bytesize), (dptr, bytesize)) \
-    X(HOOK, cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags)) \
+    X(HOOK_THEN_NOTE, cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags)) \
     X(PASS, cuMemAllocPitch, "cuMemAllocPitch", (CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes, unsigned int Height, unsigned int ElementSizeBytes), (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)) \
-    X(HOOK, cuMemAllocPitch_v2, "cuMemAllocPitch", (CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes), (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)) \
-    X(HOOK, cuMemAlloc_v2, "cuMemAlloc", (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize)) \
+    X(HOOK_THEN_NOTE, cuMemAllocPitch_v2, "cuMemAllocPitch", (CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes), (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes)) \
+    X(HOOK_THEN_NOTE, cuMemAlloc_v2, "cuMemAlloc", (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize)) \
     X(PASS, cuMemFree, "cuMemFree", (CUdeviceptr_v1 dptr), (dptr)) \
-    X(HOOK, cuMemFree_v2, "cuMemFree", (CUdeviceptr dptr), (dptr)) \
+    X(NOTE_THEN_HOOK, cuMemFree_v2, "cuMemFree", (CUdeviceptr dptr), (dptr)) \
     /* host memory */ \
     X(PASS, cuMemAllocHost, "cuMemAllocHost", (void **pp, unsigned int bytesize), (pp, bytesize)) \
-    X(PASS, cuMemAllocHost_v2, "cuMemAllocHost", (void **pp, size_t bytesize), (pp, bytesize)) \
-    X(PASS, cuMemFreeHost, "cuMemFreeHost", (void *p), (p)) \
-    X(PASS, cuMemHostAlloc, "cuMemHostAlloc", (void **pp, size_t bytesize, unsigned int Flags), (pp, bytesize, Flags)) \
+    X(PASS_THEN_NOTE, cuMemAllocHost_v2, "cuMemAllocHost", (void **pp, size_t bytesize), (pp, bytesize)) \
+    X(NOTE_THEN_PASS, cuMemFreeHost, "cuMemFreeHost", (void *p), (p)) \
+    X(PASS_THEN_NOTE, cuMemHostAlloc, "cuMemHostAlloc", (void **pp, size_t bytesize, unsigned int Flags), (pp, bytesize, Flags)) \
     X(PASS, cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer", (CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
     X(PASS, cuMemHostGetDevicePointer_v2, "cuMemHostGetDevicePointer", (CUdeviceptr *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
     X(PASS, cuMemHostGetFlags, "cuMemHostGetFlags", (unsigned int *pFlags, void *p), (pFlags, p)) \
     X(PASS, cuMemHostRegister, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
-    X(PASS, cuMemHostRegister_v2, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
-    X(PASS, cuMemHostUnregister, "cuMemHostUnregister", (void *p), (p)) \
+    X(PASS_THEN_NOTE, cuMemHostRegister_v2, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
+    X(NOTE_THEN_PASS, cuMemHostUnregister, "cuMemHostUnregister", (void *p), (p)) \
     /* allocate and free in stream order */ \
-    X(HOOK, cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
-    X(HOOK, cuMemAllocAsync_ptsz, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
-    X(HOOK, cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
-    X(HOOK, cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
-    X(HOOK, cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
-    X(HOOK, cuMemFreeAsync_ptsz, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemAllocAsync_ptsz, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), (dptr, bytesize, pool, hStream)) \
+    X(NOTE_THEN_HOOK, cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
+    X(NOTE_THEN_HOOK, cuMemFreeAsync_ptsz, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
     /* pools */ \
     X(PASS, cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev)) \
     X(PASS, cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
@@ -193,13 +195,13 @@
     X(PASS, cuMemGetAllocationPropertiesFromHandle, "cuMemGetAllocationPropertiesFromHandle", (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle), (prop, handle)) \
     X(HOOK, cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange", (void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags), (handle, dptr, size, handleType, flags)) \
     X(PASS, cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", (CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType), (handle, osHandle, shHandleType)) \
-    X(HOOK, cuMemMap, "cuMemMap", (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags), (ptr, size, offset, handle, flags)) \
+    X(HOOK_THEN_NOTE, cuMemMap, "cuMemMap", (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags), (ptr, size, offset, handle, flags)) \
     X(PASS, cuMemMapArrayAsync, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(PASS, cuMemMapArrayAsync_ptsz, "cuMemMapArrayAsync", (CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream), (mapInfoList, count, hStream)) \
     X(HOOK, cuMemRelease, "cuMemRelease", (CUmemGenericAllocationHandle handle), (handle)) \
     X(HOOK, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", (CUmemGenericAllocationHandle *handle, void *addr), (handle, addr)) \
     X(PASS, cuMemSetAccess, "cuMemSetAccess", (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count), (ptr, size, desc, count)) \
-    X(HOOK, cuMemUnmap, "cuMemUnmap", (CUdeviceptr ptr, size_t size), (ptr, size)) \
+    X(NOTE_THEN_HOOK, cuMemUnmap, "cuMemUnmap", (CUdeviceptr ptr, size_t size), (ptr, size)) \
     X(PASS, cuMulticastAddDevice, "cuMulticastAddDevice", (CUmemGenericAllocationHandle mcHandle, CUdevice dev), (mcHandle, dev)) \
     X(HOOK, cuMulticastBindAddr, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, mcOffset, memptr, size, flags)) \
     X(HOOK, cuMulticastBindAddr_v2, "cuMulticastBindAddr", (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags), (mcHandle, dev, mcOffset, memptr, size, flags)) \
@@ -230,7 +232,7 @@
     X(PASS, cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev), (attrib, val, kernel, dev)) \
     X(PASS, cuKernelSetCacheConfig, "cuKernelSetCacheConfig", (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev)) \
     X(HOOK, cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib)) \
-    X(PASS, cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
+    X(PASS_THEN_NOTE, cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
     X(HOOK, cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *pKernel, CUlibrary library, const char *name), (pKernel, library, name)) \
     X(PASS, cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *count, CUlibrary lib), (count, lib)) \
     X(PASS, cuLibraryGetManaged, "cuLibraryGetManaged", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
@@ -238,12 +240,12 @@
     X(PASS, cuLibraryGetUnifiedFunction, "cuLibraryGetUnifiedFunction", (void **fptr, CUlibrary library, const char *symbol), (fptr, library, symbol)) \
     X(HOOK, cuLibraryLoadData, "cuLibraryLoadData", (CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void** libraryOptionValues, unsigned int numLibraryOptions), (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
     X(HOOK, cuLibraryLoadFromFile, "cuLibraryLoadFromFile", (CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions), (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
-    X(HOOK, cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), (library)) \
+    X(NOTE_THEN_HOOK, cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), (library)) \
     X(HOOK, cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", (CUfunction *functions, unsigned int numFunctions, CUmodule mod), (functions, numFunctions, mod)) \
     X(HOOK, cuModuleGetFunction, "cuModuleGetFunction", (CUfunction *hfunc, CUmodule hmod, const char *name), (hfunc, hmod, name)) \
     X(PASS, cuModuleGetFunctionCount, "cuModuleGetFunctionCount", (unsigned int *count, CUmodule mod), (count, mod)) \
     X(PASS, cuModuleGetGlobal, "cuModuleGetGlobal", (CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
-    X(PASS, cuModuleGetGlobal_v2, "cuModuleGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
+    X(PASS_THEN_NOTE, cuModuleGetGlobal_v2, "cuModuleGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
     X(PASS, cuModuleGetLoadingMode, "cuModuleGetLoadingMode", (CUmoduleLoadingMode *mode), (mode)) \
     X(PASS, cuModuleGetSurfRef, "cuModuleGetSurfRef", (CUsurfref *pSurfRef, CUmodule hmod, const char *name), (pSurfRef, hmod, name)) \
     X(PASS, cuModuleGetTexRef, "cuModuleGetTexRef", (CUtexref *pTexRef, CUmodule hmod, const char *name), (pTexRef, hmod, name)) \
@@ -251,125 +253,125 @@
     X(HOOK, cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image), (module, image)) \
     X(HOOK, cuModuleLoadDataEx, "cuModuleLoadDataEx", (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues), (module, image, numOptions, options, optionValues)) \
     X(HOOK, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", (CUmodule *module, const void *fatCubin), (module, fatCubin)) \
-    X(HOOK, cuModuleUnload, "cuModuleUnload", (CUmodule hmod), (hmod)) \
+    X(NOTE_THEN_HOOK, cuModuleUnload, "cuModuleUnload", (CUmodule hmod), (hmod)) \
     /* copies, complete when they return */ \
-    X(HOOK, cuMemcpy, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpy, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
     X(PASS, cuMemcpy2D, "cuMemcpy2D", (const CUDA_MEMCPY2D_v1 *pCopy), (pCopy)) \
     X(PASS, cuMemcpy2DUnaligned, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D_v1 *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy2DUnaligned_v2, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy2DUnaligned_v2_ptds, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy2D_v2, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy2D_v2_ptds, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy2DUnaligned_v2, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy2DUnaligned_v2_ptds, "cuMemcpy2DUnaligned", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy2D_v2, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy2D_v2_ptds, "cuMemcpy2D", (const CUDA_MEMCPY2D *pCopy), (pCopy)) \
     X(PASS, cuMemcpy3D, "cuMemcpy3D", (const CUDA_MEMCPY3D_v1 *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy3DPeer, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy3DPeer_ptds, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy3D_v2, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
-    X(HOOK, cuMemcpy3D_v2_ptds, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DPeer, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DPeer_ptds, "cuMemcpy3DPeer", (const CUDA_MEMCPY3D_PEER *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3D_v2, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3D_v2_ptds, "cuMemcpy3D", (const CUDA_MEMCPY3D *pCopy), (pCopy)) \
     X(PASS, cuMemcpyAtoA, "cuMemcpyAtoA", (CUarray dstArray, unsigned int dstOffset, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount), (dstArray, dstOffset, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoA_v2, "cuMemcpyAtoA", (CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstArray, dstOffset, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoA_v2_ptds, "cuMemcpyAtoA", (CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstArray, dstOffset, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoD, "cuMemcpyAtoD", (CUdeviceptr_v1 dstDevice, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
-    X(HOOK, cuMemcpyAtoD_v2, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
-    X(HOOK, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyAtoD_v2, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyAtoD_v2_ptds, "cuMemcpyAtoD", (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstDevice, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoH, "cuMemcpyAtoH", (void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount), (dstHost, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoH_v2, "cuMemcpyAtoH", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstHost, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyAtoH_v2_ptds, "cuMemcpyAtoH", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), (dstHost, srcArray, srcOffset, ByteCount)) \
     X(PASS, cuMemcpyDtoA, "cuMemcpyDtoA", (CUarray dstArray, unsigned int dstOffset, CUdeviceptr_v1 srcDevice, unsigned int ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
-    X(HOOK, cuMemcpyDtoA_v2, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
-    X(HOOK, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoA_v2, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoA_v2_ptds, "cuMemcpyDtoA", (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), (dstArray, dstOffset, srcDevice, ByteCount)) \
     X(PASS, cuMemcpyDtoD, "cuMemcpyDtoD", (CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount), (dstDevice, srcDevice, ByteCount)) \
-    X(HOOK, cuMemcpyDtoD_v2, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
-    X(HOOK, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoD_v2, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), (dstDevice, srcDevice, ByteCount)) \
     X(PASS, cuMemcpyDtoH, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount), (dstHost, srcDevice, ByteCount)) \
-    X(HOOK, cuMemcpyDtoH_v2, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
-    X(HOOK, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoH_v2, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount), (dstHost, srcDevice, ByteCount)) \
     X(PASS, cuMemcpyHtoA, "cuMemcpyHtoA", (CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount), (dstArray, dstOffset, srcHost, ByteCount)) \
     X(PASS, cuMemcpyHtoA_v2, "cuMemcpyHtoA", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount), (dstArray, dstOffset, srcHost, ByteCount)) \
     X(PASS, cuMemcpyHtoA_v2_ptds, "cuMemcpyHtoA", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount), (dstArray, dstOffset, srcHost, ByteCount)) \
     X(PASS, cuMemcpyHtoD, "cuMemcpyHtoD", (CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount), (dstDevice, srcHost, ByteCount)) \
-    X(HOOK, cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
-    X(HOOK, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
-    X(HOOK, cuMemcpyPeer, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
-    X(HOOK, cuMemcpyPeer_ptds, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
-    X(HOOK, cuMemcpy_ptds, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount), (dstDevice, srcHost, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyPeer, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpyPeer_ptds, "cuMemcpyPeer", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount), (dstDevice, dstContext, srcDevice, srcContext, ByteCount)) \
+    X(HOOK_THEN_NOTE, cuMemcpy_ptds, "cuMemcpy", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount)) \
     /* copies in stream order */ \
     X(PASS, cuMemcpy2DAsync, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D_v1 *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpy2DAsync_v2, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpy2DAsync_v2_ptsz, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy2DAsync_v2, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy2DAsync_v2_ptsz, "cuMemcpy2DAsync", (const CUDA_MEMCPY2D *pCopy, CUstream hStream), (pCopy, hStream)) \
     X(PASS, cuMemcpy3DAsync, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D_v1 *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpy3DAsync_v2, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpy3DAsync_v2_ptsz, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpy3DPeerAsync, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpy3DPeerAsync_ptsz, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
-    X(HOOK, cuMemcpyAsync, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyAsync_ptsz, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DAsync_v2, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DAsync_v2_ptsz, "cuMemcpy3DAsync", (const CUDA_MEMCPY3D *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DPeerAsync, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DPeerAsync_ptsz, "cuMemcpy3DPeerAsync", (const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream), (pCopy, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyAsync, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyAsync_ptsz, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), (dst, src, ByteCount, hStream)) \
     X(PASS, cuMemcpyAtoHAsync, "cuMemcpyAtoHAsync", (void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount, CUstream hStream), (dstHost, srcArray, srcOffset, ByteCount, hStream)) \
     X(PASS, cuMemcpyAtoHAsync_v2, "cuMemcpyAtoHAsync", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream), (dstHost, srcArray, srcOffset, ByteCount, hStream)) \
     X(PASS, cuMemcpyAtoHAsync_v2_ptsz, "cuMemcpyAtoHAsync", (void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream), (dstHost, srcArray, srcOffset, ByteCount, hStream)) \
     X(PASS, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync", (CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoDAsync_v2_ptsz, "cuMemcpyDtoDAsync", (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstDevice, srcDevice, ByteCount, hStream)) \
     X(PASS, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyDtoHAsync_v2_ptsz, "cuMemcpyDtoHAsync", (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), (dstHost, srcDevice, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoAAsync, "cuMemcpyHtoAAsync", (CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount, CUstream hStream), (dstArray, dstOffset, srcHost, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoAAsync_v2, "cuMemcpyHtoAAsync", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream), (dstArray, dstOffset, srcHost, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoAAsync_v2_ptsz, "cuMemcpyHtoAAsync", (CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream), (dstArray, dstOffset, srcHost, ByteCount, hStream)) \
     X(PASS, cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync", (CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyPeerAsync, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
-    X(HOOK, cuMemcpyPeerAsync_ptsz, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync", (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream), (dstDevice, srcHost, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyPeerAsync, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyPeerAsync_ptsz, "cuMemcpyPeerAsync", (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream), (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream)) \
     /* copies in batches (12.8: with failIdx; 13.0: _v2 without) and with attributes (13.2) */ \
-    X(HOOK, cuMemcpy3DBatchAsync, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
-    X(HOOK, cuMemcpy3DBatchAsync_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
-    X(HOOK, cuMemcpy3DBatchAsync_v2, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
-    X(HOOK, cuMemcpy3DBatchAsync_v2_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
-    X(HOOK, cuMemcpy3DWithAttributesAsync, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
-    X(HOOK, cuMemcpy3DWithAttributesAsync_ptsz, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
-    X(HOOK, cuMemcpyBatchAsync, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
-    X(HOOK, cuMemcpyBatchAsync_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
-    X(HOOK, cuMemcpyBatchAsync_v2, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
-    X(HOOK, cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
-    X(HOOK, cuMemcpyWithAttributesAsync, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
-    X(HOOK, cuMemcpyWithAttributesAsync_ptsz, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DBatchAsync, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DBatchAsync_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream), (numOps, opList, failIdx, flags, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DBatchAsync_v2, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DBatchAsync_v2_ptsz, "cuMemcpy3DBatchAsync", (size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream), (numOps, opList, flags, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DWithAttributesAsync, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpy3DWithAttributesAsync_ptsz, "cuMemcpy3DWithAttributesAsync", (CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream), (op, flags, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyBatchAsync, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyBatchAsync_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyBatchAsync_v2, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyBatchAsync_v2_ptsz, "cuMemcpyBatchAsync", (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream), (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyWithAttributesAsync, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemcpyWithAttributesAsync_ptsz, "cuMemcpyWithAttributesAsync", (CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream), (dst, src, size, attr, hStream)) \
     /* fills, complete when they return */ \
     X(PASS, cuMemsetD16, "cuMemsetD16", (CUdeviceptr_v1 dstDevice, unsigned short us, unsigned int N), (dstDevice, us, N)) \
-    X(HOOK, cuMemsetD16_v2, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
-    X(HOOK, cuMemsetD16_v2_ptds, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
+    X(HOOK_THEN_NOTE, cuMemsetD16_v2, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
+    X(HOOK_THEN_NOTE, cuMemsetD16_v2_ptds, "cuMemsetD16", (CUdeviceptr dstDevice, unsigned short us, size_t N), (dstDevice, us, N)) \
     X(PASS, cuMemsetD2D16, "cuMemsetD2D16", (CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned short us, unsigned int Width, unsigned int Height), (dstDevice, dstPitch, us, Width, Height)) \
-    X(HOOK, cuMemsetD2D16_v2, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
-    X(HOOK, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D16_v2, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D16_v2_ptds, "cuMemsetD2D16", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height), (dstDevice, dstPitch, us, Width, Height)) \
     X(PASS, cuMemsetD2D32, "cuMemsetD2D32", (CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned int ui, unsigned int Width, unsigned int Height), (dstDevice, dstPitch, ui, Width, Height)) \
-    X(HOOK, cuMemsetD2D32_v2, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
-    X(HOOK, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D32_v2, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D32_v2_ptds, "cuMemsetD2D32", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height), (dstDevice, dstPitch, ui, Width, Height)) \
     X(PASS, cuMemsetD2D8, "cuMemsetD2D8", (CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned char uc, unsigned int Width, unsigned int Height), (dstDevice, dstPitch, uc, Width, Height)) \
-    X(HOOK, cuMemsetD2D8_v2, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
-    X(HOOK, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D8_v2, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D8_v2_ptds, "cuMemsetD2D8", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height), (dstDevice, dstPitch, uc, Width, Height)) \
     X(PASS, cuMemsetD32, "cuMemsetD32", (CUdeviceptr_v1 dstDevice, unsigned int ui, unsigned int N), (dstDevice, ui, N)) \
-    X(HOOK, cuMemsetD32_v2, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
-    X(HOOK, cuMemsetD32_v2_ptds, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
+    X(HOOK_THEN_NOTE, cuMemsetD32_v2, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
+    X(HOOK_THEN_NOTE, cuMemsetD32_v2_ptds, "cuMemsetD32", (CUdeviceptr dstDevice, unsigned int ui, size_t N), (dstDevice, ui, N)) \
     X(PASS, cuMemsetD8, "cuMemsetD8", (CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N), (dstDevice, uc, N)) \
-    X(HOOK, cuMemsetD8_v2, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
-    X(HOOK, cuMemsetD8_v2_ptds, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
+    X(HOOK_THEN_NOTE, cuMemsetD8_v2, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
+    X(HOOK_THEN_NOTE, cuMemsetD8_v2_ptds, "cuMemsetD8", (CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N)) \
     /* fills in stream order */ \
-    X(HOOK, cuMemsetD16Async, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
-    X(HOOK, cuMemsetD16Async_ptsz, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
-    X(HOOK, cuMemsetD2D16Async, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
-    X(HOOK, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
-    X(HOOK, cuMemsetD2D32Async, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
-    X(HOOK, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
-    X(HOOK, cuMemsetD2D8Async, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
-    X(HOOK, cuMemsetD2D8Async_ptsz, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
-    X(HOOK, cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
-    X(HOOK, cuMemsetD32Async_ptsz, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
-    X(HOOK, cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
-    X(HOOK, cuMemsetD8Async_ptsz, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD16Async, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD16Async_ptsz, "cuMemsetD16Async", (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream), (dstDevice, us, N, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D16Async, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D16Async_ptsz, "cuMemsetD2D16Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, us, Width, Height, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D32Async, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D32Async_ptsz, "cuMemsetD2D32Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, ui, Width, Height, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D8Async, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD2D8Async_ptsz, "cuMemsetD2D8Async", (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, CUstream hStream), (dstDevice, dstPitch, uc, Width, Height, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD32Async_ptsz, "cuMemsetD32Async", (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream), (dstDevice, ui, N, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
+    X(HOOK_THEN_NOTE, cuMemsetD8Async_ptsz, "cuMemsetD8Async", (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream), (dstDevice, uc, N, hStream)) \
     /* managed memory: advice, prefetch, discard; decompression */ \
     X(PASS, cuMemAdvise, "cuMemAdvise", (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device), (devPtr, count, advice, device)) \
     X(PASS, cuMemAdvise_v2, "cuMemAdvise", (CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location), (devPtr, count, advice, location)) \
-    X(HOOK, cuMemBatchDecompressAsync, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
-    X(HOOK, cuMemBatchDecompressAsync_ptsz, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
+    X(HOOK_THEN_NOTE, cuMemBatchDecompressAsync, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
+    X(HOOK_THEN_NOTE, cuMemBatchDecompressAsync_ptsz, "cuMemBatchDecompressAsync", (CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream), (paramsArray, count, flags, errorIndex, stream)) \
     X(PASS, cuMemDiscardAndPrefetchBatchAsync, "cuMemDiscardAndPrefetchBatchAsync", (CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream), (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream)) \
     X(PASS, cuMemDiscardAndPrefetchBatchAsync_ptsz, "cuMemDiscardAndPrefetchBatchAsync", (CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream), (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream)) \
     X(PASS, cuMemDiscardBatchAsync, "cuMemDiscardBatchAsync", (CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags, CUstream hStream), (dptrs, sizes, count, flags, hStream)) \
@@ -385,34 +387,34 @@
     X(PASS, cuStreamAttachMemAsync, "cuStreamAttachMemAsync", (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags), (hStream, dptr, length, flags)) \
     X(PASS, cuStreamAttachMemAsync_ptsz, "cuStreamAttachMemAsync", (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags), (hStream, dptr, length, flags)) \
     /* launches */ \
-    X(HOOK, cuLaunch, "cuLaunch", (CUfunction f), (f)) \
-    X(HOOK, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
+    X(HOOK_THEN_NOTE, cuLaunch, "cuLaunch", (CUfunction f), (f)) \
+    X(HOOK_THEN_NOTE, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
     X(HOOK, cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice", (CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags), (launchParamsList, numDevices, flags)) \
-    X(HOOK, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
-    X(HOOK, cuLaunchGrid, "cuLaunchGrid", (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height)) \
-    X(HOOK, cuLaunchGridAsync, "cuLaunchGridAsync", (CUfunction f, int grid_width, int grid_height, CUstream hStream), (f, grid_width, grid_height, hStream)) \
-    X(PASS, cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
-    X(PASS, cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
-    X(PASS, cuLaunchHostFunc_v2, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
-    X(PASS, cuLaunchHostFunc_v2_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
-    X(HOOK, cuLaunchKernel, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
-    X(HOOK, cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
-    X(HOOK, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
-    X(HOOK, cuLaunchKernel_ptsz, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
+    X(HOOK_THEN_NOTE, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
+    X(HOOK_THEN_NOTE, cuLaunchGrid, "cuLaunchGrid", (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height)) \
+    X(HOOK_THEN_NOTE, cuLaunchGridAsync, "cuLaunchGridAsync", (CUfunction f, int grid_width, int grid_height, CUstream hStream), (f, grid_width, grid_height, hStream)) \
+    X(PASS_THEN_NOTE, cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
+    X(PASS_THEN_NOTE, cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
+    X(PASS_THEN_NOTE, cuLaunchHostFunc_v2, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
+    X(PASS_THEN_NOTE, cuLaunchHostFunc_v2_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
+    X(HOOK_THEN_NOTE, cuLaunchKernel, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
+    X(HOOK_THEN_NOTE, cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
+    X(HOOK_THEN_NOTE, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
+    X(HOOK_THEN_NOTE, cuLaunchKernel_ptsz, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
     X(PASS, cuParamSetSize, "cuParamSetSize", (CUfunction hfunc, unsigned int numbytes), (hfunc, numbytes)) \
     X(PASS, cuParamSetTexRef, "cuParamSetTexRef", (CUfunction hfunc, int texunit, CUtexref hTexRef), (hfunc, texunit, hTexRef)) \
     X(PASS, cuParamSetf, "cuParamSetf", (CUfunction hfunc, int offset, float value), (hfunc, offset, value)) \
     X(PASS, cuParamSeti, "cuParamSeti", (CUfunction hfunc, int offset, unsigned int value), (hfunc, offset, value)) \
     X(PASS, cuParamSetv, "cuParamSetv", (CUfunction hfunc, int offset, void *ptr, unsigned int numbytes), (hfunc, offset, ptr, numbytes)) \
     /* capture */ \
-    X(HOOK, cuStreamBeginCapture, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
-    X(HOOK, cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
-    X(HOOK, cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
-    X(HOOK, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
-    X(HOOK, cuStreamBeginCapture_v2, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
-    X(HOOK, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
-    X(HOOK, cuStreamEndCapture, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
-    X(HOOK, cuStreamEndCapture_ptsz, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCapture, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCapture_v2, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
+    X(HOOK_THEN_NOTE, cuStreamEndCapture, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
+    X(HOOK_THEN_NOTE, cuStreamEndCapture_ptsz, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
     X(PASS, cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out), (hStream, captureStatus_out, id_out)) \
     X(PASS, cuStreamGetCaptureInfo_ptsz, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out), (hStream, captureStatus_out, id_out)) \
     X(PASS, cuStreamGetCaptureInfo_v2, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out), (hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out)) \
@@ -452,7 +454,7 @@
     X(PASS, cuGraphConditionalHandleCreate, "cuGraphConditionalHandleCreate", (CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx, unsigned int defaultLaunchValue, unsigned int flags), (pHandle_out, hGraph, ctx, defaultLaunchValue, flags)) \
     X(PASS, cuGraphCreate, "cuGraphCreate", (CUgraph *phGraph, unsigned int flags), (phGraph, flags)) \
     X(PASS, cuGraphDebugDotPrint, "cuGraphDebugDotPrint", (CUgraph hGraph, const char *path, unsigned int flags), (hGraph, path, flags)) \
-    X(PASS, cuGraphDestroy, "cuGraphDestroy", (CUgraph hGraph), (hGraph)) \
+    X(NOTE_THEN_PASS, cuGraphDestroy, "cuGraphDestroy", (CUgraph hGraph), (hGraph)) \
     X(PASS, cuGraphDestroyNode, "cuGraphDestroyNode", (CUgraphNode hNode), (hNode)) \
     X(PASS, cuGraphEventRecordNodeGetEvent, "cuGraphEventRecordNodeGetEvent", (CUgraphNode hNode, CUevent *event_out), (hNode, event_out)) \
     X(PASS, cuGraphEventRecordNodeSetEvent, "cuGraphEventRecordNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
@@ -460,20 +462,20 @@
     X(PASS, cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
     X(HOOK, cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph), (hGraphExec, hNode, childGraph)) \
-    X(PASS, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec hGraphExec), (hGraphExec)) \
+    X(NOTE_THEN_PASS, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec hGraphExec), (hGraphExec)) \
     X(PASS, cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
     X(PASS, cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
     X(PASS, cuGraphExecExternalSemaphoresSignalNodeSetParams, "cuGraphExecExternalSemaphoresSignalNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecExternalSemaphoresWaitNodeSetParams, "cuGraphExecExternalSemaphoresWaitNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecGetFlags, "cuGraphExecGetFlags", (CUgraphExec hGraphExec, cuuint64_t *flags), (hGraphExec, flags)) \
     X(PASS, cuGraphExecHostNodeSetParams, "cuGraphExecHostNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(HOOK, cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(HOOK, cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(HOOK, cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (hGraphExec, hNode, copyParams, ctx)) \
-    X(HOOK, cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (hGraphExec, hNode, memsetParams, ctx)) \
-    X(HOOK, cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(PASS, cuGraphExecUpdate, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out), (hGraphExec, hGraph, hErrorNode_out, updateResult_out)) \
-    X(PASS, cuGraphExecUpdate_v2, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo), (hGraphExec, hGraph, resultInfo)) \
+    X(HOOK_THEN_NOTE, cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(HOOK_THEN_NOTE, cuGraphExecKernelNodeSetParams_v2, "cuGraphExecKernelNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(HOOK_THEN_NOTE, cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (hGraphExec, hNode, copyParams, ctx)) \
+    X(HOOK_THEN_NOTE, cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (hGraphExec, hNode, memsetParams, ctx)) \
+    X(HOOK_THEN_NOTE, cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hGraphExec, hNode, nodeParams)) \
+    X(PASS_THEN_NOTE, cuGraphExecUpdate, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out), (hGraphExec, hGraph, hErrorNode_out, updateResult_out)) \
+    X(PASS_THEN_NOTE, cuGraphExecUpdate_v2, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo), (hGraphExec, hGraph, resultInfo)) \
     X(PASS, cuGraphExternalSemaphoresSignalNodeGetParams, "cuGraphExternalSemaphoresSignalNodeGetParams", (CUgraphNode hNode, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params_out), (hNode, params_out)) \
     X(PASS, cuGraphExternalSemaphoresSignalNodeSetParams, "cuGraphExternalSemaphoresSignalNodeSetParams", (CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphExternalSemaphoresWaitNodeGetParams, "cuGraphExternalSemaphoresWaitNodeGetParams", (CUgraphNode hNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS *params_out), (hNode, params_out)) \
@@ -484,11 +486,11 @@
     X(PASS, cuGraphGetRootNodes, "cuGraphGetRootNodes", (CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes), (hGraph, rootNodes, numRootNodes)) \
     X(PASS, cuGraphHostNodeGetParams, "cuGraphHostNodeGetParams", (CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphHostNodeSetParams, "cuGraphHostNodeSetParams", (CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
-    X(PASS, cuGraphInstantiate, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
-    X(PASS, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags), (phGraphExec, hGraph, flags)) \
-    X(PASS, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
-    X(PASS, cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
-    X(PASS, cuGraphInstantiate_v2, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
+    X(PASS_THEN_NOTE, cuGraphInstantiate, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
+    X(PASS_THEN_NOTE, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags), (phGraphExec, hGraph, flags)) \
+    X(PASS_THEN_NOTE, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
+    X(PASS_THEN_NOTE, cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
+    X(PASS_THEN_NOTE, cuGraphInstantiate_v2, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
     X(PASS, cuGraphKernelNodeCopyAttributes, "cuGraphKernelNodeCopyAttributes", (CUgraphNode dst, CUgraphNode src), (dst, src)) \
     X(PASS, cuGraphKernelNodeGetAttribute, "cuGraphKernelNodeGetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out), (hNode, attr, value_out)) \
     X(PASS, cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams", (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
@@ -496,8 +498,8 @@
     X(PASS, cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value), (hNode, attr, value)) \
     X(HOOK, cuGraphKernelNodeSetParams, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
     X(HOOK, cuGraphKernelNodeSetParams_v2, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
-    X(HOOK, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
-    X(HOOK, cuGraphLaunch_ptsz, "cuGraphLaunch", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
+    X(HOOK_THEN_NOTE, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
+    X(HOOK_THEN_NOTE, cuGraphLaunch_ptsz, "cuGraphLaunch", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
     X(PASS, cuGraphMemAllocNodeGetParams, "cuGraphMemAllocNodeGetParams", (CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out), (hNode, params_out)) \
     X(PASS, cuGraphMemFreeNodeGetParams, "cuGraphMemFreeNodeGetParams", (CUgraphNode hNode, CUdeviceptr *dptr_out), (hNode, dptr_out)) \
     X(PASS, cuGraphMemcpyNodeGetParams, "cuGraphMemcpyNodeGetParams", (CUgraphNode hNode, CUDA_MEMCPY3D *nodeParams), (hNode, nodeParams)) \
@@ -520,26 +522,26 @@
     X(PASS, cuGraphUpload, "cuGraphUpload", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
     X(PASS, cuGraphUpload_ptsz, "cuGraphUpload", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
     /* memory operations on streams */ \
-    X(HOOK, cuStreamBatchMemOp, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(HOOK, cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(HOOK, cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(HOOK, cuStreamBatchMemOp_v2_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
-    X(HOOK, cuStreamWaitValue32, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue32_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue32_v2, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue32_v2_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue64, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue64_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue64_v2, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWaitValue64_v2_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue32, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue32_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue32_v2, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue32_v2_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue64, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue64_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
-    X(HOOK, cuStreamWriteValue64_v2_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamBatchMemOp, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamBatchMemOp_v2_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue32, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue32_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue32_v2, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue32_v2_ptsz, "cuStreamWaitValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue64, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue64_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue64_v2, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitValue64_v2_ptsz, "cuStreamWaitValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue32, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue32_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue32_v2, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue32_v2_ptsz, "cuStreamWriteValue32", (CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue64, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue64_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWriteValue64_v2_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
     /* streams */ \
     X(PASS, cuStreamAddCallback, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
     X(PASS, cuStreamAddCallback_ptsz, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
@@ -548,7 +550,7 @@
     X(PASS, cuStreamCreate, "cuStreamCreate", (CUstream *phStream, unsigned int Flags), (phStream, Flags)) \
     X(PASS, cuStreamCreateWithPriority, "cuStreamCreateWithPriority", (CUstream *phStream, unsigned int flags, int priority), (phStream, flags, priority)) \
     X(HOOK, cuStreamDestroy, "cuStreamDestroy", (CUstream hStream), (hStream)) \
-    X(HOOK, cuStreamDestroy_v2, "cuStreamDestroy", (CUstream hStream), (hStream)) \
+    X(NOTE_THEN_HOOK, cuStreamDestroy_v2, "cuStreamDestroy", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamGetAttribute, "cuStreamGetAttribute", (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value), (hStream, attr, value)) \
     X(PASS, cuStreamGetAttribute_ptsz, "cuStreamGetAttribute", (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out), (hStream, attr, value_out)) \
     X(PASS, cuStreamGetCtx, "cuStreamGetCtx", (CUstream hStream, CUcontext *pctx), (hStream, pctx)) \
@@ -568,22 +570,22 @@
     X(PASS, cuStreamQuery_ptsz, "cuStreamQuery", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamSetAttribute, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param), (hStream, attr, param)) \
     X(PASS, cuStreamSetAttribute_ptsz, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value), (hStream, attr, value)) \
-    X(HOOK, cuStreamSynchronize, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
-    X(HOOK, cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
-    X(PASS, cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
-    X(PASS, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
+    X(HOOK_THEN_NOTE, cuStreamSynchronize, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
+    X(HOOK_THEN_NOTE, cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
+    X(PASS_THEN_NOTE, cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
+    X(PASS_THEN_NOTE, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
     /* events */ \
     X(PASS, cuEventCreate, "cuEventCreate", (CUevent *phEvent, unsigned int Flags), (phEvent, Flags)) \
     X(PASS, cuEventDestroy, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
-    X(PASS, cuEventDestroy_v2, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
+    X(NOTE_THEN_PASS, cuEventDestroy_v2, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
     X(PASS, cuEventElapsedTime, "cuEventElapsedTime", (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd)) \
     X(PASS, cuEventElapsedTime_v2, "cuEventElapsedTime", (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd)) \
     X(PASS, cuEventQuery, "cuEventQuery", (CUevent hEvent), (hEvent)) \
-    X(PASS, cuEventRecord, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
-    X(PASS, cuEventRecordWithFlags, "cuEventRecordWithFlags", (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags)) \
-    X(PASS, cuEventRecordWithFlags_ptsz, "cuEventRecordWithFlags", (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags)) \
-    X(PASS, cuEventRecord_ptsz, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
-    X(PASS, cuEventSynchronize, "cuEventSynchronize", (CUevent hEvent), (hEvent)) \
+    X(PASS_THEN_NOTE, cuEventRecord, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
+    X(PASS_THEN_NOTE, cuEventRecordWithFlags, "cuEventRecordWithFlags", (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags)) \
+    X(PASS_THEN_NOTE, cuEventRecordWithFlags_ptsz, "cuEventRecordWithFlags", (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags)) \
+    X(PASS_THEN_NOTE, cuEventRecord_ptsz, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
+    X(PASS_THEN_NOTE, cuEventSynchronize, "cuEventSynchronize", (CUevent hEvent), (hEvent)) \
     /* tensor maps */ \
     X(HOOK, cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill)) \
     X(HOOK, cuTensorMapEncodeIm2colWide, "cuTensorMapEncodeIm2colWide", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle, l2Promotion, oobFill)) \
@@ -598,12 +600,12 @@
     X(HOOK, cuPointerGetAttributes, "cuPointerGetAttributes", (unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr), (numAttributes, attributes, data, ptr)) \
     X(HOOK, cuPointerSetAttribute, "cuPointerSetAttribute", (const void *value, CUpointer_attribute attribute, CUdeviceptr ptr), (value, attribute, ptr)) \
     /* sharing with other processes and devices */ \
-    X(PASS, cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (CUdeviceptr dptr), (dptr)) \
+    X(NOTE_THEN_PASS, cuIpcCloseMemHandle, "cuIpcCloseMemHandle", (CUdeviceptr dptr), (dptr)) \
     X(PASS, cuIpcGetEventHandle, "cuIpcGetEventHandle", (CUipcEventHandle *pHandle, CUevent event), (pHandle, event)) \
     X(HOOK, cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle *pHandle, CUdeviceptr dptr), (pHandle, dptr)) \
     X(PASS, cuIpcOpenEventHandle, "cuIpcOpenEventHandle", (CUevent *phEvent, CUipcEventHandle handle), (phEvent, handle)) \
     X(PASS, cuIpcOpenMemHandle, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags)) \
-    X(PASS, cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
+    X(PASS_THEN_NOTE, cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
 /* clang-format on */
 
 #endif

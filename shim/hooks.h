@@ -3,12 +3,16 @@
 #define SPILLWAY_SHIM_HOOKS_H
 #include "driver.h"
 
-/* spw_on_<symbol>() for each HOOK line of calls.h, with the call's own signature. The driver is initialised, spw_live is
- * set, and this thread is inside no other hook: a call that the driver makes from within one goes past us. A hook answers
- * as the call that it stands in for would: a CUresult, and out-parameters left alone on failure. */
+/* spw_on_<symbol>() for each line of calls.h with HOOK in its kind, with the call's own signature. The driver is
+ * initialised, spw_live is set, and this thread is inside no other hook: a call that the driver makes from within one goes
+ * past us. A hook answers as the call that it stands in for would: a CUresult, and out-parameters left alone on failure. */
 #define SPW_DECLARE_HOOK(symbol, params) CUresult spw_on_##symbol params;
 #define SPW_DECLARE_PASS(symbol, params)
 #define SPW_DECLARE_EDGE(symbol, params)
+#define SPW_DECLARE_HOOK_THEN_NOTE           SPW_DECLARE_HOOK
+#define SPW_DECLARE_NOTE_THEN_HOOK           SPW_DECLARE_HOOK
+#define SPW_DECLARE_PASS_THEN_NOTE           SPW_DECLARE_PASS
+#define SPW_DECLARE_NOTE_THEN_PASS           SPW_DECLARE_PASS
 #define X(kind, symbol, asked, params, args) SPW_DECLARE_##kind(symbol, params)
 SPW_DRIVER_CALLS(X)
 #undef X

@@ -6,6 +6,7 @@
 #include "hooks.h"
 #include "lock.h"
 #include "log.h"
+#include "recorder.h"
 #include "settings.h"
 #include "start.h"
 #include "summary.h"
@@ -28,7 +29,7 @@ __attribute__((constructor)) static void before_main(void)
 {
     spw_folder_remember();
     const char *mode = getenv("SPILLWAY_MODE");
-    if (!mode || !strcmp(mode, "swap"))
+    if (!mode || strcmp(mode, "off") != 0)
         spw_switches_set();
 }
 
@@ -38,6 +39,7 @@ static void in_child(void)
     atomic_store_explicit(&spw_engine_lock, 0, memory_order_relaxed); /* the same; a thread that ends takes it */
     spw_inside = 0;
     __atomic_store_n(&spw_live, 0, __ATOMIC_RELAXED);
+    spw_recorder_in_child();
 }
 
 static CUresult read_settings(void)
@@ -73,6 +75,13 @@ static CUresult settle_settings(void)
     return settings_result;
 }
 
+/* Who asks for a trace that cannot be written learns it before any work is done. */
+static CUresult start_trace(void)
+{
+    spw_summary_arm();
+    return spw_recorder_start() < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 /* After the driver's cuInit() has succeeded: the first call of any thread starts us, the others wait for that. */
 static CUresult settle_start(void)
 {
@@ -81,7 +90,7 @@ static CUresult settle_start(void)
         if (spw_settings()->mode == SPW_MODE_SWAP)
             start_result = spw_start();
         else if (spw_settings()->mode == SPW_MODE_TRACE)
-            spw_summary_arm();
+            start_result = start_trace();
         started = true;
     }
     pthread_mutex_unlock(&lock);

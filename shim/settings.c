@@ -186,8 +186,7 @@ static int take_log(const char *value, struct spw_settings *settings)
     return -EINVAL;
 }
 
-/* The rank of this process as its launcher tells it, "0" without one. */
-static const char *rank_text(void)
+const char *spw_settings_rank(void)
 {
     static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -199,7 +198,7 @@ static const char *rank_text(void)
 }
 
 /* A file name with %r (rank), %p (process id) and %% filled in. */
-static int take_summary(const char *value, struct spw_settings *settings)
+static int take_file_name(const char *value, char *ret_path)
 {
     char path[SPW_SETTINGS_PATH], pid[16];
     size_t length = 0;
@@ -209,14 +208,47 @@ static int take_summary(const char *value, struct spw_settings *settings)
         const char *piece = letter;
         if (*at == '%') {
             at++;
-            piece = *at == 'r' ? rank_text() : *at == 'p' ? pid : *at == '%' ? "%" : NULL;
+            piece = *at == 'r' ? spw_settings_rank() : *at == 'p' ? pid : *at == '%' ? "%" : NULL;
         }
         if (!piece || length + strlen(piece) >= sizeof(path))
             return -EINVAL;
         length += (size_t)sprintf(path + length, "%s", piece);
     }
     path[length] = 0;
-    return take_path(path, settings->summary);
+    return take_path(path, ret_path);
+}
+
+static int take_summary(const char *value, struct spw_settings *settings)
+{
+    return take_file_name(value, settings->summary);
+}
+
+static int take_trace_file(const char *value, struct spw_settings *settings)
+{
+    return take_file_name(value, settings->trace_file);
+}
+
+static int take_timed(const char *value, struct spw_settings *settings)
+{
+    uint64_t count;
+    double same;
+    const char *end;
+    if (!strcmp(value, "all")) {
+        settings->timed_iterations = SPW_SETTINGS_TIMED_ALL;
+        return 0;
+    }
+    if (!parse_number(value, &end, &count, &same) || *end || strchr(value, '.') || count > 1000000)
+        return -EINVAL;
+    settings->timed_iterations = (uint32_t)count;
+    return 0;
+}
+
+static int take_hint(const char *value, struct spw_settings *settings)
+{
+    if (!*value || strlen(value) >= sizeof(settings->hint))
+        return -EINVAL;
+    strcpy(settings->hint, value);
+    return 0;
 }
 
 /* ---- the table ---- */
@@ -227,7 +259,7 @@ const struct spw_setting spw_setting_table[] = {
      "or one for each device as in 0=8G,1=60%",
      "device memory that the program may have mapped", take_budget},
     {"SPILLWAY_MODE", "mode", "MODE", "swap", "swap, trace, off",
-     "swap: keep within the budget; trace: change nothing, count what the program does; off: do nothing", take_mode},
+     "swap: keep within the budget; trace: change nothing, write down what the program does; off: do nothing", take_mode},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",
@@ -239,6 +271,13 @@ const struct spw_setting spw_setting_table[] = {
     {"SPILLWAY_SMALL", "small", "BYTES", "auto: half of the device's granularity",
      "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
      "allocations below this many bytes always stay on the device", take_small},
+    {"SPILLWAY_TRACE_FILE", "output", "FILE", SPW_TRACE_FILE,
+     "a file name; %r is replaced by the rank, %p by the process id, %% by %", "in mode trace: the file that gets the trace",
+     take_trace_file},
+    {"SPILLWAY_TIMED", "timed", "COUNT", "1", "a number of iterations, 0, or all for every operation of the run",
+     "in mode trace: how many iterations have each operation timed, which slows them down", take_timed},
+    {"SPILLWAY_ITERATION_KERNEL", "iteration-kernel", "NAME", "none", "a part of a kernel's name, up to 255 letters",
+     "a hint for finding the iteration: it begins with this kernel", take_hint},
     {"SPILLWAY_SUMMARY", "summary", "FILE", "none", "a file name; %r is replaced by the rank, %p by the process id, %% by %",
      "a file that gets the summary at the end of the run, as JSON", take_summary},
 };
@@ -248,7 +287,8 @@ const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_
 
 void spw_settings_default(struct spw_settings *ret_settings)
 {
-    *ret_settings = (struct spw_settings){.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN};
+    *ret_settings = (struct spw_settings){.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
+    (void)take_trace_file(SPW_TRACE_FILE, ret_settings);
 }
 
 int spw_setting_take(const struct spw_setting *setting, const char *value, struct spw_settings *settings, char *ret_message,

@@ -10,6 +10,10 @@
 
 #define SPW_SETTINGS_DEVICES 64
 #define SPW_SETTINGS_PATH    1024
+#define SPW_SETTINGS_HINT    256
+
+#define SPW_SETTINGS_TIMED_ALL UINT32_MAX
+#define SPW_TRACE_FILE         "spillway.%r.%p.trace" /* where a trace goes unless the user says otherwise */
 
 enum spw_mode { SPW_MODE_SWAP, SPW_MODE_TRACE, SPW_MODE_OFF };
 
@@ -30,9 +34,12 @@ struct spw_settings {
     struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;
-    char log_file[SPW_SETTINGS_PATH]; /* "" is stderr */
-    uint64_t small_bytes;             /* allocations below this live in slabs; 0: half the device's granularity */
-    char summary[SPW_SETTINGS_PATH];  /* file for the summary at exit, as JSON, %r and %p already filled in; "" for none */
+    char log_file[SPW_SETTINGS_PATH];   /* "" is stderr */
+    uint64_t small_bytes;               /* allocations below this live in slabs; 0: half the device's granularity */
+    uint32_t timed_iterations;          /* in mode trace: how many are timed; SPW_SETTINGS_TIMED_ALL: every operation is */
+    char hint[SPW_SETTINGS_HINT];       /* part of the name of the kernel that begins an iteration; "" for none */
+    char trace_file[SPW_SETTINGS_PATH]; /* %r and %p already filled in */
+    char summary[SPW_SETTINGS_PATH];    /* file for the summary at exit, as JSON, %r and %p already filled in; "" for none */
 };
 
 /* One line of the table: what --help, the man page, the README and error messages say of a setting. */
@@ -47,6 +54,9 @@ struct spw_setting {
 };
 extern const struct spw_setting spw_setting_table[];
 extern const size_t spw_setting_count;
+
+/* The rank of this process as its launcher tells it, "0" without one. */
+const char *spw_settings_rank(void);
 
 void spw_settings_default(struct spw_settings *ret_settings);
 

@@ -16,6 +16,10 @@ static const struct call {
 #define IS_HOOK                              true
 #define IS_PASS                              false
 #define IS_EDGE                              true
+#define IS_HOOK_THEN_NOTE                    true
+#define IS_NOTE_THEN_HOOK                    true
+#define IS_PASS_THEN_NOTE                    false
+#define IS_NOTE_THEN_PASS                    false
 #define X(kind, symbol, asked, params, args) {#symbol, asked, IS_##kind},
     SPW_DRIVER_CALLS(X)
 #undef X

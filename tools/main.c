@@ -10,6 +10,7 @@ static const struct {
     const char *help;
 } commands[] = {
     {"run", command_run, "run a program inside a memory budget"},
+    {"trace", command_trace, "run a program and write down what it does with memory; nothing is moved"},
     {"doctor", command_doctor, "say what is found here: driver, settings, host memory"},
 };
 #define COUNT (sizeof(commands) / sizeof(commands[0]))

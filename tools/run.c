@@ -5,6 +5,7 @@
 #include "switches.h"
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,17 +141,29 @@ static int explain(const char *program, int error)
     return error == ENOENT ? 127 : 126;
 }
 
-int command_run(int argc, char **argv)
+/* Whether the trace can be written is said before the program starts: a run of hours is not to end without one. The file is
+ * left as it is; a new one that was made for the question is taken away again. */
+static int check_trace_file(const struct spw_settings *settings)
+{
+    const char *path = settings->trace_file;
+    bool there = access(path, F_OK) == 0;
+    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) {
+        fprintf(stderr, "spillway: cannot write the trace %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    close(file);
+    if (!there)
+        unlink(path);
+    return 0;
+}
+
+/* Becomes the program, with the settings in its environment. */
+static int start(int argc, char **argv, const char *doc)
 {
     struct argp_option options[MAX_SETTINGS + 3];
     make_options(options);
-    const struct argp argp = {
-        .options = options,
-        .parser = take_option,
-        .args_doc = "-- COMMAND [ARGUMENT...]",
-        .doc = "Runs COMMAND inside less GPU memory than it wants.\v"
-               "Each option can be given as the variable in brackets instead.",
-    };
+    const struct argp argp = {.options = options, .parser = take_option, .args_doc = "-- COMMAND [ARGUMENT...]", .doc = doc};
     struct request request = {0};
     struct spw_settings settings = {0};
     argp_err_exit_status = EXIT_USAGE;
@@ -159,11 +172,33 @@ int command_run(int argc, char **argv)
     if (apply_settings(&request, &settings) < 0)
         return EXIT_USAGE;
     if (name_file_from_here("SPILLWAY_LOG", ':', false) < 0 || name_file_from_here("SPILLWAY_SUMMARY", 0, true) < 0 ||
-        preload() < 0)
+        name_file_from_here("SPILLWAY_TRACE_FILE", 0, true) < 0)
         return EXIT_FAILURE;
-    if (settings.mode == SPW_MODE_SWAP)
+    if (settings.mode == SPW_MODE_TRACE && check_trace_file(&settings) < 0)
+        return EXIT_USAGE;
+    if (preload() < 0)
+        return EXIT_FAILURE;
+    if (settings.mode != SPW_MODE_OFF)
         spw_switches_set();
 
     execvp(request.command[0], request.command);
     return explain(request.command[0], errno);
+}
+
+int command_run(int argc, char **argv)
+{
+    return start(argc, argv,
+                 "Runs COMMAND inside less GPU memory than it wants.\v"
+                 "Each option can be given as the variable in brackets instead.");
+}
+
+int command_trace(int argc, char **argv)
+{
+    setenv("SPILLWAY_MODE", "trace", 1);
+    if (!getenv("SPILLWAY_TRACE_FILE"))
+        setenv("SPILLWAY_TRACE_FILE", SPW_TRACE_FILE, 1);
+    return start(
+        argc, argv,
+        "Runs COMMAND and writes down what it does with device memory. Nothing is moved and no result changes.\v"
+        "Each option can be given as the variable in brackets instead. What was written shows: spillway report TRACE.");
 }

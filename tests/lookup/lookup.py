@@ -13,7 +13,7 @@ SHIM = os.environ.get("LOOKUP_SHIM", "")
 COMMAND = os.environ.get("LOOKUP_COMMAND", "")
 OURS = Path(SHIM).name
 
-CALLS = re.findall(r'X\((HOOK|PASS|EDGE), (\w+), "(\w+)"', (SOURCE / "shim/calls.h").read_text())
+CALLS = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)"', (SOURCE / "shim/calls.h").read_text())
 COVERED = {symbol for _, symbol, _ in CALLS}
 ASKED = {asked for _, _, asked in CALLS}
 NAMES = [n for n in (SOURCE / "shim/forward.list").read_text().split("\n") if n and not n.startswith("#")]
@@ -47,6 +47,7 @@ class Case(unittest.TestCase):
         if preload:
             env["LD_PRELOAD"] = preload
             env["SPILLWAY_MODE"] = "trace"
+            env["SPILLWAY_TRACE_FILE"] = str(self.folder / "trace")
         if age:
             env["LD_LIBRARY_PATH"] = str(self.driver_folder(age))
         elif preload:

@@ -92,7 +92,8 @@ class Settings(lookup.Case):
         self.assertIn("spillway: the driver cannot be opened: ", done.stderr)
         done = self.run_program(BUILD / "reach", "dlsym",
                                 env=self.environment(LD_LIBRARY_PATH=f"{broken}:{self.driver_folder()}"))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn("cannot be opened", done.stderr)
 
     def test_the_log_can_go_to_a_file_and_be_silenced(self):
         file = self.folder / "log"
@@ -162,10 +163,13 @@ class Guest(lookup.Case):
         env = self.swap(PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:64", TF_GPU_ALLOCATOR="mine")
         self.assertEqual(self.run_program(*self.PYTHON, program, env=env).stdout, "None max_split_size_mb:64 mine\n")
 
-    def test_other_modes_set_nothing(self):
-        program = "import os; print([k for k in os.environ if k.startswith(('PYTORCH_', 'XLA_', 'TF_GPU'))])"
-        for mode in ("trace", "off"):
-            self.assertEqual(self.run_program(*self.PYTHON, program, env=self.environment(SPILLWAY_MODE=mode)).stdout, "[]\n")
+    def test_tracing_sees_tensors_as_moving_them_would(self):
+        program = "import os; print(len([k for k in os.environ if k.startswith(('PYTORCH_', 'XLA_', 'TF_GPU'))]))"
+        said = [self.run_program(*self.PYTHON, program, env=self.environment(SPILLWAY_MODE=mode)).stdout
+                for mode in ("swap", "trace", "off")]
+        self.assertEqual(said[0], said[1])
+        self.assertNotEqual(said[0], "0\n")
+        self.assertEqual(said[2], "0\n", "mode off sets nothing")
 
     def test_a_program_without_cuda_gets_no_thread_no_file_no_word(self):
         program = ("import os; fds = sorted(os.listdir('/proc/self/fd'))[:-1]; maps = open('/proc/self/maps').read(); "

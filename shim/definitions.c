@@ -1,0 +1,341 @@
+/* definitions.c - asks the driver and the loader what things are called, once each. */
+#include "definitions.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "context.h"
+#include "driver.h"
+#include "identities.h"
+#include "layout.h"
+#include "learn.h"
+#include "ledger.h"
+#include "settings.h"
+
+enum { REMEMBERED = 16 };
+
+/* Guarded by the recorder lock. */
+static struct spw_identities streams, events, functions;
+
+/* ---- devices ---- */
+
+struct device_facts {
+    char name[256];
+    size_t total, free;
+};
+
+/* Written without the lock before the device's bit in `asked` is set. */
+static struct device_facts device_facts[SPW_MAX_DEVICES];
+static atomic_ullong asked;
+static uint64_t told; /* bit per device; recorder lock */
+
+/* The device's context is current. */
+static void ask_device(uint32_t device)
+{
+    if (device >= SPW_MAX_DEVICES || atomic_load(&asked) >> device & 1)
+        return;
+    struct device_facts f = {.name = ""};
+    struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread to ask */
+    if (spw_context_enter(&guard, NULL) < 0)
+        return;
+    (void)spw_driver.cuDeviceGetName(f.name, sizeof(f.name), (CUdevice)device);
+    (void)spw_driver.cuMemGetInfo_v2(&f.free, &f.total);
+    spw_context_leave(&guard);
+    device_facts[device] = f; /* two threads write the same but for the free bytes */
+    atomic_fetch_or(&asked, 1ull << device);
+}
+
+void spw_define_device_locked(uint32_t device)
+{
+    if (device >= SPW_MAX_DEVICES || told >> device & 1 || !(atomic_load(&asked) >> device & 1))
+        return;
+    told |= (uint64_t)1 << device;
+    const struct device_facts *f = &device_facts[device];
+    bool limited = spw_settings()->budget.every.kind != SPW_AMOUNT_UNSET ||
+                   spw_settings()->budget.device[device].kind != SPW_AMOUNT_UNSET;
+    struct spw_record r = {
+        .kind = SPW_RECORD_DEVICE,
+        .device = {.device = device,
+                   .name = f->name,
+                   .total_bytes = f->total,
+                   .free_bytes = f->free,
+                   .budget_bytes = limited ? spw_settings_budget_bytes(spw_settings(), (int)device, f->total, f->free) : 0}};
+    spw_record_put_locked(&r);
+}
+
+/* ---- streams ---- */
+
+struct remembered {
+    struct spw_stream_facts facts; /* handle 0: none */
+    uint64_t generation;
+};
+
+static _Thread_local struct remembered remembered[REMEMBERED] __attribute__((tls_model("initial-exec")));
+static _Thread_local char thread_mark; /* its address tells threads apart */
+static atomic_ullong generation;
+
+static bool is_default(CUstream handle)
+{
+    return handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+}
+
+static void ask_stream(struct spw_stream_facts *f, CUstream stream)
+{
+    CUcontext current = NULL;
+    CUdevice device = 0;
+    *f = (struct spw_stream_facts){.handle = stream};
+    (void)spw_driver.cuCtxGetCurrent(&current);
+    f->context = current;
+    if (is_default(stream))
+        f->owner = (uint64_t)(uintptr_t)current * 31 + (stream == CU_STREAM_PER_THREAD ? (uintptr_t)&thread_mark : 0);
+    else if (!spw_driver.cuStreamGetCtx || spw_driver.cuStreamGetCtx(stream, &f->context) != CUDA_SUCCESS)
+        f->context = NULL;
+    struct spw_context_guard guard;
+    if (!f->context || spw_context_enter(&guard, f->context) < 0)
+        return;
+    if (spw_driver.cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        f->device = (uint32_t)device;
+    if (!is_default(stream)) {
+        (void)spw_driver.cuStreamGetFlags(stream, &f->flags);
+        (void)spw_driver.cuStreamGetPriority(stream, &f->priority);
+    }
+    ask_device(f->device);
+    spw_context_leave(&guard);
+}
+
+struct spw_stream_facts spw_stream_facts(CUstream stream)
+{
+    CUstream handle = stream ? stream : CU_STREAM_LEGACY;
+    struct remembered *m = &remembered[((uintptr_t)handle >> 4 ^ (uintptr_t)handle) % REMEMBERED];
+    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (m->facts.handle != handle || m->generation != now) {
+        ask_stream(&m->facts, handle);
+        m->generation = now;
+    }
+    return m->facts;
+}
+
+void spw_stream_facts_changed(void)
+{
+    for (unsigned i = 0; i < REMEMBERED; i++)
+        if (is_default(remembered[i].facts.handle))
+            remembered[i].facts.handle = NULL;
+}
+
+uint32_t spw_stream_number_locked(const struct spw_stream_facts *f)
+{
+    bool new_one;
+    uint32_t id = spw_identity_of(&streams, f->handle, f->owner, &new_one);
+    if (!new_one)
+        return id;
+    spw_define_device_locked(f->device);
+    struct spw_record r = {.kind = SPW_RECORD_STREAM,
+                           .stream = {.id = id,
+                                      .device = f->device,
+                                      .flags = f->flags,
+                                      .priority = f->priority,
+                                      .legacy = f->handle == CU_STREAM_LEGACY,
+                                      .per_thread = f->handle == CU_STREAM_PER_THREAD}};
+    spw_record_put_locked(&r);
+    return id;
+}
+
+void spw_stream_number_gone_locked(CUstream stream)
+{
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    spw_identity_gone(&streams, stream, 0);
+}
+
+/* ---- events ---- */
+
+uint32_t spw_event_number_locked(CUevent event)
+{
+    bool new_one;
+    return spw_identity_of(&events, event, 0, &new_one);
+}
+
+void spw_event_number_gone_locked(CUevent event)
+{
+    spw_identity_gone(&events, event, 0);
+}
+
+/* ---- kernels ---- */
+
+uint32_t spw_function_known_locked(CUfunction f)
+{
+    return spw_identity_find(&functions, f, 0);
+}
+
+void spw_function_ask(CUfunction f, struct spw_function_facts *ret)
+{
+    ret->function = f;
+    ret->parsed = spw_layout_of(f)->known;
+    (void)spw_function_name(f, ret->name, sizeof(ret->name));
+}
+
+uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
+{
+    bool new_one;
+    uint32_t id = spw_identity_of(&functions, facts->function, 0, &new_one);
+    struct spw_record r = {.kind = SPW_RECORD_FUNCTION,
+                           .function = {.id = id, .name = facts->name, .parsed = facts->parsed}};
+    if (new_one) {
+        spw_record_put_locked(&r);
+        spw_learn_function(id, facts->name);
+    }
+    return id;
+}
+
+void spw_function_numbers_gone_locked(void)
+{
+    spw_identities_clear(&functions);
+}
+
+/* A context takes its streams, events and modules with it. */
+void spw_context_numbers_gone_locked(void)
+{
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    spw_identities_clear(&streams);
+    spw_identities_clear(&events);
+    spw_identities_clear(&functions);
+}
+
+/* ---- stacks, and the files that they point into ---- */
+
+struct module {
+    uint64_t start, end;
+};
+
+static struct module *modules;
+static uint32_t module_count, module_room, last_module;
+static unsigned long long unloads; /* of libraries; a change makes all addresses doubtful */
+
+static bool is_known(uint64_t address)
+{
+    for (uint32_t i = 0; i < module_count; i++)
+        if (address - modules[i].start < modules[i].end - modules[i].start)
+            return true;
+    return false;
+}
+
+static uint32_t find_build_id(const struct dl_phdr_info *info, const uint8_t **ret_id)
+{
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        const char *at = (const char *)(info->dlpi_addr + p->p_vaddr), *end = at + p->p_memsz;
+        while (p->p_type == PT_NOTE && end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+            const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)at;
+            const char *name = at + sizeof(*n), *id = name + ((n->n_namesz + 3) & ~3u);
+            if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && !memcmp(name, "GNU", 4) && n->n_descsz <= 64) {
+                *ret_id = (const uint8_t *)id;
+                return n->n_descsz;
+            }
+            at = id + ((n->n_descsz + 3) & ~3u);
+        }
+    }
+    return 0;
+}
+
+static void add_module(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
+{
+    if (module_count == module_room) {
+        uint32_t room = module_room ? 2 * module_room : 64;
+        struct module *more = realloc(modules, room * sizeof(*more));
+        if (!more)
+            return;
+        modules = more;
+        module_room = room;
+    }
+    char own_path[SPW_RECORD_TEXT + 1];
+    const char *path = info->dlpi_name;
+    struct spw_record r = {.kind = SPW_RECORD_MODULE};
+    if (!path[0]) { /* the program itself */
+        ssize_t n = readlink("/proc/self/exe", own_path, sizeof(own_path) - 1);
+        own_path[n > 0 ? n : 0] = '\0';
+        path = own_path;
+    }
+    r.module.id = ++last_module;
+    r.module.start = info->dlpi_addr + p->p_vaddr;
+    r.module.end = r.module.start + p->p_memsz;
+    r.module.file_offset = p->p_offset;
+    r.module.path = path;
+    r.module.build_id_bytes = find_build_id(info, &r.module.build_id);
+    modules[module_count++] = (struct module){r.module.start, r.module.end};
+    spw_record_put_locked(&r);
+}
+
+/* Adds what holds a frame of the stack and is not known yet. */
+static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct spw_stack *stack = context;
+    if (info->dlpi_subs != unloads) {
+        unloads = info->dlpi_subs;
+        module_count = 0;
+    }
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + p->p_vaddr;
+        for (uint32_t k = 0; p->p_type == PT_LOAD && p->p_flags & PF_X && k < stack->count; k++)
+            if (stack->frames[k] - start < p->p_memsz && !is_known(stack->frames[k]))
+                add_module(info, p);
+    }
+    return 0;
+}
+
+void spw_define_site_locked(uint32_t site, const struct spw_stack *stack)
+{
+    dl_iterate_phdr(look_at_module, (void *)(uintptr_t)stack);
+    struct spw_record r = {.kind = SPW_RECORD_SITE, .site = {.id = site, .count = stack->count, .frames = stack->frames}};
+    spw_record_put_locked(&r);
+}
+
+/* ---- the process ---- */
+
+static void read_command(char *command, size_t size)
+{
+    FILE *f = fopen("/proc/self/cmdline", "re");
+    size_t n = f ? fread(command, 1, size - 1, f) : 0;
+    if (f)
+        fclose(f);
+    while (n && command[n - 1] == '\0')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (command[i] == '\0')
+            command[i] = ' ';
+    command[n] = '\0';
+}
+
+void spw_define_process_locked(void)
+{
+    char command[SPW_RECORD_TEXT + 1], host[256] = "";
+    struct timespec now;
+    read_command(command, sizeof(command));
+    (void)gethostname(host, sizeof(host) - 1);
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct spw_record r = {.kind = SPW_RECORD_PROCESS,
+                           .process = {.pid = (uint32_t)getpid(),
+                                       .rank = (uint32_t)strtoul(spw_settings_rank(), NULL, 10),
+                                       .started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                                       .mode = spw_settings()->mode == SPW_MODE_TRACE ? "trace" : "swap",
+                                       .version = SPILLWAY_VERSION,
+                                       .command = command,
+                                       .host = host}};
+    spw_record_put_locked(&r);
+}
+
+void spw_definitions_reset(void)
+{
+    spw_context_numbers_gone_locked();
+    streams = events = functions = (struct spw_identities){0};
+    atomic_store(&asked, 0);
+    told = 0;
+    module_count = last_module = 0;
+    atomic_fetch_add(&generation, 1);
+}

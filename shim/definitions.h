@@ -1,0 +1,62 @@
+/* definitions.h - the records that say what a number in a trace stands for: devices, streams, kernels, stacks and the
+ * libraries that they point into. Each is written before the first record that uses the number.
+ *
+ * Asking the driver is one step, without the recorder's lock; writing it down is another, with it. */
+#ifndef SPILLWAY_SHIM_DEFINITIONS_H
+#define SPILLWAY_SHIM_DEFINITIONS_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../trace/record.h"
+#include "sites.h"
+
+struct spw_stream_facts {
+    CUstream handle;   /* CU_STREAM_LEGACY for 0 */
+    CUcontext context; /* NULL: the driver does not know the stream */
+    uint64_t owner;    /* of a default stream: tells it from those of other contexts and threads */
+    uint32_t device, flags;
+    int32_t priority;
+};
+
+/* What the driver says of the stream that `stream` means for this thread. Remembered by thread: no driver call in the usual
+ * case. No lock held. */
+struct spw_stream_facts spw_stream_facts(CUstream stream);
+
+/* Its number, 0 when there is no memory for it. */
+uint32_t spw_stream_number_locked(const struct spw_stream_facts *facts);
+
+/* The device is told of in the trace. */
+void spw_define_device_locked(uint32_t device);
+
+uint32_t spw_event_number_locked(CUevent event);
+
+/* The number of a kernel, 0 when it has not been met yet: then spw_function_ask(), without the lock, and
+ * spw_function_number_locked(). */
+uint32_t spw_function_known_locked(CUfunction f);
+
+struct spw_function_facts {
+    CUfunction function;
+    bool parsed;
+    char name[SPW_RECORD_TEXT + 1];
+};
+void spw_function_ask(CUfunction f, struct spw_function_facts *ret_facts);
+uint32_t spw_function_number_locked(const struct spw_function_facts *facts);
+
+void spw_define_site_locked(uint32_t site, const struct spw_stack *stack);
+void spw_define_process_locked(void);
+
+/* Handles that are no more. */
+void spw_stream_number_gone_locked(CUstream stream);
+void spw_event_number_gone_locked(CUevent event);
+void spw_function_numbers_gone_locked(void);
+void spw_context_numbers_gone_locked(void);
+
+/* The calling thread has made another context current. */
+void spw_stream_facts_changed(void);
+
+void spw_definitions_reset(void); /* for tests and forked children */
+
+/* The recorder's: puts a record into the trace. */
+void spw_record_put_locked(const struct spw_record *record);
+#endif

@@ -1,0 +1,43 @@
+/* extents.h - which allocation of the program lies at an address, wherever the driver put it.
+ *
+ * For the recorder, which also sees memory that is not in an arena. One lookup is two array accesses for large allocations
+ * and a short binary search more where several share 2 MiB. */
+#ifndef SPILLWAY_SHIM_EXTENTS_H
+#define SPILLWAY_SHIM_EXTENTS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct spw_extent_pointer { /* a word of the allocation that is known to be an address */
+    uint64_t offset, target;
+};
+
+struct spw_extent {
+    uint64_t start, bytes;
+    uint64_t id;                         /* of its ALLOC record */
+    void *context;                       /* whose it is; NULL: it goes by being freed only */
+    uint8_t kind;                        /* enum spw_alloc_kind */
+    struct spw_extent_pointer *pointers; /* by offset */
+    uint32_t pointer_count, pointer_room;
+    uint64_t met; /* the last walk that came by */
+    struct spw_extent *next, *previous;
+};
+
+struct spw_extents {
+    struct bin **top;       /* by the upper bits of an address; NULL until the first extent */
+    struct spw_extent *all; /* newest first */
+    uint64_t low, high;     /* no extent begins below or ends above */
+    size_t count;
+};
+
+/* The extent that holds an address, interior ones too; NULL: none. */
+struct spw_extent *spw_extents_find(const struct spw_extents *extents, uint64_t address);
+
+/* Adds one. Whatever it overlaps is stale (its end was not seen) and is removed, through `gone` if that is not NULL. Of no
+ * bytes: as if of one. NULL: no memory, or an address of more than 48 bits. */
+struct spw_extent *spw_extents_add(struct spw_extents *extents, uint64_t start, uint64_t bytes,
+                                   void (*gone)(void *context, const struct spw_extent *e), void *context);
+
+void spw_extents_remove(struct spw_extents *extents, struct spw_extent *extent); /* frees it */
+void spw_extents_clear(struct spw_extents *extents);
+#endif

@@ -1,0 +1,176 @@
+/* hidden.c - addresses by allocation and offset, and the reach of graphs by handle. */
+#include "hidden.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+static uint64_t words; /* in all allocations together */
+
+bool spw_hidden_any(void)
+{
+    return words != 0;
+}
+
+/* ---- addresses in allocations ---- */
+
+/* The first pointer at or after an offset. */
+static uint32_t first_at(const struct spw_extent *e, uint64_t offset)
+{
+    uint32_t low = 0, high = e->pointer_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (e->pointers[middle].offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void spw_hidden_written(struct spw_extent *e, uint64_t offset, uint64_t bytes)
+{
+    if (e->pointer_count == 0 || bytes == 0)
+        return;
+    uint32_t first = first_at(e, offset < 7 ? 0 : offset - 7), end = first_at(e, offset + bytes);
+    memmove(e->pointers + first, e->pointers + end, (e->pointer_count - end) * sizeof(*e->pointers));
+    e->pointer_count -= end - first;
+    words -= end - first;
+}
+
+void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target)
+{
+    if (offset + sizeof(target) > e->bytes)
+        return;
+    spw_hidden_written(e, offset, sizeof(target));
+    if (e->pointer_count == e->pointer_room) {
+        uint32_t room = e->pointer_room ? 2 * e->pointer_room : 8;
+        struct spw_extent_pointer *more = realloc(e->pointers, room * sizeof(*more));
+        if (!more)
+            return;
+        e->pointers = more;
+        e->pointer_room = room;
+    }
+    uint32_t at = first_at(e, offset);
+    memmove(e->pointers + at + 1, e->pointers + at, (e->pointer_count - at) * sizeof(*e->pointers));
+    e->pointers[at] = (struct spw_extent_pointer){offset, target};
+    e->pointer_count++;
+    words++;
+}
+
+void spw_hidden_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
+                     uint64_t bytes)
+{
+    for (uint32_t i = first_at(from, from_offset), end = first_at(from, from_offset + bytes); i < end; i++)
+        spw_hidden_add(to, to_offset + (from->pointers[i].offset - from_offset), from->pointers[i].target);
+}
+
+void spw_hidden_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context)
+{
+    for (uint32_t i = 0; i < e->pointer_count; i++)
+        each(context, e->pointers[i].target);
+}
+
+void spw_hidden_forget_all(struct spw_extent *e)
+{
+    words -= e->pointer_count;
+    e->pointer_count = 0;
+}
+
+/* ---- graphs ---- */
+
+struct graph {
+    const void *handle; /* a graph or an executable one */
+    struct spw_graph_reach reach;
+    bool lost;
+    UT_hash_handle hh;
+};
+
+static struct graph *graphs;
+static struct spw_graph_reach capture; /* of the captures under way, taken together */
+static uint32_t capture_room;
+
+void spw_graphs_captured_locked(const struct spw_touch *touches, const uint64_t *addresses, uint32_t count, bool everything)
+{
+    capture.everything |= everything;
+    if (capture.count + count > capture_room) {
+        uint32_t room = 2 * (capture.count + count);
+        struct spw_graph_touch *more = realloc(capture.list, room * sizeof(*more));
+        if (!more) {
+            capture.everything = true;
+            return;
+        }
+        capture.list = more;
+        capture_room = room;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        capture.list[capture.count++] = (struct spw_graph_touch){addresses[i], touches[i].access};
+}
+
+static struct graph *find(const void *handle)
+{
+    struct graph *g;
+    HASH_FIND_PTR(graphs, &handle, g);
+    return g;
+}
+
+void spw_graphs_gone_locked(const void *handle)
+{
+    struct graph *g = find(handle);
+    if (!g)
+        return;
+    HASH_DEL(graphs, g);
+    free(g->reach.list);
+    free(g);
+}
+
+/* Takes the list over. */
+static void keep(const void *handle, struct spw_graph_reach reach)
+{
+    spw_graphs_gone_locked(handle);
+    struct graph *g = calloc(1, sizeof(*g));
+    if (!g) {
+        free(reach.list);
+        return;
+    }
+    g->handle = handle;
+    g->reach = reach;
+    HASH_ADD_PTR(graphs, handle, g);
+    if (g->lost) {
+        free(reach.list);
+        free(g);
+    }
+}
+
+void spw_graphs_end_locked(const void *graph)
+{
+    if (graph)
+        keep(graph, capture);
+    else
+        free(capture.list);
+    capture = (struct spw_graph_reach){0};
+    capture_room = 0;
+}
+
+void spw_graphs_exec_locked(const void *graph, const void *exec)
+{
+    const struct graph *g = find(graph);
+    struct spw_graph_reach copy = {.everything = !g || g->reach.everything};
+    if (g && g->reach.count) {
+        copy.list = malloc(g->reach.count * sizeof(*copy.list));
+        copy.count = copy.list ? g->reach.count : 0;
+        copy.everything |= !copy.list;
+        if (copy.list)
+            memcpy(copy.list, g->reach.list, copy.count * sizeof(*copy.list));
+    }
+    keep(exec, copy);
+}
+
+const struct spw_graph_reach *spw_graphs_of_exec_locked(const void *exec)
+{
+    const struct graph *g = find(exec);
+    return g ? &g->reach : NULL;
+}

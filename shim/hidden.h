@@ -1,0 +1,48 @@
+/* hidden.h - what a launch's parameters do not show: addresses that lie in device memory, and what was recorded into graphs.
+ *
+ * For the recorder; its lock is held throughout. (tables.h does the same for the arena while spillway moves tensors, where a
+ * stale word must keep its target resident; here a stale word is dropped.) */
+#ifndef SPILLWAY_SHIM_HIDDEN_H
+#define SPILLWAY_SHIM_HIDDEN_H
+#include <stddef.h>
+
+#include "../trace/record.h"
+#include "extents.h"
+
+/* ---- addresses in allocations ---- */
+
+bool spw_hidden_any(void); /* some allocation has one */
+
+/* The word at `offset` of the allocation is the address `target`. */
+void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target);
+
+/* [offset, offset + bytes) was overwritten: no address is known there any more. */
+void spw_hidden_written(struct spw_extent *e, uint64_t offset, uint64_t bytes);
+
+void spw_hidden_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
+                     uint64_t bytes);
+void spw_hidden_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context);
+void spw_hidden_forget_all(struct spw_extent *e);
+
+/* ---- graphs ---- */
+
+struct spw_graph_touch {
+    uint64_t address;
+    enum spw_access access;
+};
+
+struct spw_graph_reach {
+    bool everything; /* some node could not be read, or there was no memory to remember it */
+    uint32_t count;
+    struct spw_graph_touch *list;
+};
+
+/* An operation went into the capture that is under way. */
+void spw_graphs_captured_locked(const struct spw_touch *touches, const uint64_t *addresses, uint32_t count, bool everything);
+void spw_graphs_end_locked(const void *graph);                    /* the capture's result; NULL: it failed */
+void spw_graphs_exec_locked(const void *graph, const void *exec); /* instantiated, or updated */
+void spw_graphs_gone_locked(const void *graph_or_exec);
+
+/* NULL: not captured, or changed since. */
+const struct spw_graph_reach *spw_graphs_of_exec_locked(const void *exec);
+#endif

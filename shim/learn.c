@@ -1,0 +1,116 @@
+/* learn.c - tells the iteration detector what happens, and follows its answers with marks and timing. */
+#include "learn.h"
+
+#include "../trace/follow.h"
+#include "definitions.h"
+#include "log.h"
+#include "settings.h"
+#include "timing.h"
+
+enum { MAX_OPERATIONS = 1 << 20 };
+
+static struct spw_follow *follow;
+
+/* Timing is switched on by the last operation of an iteration, so that the first of the next one is timed. */
+static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
+static uint32_t iterations_left, timed_shape;
+static bool said;
+
+static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t length)
+{
+    struct spw_record r = {.kind = SPW_RECORD_MARK, .mark = {.kind = kind, .op = op, .shape = shape, .length = length}};
+    spw_record_put_locked(&r);
+}
+
+int spw_learn_start(void)
+{
+    const struct spw_settings *s = spw_settings();
+    int r = spw_follow_create(MAX_OPERATIONS, &follow);
+    if (r == 0 && s->hint[0])
+        spw_follow_hint(follow, s->hint);
+    iterations_left = s->timed_iterations;
+    timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
+    said = false;
+    if (s->timed_iterations == SPW_SETTINGS_TIMED_ALL) {
+        timing = ENOUGH;
+        mark(SPW_MARK_TIMING_BEGIN, 0, 0, 0);
+        spw_timing_set(true);
+    }
+    return r;
+}
+
+void spw_learn_stop(void)
+{
+    spw_follow_destroy(follow);
+    follow = NULL;
+}
+
+void spw_learn_alloc(const struct spw_record_alloc *alloc)
+{
+    if (follow)
+        (void)spw_follow_alloc(follow, alloc); /* what there is no memory for is not recognised, no more */
+}
+
+void spw_learn_free(uint64_t id)
+{
+    if (follow)
+        (void)spw_follow_free(follow, id);
+}
+
+void spw_learn_function(uint32_t id, const char *name)
+{
+    if (follow)
+        (void)spw_follow_function(follow, id, name);
+}
+
+static void stop_timing(uint64_t next_op)
+{
+    spw_timing_set(false);
+    mark(SPW_MARK_TIMING_END, next_op, 0, 0);
+}
+
+/* The operation `number` was the last of an iteration of `shape`. */
+static void iteration_ends(uint64_t number, uint32_t shape)
+{
+    if (timing == TIMED && shape == timed_shape && --iterations_left == 0) {
+        timing = ENOUGH;
+        stop_timing(number + 1);
+    } else if (timing == NOT_YET) {
+        timing = NEXT_IS_TIMED;
+        mark(SPW_MARK_TIMING_BEGIN, number + 1, shape, 0);
+        spw_timing_set(true);
+    }
+}
+
+static void follow_timing(uint64_t number, const struct spw_iteration_place *place)
+{
+    if (timing == NEXT_IS_TIMED && !place->extra) {
+        bool as_expected = place->sure != SPW_ITERATION_NO && place->begins;
+        timing = as_expected ? TIMED : NOT_YET;
+        timed_shape = place->shape;
+        if (!as_expected)
+            stop_timing(number + 1);
+    } else if (timing == TIMED && place->sure == SPW_ITERATION_NO) { /* it went another way: no iteration to keep */
+        timing = NOT_YET;
+        stop_timing(number + 1);
+    }
+}
+
+void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes)
+{
+    struct spw_iteration_place place;
+    struct spw_iteration_shape shape;
+    if (!follow || spw_follow_op(follow, number, op, alloc_bytes, &place) < 0)
+        return;
+    follow_timing(number, &place);
+    if (place.sure == SPW_ITERATION_NO || !spw_follow_shape(follow, place.shape, &shape))
+        return;
+    if (place.learned && !said) {
+        said = true;
+        spw_info("found an iteration of %u operations and %u allocations", shape.length, shape.allocs);
+    }
+    if (place.begins || place.learned)
+        mark(SPW_MARK_ITERATION, place.began, place.shape, shape.length);
+    if (!place.extra && place.ordinal + 1 == shape.length && place.sure == SPW_ITERATION_SURE)
+        iteration_ends(number, place.shape);
+}

@@ -1,0 +1,19 @@
+/* learn.h - finds the program's iteration while it runs, and has some of them timed. Recorder lock held throughout. */
+#ifndef SPILLWAY_SHIM_LEARN_H
+#define SPILLWAY_SHIM_LEARN_H
+#include "../trace/record.h"
+
+/* Begins; how many iterations are timed and what hints there are say the settings. 0 or -ENOMEM. */
+int spw_learn_start(void);
+void spw_learn_stop(void);
+
+void spw_learn_alloc(const struct spw_record_alloc *alloc);
+void spw_learn_free(uint64_t id);
+
+/* A kernel was met for the first time. */
+void spw_learn_function(uint32_t id, const char *name);
+
+/* Operation number `number`, which touches allocations of these sizes in the order of op->touches. Switches the timing of
+ * what is submitted next; puts marks into the trace where an iteration begins. */
+void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes);
+#endif

@@ -1,0 +1,101 @@
+/* recorder.h - writes down what the program does, as the records of a trace; works the same whether spillway moves anything
+ * or not.
+ *
+ * The wrappers of noted calls (calls.h) tell it of each call that succeeded: note_*.c say what a call means, the recorder
+ * knows the allocations, streams and functions by id, and hands the records to the trace's writer. When the writer fails
+ * (a disk that is full) that is said once, recording ends and the program goes on. */
+#ifndef SPILLWAY_SHIM_RECORDER_H
+#define SPILLWAY_SHIM_RECORDER_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../trace/record.h"
+#include "ours.h"
+
+/* Nonzero while there is a trace to write to: between a successful start and the end of the process. */
+extern int spw_recording SPW_OURS;
+
+/* Begins a trace in the file that the settings name. 0; a negative errno when the file cannot be written, said. */
+int spw_recorder_start(void);
+
+/* Writes what is left and closes the file; then nothing is recorded any more. Happens at the end of the process by itself.
+ */
+void spw_recorder_stop(void);
+
+/* In a forked child: forgets the parent's trace without writing to it. */
+void spw_recorder_in_child(void);
+
+void spw_recorder_reset(void); /* forgets everything: for tests */
+
+/* ---- one noted call ---- */
+
+struct spw_timed; /* a pair of events around an operation (timing.h) */
+
+struct spw_note {
+    uint64_t began_ns;
+    CUstream stream; /* as the driver gets it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
+    const void *caller;
+    struct spw_timed *timed;
+    uint64_t op; /* that the call turned out to be; SPW_NO_OP: none (yet) */
+};
+
+#define SPW_NO_OP UINT64_MAX
+
+/* The noted call that this thread is in. */
+extern _Thread_local struct spw_note spw_note_now __attribute__((tls_model("initial-exec")));
+
+/* Around a noted call, for its wrapper. Before one that waits, what is not in the file yet is written: the program may not
+ * come back from it. */
+void spw_note_begin(CUstream stream, const void *caller, bool waits);
+void spw_note_end(void);
+
+/* ---- what a noted call does; no lock held, any thread, between spw_note_begin() and spw_note_end() ---- */
+
+/* A stretch of memory that an operation touches. Addresses that lie in no known allocation are left out. */
+struct spw_reach {
+    CUdeviceptr address;
+    uint64_t bytes; /* 0: not known, up to all of the allocation */
+    enum spw_access access;
+};
+
+void spw_record_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes);
+void spw_record_alloc_once(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes); /* unless it is known already */
+
+/* Before the driver frees it: another thread may be handed the address at once. */
+void spw_record_free(CUdeviceptr address, bool in_stream_order);
+void spw_record_free_range(CUdeviceptr address, uint64_t bytes); /* all that begins in it */
+
+/* An operation on the call's stream; `op` has kind, bytes, grid, block, shared_bytes, synchronous and everything filled in.
+ * A copy of kind SPW_OP_KINDS is of the kind that its ends tell: destination first. */
+void spw_record_op(struct spw_record_op *op, const struct spw_reach *reach, unsigned count);
+
+/* A launch; `hits` are all words of its parameters that could be addresses. Negative count: they could not be had. */
+void spw_record_launch(struct spw_record_op *op, CUfunction function, const CUdeviceptr *hits, int count);
+
+/* Bounds of all addresses that were ever allocated: [low, high). */
+void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high);
+
+/* Addresses are looked for in small copies from the host (whose source can be read now), go along with copies on the device,
+ * and are forgotten where something else is written. */
+void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes);
+void spw_record_overwritten(CUdeviceptr destination, size_t bytes);
+
+void spw_record_wait(enum spw_wait_kind kind, CUevent event); /* for SPW_WAIT_EVENT, else NULL */
+void spw_record_event(CUevent event, bool wait);
+
+/* What was recorded into a capture becomes the graph's; launching an executable touches all of it, or anything where the
+ * graph was not captured. */
+void spw_record_captured(CUgraph graph);
+void spw_record_instantiated(CUgraph graph, CUgraphExec exec);
+void spw_record_graph_launch(CUgraphExec exec);
+void spw_record_graph_gone(const void *graph_or_exec);
+
+/* Handles that mean nothing, or something else, from now on. */
+void spw_record_stream_gone(CUstream stream);
+void spw_record_event_gone(CUevent event);
+void spw_record_functions_gone(void);
+void spw_record_context_gone(CUcontext context);
+void spw_record_context_changed(void); /* the calling thread made another one current */
+#endif

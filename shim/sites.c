@@ -1,0 +1,167 @@
+/* sites.c - walks stacks through libunwind, which the program must not see, and remembers them by hash. */
+#include "sites.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+enum { LOOK_AGAIN = 64 }; /* a known key is walked once in so many times */
+
+struct site {
+    uint64_t hash;
+    uint32_t id;
+    bool lost;
+    UT_hash_handle hh;
+};
+
+struct place {
+    uint64_t key;
+    uint32_t site, uses;
+    bool ambiguous, lost;
+    UT_hash_handle hh;
+};
+
+/* Guarded by the recorder lock. */
+static struct site *sites;
+static struct place *places;
+static struct spw_sites_counts counts;
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+uint64_t spw_site_key(const void *caller, const void *frame, uint64_t bytes)
+{
+    return mix(mix(mix(0, (uint64_t)(uintptr_t)caller), (uint64_t)(uintptr_t)frame), bytes);
+}
+
+static struct place *find_place(uint64_t key)
+{
+    struct place *p;
+    HASH_FIND(hh, places, &key, sizeof(key), p);
+    return p;
+}
+
+uint32_t spw_site_known_locked(uint64_t key)
+{
+    struct place *p = find_place(key);
+    return p && !p->ambiguous && ++p->uses % LOOK_AGAIN != 0 ? p->site : 0;
+}
+
+static void place_is(uint64_t key, uint32_t site)
+{
+    struct place *p = find_place(key);
+    if (p && p->site != site && !p->ambiguous) {
+        p->ambiguous = true;
+        counts.ambiguous_keys++;
+    }
+    if (p)
+        return;
+    p = calloc(1, sizeof(*p));
+    if (!p)
+        return;
+    p->key = key;
+    p->site = site;
+    HASH_ADD(hh, places, key, sizeof(p->key), p);
+    if (p->lost)
+        free(p);
+}
+
+uint32_t spw_site_learn_locked(uint64_t key, const struct spw_stack *stack, bool *ret_new)
+{
+    struct site *s;
+    uint64_t hash = stack->count;
+    *ret_new = false;
+    counts.walks++;
+    for (uint32_t i = 0; i < stack->count; i++)
+        hash = mix(hash, stack->frames[i]);
+    HASH_FIND(hh, sites, &hash, sizeof(hash), s);
+    if (!s) {
+        s = calloc(1, sizeof(*s));
+        if (!s)
+            return 0;
+        s->hash = hash;
+        s->id = (uint32_t)counts.sites + 1;
+        HASH_ADD(hh, sites, hash, sizeof(s->hash), s);
+        if (s->lost) {
+            free(s);
+            return 0;
+        }
+        counts.sites++;
+        *ret_new = true;
+    }
+    place_is(key, s->id);
+    return s->id;
+}
+
+struct spw_sites_counts spw_sites_counts_locked(void)
+{
+    return counts;
+}
+
+/* ---- walking ---- */
+
+typedef int unw_backtrace_function(void **buffer, int size);
+
+static unw_backtrace_function *walker;
+static uintptr_t own_start; /* our own code, which no stack shows */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* In a name space where nobody else finds it: its _Unwind_* would take the place of the compiler's for the program's
+ * exceptions. */
+static void open_walker(void)
+{
+    static int said;
+    Dl_info self;
+    void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+    walker = library ? (unw_backtrace_function *)dlsym(library, "unw_backtrace") : NULL;
+    if (!walker)
+        spw_warn_once(&said, "libunwind.so.8 is not here: the trace does not tell where allocations come from");
+    if (dladdr((void *)(uintptr_t)&open_walker, &self))
+        own_start = (uintptr_t)self.dli_fbase;
+}
+
+static bool is_own(const void *frame)
+{
+    Dl_info info;
+    return own_start && dladdr(frame, &info) && (uintptr_t)info.dli_fbase == own_start;
+}
+
+void spw_site_walk(struct spw_stack *ret_stack)
+{
+    enum { OWN_FRAMES = 16 };
+    void *frames[SPW_SITE_FRAMES + OWN_FRAMES];
+    pthread_once(&once, open_walker);
+    int n = walker ? walker(frames, SPW_SITE_FRAMES + OWN_FRAMES) : 0, first = 0;
+    while (first < n && first < OWN_FRAMES && is_own(frames[first]))
+        first++;
+    ret_stack->count = 0;
+    for (int i = first; i < n && ret_stack->count < SPW_SITE_FRAMES; i++)
+        ret_stack->frames[ret_stack->count++] = (uint64_t)(uintptr_t)frames[i];
+}
+
+void spw_sites_reset(void)
+{
+    struct site *s, *next_site;
+    struct place *p, *next_place;
+    HASH_ITER(hh, sites, s, next_site)
+    {
+        HASH_DEL(sites, s);
+        free(s);
+    }
+    HASH_ITER(hh, places, p, next_place)
+    {
+        HASH_DEL(places, p);
+        free(p);
+    }
+    counts = (struct spw_sites_counts){0};
+}

@@ -1,0 +1,163 @@
+/* follow.c - records as the iteration detector takes them, and its numbers as the trace has them. */
+#include "follow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOUCHES = 64, SHIFTS = 64 };
+
+struct spw_follow {
+    struct spw_iteration *detector;
+    const char *hint;
+    uint64_t *function_hash; /* by id */
+    uint32_t function_room;
+    /* The detector's number + by is the trace's, from its operation `from` on. Newest last; the oldest make room. */
+    struct {
+        uint64_t from, by;
+    } shifts[SHIFTS];
+    unsigned shift_count;
+    uint64_t told;
+};
+
+int spw_follow_create(size_t max_operations, struct spw_follow **ret_follow)
+{
+    struct spw_follow *f = calloc(1, sizeof(*f));
+    int r = f ? spw_iteration_create(max_operations, &f->detector) : -ENOMEM;
+    if (r < 0) {
+        free(f);
+        return r;
+    }
+    *ret_follow = f;
+    return 0;
+}
+
+void spw_follow_destroy(struct spw_follow *f)
+{
+    if (!f)
+        return;
+    spw_iteration_destroy(f->detector);
+    free(f->function_hash);
+    free(f);
+}
+
+static bool counts(enum spw_alloc_kind kind)
+{
+    return kind == SPW_ALLOC_PLAIN || kind == SPW_ALLOC_ASYNC || kind == SPW_ALLOC_MANAGED || kind == SPW_ALLOC_VMM;
+}
+
+int spw_follow_alloc(struct spw_follow *f, const struct spw_record_alloc *a)
+{
+    return counts(a->kind) && spw_iteration_alloc(f->detector, a->id, a->bytes, a->kind) == -ENOMEM ? -ENOMEM : 0;
+}
+
+int spw_follow_free(struct spw_follow *f, uint64_t id)
+{
+    return spw_iteration_free(f->detector, id) == -ENOMEM ? -ENOMEM : 0; /* one that did not count is not known */
+}
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+int spw_follow_function(struct spw_follow *f, uint32_t id, const char *name)
+{
+    if (id >= f->function_room) {
+        size_t room = 2 * (size_t)id + 64;
+        uint64_t *more = room <= UINT32_MAX ? realloc(f->function_hash, room * sizeof(*more)) : NULL;
+        if (!more)
+            return -ENOMEM;
+        memset(more + f->function_room, 0, (room - f->function_room) * sizeof(*more));
+        f->function_hash = more;
+        f->function_room = (uint32_t)room;
+    }
+    uint64_t hash = 0;
+    for (const char *at = name; *at; at++)
+        hash = mix(hash, (unsigned char)*at);
+    f->function_hash[id] = hash | 1;
+    if (f->hint && strstr(name, f->hint))
+        spw_iteration_hint_function(f->detector, f->function_hash[id]);
+    return 0;
+}
+
+void spw_follow_hint(struct spw_follow *f, const char *part_of_name)
+{
+    f->hint = part_of_name;
+}
+
+static const enum spw_iteration_kind kinds[SPW_OP_KINDS] = {
+    [SPW_OP_LAUNCH] = SPW_ITERATION_LAUNCH,     [SPW_OP_GRAPH] = SPW_ITERATION_GRAPH,
+    [SPW_OP_COPY_H2D] = SPW_ITERATION_COPY_H2D, [SPW_OP_COPY_D2H] = SPW_ITERATION_COPY_D2H,
+    [SPW_OP_COPY_D2D] = SPW_ITERATION_COPY_D2D, [SPW_OP_COPY_H2H] = SPW_ITERATION_OTHER,
+    [SPW_OP_SET] = SPW_ITERATION_SET,           [SPW_OP_HOST_FUNCTION] = SPW_ITERATION_OTHER,
+    [SPW_OP_VALUE] = SPW_ITERATION_OTHER};
+
+static uint64_t geometry_of(const struct spw_record_op *op)
+{
+    uint64_t h = op->bytes;
+    if (op->kind != SPW_OP_LAUNCH)
+        return h;
+    for (unsigned i = 0; i < 3; i++)
+        h = mix(h, (uint64_t)op->grid[i] << 32 | op->block[i]);
+    return mix(h, op->shared_bytes);
+}
+
+/* ---- numbers ---- */
+
+static void note_number(struct spw_follow *f, uint64_t number)
+{
+    uint64_t by = number - f->told;
+    if (f->shift_count == 0 || f->shifts[f->shift_count - 1].by != by) {
+        if (f->shift_count == SHIFTS)
+            memmove(f->shifts, f->shifts + 1, --f->shift_count * sizeof(f->shifts[0]));
+        f->shifts[f->shift_count].from = f->told;
+        f->shifts[f->shift_count++].by = by;
+    }
+    f->told++;
+}
+
+static uint64_t number_of(const struct spw_follow *f, uint64_t detectors)
+{
+    for (unsigned i = f->shift_count; i-- > 0;)
+        if (f->shifts[i].from <= detectors)
+            return detectors + f->shifts[i].by;
+    return detectors;
+}
+
+int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes,
+                  struct spw_iteration_place *ret_place)
+{
+    struct spw_iteration_touch touches[TOUCHES];
+    *ret_place = (struct spw_iteration_place){.sure = SPW_ITERATION_NO};
+    if (op->captured)
+        return 0;
+    struct spw_iteration_op o = {.kind = kinds[op->kind],
+                                 .stream = op->stream,
+                                 .function = op->function < f->function_room ? f->function_hash[op->function] : 0,
+                                 .geometry = geometry_of(op),
+                                 .everything = op->everything || op->touch_count > TOUCHES,
+                                 .touch_count = op->touch_count < TOUCHES ? op->touch_count : TOUCHES,
+                                 .touches = touches};
+    for (uint32_t i = 0; i < o.touch_count; i++)
+        touches[i] = (struct spw_iteration_touch){
+            .alloc = op->touches[i].alloc, .bytes = alloc_bytes[i], .offset = op->touches[i].offset};
+    note_number(f, number);
+    int r = spw_iteration_op(f->detector, &o, ret_place);
+    ret_place->began = number_of(f, ret_place->began);
+    return r;
+}
+
+bool spw_follow_shape(const struct spw_follow *f, uint32_t id, struct spw_iteration_shape *ret)
+{
+    for (size_t i = 0; i < spw_iteration_shape_count(f->detector); i++)
+        if (spw_iteration_shape_at(f->detector, i, ret) && ret->id == id)
+            return true;
+    return false;
+}
+
+const struct spw_iteration *spw_follow_detector(const struct spw_follow *f)
+{
+    return f->detector;
+}

@@ -1,0 +1,35 @@
+/* follow.h - leads the iteration detector along a trace's records: while they are made, in the shim, and when they are read,
+ * in the tools, so that both find the same.
+ *
+ * Memory that counts is the device's; operations that are captured into a graph are left out, since the graph's launches are
+ * what repeats. Numbers in answers are the trace's. One user at a time. */
+#ifndef SPILLWAY_TRACE_FOLLOW_H
+#define SPILLWAY_TRACE_FOLLOW_H
+#include "../planner/iteration.h"
+#include "record.h"
+
+struct spw_follow;
+
+/* 0 or -ENOMEM. `max_operations` as for spw_iteration_create(). */
+int spw_follow_create(size_t max_operations, struct spw_follow **ret_follow);
+void spw_follow_destroy(struct spw_follow *follow); /* NULL is fine */
+
+/* The next record of these kinds. 0 or -ENOMEM: it was left out, and the detector goes on. */
+int spw_follow_alloc(struct spw_follow *follow, const struct spw_record_alloc *alloc);
+int spw_follow_free(struct spw_follow *follow, uint64_t id);
+int spw_follow_function(struct spw_follow *follow, uint32_t id, const char *name);
+
+/* Operation `number`; `alloc_bytes` are the sizes of the allocations in op->touches, in their order. */
+int spw_follow_op(struct spw_follow *follow, uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes,
+                  struct spw_iteration_place *ret_place);
+
+/* Kernels with this in their name are taken to begin iterations. The text stays the caller's and has to outlive the
+ * follower. */
+void spw_follow_hint(struct spw_follow *follow, const char *part_of_name);
+
+/* The shape with this id; false: it is not known (any more). */
+bool spw_follow_shape(const struct spw_follow *follow, uint32_t id, struct spw_iteration_shape *ret_shape);
+
+/* The detector itself, for questions. */
+const struct spw_iteration *spw_follow_detector(const struct spw_follow *follow);
+#endif
