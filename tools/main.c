@@ -11,6 +11,8 @@ static const struct {
 } commands[] = {
     {"run", command_run, "run a program inside a memory budget"},
     {"trace", command_trace, "run a program and write down what it does with memory; nothing is moved"},
+    {"report", command_report, "show where the memory of a traced run goes"},
+    {"export", command_export, "print one iteration of a traced run as a graph"},
     {"doctor", command_doctor, "say what is found here: driver, settings, host memory"},
 };
 #define COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -1,0 +1,28 @@
+/* live.h - the allocations that are alive while a trace is read, by id. */
+#ifndef SPILLWAY_TOOLS_LIVE_H
+#define SPILLWAY_TOOLS_LIVE_H
+#include "../trace/record.h"
+
+struct live_entry {
+    uint64_t id; /* 0: an empty place */
+    uint64_t bytes, address;
+    uint32_t device, site;
+    uint32_t kind;
+    uint32_t tensor; /* the reader's own; MODEL_NONE at first */
+};
+
+struct live { /* begins as zeroes */
+    struct live_entry *places;
+    size_t room, count, removed;
+};
+
+int live_add(struct live *live, const struct spw_record_alloc *alloc); /* 0 or -ENOMEM */
+struct live_entry *live_find(const struct live *live, uint64_t id);    /* NULL: not alive; good until the next change */
+void live_remove(struct live *live, uint64_t id);
+void live_clear(struct live *live);
+
+bool live_is_entry(const struct live_entry *place); /* an allocation, not an empty or a removed one's place */
+
+/* Whether an allocation counts as memory of its device. */
+bool live_is_of_device(uint32_t kind);
+#endif

@@ -1,0 +1,171 @@
+/* model.c - reads a trace twice and hands out what was seen. */
+#include "model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model_iteration.h"
+#include "model_run.h"
+#include "symbols.h"
+
+struct reading {
+    const struct model_options *options;
+    uint64_t before, all; /* bytes of the pass before this one, and of both */
+};
+
+static void progress(void *context, uint64_t bytes)
+{
+    const struct reading *r = context;
+    if (r->options->progress)
+        r->options->progress(r->options->context, r->before + bytes, r->all);
+}
+
+static uint32_t count_timed(const struct model_run *run, const struct model_span *span)
+{
+    uint32_t n = 0;
+    for (uint64_t op = span->first; op < span->end; op++)
+        n += model_run_is_timed(run, op);
+    return n;
+}
+
+static uint64_t repetitions(const struct model *m, uint32_t shape)
+{
+    for (uint32_t i = 0; i < m->shape_count; i++)
+        if (m->shapes[i].id == shape)
+            return m->shapes[i].count;
+    return 0;
+}
+
+/* How much one iteration tells: the share of its operations that are timed counts most, then how much of the run is like it.
+ */
+static double worth(const struct model *m, const struct model_run *run, const struct model_span *span)
+{
+    uint64_t length = span->end - span->first;
+    double timed = run->timed ? (double)count_timed(run, span) / (double)length : 0;
+    return timed * 4 + (double)(length * repetitions(m, span->shape)) / (double)(m->ops + 1);
+}
+
+/* Of equals the last: by then everything has warmed up. */
+static const struct model_span *choose(const struct model *m, const struct model_run *run, uint64_t at_op)
+{
+    const struct model_span *best = NULL;
+    double most = -1;
+    for (size_t i = 0; i < run->span_count; i++) {
+        const struct model_span *s = &run->spans[i];
+        if (at_op != MODEL_NO_OP) {
+            if (at_op >= s->first && at_op < s->end)
+                return s;
+            continue;
+        }
+        double w = worth(m, run, s);
+        if (w >= most) {
+            most = w;
+            best = s;
+        }
+    }
+    return best;
+}
+
+static int read_iteration(const char *path, struct model *m, const struct model_run *run, struct reading *reading)
+{
+    const struct model_span *span = choose(m, run, reading->options->at_op);
+    struct spw_trace_reader *reader;
+    struct spw_trace_problem ignored;
+    if (!span || span->end - span->first >= MODEL_NONE)
+        return 0;
+    for (uint32_t i = 0; i < m->shape_count; i++)
+        if (m->shapes[i].id == span->shape)
+            m->shape = i;
+    m->first_op = span->first;
+    int r = spw_trace_open(path, &reader, &ignored);
+    if (r < 0)
+        return r;
+    r = model_iteration_read(reader, m, span->first, span->end, progress, reading);
+    spw_trace_close(reader);
+    return r;
+}
+
+int model_read(const char *path, const struct model_options *options, struct model **ret_model,
+               struct spw_trace_problem *ret_problem)
+{
+    struct spw_trace_reader *reader;
+    struct model_run run;
+    struct model *m = calloc(1, sizeof(*m));
+    if (!m)
+        return -ENOMEM;
+    int r = spw_trace_open(path, &reader, ret_problem);
+    if (r < 0) {
+        free(m);
+        return r;
+    }
+    struct reading reading = {.options = options, .all = 2 * spw_trace_size_bytes(reader)};
+    r = model_run_read(reader, m, &run, options->partial, ret_problem, progress, &reading);
+    reading.before = spw_trace_size_bytes(reader);
+    spw_trace_close(reader);
+    if (r == 0 || (r == -EBADMSG && options->partial)) {
+        int second = read_iteration(path, m, &run, &reading);
+        r = second < 0 ? second : r;
+    }
+    model_run_free(&run);
+    if (r == 0 || (r == -EBADMSG && options->partial)) {
+        *ret_model = m;
+        return r;
+    }
+    model_free(m);
+    return r;
+}
+
+void model_free(struct model *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; i < m->device_count; i++)
+        free(m->devices[i].name);
+    for (uint32_t i = 0; i < m->function_count; i++) {
+        free(m->functions[i].name);
+        free(m->functions[i].readable);
+    }
+    for (uint32_t i = 0; i < m->module_count; i++)
+        free(m->modules[i].path);
+    for (uint32_t i = 0; i < m->site_count; i++)
+        free(m->sites[i].frames);
+    void *const owned[] = {m->mode,  m->version, m->command, m->host,    m->devices,   m->functions, m->modules,
+                           m->sites, m->streams, m->shapes,  m->tensors, m->iteration, m->touches,   m->iteration_waits};
+    for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
+        free(owned[i]);
+    symbols_destroy(m->symbols);
+    free(m);
+}
+
+const char *model_frame_text(struct model *m, uint64_t frame)
+{
+    if (!m->symbols)
+        m->symbols = symbols_create(m->modules, m->module_count);
+    return symbols_text(m->symbols, frame);
+}
+
+/* Who allocates on somebody else's behalf; the caller is who is meant. */
+static bool is_go_between(const char *text)
+{
+    static const char *const parts[] = {
+        "cudaMalloc",       "cuMem", "libcudart",         "libcuda.so", "c10::cuda::",    "at::cuda::", "operator new",
+        "CachingAllocator", "cub::", "stream_executor::", "tsl::BFC",   "cudaMallocAsync"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strstr(text, parts[i]))
+            return true;
+    return false;
+}
+
+const char *model_site_text(struct model *m, uint32_t site)
+{
+    if (site == MODEL_NONE || site >= m->site_count || m->sites[site].count == 0)
+        return "unknown";
+    const struct model_site *s = &m->sites[site];
+    for (uint32_t i = 0; i < s->count; i++) {
+        const char *text = model_frame_text(m, s->frames[i]);
+        if (!is_go_between(text))
+            return text;
+    }
+    return model_frame_text(m, s->frames[0]);
+}

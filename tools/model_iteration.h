@@ -1,0 +1,13 @@
+/* model_iteration.h - the second look at a trace: one iteration in full. For model.c. */
+#ifndef SPILLWAY_TOOLS_MODEL_ITERATION_H
+#define SPILLWAY_TOOLS_MODEL_ITERATION_H
+#include "model_run.h"
+
+/* Reads operations [first, end) with what they touch into the model. 0 or -ENOMEM; damage was met in the first look already
+ * and is passed over here. */
+int model_iteration_read(struct spw_trace_reader *reader, struct model *model, uint64_t first, uint64_t end,
+                         void (*progress)(void *context, uint64_t bytes), void *context);
+
+/* Fills in phases and categories from what the iteration does (model_guess.c). 0 or -ENOMEM. */
+int model_guess(struct model *model);
+#endif

@@ -1,0 +1,446 @@
+/* model_run.c - one pass over all records: who ran, how much was allocated, which iterations there are. */
+#include "model_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../trace/follow.h"
+#include "grow.h"
+#include "live.h"
+
+/* Ids of a trace are dense; one that is far off comes from damage, and nothing is allocated for it. */
+
+enum { MAX_ID = 1 << 24, MAX_OPERATIONS = 1 << 22 };
+
+struct pass {
+    struct model *model;
+    struct model_run *run;
+    struct live live;
+    struct spw_follow *follow;
+    uint64_t *live_bytes; /* by index of the device */
+    size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room;
+    bool whole;    /* the open span began with its first operation */
+    bool complete; /* and its last one has been */
+};
+
+/* ---- definitions ---- */
+
+static char *copy_text(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+static int take_process(struct model *m, const struct spw_record_process *p)
+{
+    if (m->command)
+        return 0;
+    m->pid = p->pid;
+    m->rank = p->rank;
+    m->started_unix_ns = p->started_unix_ns;
+    m->mode = copy_text(p->mode);
+    m->version = copy_text(p->version);
+    m->command = copy_text(p->command);
+    m->host = copy_text(p->host);
+    return m->mode && m->version && m->command && m->host ? 0 : -ENOMEM;
+}
+
+static struct model_device *device_of(struct pass *p, uint32_t ordinal)
+{
+    struct model *m = p->model;
+    for (uint32_t i = 0; i < m->device_count; i++)
+        if (m->devices[i].ordinal == ordinal)
+            return &m->devices[i];
+    if (m->device_count >= 1024 || grow(&m->devices, &p->device_room, m->device_count + 1, sizeof(*m->devices)) < 0)
+        return NULL;
+    struct model_device *d = &m->devices[m->device_count++];
+    d->ordinal = ordinal;
+    d->name = copy_text("");
+    return d;
+}
+
+static int take_device(struct pass *p, const struct spw_record_device *r)
+{
+    struct model_device *d = device_of(p, r->device);
+    if (!d)
+        return -ENOMEM;
+    free(d->name);
+    d->name = copy_text(r->name);
+    d->total_bytes = r->total_bytes;
+    d->free_bytes = r->free_bytes;
+    d->budget_bytes = r->budget_bytes;
+    return d->name ? 0 : -ENOMEM;
+}
+
+/* The compiler's own demangler, from its C++ library. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+
+/* "void f<float>(int*)" without result and parameters; what is no mangled name stays as it is. */
+static char *make_readable(const char *name)
+{
+    int status;
+    char *full = __cxa_demangle(name, NULL, NULL, &status);
+    if (!full)
+        return copy_text(name);
+    int depth = 0;
+    for (char *at = full; *at; at++) {
+        depth += (*at == '<') - (*at == '>');
+        if (*at == '(' && depth == 0 && strncmp(at, "(anonymous", 10) != 0) {
+            *at = '\0';
+            break;
+        }
+    }
+    if (!strncmp(full, "void ", 5))
+        memmove(full, full + 5, strlen(full + 5) + 1);
+    return full;
+}
+
+static int take_function(struct pass *p, const struct spw_record_function *r)
+{
+    struct model *m = p->model;
+    if (r->id >= MAX_ID)
+        return 0;
+    int e = grow(&m->functions, &p->function_room, r->id + 1, sizeof(*m->functions));
+    if (e < 0 || m->functions[r->id].name)
+        return e;
+    if (m->function_count <= r->id)
+        m->function_count = r->id + 1;
+    m->functions[r->id] =
+        (struct model_function){.name = copy_text(r->name), .readable = make_readable(r->name), .parsed = r->parsed};
+    return m->functions[r->id].name && m->functions[r->id].readable ? spw_follow_function(p->follow, r->id, r->name)
+                                                                    : -ENOMEM;
+}
+
+static int take_module(struct pass *p, const struct spw_record_module *r)
+{
+    struct model *m = p->model;
+    if (r->id >= MAX_ID)
+        return 0;
+    int e = grow(&m->modules, &p->module_room, r->id + 1, sizeof(*m->modules));
+    if (e < 0 || m->modules[r->id].path)
+        return e;
+    if (m->module_count <= r->id)
+        m->module_count = r->id + 1;
+    struct model_module *module = &m->modules[r->id];
+    *module = (struct model_module){.path = copy_text(r->path),
+                                    .start = r->start,
+                                    .end = r->end,
+                                    .file_offset = r->file_offset,
+                                    .build_id_bytes = r->build_id_bytes};
+    if (r->build_id_bytes)
+        memcpy(module->build_id, r->build_id, r->build_id_bytes);
+    return module->path ? 0 : -ENOMEM;
+}
+
+static int take_site(struct pass *p, const struct spw_record_site *r)
+{
+    struct model *m = p->model;
+    if (r->id >= MAX_ID)
+        return 0;
+    int e = grow(&m->sites, &p->site_room, r->id + 1, sizeof(*m->sites));
+    if (e < 0 || m->sites[r->id].frames)
+        return e;
+    if (m->site_count <= r->id)
+        m->site_count = r->id + 1;
+    struct model_site *s = &m->sites[r->id];
+    s->frames = calloc(r->count + 1, sizeof(*s->frames));
+    if (!s->frames)
+        return -ENOMEM;
+    s->count = r->count;
+    if (r->count)
+        memcpy(s->frames, r->frames, r->count * sizeof(*s->frames));
+    return 0;
+}
+
+static int take_stream(struct pass *p, const struct spw_record_stream *r)
+{
+    struct model *m = p->model;
+    if (r->id >= MAX_ID)
+        return 0;
+    int e = grow(&m->streams, &p->stream_room, r->id + 1, sizeof(*m->streams));
+    if (e < 0)
+        return e;
+    if (m->stream_count <= r->id)
+        m->stream_count = r->id + 1;
+    m->streams[r->id] =
+        (struct model_stream){.device = r->device, .flags = r->flags, .legacy = r->legacy, .per_thread = r->per_thread};
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static void now(struct pass *p, uint64_t time_ns)
+{
+    if (p->model->duration_ns < time_ns)
+        p->model->duration_ns = time_ns;
+}
+
+static int count_bytes(struct pass *p, uint32_t ordinal, uint64_t bytes, bool more)
+{
+    struct model_device *d = device_of(p, ordinal);
+    if (!d)
+        return -ENOMEM;
+    size_t index = (size_t)(d - p->model->devices);
+    int r = grow(&p->live_bytes, &p->live_room, index + 1, sizeof(*p->live_bytes));
+    if (r < 0)
+        return r;
+    p->live_bytes[index] += more ? bytes : -bytes;
+    if (more && d->peak_bytes < p->live_bytes[index] && p->live_bytes[index] >> 62 == 0) {
+        d->peak_bytes = p->live_bytes[index];
+        d->peak_op = p->model->ops;
+    }
+    return 0;
+}
+
+static int take_alloc(struct pass *p, const struct spw_record_alloc *a)
+{
+    now(p, a->time_ns);
+    p->model->allocs++;
+    if (a->site && a->site < p->model->site_count) {
+        p->model->sites[a->site].allocations++;
+        p->model->sites[a->site].bytes += a->bytes;
+    }
+    int r = live_add(&p->live, a);
+    if (r == 0 && live_is_of_device(a->kind))
+        r = count_bytes(p, a->device, a->bytes, true);
+    return r == 0 ? spw_follow_alloc(p->follow, a) : r;
+}
+
+static int take_free(struct pass *p, const struct spw_record_free *f)
+{
+    struct live_entry *e = live_find(&p->live, f->id);
+    now(p, f->time_ns);
+    p->model->frees++;
+    if (!e)
+        return 0;
+    int r = live_is_of_device(e->kind) ? count_bytes(p, e->device, e->bytes, false) : 0;
+    live_remove(&p->live, f->id);
+    return r == 0 ? spw_follow_free(p->follow, f->id) : r;
+}
+
+/* ---- operations, and the iterations that they make ---- */
+
+/* The span that is open ends before the operation `number`, whole if the detector was sure of it up to its last operation.
+ */
+static void end_span(struct pass *p, uint64_t number, uint64_t time_ns, bool whole)
+{
+    struct model_run *run = p->run;
+    struct model_span *span = run->span_count ? &run->spans[run->span_count - 1] : NULL;
+    if (!span || span->end)
+        return;
+    if (whole && number > span->first) {
+        span->end = number;
+        span->time_ns = time_ns > span->time_ns ? time_ns - span->time_ns : 0;
+    } else {
+        run->span_count--;
+    }
+}
+
+static int begin_span(struct pass *p, const struct spw_iteration_place *place, uint64_t time_ns)
+{
+    struct model_run *run = p->run;
+    if (run->span_count && run->spans[run->span_count - 1].first == place->began)
+        return 0;             /* the same, learned anew */
+    end_span(p, 0, 0, false); /* what was found turned out to be part of something longer */
+    int r = grow(&run->spans, &run->span_room, run->span_count + 1, sizeof(*run->spans));
+    if (r < 0)
+        return r;
+    run->spans[run->span_count++] = (struct model_span){.first = place->began, .shape = place->shape, .time_ns = time_ns};
+    return 0;
+}
+
+/* Extras after the last operation of an iteration (a copy of the loss, say) belong to it. */
+static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op *op)
+{
+    uint64_t bytes[SPW_RECORD_TOUCHES < 4096 ? SPW_RECORD_TOUCHES : 4096];
+    struct spw_iteration_place place;
+    for (uint32_t i = 0; i < op->touch_count && i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+        struct live_entry *e = live_find(&p->live, op->touches[i].alloc);
+        bytes[i] = e ? e->bytes : 0;
+    }
+    int r = spw_follow_op(p->follow, number, op, bytes, &place);
+    if (r == -ENOMEM)
+        return r;
+    if (place.sure == SPW_ITERATION_NO) {
+        end_span(p, number, op->time_ns, p->complete);
+        p->complete = false;
+        return 0;
+    }
+    if (place.begins) {
+        end_span(p, place.began, op->time_ns, p->complete);
+        p->complete = false;
+    }
+    if (place.begins || place.learned) {
+        r = begin_span(p, &place, op->time_ns);
+        p->whole = place.begins; /* one that was found in its middle is not one to look at */
+    }
+    struct spw_iteration_shape shape;
+    if (r == 0 && !place.extra && p->whole && spw_follow_shape(p->follow, place.shape, &shape))
+        p->complete = place.ordinal + 1 == shape.length;
+    return r;
+}
+
+static int take_op(struct pass *p, const struct spw_record_op *op)
+{
+    struct model *m = p->model;
+    now(p, op->time_ns);
+    m->op_count[op->kind]++;
+    m->op_bytes[op->kind] += op->bytes;
+    if (op->kind == SPW_OP_LAUNCH && op->function < m->function_count)
+        m->functions[op->function].launches++;
+    return follow_op(p, m->ops++, op);
+}
+
+static int take_duration(struct pass *p, const struct spw_record_duration *d)
+{
+    size_t byte = d->op / 8;
+    if (d->op >= p->model->ops)
+        return 0; /* of an operation that is lost */
+    int r = grow(&p->run->timed, &p->timed_room, byte + 1, 1);
+    if (r == 0)
+        p->run->timed[byte] |= (uint8_t)(1 << d->op % 8);
+    p->run->timed_bytes = p->timed_room;
+    return r;
+}
+
+bool model_run_is_timed(const struct model_run *run, uint64_t op)
+{
+    return op / 8 < run->timed_bytes && run->timed[op / 8] >> op % 8 & 1;
+}
+
+/* ---- all of it ---- */
+
+static int take(struct pass *p, const struct spw_record *r)
+{
+    struct model *m = p->model;
+    switch (r->kind) {
+    case SPW_RECORD_PROCESS:
+        return take_process(m, &r->process);
+    case SPW_RECORD_DEVICE:
+        return take_device(p, &r->device);
+    case SPW_RECORD_MODULE:
+        return take_module(p, &r->module);
+    case SPW_RECORD_SITE:
+        return take_site(p, &r->site);
+    case SPW_RECORD_FUNCTION:
+        return take_function(p, &r->function);
+    case SPW_RECORD_STREAM:
+        return take_stream(p, &r->stream);
+    case SPW_RECORD_ALLOC:
+        return take_alloc(p, &r->alloc);
+    case SPW_RECORD_FREE:
+        return take_free(p, &r->free);
+    case SPW_RECORD_OP:
+        return take_op(p, &r->op);
+    case SPW_RECORD_DURATION:
+        return take_duration(p, &r->duration);
+    case SPW_RECORD_WAIT:
+        now(p, r->wait.time_ns + r->wait.duration_ns);
+        m->waits++;
+        m->waited_ns += r->wait.duration_ns;
+        return 0;
+    case SPW_RECORD_LOST:
+        m->lost += r->lost.records;
+        return 0;
+    case SPW_RECORD_END:
+        m->ended = true;
+        now(p, r->end.time_ns);
+        return 0;
+    default: /* nothing of the run */
+        return 0;
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int add_shape(struct pass *p, const struct model_span *span, size_t *room)
+{
+    struct model *m = p->model;
+    for (uint32_t i = 0; i < m->shape_count; i++)
+        if (m->shapes[i].id == span->shape) {
+            m->shapes[i].count++;
+            m->shapes[i].last_op = span->first;
+            return 0;
+        }
+    int r = grow(&m->shapes, room, m->shape_count + 1, sizeof(*m->shapes));
+    if (r == 0)
+        m->shapes[m->shape_count++] = (struct model_shape){.id = span->shape,
+                                                           .length = span->end - span->first,
+                                                           .count = 1,
+                                                           .first_op = span->first,
+                                                           .last_op = span->first};
+    return r;
+}
+
+/* The median, since the first ones and those that are timed take longer. */
+static int time_shapes(struct pass *p)
+{
+    struct model_run *run = p->run;
+    uint64_t *times = calloc(run->span_count + 1, sizeof(*times));
+    if (!times)
+        return -ENOMEM;
+    for (uint32_t s = 0; s < p->model->shape_count; s++) {
+        size_t n = 0;
+        for (size_t i = 0; i < run->span_count; i++)
+            if (run->spans[i].shape == p->model->shapes[s].id)
+                times[n++] = run->spans[i].time_ns;
+        qsort(times, n, sizeof(*times), by_time);
+        p->model->shapes[s].time_ns = times[n / 2];
+    }
+    free(times);
+    return 0;
+}
+
+static int finish(struct pass *p)
+{
+    struct model_run *run = p->run;
+    size_t room = 0;
+    int r = 0;
+    end_span(p, p->model->ops, p->model->duration_ns, p->complete);
+    for (size_t i = 0; i < run->span_count && r == 0; i++)
+        r = add_shape(p, &run->spans[i], &room);
+    for (uint32_t i = 0; i < p->model->device_count && i < p->live_room; i++)
+        p->model->devices[i].live_bytes_at_end = p->live_bytes[i];
+    return r == 0 ? time_shapes(p) : r;
+}
+
+int model_run_read(struct spw_trace_reader *reader, struct model *model, struct model_run *ret_run, bool partial,
+                   struct spw_trace_problem *ret_problem, void (*progress)(void *context, uint64_t bytes), void *context)
+{
+    struct pass p = {.model = model, .run = ret_run};
+    const struct spw_record *record;
+    bool damaged = false;
+    *ret_run = (struct model_run){0};
+    int r = spw_follow_create(MAX_OPERATIONS, &p.follow);
+    for (uint64_t n = 0; r == 0; n++) {
+        struct spw_trace_problem problem;
+        int more = spw_trace_next(reader, &record, &problem);
+        if (more == 0)
+            break;
+        if (more > 0)
+            r = take(&p, record);
+        else if (!damaged)
+            *ret_problem = problem; /* the first is told */
+        damaged |= more < 0;
+        if (damaged && !partial)
+            break;
+        if (progress && n % 65536 == 0)
+            progress(context, spw_trace_position_bytes(reader));
+    }
+    if (r == 0)
+        r = finish(&p);
+    spw_follow_destroy(p.follow);
+    live_clear(&p.live);
+    free(p.live_bytes);
+    return r < 0 ? r : damaged ? -EBADMSG : 0;
+}
+
+void model_run_free(struct model_run *run)
+{
+    free(run->spans);
+    free(run->timed);
+}

@@ -1,0 +1,27 @@
+/* model_run.h - the first look at a trace: definitions, totals, and where its iterations are. For model.c and the second
+ * look. */
+#ifndef SPILLWAY_TOOLS_MODEL_RUN_H
+#define SPILLWAY_TOOLS_MODEL_RUN_H
+#include "model.h"
+
+struct model_span { /* an iteration that was found: operations [first, end) */
+    uint64_t first, end;
+    uint32_t shape; /* the detector's id */
+    uint64_t time_ns;
+};
+
+struct model_run {
+    struct model_span *spans; /* in order */
+    size_t span_count, span_room;
+    uint8_t *timed; /* bit per operation that has a duration */
+    uint64_t timed_bytes;
+};
+
+/* Reads all of the trace into the run's part of the model. 0, -ENOMEM, or -EBADMSG when it met damage (what could be read is
+ * there). `read` is called for every byte of progress. */
+int model_run_read(struct spw_trace_reader *reader, struct model *model, struct model_run *ret_run, bool partial,
+                   struct spw_trace_problem *ret_problem, void (*progress)(void *context, uint64_t bytes), void *context);
+void model_run_free(struct model_run *run);
+
+bool model_run_is_timed(const struct model_run *run, uint64_t op);
+#endif

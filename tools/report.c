@@ -1,0 +1,176 @@
+/* report.c - `spillway report`: reads a trace once and shows it in each form that was asked for. */
+#include "report.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "open_model.h"
+
+enum { KEY_JSON = 0x1000, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PARTIAL, KEY_AT };
+
+struct request {
+    const char *trace, *perfetto, *folded;
+    bool json, partial;
+    enum report_weight weight;
+    uint64_t at_op;
+};
+
+static const struct argp_option options[] = {
+    {.name = "json", .key = KEY_JSON, .doc = "Print all figures as JSON instead of the summary"},
+    {.name = "perfetto",
+     .key = KEY_PERFETTO,
+     .arg = "FILE",
+     .doc = "Write the iteration for ui.perfetto.dev or chrome://tracing"},
+    {.name = "folded", .key = KEY_FOLDED, .arg = "FILE", .doc = "Write stacks as flame graphs are made of"},
+    {.name = "weight",
+     .key = KEY_WEIGHT,
+     .arg = "WHAT",
+     .doc = "What --folded counts: peak (bytes alive at the peak; the default), time (bytes times seconds alive) or idle "
+            "(bytes "
+            "times seconds unused)"},
+    {.name = "partial", .key = KEY_PARTIAL, .doc = "Report what can be read of a damaged trace"},
+    {.name = "at",
+     .key = KEY_AT,
+     .arg = "OPERATION",
+     .doc = "Show the iteration that holds this operation of the run (default: one that is timed, of the kind that takes "
+            "most of it)"},
+    {0}};
+
+static error_t take_weight(const char *value, struct argp_state *state, struct request *request)
+{
+    static const char *const names[] = {"peak", "time", "idle"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(value, names[i])) {
+            request->weight = (enum report_weight)i;
+            return 0;
+        }
+    argp_error(state, "--weight=%s is refused; accepted: peak, time, idle", value);
+    return EINVAL;
+}
+
+static error_t take_at(const char *value, struct argp_state *state, struct request *request)
+{
+    char *end;
+    errno = 0;
+    request->at_op = strtoull(value, &end, 10);
+    if (errno || *end || value[0] < '0' || value[0] > '9') {
+        argp_error(state, "--at=%s is refused; accepted: the number of an operation, from 0 on", value);
+        return EINVAL;
+    }
+    return 0;
+}
+
+static error_t take_option(int key, char *value, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (request->trace)
+            argp_error(state, "one trace at a time; for two there is spillway diff");
+        request->trace = value;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "which trace?");
+        return EINVAL;
+    case KEY_JSON:
+        request->json = true;
+        return 0;
+    case KEY_PERFETTO:
+        request->perfetto = value;
+        return 0;
+    case KEY_FOLDED:
+        request->folded = value;
+        return 0;
+    case KEY_WEIGHT:
+        return take_weight(value, state, request);
+    case KEY_PARTIAL:
+        request->partial = true;
+        return 0;
+    case KEY_AT:
+        return take_at(value, state, request);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- writing: a form is complete or said to have failed ---- */
+
+static int write_perfetto(struct model *m, const struct request *request, FILE *to)
+{
+    return report_perfetto(m, to);
+}
+
+static int write_folded(struct model *m, const struct request *request, FILE *to)
+{
+    return report_folded(m, request->weight, to);
+}
+
+static int write_file(const char *path, struct model *m, const struct request *request,
+                      int (*write)(struct model *m, const struct request *request, FILE *to))
+{
+    FILE *to = fopen(path, "we");
+    int r = to ? write(m, request, to) : -errno;
+    if (to && fclose(to) != 0 && r == 0)
+        r = -errno;
+    if (r < 0)
+        fprintf(stderr, "spillway: %s: %s\n", path, strerror(-r));
+    return r;
+}
+
+static int print_json(struct model *m)
+{
+    json_t *report = report_json(m);
+    int r = report ? json_dumpf(report, stdout, JSON_INDENT(1) | JSON_SORT_KEYS) : -1;
+    json_decref(report);
+    putchar('\n');
+    return r;
+}
+
+/* Flushed here, so that a pipe or disk that takes no more is noticed. */
+static int write_all(struct model *m, const struct request *request)
+{
+    int r = 0;
+    if (request->perfetto)
+        r |= write_file(request->perfetto, m, request, write_perfetto);
+    if (request->folded)
+        r |= write_file(request->folded, m, request, write_folded);
+    if (request->json)
+        r |= print_json(m);
+    else if (!request->perfetto && !request->folded)
+        report_text(m, request->trace, stdout);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "spillway: standard output: %s\n", strerror(errno));
+        r = -1;
+    }
+    return r;
+}
+
+int command_report(int argc, char **argv)
+{
+    const struct argp argp = {
+        .options = options,
+        .parser = take_option,
+        .args_doc = "TRACE",
+        .doc = "Shows where a run's device memory goes: a summary, or the forms asked for.",
+    };
+    struct request request = {.at_op = MODEL_NO_OP};
+    struct model *m;
+    argp_err_exit_status = EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &request))
+        return EXIT_USAGE;
+    int status = open_model(request.trace, request.partial, request.at_op, &m);
+    if (!m)
+        return status;
+    if (request.at_op != MODEL_NO_OP && m->iteration_count == 0) {
+        fprintf(stderr, "spillway: %s: no whole iteration holds operation %llu; there are %llu operations\n", request.trace,
+                (unsigned long long)request.at_op, (unsigned long long)m->ops);
+        status = EXIT_USAGE;
+    } else if (write_all(m, &request) != 0) {
+        status = EXIT_FAILURE;
+    }
+    model_free(m);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* report.h - the forms in which a trace is shown; all say the same figures, from the same model. */
+#ifndef SPILLWAY_TOOLS_REPORT_H
+#define SPILLWAY_TOOLS_REPORT_H
+#include <jansson.h>
+#include <stdio.h>
+
+#include "model.h"
+
+/* A summary that fits a log: at most about 60 lines of 100 columns. */
+void report_text(struct model *model, const char *path, FILE *to);
+
+/* All figures as one object of format "spillway-report/1" (docs/report-format.md); the page is made of it too. NULL: no
+ * memory. The caller owns it. */
+json_t *report_json(struct model *model);
+
+/* Events for Perfetto and chrome://tracing. 0 or a negative errno. */
+int report_perfetto(const struct model *model, FILE *to);
+
+enum report_weight { REPORT_PEAK_BYTES, REPORT_BYTE_SECONDS, REPORT_IDLE_BYTE_SECONDS };
+
+/* Stacks, outermost first, separated by semicolons, with a number: what flame graphs are made of. 0 or a negative errno. */
+int report_folded(struct model *model, enum report_weight weight, FILE *to);
+
+/* The iteration as spillway-iteration/1 of one device. NULL: no memory, or there is no iteration. The caller owns it. */
+json_t *report_iteration(struct model *model, uint32_t device, const char *name);
+
+/* ---- shared by the forms ---- */
+
+/* 5.2 GiB, 312 bytes; 1.2 ms. In the caller's buffer, which has at least 32 bytes; returned. */
+const char *report_bytes(uint64_t bytes, char *buffer);
+const char *report_time(uint64_t ns, char *buffer);
+
+/* What an operation is called: the kernel's readable name, or what it copies. */
+const char *report_op_name(const struct model *model, const struct model_op *op);
+
+/* What lives at the operation with most memory, tensor indexes by size, largest first. Owned by the caller; NULL: no memory.
+ */
+uint32_t *report_at_peak(const struct model *model, uint32_t *ret_count);
+#endif

@@ -1,0 +1,144 @@
+/* report_iteration.c - an iteration as a graph for the planner: operations with durations, tensors with lives. */
+#include <stdlib.h>
+
+#include "live.h"
+#include "report.h"
+
+/* Tensors of the device only; `ids` has a tensor's id in the graph, or MODEL_NONE. */
+static uint32_t number_tensors(const struct model *m, uint32_t device, uint32_t *ids)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->tensor_count; i++) {
+        const struct model_tensor *t = &m->tensors[i];
+        ids[i] = t->device == device && live_is_of_device(t->kind) && t->bytes ? n++ : MODEL_NONE;
+    }
+    return n;
+}
+
+static json_t *tensors_of(struct model *m, const uint32_t *ids)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < m->tensor_count; i++) {
+        const struct model_tensor *t = &m->tensors[i];
+        if (ids[i] == MODEL_NONE)
+            continue;
+        char name[64];
+        snprintf(name, sizeof(name), "%s %llu", model_category_name(t->category), (unsigned long long)t->alloc);
+        json_t *o = json_pack("{s:i, s:s, s:I, s:b}", "id", (int)ids[i], "name", name, "bytes", (json_int_t)t->bytes,
+                              "persistent", t->persistent);
+        if (!t->persistent) {
+            json_object_set_new(o, "alloc_before", json_integer(t->alloc_before));
+            json_object_set_new(o, "free_after", json_integer(t->free_after));
+        }
+        if (!t->persistent && t->ordinal == MODEL_NONE) /* it was there before, and goes in this iteration */
+            json_object_set_new(o, "initial", json_true());
+        if (t->kind == SPW_ALLOC_MANAGED || t->kind == SPW_ALLOC_VMM)
+            json_object_set_new(o, "evictable", json_false());
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static double us_of(const struct model *m, uint32_t i)
+{
+    const struct model_op *op = &m->iteration[i];
+    if (op->timed)
+        return (double)op->duration_ns / 1000.0;
+    return 0;
+}
+
+/* Whether it may be run again: a kernel that could be read and has no captured or unknown part. Its outcome is not tested
+ * here. */
+static bool replayable(const struct model_op *op)
+{
+    return (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_COPY_D2D || op->kind == SPW_OP_SET) && !op->everything &&
+           !op->captured;
+}
+
+static json_t *ops_of(struct model *m, const uint32_t *ids)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < m->iteration_count; i++) {
+        const struct model_op *op = &m->iteration[i];
+        json_t *reads = json_array(), *writes = json_array();
+        for (uint32_t k = 0; k < op->touch_count; k++) {
+            const struct model_touch *t = &m->touches[op->first_touch + k];
+            if (ids[t->tensor] == MODEL_NONE)
+                continue;
+            if (t->access & SPW_ACCESS_READ)
+                json_array_append_new(reads, json_integer(ids[t->tensor]));
+            if (t->access & SPW_ACCESS_WRITE)
+                json_array_append_new(writes, json_integer(ids[t->tensor]));
+        }
+        json_array_append_new(list, json_pack("{s:s, s:f, s:o, s:o, s:b}", "name", report_op_name(m, op), "us", us_of(m, i),
+                                              "reads", reads, "writes", writes, "replayable", replayable(op)));
+    }
+    return list;
+}
+
+static uint64_t persistent_bytes(const struct model *m, const uint32_t *ids)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < m->tensor_count; i++)
+        if (ids[i] != MODEL_NONE && m->tensors[i].persistent)
+            bytes += m->tensors[i].bytes;
+    return bytes;
+}
+
+/* Most bytes alive at once on the device, counted at operations. */
+static uint64_t peak_bytes(const struct model *m, const uint32_t *ids)
+{
+    int64_t *change = calloc(m->iteration_count + 1, sizeof(*change)), live = 0, peak = 0;
+    for (uint32_t i = 0; change && i < m->tensor_count; i++) {
+        if (ids[i] == MODEL_NONE)
+            continue;
+        change[m->tensors[i].alloc_before] += (int64_t)m->tensors[i].bytes;
+        change[m->tensors[i].free_after + 1] -= (int64_t)m->tensors[i].bytes;
+    }
+    for (uint32_t i = 0; change && i < m->iteration_count; i++) {
+        live += change[i];
+        peak = live > peak ? live : peak;
+    }
+    free(change);
+    return (uint64_t)peak;
+}
+
+/* Bytes per microsecond of the copies in one direction, as measured in this iteration; 0 when none was. */
+static double bandwidth(const struct model *m, enum spw_op_kind kind)
+{
+    uint64_t bytes = 0, ns = 0;
+    for (uint32_t i = 0; i < m->iteration_count; i++) {
+        const struct model_op *op = &m->iteration[i];
+        if (op->kind == kind && op->timed && op->bytes >= 1 << 20) { /* short ones measure the latency */
+            bytes += op->bytes;
+            ns += op->duration_ns;
+        }
+    }
+    return ns ? (double)bytes * 1000.0 / (double)ns : 0;
+}
+
+json_t *report_iteration(struct model *m, uint32_t device, const char *name)
+{
+    enum { ASSUMED = 25000 }; /* bytes per microsecond, PCIe 4 x16: where the iteration copies nothing large itself */
+    if (m->iteration_count == 0)
+        return NULL;
+    uint32_t *ids = calloc(m->tensor_count + 1, sizeof(*ids));
+    if (!ids)
+        return NULL;
+    number_tensors(m, device, ids);
+    double out = bandwidth(m, SPW_OP_COPY_D2H), in = bandwidth(m, SPW_OP_COPY_H2D), compute = 0;
+    for (uint32_t i = 0; i < m->iteration_count; i++)
+        compute += us_of(m, i);
+    const char *profile = "unknown";
+    for (uint32_t i = 0; i < m->device_count; i++)
+        if (m->devices[i].ordinal == device && m->devices[i].name[0])
+            profile = m->devices[i].name;
+    json_t *graph =
+        json_pack("{s:s, s:s, s:s, s:{s:f, s:f}, s:b, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
+                  name, "profile", profile, "copy_bytes_per_us", "d2h", out > 0 ? out : ASSUMED, "h2d",
+                  in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "persistent_bytes",
+                  (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids), "compute_us", compute,
+                  "tensors", tensors_of(m, ids), "ops", ops_of(m, ids));
+    free(ids);
+    return graph;
+}
