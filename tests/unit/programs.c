@@ -170,7 +170,22 @@ struct spw_iteration_shape program_shape(const struct program *program)
     return (struct spw_iteration_shape){0};
 }
 
+uint32_t program_followed(const struct program *program)
+{
+    return program_shape(program).length;
+}
+
 /* --------------------------------------------------------------------------------------------------- a training loop */
+struct model model_plain(void)
+{
+    return (struct model){.layers = 6, .seed = 3, .batch = 8, .times = 1, .momentum = true, .input = true};
+}
+
+uint32_t model_length(const struct model *model)
+{
+    return model->input + model->layers * model->times * 3 + 1 + model->layers;
+}
+
 static struct object make(struct program *program, uint64_t bytes, uint64_t label)
 {
     return (struct object){.id = program_alloc(program, bytes, label), .bytes = bytes};

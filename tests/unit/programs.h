@@ -59,6 +59,7 @@ void program_op(struct program *program, enum spw_iteration_kind kind, uint64_t 
 
 /* The shape that is followed now; a length of 0 when there is none. */
 struct spw_iteration_shape program_shape(const struct program *program);
+uint32_t program_followed(const struct program *program); /* its length */
 
 /* ---- a training loop */
 enum { MODEL_LAYERS = 64 };
@@ -83,6 +84,8 @@ struct model {
     uint32_t calls, load_at; /* forward and backward calls of this step, and when the loader comes */
 };
 
+struct model model_plain(void);                   /* six layers, momentum, input from the host */
+uint32_t model_length(const struct model *model); /* operations of one iteration, without accumulation */
 void model_setup(struct program *program, struct model *model);
 void model_free(struct program *program, struct model *model);
 void model_micro_step(struct program *program, struct model *model, uint32_t micro); /* input, forward, backward */

@@ -7,29 +7,12 @@
 #include <cmocka.h>
 
 #include "programs.h"
-#include "random-program.h"
-
-static struct model plain(void)
-{
-    return (struct model){.layers = 6, .seed = 3, .batch = 8, .times = 1, .momentum = true, .input = true};
-}
-
-/* Operations of one iteration of the model, without accumulation. */
-static uint32_t length_of(const struct model *model)
-{
-    return model->input + model->layers * model->times * 3 + 1 + model->layers;
-}
 
 static void assert_no_mistake(const struct program *program)
 {
     assert_int_equal(program->wrong_sure, 0);
     assert_int_equal(program->wrong_likely, 0);
     assert_int_equal(program->wrong_allocs, 0);
-}
-
-static uint32_t followed_length(const struct program *program)
-{
-    return program_shape(program).length;
 }
 
 static const struct model VARIANTS[] = {
@@ -76,12 +59,12 @@ static void plain_loop_is_found_within_three_iterations(void **state)
         model_setup(program, &model);
         for (int i = 0; i < 3; i++)
             model_train(program, &model);
-        if (program->found_op == UINT64_MAX || followed_length(program) != length_of(&model) ||
+        if (program->found_op == UINT64_MAX || program_followed(program) != model_length(&model) ||
             program->place.began != program->step_op)
-            print_error("variant %d: length %u of %u, began %lu, true %lu\n", v, followed_length(program), length_of(&model),
-                        (unsigned long)program->place.began, (unsigned long)program->step_op);
+            print_error("# variant %d: length %u of %u, began %lu, true %lu\n", v, program_followed(program),
+                        model_length(&model), (unsigned long)program->place.began, (unsigned long)program->step_op);
         assert_int_not_equal(program->found_op, UINT64_MAX);
-        assert_int_equal(followed_length(program), length_of(&model));
+        assert_int_equal(program_followed(program), model_length(&model));
         assert_int_equal(program->place.began, program->step_op);
         for (int i = 0; i < 20; i++) {
             model_train(program, &model);
@@ -100,7 +83,7 @@ static void warm_up_that_differs_is_left_behind(void **state)
 {
     for (int warm = 1; warm <= 3; warm++) {
         struct program *program = program_create(1 << 16, 1);
-        struct model model = plain();
+        struct model model = model_plain();
         model.lazy_states = true;
         model_setup(program, &model);
         for (int i = 0; i < warm; i++) {
@@ -112,7 +95,7 @@ static void warm_up_that_differs_is_left_behind(void **state)
         }
         for (int i = 0; i < 3; i++)
             model_train(program, &model);
-        assert_int_equal(followed_length(program), length_of(&model));
+        assert_int_equal(program_followed(program), model_length(&model));
         for (int i = 0; i < 10; i++)
             model_train(program, &model);
         assert_int_equal(program->place.began, program->step_op);
@@ -138,18 +121,18 @@ static void accumulation_becomes_one_iteration(void **state)
     for (uint32_t times = 2; times <= 16; times *= 2)
         for (int lazy = 0; lazy < 2; lazy++) {
             struct program *program = program_create(1 << 16, 1);
-            struct model model = plain();
+            struct model model = model_plain();
             model.grads_stay = true;
             model.lazy_states = lazy;
-            const uint32_t part = length_of(&model) - model.layers, length = times * part + model.layers;
+            const uint32_t part = model_length(&model) - model.layers, length = times * part + model.layers;
             program->whole_length = length;
             model_setup(program, &model);
             for (int i = 0; i < 3 + lazy; i++)
                 accumulate(program, &model, times);
             model_micro_step(program, &model, 0);
-            if (followed_length(program) != length)
-                print_error("times %u lazy %d: %u of %u\n", times, lazy, followed_length(program), length);
-            assert_int_equal(followed_length(program), length);
+            if (program_followed(program) != length)
+                print_error("# times %u lazy %d: %u of %u\n", times, lazy, program_followed(program), length);
+            assert_int_equal(program_followed(program), length);
             for (uint32_t m = 1; m < times; m++)
                 model_micro_step(program, &model, m);
             model_update(program, &model);
@@ -170,14 +153,14 @@ static void evaluation_is_not_part_of_the_iteration(void **state)
 {
     for (int v = 0; v < 24; v++) {
         struct program *program = program_create(1 << 16, 1);
-        struct model model = plain();
+        struct model model = model_plain();
         model.in_place = v / 12;
         model.grads_stay = model.in_place;
         model_setup(program, &model);
         for (int i = 0; i < 70; i++) {
             model_train(program, &model);
             if (i >= 2 && i % 7 != 0) {
-                assert_int_equal(followed_length(program), length_of(&model));
+                assert_int_equal(program_followed(program), model_length(&model));
                 assert_int_equal(program->place.began, program->step_op);
                 assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
             }
@@ -196,15 +179,15 @@ static void logging_is_only_noise(void **state)
     for (int every = 0; every <= 10; every += 1 + !every) /* every step: then it belongs to the iteration */
         for (uint32_t kernels = 0; kernels < 4; kernels++) {
             struct program *program = program_create(1 << 16, every + 1);
-            struct model model = plain();
+            struct model model = model_plain();
             model_setup(program, &model);
             for (int i = 0; i < 60; i++) {
                 model_train(program, &model);
                 if (i >= 5) {
-                    if (followed_length(program) != length_of(&model))
-                        print_error("every %d kernels %u: %u of %u\n", every, kernels, followed_length(program),
-                                    length_of(&model));
-                    assert_int_equal(followed_length(program), length_of(&model));
+                    if (program_followed(program) != model_length(&model))
+                        print_error("# every %d kernels %u: %u of %u\n", every, kernels, program_followed(program),
+                                    model_length(&model));
+                    assert_int_equal(program_followed(program), model_length(&model));
                     assert_int_equal(program->place.began, program->step_op);
                     assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
                 }
@@ -221,13 +204,13 @@ static void logging_is_only_noise(void **state)
 static void short_last_batch_does_not_disturb(void **state)
 {
     struct program *program = program_create(1 << 16, 1);
-    struct model model = plain();
+    struct model model = model_plain();
     model_setup(program, &model);
     for (int i = 0; i < 80; i++) {
         model.batch = i % 8 == 7 ? 3 : 8;
         model_train(program, &model);
         if (i >= 2 && i % 8 != 7) {
-            assert_int_equal(followed_length(program), length_of(&model));
+            assert_int_equal(program_followed(program), model_length(&model));
             assert_int_equal(program->place.began, program->step_op);
             assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
         }
@@ -242,13 +225,13 @@ static void loader_may_come_at_any_time(void **state)
 {
     for (int seed = 1; seed <= 20; seed++) {
         struct program *program = program_create(1 << 16, seed);
-        struct model model = plain();
+        struct model model = model_plain();
         model.loader = true;
         model_setup(program, &model);
         for (int i = 0; i < 40; i++) {
             model_train(program, &model);
             if (i >= 3)
-                assert_int_equal(program_shape(program).backbone, length_of(&model) - 1);
+                assert_int_equal(program_shape(program).backbone, model_length(&model) - 1);
         }
         assert_true(program->off < program->ops / 8);
         assert_no_mistake(program);
@@ -262,7 +245,7 @@ static void hints_choose_the_boundary(void **state)
 {
     for (int way = 0; way < 2; way++) {
         struct program *program = program_create(1 << 16, 1);
-        struct model model = plain();
+        struct model model = model_plain();
         if (way == 0)
             spw_iteration_hint_function(program->detector, 130); /* the loss, once in each iteration */
         model_setup(program, &model);
@@ -273,7 +256,7 @@ static void hints_choose_the_boundary(void **state)
                 spw_iteration_hint(program->detector);
             model_update(program, &model);
         }
-        assert_int_equal(followed_length(program), length_of(&model));
+        assert_int_equal(program_followed(program), model_length(&model));
         const uint64_t place_of_hint = way ? model.input + 3 * model.layers + 1 : model.input + 2 * model.layers;
         assert_int_equal(program->place.began, program->step_op + place_of_hint);
         assert_no_mistake(program);
@@ -307,7 +290,7 @@ static void no_period_is_reported_where_there_is_none(void **state)
 static void another_model_is_learned_anew(void **state)
 {
     struct program *program = program_create(1 << 16, 1);
-    struct model first = plain(), second = plain();
+    struct model first = model_plain(), second = model_plain();
     second.layers = 9;
     second.seed = 11;
     model_setup(program, &first);
@@ -319,7 +302,7 @@ static void another_model_is_learned_anew(void **state)
     for (int i = 0; i < 20; i++) {
         model_train(program, &second);
         if (i >= 2) {
-            assert_int_equal(followed_length(program), length_of(&second));
+            assert_int_equal(program_followed(program), model_length(&second));
             assert_int_equal(program->place.began, program->step_op);
             assert_int_not_equal(program->place.shape, old);
         }
@@ -327,166 +310,6 @@ static void another_model_is_learned_anew(void **state)
     assert_int_equal(program->wrong_sure, 0);
     model_free(program, &second);
     program_destroy(program);
-}
-
-/* An evaluation on other weights (a moving average), with metrics after it, is no part of the iteration either. */
-static void evaluation_on_other_weights_is_not_merged(void **state)
-{
-    for (uint32_t metrics = 0; metrics <= 40; metrics += 20) {
-        struct program *program = program_create(1 << 16, 1);
-        struct model model = plain(), average = plain();
-        model_setup(program, &model);
-        average.momentum = false;
-        model_setup(program, &average);
-        for (int i = 0; i < 50; i++) {
-            model_train(program, &model);
-            if (i >= 2)
-                assert_int_equal(followed_length(program), length_of(&model));
-            if (i % 5 == 4) {
-                model_evaluate(program, &average, average.batch);
-                for (uint32_t k = 0; k < metrics; k++)
-                    program_op(program, SPW_ITERATION_LAUNCH, 960 + k, 1, 1 + k, &average.weight[k % average.layers], 1);
-            }
-        }
-        assert_int_equal(program->wrong_sure, 0);
-        model_free(program, &average);
-        model_free(program, &model);
-        program_destroy(program);
-    }
-}
-
-/* One more allocation of a size that is expected there takes nobody's ordinal. */
-static void extra_allocation_takes_nobodys_ordinal(void **state)
-{
-    struct program *program = program_create(1 << 16, 1);
-    struct model model = plain();
-    model_setup(program, &model);
-    for (int i = 0; i < 40; i++) {
-        const uint64_t extra = i % 3 == 2 ? program_alloc(program, model.batch * 768, 12345) : 0;
-        model_train(program, &model);
-        if (extra)
-            program_free(program, extra);
-    }
-    assert_int_equal(program->wrong_allocs, 0);
-    assert_int_equal(followed_length(program), length_of(&model));
-    model_free(program, &model);
-    program_destroy(program);
-}
-
-static void run_functions(struct program *program, const struct object *object, const uint32_t *functions, uint32_t count)
-{
-    program_step(program);
-    for (uint32_t i = 0; i < count; i++)
-        program_op(program, SPW_ITERATION_LAUNCH, functions[i], 1, (uint64_t)functions[0] << 16 | (i + 1), object, 1);
-}
-
-/* A few operations in common with an older iteration don't keep a new one from being learned. */
-static void few_operations_in_common_do_not_mislead(void **state)
-{
-    struct program *program = program_create(1 << 16, 1);
-    const struct object object = {program_alloc(program, 4096, 1), 4096};
-    uint32_t first[40], second[60];
-    for (uint32_t i = 0; i < 40; i++)
-        first[i] = 100 + i;
-    for (uint32_t i = 0; i < 60; i++) /* five of the first one's in a row, at three places */
-        second[i] = i % 20 < 5 ? first[10 + i / 20 * 5 + i % 20] : 200 + i;
-    for (int i = 0; i < 10; i++)
-        run_functions(program, &object, first, 40);
-    assert_int_equal(followed_length(program), 40);
-    for (int i = 0; i < 3; i++)
-        run_functions(program, &object, second, 60);
-    assert_int_equal(followed_length(program), 60);
-    assert_int_equal(program->wrong_sure, 0);
-    program_free(program, object.id);
-    program_destroy(program);
-}
-
-/* Many allocations to one operation: more is remembered, instead of half an iteration. */
-static void iteration_with_many_allocations_is_remembered_whole(void **state)
-{
-    enum { BONES = 1500, PAIRS = 10 };
-    struct program *program = program_create(1 << 16, 1);
-    const struct object kept = {program_alloc(program, 4096, 1), 4096};
-    for (int step = 0; step < 6; step++) {
-        program_step(program);
-        for (uint32_t i = 0; i < BONES; i++) {
-            struct object young = {0};
-            for (uint32_t pair = 0; pair < PAIRS; pair++) {
-                if (young.id)
-                    program_free(program, young.id);
-                young = (struct object){program_alloc(program, 512 * (1 + pair), i * 16 + pair + 2), 512 * (1 + pair)};
-            }
-            const struct object touched[] = {kept, young};
-            program_op(program, SPW_ITERATION_LAUNCH, 1 + i, 1, i + 1, touched, 2);
-            program_free(program, young.id);
-        }
-    }
-    const struct spw_iteration_shape shape = program_shape(program);
-    assert_int_equal(shape.length, BONES);
-    assert_int_equal(shape.allocs, BONES * PAIRS);
-    assert_true(program->right_allocs > BONES);
-    assert_no_mistake(program);
-    program_free(program, kept.id);
-    program_destroy(program);
-}
-
-struct tally {
-    uint32_t made, found, quiet,
-        late; /* quiet: without any noise; late: of these, those not found by the end of the third iteration */
-};
-
-/* Lets the program run, and counts it as found when its own length is followed, surely, at some time. */
-static void run_random(struct program *program, struct random_program *made, uint32_t steps, struct tally *tally)
-{
-    const bool quiet = !made->warm_up && !made->logging && !made->evaluation && !made->short_batch && made->micro == 1;
-    uint32_t found = UINT32_MAX;
-    random_program_setup(made, program);
-    for (uint32_t step = 0; step < steps; step++) {
-        random_program_step(made, program, step);
-        if (found == UINT32_MAX && followed_length(program) == made->length)
-            found = step;
-    }
-    tally->made++;
-    tally->found += found != UINT32_MAX;
-    tally->quiet += quiet;
-    tally->late += quiet && found > 2;
-    if (found == UINT32_MAX || (quiet && found > 2) || program->wrong_sure || program->wrong_allocs || program->wrong_likely)
-        print_error(
-            "%lu: length %u x%u kept %u, warm %d log %d eval %d short %d: found %d, followed %u, wrong %lu %lu %lu\n",
-            (unsigned long)program->seed, made->length, made->micro, made->kept, made->warm_up, made->logging,
-            made->evaluation, made->short_batch, (int)found, followed_length(program), (unsigned long)program->wrong_sure,
-            (unsigned long)program->wrong_likely, (unsigned long)program->wrong_allocs);
-    random_program_finish(made, program);
-}
-
-/* 1000 programs of random structure and length, with noise, each of which becomes another one in mid-run: 99 of 100 are
- * found, those without noise within three iterations, and no ordinal that is called sure is ever wrong. */
-static void random_programs_are_found_and_never_mistaken(void **state)
-{
-    enum { PROGRAMS = 500, FIRST_STEPS = 24, SECOND_STEPS = 16 };
-    uint32_t wrong = 0, wrong_likely = 0, wrong_allocs = 0;
-    struct tally tally = {0};
-    static struct random_program made;
-    const char *const first = getenv("FIRST_SEED"); /* others than the usual ones */
-    for (uint64_t i = 0; i < PROGRAMS; i++) {
-        struct program *program = program_create(1 << 16, (first ? strtoul(first, NULL, 10) : 1) + i);
-        for (int phase = 0; phase < 2; phase++) {
-            const uint32_t most = 3 << program_random(program, 11); /* 3, 6, ... 3072: as many short ones as long ones */
-            random_program_make(&made, program, 3 + (uint32_t)program_random(program, most));
-            run_random(program, &made, phase ? SECOND_STEPS : FIRST_STEPS, &tally);
-        }
-        wrong += program->wrong_sure > 0;
-        wrong_likely += program->wrong_likely > 0;
-        wrong_allocs += program->wrong_allocs > 0;
-        program_destroy(program);
-    }
-    print_message("found %u of %u, %u of %u without noise late; wrong ordinals in: %u sure, %u likely, %u of allocations\n",
-                  tally.found, tally.made, tally.late, tally.quiet, wrong, wrong_likely, wrong_allocs);
-    assert_int_equal(wrong, 0);
-    assert_true(wrong_likely * 20 <= PROGRAMS);
-    assert_int_equal(wrong_allocs, 0);
-    assert_int_equal(tally.late, 0);
-    assert_true(tally.found * 100 >= tally.made * 99);
 }
 
 int main(void)
@@ -502,11 +325,6 @@ int main(void)
         cmocka_unit_test(hints_choose_the_boundary),
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
-        cmocka_unit_test(evaluation_on_other_weights_is_not_merged),
-        cmocka_unit_test(extra_allocation_takes_nobodys_ordinal),
-        cmocka_unit_test(few_operations_in_common_do_not_mislead),
-        cmocka_unit_test(iteration_with_many_allocations_is_remembered_whole),
-        cmocka_unit_test(random_programs_are_found_and_never_mistaken),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
 }
