@@ -106,5 +106,6 @@ struct lane {                /* does one thing at a time, in the order in which 
     struct op *running;
     struct lane *partner;  /* the lane that shares the link, or NULL */
     double rate, since_ns; /* of what runs, and since when */
+    double busy_ns;        /* so far: the time of all that it has done */
 };
 #endif

@@ -384,6 +384,7 @@ static void lane_finish(struct lane *lane, double now)
 {
     struct op *op = lane->running;
     lane->running = NULL;
+    lane->busy_ns += now - op->ready_ns;
     if (lane->partner)
         lane_change_rate(lane->partner, now);
     if (op->kind == OP_WAIT_VALUE && !op->context->error && !exec_value_is_there(&op->u.value)) {
