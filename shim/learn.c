@@ -13,7 +13,7 @@ static struct spw_follow *follow;
 
 /* Timing is switched on by the last operation of an iteration, so that the first of the next one is timed. */
 static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
-static uint32_t iterations_left, timed_shape;
+static uint32_t iterations_left, timed_shape, timed_length;
 static bool said;
 
 static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t length)
@@ -29,6 +29,7 @@ int spw_learn_start(void)
     if (r == 0 && s->hint[0])
         spw_follow_hint(follow, s->hint);
     iterations_left = s->timed_iterations;
+    timed_length = 0;
     timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
     said = false;
     if (s->timed_iterations == SPW_SETTINGS_TIMED_ALL) {
@@ -69,10 +70,23 @@ static void stop_timing(uint64_t next_op)
     mark(SPW_MARK_TIMING_END, next_op, 0, 0);
 }
 
-/* The operation `number` was the last of an iteration of `shape`. */
-static void iteration_ends(uint64_t number, uint32_t shape)
+/* What was taken for the iteration turned out to be a part of a longer one (a micro-batch, say): that one is timed as well.
+ */
+static bool outgrown(const struct spw_iteration_shape *shape)
 {
+    return timing == ENOUGH && timed_length && shape->id != timed_shape && shape->length > timed_length + timed_length / 2;
+}
+
+/* The operation `number` was the last of an iteration of `shape`. */
+static void iteration_ends(uint64_t number, const struct spw_iteration_shape *found)
+{
+    uint32_t shape = found->id;
+    if (outgrown(found)) {
+        iterations_left = spw_settings()->timed_iterations;
+        timing = NOT_YET;
+    }
     if (timing == TIMED && shape == timed_shape && --iterations_left == 0) {
+        timed_length = found->length;
         timing = ENOUGH;
         stop_timing(number + 1);
     } else if (timing == NOT_YET) {
@@ -112,5 +126,5 @@ void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_
     if (place.begins || place.learned)
         mark(SPW_MARK_ITERATION, place.began, place.shape, shape.length);
     if (!place.extra && place.ordinal + 1 == shape.length && place.sure == SPW_ITERATION_SURE)
-        iteration_ends(number, place.shape);
+        iteration_ends(number, &shape);
 }
