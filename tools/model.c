@@ -43,7 +43,7 @@ static double worth(const struct model *m, const struct model_run *run, const st
 {
     uint64_t length = span->end - span->first;
     double timed = run->timed ? (double)count_timed(run, span) / (double)length : 0;
-    return timed * 4 + (double)(length * repetitions(m, span->shape)) / (double)(m->ops + 1);
+    return timed + 2 * (double)(length * repetitions(m, span->shape)) / (double)(m->ops + 1);
 }
 
 /* Of equals the last: by then everything has warmed up. */

@@ -19,6 +19,7 @@ struct pass {
     bool origin_known;
 };
 
+/* From the end of the operation before the first one on: what is allocated next is the iteration's own. */
 static bool inside(const struct pass *p)
 {
     return p->next >= p->first && p->next < p->end;
@@ -58,8 +59,8 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The iteration begins: what is alive now is there before its first operation. In order of allocation, so that the same
- * trace always gives the same model. */
+/* The iteration before has done its last operation: what is alive now is there before the first one. In order of allocation,
+ * so that the same trace always gives the same model. */
 static int begin(struct pass *p)
 {
     struct live_entry **list = calloc(p->live.count + 1, sizeof(struct live_entry *));
@@ -105,7 +106,7 @@ static void take_free(struct pass *p, const struct spw_record_free *f)
     if (e->tensor != MODEL_NONE && p->next > p->first && p->next <= p->end)
         p->model->tensors[e->tensor].free_after = here(p) - 1;
     else if (e->tensor != MODEL_NONE && p->next == p->first)
-        p->model->tensors[e->tensor].bytes = 0; /* gone before anything happened: not of this iteration */
+        p->model->tensors[e->tensor].gone = true; /* before anything happened: the end of the iteration before */
     if (inside(p) && live_is_of_device(e->kind))
         p->live_bytes -= e->bytes;
     live_remove(&p->live, f->id);
@@ -144,12 +145,9 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
 static int take_op(struct pass *p, const struct spw_record_op *op)
 {
     struct model *m = p->model;
-    int r = p->next == p->first ? begin(p) : 0;
-    if (r < 0 || !inside(p)) {
-        p->next++;
-        return r;
-    }
-    r = grow(&m->iteration, &p->op_room, m->iteration_count + 1, sizeof(*m->iteration));
+    if (!inside(p))
+        return ++p->next == p->first ? begin(p) : 0;
+    int r = grow(&m->iteration, &p->op_room, m->iteration_count + 1, sizeof(*m->iteration));
     if (r < 0)
         return r;
     uint32_t index = m->iteration_count++;
@@ -294,14 +292,13 @@ static void time_iteration(struct pass *p)
                                          : m->iteration[m->iteration_count - 1].time_ns - m->iteration[0].time_ns;
 }
 
-/* What was allocated and freed with no operation in between, or freed before the first one, is nothing to plan with. */
+/* What was allocated and freed with no operation in between, or freed before the first one, is nothing of the iteration. */
 static void drop_empty(struct model *m)
 {
     uint32_t *moved = calloc(m->tensor_count + 1, sizeof(*moved)), kept = 0;
     for (uint32_t i = 0; moved && i < m->tensor_count; i++) {
         const struct model_tensor *t = &m->tensors[i];
-        bool empty =
-            (t->bytes == 0 && t->use_count == 0) || (t->free_after != MODEL_NONE && t->alloc_before > t->free_after);
+        bool empty = t->gone || (t->free_after != MODEL_NONE && t->alloc_before > t->free_after);
         moved[i] = kept;
         if (!empty)
             m->tensors[kept++] = *t;

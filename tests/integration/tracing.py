@@ -1,0 +1,181 @@
+"""tracing.py WORKLOAD - what a trace of a training program says is what the device itself counted.
+
+The device knows nothing of traces: it counts launches, copies and allocations, and one more step of the program is that many
+kernels more. The iteration that the trace shows has to be just that."""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import (DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, no_misuse, program, require, run,
+                     same_results, sentence, succeeded)
+
+WORKLOAD = sys.argv[1]
+FOLDER = tempfile.mkdtemp(prefix="spillway-traces-")
+# How a run may differ from plain steps; how many steps make the iteration show; whether each step is as long as the others.
+VARIANTS = {"plain steps": ([], 7),
+            "gradient accumulation over 4 batches": (["--accumulate", "4"], 7),
+            "an evaluation every 7 steps": (["--evaluate-every", "7"], 16),
+            "three streams": (["--streams", "3"], 7),
+            "a short last batch": (["--short-last"], 7)}
+
+
+def spillway(*arguments, status=0):
+    done = subprocess.run([SPILLWAY, *arguments], env=environment({}), capture_output=True, text=True, timeout=120, check=False)
+    require(done.returncode == status, f"spillway {' '.join(arguments)}: exit status {done.returncode}", done.stderr)
+    return done
+
+
+def trace(command, name, env=None):
+    """A traced run, and the file that it left."""
+    path = os.path.join(FOLDER, name + ".trace")
+    return run(command, options=["--mode", "trace", "--output", path], env=env), path
+
+
+def report(path):
+    return json.loads(spillway("report", "--json", path).stdout)
+
+
+def small(*options):
+    return [WORKLOAD, "--size", "tiny", *options]
+
+
+def kernels_of_a_step(options, steps):
+    """As the device counts them: what one more step launches, where it is a step like any other."""
+    fewer, more = (run(small(*options, "--steps", str(n))) for n in (steps, steps + 1))
+    succeeded(fewer)
+    succeeded(more)
+    return more.stats["launches"] - fewer.stats["launches"], fewer.stats["launches"]
+
+
+@sentence("tracing changes no bit and moves nothing")
+def _():
+    plain = run(small("--steps", "5"))
+    traced, _ = trace(small("--steps", "5"), "same")
+    same_results(plain, traced)
+    no_misuse(traced)
+    for kind in ("launches", "allocations", "frees", "copies", "sets", "map_operations", "peak_mapped_bytes"):
+        require(plain.stats[kind] == traced.stats[kind], kind, plain.stats[kind], traced.stats[kind])
+
+
+@sentence("the trace has every operation and every byte that the device counted")
+def _():
+    traced, path = trace(small("--steps", "5"), "counts")
+    said, counted = report(path)["run"], traced.stats
+    require(said["ended"] and said["lost_records"] == 0, said)
+    require(said["by_kind"]["launch"]["count"] == counted["launches"], said["by_kind"], counted["launches"])
+    require(said["by_kind"]["set"]["count"] == counted["sets"], said["by_kind"], counted["sets"])
+    for kind in ("h2d", "d2h", "d2d"):
+        require(said["by_kind"]["copy_" + kind] == counted["copies"][kind], kind, said["by_kind"], counted["copies"])
+    require(said["allocations"] >= counted["allocations"], said["allocations"], counted["allocations"])
+
+
+for variant, (options, steps) in VARIANTS.items():
+    @sentence(f"the iteration is one step: {variant}")
+    def _(variant=variant, options=options, steps=steps):
+        # One step more than `steps` is a plain one: the last of a short-last run is not, nor is one with an evaluation.
+        plain_options = [option for option in options if option != "--short-last"]
+        kernels, _ = kernels_of_a_step(plain_options, 2)
+        _, path = trace(small(*options, "--steps", str(steps)), "iteration")
+        found = report(path)
+        require(found["iteration"], "no iteration was found", found["shapes"])
+        launches = found["iteration"]["ops"]["kind"].count(0)
+        require(launches == kernels, f"the iteration has {launches} kernels, a step has {kernels}", found["shapes"])
+        require(found["iteration"]["timed"], "the iteration was not timed", found["shapes"])
+
+
+@sentence("the iteration is found within three repetitions")
+def _():
+    kernels, _ = kernels_of_a_step([], 2)
+    _, path = trace(small("--steps", "12"), "early")
+    found = report(path)
+    shape = max(found["shapes"], key=lambda s: s["iterations"])
+    require(shape["iterations"] >= 12 - 4, "found late", found["shapes"], f"{kernels} kernels a step")
+
+
+@sentence("the exported iteration has the program's own peak, and lives that make it")
+def _():
+    traced, path = trace(small("--steps", "7"), "export")
+    graph = json.loads(spillway("export", path).stdout)
+    said = int(next(line for line in traced.output.splitlines() if line.startswith("peak_bytes")).split()[1])
+    require(graph["format"] == "spillway-iteration/1" and graph["peak_bytes"] == said, graph["peak_bytes"], said)
+    live = [0] * (len(graph["ops"]) + 1)
+    for tensor in graph["tensors"]:
+        first, last = (0, len(graph["ops"]) - 1) if tensor["persistent"] else (tensor["alloc_before"], tensor["free_after"])
+        require(0 <= first <= last < len(graph["ops"]), tensor)
+        for op in range(first, last + 1):
+            live[op] += tensor["bytes"]
+    require(max(live) == said, max(live), said)
+    require(sum(t["bytes"] for t in graph["tensors"] if t["persistent"]) == graph["persistent_bytes"], graph["persistent_bytes"])
+    alive = {t["id"]: (0, len(graph["ops"])) if t["persistent"] else (t["alloc_before"], t["free_after"])
+             for t in graph["tensors"]}
+    for index, op in enumerate(graph["ops"]):
+        for tensor in op["reads"] + op["writes"]:
+            require(alive[tensor][0] <= index <= alive[tensor][1], f"operation {index} uses tensor {tensor} outside of its life")
+
+
+@sentence("the exported durations are what the device's lanes took, within one in a hundred")
+def _():
+    # Each operation large enough that its time is not what a launch costs.
+    heavy = {**SMALL_DEVICE, "SIMGPU_SCALE_BYTES": "200000", "SIMGPU_SCALE_OPS": "2000000"}
+    fewer, more = (run(small("--steps", str(steps)), env=heavy).stats["devices"][0]["busy_ns"] for steps in (7, 8))
+    _, path = trace(small("--steps", "7"), "durations", env=heavy)
+    iteration = report(path)["iteration"]
+    copies = sum(time_ns for kind, time_ns in zip(iteration["ops"]["kind"], iteration["ops"]["duration_ns"]) if kind in (2, 3))
+    for what, said, took in (("compute", iteration["compute_ns"], more["compute"] - fewer["compute"]),
+                             ("copies", copies, more["h2d"] - fewer["h2d"] + more["d2h"] - fewer["d2h"])):
+        require(0.99 * took <= said <= 1.01 * took, f"{what}: {said} ns in the trace, {took} ns on the device")
+    graph = json.loads(spillway("export", path).stdout)
+    require(abs(graph["compute_us"] * 1000 - iteration["compute_ns"] - copies) < 1000, graph["compute_us"], iteration["compute_ns"])
+
+
+@sentence("an operation takes at most 24 bytes of the file")
+def _():
+    _, path = trace(small("--steps", "30"), "size")
+    operations, size = report(path)["run"]["operations"], os.path.getsize(path)
+    require(size <= 24 * operations, f"{size} bytes for {operations} operations")
+    require(os.stat(path).st_mode & 0o777 == 0o600, "others can read it")
+
+
+@sentence("killed at any moment, it leaves a trace that can be read")
+def _():
+    moments = random.Random(WORKLOAD)
+    path = os.path.join(FOLDER, "killed.trace")
+    env = environment({**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE})
+    line = [SPILLWAY, "trace", "--output", path, "--", *program(small("--steps", "2000"))]
+    for _ in range(12):
+        with subprocess.Popen(line, env=env, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(moments.uniform(0.05, 1.2))
+            process.send_signal(signal.SIGKILL)
+        if os.path.exists(path):
+            said = report(path)
+            require(not said["run"]["ended"], "it says that the program ended by itself")
+            os.unlink(path)
+
+
+@sentence("the forms of the report say the same")
+def _():
+    _, path = trace(small("--steps", "7"), "forms")
+    said, text = report(path), spillway("report", path).stdout
+    perfetto, folded = os.path.join(FOLDER, "events.json"), os.path.join(FOLDER, "folded")
+    spillway("report", "--perfetto", perfetto, "--folded", folded, path)
+    with open(perfetto, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    on_device = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
+    require(len(on_device) == said["iteration"]["operations"], len(on_device), said["iteration"]["operations"])
+    starts = {event["id"] for event in events if event["ph"] == "s"}
+    require(starts == {event["id"] for event in events if event["ph"] == "f"} and len(starts) == len(on_device), "arrows")
+    with open(folded, encoding="utf-8") as file:
+        weight = sum(int(line.rsplit(" ", 1)[1]) for line in file)
+    require(weight == said["iteration"]["peak_bytes"], weight, said["iteration"]["peak_bytes"])
+    require(f"operations  {said['run']['operations']}:" in text, text)
+
+
+finish()
+for name in os.listdir(FOLDER):
+    os.unlink(os.path.join(FOLDER, name))
+os.rmdir(FOLDER)
