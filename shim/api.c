@@ -22,12 +22,12 @@
         spw_inside = 0; \
         return result; \
     }
+#define HOW __atomic_load_n(&spw_live, __ATOMIC_RELAXED)
 #define HOOKED(symbol, args) \
-    (__atomic_load_n(&spw_live, __ATOMIC_RELAXED) && !spw_inside && spw_driver.symbol ? hooked_##symbol args \
-                                                                                      : SPW_PASS(symbol, args))
+    (HOW & SPW_HOOKS && !spw_inside && spw_driver.symbol ? hooked_##symbol args : SPW_PASS(symbol, args))
 
-/* While a trace is written; what a hook or another noted call does is not the program's doing. */
-#define NOTING (__builtin_expect(__atomic_load_n(&spw_recording, __ATOMIC_RELAXED), 0) && !spw_inside)
+/* What a hook or another noted call does is not the program's doing. */
+#define NOTING (__builtin_expect(HOW & SPW_NOTES, 0) && !spw_inside)
 
 /* The recorder asks the driver about what it meets, by way of names that may lead back here: it counts as inside. */
 #define NOTE(symbol, args) \
@@ -65,23 +65,28 @@
 #define DEFINE_PASS(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, SPW_PASS(symbol, args))
 #define DEFINE_HOOK(symbol, params, args) \
     DEFINE_HOOKED(symbol, params, args) CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, HOOKED(symbol, args))
-#define DEFINE_NOTED(symbol, params, args, call) \
-    CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, NOTING ? noting_##symbol args : call)
+
+#define DEFINE_NOTED_PASS(symbol, params, args) \
+    CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, NOTING ? noting_##symbol args : SPW_PASS(symbol, args))
+/* Hooks and nothing else is the usual case: it is looked for first. */
+#define DEFINE_NOTED_HOOK(symbol, params, args) \
+    static __attribute__((noinline)) CUresult rarely_##symbol params \
+    { \
+        return NOTING ? noting_##symbol args : HOOKED(symbol, args); \
+    } \
+    CUresult CUDAAPI symbol params COUNT_AND_RETURN( \
+        symbol, HOW == SPW_HOOKS && !spw_inside && spw_driver.symbol ? hooked_##symbol args : rarely_##symbol args)
 
 #define DEFINE_PASS_THEN_NOTE(symbol, params, args) \
-    DEFINE_NOTING_AFTER(symbol, params, args, SPW_PASS(symbol, args)) \
-    DEFINE_NOTED(symbol, params, args, SPW_PASS(symbol, args))
+    DEFINE_NOTING_AFTER(symbol, params, args, SPW_PASS(symbol, args)) DEFINE_NOTED_PASS(symbol, params, args)
 #define DEFINE_NOTE_THEN_PASS(symbol, params, args) \
-    DEFINE_NOTING_BEFORE(symbol, params, args, SPW_PASS(symbol, args)) \
-    DEFINE_NOTED(symbol, params, args, SPW_PASS(symbol, args))
+    DEFINE_NOTING_BEFORE(symbol, params, args, SPW_PASS(symbol, args)) DEFINE_NOTED_PASS(symbol, params, args)
 #define DEFINE_HOOK_THEN_NOTE(symbol, params, args) \
     DEFINE_HOOKED(symbol, params, args) \
-    DEFINE_NOTING_AFTER(symbol, params, args, HOOKED(symbol, args)) \
-    DEFINE_NOTED(symbol, params, args, HOOKED(symbol, args))
+    DEFINE_NOTING_AFTER(symbol, params, args, HOOKED(symbol, args)) DEFINE_NOTED_HOOK(symbol, params, args)
 #define DEFINE_NOTE_THEN_HOOK(symbol, params, args) \
     DEFINE_HOOKED(symbol, params, args) \
-    DEFINE_NOTING_BEFORE(symbol, params, args, HOOKED(symbol, args)) \
-    DEFINE_NOTED(symbol, params, args, HOOKED(symbol, args))
+    DEFINE_NOTING_BEFORE(symbol, params, args, HOOKED(symbol, args)) DEFINE_NOTED_HOOK(symbol, params, args)
 
 #define DEFINE_EDGE(symbol, params, args)
 

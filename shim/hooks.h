@@ -20,8 +20,12 @@ SPW_DRIVER_CALLS(X)
 /* The driver's own function, for a hook to pass its call on; what a driver that lacks it would answer. */
 #define SPW_DRIVER(symbol, args) (spw_driver.symbol ? spw_driver.symbol args : CUDA_ERROR_NOT_FOUND)
 
-/* Nonzero from a successful start (start.h) on; 0 before cuInit(), in mode off and trace, in a forked child, without a
- * driver. While it is 0 every wrapper goes straight to the driver. */
+/* What wrappers do beside passing calls on; 0 before cuInit(), in mode off, in a forked child, without a driver. One word,
+ * so that the usual case costs one comparison. */
+enum {
+    SPW_HOOKS = 1, /* hooks are called: from a successful start (start.h) in mode swap on */
+    SPW_NOTES = 2, /* noted calls are told to the recorder: while it writes a trace */
+};
 extern int spw_live;
 
 /* One index per line of calls.h, in its order. */

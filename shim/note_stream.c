@@ -57,13 +57,13 @@ void spw_noted_cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned f
 
 static void capture_began(void)
 {
-    if (!spw_live)
+    if (!(spw_live & SPW_HOOKS))
         atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);
 }
 
 static void capture_ended(const CUgraph *graph)
 {
-    if (!spw_live && atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0)
+    if (!(spw_live & SPW_HOOKS) && atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0)
         atomic_fetch_sub_explicit(&spw_captures_active, 1, memory_order_relaxed);
     spw_record_captured(graph ? *graph : NULL);
 }
@@ -144,7 +144,7 @@ void spw_noted_cuEventDestroy_v2(CUevent event)
 /* Where spillway is live its hooks forget layouts by themselves. */
 static void functions_gone(const void *owner)
 {
-    if (!spw_live)
+    if (!(spw_live & SPW_HOOKS))
         spw_layout_forget(owner);
     spw_record_functions_gone();
 }
@@ -161,7 +161,7 @@ void spw_noted_cuLibraryUnload(CUlibrary library)
 
 static void context_gone(CUcontext context)
 {
-    if (!spw_live)
+    if (!(spw_live & SPW_HOOKS))
         spw_layout_forget_all();
     spw_record_context_gone(context);
 }

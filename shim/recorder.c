@@ -14,6 +14,7 @@
 #include "extents.h"
 #include "graph.h"
 #include "hidden.h"
+#include "hooks.h"
 #include "learn.h"
 #include "log.h"
 #include "settings.h"
@@ -48,11 +49,17 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - origin_ns;
 }
 
+static void stop_noting(void)
+{
+    spw_recording = 0;
+    __atomic_fetch_and(&spw_live, ~SPW_NOTES, __ATOMIC_RELAXED);
+}
+
 /* The end of recording, with the file as good as it can be left. */
 static void give_up_locked(int r)
 {
     spw_warn("the trace ends here: %s; the program goes on", strerror(-r));
-    __atomic_store_n(&spw_recording, 0, __ATOMIC_RELAXED);
+    stop_noting();
     spw_timing_set(false);
 }
 
@@ -513,6 +520,7 @@ int spw_recorder_start(void)
     origin_ns = 0;
     origin_ns = now_ns();
     spw_recording = 1;
+    __atomic_fetch_or(&spw_live, SPW_NOTES, __ATOMIC_RELAXED);
     spw_define_process_locked();
     flush_locked(0);
     r = spw_learn_start();
@@ -538,7 +546,7 @@ void spw_recorder_stop(void)
         spw_warn("the end of the trace %s could not be written: %s", spw_settings()->trace_file, strerror(-failed));
     writer = NULL;
     spw_learn_stop();
-    __atomic_store_n(&spw_recording, 0, __ATOMIC_RELAXED);
+    stop_noting();
     pthread_mutex_unlock(&lock);
 }
 

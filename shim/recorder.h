@@ -14,7 +14,8 @@
 #include "../trace/record.h"
 #include "ours.h"
 
-/* Nonzero while there is a trace to write to: between a successful start and the end of the process. */
+/* Nonzero while there is a trace to write to: between a successful start and the end of the process. Recorder lock; wrappers
+ * go by SPW_NOTES (hooks.h). */
 extern int spw_recording SPW_OURS;
 
 /* Begins a trace in the file that the settings name. 0; a negative errno when the file cannot be written, said. */

@@ -41,6 +41,6 @@ CUresult spw_start(void)
             "the driver is older than CUDA 12.4 and does not tell what kernels get for parameters: any launch may touch "
             "everything, so nothing leaves the device, and what does not fit into the budget is out of memory");
     spw_summary_arm();
-    __atomic_store_n(&spw_live, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&spw_live, SPW_HOOKS, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
