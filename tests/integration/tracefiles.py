@@ -1,0 +1,139 @@
+"""tracefiles.py HOST THROWER FULL_DISK - traces that cannot be written or read, and what a tracing run leaves of the program.
+
+Tools say in one line which file, where and why, and end with status 2; the traced program never suffers."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, same_results, sentence
+
+HOST, THROWER, FULL_DISK = sys.argv[1:4]
+TINY = ["mlp", "--size", "tiny", "--steps", "6"]
+
+
+def tool(*arguments, folder=None, env=None):
+    settings = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE, **(env or {})}
+    return subprocess.run([SPILLWAY, *arguments], env=environment(settings), cwd=folder, capture_output=True, text=True,
+                          timeout=120, check=False)
+
+
+def refused(done, *said):
+    require(done.returncode == 2, f"exit status {done.returncode}", done.stdout, done.stderr)
+    require(len(done.stderr.strip().splitlines()) == 1, "not one line", done.stderr)
+    for text in said:
+        require(text in done.stderr, f"not said: {text}", done.stderr)
+
+
+def traced(folder):
+    path = os.path.join(folder, "whole.trace")
+    done = tool("trace", "--output", path, "--", *program(TINY), folder=folder)
+    require(done.returncode == 0, done.stderr)
+    with open(path, "rb") as file:
+        return path, file.read()
+
+
+def write(folder, data):
+    path = os.path.join(folder, "some.trace")
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+@sentence("a file that is no trace is refused with its name and the reason")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        for data in (b"", b"hello\n", b"\x7fELF" + bytes(200), os.urandom(5000)):
+            path = write(folder, data)
+            for command in ("report", "export"):
+                refused(tool(command, path), path, "offset ")
+        for command in ("report", "export"):
+            refused(tool(command, os.path.join(folder, "none")), "No such file")
+            refused(tool(command, folder), folder)
+
+
+@sentence("of a trace that was cut off, what could be read is reported when asked for")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        _, data = traced(folder)
+        path = write(folder, data[:len(data) * 2 // 3])
+        refused(tool("report", path), path, "offset ", "--partial")
+        done = tool("report", "--partial", path)
+        require(done.returncode == 2 and "operations" in done.stdout, done.returncode, done.stdout, done.stderr)
+
+
+@sentence("of a trace that was damaged, what could be read is reported when asked for")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        _, data = traced(folder)
+        middle = len(data) // 2
+        path = write(folder, data[:middle] + bytes(byte ^ 0x55 for byte in data[middle:middle + 16]) + data[middle + 16:])
+        refused(tool("report", path), path, "offset ", "--partial")
+        done = tool("report", "--partial", path)
+        require(done.returncode == 2 and "operations" in done.stdout, done.returncode, done.stdout, done.stderr)
+
+
+@sentence("a trace that cannot be written is told before the program starts")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        for output in (os.path.join(folder, "missing", "x.trace"), folder):
+            done = tool("trace", "--output", output, "--", "touch", os.path.join(folder, "started"))
+            refused(done, output)
+            require(not os.path.exists(os.path.join(folder, "started")), "the program was started")
+        done = tool("trace", "--output", os.path.join(folder, "t"), "--", "true")
+        require(done.returncode == 0 and os.listdir(folder) == [], "a program without CUDA left a file", os.listdir(folder))
+
+
+@sentence("in a plain preload, cuInit refuses where the trace cannot be written")
+def _():
+    done = run(TINY, via="preload", env={"SPILLWAY_MODE": "trace", "SPILLWAY_TRACE_FILE": "/nonexistent/x.trace"})
+    require(done.status == 3 and "cannot write the trace /nonexistent/x.trace" in done.errors, done.describe())
+
+
+@sentence("a disk that is full in mid-run is told once, the program goes on, the trace stays readable")
+def _():
+    plain = run([*TINY[:3], "--steps", "60"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "cut.trace")
+        done = tool("trace", "--output", path, "--", *program([*TINY[:3], "--steps", "60"]),
+                    env={"LD_PRELOAD": os.path.abspath(FULL_DISK), "FULL_AFTER": "30000"})
+        require(done.returncode == 0, done.returncode, done.stderr)
+        require(os.path.getsize(path) <= 30000, "the disk was not full")
+        lines = [line for line in done.stdout.splitlines() if not re.match(r"(step_ms|peak_bytes) ", line)]
+        require(lines == plain.results, "different results")
+        require(done.stderr.count("the trace ends here") == 1, done.stderr)
+        read = tool("report", path)
+        require(read.returncode == 0 and "did not end by itself" in read.stdout, read.stdout, read.stderr)
+
+
+@sentence("the exit status of the traced program is passed on")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        for status in (0, 1, 77):
+            done = tool("trace", "--output", os.path.join(folder, "t"), "--", "sh", "-c", f"exit {status}")
+            require(done.returncode == status, done.returncode)
+        require(tool("trace", "--", "no-such-program").returncode == 127, "not found")
+
+
+@sentence("C++ that is loaded later throws as without spillway")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t")
+        plain = run([HOST, THROWER])
+        require("caught 100 of 100" in plain.output, plain.describe(), plain.output)
+        finished = run([HOST, THROWER], options=["--mode", "trace", "--output", path])
+        same_results(plain, finished)
+        require("libunwind" not in finished.output, "its unwinder has taken the compiler's place", finished.output)
+        text = tool("report", path).stdout
+        require("4 allocations" in finished.errors, finished.errors, text)
+
+
+@sentence("the library exports nothing but the driver's names")
+def _():
+    names = subprocess.run(["nm", "-D", "--defined-only", PRELOAD], capture_output=True, text=True, check=True).stdout
+    strange = [line.split()[-1] for line in names.splitlines() if not line.split()[-1].startswith("cu")]
+    require(not strange, "exported as well", strange)
+
+
+finish()
