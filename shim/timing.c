@@ -106,9 +106,15 @@ static CUcontext context_of(CUstream stream)
     return spw_driver.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context == current ? context : NULL;
 }
 
+/* While any stream captures, making and asking events may be what ends the capture: nothing is timed then. */
+static bool capturing(void)
+{
+    return atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0;
+}
+
 struct spw_timed *spw_timing_begin(CUstream stream)
 {
-    if (!spw_timing_is_on() || spw_is_capturing(stream))
+    if (!spw_timing_is_on() || capturing())
         return NULL;
     CUcontext context = context_of(stream);
     struct spw_timed *t = context ? take_idle(context) : NULL;
@@ -162,6 +168,8 @@ bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_dur
 {
     float since = 0, lasted = 0;
     bool told = false;
+    if (capturing())
+        return false;
     pthread_mutex_lock(&lock);
     while (first_pending && !told && spw_driver.cuEventQuery(first_pending->end) != CUDA_ERROR_NOT_READY) {
         struct spw_timed *t = first_pending;

@@ -14,7 +14,7 @@ struct spw_timed;
 void spw_timing_set(bool on);
 bool spw_timing_is_on(void);
 
-/* Before the driver call: NULL when timing is off, the stream captures, or an event cannot be had. */
+/* Before the driver call: NULL when timing is off, any stream captures, or an event cannot be had. */
 struct spw_timed *spw_timing_begin(CUstream stream);
 
 /* After the call: it was operation `op`. */

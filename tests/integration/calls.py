@@ -4,7 +4,7 @@
 usage: calls.py PROGRAM     one of tests/integration/variety/, which each say at their top what they are about"""
 import sys
 
-from harness import Skipped, finish, named_budget, nothing_left, require, run, same_in_budget, same_results, sentence
+from harness import Skipped, finish, named_budget, no_misuse, nothing_left, require, run, same_in_budget, same_results, sentence
 
 PROGRAM = sys.argv.pop(1)
 MOST_ATTEMPTS = 12
@@ -32,6 +32,17 @@ def with_room():
         for direction in ("h2d", "d2h", "d2d"):
             require(finished.copied(direction) == without.copied(direction),
                     f"{direction}: {finished.copied(direction)} bytes, without spillway {without.copied(direction)}")
+
+
+def while_traced():
+    @sentence("the same while it is traced and every operation is timed")
+    def _():
+        without = plain()
+        finished = run([PROGRAM], options=["--mode", "trace", "--output", "/dev/null"], env={"SPILLWAY_TIMED": "all"})
+        same_results(without, finished)
+        no_misuse(finished)
+        for count in ("launches", "allocations", "frees", "copies", "sets", "map_operations", "peak_mapped_bytes"):
+            require(without.stats[count] == finished.stats[count], count, without.stats[count], finished.stats[count])
 
 
 def in_less(share):
@@ -85,6 +96,7 @@ def with_short_host_memory(host_budget):
 
 
 with_room()
+while_traced()
 for percent in SHARES:
     in_less(percent)
 in_the_least()

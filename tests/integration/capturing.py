@@ -16,6 +16,13 @@ def _():
     require(plain.status == 0 and " NO" not in plain.output, plain.describe())
 
 
+@sentence("captures stay valid while the program is traced and every operation is timed")
+def _():
+    finished = run([PROGRAM], options=["--mode", "trace", "--output", "/dev/null"], env={"SPILLWAY_TIMED": "all"})
+    same_results(plain, finished)
+    no_misuse(finished)
+
+
 def captured_within(share):
     @sentence(f"captures stay valid and graphs give the same results within {share} % of the peak")
     def _():
