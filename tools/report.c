@@ -9,10 +9,10 @@
 #include "commands.h"
 #include "open_model.h"
 
-enum { KEY_JSON = 0x1000, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PARTIAL, KEY_AT };
+enum { KEY_JSON = 0x1000, KEY_HTML, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PARTIAL, KEY_AT };
 
 struct request {
-    const char *trace, *perfetto, *folded;
+    const char *trace, *html, *perfetto, *folded;
     bool json, partial;
     enum report_weight weight;
     uint64_t at_op;
@@ -20,6 +20,7 @@ struct request {
 
 static const struct argp_option options[] = {
     {.name = "json", .key = KEY_JSON, .doc = "Print all figures as JSON instead of the summary"},
+    {.name = "html", .key = KEY_HTML, .arg = "FILE", .doc = "Write a page that any browser opens, without network"},
     {.name = "perfetto",
      .key = KEY_PERFETTO,
      .arg = "FILE",
@@ -78,6 +79,9 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     case KEY_JSON:
         request->json = true;
         return 0;
+    case KEY_HTML:
+        request->html = value;
+        return 0;
     case KEY_PERFETTO:
         request->perfetto = value;
         return 0;
@@ -97,6 +101,11 @@ static error_t take_option(int key, char *value, struct argp_state *state)
 }
 
 /* ---- writing: a form is complete or said to have failed ---- */
+
+static int write_html(struct model *m, const struct request *request, FILE *to)
+{
+    return report_html(m, request->trace, to);
+}
 
 static int write_perfetto(struct model *m, const struct request *request, FILE *to)
 {
@@ -133,13 +142,15 @@ static int print_json(struct model *m)
 static int write_all(struct model *m, const struct request *request)
 {
     int r = 0;
+    if (request->html)
+        r |= write_file(request->html, m, request, write_html);
     if (request->perfetto)
         r |= write_file(request->perfetto, m, request, write_perfetto);
     if (request->folded)
         r |= write_file(request->folded, m, request, write_folded);
     if (request->json)
         r |= print_json(m);
-    else if (!request->perfetto && !request->folded)
+    else if (!request->html && !request->perfetto && !request->folded)
         report_text(m, request->trace, stdout);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "spillway: standard output: %s\n", strerror(errno));

@@ -13,6 +13,10 @@ void report_text(struct model *model, const char *path, FILE *to);
  * memory. The caller owns it. */
 json_t *report_json(struct model *model);
 
+/* One page for a browser, made of the same figures, that loads nothing. `path` is the trace's, to be shown. 0 or a negative
+ * errno. */
+int report_html(struct model *model, const char *path, FILE *to);
+
 /* Events for Perfetto and chrome://tracing. 0 or a negative errno. */
 int report_perfetto(const struct model *model, FILE *to);
 

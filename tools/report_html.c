@@ -1,0 +1,34 @@
+/* report_html.c - the report as one page that needs nothing but a browser: the figures of report_json.c between the two
+ * halves of the page, which the build embeds (tools/page). */
+#include "report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "page.h"
+
+/* The figures stand in a script element as data. A '<' could end that element, and in JSON it only ever stands within a
+ * text, where an escape means the same. The others are escaped so that no reader of the page has to know this one. */
+static int write_escaped(const char *text, size_t size, void *to)
+{
+    for (size_t i = 0; i < size; i++) {
+        bool special = text[i] == '<' || text[i] == '>' || text[i] == '&';
+        if ((special ? fprintf(to, "\\u%04x", (unsigned char)text[i]) : fputc(text[i], to)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int report_html(struct model *m, const char *path, FILE *to)
+{
+    json_t *report = report_json(m), *trace = json_string(path);
+    int r = report && json_object_set_new(report, "trace", trace ? trace : json_string("")) == 0 ? 0 : -ENOMEM;
+    if (r == 0 && fwrite(page_before, 1, sizeof(page_before), to) != sizeof(page_before))
+        r = -EIO;
+    if (r == 0 && json_dump_callback(report, write_escaped, to, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
+        r = ferror(to) ? -EIO : -ENOMEM;
+    if (r == 0 && fwrite(page_after, 1, sizeof(page_after), to) != sizeof(page_after))
+        r = -EIO;
+    json_decref(report);
+    return r;
+}
