@@ -9,6 +9,7 @@ struct spw_cursor {
 
 struct spw_known_shape {
     struct spw_record_op op; /* its last use; `touches` belongs to the decoder */
+    uint64_t next_alloc;     /* at its last use */
     uint32_t first_touch;
 };
 
@@ -18,7 +19,8 @@ struct spw_decoder {
     uint32_t shape_count, touch_count;
     struct spw_known_shape shapes[SPW_FRAME_SHAPES];
     struct spw_touch touches[SPW_FRAME_TOUCHES];
-    struct spw_touch *once; /* of an operation whose shape is not remembered; grows to the longest list */
+    uint64_t went[SPW_FRAME_TOUCHES]; /* of each: the difference of its id from the use before */
+    struct spw_touch *once;           /* of an operation whose shape is not remembered; grows to the longest list */
     uint32_t once_room;
     char text[4 * (SPW_RECORD_TEXT + 1)]; /* the texts of a record, one behind the other */
     size_t text_used;

@@ -23,17 +23,25 @@ static bool get_shape(struct spw_cursor *cursor, struct spw_record_op *ret_op)
     return ret_op->touch_count <= SPW_RECORD_TOUCHES;
 }
 
-/* Turns *touch from the last one into this one. */
-static inline bool get_touch(struct spw_cursor *cursor, struct spw_touch *touch)
+/* How far the id of a touch went that begins with `code`, when that of the newest allocation went by `shift`, and its own
+ * by *went the last time; *went then is this. */
+static inline bool get_way(struct spw_cursor *cursor, uint8_t code, uint64_t shift, uint64_t *went)
 {
-    uint8_t code, access;
-    uint64_t id;
-    if (!spw_get_byte(cursor, &code))
-        return false;
-    id = code >> SPW_TOUCH_SHIFT;
-    if (id == SPW_TOUCH_FAR && !spw_get(cursor, &id))
-        return false;
-    touch->alloc += spw_unzigzag(id);
+    const unsigned id = code >> SPW_TOUCH_SHIFT;
+    if (id == SPW_TOUCH_FAR) {
+        *went = 0;
+        return spw_get_difference(cursor, went);
+    }
+    if (id == SPW_TOUCH_ALONG)
+        *went = shift;
+    else if (id >= SPW_TOUCH_NEAR)
+        *went = spw_unzigzag(id - SPW_TOUCH_NEAR);
+    return true;
+}
+
+static bool get_changes(struct spw_cursor *cursor, uint8_t code, struct spw_touch *touch)
+{
+    uint8_t access;
     if (code & SPW_TOUCH_OFFSET && !spw_get_difference(cursor, &touch->offset))
         return false;
     if (code & SPW_TOUCH_BYTES && !spw_get_difference(cursor, &touch->bytes))
@@ -44,6 +52,16 @@ static inline bool get_touch(struct spw_cursor *cursor, struct spw_touch *touch)
         touch->access = access;
     }
     return true;
+}
+
+/* Turns *touch from the last one into this one. */
+static inline bool get_touch(struct spw_cursor *cursor, struct spw_touch *touch, uint64_t *went, uint64_t shift)
+{
+    uint8_t code;
+    if (!spw_get_byte(cursor, &code) || !get_way(cursor, code, shift, went))
+        return false;
+    touch->alloc += *went;
+    return !(code & (SPW_TOUCH_OFFSET | SPW_TOUCH_BYTES | SPW_TOUCH_ACCESS)) || get_changes(cursor, code, touch);
 }
 
 /* Room for a list that is not remembered; NULL when there is no memory. Each touch takes a byte of the frame at least, so
@@ -60,15 +78,18 @@ static struct spw_touch *once_room(struct spw_decoder *decoder, uint32_t count)
     return decoder->once;
 }
 
-/* The touches of a shape's first use. */
-static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *touches, uint32_t count)
+/* The touches of a shape's first use; `went` is NULL when nobody asks for it later. */
+static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *touches, uint64_t *went, uint32_t count)
 {
     uint64_t alloc = decoder->slots[SPW_SLOT_ALLOC];
     for (uint32_t i = 0; i < count; i++) {
+        uint64_t way = 0;
         touches[i] = (struct spw_touch){.alloc = alloc, .access = SPW_ACCESS_READ};
-        if (!get_touch(&decoder->records, &touches[i]))
+        if (!get_touch(&decoder->records, &touches[i], &way, 0))
             return false;
         alloc = touches[i].alloc;
+        if (went)
+            went[i] = way;
     }
     return true;
 }
@@ -90,12 +111,12 @@ static bool get_new(struct spw_decoder *decoder, uint8_t tag, struct spw_record_
         return false;
     if (!remembered && !(touches = once_room(decoder, ret_op->touch_count)))
         return false;
-    if (!get_first_touches(decoder, touches, ret_op->touch_count))
+    if (!get_first_touches(decoder, touches, remembered ? decoder->went + decoder->touch_count : NULL, ret_op->touch_count))
         return false;
     ret_op->touches = touches;
     if (remembered) {
-        decoder->shapes[decoder->shape_count++] =
-            (struct spw_known_shape){.op = *ret_op, .first_touch = decoder->touch_count};
+        decoder->shapes[decoder->shape_count++] = (struct spw_known_shape){
+            .op = *ret_op, .next_alloc = decoder->slots[SPW_SLOT_ALLOC], .first_touch = decoder->touch_count};
         decoder->touch_count += ret_op->touch_count;
     }
     return true;
@@ -110,8 +131,11 @@ static bool get_known(struct spw_decoder *decoder, uint8_t tag, struct spw_recor
     if (tag & SPW_TAG_BYTES && !spw_get_difference(&decoder->records, &shape->op.bytes))
         return false;
     struct spw_touch *touch = decoder->touches + shape->first_touch;
+    uint64_t *went = decoder->went + shape->first_touch;
+    const uint64_t shift = decoder->slots[SPW_SLOT_ALLOC] - shape->next_alloc;
+    shape->next_alloc = decoder->slots[SPW_SLOT_ALLOC];
     for (uint32_t i = 0; i < shape->op.touch_count; i++)
-        if (!get_touch(&decoder->records, &touch[i]))
+        if (!get_touch(&decoder->records, &touch[i], &went[i], shift))
             return false;
     *ret_op = shape->op;
     return true;

@@ -12,7 +12,17 @@ void spw_encoder_begin(struct spw_encoder *encoder)
         encoder->slots[slot] = 0;
     if (encoder->shape_count)
         memset(encoder->table, 0, sizeof encoder->table);
-    encoder->shape_count = encoder->touch_count = 0;
+    encoder->shape_count = encoder->touch_count = encoder->previous = 0;
+}
+
+uint8_t *spw_put_long(uint8_t *at, uint64_t value)
+{
+    while (value >= 0x80) {
+        *at++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *at++ = (uint8_t)value;
+    return at;
 }
 
 static uint32_t read_u32(const void *field)
@@ -106,10 +116,8 @@ static uint8_t *put_field(struct spw_encoder *encoder, uint8_t *at, const struct
     return NULL;
 }
 
-int spw_encode(struct spw_encoder *encoder, const struct spw_record *record)
+static __attribute__((noinline)) int encode_fields(struct spw_encoder *encoder, const struct spw_record *record)
 {
-    if (record->kind == SPW_RECORD_OP)
-        return spw_encode_op(encoder, &record->op);
     if (record->kind >= SPW_RECORD_KINDS)
         return -EINVAL;
     const struct spw_kind_fields *kind = &spw_kinds[record->kind];
@@ -121,4 +129,9 @@ int spw_encode(struct spw_encoder *encoder, const struct spw_record *record)
         return -EINVAL;
     encoder->records_at = at;
     return 0;
+}
+
+int spw_encode(struct spw_encoder *encoder, const struct spw_record *record)
+{
+    return record->kind == SPW_RECORD_OP ? spw_encode_op(encoder, &record->op) : encode_fields(encoder, record);
 }

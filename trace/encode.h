@@ -15,10 +15,23 @@ enum {
     SPW_SMALL_TOUCHES = 1024, /* an operation with more of them gets a frame for itself */
 };
 
+/* What tells one operation from another, apart from what it touches, as it stands in struct spw_record_op. */
+struct spw_shape_key {
+    uint64_t kind_stream, flags_touches; /* flags: three bools */
+    uint64_t launch[4];                  /* function, grid, block, shared bytes */
+};
+
 struct spw_shape {
     struct spw_shape_key key;
     uint64_t bytes;       /* of its last use */
+    uint64_t next_alloc;  /* at its last use */
     uint32_t first_touch; /* of those of its last use */
+    uint32_t follower;    /* the shape that came after its last use */
+};
+
+struct spw_last_touch {
+    struct spw_touch touch;
+    uint64_t went; /* from the use before: the difference of their ids */
 };
 
 struct spw_encoder {
@@ -26,9 +39,10 @@ struct spw_encoder {
     uint8_t *times, *times_at;     /* the owner sees to it that the next record has room in both */
     uint64_t slots[SPW_SLOTS];
     uint32_t shape_count, touch_count;
+    uint32_t previous;               /* the shape of the last operation */
     uint16_t table[SPW_SHAPE_SLOTS]; /* 1 + the index of a shape, placed by the hash of its key; 0: empty */
     struct spw_shape shapes[SPW_FRAME_SHAPES];
-    struct spw_touch touches[SPW_FRAME_TOUCHES];
+    struct spw_last_touch touches[SPW_FRAME_TOUCHES];
 };
 
 /* An empty frame that goes on where the last one ended. */
@@ -40,14 +54,18 @@ int spw_encode(struct spw_encoder *encoder, const struct spw_record *record);
 /* For encode.c: the same for an operation. */
 int spw_encode_op(struct spw_encoder *encoder, const struct spw_record_op *op);
 
+uint8_t *spw_put_long(uint8_t *at, uint64_t value);
+
 static inline uint8_t *spw_put_varint(uint8_t *at, uint64_t value)
 {
-    while (value >= 0x80) {
-        *at++ = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    *at++ = (uint8_t)value;
-    return at;
+    at[0] = (uint8_t)value;
+    if (value < 1 << 7)
+        return at + 1;
+    if (value >= 1 << 14)
+        return spw_put_long(at, value);
+    at[0] |= 0x80;
+    at[1] = (uint8_t)(value >> 7);
+    return at + 2;
 }
 
 static inline void spw_put_time(struct spw_encoder *encoder, enum spw_slot slot, uint64_t time_ns)

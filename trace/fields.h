@@ -59,21 +59,19 @@ enum {
     SPW_TAG_ONCE = 0x80,  /* a shape follows, and is not remembered */
 };
 
-/* The first byte of a touch: what of it differs from the same touch of the shape's last use, and by how much its id. */
+/* The first byte of a touch: what of it differs from the same touch of the shape's last use, and where its id went since. */
 enum {
     SPW_TOUCH_OFFSET = 1, /* the difference follows */
     SPW_TOUCH_BYTES = 2,  /* the difference follows */
     SPW_TOUCH_ACCESS = 4, /* one byte follows */
-    SPW_TOUCH_SHIFT = 3,  /* the zigzagged difference of the ids, */
-    SPW_TOUCH_FAR = 31,   /* or this, and it follows */
+    SPW_TOUCH_SHIFT = 3,  /* above: */
+    SPW_TOUCH_ALONG = 0,  /* as far as the newest allocation's: made anew in each iteration */
+    SPW_TOUCH_AGAIN = 1,  /* as far as the last time: stays, or one for each layer */
+    SPW_TOUCH_NEAR = 2,   /* this plus the zigzagged difference */
+    SPW_TOUCH_FAR = 31,   /* the difference follows */
 };
 
-/* What tells one operation from another, apart from what it touches. */
-struct spw_shape_key {
-    uint64_t
-        words[5]; /* kind, flags and number of touches; stream; function, grid, block and shared bytes as in the record */
-};
-enum { SPW_SHAPE_CAPTURED = 1, SPW_SHAPE_SYNCHRONOUS = 2, SPW_SHAPE_EVERYTHING = 4 };
+enum { SPW_SHAPE_CAPTURED = 1, SPW_SHAPE_SYNCHRONOUS = 2, SPW_SHAPE_EVERYTHING = 4 }; /* a shape's flags */
 
 static inline uint64_t spw_zigzag(uint64_t difference)
 {
