@@ -9,7 +9,7 @@ import tempfile
 
 from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, same_results, sentence
 
-HOST, THROWER, FULL_DISK = sys.argv[1:4]
+HOST, THROWER, FULL_DISK = map(os.path.abspath, sys.argv[1:4])
 TINY = ["mlp", "--size", "tiny", "--steps", "6"]
 
 
@@ -97,7 +97,7 @@ def _():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "cut.trace")
         done = tool("trace", "--output", path, "--", *program([*TINY[:3], "--steps", "60"]),
-                    env={"LD_PRELOAD": os.path.abspath(FULL_DISK), "FULL_AFTER": "30000"})
+                    env={"LD_PRELOAD": FULL_DISK, "FULL_AFTER": "30000"})
         require(done.returncode == 0, done.returncode, done.stderr)
         require(os.path.getsize(path) <= 30000, "the disk was not full")
         lines = [line for line in done.stdout.splitlines() if not re.match(r"(step_ms|peak_bytes) ", line)]
