@@ -245,9 +245,10 @@ static int take_timed(const char *value, struct spw_settings *settings)
 
 static int take_hint(const char *value, struct spw_settings *settings)
 {
-    if (!*value || strlen(value) >= sizeof(settings->hint))
+    size_t length = strlen(value);
+    if (length == 0 || length >= sizeof(settings->hint))
         return -EINVAL;
-    strcpy(settings->hint, value);
+    memcpy(settings->hint, value, length + 1);
     return 0;
 }
 
