@@ -348,6 +348,11 @@ function timeText(ns) {
     return `${u ? ns.toFixed(ns < 100 ? 2 : 0) : Math.round(ns)} ${units[u]}`;
 }
 
+/* Bytes per nanosecond are GB/s. */
+function rateText(rate) {
+    return `${rate.toFixed(rate < 10 ? 2 : 1)} GB/s`;
+}
+
 function countText(n) {
     return n.toLocaleString("en-US");
 }

@@ -101,7 +101,7 @@ class Page {
     }
 
     get linkWords() {
-        return `${this.link.gbs.toFixed(1)} GB/s, ${this.link.given ? "as given" : this.link.measured ? "measured in this iteration" : "assumed: no copy to or from the host was large enough to measure"}`;
+        return `${rateText(this.link.gbs)}, ${this.link.given ? "as given" : this.link.measured ? "measured in this iteration" : "assumed: no copy to or from the host was large enough to measure"}`;
     }
 
     /* The line moves at once; the tables follow when the slider rests. */
@@ -120,7 +120,7 @@ class Page {
         const {view} = this;
         this.swap = this.swap || swappable(view, this.link.gbs);
         const fit = fitBudget(view, this.budget, this.swap), {all, swappable: part} = this.scatter.sums(this.link.gbs);
-        showBudgetWords(view, this.budget, fit, this.least);
+        showBudgetWords(view, this.budget, fit, this.least, this.link.gbs);
         showVerdicts(view, fit, byId("residents-box").open ? MORE_ROWS : 0);
         showPhases(view, this.budget);
         setText("scatter-note", `Under the line a tensor could leave and be back in its longest idle time, at ${this.linkWords}: ${bytesText(part)} of ${bytesText(all)}.` +
@@ -173,7 +173,7 @@ class Page {
             this.point(-1, op);
         else
             timeline.drawOver();
-        const rate = op >= 0 && timeline.rate(op) && isHostCopy(view, op) ? `, ${timeline.rate(op).toFixed(2)} GB/s` : "";
+        const rate = op >= 0 && timeline.rate(op) && isHostCopy(view, op) ? `, ${rateText(timeline.rate(op))}` : "";
         this.tip(op < 0 ? "" : `${operationText(view, op)}\n${view.timed ? timeText(view.duration[op]) : "not timed"}${view.opBytes[op] ? `, ${bytesText(view.opBytes[op])}` : ""}${rate}`, clientX, clientY);
     }
 
@@ -348,6 +348,7 @@ function open() {
     return page;
 }
 
-const page = open();
+const opened = performance.now(), page = open();
 /* How long until the first picture stood, for whoever wants to know. */
 document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));
+document.documentElement.dataset.foundMs = String(Math.round(opened));

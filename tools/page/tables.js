@@ -47,11 +47,17 @@ function siteText(view, site) {
     return known ? known.text : "place unknown";
 }
 
+/* What called it: many places share the innermost frame that is worth naming. */
+function callerOf(site) {
+    const caller = site.stack[site.stack.indexOf(site.text) + 1];
+    return caller && site.stack.includes(site.text) ? make("span", {class: "soft"}, ` ← ${caller}`) : null;
+}
+
 function siteElement(view, site) {
     const known = site === null ? null : view.sites[site];
     if (!known || known.stack.length === 0)
         return make("span", {class: "soft"}, "place unknown");
-    return make("details", null, make("summary", {class: "mono"}, known.text),
+    return make("details", null, make("summary", {class: "mono"}, known.text, callerOf(known)),
                 make("ol", {class: "frames mono"}, ...known.stack.map(frame => make("li", null, frame))));
 }
 
@@ -126,7 +132,7 @@ function showCopies(view) {
     setText("copies-note", view.timed ? "Link use: share of the phase in which a copy to or from the host runs; beside compute: share of the copying that runs while something computes."
                                       : "The operations were not timed: bytes only.");
     const direction = d => d.count ? `${bytesText(d.bytes)} in ${countText(d.count)}` : "–";
-    const time = d => d.ns ? `${timeText(d.ns)}, ${(d.bytes / d.ns).toFixed(2)} GB/s` : "–";
+    const time = d => d.ns ? `${timeText(d.ns)}, ${rateText(d.bytes / d.ns)}` : "–";
     const columns = [["Phase"], ["to the device", "number"], ["", "number"], ["to the host", "number"], ["", "number"], ["memory, mean", "number"], ["link use", "number"], ["beside compute", "number"]];
     const shown = view.timed ? columns : columns.filter((c, i) => ![2, 4, 6, 7].includes(i));
     fillTable("copies", shown, parts.map(p => {
@@ -167,18 +173,24 @@ function showSites(view) {
 
 const REASONS = [
     ["would leave", "idle long enough for the copies", "accent"],
-    ["could leave too", "idle long enough, but there is room for it", "activation"],
-    ["stays", "in use at the peak", "gradient"],
-    ["stays", "never idle long enough for the copies there", "workspace"],
-    ["stays", "in use all the time it is above the line", "optimizer"],
-    ["stays", "of a kind that is never moved", "other"],
+    ["could leave too", "idle long enough, but there is room for it", "in"],
+    ["stays", "in use at the peak", "alarm"],
+    ["stays", "never idle long enough for the copies there", "out"],
+    ["stays", "in use all the time it is above the line", "op-a"],
+    ["stays", "of a kind that is never moved", "op-b"],
 ];
 
 function stretchText(view, from, to) {
     return from === to ? operationText(view, from) : `${operationText(view, from)} to ${operationText(view, to)}`;
 }
 
-function showBudgetWords(view, budget, fit, least) {
+/* The run's own use of the link, which other copies have to share. */
+function ownCopies(view) {
+    const own = copiesOf(view, 0, view.count);
+    return own.busy > 0.01 * own.span ? `, in which the run's own copies already take ${timeText(own.busy)}` : "";
+}
+
+function showBudgetWords(view, budget, fit, least, gbs) {
     const {over} = fit, parts = [];
     if (over.operations === 0) {
         parts.push(make("p", null, "Everything fits: nothing has to leave at any operation."));
@@ -188,7 +200,7 @@ function showBudgetWords(view, budget, fit, least) {
                         over.stretches.slice().sort((a, b) => b.bytes - a.bytes).slice(0, 3).map(s => stretchText(view, s.from, s.to)).join("; "), over.stretches.length > 3 ? ` and ${over.stretches.length - 3} more stretches.` : "."));
         parts.push(fit.left > 0
             ? make("p", {class: "alarm"}, `Idle times hide the copies of all but ${bytesText(fit.left)}: at this budget the run would wait for copies${budget < least ? ", or not fit at all" : ""}.`)
-            : make("p", null, `Idle times are long enough: ${bytesText(fit.outBytes)} out and ${bytesText(fit.inBytes)} back per iteration.`));
+            : make("p", null, `Idle times are long enough: ${bytesText(fit.outBytes)} out and ${bytesText(fit.inBytes)} back per iteration, ${timeText((fit.outBytes + fit.inBytes) / gbs)} of copying in an iteration of ${timeText(view.time)}${ownCopies(view)}.`));
     }
     if (least > budget)
         parts.push(make("p", {class: "alarm"}, `No budget under ${bytesText(least)} can work: one operation uses that much at once.`));
@@ -227,7 +239,7 @@ function describeTensor(view, t) {
     const idle = view.idleFrom[t] === null ? "–" : `${timeText(view.idle[t])}, from ${operationText(view, view.idleFrom[t])} to ${operationText(view, view.idleTo[t])}`;
     return [make("h3", null, swatch(view.categories[view.category[t]]), ` ${bytesText(view.bytes[t])}, ${view.categories[view.category[t]]} (a guess)`),
             rowsOf([["size", `${countText(view.bytes[t])} bytes, ${view.kind[t]} memory of device ${view.device[t]}, allocation ${view.allocation[t]}`], ["life", life],
-                    ["made by", maker < 0 ? "nothing in this iteration" : operationText(view, maker)],
+                    [view.persistent[t] ? "first written by" : "made by", maker < 0 ? "nothing in this iteration" : operationText(view, maker)],
                     ["used by", uses.length === 0 ? "nothing in this iteration" : [...uses.slice(0, 8)].map(i => operationText(view, i)).join(", ") + (uses.length > 8 ? ` and ${uses.length - 8} more` : "")],
                     ["longest idle", idle], ["allocated in", siteElement(view, view.site[t])]])];
 }
@@ -240,6 +252,6 @@ function describeOperation(view, i) {
     return [make("h3", null, view.names[view.name[i]]),
             rowsOf([["operation", `${countText(i)} of ${countText(view.count)}, ${kinds[view.opKind[i]] || "?"}, stream ${view.stream[i]}`],
                     ["time", view.timed ? `${timeText(view.duration[i])}, from ${timeText(view.start[i])} on` : `called at ${timeText(view.start[i])}; not timed`],
-                    copy ? ["moves", `${bytesText(view.opBytes[i])}${view.duration[i] > 0 ? `, ${(view.opBytes[i] / view.duration[i]).toFixed(2)} GB/s` : ""}`] : null,
+                    copy ? ["moves", `${bytesText(view.opBytes[i])}${view.duration[i] > 0 ? `, ${rateText(view.opBytes[i] / view.duration[i])}` : ""}`] : null,
                     ["touches", `${view.touches[i]} tensors of ${bytesText(bytes)} in all`], ["live", `${bytesText(view.live[i])} while it runs`]])];
 }

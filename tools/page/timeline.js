@@ -1,7 +1,7 @@
 /* timeline.js - the picture of live memory and the lanes of operations under it, on one axis that zooms and pans. */
 
 const CATEGORY_ORDER = [0, 2, 1, 4, 5, 3, 6]; /* place in the stack, from the bottom: by index of category */
-const LANE = 18, LANE_GAP = 4, COPY_LANE = 30, AXIS = 22, HEADROOM = 1.08, SMALLEST_STEP = 1e-4;
+const LANE = 18, LANE_GAP = 4, COPY_LANE = 26, LANE_LABEL = 14, AXIS = 22, HEADROOM = 1.08, SMALLEST_STEP = 1e-4;
 
 /* Size of a canvas in device pixels; resized only when it has changed, since that clears it. */
 function fitCanvas(canvas) {
@@ -104,9 +104,10 @@ class Timeline {
         let y = LANE_GAP;
         for (const lane of list) {
             lane.ops.sort((a, b) => view.start[a] - view.start[b] || a - b);
-            lane.top = y;
+            lane.labelled = lane.copy || list.filter(l => !l.copy).length > 1;
+            lane.top = y + (lane.labelled ? LANE_LABEL : 0);
             lane.height = lane.copy ? COPY_LANE : LANE;
-            y += lane.height + LANE_GAP;
+            y = lane.top + lane.height + LANE_GAP;
             if (lane.copy)
                 for (const i of lane.ops)
                     lane.most = Math.max(lane.most, this.rate(i));
@@ -303,6 +304,7 @@ class Timeline {
     /* The operations that touch the selected tensor, in their lanes. */
     markUses() {
         const {width, ratio, context} = cleared(document.getElementById("lanes-over"));
+        context.globalAlpha = 1;
         const marked = this.selected >= 0 ? usesOf(this.view, this.selected) : this.selectedOp >= 0 ? [this.selectedOp] : [];
         context.fillStyle = colour("accent");
         for (const i of marked)
@@ -314,6 +316,9 @@ class Timeline {
                 context.fillRect(left, (lane.top - 1) * ratio, Math.max(2 * ratio, right - left), 2 * ratio);
                 context.fillRect(left, (lane.top + lane.height - 1) * ratio, Math.max(2 * ratio, right - left), 2 * ratio);
             }
+        for (const lane of this.lanes)
+            if (lane.labelled)
+                this.words(context, lane.label + (lane.most ? `, up to ${rateText(lane.most)}` : ""), 2 * ratio, (lane.top - 3) * ratio, ratio, "left", "soft");
         if (this.cursor) {
             context.globalAlpha = 0.55;
             context.fillStyle = colour("ink");
