@@ -1,0 +1,292 @@
+"""page.py - the page that `spillway report --html` writes, opened in a real browser: it shows, answers the pointer, the keys
+and the slider, asks nobody for anything, and lets no name from a trace get out of its place.
+
+argv[1]: the program that writes made-up traces (page/write-trace.c). Screenshots are kept in PAGE_SCREENSHOTS when it is set."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from browser import Absent, Browser
+from harness import DEVICE, SMALL_DEVICE, SPILLWAY, Skipped, WORKLOADS, environment, finish, require, sentence
+
+WRITE_TRACE = sys.argv[1]
+WIDTHS = (1400, 400)
+PAINT_MS = 2000  # what people should see; a machine that does much else at once is given more
+PATIENCE_MS = 5 * PAINT_MS
+
+folder = tempfile.TemporaryDirectory(prefix="spillway-page-")
+browsers = []
+
+
+def browser():
+    if not browsers:
+        try:
+            browsers.append(Browser())
+        except Absent as why:
+            browsers.append(why)
+    if isinstance(browsers[0], Absent):
+        raise Skipped(str(browsers[0]))
+    return browsers[0]
+
+
+def run(*command, env=None):
+    done = subprocess.run(command, env=environment({"LD_LIBRARY_PATH": DEVICE, **SMALL_DEVICE, **(env or {})}), capture_output=True,
+                          timeout=120, check=False, stdin=subprocess.DEVNULL)
+    require(done.returncode == 0, f"{command}: status {done.returncode}", done.stderr.decode(errors="replace")[-1000:])
+    return done.stdout.decode(errors="replace")
+
+
+def place(name):
+    return os.path.join(folder.name, name)
+
+
+def made_up(kind):
+    """A made-up trace, its page, and its figures."""
+    trace, page = place(kind + ".trace"), place(kind + ".html")
+    if not os.path.exists(page):
+        run(WRITE_TRACE, trace, kind)
+        run(SPILLWAY, "report", trace, "--html", page)
+    return page, json.loads(run(SPILLWAY, "report", trace, "--json"))
+
+
+def workload():
+    trace, page = place("gpt.trace"), place("gpt.html")
+    if not os.path.exists(page):
+        run(SPILLWAY, "trace", "--output", trace, "--", os.path.join(WORKLOADS, "gpt"))
+        run(SPILLWAY, "report", trace, "--html", page)
+    return page, json.loads(run(SPILLWAY, "report", trace, "--json"))
+
+
+def shown(page, width=1400, dark=False):
+    b = browser()
+    b.size(width, 900, dark)
+    b.open(page)
+    b.rest(0.2)
+    return b
+
+
+def no_complaint(b):
+    complaints = b.complaints()
+    require(not complaints, "the browser complains:", *complaints)
+
+
+def painted(b, canvas):
+    """How many colours a canvas shows."""
+    return b.evaluate(f"(c => new Set(new Uint32Array(c.getContext('2d').getImageData(0, 0, c.width, c.height).data.buffer)).size)"
+                      f"(document.getElementById('{canvas}'))")
+
+
+@sentence("a traced workload is shown at 1400 and 400 pixels, light and dark, without complaint and without sideways scrolling")
+def _():
+    page, _ = workload()
+    for width in WIDTHS:
+        for dark in (False, True):
+            b = shown(page, width, dark)
+            no_complaint(b)
+            wide = b.evaluate("document.documentElement.scrollWidth")
+            require(wide <= width, f"the page is {wide} pixels wide at {width}")
+            for canvas in ("stack", "lanes", "scatter"):
+                require(painted(b, canvas) > 3, f"{canvas} shows nothing at {width}")
+            if os.environ.get("PAGE_SCREENSHOTS"):
+                b.screenshot(os.path.join(os.environ["PAGE_SCREENSHOTS"], f"page-{width}-{'dark' if dark else 'light'}.png"))
+
+
+@sentence("the head says device, peak, what is measured, what is simulated and what is a guess")
+def _():
+    page, report = workload()
+    b = shown(page)
+    head = b.text("badges") + b.text("figures")
+    for words in (report["devices"][0]["name"], "simulated device", "guesses", f"{report['shapes'][0]['operations']} operations each"):
+        require(words in head, f"the head does not say {words}:", head)
+    require("timed" in head, head)
+    peak = b.evaluate("page.view.peak")
+    require(peak == max(report["iteration"]["ops"]["live_bytes"]), f"the page's peak is {peak}", report["iteration"]["peak_bytes"])
+
+
+@sentence("pointing at the picture shows the tensor there, a click or a tap keeps it, Escape lets it go")
+def _():
+    page, report = workload()
+    for width in WIDTHS:
+        b = shown(page, width)
+        b.point("stack-plot", 0.4, 0.6)
+        t = b.evaluate("page.timeline.selected")
+        require(t >= 0, "no tensor is selected at", width)
+        detail, size = b.text("detail"), report["iteration"]["tensors"]["bytes"][t]
+        require(f"{size:,} bytes" in detail and "made by" in detail and "longest idle" in detail, "the tensor is not described:", detail)
+        (b.click if width > 600 else b.tap)("stack-plot", 0.4, 0.6)
+        b.point("stack-plot", 0.4, 0.97)
+        require(b.evaluate("page.timeline.selected") == t, "a click or a tap does not keep the tensor")
+        b.key("Escape", 27)
+        b.point("stack-plot", 0.4, 0.98)
+        require(b.evaluate("page.timeline.selected") != t, "Escape does not let the tensor go")
+        no_complaint(b)
+
+
+@sentence("the tensor shown is the one whose bytes lie at that height, at every zoom")
+def _():
+    page, report = workload()
+    b = shown(page)
+    tensors = report["iteration"]["tensors"]
+    for zoom in (1, 0.1):
+        b.evaluate(f"page.timeline.zoom({zoom}, 0.35), page.timeline.draw()")
+        wrong = b.evaluate("""(() => { let wrong = 0; const v = page.view, l = page.timeline;
+            for (let x = 0.01; x < 1; x += 0.07) for (let y = 0.01; y < 1; y += 0.03) {
+                const t = l.tensorAt(x, y), op = l.operationShownAt(x), height = (Math.floor(y * l.image.rows) + 0.5) * l.top / l.image.rows;
+                if (t < 0) { if (height < v.live[op]) wrong++; continue; }
+                let below = 0; for (const o of l.stack.order) { if (o === t) break; if (v.begin[o] <= op && v.end[o] >= op) below += v.bytes[o]; }
+                if (v.begin[t] > op || v.end[t] < op || below > height || below + v.bytes[t] <= height) wrong++;
+            } return wrong; })()""")
+        require(wrong == 0, f"{wrong} places show another tensor than lies there, zoomed by {zoom}")
+    require(len(tensors["bytes"]) == b.evaluate("page.view.tensors"), "tensors are missing")
+
+
+@sentence("a category is switched off and on, the axis changes, buttons, wheel and keys zoom and pan")
+def _():
+    page, _ = workload()
+    b = shown(page)
+    full = b.evaluate("page.timeline.live[page.view.peakAt]")
+    b.evaluate("document.querySelector('#legend button').click()")
+    b.rest(0.1)
+    require(b.evaluate("page.timeline.live[page.view.peakAt]") < full, "switching a category off changes nothing")
+    b.evaluate("document.querySelector('#legend button').click(); document.querySelectorAll('#axis button')[1].click()")
+    b.rest(0.1)
+    require(b.evaluate("page.timeline.full") == b.evaluate("page.view.count"), "the axis is not of operations")
+    span = "page.timeline.to - page.timeline.from"
+    for act in (lambda: b.click("zoom-in"), lambda: (b.click("stack-plot", 0.5, 0.7), b.key("+", 187))):
+        before = b.evaluate(span)
+        act()
+        b.rest(0.1)
+        require(b.evaluate(span) < before, "zooming shows no less")
+    before = b.evaluate(span)
+    x, y = b.point("stack-plot", 0.5, 0.5)
+    b.mouse("mouseWheel", x, y, deltaX=0, deltaY=250)
+    b.rest(0.2)
+    require(b.evaluate(span) > before, "the wheel does not zoom out")
+    start = b.evaluate("page.timeline.from")
+    b.click("pan-right")
+    b.rest(0.1)
+    require(b.evaluate("page.timeline.from") > start, "panning does not move")
+    op = b.evaluate("page.timeline.operationShownAt(page.timeline.cursor ? page.timeline.cursor.x : 0.5)")
+    b.evaluate("document.getElementById('stack-plot').focus()")
+    b.key("ArrowRight", 39)
+    require(b.evaluate("page.timeline.operationShownAt(page.timeline.cursor.x)") != op, "an arrow key does not move on")
+    no_complaint(b)
+
+
+@sentence("the slider changes what would have to leave, and the numbers are those of the trace")
+def _():
+    page, report = workload()
+    b, live = shown(page), report["iteration"]["ops"]["live_bytes"]
+    words = {}
+    for step in (800, 500, 999):
+        b.evaluate(f"(s => {{ s.value = '{step}'; s.dispatchEvent(new Event('input')); }})(document.getElementById('budget'))")
+        b.rest(0.3)
+        budget = b.evaluate("page.budget")
+        words[step] = b.text("budget-words")
+        over = b.evaluate("(o => [o.most, o.operations])(overBudget(page.view, page.budget))")
+        require(over == [max(0, max(live) - budget), sum(n > budget for n in live)], "wrong figures", over)
+        if over[1]:
+            require(f"{over[1]} of {len(live)} operations" in words[step], words[step])
+    require(words[800] != words[500] and "Everything fits" in words[999], "the words stay the same:", *words.values())
+
+
+@sentence("what is said to leave at a budget brings every operation under it")
+def _():
+    page, _ = workload()
+    b = shown(page)
+    for part in (0.9, 0.7, 0.5):
+        left, said = b.evaluate(f"""(() => {{ const v = page.view, budget = {part} * v.peak, fit = fitBudget(v, budget, swappable(v, page.link.gbs));
+            const live = v.live.slice(0, v.count);
+            for (const gap of swappable(v, page.link.gbs).fitting) if (fit.verdict[gap.t] === 0 && fit.taken.some(g => g.t === gap.t))
+                for (const [from, to] of rangesOf(v, gap)) for (let i = from; i <= to; i++) live[i] -= v.bytes[gap.t];
+            return [Math.max(0, Math.max(...live) - budget), fit.left]; }})()""")
+        require(left <= said, f"at {part} of the peak {left} bytes stay above the line, the page says {said}")
+
+
+@sentence("copies on the link are measured, summed by phase, and shown with their rate")
+def _():
+    page, report = made_up("offload")
+    b = shown(page)
+    gbs = b.evaluate("page.link")
+    require(gbs["measured"] and abs(gbs["gbs"] - 20) < 0.1, gbs)
+    update = next(line for line in b.text("copies").splitlines() if line.startswith("update"))
+    ops, phase = report["iteration"]["ops"], report["iteration"]["phases"][2]
+    moved = sum(ops["bytes"][i] for i in range(phase["first"], phase["end"]) if ops["kind"][i] == 2)
+    require(f"{moved >> 20} MiB" in update and "20.0 GB/s" in update, "the update's copies are not said:", update)
+    require(float(re.search(r"([\d.]+) %", update).group(1)) > 90, update)
+
+
+@sentence("a run without an iteration says so, shows its totals and what helps")
+def _():
+    page, report = made_up("once")
+    require(report["iteration"] is None, "the made-up trace has an iteration")
+    b = shown(page, 400)
+    no_complaint(b)
+    body = b.evaluate("document.body.innerText")
+    for words in ("No iteration was found", "SPILLWAY_ITERATION_KERNEL", "130"):
+        require(words in body, f"the page does not say {words}:", body)
+
+
+@sentence("names that try to get out of the page stay text")
+def _():
+    page, report = made_up("hostile")
+    name = report["run"]["command"]
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    for end in ("</script", "<img", "<!--", "\u2028"):
+        require(end not in text.split('id="report">')[1].split("</script>")[0], f"{end} stands in the data")
+    b = shown(page)
+    b.point("stack-plot", 0.4, 0.6)
+    no_complaint(b)
+    require(b.evaluate("window.broken") is None, "a name was run as a script")
+    require(b.evaluate("document.images.length + document.scripts.length") == 2, "a name became an element")
+    require(b.evaluate("document.getElementById('title').textContent") == name, "the name is not shown as it is")
+
+
+@sentence("100 000 tensors are shown within two seconds, and a zoomed picture still names one")
+def _():
+    page, report = made_up("many")
+    require(len(report["iteration"]["tensors"]["bytes"]) >= 100000, len(report["iteration"]["tensors"]["bytes"]))
+    b = shown(page)
+    no_complaint(b)
+    drawn, found, again = b.evaluate("[+document.documentElement.dataset.drawnMs, +document.documentElement.dataset.foundMs, page.timeline.drawMs]")
+    print(f"# first picture after {drawn} ms, {found} of them for reading the file; another picture {again:.0f} ms")
+    require(drawn <= PATIENCE_MS, f"the first picture took {drawn} ms")
+    b.evaluate("page.timeline.zoom(0.001, 0.3), page.timeline.draw()")
+    b.point("stack-plot", 0.5, 0.8)
+    require(b.evaluate("page.timeline.selected") >= 0, "no tensor is selected")
+
+
+@sentence("docs/report-format.md names exactly the keys that --json prints")
+def _():
+    docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "report-format.md")
+    with open(docs, encoding="utf-8") as file:
+        told = {match.group(1) for match in re.finditer(r"^\| `([^`]+)` \|", file.read(), re.MULTILINE)}
+    printed = set()
+
+    def walk(value, path):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if path != "run.by_kind":
+                    printed.add(f"{path}.{key}".lstrip("."))
+                walk(inner, f"{path}.{key}".lstrip(".") if path != "run.by_kind" else "run.by_kind.KIND")
+        elif isinstance(value, list):
+            for inner in value:
+                if isinstance(inner, dict):
+                    walk(inner, path + "[]")
+
+    walk(workload()[1], "")
+    walk(made_up("offload")[1], "")
+    printed |= {f"run.by_kind.KIND.{key}" for key in ("count", "bytes")}
+    require(told == printed, f"only in the document: {sorted(told - printed)}", f"only printed: {sorted(printed - told)}")
+
+
+try:
+    finish()
+finally:
+    if browsers and isinstance(browsers[0], Browser):
+        browsers[0].close()
+    folder.cleanup()
