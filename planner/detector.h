@@ -14,7 +14,7 @@
 #include "period.h"
 #include "shape.h"
 
-enum { SPW_STRETCHES = 8, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64 };
+enum { SPW_STRETCHES = 8, SPW_REMAINDERS = 4, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64 };
 
 struct spw_stretch { /* something between two places on the path */
     uint64_t hash;   /* of its tokens; 0: none */
@@ -55,7 +55,9 @@ struct spw_iteration {
     uint32_t run[2];                             /* how many of the last bones fit `lost` from off_step on, and from 0 on */
     struct spw_stretch stretches[SPW_STRETCHES]; /* seen once between two iterations; the newest replaces the oldest */
     uint32_t stretch_next;
-    struct spw_stretch remainder; /* the latest that might belong to a longer iteration */
+    struct spw_stretch remainders[SPW_REMAINDERS]; /* the latest that might belong to a longer iteration */
+    uint32_t remainder_next;
+    uint64_t remainder_end; /* of the latest of them */
 };
 
 /* ---- follow.c */

@@ -4,7 +4,8 @@
  *   1. the live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind;
  *   2. what was there before is touched again by the same operation: a layer has weights of its own. Every operation is
  *      compared with the one a period earlier; an allocation that was alive then already must be the same one, a younger one
- *      must have been made about as many allocations ago. One operation in eight may differ (buffers used in turn);
+ *      must have been made about as many allocations ago, and so must one that was made in the period before (an input
+ *      that is fetched one iteration ahead). One operation in eight may differ (buffers used in turn);
  *   3. it uses most of what is kept: parameters, gradients, states. The less of it is used, the more often it must
  *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else a
  *      thousand that are half of the whole run;
@@ -15,6 +16,13 @@
 #include "period.h"
 
 enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7 };
+
+/* Whether an allocation was made in the `bones` bones before `position`. */
+static bool was_made_since(const struct spw_history *history, uint64_t position, uint64_t bones, uint32_t id)
+{
+    return position >= bones && spw_history_has(history, position - bones) &&
+           (int32_t)(id - spw_bone_at(history, position - bones)->newest) > 0;
+}
 
 /* Whether the touches of the bones at `position` and `lag` earlier correspond. */
 static bool same_objects(const struct spw_history *history, uint64_t position, uint64_t lag)
@@ -29,8 +37,8 @@ static bool same_objects(const struct spw_history *history, uint64_t position, u
                 return false;
             continue;
         }
-        if ((int32_t)(a->id - before->newest) <= 0) /* it was there already, and another one was used */
-            return false;
+        if ((int32_t)(a->id - before->newest) <= 0 && !was_made_since(history, position, 2 * lag, a->id))
+            return false; /* it was there already, and another one was used */
         const int32_t off = (int32_t)(a->id - b->id - shift);
         if (off < -LOOSE_ALLOCS || off > LOOSE_ALLOCS)
             return false;

@@ -73,19 +73,36 @@ static bool belongs(struct spw_iteration *detector, const struct spw_shape *shap
     return with.bytes - without.bytes > 0 && with.bytes - without.bytes >= with.all_bytes / 16;
 }
 
+/* The same remainder as one before, which `now` takes the place of; several different ones may come by in one iteration,
+ * since the path may be found again for a moment only. */
+static struct spw_stretch exchange_remainder(struct spw_iteration *detector, const struct spw_stretch *now)
+{
+    struct spw_stretch *place = NULL, before = {0};
+    for (int i = 0; i < SPW_REMAINDERS && !place; i++)
+        if (detector->remainders[i].hash == now->hash && detector->remainders[i].shape == now->shape)
+            place = &detector->remainders[i];
+    if (place)
+        before = *place;
+    else
+        place = &detector->remainders[detector->remainder_next++ % SPW_REMAINDERS];
+    *place = *now;
+    return before;
+}
+
 int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape, uint64_t begin, uint64_t end,
                         bool *ret_learned)
 {
     const struct spw_history *history = &detector->history;
-    const struct spw_stretch last = detector->remainder;
-    if (!spw_history_has(history, begin) || (end - last.end) * SLOTS_PER_BONE < detector->live.capacity ||
+    if (!spw_history_has(history, begin) || (end - detector->remainder_end) * SLOTS_PER_BONE < detector->live.capacity ||
         !belongs(detector, shape, begin, end))
         return 0;
-    detector->remainder =
-        (struct spw_stretch){.hash = hash_of(history, begin, end), .bones = end - begin, .end = end, .shape = shape->id};
-    if (last.hash != detector->remainder.hash || last.shape != shape->id)
+    const struct spw_stretch now = {
+        .hash = hash_of(history, begin, end), .bones = end - begin, .end = end, .shape = shape->id};
+    const struct spw_stretch before = exchange_remainder(detector, &now);
+    detector->remainder_end = end;
+    if (!before.hash)
         return 0;
-    const uint64_t period = end - last.end;
+    const uint64_t period = end - before.end;
     if (end >= 2 * period && !spw_history_has(history, end - 2 * period))
         return spw_search_remember_more(detector);
     return learn_period(detector, end, period, shape, ret_learned);
