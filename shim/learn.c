@@ -14,6 +14,7 @@ static struct spw_follow *follow;
 /* Timing is switched on by the last operation of an iteration, so that the first of the next one is timed. */
 static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
 static uint32_t iterations_left, timed_shape, timed_length;
+static uint64_t timed_from; /* the operation that timing began with */
 static bool said;
 
 static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t length)
@@ -91,6 +92,7 @@ static void iteration_ends(uint64_t number, const struct spw_iteration_shape *fo
         stop_timing(number + 1);
     } else if (timing == NOT_YET) {
         timing = NEXT_IS_TIMED;
+        timed_from = number + 1;
         mark(SPW_MARK_TIMING_BEGIN, number + 1, shape, 0);
         spw_timing_set(true);
     }
@@ -99,7 +101,7 @@ static void iteration_ends(uint64_t number, const struct spw_iteration_shape *fo
 static void follow_timing(uint64_t number, const struct spw_iteration_place *place)
 {
     if (timing == NEXT_IS_TIMED && !place->extra) {
-        bool as_expected = place->sure != SPW_ITERATION_NO && place->begins;
+        bool as_expected = place->sure != SPW_ITERATION_NO && (place->begins || place->began == timed_from);
         timing = as_expected ? TIMED : NOT_YET;
         timed_shape = place->shape;
         if (!as_expected)

@@ -236,11 +236,14 @@ static void end_span(struct pass *p, uint64_t number, uint64_t time_ns, bool who
     }
 }
 
+static bool is_open(const struct pass *p, uint64_t first)
+{
+    return p->run->span_count && p->run->spans[p->run->span_count - 1].first == first;
+}
+
 static int begin_span(struct pass *p, const struct spw_iteration_place *place, uint64_t time_ns)
 {
     struct model_run *run = p->run;
-    if (run->span_count && run->spans[run->span_count - 1].first == place->began)
-        return 0;             /* the same, learned anew */
     end_span(p, 0, 0, false); /* what was found turned out to be part of something longer */
     int r = grow(&run->spans, &run->span_room, run->span_count + 1, sizeof(*run->spans));
     if (r < 0)
@@ -266,14 +269,14 @@ static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op
         p->complete = false;
         return 0;
     }
-    if (place.begins) {
+    if (!is_open(p, place.began)) { /* also where its first operation did not look like it (an input of another size) */
+        p->whole = place.begins || p->complete;
         end_span(p, place.began, op->time_ns, p->complete);
         p->complete = false;
-    }
-    if (place.begins || place.learned) {
         r = begin_span(p, &place, op->time_ns);
-        p->whole = place.begins; /* one that was found in its middle is not one to look at */
     }
+    if (r == 0)
+        p->run->spans[p->run->span_count - 1].shape = place.shape; /* it may have been learned anew */
     struct spw_iteration_shape shape;
     if (r == 0 && !place.extra && p->whole && spw_follow_shape(p->follow, place.shape, &shape))
         p->complete = place.ordinal + 1 == shape.length;
