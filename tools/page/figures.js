@@ -306,8 +306,7 @@ function fitBudget(view, budget, swap) {
         }
         for (const [from, to] of ranges)
             row.add(from, to, -view.bytes[t]);
-        if (verdict[t] !== 0)
-            taken.push(gap);
+        taken.push(gap);
         verdict[t] = 0;
         outBytes += view.bytes[t];
         inBytes += gap.copies === 2 ? view.bytes[t] : 0;

@@ -104,7 +104,7 @@ function showTotals(report) {
     fillTable("kinds", [["Operations of the run"], ["count", "number"], ["bytes", "number"]],
               Object.entries(run.by_kind).filter(([, k]) => k.count).map(([name, k]) => [name.replace(/_/g, " ").replace("h2d", "to the device").replace("d2h", "to the host").replace("d2d", "on the device").replace("h2h", "on the host"),
                                                                    countText(k.count), k.bytes ? bytesText(k.bytes) : "–"]));
-    fillTable("devices", [["Device"], ["peak", "number"], ["before operation", "number"], ["still allocated at the end", "number"], ["budget", "number"]],
+    fillTable("devices", [["Device", "wide"], ["peak", "number"], ["before operation", "number"], ["still allocated at the end", "number"], ["budget", "number"]],
               report.devices.map(d => [`${d.ordinal}: ${d.name || "unknown"}`, bytesText(d.peak_bytes), countText(d.peak_operation), bytesText(d.live_bytes_at_end),
                                        d.budget_bytes ? bytesText(d.budget_bytes) : "none"]));
     if (report.shapes.length)
@@ -184,10 +184,13 @@ function stretchText(view, from, to) {
     return from === to ? operationText(view, from) : `${operationText(view, from)} to ${operationText(view, to)}`;
 }
 
-/* The run's own use of the link, which other copies have to share. */
-function ownCopies(view) {
-    const own = copiesOf(view, 0, view.count);
-    return own.busy > 0.01 * own.span ? `, in which the run's own copies already take ${timeText(own.busy)}` : "";
+/* What the copies take of the link, which carries both directions at once and the run's own copies too. */
+function linkWords(view, fit, gbs) {
+    const own = copiesOf(view, 0, view.count), out = fit.outBytes / gbs, back = fit.inBytes / gbs;
+    const late = Math.max(out + own.toHost.ns, back + own.toDevice.ns) > view.time;
+    const words = `${bytesText(fit.outBytes)} out (${timeText(out)}) and ${bytesText(fit.inBytes)} back (${timeText(back)}) in each iteration of ${timeText(view.time)}` +
+        (own.busy > 0.01 * own.span ? `, in which the run's own copies already take ${timeText(own.busy)}.` : ".");
+    return make("p", late ? {class: "alarm"} : null, late ? "Each tensor is idle long enough, but the link is too slow for all of them: " : "Idle times are long enough: ", words);
 }
 
 function showBudgetWords(view, budget, fit, least, gbs) {
@@ -200,7 +203,7 @@ function showBudgetWords(view, budget, fit, least, gbs) {
                         over.stretches.slice().sort((a, b) => b.bytes - a.bytes).slice(0, 3).map(s => stretchText(view, s.from, s.to)).join("; "), over.stretches.length > 3 ? ` and ${over.stretches.length - 3} more stretches.` : "."));
         parts.push(fit.left > 0
             ? make("p", {class: "alarm"}, `Idle times hide the copies of all but ${bytesText(fit.left)}: at this budget the run would wait for copies${budget < least ? ", or not fit at all" : ""}.`)
-            : make("p", null, `Idle times are long enough: ${bytesText(fit.outBytes)} out and ${bytesText(fit.inBytes)} back per iteration, ${timeText((fit.outBytes + fit.inBytes) / gbs)} of copying in an iteration of ${timeText(view.time)}${ownCopies(view)}.`));
+            : linkWords(view, fit, gbs));
     }
     if (least > budget)
         parts.push(make("p", {class: "alarm"}, `No budget under ${bytesText(least)} can work: one operation uses that much at once.`));
@@ -217,10 +220,10 @@ function showVerdicts(view, fit, many) {
             sums[fit.verdict[t]].tensors++;
             atPeak.push(t);
         }
-    const shown = REASONS.map((r, i) => ({reason: r, ...sums[i]})).filter(s => s.tensors);
+    const shown = REASONS.map((r, i) => ({reason: r, ...sums[i]})); /* all of them, so that the page keeps its height */
     byId("verdict-share").replaceChildren(...shown.map(s => make("i", {title: `${s.reason[0]}: ${s.reason[1]}`, style: {width: `${100 * s.bytes / view.peak}%`, background: `var(--${s.reason[2]})`}})));
     fillTable("verdicts", [["At the peak"], ["because", "wide"], ["bytes", "number"], ["tensors", "number"]],
-              shown.map(s => [make("span", null, swatch(s.reason[2]), " ", s.reason[0]), s.reason[1], bytesText(s.bytes), countText(s.tensors)]));
+              shown.map(s => [make("span", null, swatch(s.reason[2]), " ", s.reason[0]), s.reason[1], s.tensors ? bytesText(s.bytes) : "–", s.tensors ? countText(s.tensors) : "–"]));
     atPeak.sort((a, b) => view.bytes[b] - view.bytes[a] || a - b);
     fillTable("residents", [["Size", "number"], ["what (a guess)"], ["verdict"], ["because", "wide"], ["longest idle", "number"], ["allocated in", "wide"]],
               atPeak.slice(0, many).map(t => [bytesText(view.bytes[t]), categoryCell(view, t), REASONS[fit.verdict[t]][0], REASONS[fit.verdict[t]][1], timeText(view.idle[t]), siteElement(view, view.site[t])]));
