@@ -78,8 +78,8 @@ static struct spw_touch *once_room(struct spw_decoder *decoder, uint32_t count)
     return decoder->once;
 }
 
-/* The touches of a shape's first use; `went` is NULL when nobody asks for it later. */
-static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *touches, uint64_t *went, uint32_t count)
+/* The touches of a shape's first use. */
+static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *touches, uint32_t count)
 {
     uint64_t alloc = decoder->slots[SPW_SLOT_ALLOC];
     for (uint32_t i = 0; i < count; i++) {
@@ -88,8 +88,6 @@ static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *tou
         if (!get_touch(&decoder->records, &touches[i], &way, 0))
             return false;
         alloc = touches[i].alloc;
-        if (went)
-            went[i] = way;
     }
     return true;
 }
@@ -111,10 +109,11 @@ static bool get_new(struct spw_decoder *decoder, uint8_t tag, struct spw_record_
         return false;
     if (!remembered && !(touches = once_room(decoder, ret_op->touch_count)))
         return false;
-    if (!get_first_touches(decoder, touches, remembered ? decoder->went + decoder->touch_count : NULL, ret_op->touch_count))
+    if (!get_first_touches(decoder, touches, ret_op->touch_count))
         return false;
     ret_op->touches = touches;
     if (remembered) {
+        memset(decoder->went + decoder->touch_count, 0, ret_op->touch_count * sizeof decoder->went[0]);
         decoder->shapes[decoder->shape_count++] = (struct spw_known_shape){
             .op = *ret_op, .next_alloc = decoder->slots[SPW_SLOT_ALLOC], .first_touch = decoder->touch_count};
         decoder->touch_count += ret_op->touch_count;

@@ -168,7 +168,10 @@ static uint8_t *put_new(struct spw_encoder *encoder, uint8_t *at, const struct s
     *at++ = SPW_RECORD_OP | SPW_TAG_BYTES | SPW_TAG_NEW;
     at = put_shape(at, op);
     first_touches(last, op->touches, op->touch_count, encoder->slots[SPW_SLOT_ALLOC]);
-    return put_touches(at, op->touches, last, op->touch_count, 0);
+    at = put_touches(at, op->touches, last, op->touch_count, 0);
+    for (uint32_t i = 0; i < op->touch_count; i++)
+        last[i].went = 0;
+    return at;
 }
 
 static inline uint8_t *put_known(struct spw_encoder *encoder, uint8_t *at, const struct spw_record_op *op, unsigned index)
