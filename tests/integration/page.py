@@ -194,9 +194,9 @@ def _():
         (s => { s.value = '500'; s.dispatchEvent(new Event('input')); })(document.getElementById('budget'))""")
     b.rest(0.3)
     require("would wait" in b.text("budget-words") or "too slow" in b.text("budget-words"), "a slow link hides as much:", b.text("budget-words"))
-    for out, words in ((0.5, "long enough:"), (2, "too slow")):
+    for out, expected in ((0.5, "long enough:"), (2, "too slow")):
         said = b.evaluate(f"linkWords(page.view, {{outBytes: {out} * page.view.time * 25, inBytes: 0}}, 25).textContent")
-        require(words in said, f"copies of {out} iterations:", said)
+        require(expected in said, f"copies of {out} iterations:", said)
     require("as given" in b.text("bandwidth-note"), b.text("bandwidth-note"))
     require(words[800] != words[500] and "Everything fits" in words[999], "the words stay the same:", *words.values())
 
