@@ -4,39 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BIN_SHIFT = 21, LEAF_BITS = 13, TOP_BITS = 14, ADDRESS_BITS = BIN_SHIFT + LEAF_BITS + TOP_BITS };
-
-struct bin { /* extents in order of address; they do not overlap */
-    uint32_t count, room;
-    union {
-        struct spw_extent *one; /* while count is at most 1 and room is 0 */
-        struct spw_extent **many;
-    };
+enum {
+    BIN_SHIFT = SPW_EXTENT_BIN_SHIFT,
+    LEAF_BITS = SPW_EXTENT_LEAF_BITS,
+    TOP_BITS = SPW_EXTENT_TOP_BITS,
+    ADDRESS_BITS = BIN_SHIFT + LEAF_BITS + TOP_BITS
 };
 
-static struct spw_extent *const *list_of(const struct bin *b)
+static struct spw_extent *const *list_of(const struct spw_extent_bin *b)
 {
     return b->room ? b->many : &b->one;
 }
 
-static struct bin *find_bin(const struct spw_extents *x, uint64_t number)
+static struct spw_extent_bin *find_bin(const struct spw_extents *x, uint64_t number)
 {
-    struct bin *leaf = x->top ? x->top[number >> LEAF_BITS] : NULL;
+    struct spw_extent_bin *leaf = x->top ? x->top[number >> LEAF_BITS] : NULL;
     return leaf ? &leaf[number & ((1 << LEAF_BITS) - 1)] : NULL;
 }
 
-static struct bin *make_bin(struct spw_extents *x, uint64_t number)
+static struct spw_extent_bin *make_bin(struct spw_extents *x, uint64_t number)
 {
     if (!x->top && !(x->top = calloc(1 << TOP_BITS, sizeof(*x->top))))
         return NULL;
-    struct bin **leaf = &x->top[number >> LEAF_BITS];
+    struct spw_extent_bin **leaf = &x->top[number >> LEAF_BITS];
     if (!*leaf && !(*leaf = calloc(1 << LEAF_BITS, sizeof(**leaf))))
         return NULL;
     return &(*leaf)[number & ((1 << LEAF_BITS) - 1)];
 }
 
 /* The number of extents of the bin that begin at or below an address. */
-static uint32_t rank(const struct bin *b, uint64_t address)
+static uint32_t rank(const struct spw_extent_bin *b, uint64_t address)
 {
     struct spw_extent *const *list = list_of(b);
     uint32_t low = 0, high = b->count;
@@ -50,17 +47,14 @@ static uint32_t rank(const struct bin *b, uint64_t address)
     return low;
 }
 
-struct spw_extent *spw_extents_find(const struct spw_extents *x, uint64_t address)
+struct spw_extent *spw_extents_find_among(const struct spw_extent_bin *b, uint64_t address)
 {
-    if (address - x->low >= x->high - x->low)
-        return NULL;
-    const struct bin *b = find_bin(x, address >> BIN_SHIFT);
-    uint32_t below = b ? rank(b, address) : 0;
+    uint32_t below = rank(b, address);
     struct spw_extent *e = below ? list_of(b)[below - 1] : NULL;
     return e && address - e->start < e->bytes ? e : NULL;
 }
 
-static bool bin_add(struct bin *b, struct spw_extent *e)
+static bool bin_add(struct spw_extent_bin *b, struct spw_extent *e)
 {
     if (b->count == 0 && b->room == 0) {
         b->one = e;
@@ -85,20 +79,22 @@ static bool bin_add(struct bin *b, struct spw_extent *e)
     return true;
 }
 
-static void bin_remove(struct bin *b, const struct spw_extent *e)
+static void bin_remove(struct spw_extent_bin *b, const struct spw_extent *e)
 {
     uint32_t at = rank(b, e->start);
     if (at == 0 || list_of(b)[at - 1] != e)
         return;
     b->count--;
-    if (b->room)
+    if (!b->room)
+        b->one = NULL;
+    else
         memmove(b->many + at - 1, b->many + at, (b->count - at + 1) * sizeof(struct spw_extent *));
 }
 
 static void unlink_bins(struct spw_extents *x, const struct spw_extent *e, uint64_t first, uint64_t end)
 {
     for (uint64_t n = first; n < end; n++) {
-        struct bin *b = find_bin(x, n);
+        struct spw_extent_bin *b = find_bin(x, n);
         if (b)
             bin_remove(b, e);
     }
@@ -128,7 +124,7 @@ static struct spw_extent *overlapped(const struct spw_extents *x, uint64_t start
 {
     struct spw_extent *e = spw_extents_find(x, start);
     for (uint64_t n = start >> BIN_SHIFT; !e && n <= (start + bytes - 1) >> BIN_SHIFT; n++) {
-        const struct bin *b = find_bin(x, n);
+        const struct spw_extent_bin *b = find_bin(x, n);
         uint32_t below = b ? rank(b, start + bytes - 1) : 0;
         if (below && list_of(b)[below - 1]->start >= start)
             e = list_of(b)[below - 1];
@@ -155,7 +151,7 @@ struct spw_extent *spw_extents_add(struct spw_extents *x, uint64_t start, uint64
     e->start = start;
     e->bytes = bytes;
     for (uint64_t n = start >> BIN_SHIFT; n < end_bin(e); n++) {
-        struct bin *b = make_bin(x, n);
+        struct spw_extent_bin *b = make_bin(x, n);
         if (!b || !bin_add(b, e)) {
             unlink_bins(x, e, start >> BIN_SHIFT, n);
             free(e);

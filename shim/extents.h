@@ -23,15 +23,42 @@ struct spw_extent {
     struct spw_extent *next, *previous;
 };
 
+/* The extents that reach into one stretch of SPW_EXTENT_BIN bytes, in order of address; they do not overlap. */
+struct spw_extent_bin {
+    uint32_t count, room;
+    union {
+        struct spw_extent *one; /* while room is 0; NULL when count is 0 */
+        struct spw_extent **many;
+    };
+};
+
+enum { SPW_EXTENT_BIN_SHIFT = 21, SPW_EXTENT_LEAF_BITS = 13, SPW_EXTENT_TOP_BITS = 14 };
+
 struct spw_extents {
-    struct bin **top;       /* by the upper bits of an address; NULL until the first extent */
-    struct spw_extent *all; /* newest first */
-    uint64_t low, high;     /* no extent begins below or ends above */
+    struct spw_extent_bin **top; /* by the upper bits of an address; NULL until the first extent */
+    struct spw_extent *all;      /* newest first */
+    uint64_t low, high;          /* no extent begins below or ends above */
     size_t count;
 };
 
-/* The extent that holds an address, interior ones too; NULL: none. */
-struct spw_extent *spw_extents_find(const struct spw_extents *extents, uint64_t address);
+struct spw_extent *spw_extents_find_among(const struct spw_extent_bin *bin, uint64_t address);
+
+/* The extent that holds an address, interior ones too; NULL: none. In a header because each launch does it for each address.
+ */
+static inline struct spw_extent *spw_extents_find(const struct spw_extents *extents, uint64_t address)
+{
+    if (address - extents->low >= extents->high - extents->low)
+        return NULL;
+    uint64_t number = address >> SPW_EXTENT_BIN_SHIFT;
+    const struct spw_extent_bin *b = extents->top[number >> SPW_EXTENT_LEAF_BITS];
+    if (!b)
+        return NULL;
+    b += number & ((1 << SPW_EXTENT_LEAF_BITS) - 1);
+    if (b->room)
+        return spw_extents_find_among(b, address);
+    struct spw_extent *e = b->one;
+    return e && address - e->start < e->bytes ? e : NULL;
+}
 
 /* Adds one. Whatever it overlaps is stale (its end was not seen) and is removed, through `gone` if that is not NULL. Of no
  * bytes: as if of one. NULL: no memory, or an address of more than 48 bits. */

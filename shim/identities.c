@@ -1,72 +1,79 @@
-/* identities.c - handles by hash. */
+/* identities.c - handles by hash: open addressing, since each launch looks up two. */
 #include "identities.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->id = 0)
-#include <uthash.h>
-
-struct key {
-    uint64_t handle, owner;
-};
-
 struct spw_identity {
-    struct key key;
-    uint32_t id; /* 0: could not be kept */
-    UT_hash_handle hh;
+    uint64_t handle, owner;
+    uint32_t id; /* 0: an empty place */
 };
 
-static struct spw_identity *find(struct spw_identities *set, struct key key)
+static size_t start_of(const struct spw_identities *set, uint64_t handle, uint64_t owner)
 {
-    struct spw_identity *i;
-    HASH_FIND(hh, set->by_handle, &key, sizeof(key), i);
-    return i;
+    return (size_t)((handle ^ owner) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (set->room - 1);
+}
+
+/* Where the handle is, or the empty place where it belongs; the table is never full. */
+static struct spw_identity *place_of(const struct spw_identities *set, uint64_t handle, uint64_t owner)
+{
+    size_t i = start_of(set, handle, owner);
+    while (set->places[i].id && (set->places[i].handle != handle || set->places[i].owner != owner))
+        i = (i + 1) & (set->room - 1);
+    return &set->places[i];
+}
+
+static bool make_room(struct spw_identities *set)
+{
+    struct spw_identities bigger = {.room = set->room ? 2 * set->room : 64, .count = set->count, .last = set->last};
+    bigger.places = calloc(bigger.room, sizeof(*bigger.places));
+    if (!bigger.places)
+        return false;
+    for (size_t i = 0; i < set->room; i++)
+        if (set->places[i].id)
+            *place_of(&bigger, set->places[i].handle, set->places[i].owner) = set->places[i];
+    free(set->places);
+    *set = bigger;
+    return true;
+}
+
+uint32_t spw_identity_find(const struct spw_identities *set, const void *handle, uint64_t owner)
+{
+    return set->room ? place_of(set, (uint64_t)(uintptr_t)handle, owner)->id : 0;
 }
 
 uint32_t spw_identity_of(struct spw_identities *set, const void *handle, uint64_t owner, bool *ret_new)
 {
-    struct key key = {(uint64_t)(uintptr_t)handle, owner};
-    struct spw_identity *i = find(set, key);
+    uint32_t id = spw_identity_find(set, handle, owner);
     *ret_new = false;
-    if (i)
-        return i->id;
-    i = calloc(1, sizeof(*i));
-    if (!i)
+    if (id)
+        return id;
+    if (2 * (set->count + 1) > set->room && !make_room(set))
         return 0;
-    i->key = key;
-    i->id = set->last + 1;
-    HASH_ADD(hh, set->by_handle, key, sizeof(key), i);
-    if (i->id == 0) {
-        free(i);
-        return 0;
-    }
+    *place_of(set, (uint64_t)(uintptr_t)handle, owner) =
+        (struct spw_identity){(uint64_t)(uintptr_t)handle, owner, set->last + 1};
+    set->count++;
     *ret_new = true;
     return ++set->last;
 }
 
-uint32_t spw_identity_find(struct spw_identities *set, const void *handle, uint64_t owner)
-{
-    struct spw_identity *i = find(set, (struct key){(uint64_t)(uintptr_t)handle, owner});
-    return i ? i->id : 0;
-}
-
+/* What was pushed on by the one that goes moves up. */
 void spw_identity_gone(struct spw_identities *set, const void *handle, uint64_t owner)
 {
-    struct spw_identity *i = find(set, (struct key){(uint64_t)(uintptr_t)handle, owner});
-    if (!i)
+    if (!spw_identity_find(set, handle, owner))
         return;
-    HASH_DEL(set->by_handle, i);
-    free(i);
+    struct spw_identity *hole = place_of(set, (uint64_t)(uintptr_t)handle, owner);
+    hole->id = 0;
+    set->count--;
+    for (size_t i = (size_t)(hole - set->places + 1) & (set->room - 1); set->places[i].id; i = (i + 1) & (set->room - 1)) {
+        struct spw_identity moved = set->places[i];
+        set->places[i].id = 0;
+        *place_of(set, moved.handle, moved.owner) = moved;
+    }
 }
 
 void spw_identities_clear(struct spw_identities *set)
 {
-    struct spw_identity *i, *next;
-    HASH_ITER(hh, set->by_handle, i, next)
-    {
-        HASH_DEL(set->by_handle, i);
-        free(i);
-    }
+    free(set->places);
+    *set = (struct spw_identities){.last = set->last};
 }

@@ -2,12 +2,14 @@
 #ifndef SPILLWAY_SHIM_IDENTITIES_H
 #define SPILLWAY_SHIM_IDENTITIES_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct spw_identity;
 
 struct spw_identities { /* one kind of handle; begins as zeroes */
-    struct spw_identity *by_handle;
+    struct spw_identity *places;
+    size_t room, count;
     uint32_t last;
 };
 
@@ -16,7 +18,7 @@ struct spw_identities { /* one kind of handle; begins as zeroes */
 uint32_t spw_identity_of(struct spw_identities *set, const void *handle, uint64_t owner, bool *ret_new);
 
 /* As before, but 0 for one that has not been met. */
-uint32_t spw_identity_find(struct spw_identities *set, const void *handle, uint64_t owner);
+uint32_t spw_identity_find(const struct spw_identities *set, const void *handle, uint64_t owner);
 
 /* The handle may come to mean something else: its next number is a new one. */
 void spw_identity_gone(struct spw_identities *set, const void *handle, uint64_t owner);

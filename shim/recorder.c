@@ -438,7 +438,7 @@ static void learn_locked(struct spw_extent *to, uint64_t offset, const char *sou
     for (size_t i = 0; i + sizeof(CUdeviceptr) <= bytes; i += sizeof(CUdeviceptr)) {
         CUdeviceptr word;
         memcpy(&word, source + i, sizeof(word));
-        if (device_extent(word))
+        if (word - extents.low < extents.high - extents.low && device_extent(word)) /* nearly all words are data */
             spw_hidden_add(to, offset + i, word);
     }
 }
