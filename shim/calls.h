@@ -124,14 +124,14 @@
     X(NOTE_THEN_HOOK, cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
     X(NOTE_THEN_HOOK, cuMemFreeAsync_ptsz, "cuMemFreeAsync", (CUdeviceptr dptr, CUstream hStream), (dptr, hStream)) \
     /* pools */ \
-    X(PASS, cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev)) \
+    X(HOOK, cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev)) \
     X(PASS, cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
-    X(PASS, cuDeviceGetMemPool, "cuDeviceGetMemPool", (CUmemoryPool *pool, CUdevice dev), (pool, dev)) \
+    X(HOOK, cuDeviceGetMemPool, "cuDeviceGetMemPool", (CUmemoryPool *pool, CUdevice dev), (pool, dev)) \
     X(PASS, cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", (CUdevice device), (device)) \
     X(PASS, cuDeviceSetGraphMemAttribute, "cuDeviceSetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
     X(HOOK, cuDeviceSetMemPool, "cuDeviceSetMemPool", (CUdevice dev, CUmemoryPool pool), (dev, pool)) \
-    X(PASS, cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool", (CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type), (pool_out, location, type)) \
-    X(PASS, cuMemGetMemPool, "cuMemGetMemPool", (CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type), (pool, location, type)) \
+    X(HOOK, cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool", (CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type), (pool_out, location, type)) \
+    X(HOOK, cuMemGetMemPool, "cuMemGetMemPool", (CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type), (pool, location, type)) \
     X(HOOK, cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *pool, const CUmemPoolProps *poolProps), (pool, poolProps)) \
     X(HOOK, cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool pool), (pool)) \
     X(HOOK, cuMemPoolExportPointer, "cuMemPoolExportPointer", (CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr), (shareData_out, ptr)) \
@@ -143,7 +143,7 @@
     X(HOOK, cuMemPoolSetAccess, "cuMemPoolSetAccess", (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count)) \
     X(HOOK, cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value)) \
     X(HOOK, cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool pool, size_t minBytesToKeep), (pool, minBytesToKeep)) \
-    X(PASS, cuMemSetMemPool, "cuMemSetMemPool", (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool), (location, type, pool)) \
+    X(HOOK, cuMemSetMemPool, "cuMemSetMemPool", (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool), (location, type, pool)) \
     /* arrays, textures, surfaces */ \
     X(PASS, cuArray3DCreate, "cuArray3DCreate", (CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray), (pHandle, pAllocateArray)) \
     X(PASS, cuArray3DCreate_v2, "cuArray3DCreate", (CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray), (pHandle, pAllocateArray)) \

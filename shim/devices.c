@@ -200,8 +200,11 @@ CUmemoryPool spw_device_find_pool_locked(struct spw_device *d)
 
 void spw_device_pool_changed(int ordinal)
 {
-    if (ordinal >= 0 && ordinal < SPW_MAX_DEVICES)
-        spw_device_pools[ordinal] = NULL;
+    if (ordinal < 0 || ordinal >= SPW_MAX_DEVICES)
+        return;
+    spw_lock();
+    spw_device_pools[ordinal] = NULL;
+    spw_unlock();
 }
 
 void spw_pool_note(CUmemoryPool pool, int device, bool is_foreign)
@@ -210,6 +213,14 @@ void spw_pool_note(CUmemoryPool pool, int device, bool is_foreign)
     struct note *n = add(&known_pools, (uint64_t)(uintptr_t)pool, device);
     if (n)
         n->foreign = is_foreign;
+    spw_unlock();
+}
+
+void spw_pool_note_own(CUmemoryPool pool, int device)
+{
+    spw_lock();
+    if (!find(known_pools, (uint64_t)(uintptr_t)pool)) /* one that the program made and set is known better */
+        (void)add(&known_pools, (uint64_t)(uintptr_t)pool, device);
     spw_unlock();
 }
 

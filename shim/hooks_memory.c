@@ -284,6 +284,50 @@ CUresult spw_on_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     return r;
 }
 
+/* A device's own pools are known by being asked for: an allocation from one lies there, whatever device its stream is of. */
+static CUresult own_pool(CUresult result, const CUmemoryPool *pool, int device)
+{
+    if (result == CUDA_SUCCESS)
+        spw_pool_note_own(*pool, device);
+    return result;
+}
+
+CUresult spw_on_cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+    return own_pool(spw_driver.cuDeviceGetDefaultMemPool(pool_out, dev), pool_out, dev);
+}
+
+CUresult spw_on_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+    return own_pool(spw_driver.cuDeviceGetMemPool(pool, dev), pool, dev);
+}
+
+/* The 13.0 forms, which name places other than devices as well. */
+static bool is_on_device(const CUmemLocation *location, CUmemAllocationType type)
+{
+    return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+}
+
+CUresult spw_on_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult r = spw_driver.cuMemGetDefaultMemPool(pool_out, location, type);
+    return is_on_device(location, type) ? own_pool(r, pool_out, location->id) : r;
+}
+
+CUresult spw_on_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult r = spw_driver.cuMemGetMemPool(pool, location, type);
+    return is_on_device(location, type) ? own_pool(r, pool, location->id) : r;
+}
+
+CUresult spw_on_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUresult r = spw_driver.cuMemSetMemPool(location, type, pool);
+    if (is_on_device(location, type))
+        spw_device_pool_changed(location->id);
+    return r;
+}
+
 static struct spw_device *device_of_pool(CUmemoryPool pool)
 {
     CUcontext context;

@@ -53,6 +53,24 @@ static void press(struct own *o)
     CHECK(cuCtxSynchronize());
 }
 
+/* Memory from another device's pool lies there, whatever device the stream is of. */
+static void from_the_others_pool(struct own *mine, int other)
+{
+    CUmemoryPool pool;
+    CUdevice device;
+    CUdeviceptr a;
+    int ordinal = -1;
+    CHECK(cuCtxSetCurrent(mine->context));
+    CHECK(cuDeviceGet(&device, other));
+    CHECK(cuDeviceGetDefaultMemPool(&pool, device));
+    CHECK(cuMemAllocFromPoolAsync(&a, PIECE, pool, mine->stream));
+    CHECK(cuStreamSynchronize(mine->stream));
+    CHECK(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, a));
+    printf("from the pool of device %d: on device %d\n", other, ordinal);
+    CHECK(cuMemFreeAsync(a, mine->stream));
+    CHECK(cuStreamSynchronize(mine->stream));
+}
+
 static void print_sums(unsigned round)
 {
     for (int d = 0; d < DEVICES; d++) {
@@ -95,6 +113,7 @@ int main(void)
             push(&devices[(round + i + 2) % DEVICES], &devices[(round + i) % DEVICES], (i + 3) % TENSORS);
             press(&devices[i % DEVICES]);
         }
+        from_the_others_pool(&devices[round % DEVICES], (int)((round + 1) % DEVICES));
         print_sums(round);
     }
     for (int d = 0; d < DEVICES; d++)
