@@ -13,6 +13,7 @@
 #include "pools.h"
 #include "room.h"
 #include "slab.h"
+#include "status.h"
 #include "tables.h"
 
 struct spw_alloc_counts spw_alloc_counts;
@@ -220,6 +221,7 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
     if (r < 0)
         return r;
     if (!b) {
+        spw_alloc_counts.not_cached++;
         r = spw_block_create_locked(d, bytes, &b);
         if (r < 0)
             return r;
@@ -236,14 +238,15 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
     return 0;
 }
 
-static inline int allocate_large(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
-                                 struct spw_pool_book *pool, CUdeviceptr *ret_address)
+static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
+                                                     CUcontext context, struct spw_pool_book *pool, CUdeviceptr *ret_address)
 {
-    struct spw_block *b = fits_plainly(d, bytes) ? take_cached_plainly(d, bytes, s) : NULL;
-    if (!b)
-        return allocate_large_slowly(d, bytes, s, context, pool, ret_address);
-    give_to(d, b, context, pool, ret_address);
-    return 0;
+    int r = bytes < d->small_bytes ? allocate_small(d, bytes, s, context, pool, ret_address)
+                                   : allocate_large_slowly(d, bytes, s, context, pool, ret_address);
+    if (r == -ENOMEM)
+        spw_alloc_counts.refused++;
+    spw_status_tell_locked(r < 0);
+    return r;
 }
 
 int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
@@ -251,8 +254,12 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
 {
     if (bytes == 0)
         return -EINVAL;
-    return bytes < d->small_bytes ? allocate_small(d, bytes, s, context, pool, ret_address)
-                                  : allocate_large(d, bytes, s, context, pool, ret_address);
+    bool plain = bytes >= d->small_bytes && fits_plainly(d, bytes);
+    struct spw_block *b = plain ? take_cached_plainly(d, bytes, s) : NULL;
+    if (!b)
+        return allocate_slowly(d, bytes, s, context, pool, ret_address);
+    give_to(d, b, context, pool, ret_address);
+    return 0;
 }
 
 int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_pool_book *pool,

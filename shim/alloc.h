@@ -39,6 +39,8 @@ void spw_free_context(CUcontext context);
 
 struct spw_alloc_counts { /* for the summary; engine lock */
     uint64_t from_cache;  /* large allocations that needed no driver call */
+    uint64_t not_cached;  /* large allocations that no cached memory fitted */
+    uint64_t refused;     /* answered with out of memory */
 };
 
 extern struct spw_alloc_counts spw_alloc_counts;

@@ -15,6 +15,7 @@
 #include "room.h"
 #include "scan.h"
 #include "slab.h"
+#include "status.h"
 #include "tables.h"
 
 enum { QUICK_HITS = 64, ATTEMPTS = 3 };
@@ -377,6 +378,7 @@ static int begin_slowly(struct spw_op *op)
     }
     let_go(&set);
     unlock_devices(devices);
+    spw_status_tell_locked(false);
     return r;
 }
 
@@ -394,6 +396,8 @@ int spw_op_begin(struct spw_op *op)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     else
         spw_engine_counts.refused_operations++;
+    if (r < 0 || SPW_STATUS_IS_TIME(spw_tick))
+        spw_status_tell_locked(r < 0);
     spw_unlock();
     return r;
 }

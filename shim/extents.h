@@ -14,9 +14,10 @@ struct spw_extent_pointer { /* a word of the allocation that is known to be an a
 
 struct spw_extent {
     uint64_t start, bytes;
-    uint64_t id;                         /* of its ALLOC record */
-    void *context;                       /* whose it is; NULL: it goes by being freed only */
-    uint8_t kind;                        /* enum spw_alloc_kind */
+    uint64_t id;   /* of its ALLOC record */
+    void *context; /* whose it is; NULL: it goes by being freed only */
+    uint8_t kind;  /* enum spw_alloc_kind */
+    uint8_t device;
     struct spw_extent_pointer *pointers; /* by offset */
     uint32_t pointer_count, pointer_room;
     uint64_t met; /* the last walk that came by */

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "mover.h"
 #include "result.h"
+#include "status.h"
 
 enum { SNAPSHOT = 64 };
 
@@ -39,6 +40,7 @@ static void learn(struct spw_stream *s, uint64_t begun, CUresult result)
         spw_note_stream_done(s, begun);
     else if (s)
         spw_note_fault(s->context, result);
+    spw_status_after_wait();
 }
 
 CUresult spw_on_cuStreamSynchronize(CUstream hStream)
@@ -82,6 +84,7 @@ static CUresult learn_all(const struct snapshot *all, CUresult result)
     spw_note_fault(all->context, result);
     for (unsigned i = 0; i < all->count && result == CUDA_SUCCESS; i++)
         spw_note_stream_done(all->streams[i], all->begun[i]);
+    spw_status_after_wait();
     return result;
 }
 

@@ -16,6 +16,9 @@ static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
 static uint32_t iterations_left, timed_shape, timed_length;
 static uint64_t timed_from; /* the operation that timing began with */
 static bool said;
+static uint64_t began_ns; /* the last iteration; 0: none, or something else was in between */
+
+struct spw_learned spw_learned;
 
 static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t length)
 {
@@ -33,6 +36,8 @@ int spw_learn_start(void)
     timed_length = 0;
     timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
     said = false;
+    spw_learned = (struct spw_learned){0};
+    began_ns = 0;
     if (s->timed_iterations == SPW_SETTINGS_TIMED_ALL) {
         timing = ENOUGH;
         mark(SPW_MARK_TIMING_BEGIN, 0, 0, 0);
@@ -112,6 +117,16 @@ static void follow_timing(uint64_t number, const struct spw_iteration_place *pla
     }
 }
 
+/* An operation at `time_ns` begins an iteration. */
+static void note_iteration(const struct spw_iteration_shape *shape, uint64_t time_ns)
+{
+    spw_learned.iterations++;
+    spw_learned.shape = shape->id;
+    spw_learned.length = shape->length;
+    spw_learned.step_ns = began_ns ? time_ns - began_ns : 0;
+    began_ns = time_ns;
+}
+
 void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes)
 {
     struct spw_iteration_place place;
@@ -127,6 +142,8 @@ void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_
     }
     if (place.begins || place.learned)
         mark(SPW_MARK_ITERATION, place.began, place.shape, shape.length);
+    if (place.begins)
+        note_iteration(&shape, op->time_ns);
     if (!place.extra && place.ordinal + 1 == shape.length && place.sure == SPW_ITERATION_SURE)
         iteration_ends(number, &shape);
 }

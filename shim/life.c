@@ -9,6 +9,7 @@
 #include "recorder.h"
 #include "settings.h"
 #include "start.h"
+#include "status.h"
 #include "summary.h"
 #include "switches.h"
 #include <pthread.h>
@@ -40,6 +41,7 @@ static void in_child(void)
     spw_inside = 0;
     __atomic_store_n(&spw_live, 0, __ATOMIC_RELAXED);
     spw_recorder_in_child();
+    spw_status_in_child();
 }
 
 static CUresult read_settings(void)

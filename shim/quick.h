@@ -7,6 +7,7 @@
 #include "layout.h"
 #include "ledger.h"
 #include "lock.h"
+#include "status.h"
 #include "tables.h"
 
 /* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
@@ -78,6 +79,8 @@ spw_quick_launch(CUstream handle, const struct spw_layout *layout, void *const *
         spw_quick_begin(&q, s);
         if (spw_quick_words(q, layout, params)) {
             atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
+            if (SPW_STATUS_IS_TIME(q.tick))
+                spw_status_tell_locked(false);
             spw_unlock();
             return s;
         }

@@ -19,6 +19,7 @@
 #include "log.h"
 #include "settings.h"
 #include "sites.h"
+#include "status.h"
 #include "tables.h"
 #include "timing.h"
 
@@ -39,6 +40,9 @@ static struct spw_extent *touched[TOUCHES];
 static uint64_t touched_bytes[TOUCHES];
 static uint32_t touch_count;
 static bool touches_lost;
+
+/* Memory of each device that is allocated now, and the most so far; for the status page. */
+static uint64_t live_bytes[SPW_STATUS_DEVICES], live_bytes_peak[SPW_STATUS_DEVICES];
 
 /* ---- time, and the way into the file ---- */
 
@@ -130,9 +134,30 @@ static void put_free_locked(uint64_t id, uint32_t stream)
     spw_learn_free(id);
 }
 
+static bool counts(const struct spw_extent *e)
+{
+    return e->kind != SPW_ALLOC_HOST && e->kind != SPW_ALLOC_GLOBAL && e->device < SPW_STATUS_DEVICES;
+}
+
+static void count_live_locked(const struct spw_extent *e)
+{
+    if (!counts(e))
+        return;
+    live_bytes[e->device] += e->bytes;
+    if (live_bytes_peak[e->device] < live_bytes[e->device])
+        live_bytes_peak[e->device] = live_bytes[e->device];
+}
+
+static void count_gone_locked(const struct spw_extent *e)
+{
+    if (counts(e))
+        live_bytes[e->device] -= e->bytes;
+}
+
 /* An allocation lies where this one was said to lie: its end went past us. */
 static void stale(void *context, const struct spw_extent *e)
 {
+    count_gone_locked(e);
     put_free_locked(e->id, 0);
 }
 
@@ -175,6 +200,8 @@ void spw_record_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t by
         e->id = r.alloc.id = ++last_alloc;
         e->context = kind == SPW_ALLOC_HOST || kind == SPW_ALLOC_VMM ? NULL : stream.context;
         e->kind = (uint8_t)kind;
+        e->device = (uint8_t)r.alloc.device;
+        count_live_locked(e);
         spw_define_device_locked(stream.device);
         if (kind == SPW_ALLOC_ASYNC)
             r.alloc.stream = spw_stream_number_locked(&stream);
@@ -203,6 +230,7 @@ void spw_record_free(CUdeviceptr address, bool in_stream_order)
     struct spw_extent *e = spw_extents_find(&extents, address);
     if (e && e->start == address && e->kind != SPW_ALLOC_GLOBAL) {
         put_free_locked(e->id, in_stream_order ? spw_stream_number_locked(&stream) : 0);
+        count_gone_locked(e);
         spw_hidden_forget_all(e);
         spw_extents_remove(&extents, e);
     }
@@ -233,6 +261,7 @@ void spw_record_context_gone(CUcontext context)
         if (e->context != context)
             continue;
         put_free_locked(e->id, 0);
+        count_gone_locked(e);
         spw_hidden_forget_all(e);
         spw_extents_remove(&extents, e);
     }
@@ -312,6 +341,8 @@ static void op_put_locked(struct spw_record_op *op, const struct spw_stream_fact
     spw_record_put_locked(&r);
     spw_note_now.op = next_op++;
     spw_learn_op(spw_note_now.op, op, touched_bytes);
+    if (SPW_STATUS_IS_TIME(next_op * 8))
+        spw_status_tell_locked(false);
     if (spw_timing_is_on() || spw_note_now.op % 64 == 0)
         put_durations_locked();
 }
@@ -411,6 +442,7 @@ void spw_record_wait(enum spw_wait_kind kind, CUevent event)
         r.wait.what = spw_event_number_locked(event);
     spw_record_put_locked(&r);
     put_durations_locked();
+    spw_status_tell_locked(true);
     pthread_mutex_unlock(&lock);
 }
 
@@ -504,6 +536,25 @@ void spw_record_context_changed(void)
     spw_stream_facts_changed();
 }
 
+/* ---- the status page ---- */
+
+static void fill_status(struct spw_status_page *p)
+{
+    p->operations = next_op;
+    p->allocations = last_alloc;
+    p->iterations = spw_learned.iterations;
+    p->iteration_shape = spw_learned.shape;
+    p->iteration_length = spw_learned.length;
+    p->step_ns = spw_learned.step_ns;
+    p->device_count = 0;
+    for (uint32_t i = 0; i < SPW_STATUS_DEVICES; i++)
+        if (live_bytes_peak[i])
+            p->devices[p->device_count++] = (struct spw_status_device){.ordinal = i,
+                                                                       .physical_bytes = live_bytes[i],
+                                                                       .live_bytes = live_bytes[i],
+                                                                       .live_bytes_peak = live_bytes_peak[i]};
+}
+
 /* ---- from the first record to the last ---- */
 
 int spw_recorder_start(void)
@@ -525,6 +576,7 @@ int spw_recorder_start(void)
     flush_locked(0);
     r = spw_learn_start();
     pthread_mutex_unlock(&lock);
+    spw_status_start(SPW_MODE_TRACE, fill_status);
     if (r < 0)
         spw_warn("no memory to look for the iteration: operations are not timed");
     return 0;
@@ -568,6 +620,8 @@ void spw_recorder_reset(void)
     spw_definitions_reset();
     spw_timing_reset();
     next_op = last_alloc = flushed_ns = 0;
+    memset(live_bytes, 0, sizeof(live_bytes));
+    memset(live_bytes_peak, 0, sizeof(live_bytes_peak));
 }
 
 /* A thread that was ended in the middle of a record holds the lock for good: then the file stays as it is. */

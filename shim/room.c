@@ -15,6 +15,7 @@
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
 
 bool spw_room_pressed;
+struct spw_room_stalls spw_room_stalls;
 
 /* ---- blocks that go ---- */
 
@@ -281,7 +282,7 @@ static bool let_others_finish_unlocking(struct timespec *start)
     return now.tv_sec - start->tv_sec < SECONDS;
 }
 
-int spw_room_make(struct spw_device *d, uint64_t bytes)
+static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};
     int r;
@@ -307,4 +308,22 @@ int spw_room_make(struct spw_device *d, uint64_t bytes)
             return r == -EAGAIN ? -ENOMEM : r;
     }
     return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int spw_room_make(struct spw_device *d, uint64_t bytes)
+{
+    if (spw_handles_room_locked(&d->handles) >= bytes)
+        return 0;
+    uint64_t began = now_ns();
+    int r = make_room(d, bytes);
+    spw_room_stalls.count++;
+    spw_room_stalls.ns += now_ns() - began;
+    return r;
 }

@@ -24,6 +24,11 @@ void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b);
 /* What a free does once nobody holds the block: cache its memory, or give back what is left of it. */
 void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b);
 
+struct spw_room_stalls { /* since the start; engine lock */
+    uint64_t count, ns;  /* times that room had to be made for somebody, and how long they stood for it */
+};
+extern struct spw_room_stalls spw_room_stalls;
+
 /* True once memory was short on any device. */
 extern bool spw_room_pressed SPW_OURS;
 #endif

@@ -108,10 +108,12 @@ static void write_json(FILE *f)
     spw_streams_count_locked(&streams, &events);
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
             spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
-    fprintf(
-        f, "  \"operations\": %llu, \"slow_operations\": %llu, \"refused_operations\": %llu, \"served_from_cache\": %llu,\n",
-        U(spw_tick), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
-        U(spw_alloc_counts.from_cache));
+    fprintf(f,
+            "  \"operations\": %llu, \"slow_operations\": %llu, \"refused_operations\": %llu, \"served_from_cache\": %llu,\n"
+            "  \"not_cached\": %llu, \"refused_allocations\": %llu, \"stalls\": %llu, \"stalled_ns\": %llu,\n",
+            U(spw_tick), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
+            U(spw_alloc_counts.from_cache), U(spw_alloc_counts.not_cached), U(spw_alloc_counts.refused),
+            U(spw_room_stalls.count), U(spw_room_stalls.ns));
     write_moved(f);
     write_host(f);
     fprintf(f, "  \"devices\": [");

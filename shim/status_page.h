@@ -1,0 +1,56 @@
+/* status_page.h - the page on which a process tells others how it is doing: what the library writes and the tools read.
+ *
+ * One file per process, /dev/shm/spillway.UID.PID, or in $XDG_RUNTIME_DIR where there is no /dev/shm, of mode 0600: this
+ * structure in the machine's byte order. It is made when CUDA starts and removed when the process ends; one that a killed
+ * process has left is removed by whoever finds it. Figures never go back, unless it says "now".
+ *
+ * A reader takes `sequence`, then a copy of everything, then `sequence` again: the copy is good when both are the same and
+ * even. What is behind `bytes` of an older version's page is not there. */
+#ifndef SPILLWAY_SHIM_STATUS_PAGE_H
+#define SPILLWAY_SHIM_STATUS_PAGE_H
+#include <stdint.h>
+
+#define SPW_STATUS_MAGIC "spwstat"
+enum { SPW_STATUS_VERSION = 1, SPW_STATUS_DEVICES = 64, SPW_STATUS_COMMAND = 256 };
+
+struct spw_status_device {
+    uint32_t ordinal, reserved;
+    uint64_t budget_bytes;   /* 0: none is kept */
+    uint64_t physical_bytes; /* now: taken of it, caches included */
+    uint64_t live_bytes;     /* now: allocated by the program, wherever it lies */
+    uint64_t live_bytes_peak;
+};
+
+struct spw_status_page {
+    char magic[8];
+    uint32_t version, bytes; /* of this structure */
+    uint32_t sequence;       /* odd while it is being changed */
+    uint32_t pid;            /* as the process itself knows it */
+
+    /* Which process that is, among all that had the number; never changed. */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid */
+    uint64_t process_start; /* field 22 of /proc/PID/stat */
+    uint64_t started_unix_ns;
+    uint32_t mode; /* enum spw_mode */
+    uint32_t device_count;
+    char command[SPW_STATUS_COMMAND]; /* arguments, separated by spaces, cut off */
+
+    uint64_t updated_ns; /* CLOCK_MONOTONIC */
+
+    uint64_t host_limit_bytes, host_held_bytes, host_used_bytes; /* now; 0 in mode trace */
+    uint64_t out_bytes, in_bytes;                                /* moved to the host, and back */
+    uint64_t operations, slow_operations, refused_operations;
+    uint64_t allocations, refused_allocations;
+    uint64_t cache_hits, cache_misses; /* large allocations served from cached memory, or not */
+    uint64_t stalls, stalled_ns;       /* times that the host waited for room, and for how long */
+
+    /* In mode trace, once an iteration has been found. */
+    uint64_t iterations;       /* begun */
+    uint32_t iteration_shape;  /* as the trace numbers them */
+    uint32_t iteration_length; /* operations of one; 0: none found */
+    uint64_t step_ns;          /* host time between the last two beginnings; 0: not known */
+
+    struct spw_status_device devices[SPW_STATUS_DEVICES]; /* the first device_count */
+};
+_Static_assert(sizeof(struct spw_status_page) == 456 + 40 * SPW_STATUS_DEVICES, "the same for every compiler");
+#endif
