@@ -9,6 +9,7 @@ int command_run(int argc, char **argv);
 int command_trace(int argc, char **argv);
 int command_report(int argc, char **argv);
 int command_export(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
 /* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */

@@ -13,6 +13,7 @@ static const struct {
     {"trace", command_trace, "run a program and write down what it does with memory; nothing is moved"},
     {"report", command_report, "show where the memory of a traced run goes"},
     {"export", command_export, "print one iteration of a traced run as a graph"},
+    {"top", command_top, "show how running processes are doing, live"},
     {"doctor", command_doctor, "say what is found here: driver, settings, host memory"},
 };
 #define COUNT (sizeof(commands) / sizeof(commands[0]))
