@@ -31,7 +31,8 @@ struct spw_iteration {
     size_t shape_count;
     uint32_t next_shape;
     uint64_t hint_function;
-    bool hint; /* the next operation is the first of an iteration */
+    bool hint;        /* an iteration begins with the next event */
+    bool hint_in_gap; /* since the last bone, one began with an event beside the backbone */
 
     struct spw_shape *shape;
     uint32_t cursor, matched;
@@ -82,8 +83,16 @@ int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
  * `instead`: the shape that it replaces, or NULL. */
 int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t run, struct spw_shape *instead);
 
+/* The newest bone has a hint. Leaves the path where the shape has none there; a shape that was learned before there were
+ * hints is forgotten. */
+void spw_search_heed(struct spw_iteration *detector, uint64_t bone);
+
 /* Makes a shape of the window, without following it. */
 int spw_search_keep(struct spw_iteration *detector, const struct spw_window *window, struct spw_shape **ret_shape);
+
+/* Learns the period when tokens repeat over it and its last two times before `end` are iterations. `instead` as above. */
+int spw_search_learn_period(struct spw_iteration *detector, uint64_t end, uint64_t period, struct spw_shape *instead,
+                            bool *ret_learned);
 
 /* Lets the history hold twice as much, unless it is at its limit. */
 int spw_search_remember_more(struct spw_iteration *detector);

@@ -19,7 +19,7 @@ struct spw_event {
     uint16_t alloc_kind;
     uint8_t kind;
     bool input : 1; /* BESIDE: a copy from the host */
-    bool hint : 1;  /* an operation that the program called the first of an iteration */
+    bool hint : 1;  /* the program said that an iteration begins here */
 };
 
 struct spw_bone { /* one operation of the backbone */
@@ -31,7 +31,8 @@ struct spw_bone { /* one operation of the backbone */
     uint64_t function;
     uint32_t newest; /* lower half of the newest allocation's id */
     uint16_t touch_count;
-    bool everything, launch;
+    bool everything : 1, launch : 1;
+    bool hint : 1; /* there was a hint in the gap before it, or it is one */
 };
 
 struct spw_touched {
@@ -48,6 +49,7 @@ struct spw_history {
     uint64_t bone_count, event_count, touch_count; /* of the whole run */
     uint64_t op_count;
     uint64_t bone_first, event_first, touch_first; /* nothing older was kept */
+    uint64_t hints[3], hint_count;                 /* the bones behind the last three hints, the newest first */
 };
 
 enum { SPW_HISTORY_EVENTS = 4, SPW_HISTORY_TOUCHES = 8 }; /* per backbone operation */
@@ -123,7 +125,7 @@ static inline void spw_history_add_touches(struct spw_history *history, const st
 }
 
 static inline void spw_history_add_bone(struct spw_history *history, const struct spw_iteration_op *op, uint64_t token,
-                                        const struct spw_live *live, bool hint)
+                                        const struct spw_live *live, bool hint, bool hint_in_gap)
 {
     struct spw_bone *bone = spw_bone_at(history, history->bone_count);
     const uint32_t count = op->touch_count < SPW_HISTORY_MOST_TOUCHES ? op->touch_count : SPW_HISTORY_MOST_TOUCHES;
@@ -138,6 +140,13 @@ static inline void spw_history_add_bone(struct spw_history *history, const struc
     bone->touch_count = (uint16_t)count;
     bone->everything = op->everything;
     bone->launch = op->kind == SPW_ITERATION_LAUNCH || op->kind == SPW_ITERATION_GRAPH;
+    bone->hint = hint || hint_in_gap;
+    if (bone->hint) {
+        history->hints[2] = history->hints[1];
+        history->hints[1] = history->hints[0];
+        history->hints[0] = history->bone_count;
+        history->hint_count++;
+    }
     spw_history_add_touches(history, op->touches, count);
     spw_history_add_event(
         history,

@@ -36,27 +36,37 @@ void spw_iteration_destroy(struct spw_iteration *detector)
     free(detector);
 }
 
+/* An event beside the backbone; a hint is used up by it. */
+static void add_event(struct spw_iteration *detector, struct spw_event event)
+{
+    spw_history_add_event(&detector->history, event);
+    detector->hint_in_gap |= event.hint;
+    detector->hint = false;
+}
+
 int spw_iteration_alloc(struct spw_iteration *detector, uint64_t id, uint64_t bytes, uint32_t kind)
 {
     const struct spw_event event = {.kind = SPW_EVENT_ALLOC,
                                     .value = bytes,
                                     .live_bytes = detector->live.bytes,
                                     .id = (uint32_t)id,
-                                    .alloc_kind = (uint16_t)kind};
+                                    .alloc_kind = (uint16_t)kind,
+                                    .hint = detector->hint};
     const struct spw_live_entry entry = {
         .id = id, .bytes = bytes, .kind = (uint16_t)kind, .event = detector->history.event_count};
     const int r = spw_live_add(&detector->live, &entry);
     if (r == 0)
-        spw_history_add_event(&detector->history, event);
+        add_event(detector, event);
     return r;
 }
 
 int spw_iteration_free(struct spw_iteration *detector, uint64_t id)
 {
-    const struct spw_event event = {.kind = SPW_EVENT_FREE, .value = id, .live_bytes = detector->live.bytes};
+    const struct spw_event event = {
+        .kind = SPW_EVENT_FREE, .value = id, .live_bytes = detector->live.bytes, .hint = detector->hint};
     const int r = spw_live_remove(&detector->live, id);
     if (r == 0)
-        spw_history_add_event(&detector->history, event);
+        add_event(detector, event);
     return r;
 }
 
@@ -87,7 +97,10 @@ static int take_bone(struct spw_iteration *detector, const struct spw_iteration_
     const uint64_t bone = history->bone_count;
     struct spw_tracker unused;
     int r = 0;
-    spw_history_add_bone(history, op, token, &detector->live, hint);
+    spw_history_add_bone(history, op, token, &detector->live, hint, detector->hint_in_gap);
+    detector->hint = detector->hint_in_gap = false;
+    if (spw_bone_at(history, bone)->hint)
+        spw_search_heed(detector, bone);
     if (detector->shape && detector->cursor == detector->shape->backbone)
         r = spw_merge_completed(detector, bone, &place->learned);
     if (!place->learned && detector->shape && !spw_follow(detector, bone) && detector->shape)
@@ -106,20 +119,28 @@ static int take_bone(struct spw_iteration *detector, const struct spw_iteration_
     return r;
 }
 
-static void take_beside(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token, bool hint,
+/* An iteration has begun where the shape that is followed has none: the next bone will tell which. */
+static bool is_contradicted(const struct spw_iteration *detector)
+{
+    const struct spw_shape *shape = detector->shape;
+    return (detector->hint || detector->hint_in_gap) && detector->cursor < shape->backbone &&
+           !shape->steps[detector->cursor].hint;
+}
+
+static void take_beside(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token,
                         struct spw_iteration_place *place)
 {
-    if (detector->shape) {
+    if (detector->shape && !is_contradicted(detector)) {
         place->extra = !spw_follow_beside(detector, token, &place->ordinal, &place->begins);
         place->sure = detector->whole && !detector->doubtful ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
         place->shape = detector->shape->id;
         place->began = detector->began;
     }
-    spw_history_add_event(&detector->history, (struct spw_event){.kind = SPW_EVENT_BESIDE,
-                                                                 .value = token,
-                                                                 .live_bytes = detector->live.bytes,
-                                                                 .input = op->kind == SPW_ITERATION_COPY_H2D,
-                                                                 .hint = hint});
+    add_event(detector, (struct spw_event){.kind = SPW_EVENT_BESIDE,
+                                           .value = token,
+                                           .live_bytes = detector->live.bytes,
+                                           .input = op->kind == SPW_ITERATION_COPY_H2D,
+                                           .hint = detector->hint});
 }
 
 int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_op *op,
@@ -128,11 +149,10 @@ int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_
     struct spw_iteration_place place = {.sure = SPW_ITERATION_NO};
     const uint64_t token = spw_history_token(op);
     const bool beside = op->kind >= SPW_ITERATION_COPY_H2D;
-    const bool hint = detector->hint || (!beside && detector->hint_function && op->function == detector->hint_function);
+    const bool hint = detector->hint || (detector->hint_function && op->function == detector->hint_function);
     int r = 0;
-    detector->hint = false;
     if (beside)
-        take_beside(detector, op, token, hint, &place);
+        take_beside(detector, op, token, &place);
     else
         r = take_bone(detector, op, token, hint, &place);
     detector->history.op_count++;

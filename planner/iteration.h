@@ -89,11 +89,12 @@ int spw_iteration_free(struct spw_iteration *detector, uint64_t id);
 int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_op *op,
                      struct spw_iteration_place *ret_place);
 
-/* The program says that the next operation begins an iteration. Where hints repeat with the iteration they choose its
- * boundary; they never make an iteration out of what doesn't repeat. */
+/* The program says that an iteration begins: what is told next, be it an allocation, belongs to it. Hints choose the
+ * boundary and the length: what repeats without a hint in it, or with hints at other operations each time, is only a part.
+ * They never make an iteration out of what doesn't repeat, and hints that have stopped coming are not waited for. */
 void spw_iteration_hint(struct spw_iteration *detector);
 
-/* From now on the backbone operations that call `function` count as hinted; 0: none. */
+/* From now on an iteration begins, as above, with each operation that calls `function`; 0: none. */
 void spw_iteration_hint_function(struct spw_iteration *detector, uint64_t function);
 
 /* What is known of a live allocation. */

@@ -9,13 +9,15 @@
  *   3. it uses most of what is kept: parameters, gradients, states. The less of it is used, the more often it must
  *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else a
  *      thousand that are half of the whole run;
- *   4. there are at least seven operations in all: two equal launches in a row are not a loop.
+ *   4. there are at least seven operations in all: two equal launches in a row are not a loop;
+ *   5. while the program gives hints, they come at the same operations in both, and there is one. Hints that have stopped
+ *      (65536 operations without one, or twice as many as there were between the last two) do not count.
  * Limits: a loop that repeats exactly, on the same memory, and uses most of what is kept is taken for the iteration until
  * the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps a little more memory with
  * every iteration (a list of losses on the device) never has the same live set again and is not recognised. */
 #include "period.h"
 
-enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7 };
+enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7, HINTS_STOPPED = 1 << 16 };
 
 /* Whether an allocation was made in the `bones` bones before `position`. */
 static bool was_made_since(const struct spw_history *history, uint64_t position, uint64_t bones, uint32_t id)
@@ -55,6 +57,25 @@ static bool corresponds(const struct spw_history *history, uint64_t end, uint64_
             return false;
     }
     return same_live > 0;
+}
+
+static bool hints_are_given(const struct spw_history *history)
+{
+    const uint64_t since = history->bone_count - history->hints[0], between = history->hints[0] - history->hints[1];
+    return history->hint_count && (since <= HINTS_STOPPED || (history->hint_count > 1 && since <= 2 * between));
+}
+
+static bool hints_agree(const struct spw_history *history, uint64_t end, uint64_t lag)
+{
+    bool any = false;
+    if (!hints_are_given(history))
+        return true;
+    for (uint64_t p = end - lag; p < end; p++) {
+        if (spw_bone_at(history, p)->hint != spw_bone_at(history, p - lag)->hint)
+            return false;
+        any |= spw_bone_at(history, p)->hint;
+    }
+    return any;
 }
 
 struct spw_coverage spw_period_coverage(const struct spw_history *history, struct spw_live *live, uint64_t old,
@@ -108,7 +129,7 @@ enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_
 {
     if (end < 2 * lag || !spw_history_has(history, end - 2 * lag))
         return SPW_VERDICT_FORGOTTEN;
-    if (!corresponds(history, end, lag))
+    if (!hints_agree(history, end, lag) || !corresponds(history, end, lag))
         return SPW_VERDICT_NO;
     if (run < FEWEST_OPERATIONS && operations(history, end - run - lag, end) < FEWEST_OPERATIONS)
         return SPW_VERDICT_NO;

@@ -22,28 +22,6 @@ static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint6
     return hash | 1;
 }
 
-/* Over how many bones before `end` the period holds, up to three times the period. */
-static uint64_t run_of(const struct spw_history *history, uint64_t end, uint64_t period)
-{
-    uint64_t p = end;
-    while (p > history->bone_first + period && end - p < 3 * period &&
-           spw_bone_at(history, p - 1)->token == spw_bone_at(history, p - 1 - period)->token)
-        p--;
-    return end - p;
-}
-
-/* Learns the period when its last two times are iterations. `instead`: of this shape, or NULL. */
-static int learn_period(struct spw_iteration *detector, uint64_t end, uint64_t period, struct spw_shape *instead,
-                        bool *ret_learned)
-{
-    const uint64_t run = run_of(&detector->history, end, period);
-    if (run < period || spw_period_judge(&detector->history, &detector->live, end, period, run) != SPW_VERDICT_YES)
-        return 0;
-    const int r = spw_search_learn(detector, end, period, run, instead);
-    *ret_learned = r == 0;
-    return r;
-}
-
 static bool begins_alike(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end)
 {
     for (uint32_t i = 0; i < FIRST_FUNCTIONS && begin + i < end && i < shape->backbone; i++)
@@ -105,7 +83,7 @@ int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape,
     const uint64_t period = end - before.end;
     if (end >= 2 * period && !spw_history_has(history, end - 2 * period))
         return spw_search_remember_more(detector);
-    return learn_period(detector, end, period, shape, ret_learned);
+    return spw_search_learn_period(detector, end, period, shape, ret_learned);
 }
 
 int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
@@ -191,7 +169,7 @@ int spw_merge_completed(struct spw_iteration *detector, uint64_t end, bool *ret_
     const uint64_t begin = detector->ended;
     detector->ended = end;
     if (!detector->start_known || !detector->whole)
-        return begin < end ? learn_period(detector, end, end - begin, NULL, ret_learned)
+        return begin < end ? spw_search_learn_period(detector, end, end - begin, NULL, ret_learned)
                            : 0; /* another way, twice in a row */
     if (detector->shape->seen >= BETTER_TRIALS || !spw_history_has(&detector->history, detector->start))
         return 0;

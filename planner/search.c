@@ -73,6 +73,27 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     return 0;
 }
 
+/* Over how many bones before `end` the period holds, up to three times the period. */
+static uint64_t run_of(const struct spw_history *history, uint64_t end, uint64_t period)
+{
+    uint64_t p = end;
+    while (p > history->bone_first + period && end - p < 3 * period &&
+           spw_bone_at(history, p - 1)->token == spw_bone_at(history, p - 1 - period)->token)
+        p--;
+    return end - p;
+}
+
+int spw_search_learn_period(struct spw_iteration *detector, uint64_t end, uint64_t period, struct spw_shape *instead,
+                            bool *ret_learned)
+{
+    const uint64_t run = run_of(&detector->history, end, period);
+    if (run < period || spw_period_judge(&detector->history, &detector->live, end, period, run) != SPW_VERDICT_YES)
+        return 0;
+    const int r = spw_search_learn(detector, end, period, run, instead);
+    *ret_learned = r == 0;
+    return r;
+}
+
 int spw_search_remember_more(struct spw_iteration *detector)
 {
     const int r = spw_history_grow(&detector->history);
@@ -191,12 +212,71 @@ static bool is_known_loop(const struct spw_iteration *detector, uint64_t end, ui
     return false;
 }
 
+/* ---- hints ---- */
+
+/* The shape that begins with a hint and this token and was seen most; NULL: none. */
+static struct spw_shape *hinted_shape(const struct spw_iteration *detector, uint64_t token)
+{
+    struct spw_shape *best = NULL;
+    for (size_t i = 0; i < detector->shape_count; i++) {
+        struct spw_shape *shape = detector->shapes[i];
+        if (shape->steps[0].hint && shape->steps[0].token == token && (!best || shape->seen > best->seen))
+            best = shape;
+    }
+    return best;
+}
+
+static bool any_hinted_shape(const struct spw_iteration *detector)
+{
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i]->hints)
+            return true;
+    return false;
+}
+
+void spw_search_heed(struct spw_iteration *detector, uint64_t bone)
+{
+    struct spw_shape *shape = detector->shape;
+    const uint64_t token = spw_bone_at(&detector->history, bone)->token;
+    if (!shape)
+        return;
+    const bool ends = detector->cursor == shape->backbone;
+    struct spw_shape *hinted = hinted_shape(detector, token);
+    if (shape->steps[ends ? 0 : detector->cursor].hint || (ends && (hinted || shape->steps[0].token != token)))
+        return;
+    const bool before_hints = !any_hinted_shape(detector);
+    if (hinted || before_hints)
+        spw_follow_leave(detector, bone);
+    if (before_hints)
+        forget_shape(detector, shape);
+}
+
+/* Off the path, at a bone with a hint: what lies between the last three hints came twice, or a known shape begins like this.
+ */
+static int search_by_hint(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
+{
+    const struct spw_history *history = &detector->history;
+    const uint64_t period = history->hints[0] - history->hints[1];
+    struct spw_shape *shape = hinted_shape(detector, spw_bone_at(history, bone)->token);
+    int r = 0;
+    if (history->hint_count >= 3 && history->hints[1] - history->hints[2] == period)
+        r = spw_search_learn_period(detector, bone + 1, period, NULL, ret_learned);
+    if (r == 0 && !*ret_learned && shape)
+        r = go_back(detector, shape, bone, 0, ret_learned);
+    return r;
+}
+
 int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
 {
     struct spw_history *history = &detector->history;
     struct spw_tracker candidate;
     int r = 0;
     const bool due = spw_finder_look(&detector->finder, history, &candidate);
+    if (spw_bone_at(history, bone)->hint) {
+        r = search_by_hint(detector, bone, ret_learned);
+        if (r < 0 || detector->shape)
+            return r;
+    }
     if (way_back(detector, bone, &r, ret_learned) && detector->shape)
         return r;
     if (due) {

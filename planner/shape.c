@@ -151,7 +151,9 @@ static void take_down(struct spw_shape *shape, const struct spw_history *history
                                                 .ordinal = ordinal++,
                                                 .besides = n ? shape->steps[n].besides : 0,
                                                 .allocs = n ? shape->steps[n].allocs : 0,
-                                                .launch = bone->launch};
+                                                .launch = bone->launch,
+                                                .hint = bone->hint};
+            shape->hints |= bone->hint;
             prefix = spw_mix(prefix + bone->token);
             shape->sum += spw_mix(bone->token);
             n++;

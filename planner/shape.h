@@ -16,7 +16,7 @@ struct spw_step { /* one operation of the backbone, and the gap before it */
     int64_t live_bytes; /* before it, less those at the boundary */
     uint32_t ordinal;
     uint32_t besides, allocs; /* the first ones of its gap; they end where the next step's begin */
-    bool launch;
+    bool launch, hint;        /* as the bone's */
 };
 
 struct spw_shape_beside {
@@ -48,6 +48,7 @@ struct spw_shape {
     uint32_t function_count;
     size_t place_capacity;
     uint64_t sum;            /* of the backbone's tokens: the same for every rotation */
+    bool hints;              /* there are any */
     uint32_t distinct_after; /* its first so many tokens are found at its beginning only: 4, 16, or UINT32_MAX */
     uint64_t seen, last_seen;
     uint64_t boundary_live_bytes;
