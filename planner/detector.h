@@ -30,7 +30,6 @@ struct spw_iteration {
     struct spw_shape *shapes[SPW_ITERATION_SHAPES];
     size_t shape_count;
     uint32_t next_shape;
-    uint64_t hint_function;
     bool hint;        /* an iteration begins with the next event */
     bool hint_in_gap; /* since the last bone, one began with an event beside the backbone */
 

@@ -75,11 +75,6 @@ void spw_iteration_hint(struct spw_iteration *detector)
     detector->hint = true;
 }
 
-void spw_iteration_hint_function(struct spw_iteration *detector, uint64_t function)
-{
-    detector->hint_function = function;
-}
-
 /* How sure the place of the newest bone is, on the path. */
 static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, uint64_t live_bytes)
 {
@@ -90,14 +85,14 @@ static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, ui
     return detector->whole && !detector->doubtful && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
 }
 
-static int take_bone(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token, bool hint,
+static int take_bone(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token,
                      struct spw_iteration_place *place)
 {
     struct spw_history *history = &detector->history;
     const uint64_t bone = history->bone_count;
     struct spw_tracker unused;
     int r = 0;
-    spw_history_add_bone(history, op, token, &detector->live, hint, detector->hint_in_gap);
+    spw_history_add_bone(history, op, token, &detector->live, detector->hint, detector->hint_in_gap);
     detector->hint = detector->hint_in_gap = false;
     if (spw_bone_at(history, bone)->hint)
         spw_search_heed(detector, bone);
@@ -149,12 +144,11 @@ int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_
     struct spw_iteration_place place = {.sure = SPW_ITERATION_NO};
     const uint64_t token = spw_history_token(op);
     const bool beside = op->kind >= SPW_ITERATION_COPY_H2D;
-    const bool hint = detector->hint || (detector->hint_function && op->function == detector->hint_function);
     int r = 0;
     if (beside)
         take_beside(detector, op, token, &place);
     else
-        r = take_bone(detector, op, token, hint, &place);
+        r = take_bone(detector, op, token, &place);
     detector->history.op_count++;
     *ret_place = place;
     return r;

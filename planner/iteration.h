@@ -94,9 +94,6 @@ int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_
  * They never make an iteration out of what doesn't repeat, and hints that have stopped coming are not waited for. */
 void spw_iteration_hint(struct spw_iteration *detector);
 
-/* From now on an iteration begins, as above, with each operation that calls `function`; 0: none. */
-void spw_iteration_hint_function(struct spw_iteration *detector, uint64_t function);
-
 /* What is known of a live allocation. */
 struct spw_iteration_allocation {
     uint64_t bytes;

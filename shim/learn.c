@@ -16,6 +16,7 @@ static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
 static uint32_t iterations_left, timed_shape, timed_length;
 static uint64_t timed_from; /* the operation that timing began with */
 static bool said;
+static uint64_t hints;
 static uint64_t began_ns; /* the last iteration; 0: none, or something else was in between */
 
 struct spw_learned spw_learned;
@@ -36,6 +37,7 @@ int spw_learn_start(void)
     timed_length = 0;
     timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
     said = false;
+    hints = 0;
     spw_learned = (struct spw_learned){0};
     began_ns = 0;
     if (s->timed_iterations == SPW_SETTINGS_TIMED_ALL) {
@@ -125,6 +127,28 @@ static void note_iteration(const struct spw_iteration_shape *shape, uint64_t tim
     spw_learned.length = shape->length;
     spw_learned.step_ns = began_ns ? time_ns - began_ns : 0;
     began_ns = time_ns;
+}
+
+void spw_learn_hint(uint64_t next_op)
+{
+    const struct spw_record_mark hint = {.kind = SPW_MARK_HINT, .op = next_op};
+    mark(hint.kind, hint.op, 0, 0);
+    if (follow)
+        spw_follow_mark(follow, &hint);
+    hints++;
+}
+
+void spw_learn_before(uint64_t number, const struct spw_record_op *op)
+{
+    if (follow && spw_follow_is_hint(follow, op))
+        spw_learn_hint(number);
+}
+
+void spw_learn_tell(void)
+{
+    const struct spw_settings *s = spw_settings();
+    if (s->hint[0] && hints == 0)
+        spw_warn("no kernel with \"%s\" in its name was launched: SPILLWAY_ITERATION_KERNEL had no effect", s->hint);
 }
 
 void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes)

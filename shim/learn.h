@@ -20,6 +20,15 @@ extern struct spw_learned spw_learned;
 /* A kernel was met for the first time. */
 void spw_learn_function(uint32_t id, const char *name);
 
+/* The program says that an iteration begins here: operation `next_op` will be its first. */
+void spw_learn_hint(uint64_t next_op);
+
+/* Operation `number` comes next; its record is not written yet. Says that an iteration begins where its kernel is a hint. */
+void spw_learn_before(uint64_t number, const struct spw_record_op *op);
+
+/* At the end of the trace: warns of a hint that was asked for and did not come. */
+void spw_learn_tell(void);
+
 /* Operation number `number`, which touches allocations of these sizes in the order of op->touches. Switches the timing of
  * what is submitted next; puts marks into the trace where an iteration begins. */
 void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes);

@@ -337,6 +337,7 @@ static void op_put_locked(struct spw_record_op *op, const struct spw_stream_fact
     op->touches = touches;
     if (op->captured)
         note_captured_locked(op->everything);
+    spw_learn_before(next_op, op);
     struct spw_record r = {.kind = SPW_RECORD_OP, .op = *op};
     spw_record_put_locked(&r);
     spw_note_now.op = next_op++;
@@ -589,6 +590,7 @@ void spw_recorder_stop(void)
         put_durations_locked();
         struct spw_record r = {.kind = SPW_RECORD_END, .end = {.time_ns = now_ns(), .ops = next_op, .allocs = last_alloc}};
         spw_record_put_locked(&r);
+        spw_learn_tell();
     }
     int failed = writer ? spw_trace_writer_destroy(writer) : 0;
     if (writer && spw_recording && failed == 0)

@@ -337,6 +337,9 @@ static int take(struct pass *p, const struct spw_record *r)
         return take_op(p, &r->op);
     case SPW_RECORD_DURATION:
         return take_duration(p, &r->duration);
+    case SPW_RECORD_MARK:
+        spw_follow_mark(p->follow, &r->mark);
+        return 0;
     case SPW_RECORD_WAIT:
         now(p, r->wait.time_ns + r->wait.duration_ns);
         m->waits++;

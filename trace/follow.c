@@ -10,7 +10,10 @@ enum { TOUCHES = 64, SHIFTS = 64 };
 struct spw_follow {
     struct spw_iteration *detector;
     const char *hint;
-    uint64_t *function_hash; /* by id */
+    struct {
+        uint64_t hash;
+        bool hint;
+    } * functions; /* by id */
     uint32_t function_room;
     /* The detector's number + by is the trace's, from its operation `from` on. Newest last; the oldest make room. */
     struct {
@@ -37,7 +40,7 @@ void spw_follow_destroy(struct spw_follow *f)
     if (!f)
         return;
     spw_iteration_destroy(f->detector);
-    free(f->function_hash);
+    free(f->functions);
     free(f);
 }
 
@@ -66,25 +69,35 @@ int spw_follow_function(struct spw_follow *f, uint32_t id, const char *name)
 {
     if (id >= f->function_room) {
         size_t room = 2 * (size_t)id + 64;
-        uint64_t *more = room <= UINT32_MAX ? realloc(f->function_hash, room * sizeof(*more)) : NULL;
+        void *more = room <= UINT32_MAX ? realloc(f->functions, room * sizeof(*f->functions)) : NULL;
         if (!more)
             return -ENOMEM;
-        memset(more + f->function_room, 0, (room - f->function_room) * sizeof(*more));
-        f->function_hash = more;
+        f->functions = more;
+        memset(f->functions + f->function_room, 0, (room - f->function_room) * sizeof(*f->functions));
         f->function_room = (uint32_t)room;
     }
     uint64_t hash = 0;
     for (const char *at = name; *at; at++)
         hash = mix(hash, (unsigned char)*at);
-    f->function_hash[id] = hash | 1;
-    if (f->hint && strstr(name, f->hint))
-        spw_iteration_hint_function(f->detector, f->function_hash[id]);
+    f->functions[id].hash = hash | 1;
+    f->functions[id].hint = f->hint && strstr(name, f->hint);
     return 0;
 }
 
 void spw_follow_hint(struct spw_follow *f, const char *part_of_name)
 {
     f->hint = part_of_name;
+}
+
+bool spw_follow_is_hint(const struct spw_follow *f, const struct spw_record_op *op)
+{
+    return op->kind == SPW_OP_LAUNCH && !op->captured && op->function < f->function_room && f->functions[op->function].hint;
+}
+
+void spw_follow_mark(struct spw_follow *f, const struct spw_record_mark *mark)
+{
+    if (mark->kind == SPW_MARK_HINT)
+        spw_iteration_hint(f->detector);
 }
 
 static const enum spw_iteration_kind kinds[SPW_OP_KINDS] = {
@@ -135,7 +148,7 @@ int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record
         return 0;
     struct spw_iteration_op o = {.kind = kinds[op->kind],
                                  .stream = op->stream,
-                                 .function = op->function < f->function_room ? f->function_hash[op->function] : 0,
+                                 .function = op->function < f->function_room ? f->functions[op->function].hash : 0,
                                  .geometry = geometry_of(op),
                                  .everything = op->everything || op->touch_count > TOUCHES,
                                  .touch_count = op->touch_count < TOUCHES ? op->touch_count : TOUCHES,

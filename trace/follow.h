@@ -19,13 +19,19 @@ int spw_follow_alloc(struct spw_follow *follow, const struct spw_record_alloc *a
 int spw_follow_free(struct spw_follow *follow, uint64_t id);
 int spw_follow_function(struct spw_follow *follow, uint32_t id, const char *name);
 
+/* A mark; of hints the detector is told, the others say what it found itself. */
+void spw_follow_mark(struct spw_follow *follow, const struct spw_record_mark *mark);
+
 /* Operation `number`; `alloc_bytes` are the sizes of the allocations in op->touches, in their order. */
 int spw_follow_op(struct spw_follow *follow, uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes,
                   struct spw_iteration_place *ret_place);
 
-/* Kernels with this in their name are taken to begin iterations. The text stays the caller's and has to outlive the
- * follower. */
+/* For whoever makes the records: kernels with this in their names begin iterations, those that are told of from now on. The
+ * text stays the caller's and has to outlive the follower. */
 void spw_follow_hint(struct spw_follow *follow, const char *part_of_name);
+
+/* Whether the operation is such a kernel, and a mark has to come before it. */
+bool spw_follow_is_hint(const struct spw_follow *follow, const struct spw_record_op *op);
 
 /* The shape with this id; false: it is not known (any more). */
 bool spw_follow_shape(const struct spw_follow *follow, uint32_t id, struct spw_iteration_shape *ret_shape);

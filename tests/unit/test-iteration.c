@@ -240,29 +240,23 @@ static void loader_may_come_at_any_time(void **state)
     }
 }
 
-/* The program's own word about where an iteration begins chooses the boundary, be it a function or a call. */
+/* The program's own word about where an iteration begins chooses the boundary. */
 static void hints_choose_the_boundary(void **state)
 {
-    for (int way = 0; way < 2; way++) {
-        struct program *program = program_create(1 << 16, 1);
-        struct model model = model_plain();
-        if (way == 0)
-            spw_iteration_hint_function(program->detector, 130); /* the loss, once in each iteration */
-        model_setup(program, &model);
-        for (int i = 0; i < 10; i++) {
-            program_step(program);
-            model_micro_step(program, &model, 0);
-            if (way == 1)
-                spw_iteration_hint(program->detector);
-            model_update(program, &model);
-        }
-        assert_int_equal(program_followed(program), model_length(&model));
-        const uint64_t place_of_hint = way ? model.input + 3 * model.layers + 1 : model.input + 2 * model.layers;
-        assert_int_equal(program->place.began, program->step_op + place_of_hint);
-        assert_no_mistake(program);
-        model_free(program, &model);
-        program_destroy(program);
+    struct program *program = program_create(1 << 16, 1);
+    struct model model = model_plain();
+    model_setup(program, &model);
+    for (int i = 0; i < 10; i++) {
+        program_step(program);
+        model_micro_step(program, &model, 0);
+        spw_iteration_hint(program->detector);
+        model_update(program, &model);
     }
+    assert_int_equal(program_followed(program), model_length(&model));
+    assert_int_equal(program->place.began, program->step_op + model.input + 3 * model.layers + 1);
+    assert_no_mistake(program);
+    model_free(program, &model);
+    program_destroy(program);
 }
 
 /* What never repeats is never called an iteration, and memory stays bounded. */
