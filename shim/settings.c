@@ -1,6 +1,7 @@
 /* settings.c - the table of settings, and strict parsing of their values. */
 #include "settings.h"
 #include "folder.h"
+#include "spelling.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -267,8 +268,8 @@ const struct spw_setting spw_setting_table[] = {
      "pinned host memory that may hold what left the device", take_host_budget},
     {"SPILLWAY_DRIVER", "driver", "FILE", "searched for as the loader would", "the absolute path of a readable file",
      "the real libcuda.so.1", take_driver},
-    {"SPILLWAY_LOG", "log", "LEVEL[:FILE]", "warn", "quiet, warn, info or debug, optionally followed by :FILE",
-     "how much to say, and where if not to stderr", take_log},
+    {"SPILLWAY_LOG", "log", "LEVEL[:FILE]", "warn",
+     "quiet, warn, info or debug, optionally followed by :FILE", "how much to say, and where if not to stderr", take_log},
     {"SPILLWAY_SMALL", "small", "BYTES", "auto: half of the device's granularity",
      "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
      "allocations below this many bytes always stay on the device", take_small},
@@ -309,27 +310,6 @@ static const struct spw_setting *find_setting(const char *variable, size_t lengt
     return NULL;
 }
 
-/* How many letters must change to make one name the other; names are short, longer ones are cut. */
-static unsigned edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
-{
-    unsigned row[64];
-    if (b_length > 63)
-        b_length = 63;
-    for (size_t j = 0; j <= b_length; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; i <= a_length; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b_length; j++) {
-            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
-            unsigned shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = replaced < shorter ? replaced : shorter;
-        }
-    }
-    return row[b_length];
-}
-
 /* The setting that was probably meant; NULL when the name is like none of them. */
 static const char *nearest_variable(const char *name, size_t length)
 {
@@ -337,7 +317,7 @@ static const char *nearest_variable(const char *name, size_t length)
     unsigned best = (unsigned)(length - (sizeof(PREFIX) - 1)) / 2 + 1; /* less than half of the letters may differ */
     for (size_t i = 0; i < spw_setting_count; i++) {
         const char *variable = spw_setting_table[i].variable;
-        unsigned distance = edit_distance(name, length, variable, strlen(variable));
+        unsigned distance = spw_spelling_distance(name, length, variable, strlen(variable));
         if (distance < best) {
             best = distance;
             nearest = variable;
