@@ -46,7 +46,8 @@ struct spw_settings {
 struct spw_setting {
     const char *variable; /* "SPILLWAY_BUDGET" */
     const char *option;   /* "budget" */
-    const char *value;    /* what stands for the value in help: "AMOUNT" */
+    const char
+        *value; /* what stands for the value in help: "AMOUNT"; words in small letters as they are: "swap|trace|off" */
     const char *fallback; /* the default, for people */
     const char *accepted; /* what is accepted, for people: follows "accepted: " */
     const char *help;

@@ -1,16 +1,57 @@
-/* commands.h - the commands of spillway, each with its own arguments (argv[0] is its name); the result is the exit status.
- */
+/* commands.h - the commands of spillway, one line each. From this table and from each command's options, as argp has them,
+ * come
+ * --help, the man pages, the completions of the shells and the README's list. */
 #ifndef SPILLWAY_TOOLS_COMMANDS_H
 #define SPILLWAY_TOOLS_COMMANDS_H
+#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-int command_run(int argc, char **argv);
-int command_trace(int argc, char **argv);
-int command_report(int argc, char **argv);
-int command_export(int argc, char **argv);
-int command_top(int argc, char **argv);
-int command_doctor(int argc, char **argv);
+/* One line per command, in the order in which they are shown; meson.build reads the names from here too.
+ *
+ *     name     what it does                                    example */
+/* clang-format off */
+#define COMMANDS(X) \
+    X(run,    "run a program inside a memory budget", "spillway run --budget 8GiB -- python train.py") \
+    X(trace,  "run a program and write down what it does with memory; nothing is moved", "spillway trace -- python train.py") \
+    X(report, "show where the memory of a traced run goes", "spillway report --html page.html spillway.0.4711.trace") \
+    X(export, "print one iteration of a traced run as a graph", "spillway export spillway.0.4711.trace > iteration.json") \
+    X(top,    "show how running processes are doing, live", "spillway top --once --json") \
+    X(doctor, "say what is found here and what to set: driver, settings, host, tracing", "spillway doctor")
+/* clang-format on */
+
+/* A command NAME is two functions:
+ *   command_NAME    does it; argv[0] is "spillway NAME", the result is the exit status
+ *   arguments_NAME  what argp needs to know of its arguments; kept for good. Words in capitals stand for something: FILE,
+ *                   TRACE, PID and COMMAND are completed as what they say, other words are shown; words in small letters,
+ *                   as in "peak|time|idle", are meant as they are. A last paragraph "Exit status: ..." behind \v tells more.
+ */
+#define X(name, help, example) \
+    int command_##name(int argc, char **argv); \
+    const struct argp *arguments_##name(void);
+COMMANDS(X)
+#undef X
+
+struct command {
+    const char *name, *help, *example;
+    int (*run)(int argc, char **argv);
+    const struct argp *(*arguments)(void);
+};
+extern const struct command commands[];
+extern const size_t command_count;
+
+/* NULL: there is none of that name. */
+const struct command *command_find(const char *name);
+
+/* The command that was probably meant; NULL when the name is like none of them. */
+const struct command *command_nearest(const char *name);
+
+/* The options that its --help shows, --help itself among them, one by one; NULL behind the last. */
+const struct argp_option *command_option(const struct command *command, size_t index);
+
+/* Reads the arguments with the command's own argp into `request`. 0, or EXIT_USAGE. Ends the process where argp does: after
+ * --help, and with EXIT_USAGE when an argument is refused. */
+int command_parse(const struct argp *arguments, int argc, char **argv, unsigned flags, void *request);
 
 /* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */
 bool find_library(char *ret_path, size_t size);

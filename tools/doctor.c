@@ -4,7 +4,6 @@
 #include "doctor.h"
 #include "hostlimit.h"
 #include "settings.h"
-#include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -91,15 +90,20 @@ static bool look_from_inside(const char *library)
     return false;
 }
 
+const struct argp *arguments_doctor(void)
+{
+    static const struct argp argp = {.doc = "Says what a program would meet here: driver, settings, host memory.\v"
+                                            "Exit status: 0; 1 when something is wrong, which a machine without a driver is "
+                                            "not; 2 when the arguments are refused."};
+    return &argp;
+}
+
 int command_doctor(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], DOCTOR_INSIDE))
         return doctor_inside();
 
-    const struct argp argp = {.doc = "Says what a program would meet here: driver, settings, host memory. "
-                                     "Exit status 1 when something is wrong; a machine without a driver is not."};
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
+    if (command_parse(arguments_doctor(), argc, argv, 0, NULL))
         return EXIT_USAGE;
 
     char library[PATH_MAX];

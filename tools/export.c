@@ -67,20 +67,26 @@ static int print(struct model *m, const struct request *request)
     return EXIT_SUCCESS;
 }
 
-int command_export(int argc, char **argv)
+const struct argp *arguments_export(void)
 {
-    const struct argp argp = {
+    static const struct argp argp = {
         .options = options,
         .parser = take_option,
         .args_doc = "TRACE",
         .doc = "Prints one iteration as a graph (spillway-iteration/1, JSON): operations with durations, tensors with "
-               "sizes, who "
-               "reads and writes what.",
+               "sizes, who reads and writes what.\v"
+               "Exit status: 0; 1 when the trace has no iteration or the graph could not be written; 2 when the arguments "
+               "or the "
+               "trace are refused.",
     };
+    return &argp;
+}
+
+int command_export(int argc, char **argv)
+{
     struct request request = {0};
     struct model *m;
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &request))
+    if (command_parse(arguments_export(), argc, argv, 0, &request))
         return EXIT_USAGE;
     int status = open_model(request.trace, request.partial, MODEL_NO_OP, &m);
     if (!m)

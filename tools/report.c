@@ -28,7 +28,7 @@ static const struct argp_option options[] = {
     {.name = "folded", .key = KEY_FOLDED, .arg = "FILE", .doc = "Write stacks as flame graphs are made of"},
     {.name = "weight",
      .key = KEY_WEIGHT,
-     .arg = "WHAT",
+     .arg = "peak|time|idle",
      .doc = "What --folded counts: peak (bytes alive at the peak; the default), time (bytes times seconds alive) or idle "
             "(bytes "
             "times seconds unused)"},
@@ -159,18 +159,23 @@ static int write_all(struct model *m, const struct request *request)
     return r;
 }
 
-int command_report(int argc, char **argv)
+const struct argp *arguments_report(void)
 {
-    const struct argp argp = {
+    static const struct argp argp = {
         .options = options,
         .parser = take_option,
         .args_doc = "TRACE",
-        .doc = "Shows where a run's device memory goes: a summary, or the forms asked for.",
+        .doc = "Shows where a run's device memory goes: a summary, or the forms asked for.\v"
+               "Exit status: 0; 1 when something could not be written; 2 when the arguments or the trace are refused.",
     };
+    return &argp;
+}
+
+int command_report(int argc, char **argv)
+{
     struct request request = {.at_op = MODEL_NO_OP};
     struct model *m;
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &request))
+    if (command_parse(arguments_report(), argc, argv, 0, &request))
         return EXIT_USAGE;
     int status = open_model(request.trace, request.partial, request.at_op, &m);
     if (!m)

@@ -1,9 +1,7 @@
 /* run.c - `spillway run`: checks the settings, puts them into the environment, and becomes the program. */
 #include "commands.h"
-#include "help.h"
 #include "settings.h"
 #include "switches.h"
-#include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,8 +13,6 @@
 
 #define MAX_SETTINGS 32
 #define FIRST_KEY    0x1000 /* option keys beyond any character: one per setting, in the table's order */
-
-enum { KEY_TABLE = 0x2000, KEY_MAN };
 
 struct request {
     const char *values[MAX_SETTINGS]; /* by index of the table; NULL: not given */
@@ -36,12 +32,6 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "which command is to be run?");
         return EINVAL;
-    case KEY_TABLE:
-        help_markdown_table(stdout);
-        exit(0);
-    case KEY_MAN:
-        help_man_page(stdout);
-        exit(0);
     }
     if (key < FIRST_KEY || (size_t)(key - FIRST_KEY) >= spw_setting_count)
         return ARGP_ERR_UNKNOWN;
@@ -49,20 +39,20 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
-/* The options of the table, as argp wants them. The texts live as long as the process. */
-static void make_options(struct argp_option *options)
+/* The options of the table of settings, as argp wants them, made once. The texts live as long as the process. */
+static const struct argp_option *make_options(void)
 {
-    size_t i;
-    for (i = 0; i < spw_setting_count && i < MAX_SETTINGS; i++) {
+    static struct argp_option options[MAX_SETTINGS + 1];
+    if (options[0].name)
+        return options;
+    for (size_t i = 0; i < spw_setting_count && i < MAX_SETTINGS; i++) {
         const struct spw_setting *s = &spw_setting_table[i];
         char *doc = NULL;
         if (asprintf(&doc, "%s. Accepted: %s. Default: %s [%s]", s->help, s->accepted, s->fallback, s->variable) < 0)
             doc = NULL;
         options[i] = (struct argp_option){.name = s->option, .key = FIRST_KEY + (int)i, .arg = s->value, .doc = doc};
     }
-    options[i++] = (struct argp_option){.name = "help-settings-table", .key = KEY_TABLE, .flags = OPTION_HIDDEN};
-    options[i++] = (struct argp_option){.name = "help-man", .key = KEY_MAN, .flags = OPTION_HIDDEN};
-    options[i] = (struct argp_option){0};
+    return options;
 }
 
 /* An option stands for its variable: what is checked here is what the library will read. 0 or -EINVAL. */
@@ -159,15 +149,11 @@ static int check_trace_file(const struct spw_settings *settings)
 }
 
 /* Becomes the program, with the settings in its environment. */
-static int start(int argc, char **argv, const char *doc)
+static int start(const struct argp *arguments, int argc, char **argv)
 {
-    struct argp_option options[MAX_SETTINGS + 3];
-    make_options(options);
-    const struct argp argp = {.options = options, .parser = take_option, .args_doc = "-- COMMAND [ARGUMENT...]", .doc = doc};
     struct request request = {0};
     struct spw_settings settings = {0};
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &request))
+    if (command_parse(arguments, argc, argv, ARGP_IN_ORDER, &request))
         return EXIT_USAGE;
     if (apply_settings(&request, &settings) < 0)
         return EXIT_USAGE;
@@ -185,11 +171,41 @@ static int start(int argc, char **argv, const char *doc)
     return explain(request.command[0], errno);
 }
 
+#define OPERANDS  "-- COMMAND [ARGUMENT...]"
+#define VARIABLES "Each option can be given as the variable in brackets instead; the option counts if both are given. "
+#define SWITCHES \
+    "Where they are not set, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF, XLA_PYTHON_CLIENT_ALLOCATOR, " \
+    "XLA_PYTHON_CLIENT_PREALLOCATE and TF_GPU_ALLOCATOR are set so that each tensor is an allocation of its own.\n\n"
+#define STATUS \
+    "Exit status: that of COMMAND; before it has started: 2 when a setting is refused, 127 when COMMAND is not found, 126 " \
+    "when it cannot be executed."
+
+const struct argp *arguments_run(void)
+{
+    static struct argp argp = {.parser = take_option,
+                               .args_doc = OPERANDS,
+                               .doc =
+                                   "Runs COMMAND inside less GPU memory than it wants. COMMAND needs no change. Its device "
+                                   "memory is kept within a budget by moving tensors to pinned host memory and back; its "
+                                   "results stay the same to the last bit.\v" VARIABLES SWITCHES STATUS};
+    argp.options = make_options();
+    return &argp;
+}
+
 int command_run(int argc, char **argv)
 {
-    return start(argc, argv,
-                 "Runs COMMAND inside less GPU memory than it wants.\v"
-                 "Each option can be given as the variable in brackets instead.");
+    return start(arguments_run(), argc, argv);
+}
+
+const struct argp *arguments_trace(void)
+{
+    static struct argp argp = {
+        .parser = take_option,
+        .args_doc = OPERANDS,
+        .doc = "Runs COMMAND and writes down what it does with device memory. Nothing is moved and no "
+               "result changes. What was written shows: spillway report TRACE.\v" VARIABLES SWITCHES STATUS};
+    argp.options = make_options();
+    return &argp;
 }
 
 int command_trace(int argc, char **argv)
@@ -197,8 +213,5 @@ int command_trace(int argc, char **argv)
     setenv("SPILLWAY_MODE", "trace", 1);
     if (!getenv("SPILLWAY_TRACE_FILE"))
         setenv("SPILLWAY_TRACE_FILE", SPW_TRACE_FILE, 1);
-    return start(
-        argc, argv,
-        "Runs COMMAND and writes down what it does with device memory. Nothing is moved and no result changes.\v"
-        "Each option can be given as the variable in brackets instead. What was written shows: spillway report TRACE.");
+    return start(arguments_trace(), argc, argv);
 }

@@ -102,16 +102,25 @@ static int print_once(const struct request *request)
     return status;
 }
 
+const struct argp *arguments_top(void)
+{
+    static const struct argp argp = {
+        .options = options,
+        .parser = take_option,
+        .args_doc = "[PID]",
+        .doc = "Shows how a running process is doing, or all of yours: memory against budgets, bytes moved, iterations, "
+               "stalls.\v"
+               "Exit status: 0; 1 when standard output takes no more; 2 when the arguments are refused or PID is no process "
+               "that "
+               "runs under spillway.",
+    };
+    return &argp;
+}
+
 int command_top(int argc, char **argv)
 {
-    const struct argp argp = {.options = options,
-                              .parser = take_option,
-                              .args_doc = "[PID]",
-                              .doc = "Shows how a running process is doing, or all of yours: memory against budgets, bytes "
-                                     "moved, iterations, stalls."};
     struct request request = {0};
-    argp_err_exit_status = EXIT_USAGE;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &request))
+    if (command_parse(arguments_top(), argc, argv, 0, &request))
         return EXIT_USAGE;
     return request.once ? print_once(&request) : top_screen(request.pid);
 }

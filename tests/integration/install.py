@@ -11,11 +11,12 @@ from harness import BUILD, DEVICE, SMALL_DEVICE, TINY, WORKLOADS, environment, f
 
 
 def installed(folder):
-    """Paths of the installed files by name."""
+    """Paths of the installed files by name; of two files with one name, the one that can be executed."""
     done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", folder], capture_output=True, text=True,
                           check=False)
     require(done.returncode == 0, done.stdout, done.stderr)
-    return {name: os.path.join(where, name) for where, _, names in os.walk(folder) for name in names}
+    paths = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
+    return {os.path.basename(path): path for path in sorted(paths, key=lambda path: os.access(path, os.X_OK))}
 
 
 def output(command, **settings):
@@ -52,6 +53,17 @@ def _():
         files = installed(folder)
         path = output(["pkg-config", "--variable=preload", "spillway"], PKG_CONFIG_PATH=os.path.dirname(files["spillway.pc"])).strip()
         require(os.path.exists(folder + path), f"{path} is not installed", files)
+
+
+@sentence("man pages and completions are installed where man and the shells look for them")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        files = installed(folder)
+        for name, where in {"spillway.1": "man/man1", "spillway-run.1": "man/man1", "spillway-doctor.1": "man/man1",
+                            "_spillway": "zsh/site-functions", "spillway.fish": "fish/vendor_completions.d"}.items():
+            require(os.path.dirname(files.get(name, "")).endswith("/share/" + where), name, files.get(name))
+        completion = os.path.join(os.path.dirname(files["spillway.1"]), "../../bash-completion/completions/spillway")
+        require(os.path.exists(completion), "the completion of bash is not there", files)
 
 
 @sentence("nothing is installed that only tests need")

@@ -94,7 +94,7 @@ class Texts(lookup.Case):
 
     def test_help_and_man_page_have_every_setting(self):
         self.assertGreater(len(VARIABLES), 5)
-        for text in (self.say("run", "--help"), self.say("run", "--help-man").replace("\\-", "-")):
+        for text in (self.say("run", "--help"), self.say("texts", "man", "run").replace("\\-", "-")):
             for variable, option in VARIABLES:
                 self.assertIn(variable, text)
                 self.assertIn(f"--{option}", text)
@@ -102,7 +102,7 @@ class Texts(lookup.Case):
     def test_the_readme_has_the_table(self):
         readme = (SOURCE / "README.md").read_text()
         table = readme.split("<!-- settings: begin", 1)[1].split("\n", 1)[1].split("<!-- settings: end", 1)[0]
-        self.assertEqual(table, self.say("run", "--help-settings-table"))
+        self.assertEqual(table, self.say("texts", "settings"))
 
     def test_version_and_help(self):
         self.assertRegex(self.say("--version"), r"^spillway \d+\.\d+\.\d+\n$")
