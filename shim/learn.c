@@ -4,6 +4,7 @@
 #include "../trace/follow.h"
 #include "definitions.h"
 #include "log.h"
+#include "nvtx.h"
 #include "settings.h"
 #include "timing.h"
 
@@ -31,8 +32,10 @@ int spw_learn_start(void)
 {
     const struct spw_settings *s = spw_settings();
     int r = spw_follow_create(MAX_OPERATIONS, &follow);
-    if (r == 0 && s->hint[0])
-        spw_follow_hint(follow, s->hint);
+    if (r == 0 && s->hint_kernel[0])
+        spw_follow_hint(follow, s->hint_kernel);
+    if (s->hint_range[0])
+        spw_nvtx_check();
     iterations_left = s->timed_iterations;
     timed_length = 0;
     timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
@@ -147,8 +150,10 @@ void spw_learn_before(uint64_t number, const struct spw_record_op *op)
 void spw_learn_tell(void)
 {
     const struct spw_settings *s = spw_settings();
-    if (s->hint[0] && hints == 0)
-        spw_warn("no kernel with \"%s\" in its name was launched: SPILLWAY_ITERATION_KERNEL had no effect", s->hint);
+    if (s->hint_kernel[0] && hints == 0)
+        spw_warn("no kernel with \"%s\" in its name was launched: SPILLWAY_ITERATION_KERNEL had no effect", s->hint_kernel);
+    if (s->hint_range[0] && hints == 0)
+        spw_nvtx_tell_unheard(s->hint_range);
 }
 
 void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes)

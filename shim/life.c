@@ -6,6 +6,7 @@
 #include "hooks.h"
 #include "lock.h"
 #include "log.h"
+#include "nvtx.h"
 #include "recorder.h"
 #include "settings.h"
 #include "start.h"
@@ -25,13 +26,14 @@ static CUresult start_result;
 static bool started; /* nothing more is to be done at cuInit() */
 
 /* Before main(): only where we are, which relative paths in settings count from, and the environment, which frameworks read
- * when they are imported. No file, no thread, no driver. */
+ * when they are imported, and NVTX at its first call. No file, no thread, no driver. */
 __attribute__((constructor)) static void before_main(void)
 {
     spw_folder_remember();
     const char *mode = getenv("SPILLWAY_MODE");
     if (!mode || strcmp(mode, "off") != 0)
         spw_switches_set();
+    spw_nvtx_offer();
 }
 
 static void in_child(void)

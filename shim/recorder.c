@@ -41,6 +41,8 @@ static uint64_t touched_bytes[TOUCHES];
 static uint32_t touch_count;
 static bool touches_lost;
 
+static bool hint_before_start;
+
 /* Memory of each device that is allocated now, and the most so far; for the status page. */
 static uint64_t live_bytes[SPW_STATUS_DEVICES], live_bytes_peak[SPW_STATUS_DEVICES];
 
@@ -515,6 +517,19 @@ void spw_record_overwritten(CUdeviceptr destination, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
+/* ---- hints ---- */
+
+void spw_record_hint(void)
+{
+    if (!__atomic_load_n(&spw_recording, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&hint_before_start, true, __ATOMIC_RELAXED);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    spw_learn_hint(next_op);
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- graphs, and handles that are no more ---- */
 
 #define LOCKED(name, parameters, what) \
@@ -576,6 +591,8 @@ int spw_recorder_start(void)
     spw_define_process_locked();
     flush_locked(0);
     r = spw_learn_start();
+    if (__atomic_exchange_n(&hint_before_start, false, __ATOMIC_RELAXED))
+        spw_learn_hint(0);
     pthread_mutex_unlock(&lock);
     spw_status_start(SPW_MODE_TRACE, fill_status);
     if (r < 0)

@@ -93,6 +93,9 @@ void spw_record_instantiated(CUgraph graph, CUgraphExec exec);
 void spw_record_graph_launch(CUgraphExec exec);
 void spw_record_graph_gone(const void *graph_or_exec);
 
+/* The program itself says that an iteration begins. Any thread, at any time; before the start it counts as said at it. */
+void spw_record_hint(void);
+
 /* Handles that mean nothing, or something else, from now on. */
 void spw_record_stream_gone(CUstream stream);
 void spw_record_event_gone(CUevent event);

@@ -244,13 +244,23 @@ static int take_timed(const char *value, struct spw_settings *settings)
     return 0;
 }
 
-static int take_hint(const char *value, struct spw_settings *settings)
+static int take_name(const char *value, char into[SPW_SETTINGS_HINT])
 {
     size_t length = strlen(value);
-    if (length == 0 || length >= sizeof(settings->hint))
+    if (length == 0 || length >= SPW_SETTINGS_HINT)
         return -EINVAL;
-    memcpy(settings->hint, value, length + 1);
+    memcpy(into, value, length + 1);
     return 0;
+}
+
+static int take_kernel(const char *value, struct spw_settings *settings)
+{
+    return take_name(value, settings->hint_kernel);
+}
+
+static int take_range(const char *value, struct spw_settings *settings)
+{
+    return take_name(value, settings->hint_range);
 }
 
 /* ---- the table ---- */
@@ -279,7 +289,10 @@ const struct spw_setting spw_setting_table[] = {
     {"SPILLWAY_TIMED", "timed", "COUNT|all", "1", "a number of iterations, 0, or all for every operation of the run",
      "in mode trace: how many iterations have each operation timed, which slows them down", take_timed},
     {"SPILLWAY_ITERATION_KERNEL", "iteration-kernel", "NAME", "none", "a part of a kernel's name, up to 255 letters",
-     "a hint for finding the iteration: it begins with this kernel", take_hint},
+     "a hint for finding the iteration: it begins with this kernel", take_kernel},
+    {"SPILLWAY_ITERATION_RANGE", "iteration-range", "NAME", "none",
+     "an NVTX range's whole name, up to 255 letters; * at the end stands for any more",
+     "in mode trace: a hint for finding the iteration: it begins with this range of the program", take_range},
     {"SPILLWAY_SUMMARY", "summary", "FILE", "none", "a file name; %r is replaced by the rank, %p by the process id, %% by %",
      "a file that gets the summary at the end of the run, as JSON", take_summary},
 };
@@ -357,6 +370,12 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
         int r = take_variable(*entry, settings, result ? ignored : ret_message, result ? sizeof(ignored) : message_size);
         if (r < 0 && !result)
             result = r;
+    }
+    if (!result && settings->hint_kernel[0] && settings->hint_range[0]) {
+        result = -EINVAL;
+        snprintf(ret_message, message_size,
+                 "SPILLWAY_ITERATION_KERNEL=%s and SPILLWAY_ITERATION_RANGE=%s are refused together; accepted: one of them",
+                 settings->hint_kernel, settings->hint_range);
     }
     return result;
 }

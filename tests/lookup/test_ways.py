@@ -180,8 +180,9 @@ class Exports(lookup.Case):
         return {line.split()[2] for line in said.split("\n") if line}
 
     def test_exactly_the_drivers_names_are_exported(self):
-        """Nothing else: an exported dlsym or dlopen is what breaks other preloads, sanitizers and $ORIGIN."""
-        self.assertEqual(self.exported(), set(NAMES))
+        """Nothing else: an exported dlsym or dlopen is what breaks other preloads, sanitizers and $ORIGIN. NVTX looks for its one
+        name in the library that it is told of, not among all that are loaded."""
+        self.assertEqual(self.exported() - {"InitializeInjectionNvtx2"}, set(NAMES))
 
     def test_every_covered_call_is_in_the_list_of_names(self):
         self.assertEqual(COVERED - set(NAMES), set())

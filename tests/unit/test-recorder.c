@@ -292,6 +292,69 @@ static void begins_with_the_process(void **state)
     assert_int_equal(kept[0].record.process.pid, getpid());
 }
 
+static void assert_hint(unsigned index, uint64_t op)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < kept_count; i++)
+        if (kept[i].record.kind == SPW_RECORD_MARK && kept[i].record.mark.kind == SPW_MARK_HINT && n++ == index) {
+            assert_int_equal(kept[i].record.mark.op, op);
+            return;
+        }
+    fail_msg("there is no hint %u", index);
+}
+
+static enum spw_record_kind last_but(unsigned n)
+{
+    return kept[kept_count - 1 - n].record.kind;
+}
+
+/* What the program says itself stands where it was said, before what is allocated for the operation that it speaks of. */
+static void a_hint_stands_where_it_was_said(void **state)
+{
+    launch(STREAM(0), 0, NULL, 0);
+    spw_record_hint();
+    allocate(0, 4096);
+    assert_int_equal(last_but(0), SPW_RECORD_ALLOC);
+    assert_hint(0, 1);
+    launch(STREAM(0), 0, NULL, 0);
+    spw_record_hint();
+    assert_hint(1, 2);
+    assert_int_equal(last_but(0), SPW_RECORD_MARK);
+}
+
+/* A program may begin its first range before its first call of the driver. */
+static void a_hint_before_the_start_counts_as_said_at_it(void **state)
+{
+    end(state);
+    spw_record_hint();
+    begin(state);
+    assert_hint(0, 0);
+    assert_int_equal(count(SPW_RECORD_MARK), 1);
+    end(state);
+    begin(state);
+    assert_int_equal(count(SPW_RECORD_MARK), 0);
+}
+
+/* The kernel that the user named is a hint, right before each of its launches that is carried out. */
+static void a_kernel_that_was_named_is_a_hint(void **state)
+{
+    static struct spw_settings settings;
+    settings = *spw_settings();
+    strcpy(settings.hint_kernel, "econ");
+    spw_recorder_stop();
+    spw_recorder_reset();
+    spw_settings_use(&settings);
+    kept_count = 0;
+    assert_int_equal(spw_recorder_start(), 0);
+    launch(STREAM(0), 0, NULL, 0);
+    launch(STREAM(0), 1, NULL, 0);
+    assert_int_equal(last_but(1), SPW_RECORD_MARK);
+    assert_hint(0, 1);
+    launch(STREAM(0), 1, NULL, 0);
+    assert_hint(1, 2);
+    assert_int_equal(count(SPW_RECORD_MARK), 2);
+}
+
 /* A launch names its kernel once and the allocations that its parameters point into, with offsets, in order. */
 static void writes_what_a_launch_touches(void **state)
 {
@@ -563,6 +626,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(begins_with_the_process),
+        TEST(a_hint_stands_where_it_was_said),
+        TEST(a_hint_before_the_start_counts_as_said_at_it),
+        TEST(a_kernel_that_was_named_is_a_hint),
         TEST(writes_what_a_launch_touches),
         TEST(says_that_a_launch_may_touch_everything),
         TEST(tells_successive_allocations_apart),

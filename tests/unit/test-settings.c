@@ -256,6 +256,36 @@ static void a_long_unknown_name_is_no_trouble(void **state)
     assert_int_equal(strlen(message), sizeof(message) - 1);
 }
 
+static void names_of_hints_are_not_empty_and_not_endless(void **state)
+{
+    char name[SPW_SETTINGS_HINT + 1];
+    memset(name, 'n', sizeof(name));
+    name[SPW_SETTINGS_HINT] = 0;
+    for (int kernel = 0; kernel < 2; kernel++) {
+        const char *option = kernel ? "iteration-kernel" : "iteration-range";
+        assert_refused(option, "");
+        assert_refused(option, name);
+        const struct spw_settings s = accepted(option, name + 1);
+        assert_string_equal(kernel ? s.hint_kernel : s.hint_range, name + 1);
+        assert_string_equal(kernel ? s.hint_range : s.hint_kernel, "");
+    }
+}
+
+/* An iteration begins in one way; who names two is asked which. */
+static void two_hints_are_refused_together(void **state)
+{
+    char *variables[] = {"SPILLWAY_ITERATION_KERNEL=embed", "SPILLWAY_ITERATION_RANGE=step", NULL};
+    struct spw_settings s;
+    char message[512] = "";
+    environ = variables;
+    assert_int_equal(spw_settings_read(&s, message, sizeof(message)), -EINVAL);
+    assert_non_null(strstr(message, "SPILLWAY_ITERATION_KERNEL=embed"));
+    assert_non_null(strstr(message, "SPILLWAY_ITERATION_RANGE=step"));
+    environ = variables + 1;
+    assert_int_equal(spw_settings_read(&s, message, sizeof(message)), 0);
+    assert_string_equal(s.hint_range, "step");
+}
+
 /* Every line of the table says all that help and messages need. */
 static void every_setting_explains_itself(void **state)
 {
@@ -301,6 +331,8 @@ int main(void)
         cmocka_unit_test(the_driver_is_an_absolute_path_that_can_be_read),
         cmocka_unit_test(names_of_files_are_filled_in),
         cmocka_unit_test(paths_that_are_too_long_are_refused),
+        cmocka_unit_test(names_of_hints_are_not_empty_and_not_endless),
+        WITH_ENVIRONMENT(two_hints_are_refused_together),
         WITH_ENVIRONMENT(the_environment_is_read),
         WITH_ENVIRONMENT(an_unknown_variable_is_refused_with_the_nearest_name),
         WITH_ENVIRONMENT(the_first_complaint_is_told_and_the_log_level_still_known),
