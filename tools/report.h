@@ -37,6 +37,9 @@ const char *report_time(uint64_t ns, char *buffer);
 /* What an operation is called: the kernel's readable name, or what it copies. */
 const char *report_op_name(const struct model *model, const struct model_op *op);
 
+/* A name as JSON: names come from a foreign process, and what is no UTF-8 is shown byte by byte. NULL is "". */
+json_t *report_string(const char *s);
+
 /* What lives at the operation with most memory, tensor indexes by size, largest first. Owned by the caller; NULL: no memory.
  */
 uint32_t *report_at_peak(const struct model *model, uint32_t *ret_count);

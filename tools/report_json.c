@@ -21,8 +21,7 @@ static const char *text(const char *s)
     return s ? s : "";
 }
 
-/* Names come from a foreign process: what is no UTF-8 is shown byte by byte. */
-static json_t *string(const char *s)
+json_t *report_string(const char *s)
 {
     json_t *o = json_string(text(s));
     if (o)
@@ -47,11 +46,11 @@ static json_t *run_of(const struct model *m)
         json_object_set_new(by_kind, kinds[k],
                             json_pack("{s:o, s:o}", "count", integer(m->op_count[k]), "bytes", integer(m->op_bytes[k])));
     return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)m->pid,
-                     "rank", (int)m->rank, "command", string(m->command), "host", string(m->host), "mode", string(m->mode),
-                     "version", string(m->version), "started_unix_ns", integer(m->started_unix_ns), "duration_ns",
-                     integer(m->duration_ns), "ended", m->ended, "lost_records", integer(m->lost), "operations",
-                     integer(m->ops), "allocations", integer(m->allocs), "frees", integer(m->frees), "waits",
-                     integer(m->waits), "waited_ns", integer(m->waited_ns), "by_kind", by_kind);
+                     "rank", (int)m->rank, "command", report_string(m->command), "host", report_string(m->host), "mode",
+                     report_string(m->mode), "version", report_string(m->version), "started_unix_ns",
+                     integer(m->started_unix_ns), "duration_ns", integer(m->duration_ns), "ended", m->ended, "lost_records",
+                     integer(m->lost), "operations", integer(m->ops), "allocations", integer(m->allocs), "frees",
+                     integer(m->frees), "waits", integer(m->waits), "waited_ns", integer(m->waited_ns), "by_kind", by_kind);
 }
 
 static json_t *devices_of(const struct model *m)
@@ -60,7 +59,7 @@ static json_t *devices_of(const struct model *m)
     for (uint32_t i = 0; i < m->device_count; i++) {
         const struct model_device *d = &m->devices[i];
         json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ordinal", (int)d->ordinal, "name",
-                                              string(d->name), "total_bytes", integer(d->total_bytes), "free_bytes",
+                                              report_string(d->name), "total_bytes", integer(d->total_bytes), "free_bytes",
                                               integer(d->free_bytes), "budget_bytes", integer(d->budget_bytes), "peak_bytes",
                                               integer(d->peak_bytes), "peak_operation", integer(d->peak_op),
                                               "live_bytes_at_end", integer(d->live_bytes_at_end)));
@@ -132,7 +131,7 @@ static uint32_t name_index(json_t *names, json_t *known, const char *name)
     json_t *index = json_object_get(known, name);
     if (index)
         return (uint32_t)json_integer_value(index);
-    json_array_append_new(names, string(name));
+    json_array_append_new(names, report_string(name));
     json_object_set_new(known, name, json_integer((json_int_t)json_array_size(names) - 1));
     return (uint32_t)json_array_size(names) - 1;
 }
@@ -214,9 +213,10 @@ static json_t *sites_of(struct model *m)
     for (uint32_t i = 0; used && i < m->site_count; i++) {
         json_t *stack = json_array();
         for (uint32_t k = 0; used[i] && k < m->sites[i].count; k++)
-            json_array_append_new(stack, string(model_frame_text(m, m->sites[i].frames[k])));
-        json_array_append_new(list, used[i] ? json_pack("{s:o, s:o}", "text", string(model_site_text(m, i)), "stack", stack)
-                                            : json_null());
+            json_array_append_new(stack, report_string(model_frame_text(m, m->sites[i].frames[k])));
+        json_array_append_new(list,
+                              used[i] ? json_pack("{s:o, s:o}", "text", report_string(model_site_text(m, i)), "stack", stack)
+                                      : json_null());
         if (!used[i])
             json_decref(stack);
     }
