@@ -15,6 +15,7 @@
     X(run,    "run a program inside a memory budget", "spillway run --budget 8GiB -- python train.py") \
     X(trace,  "run a program and write down what it does with memory; nothing is moved", "spillway trace -- python train.py") \
     X(report, "show where the memory of a traced run goes", "spillway report --html page.html spillway.0.4711.trace") \
+    X(diff,   "show where memory and time went between two traced runs", "spillway diff before.trace after.trace") \
     X(export, "print one iteration of a traced run as a graph", "spillway export spillway.0.4711.trace > iteration.json") \
     X(top,    "show how running processes are doing, live", "spillway top --once --json") \
     X(doctor, "say what is found here and what to set: driver, settings, host, tracing", "spillway doctor")

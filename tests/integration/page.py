@@ -322,7 +322,7 @@ def _():
 def _():
     docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "report-format.md")
     with open(docs, encoding="utf-8") as file:
-        told = {match.group(1) for match in re.finditer(r"^\| `([^`]+)` \|", file.read(), re.MULTILINE)}
+        told = {match.group(1) for match in re.finditer(r"^\| `([^`]+)` \|", file.read().split("\n# ")[0], re.MULTILINE)}
     printed = set()
 
     def walk(value, path):
