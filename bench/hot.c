@@ -1,6 +1,6 @@
 /* hot.c - the calls that a training program makes most, repeated: what `./dev bench` counts instructions of.
  *
- *     hot launch N      N launches with ten parameters, four of them device addresses
+ *     hot launch N      N launches with ten parameters, four of them device addresses; every hundred are like those before
  *     hot pointers N    N launches with ten parameters, all of them device addresses
  *     hot scalars N     N launches with ten parameters, none of them a device address
  *     hot pair N        N times allocate and free, stream-ordered, always the same size
@@ -13,7 +13,7 @@
 
 #include "../tests/simgpu/image.h"
 
-enum { PARAMS = 10, BUFFER_BYTES = 4 << 20, SMALL_BYTES = 4096 };
+enum { PARAMS = 10, ITERATION = 100, BUFFER_BYTES = 4 << 20, SMALL_BYTES = 4096 };
 
 static void check(CUresult result, const char *call)
 {
@@ -48,7 +48,7 @@ static void launch(CUfunction function, unsigned addresses, unsigned long times)
         params[p] = &value[p];
     }
     for (unsigned long i = 0; i < times; i++)
-        CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+        CHECK(cuLaunchKernel(function, 1 + i % ITERATION, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
     CHECK(cuCtxSynchronize());
     for (unsigned p = 0; p < PARAMS; p++)
         CHECK(cuMemFree(buffer[p]));
