@@ -65,6 +65,25 @@ struct spw_iteration {
 /* The newest bone, while on the path: true when it fits (another shape's path may be the one that fits). */
 bool spw_follow(struct spw_iteration *detector, uint64_t bone);
 
+/* The usual case of that, and nothing else: in the middle of an iteration the expected step comes, with no allocation before
+ * it. False: something else, which spw_follow() is for. */
+static inline bool spw_follow_next(struct spw_iteration *detector, uint64_t token)
+{
+    const struct spw_shape *shape = detector->shape;
+    const uint32_t cursor = detector->cursor;
+    const struct spw_step *step = &shape->steps[cursor];
+    if (cursor == 0 || cursor + 1 >= shape->backbone || step->token != token || step[0].allocs != step[1].allocs ||
+        detector->trial)
+        return false;
+    detector->cursor = cursor + 1;
+    detector->since_back++;
+    detector->matched++;
+    if (detector->matched == shape->distinct_after)
+        detector->doubtful = false;
+    detector->beside_cursor = step[1].besides;
+    return true;
+}
+
 /* The same for an operation beside the backbone, before it becomes an event. False: the shape has none like it here. */
 bool spw_follow_beside(struct spw_iteration *detector, uint64_t token, uint32_t *ret_ordinal, bool *ret_begins);
 

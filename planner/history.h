@@ -86,11 +86,18 @@ static inline struct spw_touched *spw_touched_at(const struct spw_history *histo
     return &history->touches[position & (history->touch_capacity - 1)];
 }
 
-static inline void spw_history_add_event(struct spw_history *history, struct spw_event event)
+/* Where the next event goes; the caller fills it in. */
+static inline struct spw_event *spw_history_next_event(struct spw_history *history)
 {
-    *spw_event_at(history, history->event_count++) = event;
+    struct spw_event *event = spw_event_at(history, history->event_count++);
     if (history->event_count - history->event_first > history->event_capacity)
         history->event_first = history->event_count - history->event_capacity;
+    return event;
+}
+
+static inline void spw_history_add_event(struct spw_history *history, struct spw_event event)
+{
+    *spw_history_next_event(history) = event;
 }
 
 /* ---- inline, since every operation passes here */
@@ -112,13 +119,15 @@ static inline uint64_t spw_history_token(const struct spw_iteration_op *op)
 static inline void spw_history_add_touches(struct spw_history *history, const struct spw_iteration_touch *touches,
                                            uint32_t count)
 {
-    struct spw_touched *const ring = history->touches;
     const uint64_t mask = history->touch_capacity - 1, first = history->touch_count;
-    for (uint32_t i = 0; i < count; i++) {
-        struct spw_touched *touched = &ring[(first + i) & mask];
-        touched->id = (uint32_t)touches[i].alloc;
-        touched->offset = (uint32_t)(touches[i].offset >> 4);
-    }
+    const uint32_t room = (uint32_t)(history->touch_capacity - (first & mask)), before = count < room ? count : room;
+    struct spw_touched *touched = &history->touches[first & mask];
+    for (uint32_t i = 0; i < before; i++)
+        touched[i] = (struct spw_touched){(uint32_t)touches[i].alloc, (uint32_t)(touches[i].offset >> 4)};
+    if (__builtin_expect(before < count, 0))
+        for (uint32_t i = before; i < count; i++)
+            history->touches[i - before] =
+                (struct spw_touched){(uint32_t)touches[i].alloc, (uint32_t)(touches[i].offset >> 4)};
     history->touch_count = first + count;
     if (history->touch_count - history->touch_first > history->touch_capacity)
         history->touch_first = history->touch_count - history->touch_capacity;
@@ -148,9 +157,14 @@ static inline void spw_history_add_bone(struct spw_history *history, const struc
         history->hint_count++;
     }
     spw_history_add_touches(history, op->touches, count);
-    spw_history_add_event(
-        history,
-        (struct spw_event){.kind = SPW_EVENT_BONE, .value = history->bone_count, .live_bytes = live->bytes, .hint = hint});
+    struct spw_event *event = spw_history_next_event(history);
+    event->value = history->bone_count;
+    event->live_bytes = live->bytes;
+    event->id = 0;
+    event->alloc_kind = 0;
+    event->kind = SPW_EVENT_BONE;
+    event->input = false;
+    event->hint = hint;
     history->bone_count++;
     if (history->bone_count - history->bone_first > history->bone_capacity)
         history->bone_first = history->bone_count - history->bone_capacity;

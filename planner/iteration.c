@@ -85,29 +85,41 @@ static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, ui
     return detector->whole && !detector->doubtful && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
 }
 
-static int take_bone(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token,
-                     struct spw_iteration_place *place)
+/* A bone that is hinted at, or is not the next step in the middle of an iteration. */
+static __attribute__((noinline)) int find_place(struct spw_iteration *detector, uint64_t bone,
+                                                struct spw_iteration_place *place)
 {
-    struct spw_history *history = &detector->history;
-    const uint64_t bone = history->bone_count;
     struct spw_tracker unused;
     int r = 0;
-    spw_history_add_bone(history, op, token, &detector->live, detector->hint, detector->hint_in_gap);
-    detector->hint = detector->hint_in_gap = false;
-    if (spw_bone_at(history, bone)->hint)
+    if (spw_bone_at(&detector->history, bone)->hint)
         spw_search_heed(detector, bone);
     if (detector->shape && detector->cursor == detector->shape->backbone)
         r = spw_merge_completed(detector, bone, &place->learned);
     if (!place->learned && detector->shape && !spw_follow(detector, bone) && detector->shape)
         spw_follow_leave(detector, bone);
     if (detector->shape && detector->trial)
-        (void)spw_finder_look(&detector->finder, history, &unused);
+        (void)spw_finder_look(&detector->finder, &detector->history, &unused);
     if (!detector->shape)
         r = spw_search(detector, bone, &place->learned);
+    return r;
+}
+
+static int take_bone(struct spw_iteration *detector, const struct spw_iteration_op *op, uint64_t token,
+                     struct spw_iteration_place *place)
+{
+    struct spw_history *history = &detector->history;
+    const uint64_t bone = history->bone_count;
+    int r = 0;
+    spw_history_add_bone(history, op, token, &detector->live, detector->hint, detector->hint_in_gap);
+    const bool hint = detector->hint || detector->hint_in_gap;
+    detector->hint = detector->hint_in_gap = false;
+    if (hint || !detector->shape || !spw_follow_next(detector, token))
+        r = find_place(detector, bone, place);
     if (!detector->shape)
         return r;
-    place->sure = how_sure(detector, spw_bone_at(history, bone)->live_bytes);
+    place->sure = how_sure(detector, detector->live.bytes);
     place->shape = detector->shape->id;
+    place->length = detector->shape->length;
     place->ordinal = detector->shape->steps[detector->cursor - 1].ordinal;
     place->began = detector->began;
     place->begins = detector->began == history->op_count;
@@ -129,6 +141,7 @@ static void take_beside(struct spw_iteration *detector, const struct spw_iterati
         place->extra = !spw_follow_beside(detector, token, &place->ordinal, &place->begins);
         place->sure = detector->whole && !detector->doubtful ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
         place->shape = detector->shape->id;
+        place->length = detector->shape->length;
         place->began = detector->began;
     }
     add_event(detector, (struct spw_event){.kind = SPW_EVENT_BESIDE,
@@ -141,16 +154,15 @@ static void take_beside(struct spw_iteration *detector, const struct spw_iterati
 int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_op *op,
                      struct spw_iteration_place *ret_place)
 {
-    struct spw_iteration_place place = {.sure = SPW_ITERATION_NO};
     const uint64_t token = spw_history_token(op);
     const bool beside = op->kind >= SPW_ITERATION_COPY_H2D;
     int r = 0;
+    *ret_place = (struct spw_iteration_place){.sure = SPW_ITERATION_NO};
     if (beside)
-        take_beside(detector, op, token, &place);
+        take_beside(detector, op, token, ret_place);
     else
-        r = take_bone(detector, op, token, &place);
+        r = take_bone(detector, op, token, ret_place);
     detector->history.op_count++;
-    *ret_place = place;
     return r;
 }
 

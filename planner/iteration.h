@@ -65,6 +65,7 @@ struct spw_iteration_place {
     bool begins;  /* the first operation of an iteration: the boundary is before it */
     bool learned; /* this operation made a shape known, or replaced one by a longer one; `began` tells its latest begin */
     uint32_t shape;   /* id, valid unless NO; ids are never used again */
+    uint32_t length;  /* operations of the shape, valid unless NO */
     uint32_t ordinal; /* of the operation within its iteration, valid unless NO or extra */
     uint64_t began;   /* number of the first operation of this iteration, valid unless NO */
 };

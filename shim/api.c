@@ -68,14 +68,19 @@
 
 #define DEFINE_NOTED_PASS(symbol, params, args) \
     CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, NOTING ? noting_##symbol args : SPW_PASS(symbol, args))
-/* Hooks and nothing else is the usual case: it is looked for first. */
+/* Hooks and nothing else is the usual case: it is looked for first, then notes and nothing else. */
 #define DEFINE_NOTED_HOOK(symbol, params, args) \
     static __attribute__((noinline)) CUresult rarely_##symbol params \
     { \
         return NOTING ? noting_##symbol args : HOOKED(symbol, args); \
     } \
-    CUresult CUDAAPI symbol params COUNT_AND_RETURN( \
-        symbol, HOW == SPW_HOOKS && !spw_inside && spw_driver.symbol ? hooked_##symbol args : rarely_##symbol args)
+    CUresult CUDAAPI symbol params \
+    { \
+        const int how = HOW; \
+        COUNT_AND_RETURN(symbol, how == SPW_HOOKS && !spw_inside && spw_driver.symbol ? hooked_##symbol args \
+                                 : how == SPW_NOTES && !spw_inside                    ? noting_##symbol args \
+                                                                                      : rarely_##symbol args) \
+    }
 
 #define DEFINE_PASS_THEN_NOTE(symbol, params, args) \
     DEFINE_NOTING_AFTER(symbol, params, args, SPW_PASS(symbol, args)) DEFINE_NOTED_PASS(symbol, params, args)

@@ -19,10 +19,9 @@
 #include "ledger.h"
 #include "settings.h"
 
-enum { REMEMBERED = 16 };
-
 /* Guarded by the recorder lock. */
 static struct spw_identities streams, events, functions;
+struct spw_function_met spw_functions_met[SPW_FUNCTIONS_MET];
 
 /* ---- devices ---- */
 
@@ -72,14 +71,9 @@ void spw_define_device_locked(uint32_t device)
 
 /* ---- streams ---- */
 
-struct remembered {
-    struct spw_stream_facts facts; /* handle 0: none */
-    uint64_t generation;
-};
-
-static _Thread_local struct remembered remembered[REMEMBERED] __attribute__((tls_model("initial-exec")));
+_Thread_local struct spw_stream_met spw_streams_met[SPW_STREAMS_MET] __attribute__((tls_model("initial-exec")));
+atomic_ullong spw_facts_generation;
 static _Thread_local char thread_mark; /* its address tells threads apart */
-static atomic_ullong generation;
 
 static bool is_default(CUstream handle)
 {
@@ -110,29 +104,24 @@ static void ask_stream(struct spw_stream_facts *f, CUstream stream)
     spw_context_leave(&guard);
 }
 
-struct spw_stream_facts spw_stream_facts(CUstream stream)
+void spw_stream_ask(struct spw_stream_met *met, CUstream handle)
 {
-    CUstream handle = stream ? stream : CU_STREAM_LEGACY;
-    struct remembered *m = &remembered[((uintptr_t)handle >> 4 ^ (uintptr_t)handle) % REMEMBERED];
-    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    if (m->facts.handle != handle || m->generation != now) {
-        ask_stream(&m->facts, handle);
-        m->generation = now;
-    }
-    return m->facts;
+    const uint64_t now = atomic_load_explicit(&spw_facts_generation, memory_order_relaxed);
+    ask_stream(&met->facts, handle);
+    met->generation = now;
 }
 
 void spw_stream_facts_changed(void)
 {
-    for (unsigned i = 0; i < REMEMBERED; i++)
-        if (is_default(remembered[i].facts.handle))
-            remembered[i].facts.handle = NULL;
+    for (unsigned i = 0; i < SPW_STREAMS_MET; i++)
+        if (is_default(spw_streams_met[i].facts.handle))
+            spw_streams_met[i].facts.handle = NULL;
 }
 
-uint32_t spw_stream_number_locked(const struct spw_stream_facts *f)
+uint32_t spw_stream_find_number_locked(struct spw_stream_facts *f)
 {
     bool new_one;
-    uint32_t id = spw_identity_of(&streams, f->handle, f->owner, &new_one);
+    const uint32_t id = f->number = spw_identity_of(&streams, f->handle, f->owner, &new_one);
     if (!new_one)
         return id;
     spw_define_device_locked(f->device);
@@ -149,7 +138,7 @@ uint32_t spw_stream_number_locked(const struct spw_stream_facts *f)
 
 void spw_stream_number_gone_locked(CUstream stream)
 {
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&spw_facts_generation, 1, memory_order_relaxed);
     spw_identity_gone(&streams, stream, 0);
 }
 
@@ -168,9 +157,11 @@ void spw_event_number_gone_locked(CUevent event)
 
 /* ---- kernels ---- */
 
-uint32_t spw_function_known_locked(CUfunction f)
+uint32_t spw_function_find_locked(CUfunction f)
 {
-    return spw_identity_find(&functions, f, 0);
+    struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
+    *m = (struct spw_function_met){.function = f, .number = spw_identity_find(&functions, f, 0)};
+    return m->number;
 }
 
 void spw_function_ask(CUfunction f, struct spw_function_facts *ret)
@@ -196,15 +187,16 @@ uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
 void spw_function_numbers_gone_locked(void)
 {
     spw_identities_clear(&functions);
+    memset(spw_functions_met, 0, sizeof(spw_functions_met));
 }
 
 /* A context takes its streams, events and modules with it. */
 void spw_context_numbers_gone_locked(void)
 {
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&spw_facts_generation, 1, memory_order_relaxed);
     spw_identities_clear(&streams);
     spw_identities_clear(&events);
-    spw_identities_clear(&functions);
+    spw_function_numbers_gone_locked();
 }
 
 /* ---- stacks, and the files that they point into ---- */
@@ -337,5 +329,5 @@ void spw_definitions_reset(void)
     atomic_store(&asked, 0);
     told = 0;
     module_count = last_module = 0;
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&spw_facts_generation, 1);
 }

@@ -5,10 +5,12 @@
 #ifndef SPILLWAY_SHIM_DEFINITIONS_H
 #define SPILLWAY_SHIM_DEFINITIONS_H
 #include <cuda.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "../trace/record.h"
+#include "ours.h"
 #include "sites.h"
 
 struct spw_stream_facts {
@@ -17,23 +19,64 @@ struct spw_stream_facts {
     uint64_t owner;    /* of a default stream: tells it from those of other contexts and threads */
     uint32_t device, flags;
     int32_t priority;
+    uint32_t number; /* 0: not known yet */
 };
 
+/* Streams that this thread used lately, each at a place of its own. */
+struct spw_stream_met {
+    struct spw_stream_facts facts; /* handle 0: none */
+    uint64_t generation;
+};
+enum { SPW_STREAMS_MET = 16 };
+extern _Thread_local struct spw_stream_met spw_streams_met[SPW_STREAMS_MET] SPW_OURS
+    __attribute__((tls_model("initial-exec")));
+extern atomic_ullong spw_facts_generation SPW_OURS;
+
+void spw_stream_ask(struct spw_stream_met *met, CUstream handle);
+
 /* What the driver says of the stream that `stream` means for this thread. Remembered by thread: no driver call in the usual
- * case. No lock held. */
-struct spw_stream_facts spw_stream_facts(CUstream stream);
+ * case. Good until this thread asks again. No lock held. */
+static inline struct spw_stream_facts *spw_stream_facts(CUstream stream)
+{
+    CUstream handle = stream ? stream : CU_STREAM_LEGACY;
+    struct spw_stream_met *m = &spw_streams_met[((uintptr_t)handle >> 4 ^ (uintptr_t)handle) % SPW_STREAMS_MET];
+    if (__builtin_expect(m->facts.handle != handle ||
+                             m->generation != atomic_load_explicit(&spw_facts_generation, memory_order_relaxed),
+                         0))
+        spw_stream_ask(m, handle);
+    return &m->facts;
+}
+
+uint32_t spw_stream_find_number_locked(struct spw_stream_facts *facts);
 
 /* Its number, 0 when there is no memory for it. */
-uint32_t spw_stream_number_locked(const struct spw_stream_facts *facts);
+static inline uint32_t spw_stream_number_locked(struct spw_stream_facts *facts)
+{
+    return facts->number ? facts->number : spw_stream_find_number_locked(facts);
+}
 
 /* The device is told of in the trace. */
 void spw_define_device_locked(uint32_t device);
 
 uint32_t spw_event_number_locked(CUevent event);
 
+/* Kernels that were launched lately, each at a place of its own. */
+struct spw_function_met {
+    CUfunction function;
+    uint32_t number;
+};
+enum { SPW_FUNCTIONS_MET = 256 };
+extern struct spw_function_met spw_functions_met[SPW_FUNCTIONS_MET] SPW_OURS;
+
+uint32_t spw_function_find_locked(CUfunction f);
+
 /* The number of a kernel, 0 when it has not been met yet: then spw_function_ask(), without the lock, and
  * spw_function_number_locked(). */
-uint32_t spw_function_known_locked(CUfunction f);
+static inline uint32_t spw_function_known_locked(CUfunction f)
+{
+    const struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
+    return m->function == f && m->number ? m->number : spw_function_find_locked(f);
+}
 
 struct spw_function_facts {
     CUfunction function;

@@ -47,11 +47,25 @@ static uint32_t rank(const struct spw_extent_bin *b, uint64_t address)
     return low;
 }
 
-struct spw_extent *spw_extents_find_among(const struct spw_extent_bin *b, uint64_t address)
+/* Without a branch that nobody can foretell. */
+static struct spw_extent *find_among(const struct spw_extent_bin *b, uint64_t address)
 {
-    uint32_t below = rank(b, address);
-    struct spw_extent *e = below ? list_of(b)[below - 1] : NULL;
-    return e && address - e->start < e->bytes ? e : NULL;
+    struct spw_extent *const *list = list_of(b);
+    uint32_t count = b->count;
+    if (count == 0)
+        return NULL;
+    for (; count > 1; count -= count / 2) /* the last that begins at or below it is among these, or it is none */
+        list += list[count / 2]->start <= address ? count / 2 : 0;
+    return address - (*list)->start < (*list)->bytes ? *list : NULL;
+}
+
+struct spw_extent *spw_extents_search(struct spw_extents *x, uint64_t address)
+{
+    const struct spw_extent_bin *b = find_bin(x, address >> BIN_SHIFT);
+    struct spw_extent *e = b ? find_among(b, address) : NULL;
+    if (e)
+        x->lately[(address >> 8 ^ address >> 20) % SPW_EXTENTS_LATELY] = e;
+    return e;
 }
 
 static bool bin_add(struct spw_extent_bin *b, struct spw_extent *e)
@@ -105,6 +119,22 @@ static uint64_t end_bin(const struct spw_extent *e)
     return ((e->start + e->bytes - 1) >> BIN_SHIFT) + 1;
 }
 
+static void set_aside(struct spw_extents *x, struct spw_extent *e)
+{
+    *e = (struct spw_extent){.next = x->spare};
+    x->spare = e;
+}
+
+static struct spw_extent *take_spare(struct spw_extents *x)
+{
+    struct spw_extent *e = x->spare;
+    if (!e)
+        return calloc(1, sizeof(*e));
+    x->spare = e->next;
+    e->next = NULL;
+    return e;
+}
+
 void spw_extents_remove(struct spw_extents *x, struct spw_extent *e)
 {
     unlink_bins(x, e, e->start >> BIN_SHIFT, end_bin(e));
@@ -116,11 +146,11 @@ void spw_extents_remove(struct spw_extents *x, struct spw_extent *e)
         x->all = e->next;
     x->count--;
     free(e->pointers);
-    free(e);
+    set_aside(x, e);
 }
 
 /* An extent that reaches into [start, start + bytes), or NULL. */
-static struct spw_extent *overlapped(const struct spw_extents *x, uint64_t start, uint64_t bytes)
+static struct spw_extent *overlapped(struct spw_extents *x, uint64_t start, uint64_t bytes)
 {
     struct spw_extent *e = spw_extents_find(x, start);
     for (uint64_t n = start >> BIN_SHIFT; !e && n <= (start + bytes - 1) >> BIN_SHIFT; n++) {
@@ -145,7 +175,7 @@ struct spw_extent *spw_extents_add(struct spw_extents *x, uint64_t start, uint64
             gone(context, e);
         spw_extents_remove(x, e);
     }
-    e = calloc(1, sizeof(*e));
+    e = take_spare(x);
     if (!e)
         return NULL;
     e->start = start;
@@ -154,7 +184,7 @@ struct spw_extent *spw_extents_add(struct spw_extents *x, uint64_t start, uint64
         struct spw_extent_bin *b = make_bin(x, n);
         if (!b || !bin_add(b, e)) {
             unlink_bins(x, e, start >> BIN_SHIFT, n);
-            free(e);
+            set_aside(x, e);
             return NULL;
         }
     }
@@ -175,6 +205,10 @@ void spw_extents_clear(struct spw_extents *x)
 {
     while (x->all)
         spw_extents_remove(x, x->all);
+    for (struct spw_extent *e; (e = x->spare);) {
+        x->spare = e->next;
+        free(e);
+    }
     for (size_t i = 0; x->top && i < 1 << TOP_BITS; i++) {
         for (size_t k = 0; x->top[i] && k < 1 << LEAF_BITS; k++)
             if (x->top[i][k].room)

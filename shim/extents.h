@@ -1,7 +1,7 @@
 /* extents.h - which allocation of the program lies at an address, wherever the driver put it.
  *
- * For the recorder, which also sees memory that is not in an arena. One lookup is two array accesses for large allocations
- * and a short binary search more where several share 2 MiB. */
+ * For the recorder, which also sees memory that is not in an arena. An address that was looked up lately is found again at
+ * once; else it takes two array accesses for large allocations, and a short binary search more where several share 2 MiB. */
 #ifndef SPILLWAY_SHIM_EXTENTS_H
 #define SPILLWAY_SHIM_EXTENTS_H
 #include <stdbool.h>
@@ -13,10 +13,10 @@ struct spw_extent_pointer { /* a word of the allocation that is known to be an a
 };
 
 struct spw_extent {
-    uint64_t start, bytes;
-    uint64_t id;   /* of its ALLOC record */
-    void *context; /* whose it is; NULL: it goes by being freed only */
-    uint8_t kind;  /* enum spw_alloc_kind */
+    uint64_t start, bytes; /* bytes 0: a spare one */
+    uint64_t id;           /* of its ALLOC record */
+    void *context;         /* whose it is; NULL: it goes by being freed only */
+    uint8_t kind;          /* enum spw_alloc_kind */
     uint8_t device;
     struct spw_extent_pointer *pointers; /* by offset */
     uint32_t pointer_count, pointer_room;
@@ -33,32 +33,31 @@ struct spw_extent_bin {
     };
 };
 
-enum { SPW_EXTENT_BIN_SHIFT = 21, SPW_EXTENT_LEAF_BITS = 13, SPW_EXTENT_TOP_BITS = 14 };
+enum { SPW_EXTENT_BIN_SHIFT = 21, SPW_EXTENT_LEAF_BITS = 13, SPW_EXTENT_TOP_BITS = 14, SPW_EXTENTS_LATELY = 1024 };
 
 struct spw_extents {
     struct spw_extent_bin **top; /* by the upper bits of an address; NULL until the first extent */
     struct spw_extent *all;      /* newest first */
     uint64_t low, high;          /* no extent begins below or ends above */
     size_t count;
+    struct spw_extent *spare; /* extents are used again and never given back, so that `lately` always points to one */
+    struct spw_extent *lately[SPW_EXTENTS_LATELY]; /* by hash of an address: who was found there */
 };
 
-struct spw_extent *spw_extents_find_among(const struct spw_extent_bin *bin, uint64_t address);
+struct spw_extent *spw_extents_search(struct spw_extents *extents, uint64_t address);
 
-/* The extent that holds an address, interior ones too; NULL: none. In a header because each launch does it for each address.
- */
-static inline struct spw_extent *spw_extents_find(const struct spw_extents *extents, uint64_t address)
+/* The extent that holds an address, interior ones too; NULL: none. For an address that is known to lie between `low` and
+ * `high`. In a header because each launch does it for each address. */
+static inline struct spw_extent *spw_extents_find_between(struct spw_extents *extents, uint64_t address)
 {
-    if (address - extents->low >= extents->high - extents->low)
-        return NULL;
-    uint64_t number = address >> SPW_EXTENT_BIN_SHIFT;
-    const struct spw_extent_bin *b = extents->top[number >> SPW_EXTENT_LEAF_BITS];
-    if (!b)
-        return NULL;
-    b += number & ((1 << SPW_EXTENT_LEAF_BITS) - 1);
-    if (b->room)
-        return spw_extents_find_among(b, address);
-    struct spw_extent *e = b->one;
-    return e && address - e->start < e->bytes ? e : NULL;
+    struct spw_extent *e = extents->lately[(address >> 8 ^ address >> 20) % SPW_EXTENTS_LATELY];
+    return e && address - e->start < e->bytes ? e : spw_extents_search(extents, address);
+}
+
+/* The same for any address. */
+static inline struct spw_extent *spw_extents_find(struct spw_extents *extents, uint64_t address)
+{
+    return address - extents->low < extents->high - extents->low ? spw_extents_find_between(extents, address) : NULL;
 }
 
 /* Adds one. Whatever it overlaps is stale (its end was not seen) and is removed, through `gone` if that is not NULL. Of no
@@ -66,6 +65,6 @@ static inline struct spw_extent *spw_extents_find(const struct spw_extents *exte
 struct spw_extent *spw_extents_add(struct spw_extents *extents, uint64_t start, uint64_t bytes,
                                    void (*gone)(void *context, const struct spw_extent *e), void *context);
 
-void spw_extents_remove(struct spw_extents *extents, struct spw_extent *extent); /* frees it */
+void spw_extents_remove(struct spw_extents *extents, struct spw_extent *extent); /* it is spare then */
 void spw_extents_clear(struct spw_extents *extents);
 #endif

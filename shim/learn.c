@@ -1,7 +1,6 @@
 /* learn.c - tells the iteration detector what happens, and follows its answers with marks and timing. */
 #include "learn.h"
 
-#include "../trace/follow.h"
 #include "definitions.h"
 #include "log.h"
 #include "nvtx.h"
@@ -18,6 +17,7 @@ static uint32_t iterations_left, timed_shape, timed_length;
 static uint64_t timed_from; /* the operation that timing began with */
 static bool said;
 static uint64_t hints;
+bool spw_learn_heeds_kernels;
 static uint64_t began_ns; /* the last iteration; 0: none, or something else was in between */
 
 struct spw_learned spw_learned;
@@ -32,7 +32,8 @@ int spw_learn_start(void)
 {
     const struct spw_settings *s = spw_settings();
     int r = spw_follow_create(MAX_OPERATIONS, &follow);
-    if (r == 0 && s->hint_kernel[0])
+    spw_learn_heeds_kernels = r == 0 && s->hint_kernel[0];
+    if (spw_learn_heeds_kernels)
         spw_follow_hint(follow, s->hint_kernel);
     if (s->hint_range[0])
         spw_nvtx_check();
@@ -83,21 +84,22 @@ static void stop_timing(uint64_t next_op)
 
 /* What was taken for the iteration turned out to be a part of a longer one (a micro-batch, say): that one is timed as well.
  */
-static bool outgrown(const struct spw_iteration_shape *shape)
+static bool outgrown(const struct spw_iteration_place *place)
 {
-    return timing == ENOUGH && timed_length && shape->id != timed_shape && shape->length > timed_length + timed_length / 2;
+    return timing == ENOUGH && timed_length && place->shape != timed_shape &&
+           place->length > timed_length + timed_length / 2;
 }
 
-/* The operation `number` was the last of an iteration of `shape`. */
-static void iteration_ends(uint64_t number, const struct spw_iteration_shape *found)
+/* The operation `number` was the last of an iteration. */
+static void iteration_ends(uint64_t number, const struct spw_iteration_place *place)
 {
-    uint32_t shape = found->id;
-    if (outgrown(found)) {
+    uint32_t shape = place->shape;
+    if (outgrown(place)) {
         iterations_left = spw_settings()->timed_iterations;
         timing = NOT_YET;
     }
     if (timing == TIMED && shape == timed_shape && --iterations_left == 0) {
-        timed_length = found->length;
+        timed_length = place->length;
         timing = ENOUGH;
         stop_timing(number + 1);
     } else if (timing == NOT_YET) {
@@ -122,12 +124,21 @@ static void follow_timing(uint64_t number, const struct spw_iteration_place *pla
     }
 }
 
+static void say(const struct spw_iteration_place *place)
+{
+    struct spw_iteration_shape shape;
+    if (!spw_follow_shape(follow, place->shape, &shape))
+        return;
+    said = true;
+    spw_info("found an iteration of %u operations and %u allocations", shape.length, shape.allocs);
+}
+
 /* An operation at `time_ns` begins an iteration. */
-static void note_iteration(const struct spw_iteration_shape *shape, uint64_t time_ns)
+static void note_iteration(const struct spw_iteration_place *place, uint64_t time_ns)
 {
     spw_learned.iterations++;
-    spw_learned.shape = shape->id;
-    spw_learned.length = shape->length;
+    spw_learned.shape = place->shape;
+    spw_learned.length = place->length;
     spw_learned.step_ns = began_ns ? time_ns - began_ns : 0;
     began_ns = time_ns;
 }
@@ -141,7 +152,7 @@ void spw_learn_hint(uint64_t next_op)
     hints++;
 }
 
-void spw_learn_before(uint64_t number, const struct spw_record_op *op)
+void spw_learn_before_hint(uint64_t number, const struct spw_record_op *op)
 {
     if (follow && spw_follow_is_hint(follow, op))
         spw_learn_hint(number);
@@ -156,23 +167,21 @@ void spw_learn_tell(void)
         spw_nvtx_tell_unheard(s->hint_range);
 }
 
-void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes)
+void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches)
 {
     struct spw_iteration_place place;
-    struct spw_iteration_shape shape;
-    if (!follow || spw_follow_op(follow, number, op, alloc_bytes, &place) < 0)
+    if (!follow || spw_follow_op(follow, number, op, touches, &place) < 0)
         return;
-    follow_timing(number, &place);
-    if (place.sure == SPW_ITERATION_NO || !spw_follow_shape(follow, place.shape, &shape))
+    if (timing == NEXT_IS_TIMED || timing == TIMED)
+        follow_timing(number, &place);
+    if (place.sure == SPW_ITERATION_NO)
         return;
-    if (place.learned && !said) {
-        said = true;
-        spw_info("found an iteration of %u operations and %u allocations", shape.length, shape.allocs);
-    }
+    if (place.learned && !said)
+        say(&place);
     if (place.begins || place.learned)
-        mark(SPW_MARK_ITERATION, place.began, place.shape, shape.length);
+        mark(SPW_MARK_ITERATION, place.began, place.shape, place.length);
     if (place.begins)
-        note_iteration(&shape, op->time_ns);
-    if (!place.extra && place.ordinal + 1 == shape.length && place.sure == SPW_ITERATION_SURE)
-        iteration_ends(number, &shape);
+        note_iteration(&place, op->time_ns);
+    if (!place.extra && place.ordinal + 1 == place.length && place.sure == SPW_ITERATION_SURE)
+        iteration_ends(number, &place);
 }

@@ -1,7 +1,8 @@
 /* learn.h - finds the program's iteration while it runs, and has some of them timed. Recorder lock held throughout. */
 #ifndef SPILLWAY_SHIM_LEARN_H
 #define SPILLWAY_SHIM_LEARN_H
-#include "../trace/record.h"
+#include "../trace/follow.h"
+#include "ours.h"
 
 /* Begins; how many iterations are timed and what hints there are say the settings. 0 or -ENOMEM. */
 int spw_learn_start(void);
@@ -24,12 +25,18 @@ void spw_learn_function(uint32_t id, const char *name);
 void spw_learn_hint(uint64_t next_op);
 
 /* Operation `number` comes next; its record is not written yet. Says that an iteration begins where its kernel is a hint. */
-void spw_learn_before(uint64_t number, const struct spw_record_op *op);
+extern bool spw_learn_heeds_kernels SPW_OURS;
+void spw_learn_before_hint(uint64_t number, const struct spw_record_op *op);
+static inline void spw_learn_before(uint64_t number, const struct spw_record_op *op)
+{
+    if (__builtin_expect(spw_learn_heeds_kernels, 0))
+        spw_learn_before_hint(number, op);
+}
 
 /* At the end of the trace: warns of a hint that was asked for and did not come. */
 void spw_learn_tell(void);
 
-/* Operation number `number`, which touches allocations of these sizes in the order of op->touches. Switches the timing of
- * what is submitted next; puts marks into the trace where an iteration begins. */
-void spw_learn_op(uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes);
+/* Operation number `number`, with its touches as spw_follow_op() takes them. Switches the timing of what is submitted
+ * next; puts marks into the trace where an iteration begins. */
+void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches);
 #endif

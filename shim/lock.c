@@ -1,4 +1,4 @@
-/* lock.c - the engine lock when it is not free: waiting in the kernel. */
+/* lock.c - a lock when it is not free: waiting in the kernel. */
 #include "lock.h"
 
 #include <linux/futex.h>
@@ -7,17 +7,17 @@
 
 atomic_int spw_engine_lock;
 
-void spw_lock_contended(void)
+void spw_word_lock_contended(atomic_int *word)
 {
     enum { SPINS = 100 };
     for (int i = 0; i < SPINS; i++)
-        if (atomic_load_explicit(&spw_engine_lock, memory_order_relaxed) == 0 && spw_try_lock())
+        if (atomic_load_explicit(word, memory_order_relaxed) == 0 && spw_word_try_lock(word))
             return;
-    while (atomic_exchange_explicit(&spw_engine_lock, 2, memory_order_acquire) != 0)
-        (void)syscall(SYS_futex, &spw_engine_lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+    while (atomic_exchange_explicit(word, 2, memory_order_acquire) != 0)
+        (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }
 
-void spw_unlock_contended(void)
+void spw_word_unlock_contended(atomic_int *word)
 {
-    (void)syscall(SYS_futex, &spw_engine_lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -13,28 +13,43 @@
  *   leaf    inside single modules (layouts, tables, log); nothing is called with one held */
 enum spw_lock_rank { SPW_LOCK_SLOW, SPW_LOCK_ENGINE, SPW_LOCK_LEAF };
 
-/* The engine lock is taken in every launch, so it is a word that is free (0), taken (1), or taken with others waiting in the
- * kernel (2): three instructions each way while nobody else wants it. */
-extern atomic_int spw_engine_lock SPW_OURS;
+/* Locks that every launch takes are a word that is free (0), taken (1), or taken with others waiting in the kernel (2):
+ * three instructions each way while nobody else wants it. */
+void spw_word_lock_contended(atomic_int *word);
+void spw_word_unlock_contended(atomic_int *word);
 
-void spw_lock_contended(void);
-void spw_unlock_contended(void);
+static inline bool spw_word_try_lock(atomic_int *word)
+{
+    int free = 0;
+    return atomic_compare_exchange_strong_explicit(word, &free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void spw_word_lock(atomic_int *word)
+{
+    if (!spw_word_try_lock(word))
+        spw_word_lock_contended(word);
+}
+
+static inline void spw_word_unlock(atomic_int *word)
+{
+    if (atomic_exchange_explicit(word, 0, memory_order_release) == 2)
+        spw_word_unlock_contended(word);
+}
+
+extern atomic_int spw_engine_lock SPW_OURS;
 
 static inline bool spw_try_lock(void)
 {
-    int free = 0;
-    return atomic_compare_exchange_strong_explicit(&spw_engine_lock, &free, 1, memory_order_acquire, memory_order_relaxed);
+    return spw_word_try_lock(&spw_engine_lock);
 }
 
 static inline void spw_lock(void)
 {
-    if (!spw_try_lock())
-        spw_lock_contended();
+    spw_word_lock(&spw_engine_lock);
 }
 
 static inline void spw_unlock(void)
 {
-    if (atomic_exchange_explicit(&spw_engine_lock, 0, memory_order_release) == 2)
-        spw_unlock_contended();
+    spw_word_unlock(&spw_engine_lock);
 }
 #endif

@@ -7,15 +7,15 @@
 
 enum { ENDS = 64 };
 
-struct copy { /* one driver call that copies or sets */
-    struct spw_record_op op;
+struct copy {                 /* one driver call that copies or sets */
+    struct spw_record record; /* its op is filled in */
     struct spw_reach few[2 * ENDS], *reach;
     unsigned count, room;
 };
 
 static void copy_init(struct copy *c)
 {
-    c->op = (struct spw_record_op){.kind = SPW_OP_KINDS};
+    c->record = (struct spw_record){.op = {.kind = SPW_OP_KINDS}};
     c->reach = c->few;
     c->count = 0;
     c->room = 2 * ENDS;
@@ -31,13 +31,13 @@ static CUresult copy_reserve(struct copy *c, size_t ends)
         return CUDA_SUCCESS;
     }
     c->reach = c->few;
-    c->op.everything = true;
+    c->record.op.everything = true;
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static void copy_end(struct copy *c)
 {
-    spw_record_op(&c->op, c->reach, c->count);
+    spw_record_op(&c->record, c->reach, c->count);
     if (c->reach != c->few)
         free(c->reach);
 }
@@ -53,7 +53,7 @@ static void ends(struct copy *c, CUdeviceptr dst, size_t dst_span, CUdeviceptr s
 {
     end(c, dst, dst_span, SPW_ACCESS_WRITE);
     end(c, src, src_span, SPW_ACCESS_READ);
-    c->op.bytes += bytes;
+    c->record.op.bytes += bytes;
 }
 
 /* ---- what is at the ends: the functions that the lines of copies.h call ---- */
@@ -73,9 +73,9 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
 static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
 {
     copy_init(c);
-    c->op.kind = SPW_OP_COPY_D2H;
+    c->record.op.kind = SPW_OP_COPY_D2H;
     end(c, src, bytes, SPW_ACCESS_READ);
-    c->op.bytes = bytes;
+    c->record.op.bytes = bytes;
 }
 
 /* From the first byte of the first row to the last byte of the last one. */
@@ -177,7 +177,7 @@ static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, siz
 static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, size_t count)
 {
     copy_init(c);
-    c->op.kind = SPW_OP_COPY_D2D;
+    c->record.op.kind = SPW_OP_COPY_D2D;
     if (count > SPW_RECORD_TOUCHES || copy_reserve(c, 3 * count) != CUDA_SUCCESS)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
@@ -192,8 +192,8 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
 static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
 {
     copy_init(c);
-    c->op.kind = SPW_OP_SET;
-    c->op.bytes = bytes;
+    c->record.op.kind = SPW_OP_SET;
+    c->record.op.bytes = bytes;
     end(c, dst, bytes, SPW_ACCESS_WRITE);
     spw_record_overwritten(dst, bytes);
 }
@@ -201,7 +201,7 @@ static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
 static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows)
 {
     set(c, dst, span(pitch, width, rows));
-    c->op.bytes = width * rows;
+    c->record.op.bytes = width * rows;
 }
 
 /* ---- one note per line: calls that name no stream return when the copy is done ---- */
@@ -211,7 +211,7 @@ static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width
     { \
         struct copy c; \
         describe; \
-        c.op.synchronous = strstr(#symbol, "Async") == NULL; \
+        c.record.op.synchronous = strstr(#symbol, "Async") == NULL; \
         copy_end(&c); \
     }
 #define COPY_MANY(symbol, params, args, stream, describe) \

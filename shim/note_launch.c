@@ -7,14 +7,14 @@
 
 enum { HITS = 512 };
 
-static void launch(CUfunction f, const unsigned grid[3], const unsigned block[3], unsigned shared, void **params,
-                   void **extra)
+static inline __attribute__((always_inline)) void launch(CUfunction f, const unsigned grid[3], const unsigned block[3],
+                                                         unsigned shared, void **params, void **extra)
 {
     CUdeviceptr low, high, hits[HITS];
-    struct spw_record_op op = {
-        .grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]}, .shared_bytes = shared};
+    struct spw_record r = {
+        .op = {.grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]}, .shared_bytes = shared}};
     spw_record_bounds(&low, &high);
-    spw_record_launch(&op, f, hits, spw_scan_launch(spw_layout_of(f), params, extra, low, high, hits, HITS));
+    spw_record_launch(&r, f, hits, spw_scan_launch(spw_layout_of(f), params, extra, low, high, hits, HITS));
 }
 
 #define KERNEL(symbol) \
@@ -47,8 +47,8 @@ COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 /* Parameters and block were set by calls before: it may touch anything. */
 static void unparsed(CUfunction f, int width, int height)
 {
-    struct spw_record_op op = {.grid = {(uint32_t)width, (uint32_t)height, 1}};
-    spw_record_launch(&op, f, NULL, -1);
+    struct spw_record r = {.op = {.grid = {(uint32_t)width, (uint32_t)height, 1}}};
+    spw_record_launch(&r, f, NULL, -1);
 }
 
 void spw_noted_cuLaunch(CUfunction f)
@@ -78,8 +78,8 @@ void spw_noted_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 static void host_function(void)
 {
-    struct spw_record_op op = {.kind = SPW_OP_HOST_FUNCTION};
-    spw_record_op(&op, NULL, 0);
+    struct spw_record r = {.op = {.kind = SPW_OP_HOST_FUNCTION}};
+    spw_record_op(&r, NULL, 0);
 }
 
 #define HOST_FUNCTION(symbol, ...) \
@@ -97,8 +97,8 @@ HOST_FUNCTION(cuLaunchHostFunc_v2_ptsz, unsigned mode)
 static void value(CUdeviceptr address, size_t bytes, enum spw_access access)
 {
     struct spw_reach reach = {address, bytes, access};
-    struct spw_record_op op = {.kind = SPW_OP_VALUE, .bytes = bytes};
-    spw_record_op(&op, &reach, 1);
+    struct spw_record r = {.op = {.kind = SPW_OP_VALUE, .bytes = bytes}};
+    spw_record_op(&r, &reach, 1);
 }
 
 #define VALUE(symbol, type, access) \

@@ -2,7 +2,6 @@
 #include "recorder.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +15,7 @@
 #include "hidden.h"
 #include "hooks.h"
 #include "learn.h"
+#include "lock.h"
 #include "log.h"
 #include "settings.h"
 #include "sites.h"
@@ -26,10 +26,10 @@
 enum { FLUSH_NS = 500000000, FLUSH_BEFORE_WAIT_NS = 50000000, TOUCHES = 4096 };
 
 int spw_recording;
-_Thread_local struct spw_note spw_note_now;
+_Thread_local struct spw_note spw_note_now __attribute__((tls_model("initial-exec")));
 
 /* Guards what follows, and what the sites, definitions and hidden pointers know. A leaf: no driver call is made with it. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int lock;
 static struct spw_trace_writer *writer;
 static struct spw_extents extents;
 static uint64_t next_op, last_alloc, flushed_ns, origin_ns;
@@ -37,9 +37,10 @@ static uint64_t next_op, last_alloc, flushed_ns, origin_ns;
 /* What the operation at hand touches. */
 static struct spw_touch touches[TOUCHES];
 static struct spw_extent *touched[TOUCHES];
-static uint64_t touched_bytes[TOUCHES];
+static struct spw_iteration_touch touches_learned[SPW_FOLLOW_TOUCHES];
 static uint32_t touch_count;
 static bool touches_lost;
+static uint32_t last_function; /* of the last operation */
 
 static bool hint_before_start;
 
@@ -105,16 +106,17 @@ static void flush_if_older(uint64_t now, uint64_t limit_ns)
 {
     if (now - __atomic_load_n(&flushed_ns, __ATOMIC_RELAXED) < limit_ns)
         return;
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     flush_locked(limit_ns);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 void spw_note_begin(CUstream stream, const void *caller, bool waits)
 {
     spw_note_now = (struct spw_note){.began_ns = now_ns(), .stream = stream, .caller = caller, .op = SPW_NO_OP};
     flush_if_older(spw_note_now.began_ns, waits ? FLUSH_BEFORE_WAIT_NS : FLUSH_NS);
-    spw_note_now.timed = spw_timing_begin(stream);
+    if (__builtin_expect(spw_timing_is_on(), 0))
+        spw_note_now.timed = spw_timing_begin(stream);
 }
 
 void spw_note_end(void)
@@ -166,15 +168,15 @@ static void stale(void *context, const struct spw_extent *e)
 /* The site of this call, walking the stack where it has to be; lets go of the lock meanwhile. */
 static uint32_t site_unlocking(uint64_t bytes)
 {
-    uint64_t key = spw_site_key(spw_note_now.caller, __builtin_frame_address(0), bytes);
+    struct spw_site_key key = spw_site_key_locked(spw_note_now.caller, __builtin_frame_address(0), bytes, last_function);
     uint32_t site = spw_site_known_locked(key);
     if (site)
         return site;
     struct spw_stack stack;
     bool new_site;
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
     spw_site_walk(&stack);
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     site = spw_site_learn_locked(key, &stack, &new_site);
     if (new_site)
         spw_define_site_locked(site, &stack);
@@ -188,10 +190,10 @@ static bool is_of_device(enum spw_alloc_kind kind)
 
 void spw_record_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes)
 {
-    struct spw_stream_facts stream = spw_stream_facts(spw_note_now.stream);
-    pthread_mutex_lock(&lock);
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    spw_word_lock(&lock);
     struct spw_record r = {.kind = SPW_RECORD_ALLOC,
-                           .alloc = {.device = is_of_device(kind) ? stream.device : 0,
+                           .alloc = {.device = is_of_device(kind) ? stream->device : 0,
                                      .kind = kind,
                                      .address = address,
                                      .bytes = bytes,
@@ -200,53 +202,53 @@ void spw_record_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t by
     struct spw_extent *e = spw_extents_add(&extents, address, bytes, stale, NULL);
     if (e) {
         e->id = r.alloc.id = ++last_alloc;
-        e->context = kind == SPW_ALLOC_HOST || kind == SPW_ALLOC_VMM ? NULL : stream.context;
+        e->context = kind == SPW_ALLOC_HOST || kind == SPW_ALLOC_VMM ? NULL : stream->context;
         e->kind = (uint8_t)kind;
         e->device = (uint8_t)r.alloc.device;
         count_live_locked(e);
-        spw_define_device_locked(stream.device);
+        spw_define_device_locked(stream->device);
         if (kind == SPW_ALLOC_ASYNC)
-            r.alloc.stream = spw_stream_number_locked(&stream);
+            r.alloc.stream = spw_stream_number_locked(stream);
         spw_record_put_locked(&r);
         spw_learn_alloc(&r.alloc);
     }
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 void spw_record_alloc_once(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     struct spw_extent *e = spw_extents_find(&extents, address);
     bool known = e && e->start == address && e->bytes == bytes;
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
     if (!known)
         spw_record_alloc(kind, address, bytes);
 }
 
 void spw_record_free(CUdeviceptr address, bool in_stream_order)
 {
-    struct spw_stream_facts stream;
+    struct spw_stream_facts *stream = NULL;
     if (in_stream_order)
         stream = spw_stream_facts(spw_note_now.stream);
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     struct spw_extent *e = spw_extents_find(&extents, address);
     if (e && e->start == address && e->kind != SPW_ALLOC_GLOBAL) {
-        put_free_locked(e->id, in_stream_order ? spw_stream_number_locked(&stream) : 0);
+        put_free_locked(e->id, in_stream_order ? spw_stream_number_locked(stream) : 0);
         count_gone_locked(e);
         spw_hidden_forget_all(e);
         spw_extents_remove(&extents, e);
     }
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 /* Unmapping may cover several neighbours. */
 void spw_record_free_range(CUdeviceptr address, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes;) {
-        pthread_mutex_lock(&lock);
+        spw_word_lock(&lock);
         struct spw_extent *e = spw_extents_find(&extents, address + at);
         uint64_t start = e ? e->start : 0, length = e ? e->bytes : 0;
-        pthread_mutex_unlock(&lock);
+        spw_word_unlock(&lock);
         if (!e)
             return;
         spw_record_free(start, false);
@@ -257,7 +259,7 @@ void spw_record_free_range(CUdeviceptr address, uint64_t bytes)
 void spw_record_context_gone(CUcontext context)
 {
     spw_timing_context_gone(context);
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     for (struct spw_extent *e = extents.all, *next; e; e = next) {
         next = e->next;
         if (e->context != context)
@@ -268,7 +270,7 @@ void spw_record_context_gone(CUcontext context)
         spw_extents_remove(&extents, e);
     }
     spw_context_numbers_gone_locked();
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high)
@@ -279,15 +281,18 @@ void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high)
 
 /* ---- what an operation touches ---- */
 
-static void touch_locked(struct spw_extent *e, uint64_t offset, uint64_t bytes, enum spw_access access)
+static inline void touch_locked(struct spw_extent *e, uint64_t offset, uint64_t bytes, enum spw_access access)
 {
-    if (touch_count == TOUCHES) {
+    const uint32_t n = touch_count;
+    if (n == TOUCHES) {
         touches_lost = true;
         return;
     }
-    touched[touch_count] = e;
-    touched_bytes[touch_count] = e->bytes;
-    touches[touch_count++] = (struct spw_touch){e->id, offset, bytes, access};
+    touched[n] = e;
+    if (n < SPW_FOLLOW_TOUCHES)
+        touches_learned[n] = (struct spw_iteration_touch){.alloc = e->id, .bytes = e->bytes, .offset = offset};
+    touches[n] = (struct spw_touch){e->id, offset, bytes, access};
+    touch_count = n + 1;
 }
 
 static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum spw_access access)
@@ -296,6 +301,28 @@ static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum
     if (e)
         touch_locked(e, address - e->start, bytes, access);
     return e;
+}
+
+/* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */
+static void reach_all_locked(const CUdeviceptr *addresses, int count)
+{
+    const uint64_t low = extents.low, span = extents.high - low;
+    const int few = count < SPW_FOLLOW_TOUCHES ? count : SPW_FOLLOW_TOUCHES;
+    struct spw_iteration_touch *learned = touches_learned;
+    struct spw_touch *t = touches;
+    struct spw_extent **of = touched;
+    for (int i = 0; i < few; i++) {
+        struct spw_extent *e = addresses[i] - low < span ? spw_extents_find_between(&extents, addresses[i]) : NULL;
+        if (!e)
+            continue;
+        *of++ = e;
+        *t = (struct spw_touch){e->id, addresses[i] - e->start, 0, SPW_ACCESS_BOTH};
+        *learned++ = (struct spw_iteration_touch){.alloc = t->alloc, .bytes = e->bytes, .offset = t->offset};
+        t++;
+    }
+    touch_count = (uint32_t)(t - touches);
+    for (int i = few; i < count; i++)
+        (void)reach_locked(addresses[i], 0, SPW_ACCESS_BOTH);
 }
 
 static void reach_hidden(void *context, uint64_t target)
@@ -330,24 +357,27 @@ static void op_begin_locked(void)
     touches_lost = false;
 }
 
-static void op_put_locked(struct spw_record_op *op, const struct spw_stream_facts *stream)
+static inline __attribute__((always_inline)) void op_put_locked(struct spw_record *r, struct spw_stream_facts *stream)
 {
+    struct spw_record_op *op = &r->op;
+    r->kind = SPW_RECORD_OP;
     op->stream = spw_stream_number_locked(stream);
     op->time_ns = spw_note_now.began_ns;
+    last_function = op->function;
     op->everything |= touches_lost;
     op->touch_count = touch_count;
     op->touches = touches;
     if (op->captured)
         note_captured_locked(op->everything);
     spw_learn_before(next_op, op);
-    struct spw_record r = {.kind = SPW_RECORD_OP, .op = *op};
-    spw_record_put_locked(&r);
-    spw_note_now.op = next_op++;
-    spw_learn_op(spw_note_now.op, op, touched_bytes);
-    if (SPW_STATUS_IS_TIME(next_op * 8))
+    spw_record_put_locked(r);
+    const uint64_t number = spw_note_now.op = next_op++;
+    spw_learn_op(number, op, touches_learned);
+    if (number % 64 != 0 && !spw_timing_is_on())
+        return;
+    put_durations_locked();
+    if (number % 64 == 0)
         spw_status_tell_locked(false);
-    if (spw_timing_is_on() || spw_note_now.op % 64 == 0)
-        put_durations_locked();
 }
 
 /* ---- operations ---- */
@@ -365,12 +395,13 @@ static enum spw_op_kind copy_kind(const struct spw_extent *to, const struct spw_
     return on_device(from) ? SPW_OP_COPY_D2H : SPW_OP_COPY_H2H;
 }
 
-void spw_record_op(struct spw_record_op *op, const struct spw_reach *reach, unsigned count)
+void spw_record_op(struct spw_record *r, const struct spw_reach *reach, unsigned count)
 {
-    struct spw_stream_facts stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_record_op *op = &r->op;
     struct spw_extent *ends[2] = {NULL, NULL};
     op->captured = spw_is_capturing(spw_note_now.stream);
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     op_begin_locked();
     for (unsigned i = 0; i < count; i++) {
         struct spw_extent *e = reach_locked(reach[i].address, reach[i].bytes, reach[i].access);
@@ -379,85 +410,84 @@ void spw_record_op(struct spw_record_op *op, const struct spw_reach *reach, unsi
     }
     if (op->kind == SPW_OP_KINDS)
         op->kind = copy_kind(ends[0], ends[1]);
-    op_put_locked(op, &stream);
-    pthread_mutex_unlock(&lock);
+    op_put_locked(r, stream);
+    spw_word_unlock(&lock);
 }
 
 static uint32_t number_function_unlocking(CUfunction f)
 {
-    uint32_t id = spw_function_known_locked(f);
-    if (id)
-        return id;
     struct spw_function_facts facts;
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
     spw_function_ask(f, &facts);
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     return spw_function_number_locked(&facts);
 }
 
-void spw_record_launch(struct spw_record_op *op, CUfunction function, const CUdeviceptr *hits, int count)
+void spw_record_launch(struct spw_record *r, CUfunction function, const CUdeviceptr *hits, int count)
 {
-    struct spw_stream_facts stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_record_op *op = &r->op;
     op->kind = SPW_OP_LAUNCH;
     op->captured = spw_is_capturing(spw_note_now.stream);
     op->everything = count < 0;
-    pthread_mutex_lock(&lock);
-    op->function = number_function_unlocking(function);
+    spw_word_lock(&lock);
+    op->function = spw_function_known_locked(function);
+    if (!op->function)
+        op->function = number_function_unlocking(function);
     op_begin_locked();
-    for (int i = 0; i < count; i++)
-        (void)reach_locked(hits[i], 0, SPW_ACCESS_BOTH);
+    reach_all_locked(hits, count);
     if (spw_hidden_any())
         follow_locked();
-    op_put_locked(op, &stream);
-    pthread_mutex_unlock(&lock);
+    op_put_locked(r, stream);
+    spw_word_unlock(&lock);
 }
 
 void spw_record_graph_launch(CUgraphExec exec)
 {
-    struct spw_stream_facts stream = spw_stream_facts(spw_note_now.stream);
-    struct spw_record_op op = {.kind = SPW_OP_GRAPH, .captured = spw_is_capturing(spw_note_now.stream)};
-    pthread_mutex_lock(&lock);
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_record r = {.op = {.kind = SPW_OP_GRAPH, .captured = spw_is_capturing(spw_note_now.stream)}};
+    spw_word_lock(&lock);
     op_begin_locked();
     const struct spw_graph_reach *reach = spw_graphs_of_exec_locked(exec);
-    op.everything = !reach || reach->everything;
+    r.op.everything = !reach || reach->everything;
     for (uint32_t i = 0; reach && i < reach->count; i++) {
         struct spw_extent *e = spw_extents_find(&extents, reach->list[i].address);
         if (e)
             touch_locked(e, reach->list[i].address - e->start, 0, reach->list[i].access);
     }
-    op_put_locked(&op, &stream);
-    pthread_mutex_unlock(&lock);
+    op_put_locked(&r, stream);
+    spw_word_unlock(&lock);
 }
 
 void spw_record_wait(enum spw_wait_kind kind, CUevent event)
 {
-    struct spw_stream_facts stream = {.handle = NULL};
+    struct spw_stream_facts *stream = NULL;
     if (kind == SPW_WAIT_STREAM)
         stream = spw_stream_facts(spw_note_now.stream);
     uint64_t now = now_ns();
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     struct spw_record r = {
         .kind = SPW_RECORD_WAIT,
         .wait = {.kind = kind, .time_ns = spw_note_now.began_ns, .duration_ns = now - spw_note_now.began_ns}};
     if (kind == SPW_WAIT_STREAM)
-        r.wait.what = spw_stream_number_locked(&stream);
+        r.wait.what = spw_stream_number_locked(stream);
     else if (kind == SPW_WAIT_EVENT)
         r.wait.what = spw_event_number_locked(event);
     spw_record_put_locked(&r);
     put_durations_locked();
     spw_status_tell_locked(true);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 void spw_record_event(CUevent event, bool wait)
 {
-    struct spw_stream_facts stream = spw_stream_facts(spw_note_now.stream);
-    pthread_mutex_lock(&lock);
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    spw_word_lock(&lock);
     struct spw_record r = {
         .kind = SPW_RECORD_EVENT,
-        .event = {.event = spw_event_number_locked(event), .stream = spw_stream_number_locked(&stream), .wait = wait}};
+        .event = {.event = spw_event_number_locked(event), .stream = spw_stream_number_locked(stream), .wait = wait}};
     spw_record_put_locked(&r);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 /* ---- addresses in memory ---- */
@@ -490,13 +520,13 @@ static bool is_host(CUdeviceptr a, const struct spw_extent *e)
 
 void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     struct spw_extent *to = device_extent(destination), *from = spw_extents_find(&extents, source);
     bool small = to && bytes >= sizeof(CUdeviceptr) && bytes <= SPW_TABLES_MAX_COPY;
     uint64_t offset = to ? destination - to->start : 0;
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
     bool readable = small && !on_device(from) && is_host(source, from);
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     to = to ? device_extent(destination) : NULL; /* another thread may have freed it */
     from = spw_extents_find(&extents, source);
     if (to && to != from)
@@ -505,16 +535,16 @@ void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
         spw_hidden_copy(to, offset, from, source - from->start, bytes);
     else if (to && readable)
         learn_locked(to, offset, (const char *)(uintptr_t)source, bytes);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 void spw_record_overwritten(CUdeviceptr destination, size_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     struct spw_extent *to = device_extent(destination);
     if (to)
         spw_hidden_written(to, destination - to->start, bytes);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 /* ---- hints ---- */
@@ -525,9 +555,9 @@ void spw_record_hint(void)
         __atomic_store_n(&hint_before_start, true, __ATOMIC_RELAXED);
         return;
     }
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     spw_learn_hint(next_op);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 /* ---- graphs, and handles that are no more ---- */
@@ -535,9 +565,9 @@ void spw_record_hint(void)
 #define LOCKED(name, parameters, what) \
     void name parameters \
     { \
-        pthread_mutex_lock(&lock); \
+        spw_word_lock(&lock); \
         what; \
-        pthread_mutex_unlock(&lock); \
+        spw_word_unlock(&lock); \
     }
 
 LOCKED(spw_record_captured, (CUgraph graph), spw_graphs_end_locked(graph))
@@ -582,7 +612,7 @@ int spw_recorder_start(void)
         spw_warn("cannot write the trace %s: %s", path, strerror(-r));
         return r;
     }
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     writer = made;
     origin_ns = 0;
     origin_ns = now_ns();
@@ -593,7 +623,7 @@ int spw_recorder_start(void)
     r = spw_learn_start();
     if (__atomic_exchange_n(&hint_before_start, false, __ATOMIC_RELAXED))
         spw_learn_hint(0);
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
     spw_status_start(SPW_MODE_TRACE, fill_status);
     if (r < 0)
         spw_warn("no memory to look for the iteration: operations are not timed");
@@ -602,7 +632,7 @@ int spw_recorder_start(void)
 
 void spw_recorder_stop(void)
 {
-    pthread_mutex_lock(&lock);
+    spw_word_lock(&lock);
     if (writer && spw_recording) {
         put_durations_locked();
         struct spw_record r = {.kind = SPW_RECORD_END, .end = {.time_ns = now_ns(), .ops = next_op, .allocs = last_alloc}};
@@ -618,12 +648,12 @@ void spw_recorder_stop(void)
     writer = NULL;
     spw_learn_stop();
     stop_noting();
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
 }
 
 void spw_recorder_in_child(void)
 {
-    pthread_mutex_init(&lock, NULL);
+    atomic_store(&lock, 0);
     spw_recording = 0;
     spw_learn_stop();
     spw_timing_reset();
@@ -646,8 +676,8 @@ void spw_recorder_reset(void)
 /* A thread that was ended in the middle of a record holds the lock for good: then the file stays as it is. */
 __attribute__((destructor)) static void at_end(void)
 {
-    if (!spw_recording || pthread_mutex_trylock(&lock) != 0)
+    if (!spw_recording || !spw_word_try_lock(&lock))
         return;
-    pthread_mutex_unlock(&lock);
+    spw_word_unlock(&lock);
     spw_recorder_stop();
 }

@@ -68,12 +68,12 @@ void spw_record_alloc_once(enum spw_alloc_kind kind, CUdeviceptr address, uint64
 void spw_record_free(CUdeviceptr address, bool in_stream_order);
 void spw_record_free_range(CUdeviceptr address, uint64_t bytes); /* all that begins in it */
 
-/* An operation on the call's stream; `op` has kind, bytes, grid, block, shared_bytes, synchronous and everything filled in.
- * A copy of kind SPW_OP_KINDS is of the kind that its ends tell: destination first. */
-void spw_record_op(struct spw_record_op *op, const struct spw_reach *reach, unsigned count);
+/* An operation on the call's stream; its `op` has kind, bytes, grid, block, shared_bytes, synchronous and everything filled
+ * in. A copy of kind SPW_OP_KINDS is of the kind that its ends tell: destination first. */
+void spw_record_op(struct spw_record *operation, const struct spw_reach *reach, unsigned count);
 
 /* A launch; `hits` are all words of its parameters that could be addresses. Negative count: they could not be had. */
-void spw_record_launch(struct spw_record_op *op, CUfunction function, const CUdeviceptr *hits, int count);
+void spw_record_launch(struct spw_record *operation, CUfunction function, const CUdeviceptr *hits, int count);
 
 /* Bounds of all addresses that were ever allocated: [low, high). */
 void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high);

@@ -12,7 +12,10 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
-enum { LOOK_AGAIN = 64 }; /* a known key is walked once in so many times */
+enum {
+    LOOK_AGAIN = 4096, /* a known key is walked at every power of two of its uses, and once in so many */
+    PLACES = 1 << 18   /* most that are remembered: contexts that never come again must not fill the memory */
+};
 
 struct site {
     uint64_t hash;
@@ -32,6 +35,7 @@ struct place {
 static struct site *sites;
 static struct place *places;
 static struct spw_sites_counts counts;
+static uint64_t last_sites; /* four of them, the last in the lowest bits */
 
 static uint64_t mix(uint64_t h, uint64_t value)
 {
@@ -39,9 +43,16 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return h ^ h >> 29;
 }
 
-uint64_t spw_site_key(const void *caller, const void *frame, uint64_t bytes)
+struct spw_site_key spw_site_key_locked(const void *caller, const void *frame, uint64_t bytes, uint32_t before)
 {
-    return mix(mix(mix(0, (uint64_t)(uintptr_t)caller), (uint64_t)(uintptr_t)frame), bytes);
+    const uint64_t place = mix(mix(mix(0, (uint64_t)(uintptr_t)caller), (uint64_t)(uintptr_t)frame), bytes);
+    return (struct spw_site_key){.place = place, .context = mix(mix(place + 1, last_sites), before)};
+}
+
+static uint32_t go_on(uint32_t site)
+{
+    last_sites = last_sites << 16 ^ site;
+    return site;
 }
 
 static struct place *find_place(uint64_t key)
@@ -51,13 +62,19 @@ static struct place *find_place(uint64_t key)
     return p;
 }
 
-uint32_t spw_site_known_locked(uint64_t key)
+uint32_t spw_site_known_locked(struct spw_site_key key)
 {
-    struct place *p = find_place(key);
-    return p && !p->ambiguous && ++p->uses % LOOK_AGAIN != 0 ? p->site : 0;
+    struct place *p = find_place(key.place);
+    if (p && p->ambiguous)
+        p = find_place(key.context);
+    if (!p || p->ambiguous)
+        return 0;
+    const uint32_t uses = ++p->uses;
+    return (uses & (uses - 1)) != 0 && uses % LOOK_AGAIN != 0 ? go_on(p->site) : 0;
 }
 
-static void place_is(uint64_t key, uint32_t site)
+/* True when the key alone does not tell. */
+static bool place_is(uint64_t key, uint32_t site)
 {
     struct place *p = find_place(key);
     if (p && p->site != site && !p->ambiguous) {
@@ -65,18 +82,19 @@ static void place_is(uint64_t key, uint32_t site)
         counts.ambiguous_keys++;
     }
     if (p)
-        return;
-    p = calloc(1, sizeof(*p));
+        return p->ambiguous;
+    p = HASH_COUNT(places) < PLACES ? calloc(1, sizeof(*p)) : NULL;
     if (!p)
-        return;
+        return false;
     p->key = key;
     p->site = site;
     HASH_ADD(hh, places, key, sizeof(p->key), p);
     if (p->lost)
         free(p);
+    return false;
 }
 
-uint32_t spw_site_learn_locked(uint64_t key, const struct spw_stack *stack, bool *ret_new)
+uint32_t spw_site_learn_locked(struct spw_site_key key, const struct spw_stack *stack, bool *ret_new)
 {
     struct site *s;
     uint64_t hash = stack->count;
@@ -99,8 +117,9 @@ uint32_t spw_site_learn_locked(uint64_t key, const struct spw_stack *stack, bool
         counts.sites++;
         *ret_new = true;
     }
-    place_is(key, s->id);
-    return s->id;
+    if (place_is(key.place, s->id))
+        (void)place_is(key.context, s->id);
+    return go_on(s->id);
 }
 
 struct spw_sites_counts spw_sites_counts_locked(void)
@@ -164,4 +183,5 @@ void spw_sites_reset(void)
         free(p);
     }
     counts = (struct spw_sites_counts){0};
+    last_sites = 0;
 }

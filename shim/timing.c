@@ -21,19 +21,14 @@ struct origin { /* what start times of a context count from */
     struct origin *next;
 };
 
-static atomic_bool on;
+atomic_bool spw_timing_now;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards what follows */
 static struct spw_timed *idle, *first_pending, **last_pending = &first_pending;
 static struct origin *origins;
 
 void spw_timing_set(bool now_on)
 {
-    atomic_store_explicit(&on, now_on, memory_order_relaxed);
-}
-
-bool spw_timing_is_on(void)
-{
-    return atomic_load_explicit(&on, memory_order_relaxed);
+    atomic_store_explicit(&spw_timing_now, now_on, memory_order_relaxed);
 }
 
 static struct spw_timed *take_idle(CUcontext context)

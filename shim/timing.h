@@ -6,13 +6,21 @@
 #ifndef SPILLWAY_SHIM_TIMING_H
 #define SPILLWAY_SHIM_TIMING_H
 #include <cuda.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "ours.h"
 
 struct spw_timed;
 
 void spw_timing_set(bool on);
-bool spw_timing_is_on(void);
+extern atomic_bool spw_timing_now SPW_OURS;
+
+static inline bool spw_timing_is_on(void)
+{
+    return atomic_load_explicit(&spw_timing_now, memory_order_relaxed);
+}
 
 /* Before the driver call: NULL when timing is off, any stream captures, or an event cannot be had. */
 struct spw_timed *spw_timing_begin(CUstream stream);

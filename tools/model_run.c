@@ -255,13 +255,14 @@ static int begin_span(struct pass *p, const struct spw_iteration_place *place, u
 /* Extras after the last operation of an iteration (a copy of the loss, say) belong to it. */
 static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op *op)
 {
-    uint64_t bytes[SPW_RECORD_TOUCHES < 4096 ? SPW_RECORD_TOUCHES : 4096];
+    struct spw_iteration_touch touches[SPW_FOLLOW_TOUCHES];
     struct spw_iteration_place place;
-    for (uint32_t i = 0; i < op->touch_count && i < sizeof(bytes) / sizeof(bytes[0]); i++) {
-        struct live_entry *e = live_find(&p->live, op->touches[i].alloc);
-        bytes[i] = e ? e->bytes : 0;
+    for (uint32_t i = 0; i < op->touch_count && i < SPW_FOLLOW_TOUCHES; i++) {
+        const struct spw_touch *t = &op->touches[i];
+        struct live_entry *e = live_find(&p->live, t->alloc);
+        touches[i] = (struct spw_iteration_touch){.alloc = t->alloc, .bytes = e ? e->bytes : 0, .offset = t->offset};
     }
-    int r = spw_follow_op(p->follow, number, op, bytes, &place);
+    int r = spw_follow_op(p->follow, number, op, touches, &place);
     if (r == -ENOMEM)
         return r;
     if (place.sure == SPW_ITERATION_NO) {
@@ -277,9 +278,8 @@ static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op
     }
     if (r == 0)
         p->run->spans[p->run->span_count - 1].shape = place.shape; /* it may have been learned anew */
-    struct spw_iteration_shape shape;
-    if (r == 0 && !place.extra && p->whole && spw_follow_shape(p->follow, place.shape, &shape))
-        p->complete = place.ordinal + 1 == shape.length;
+    if (r == 0 && !place.extra && p->whole)
+        p->complete = place.ordinal + 1 == place.length;
     return r;
 }
 

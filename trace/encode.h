@@ -61,11 +61,15 @@ static inline uint8_t *spw_put_varint(uint8_t *at, uint64_t value)
     at[0] = (uint8_t)value;
     if (value < 1 << 7)
         return at + 1;
-    if (value >= 1 << 14)
+    if (value >= 1 << 21)
         return spw_put_long(at, value);
     at[0] |= 0x80;
     at[1] = (uint8_t)(value >> 7);
-    return at + 2;
+    if (value < 1 << 14)
+        return at + 2;
+    at[1] |= 0x80;
+    at[2] = (uint8_t)(value >> 14);
+    return at + 3;
 }
 
 static inline void spw_put_time(struct spw_encoder *encoder, enum spw_slot slot, uint64_t time_ns)

@@ -2,10 +2,11 @@
 #include "follow.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOUCHES = 64, SHIFTS = 64 };
+enum { SHIFTS = 64 };
 
 struct spw_follow {
     struct spw_iteration *detector;
@@ -15,10 +16,10 @@ struct spw_follow {
         bool hint;
     } * functions; /* by id */
     uint32_t function_room;
-    /* The detector's number + by is the trace's, from its operation `from` on. Newest last; the oldest make room. */
-    struct {
+    /* The detector's number + by is the trace's, from its operation `from` on. */
+    struct shift {
         uint64_t from, by;
-    } shifts[SHIFTS];
+    } now, before[SHIFTS]; /* newest last; the oldest make room */
     unsigned shift_count;
     uint64_t told;
 };
@@ -107,42 +108,52 @@ static const enum spw_iteration_kind kinds[SPW_OP_KINDS] = {
     [SPW_OP_SET] = SPW_ITERATION_SET,           [SPW_OP_HOST_FUNCTION] = SPW_ITERATION_OTHER,
     [SPW_OP_VALUE] = SPW_ITERATION_OTHER};
 
+_Static_assert(offsetof(struct spw_record_op, block) == offsetof(struct spw_record_op, grid) + 12,
+               "grid and block are three words of 8 bytes");
+
 static uint64_t geometry_of(const struct spw_record_op *op)
 {
-    uint64_t h = op->bytes;
+    uint64_t words[3];
     if (op->kind != SPW_OP_LAUNCH)
-        return h;
-    for (unsigned i = 0; i < 3; i++)
-        h = mix(h, (uint64_t)op->grid[i] << 32 | op->block[i]);
-    return mix(h, op->shared_bytes);
+        return op->bytes;
+    memcpy(words, op->grid, sizeof(words));
+    return mix(mix(mix(op->shared_bytes, words[0]), words[1]), words[2]);
 }
 
 /* ---- numbers ---- */
 
-static void note_number(struct spw_follow *f, uint64_t number)
+static __attribute__((noinline)) void begin_shift(struct spw_follow *f, uint64_t by)
 {
-    uint64_t by = number - f->told;
-    if (f->shift_count == 0 || f->shifts[f->shift_count - 1].by != by) {
-        if (f->shift_count == SHIFTS)
-            memmove(f->shifts, f->shifts + 1, --f->shift_count * sizeof(f->shifts[0]));
-        f->shifts[f->shift_count].from = f->told;
-        f->shifts[f->shift_count++].by = by;
-    }
+    if (f->shift_count == SHIFTS)
+        memmove(f->before, f->before + 1, --f->shift_count * sizeof(f->before[0]));
+    f->before[f->shift_count++] = f->now;
+    f->now = (struct shift){.from = f->told, .by = by};
+}
+
+static inline void note_number(struct spw_follow *f, uint64_t number)
+{
+    if (number - f->told != f->now.by)
+        begin_shift(f, number - f->told);
     f->told++;
 }
 
-static uint64_t number_of(const struct spw_follow *f, uint64_t detectors)
+static __attribute__((noinline)) uint64_t old_number_of(const struct spw_follow *f, uint64_t detectors)
 {
     for (unsigned i = f->shift_count; i-- > 0;)
-        if (f->shifts[i].from <= detectors)
-            return detectors + f->shifts[i].by;
+        if (f->before[i].from <= detectors)
+            return detectors + f->before[i].by;
     return detectors;
 }
 
-int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes,
-                  struct spw_iteration_place *ret_place)
+static inline uint64_t number_of(const struct spw_follow *f, uint64_t detectors)
 {
-    struct spw_iteration_touch touches[TOUCHES];
+    return detectors >= f->now.from ? detectors + f->now.by : old_number_of(f, detectors);
+}
+
+int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record_op *op,
+                  const struct spw_iteration_touch *touches, struct spw_iteration_place *ret_place)
+{
+    const bool many = op->touch_count > SPW_FOLLOW_TOUCHES;
     *ret_place = (struct spw_iteration_place){.sure = SPW_ITERATION_NO};
     if (op->captured)
         return 0;
@@ -150,12 +161,9 @@ int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record
                                  .stream = op->stream,
                                  .function = op->function < f->function_room ? f->functions[op->function].hash : 0,
                                  .geometry = geometry_of(op),
-                                 .everything = op->everything || op->touch_count > TOUCHES,
-                                 .touch_count = op->touch_count < TOUCHES ? op->touch_count : TOUCHES,
+                                 .everything = op->everything || many,
+                                 .touch_count = many ? SPW_FOLLOW_TOUCHES : op->touch_count,
                                  .touches = touches};
-    for (uint32_t i = 0; i < o.touch_count; i++)
-        touches[i] = (struct spw_iteration_touch){
-            .alloc = op->touches[i].alloc, .bytes = alloc_bytes[i], .offset = op->touches[i].offset};
     note_number(f, number);
     int r = spw_iteration_op(f->detector, &o, ret_place);
     ret_place->began = number_of(f, ret_place->began);

@@ -22,9 +22,11 @@ int spw_follow_function(struct spw_follow *follow, uint32_t id, const char *name
 /* A mark; of hints the detector is told, the others say what it found itself. */
 void spw_follow_mark(struct spw_follow *follow, const struct spw_record_mark *mark);
 
-/* Operation `number`; `alloc_bytes` are the sizes of the allocations in op->touches, in their order. */
-int spw_follow_op(struct spw_follow *follow, uint64_t number, const struct spw_record_op *op, const uint64_t *alloc_bytes,
-                  struct spw_iteration_place *ret_place);
+/* Operation `number`; `touches` are the first of op->touches, in their order: all of them, or SPW_FOLLOW_TOUCHES if there
+ * are more. */
+enum { SPW_FOLLOW_TOUCHES = 64 };
+int spw_follow_op(struct spw_follow *follow, uint64_t number, const struct spw_record_op *op,
+                  const struct spw_iteration_touch *touches, struct spw_iteration_place *ret_place);
 
 /* For whoever makes the records: kernels with this in their names begin iterations, those that are told of from now on. The
  * text stays the caller's and has to outlive the follower. */

@@ -10,7 +10,7 @@
 #include "output.h"
 
 enum {
-    LEVEL = 1,
+    LEVEL = -5, /* fast, and no entropy coding of literals, which small frames do not pay for */
     /* A frame is closed at FULL, so each record finds this much room at least. */
     SPARE_BYTES = SPW_RECORD_ROOM + SPW_SMALL_TOUCHES * SPW_TOUCH_ROOM,
     COLUMN_BYTES = SPW_FRAME_FULL_BYTES + SPARE_BYTES,

@@ -71,6 +71,20 @@ static void forgets_what_was_removed(void **state)
     assert_int_equal(x.count, 2);
 }
 
+/* Who was found lately is found no more once it was removed, nor is the next one at a place where it does not lie. */
+static void forgets_what_it_found_lately(void **state)
+{
+    struct spw_extent *first = add(BASE + 4096, 512, 1);
+    assert_int_equal(id_at(BASE + 4096 + 256), 1);
+    spw_extents_remove(&x, first);
+    assert_int_equal(id_at(BASE + 4096 + 256), 0);
+    assert_ptr_equal(add(BASE + 8192, 512, 2), first); /* used again: else this test shows nothing */
+    assert_int_equal(id_at(BASE + 4096 + 256), 0);
+    assert_int_equal(id_at(BASE + 8192), 2);
+    add(BASE + 4096, 512, 3);
+    assert_int_equal(id_at(BASE + 4096 + 256), 3);
+}
+
 static void count_gone(void *context, const struct spw_extent *e)
 {
     *(uint64_t *)context += e->id;
@@ -141,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup(finds_interior_addresses, begin),
         cmocka_unit_test_setup(tells_small_neighbours_apart, begin),
         cmocka_unit_test_setup(forgets_what_was_removed, begin),
+        cmocka_unit_test_setup(forgets_what_it_found_lately, begin),
         cmocka_unit_test_setup(replaces_what_it_overlaps, begin),
         cmocka_unit_test_setup(refuses_impossible_addresses, begin),
         cmocka_unit_test_setup(takes_empty_ones, begin),

@@ -264,21 +264,21 @@ static void free_it(unsigned n)
 
 static void launch(CUstream stream, unsigned function, const CUdeviceptr *hits, int n)
 {
-    struct spw_record_op op = {.grid = {1, 2, 3}, .block = {4, 5, 6}, .shared_bytes = 7};
+    struct spw_record r = {.op = {.grid = {1, 2, 3}, .block = {4, 5, 6}, .shared_bytes = 7}};
     spw_note_begin(stream, NULL, false);
     clock_ms += 1;
-    spw_record_launch(&op, FUNCTION(function), hits, n);
+    spw_record_launch(&r, FUNCTION(function), hits, n);
     clock_ms += 2;
     spw_note_end();
 }
 
 static void copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
 {
-    struct spw_record_op op = {.kind = SPW_OP_KINDS, .bytes = bytes};
+    struct spw_record r = {.op = {.kind = SPW_OP_KINDS, .bytes = bytes}};
     const struct spw_reach ends[] = {{to, bytes, SPW_ACCESS_WRITE}, {from, bytes, SPW_ACCESS_READ}};
     spw_note_begin(NULL, NULL, false);
     spw_record_copied(to, from, bytes);
-    spw_record_op(&op, ends, 2);
+    spw_record_op(&r, ends, 2);
     spw_note_end();
 }
 
