@@ -133,6 +133,15 @@ def _():
     require(multiplied["count"]["after"] == 4 * multiplied["count"]["before"], multiplied)
 
 
+@sentence("the places where a program allocates are told apart from the first steps on, however many share one function")
+def _():
+    compared = diff(trace("gpt"), trace("accumulating"))
+    forward = [site for site in compared["sites"] if any(frame.startswith("gpt::loss") for frame in site["stack"])]
+    require(len(forward) >= 5, f"only {len(forward)} places", forward)
+    for site in forward:
+        require(site["tensors"]["after"] == 4 * site["tensors"]["before"], site["name"], site["tensors"])
+
+
 @sentence("the other way round every change has the other sign")
 def _():
     there, back = diff(trace("gpt"), trace("accumulating")), diff(trace("accumulating"), trace("gpt"))
