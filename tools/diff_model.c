@@ -265,8 +265,9 @@ static bool rows_differ(const struct diff_table *t, bool amounts)
 static enum diff_verdict judge(const struct diff *d)
 {
     bool times = false;
-    if (!same_devices(d->model[0], d->model[1]) || rows_differ(&d->categories, true) || rows_differ(&d->sites, true) ||
-        rows_differ(&d->operations, false))
+    bool both_or_none = !d->model[0]->iteration_count == !d->model[1]->iteration_count;
+    if (!both_or_none || !same_devices(d->model[0], d->model[1]) || rows_differ(&d->categories, true) ||
+        rows_differ(&d->sites, true) || rows_differ(&d->operations, false))
         return DIFF_MORE;
     for (size_t i = 0; i < d->figure_count; i++) {
         const struct diff_figure *f = &d->figures[i];

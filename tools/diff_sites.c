@@ -53,7 +53,7 @@ static char *key_of(struct model *m, uint32_t site, enum diff_match match)
         return NULL;
     for (uint32_t i = 0; i < s->count; i++) {
         const char *text = model_frame_text(m, s->frames[i]);
-        bool address = !strncmp(text, "0x", 2); /* in no file: differs from run to run */
+        bool address = !strncmp(text, "0x", 2) || !strcmp(text, "?"); /* in no file: differs from run to run */
         size_t length = match == DIFF_BY_FUNCTIONS ? diff_function_length(text) : address ? 0 : strlen(text);
         known |= length > 0;
         nameless |= length == 0;
@@ -209,7 +209,8 @@ static int add_tensor(struct diff *d, const struct places *p, int side, const st
     if (failed)
         return -ENOMEM;
     row->match = match;
-    if (match != DIFF_BY_SIZE_MAKER && row->site[side] == MODEL_NONE)
+    bool named = match != DIFF_BY_SIZE_MAKER && t->site != MODEL_NONE && p->list[t->site].keys[DIFF_BY_FRAMES];
+    if (named && row->site[side] == MODEL_NONE)
         row->site[side] = t->site;
     row->all_count[side]++;
     row->all_amount[side] += t->bytes;
