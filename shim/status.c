@@ -45,9 +45,10 @@ static void read_command(char *command)
             command[i] = ' ';
 }
 
+/* Whose page it is. Without the magic bytes it is none yet: with half of this, a reader would take it for a dead process's.
+ */
 static void describe(struct spw_status_page *p, enum spw_mode mode)
 {
-    memcpy(p->magic, SPW_STATUS_MAGIC, sizeof(p->magic));
     p->version = SPW_STATUS_VERSION;
     p->bytes = sizeof(*p);
     p->pid = (uint32_t)getpid();
@@ -56,6 +57,8 @@ static void describe(struct spw_status_page *p, enum spw_mode mode)
     p->started_unix_ns = now_ns(CLOCK_REALTIME);
     p->mode = mode;
     read_command(p->command);
+    atomic_thread_fence(memory_order_release);
+    memcpy(p->magic, SPW_STATUS_MAGIC, sizeof(p->magic));
 }
 
 /* A file with room for all of it: writing to memory that is not there would end the program. Negative errno. */

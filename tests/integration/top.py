@@ -1,4 +1,4 @@
-"""top.py - a running process tells how it is doing, and leaves nothing behind."""
+"""top.py LACKING - a running process tells how it is doing, and leaves nothing behind."""
 import fcntl
 import glob
 import json
@@ -8,12 +8,14 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 
 from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, program, read_json, require, sentence
 
+LACKING = os.path.abspath(sys.argv[1])
 LONG = ["gpt", "--size", "small", "--steps", "2000"]
 
 
@@ -117,6 +119,20 @@ def _():
                 with Running("--budget", "9MiB") as other:
                     other.once(lambda f: True)
             require(not pages(running.pid), f"still there after {cleaner}")
+
+
+@sentence("a process that is looked at while it makes its page keeps it")
+def _():
+    with Running(LD_PRELOAD=LACKING, LACKS="time") as running:
+        for _ in range(200):
+            if pages(running.pid):
+                break
+            time.sleep(0.002)
+        for _ in range(10):
+            require(tool("top", "--once").returncode == 0, "top failed")
+        require(pages(running.pid), "top has taken it away")
+        time.sleep(0.5)
+        running.once(lambda f: f["operations"] > 0)
 
 
 @sentence("a process that never starts CUDA has no page, and is refused by name like one that is not there")
