@@ -3,26 +3,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `unless` is an older or newer name of the same setting: a user who has set it has decided. */
-static const struct {
-    const char *name, *value, *unless;
-} switches[] = {
-    {"PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF"},
-    {"PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF"},
-    {"XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL},
-    {"XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL},
-    {"TF_GPU_ALLOCATOR", "cuda_malloc_async", NULL},
+#define PIECES " hands out pieces of large blocks: their tensors cannot be told apart, and move together or not at all"
+
+const struct spw_switch spw_switch_table[] = {
+    {"PyTorch", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", NULL, "PyTorch" PIECES},
+    {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", NULL, "PyTorch" PIECES},
+    {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL, "platform", "JAX" PIECES},
+    {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL, "False,0", "JAX takes most of the device when it starts"},
+    {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", NULL, NULL, "TensorFlow" PIECES},
 };
-#define COUNT (sizeof(switches) / sizeof(switches[0]))
+const size_t spw_switch_count = sizeof(spw_switch_table) / sizeof(spw_switch_table[0]);
 
 void spw_switches_set(void)
 {
-    int wanted[COUNT]; /* decided before the first is set, because two are each other's `unless` */
-    for (size_t i = 0; i < COUNT; i++)
-        wanted[i] = !getenv(switches[i].name) && !(switches[i].unless && getenv(switches[i].unless));
-    for (size_t i = 0; i < COUNT; i++)
+    bool wanted[sizeof(spw_switch_table) / sizeof(spw_switch_table[0])]; /* decided before the first is set: two are each
+                                                                            other's `unless` */
+    for (size_t i = 0; i < spw_switch_count; i++) {
+        const struct spw_switch *s = &spw_switch_table[i];
+        wanted[i] = !getenv(s->name) && !(s->unless && getenv(s->unless));
+    }
+    for (size_t i = 0; i < spw_switch_count; i++)
         if (wanted[i])
-            setenv(switches[i].name, switches[i].value, 0);
+            setenv(spw_switch_table[i].name, spw_switch_table[i].value, 0);
+}
+
+/* Whether `option`, of this many letters, is one of those in a list with commas in between. */
+static bool is_among(const char *list, const char *option, size_t length)
+{
+    for (const char *at = list; at && *at; at += *at == ',') {
+        size_t piece = strcspn(at, ",");
+        if (piece == length && !strncmp(at, option, length))
+            return true;
+        at += piece;
+    }
+    return false;
+}
+
+bool spw_switch_is_fine(const struct spw_switch *which, const char *value)
+{
+    for (const char *at = value; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (is_among(which->value, at, length) || is_among(which->also, at, length))
+            return true;
+        at += length;
+    }
+    return false;
 }
 
 const char *spw_switches_conflict(void)

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 static void clear(void)
@@ -61,6 +62,27 @@ static void expandable_segments_are_a_conflict(void **state)
     assert_string_equal(spw_switches_conflict(), "PYTORCH_CUDA_ALLOC_CONF");
 }
 
+static bool is_fine(const char *name, const char *value)
+{
+    for (size_t i = 0; i < spw_switch_count; i++)
+        if (!strcmp(spw_switch_table[i].name, name))
+            return spw_switch_is_fine(&spw_switch_table[i], value);
+    fail_msg("no switch %s", name);
+    return false;
+}
+
+static void a_value_is_fine_when_one_of_its_options_shows_each_tensor(void **state)
+{
+    for (size_t i = 0; i < spw_switch_count; i++)
+        assert_true(spw_switch_is_fine(&spw_switch_table[i], spw_switch_table[i].value));
+    assert_true(is_fine("PYTORCH_ALLOC_CONF", "max_split_size_mb:64,backend:cudaMallocAsync"));
+    assert_false(is_fine("PYTORCH_ALLOC_CONF", "backend:cudaMallocAsyncs,backend:cudaMalloc"));
+    assert_false(is_fine("PYTORCH_ALLOC_CONF", ""));
+    assert_true(is_fine("XLA_PYTHON_CLIENT_ALLOCATOR", "platform"));
+    assert_true(is_fine("XLA_PYTHON_CLIENT_PREALLOCATE", "0"));
+    assert_false(is_fine("XLA_PYTHON_CLIENT_PREALLOCATE", "true"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -68,6 +90,7 @@ int main(void)
         cmocka_unit_test(setting_them_twice_changes_nothing),
         cmocka_unit_test(either_name_of_pytorchs_setting_decides),
         cmocka_unit_test(expandable_segments_are_a_conflict),
+        cmocka_unit_test(a_value_is_fine_when_one_of_its_options_shows_each_tensor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
