@@ -1,118 +1,112 @@
-/* doctor.c - `spillway doctor`: what a program would meet here. Prints the settings and the host's limits, then runs itself
- * under the library to see the driver through it. */
-#include "commands.h"
+/* doctor.c - `spillway doctor`: what a program would meet here, what is wrong with it, and what to set. */
 #include "doctor.h"
-#include "hostlimit.h"
-#include "settings.h"
+
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-/* Returns whether they can be used. */
-static bool print_settings(void)
+#include "commands.h"
+#include "report.h"
+
+enum { KEY_JSON = 0x1000 };
+
+static const struct argp_option options[] = {{.name = "json", .key = KEY_JSON, .doc = "Print the same facts as JSON"}, {0}};
+
+static error_t take_option(int key, char *value, struct argp_state *state)
 {
-    struct spw_settings settings;
-    char message[1024];
-    printf("settings\n");
-    for (size_t i = 0; i < spw_setting_count; i++) {
-        const char *value = getenv(spw_setting_table[i].variable);
-        printf("  %-22s %s%s\n", spw_setting_table[i].variable, value ? value : spw_setting_table[i].fallback,
-               value ? "" : " (default)");
+    bool *json = state->input;
+    if (key == KEY_JSON) {
+        *json = true;
+        return 0;
     }
-    if (spw_settings_read(&settings, message, sizeof(message)) == 0)
-        return true;
-    printf("  PROBLEM: %s\n", message);
-    return false;
-}
-
-static void print_bytes(const char *what, int64_t bytes)
-{
-    if (bytes == SPW_HOSTLIMIT_UNKNOWN)
-        printf("  %-22s no limit known\n", what);
-    else
-        printf("  %-22s %.1f GiB\n", what, (double)bytes / (1 << 30));
-}
-
-static void print_host(void)
-{
-    struct spw_hostlimit limit;
-    unsigned ranks = spw_hostlimit_local_ranks(getenv);
-    spw_hostlimit_read("/", &limit);
-    printf("host memory\n");
-    print_bytes("machine leaves", limit.machine_bytes);
-    print_bytes("control group leaves", limit.cgroup_bytes);
-    print_bytes("default host budget", spw_hostlimit_default_budget(spw_hostlimit_available("/"), ranks));
-}
-
-/* Forgets whatever is called SPILLWAY_…, settings or not, except where the driver is. */
-static void unset_settings(void)
-{
-    for (char **entry = environ; *entry;) {
-        char name[256] = "";
-        size_t length = strcspn(*entry, "=");
-        if (length < sizeof(name))
-            memcpy(name, *entry, length);
-        if (!strncmp(name, "SPILLWAY_", strlen("SPILLWAY_")) && strcmp(name, "SPILLWAY_DRIVER") && unsetenv(name) == 0)
-            entry = environ; /* the rest has moved */
-        else
-            entry++;
-    }
-}
-
-/* In the child: the environment of a program that runs under the library, changing nothing. */
-static void become_inside(const char *library)
-{
-    unset_settings();
-    setenv("SPILLWAY_MODE", "off", 1);
-    unsetenv("LD_PRELOAD");
-    if (preload_library(library) == 0)
-        execl("/proc/self/exe", "spillway", "doctor", DOCTOR_INSIDE, (char *)NULL);
-    _exit(126);
-}
-
-/* Returns whether all is well with the library and the driver. */
-static bool look_from_inside(const char *library)
-{
-    int status = 0;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        become_inside(library);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (child > 0 && WIFEXITED(status))
-        return WEXITSTATUS(status) == 0;
-    printf("  PROBLEM: the check under the library ended by itself\n");
-    return false;
+    if (key == ARGP_KEY_ARG)
+        argp_error(state, "what is %s?", value);
+    return ARGP_ERR_UNKNOWN;
 }
 
 const struct argp *arguments_doctor(void)
 {
-    static const struct argp argp = {.doc = "Says what a program would meet here: driver, settings, host memory.\v"
-                                            "Exit status: 0; 1 when something is wrong, which a machine without a driver is "
-                                            "not; 2 when the arguments are refused."};
+    static const struct argp argp = {
+        .options = options,
+        .parser = take_option,
+        .doc =
+            "Says what a program would meet here: the settings, the driver and how many of its calls are seen, what the "
+            "host "
+            "can give, whether traces can be written and read, what the frameworks are told; and what to set. "
+            "Nothing is changed.\v"
+            "Exit status: 0, with or without advice; 1 when something is wrong, which a machine without a driver is not; 2 "
+            "when the arguments are refused."};
     return &argp;
+}
+
+const char *doctor_bytes(uint64_t bytes)
+{
+    static const char units[] = "KMGTP";
+    static char texts[4][32];
+    static unsigned next;
+    char *text = texts[next++ % 4];
+    double amount = (double)bytes;
+    int unit = -1;
+    for (; amount >= 1024 && units[unit + 1]; unit++)
+        amount /= 1024;
+    if (unit < 0)
+        snprintf(text, sizeof(texts[0]), "%llu bytes", (unsigned long long)bytes);
+    else
+        snprintf(text, sizeof(texts[0]), "%.1f %ciB", amount, units[unit]);
+    return text;
+}
+
+static void look(struct facts *facts)
+{
+    char library[PATH_MAX];
+    struct spw_settings settings;
+    bool found = find_library(library, sizeof(library));
+    facts_add(facts, "spillway", "version", json_string(SPILLWAY_VERSION), "version", "%s", SPILLWAY_VERSION);
+    if (found)
+        facts_add(facts, "spillway", "library", report_string(library), "library", "%s", library);
+    else
+        facts_problem(facts, "spillway", "libspillway.so is not beside this command and not installed");
+    doctor_settings(facts, &settings);
+    if (found)
+        doctor_driver(facts, library);
+    doctor_host(facts, &settings);
+    doctor_tracing(facts, &settings);
+    doctor_frameworks(facts);
+}
+
+static int show(const struct facts *facts, bool as_json)
+{
+    int r = 0;
+    if (as_json) {
+        json_t *report = facts_json(facts);
+        r = report ? json_dumpf(report, stdout, JSON_INDENT(1)) : -1;
+        json_decref(report);
+        putchar('\n');
+    } else {
+        facts_print(facts, stdout);
+    }
+    if (r == 0 && fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fprintf(stderr, "spillway: standard output: %s\n", strerror(errno));
+    return -1;
 }
 
 int command_doctor(int argc, char **argv)
 {
-    if (argc == 2 && !strcmp(argv[1], DOCTOR_INSIDE))
-        return doctor_inside();
-
-    if (command_parse(arguments_doctor(), argc, argv, 0, NULL))
+    bool inside = argc == 3 && !strcmp(argv[1], DOCTOR_INSIDE), as_json = false;
+    if (!inside && command_parse(arguments_doctor(), argc, argv, 0, &as_json))
         return EXIT_USAGE;
-
-    char library[PATH_MAX];
-    bool found = find_library(library, sizeof(library));
-    printf("spillway %s\n", SPILLWAY_VERSION);
-    printf("library\n  %s\n", found ? library : "PROBLEM: libspillway.so is not beside this command and not installed");
-    bool well = print_settings() && found;
-    print_host();
-    if (found && !look_from_inside(library))
-        well = false;
-    return well ? EXIT_SUCCESS : EXIT_FAILURE;
+    FILE *stream = inside ? fdopen(atoi(argv[2]), "w") : NULL;
+    struct facts *facts = facts_create(stream);
+    if (!facts || (inside && !stream))
+        return EXIT_FAILURE;
+    if (inside)
+        return doctor_inside(facts);
+    look(facts);
+    int r = show(facts, as_json);
+    if (facts_problem_count(facts) > 0)
+        r = -1;
+    facts_destroy(facts);
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

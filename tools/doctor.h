@@ -1,10 +1,32 @@
-/* doctor.h - the part of `spillway doctor` that runs as a program under the library. */
+/* doctor.h - the parts of `spillway doctor`: each adds what it finds, what is wrong, and what would be better otherwise. */
 #ifndef SPILLWAY_TOOLS_DOCTOR_H
 #define SPILLWAY_TOOLS_DOCTOR_H
+#include <stdint.h>
 
-#define DOCTOR_INSIDE "--inside" /* the argument by which doctor starts it */
+#include "facts.h"
+#include "settings.h"
 
-/* Looks at the driver as any program would, and prints what it sees. The exit status: 0 when every call that is to be
- * seen is seen, or there is no driver. */
-int doctor_inside(void);
+#define DOCTOR_INSIDE "--inside" /* followed by a file descriptor: how doctor starts itself under the library */
+
+/* The settings in force, with defaults for those that are refused. */
+void doctor_settings(struct facts *facts, struct spw_settings *ret_settings);
+
+/* Runs this command under the library, to see the driver as a program would. */
+void doctor_driver(struct facts *facts, const char *library);
+
+/* In that process: looks up every covered driver call in each way that programs use, and says which are ours. The exit
+ * status: 0 unless the driver could not be looked at. */
+int doctor_inside(struct facts *facts);
+
+/* What a program may pin; after doctor_driver(), because it is held against the device's memory. */
+void doctor_host(struct facts *facts, const struct spw_settings *settings);
+
+/* Whether traces would be written, with stacks and names, and whether spillway top would see a process. */
+void doctor_tracing(struct facts *facts, const struct spw_settings *settings);
+
+/* What PyTorch, JAX and TensorFlow are told by the environment. */
+void doctor_frameworks(struct facts *facts);
+
+/* "12.3 GiB" for people; kept until the next but three. */
+const char *doctor_bytes(uint64_t bytes);
 #endif

@@ -2,6 +2,7 @@
 #include "calls.h"
 #include "doctor.h"
 #include "exports.h"
+#include "report.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -45,11 +46,13 @@ static const void *base_of(const void *address)
     return address && dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
-static bool open_driver(struct driver *driver)
+static bool open_driver(struct facts *facts, struct driver *driver)
 {
     driver->handle = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!driver->handle)
+    if (!driver->handle) {
+        facts_problem(facts, "driver", "programs find no libcuda.so.1, not even the library: %s", dlerror());
         return false;
+    }
     driver->init = dlsym(driver->handle, "cuInit");
     driver->version = dlsym(driver->handle, "cuDriverGetVersion");
     driver->count = dlsym(driver->handle, "cuDeviceGetCount");
@@ -62,7 +65,8 @@ static bool open_driver(struct driver *driver)
     Dl_info info;
     bool ours = dladdr((void *)driver->init, &info) && strstr(info.dli_fname, "libspillway");
     if (!ours)
-        printf("  PROBLEM: programs get %s for libcuda.so.1, not the library\n", driver->base ? info.dli_fname : "nothing");
+        facts_problem(facts, "driver", "programs get %s for libcuda.so.1, not the library",
+                      driver->base ? info.dli_fname : "nothing");
     return ours;
 }
 
@@ -78,39 +82,52 @@ static int find_path(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* Names that the driver exports and the library does not: a program linked against them would not start. */
-static void print_news(const struct driver *driver, const char *path)
+static void add_news(struct facts *facts, const struct driver *driver, const char *path)
 {
     struct exports exports;
     void *handle = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    unsigned count = 0;
-    if (!handle || !exports_read(handle, &exports))
+    json_t *names = json_array();
+    char text[1024] = "";
+    if (!handle || !exports_read(handle, &exports)) {
+        json_decref(names);
         return;
+    }
     for (const char *name = exports_next(&exports); name; name = exports_next(&exports)) {
+        size_t length = strlen(text);
         if (strncmp(name, "cu", 2) || base_of(dlsym(driver->handle, name)) == driver->base)
             continue;
-        if (!count++)
-            printf("  not exported by us     ");
-        printf("%s ", name);
+        (void)json_array_append_new(names, json_string(name));
+        if (length + strlen(name) + 2 < sizeof(text))
+            snprintf(text + length, sizeof(text) - length, "%s%s", length ? " " : "", name);
     }
-    printf("%s", count ? "\n" : "");
+    facts_add(facts, "driver", "not_exported", names, "not exported by us", "%s", *text ? text : "none");
 }
 
-static void print_devices(const struct driver *driver)
+static void add_devices(struct facts *facts, const struct driver *driver)
 {
+    enum { MOST = 64 };
+    json_t *devices = json_array();
+    char names[MOST][128];
+    size_t totals[MOST] = {0};
     int count = 0;
     driver->count(&count);
-    printf("  %-22s %d\n", "devices", count);
-    for (int i = 0; i < count; i++) {
-        char name[128] = "?";
-        size_t total = 0;
-        driver->name(name, sizeof(name), i);
-        driver->total(&total, i);
-        printf("  %-22d %s, %.1f GiB\n", i, name, (double)total / (1 << 30));
+    for (int i = 0; i < count && i < MOST; i++) {
+        snprintf(names[i], sizeof(names[i]), "?");
+        driver->name(names[i], sizeof(names[i]), i);
+        driver->total(&totals[i], i);
+        (void)json_array_append_new(
+            devices, json_pack("{s:o, s:I}", "name", report_string(names[i]), "total_bytes", (json_int_t)totals[i]));
+    }
+    facts_add(facts, "driver", "devices", devices, "devices", "%d", count);
+    for (int i = 0; i < count && i < MOST; i++) {
+        char label[16];
+        snprintf(label, sizeof(label), "%d", i);
+        facts_add(facts, "driver", NULL, NULL, label, "%s, %s", names[i], doctor_bytes(totals[i]));
     }
 }
 
 /* Asks cuGetProcAddress for a covered call; returns whether the answer goes past the library, and says so. */
-static bool escapes(const struct driver *driver, const struct call *call, int version, cuuint64_t flags)
+static bool escapes(struct facts *facts, const struct driver *driver, const struct call *call, int version, cuuint64_t flags)
 {
     void *function = NULL;
     CUdriverProcAddressQueryResult status;
@@ -118,63 +135,66 @@ static bool escapes(const struct driver *driver, const struct call *call, int ve
         return false;
     if (base_of(function) == driver->base)
         return false;
-    printf("  PROBLEM: %s (version %d, flags %d) is answered with a function of %p that is not seen\n", call->asked, version,
-           (int)flags, function);
+    facts_problem(facts, "driver", "%s (version %d, flags %d) is answered with a function of %p that is not seen",
+                  call->asked, version, (int)flags, function);
     return true;
 }
 
 /* Each covered call by dlsym(), and by cuGetProcAddress() for the driver's version with both kinds of default stream. */
-static unsigned count_escapes(const struct driver *driver, int version)
+static unsigned count_escapes(struct facts *facts, const struct driver *driver, int version)
 {
     unsigned count = 0;
     for (size_t i = 0; i < CALL_COUNT; i++) {
         if (base_of(dlsym(driver->handle, calls[i].symbol)) != driver->base) {
-            printf("  PROBLEM: dlsym finds %s elsewhere\n", calls[i].symbol);
+            facts_problem(facts, "driver", "dlsym finds %s elsewhere", calls[i].symbol);
             count++;
         }
-        count += escapes(driver, &calls[i], version, CU_GET_PROC_ADDRESS_DEFAULT);
-        count += escapes(driver, &calls[i], version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+        count += escapes(facts, driver, &calls[i], version, CU_GET_PROC_ADDRESS_DEFAULT);
+        count += escapes(facts, driver, &calls[i], version, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
     }
     return count;
 }
 
-static void print_coverage(void)
+static void add_coverage(struct facts *facts)
 {
     size_t hooked = 0;
+    int forwarded = SPILLWAY_DRIVER_NAMES - (int)CALL_COUNT;
     for (size_t i = 0; i < CALL_COUNT; i++)
         hooked += calls[i].hooked;
-    printf("  %-22s %zu hooked, %zu passed on and counted, %d forwarded\n", "calls", hooked, CALL_COUNT - hooked,
-           SPILLWAY_DRIVER_NAMES - (int)CALL_COUNT);
+    json_t *counts = json_pack("{s:I, s:I, s:i}", "hooked", (json_int_t)hooked, "counted", (json_int_t)(CALL_COUNT - hooked),
+                               "forwarded", forwarded);
+    facts_add(facts, "driver", "calls", counts, "calls", "%zu hooked, %zu passed on and counted, %d forwarded", hooked,
+              CALL_COUNT - hooked, forwarded);
 }
 
-int doctor_inside(void)
+int doctor_inside(struct facts *facts)
 {
     struct driver driver = {0};
     int version = 0;
-    printf("driver\n");
-    if (!open_driver(&driver))
-        return EXIT_FAILURE;
-    print_coverage();
+    if (!open_driver(facts, &driver))
+        return EXIT_SUCCESS; /* the problem is told */
+    add_coverage(facts);
 
     CUresult result = driver.init(0);
     const char *path = NULL;
     if (!dl_iterate_phdr(find_path, &path)) {
-        printf("  %-22s none on this machine: programs run as if spillway were not there\n", "path");
+        facts_add(facts, "driver", "path", NULL, "path", "none on this machine: programs run as if spillway were not there");
         return EXIT_SUCCESS;
     }
     driver.version(&version);
-    printf("  %-22s %s\n", "path", path);
-    print_news(&driver, path);
-    printf("  %-22s %d.%d%s\n", "version", version / 1000, version % 1000 / 10,
-           version < 12040 ? " (below 12.4: no parameter layouts, everything stays on the device)" : "");
+    facts_add(facts, "driver", "path", report_string(path), "path", "%s", path);
+    add_news(facts, &driver, path);
+    facts_add(facts, "driver", "version", json_integer(version), "version", "%d.%d%s", version / 1000, version % 1000 / 10,
+              version < 12040 ? " (below 12.4: no parameter layouts, everything stays on the device)" : "");
     if (result == CUDA_SUCCESS) {
-        print_devices(&driver);
+        add_devices(facts, &driver);
     } else {
         const char *name = NULL;
         driver.error_name(result, &name);
-        printf("  %-22s cuInit answers %s\n", "devices", name ? name : "an unknown error");
+        name = name ? name : "an unknown error";
+        facts_add(facts, "driver", "error", json_string(name), "devices", "cuInit answers %s", name);
     }
-    unsigned escaped = count_escapes(&driver, version);
-    printf("  %-22s %u\n", "escaped look-ups", escaped);
-    return escaped ? EXIT_FAILURE : EXIT_SUCCESS;
+    unsigned escaped = count_escapes(facts, &driver, version);
+    facts_add(facts, "driver", "escaped", json_integer(escaped), "escaped look-ups", "%u", escaped);
+    return EXIT_SUCCESS;
 }

@@ -2,8 +2,8 @@
 #include "commands.h"
 #include "settings.h"
 #include "switches.h"
+#include "writable.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,21 +131,13 @@ static int explain(const char *program, int error)
     return error == ENOENT ? 127 : 126;
 }
 
-/* Whether the trace can be written is said before the program starts: a run of hours is not to end without one. The file is
- * left as it is; a new one that was made for the question is taken away again. */
+/* Whether the trace can be written is said before the program starts: a run of hours is not to end without one. */
 static int check_trace_file(const struct spw_settings *settings)
 {
-    const char *path = settings->trace_file;
-    bool there = access(path, F_OK) == 0;
-    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0) {
-        fprintf(stderr, "spillway: cannot write the trace %s: %s\n", path, strerror(errno));
-        return -1;
-    }
-    close(file);
-    if (!there)
-        unlink(path);
-    return 0;
+    int r = can_write(settings->trace_file);
+    if (r < 0)
+        fprintf(stderr, "spillway: cannot write the trace %s: %s\n", settings->trace_file, strerror(-r));
+    return r;
 }
 
 /* Becomes the program, with the settings in its environment. */

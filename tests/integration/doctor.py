@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""spillway doctor: what it finds is so, what it advises helps, and it leaves nothing behind.
+
+usage: doctor.py LACKING, a library that makes a machine lack things"""
+import ctypes
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, Skipped, environment, finish, require, sentence
+
+LACKING = os.path.abspath(sys.argv[1])
+# A small device, so that this machine's memory is enough for it, and no folder of the one who runs the tests.
+HERE = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}
+OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
+        "TF_GPU_ALLOCATOR", "RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
+
+
+def doctor(*options, start_in=None, after="true", **settings):
+    """What a shell prints that types the line `after` and then asks doctor."""
+    env = {name: value for name, value in environment({**HERE, **settings}).items() if name not in OURS or name in settings}
+    with tempfile.TemporaryDirectory(prefix="spillway-doctor-") as folder:
+        done = subprocess.run(["bash", "-c", f'{after}\n"$@"', "bash", SPILLWAY, "doctor", *options], env=env, cwd=start_in or folder,
+                              capture_output=True, text=True, check=False, timeout=60)
+        require(os.listdir(folder) == [], "files are left", os.listdir(folder))
+    return done
+
+
+def found(**settings):
+    done = doctor("--json", **settings)
+    report = json.loads(done.stdout)
+    require(done.returncode == (1 if report["problems"] else 0) and not done.stderr, done.returncode, done.stdout, done.stderr)
+    return report
+
+
+def advised(report, line):
+    return [advice for advice in report["advice"] if advice["type"].startswith(line)]
+
+
+def without_figures(text):
+    """What is left of the host's memory is not the same a moment later."""
+    return re.sub(r"[\d.]+", "N", text)
+
+
+def helped(line, because, **settings):
+    """Doctor advises a line that begins like this, gives the reason, and has nothing more to say of it once it was typed."""
+    report = found(**settings)
+    advice = advised(report, line)
+    require(len(advice) == 1 and because in advice[0]["because"], f"no such advice: {line}: {because}", json.dumps(report["advice"], indent=1))
+    text = doctor(**settings).stdout
+    require(without_figures(f"  {advice[0]['because']}:\n      {advice[0]['type']}\n") in without_figures(text), text)
+    after = found(after=advice[0]["type"], **settings)
+    require(not advised(after, line), "the advice does not help", json.dumps(after["advice"], indent=1))
+    return report, after
+
+
+@sentence("where all is well doctor says so, and ends with 0")
+def _():
+    report = found()
+    try:
+        ctypes.CDLL("libunwind.so.8")
+    except OSError as error:
+        raise Skipped("libunwind is not installed") from error
+    require(report["advice"] == [] and report["problems"] == [], json.dumps(report, indent=1))
+    text = doctor()
+    require(text.returncode == 0 and text.stdout.endswith("what to set\n  nothing: no setting would make it better\n"), text.stdout)
+
+
+@sentence("text and JSON tell the same")
+def _():
+    report, text = found(SPILLWAY_BUDGET="1G"), doctor(SPILLWAY_BUDGET="1G").stdout
+    require(report["settings"]["SPILLWAY_BUDGET"] == "1G" and report["settings"]["SPILLWAY_MODE"] is None, report["settings"])
+    require(report["driver"]["path"] == f"{DEVICE}/libcuda.so.1" and report["spillway"]["library"] == PRELOAD, report["driver"])
+    require(report["driver"]["devices"] == [{"name": "NVIDIA H200 (simulated)", "total_bytes": 256 << 20}], report["driver"])
+    require(report["driver"]["escaped"] == 0 and report["driver"]["calls"]["hooked"] > 100 and report["driver"]["version"] == 13000, report["driver"])
+    for expected in ("SPILLWAY_BUDGET +1G\n", "SPILLWAY_MODE +swap \\(default\\)\n", "devices +1\n", "0 +NVIDIA H200 \\(simulated\\), 256.0 MiB\n",
+                     f"path +{DEVICE}/libcuda.so.1\n", "version +13.0\n", f"{report['driver']['calls']['hooked']} hooked"):
+        require(re.search(expected, text), f"not in the text: {expected}", text)
+    sections = [line for line in text.splitlines() if line[0] != " "]
+    require(sections == [*list(report)[:-2], "what to set"], sections, list(report))
+
+
+@sentence("doctor leaves no page and no file, and does not become a process that spillway top shows")
+def _():
+    before = set(glob.glob("/dev/shm/.spillway*"))
+    doctor()
+    require(set(glob.glob("/dev/shm/.spillway*")) <= before, glob.glob("/dev/shm/.spillway*"))
+
+
+@sentence("an argument that is none ends with 2")
+def _():
+    for wrong in ("--nonsense", "something"):
+        done = doctor(wrong)
+        require(done.returncode == 2 and not done.stdout, done.returncode, done.stdout)
+
+
+# ---------------------------------------------------------------------------------------------- settings and driver
+@sentence("a variable that is no setting is a problem; to unset it helps")
+def _():
+    report, after = helped("unset SPILLWAY_FOO", "refuses to start", SPILLWAY_FOO="1")
+    require(len(report["problems"]) == 1 and "SPILLWAY_FOO=1 is not a setting" in report["problems"][0], report["problems"])
+    require(after["problems"] == [] and doctor(SPILLWAY_FOO="1").returncode == 1)
+
+
+@sentence("a value that is refused is a problem; to unset it helps")
+def _():
+    report, _ = helped("unset SPILLWAY_BUDGET", "refuses to start", SPILLWAY_BUDGET="12Q")
+    require("SPILLWAY_BUDGET=12Q is refused" in report["problems"][0], report["problems"])
+
+
+@sentence("that spillway is switched off is told")
+def _():
+    helped("unset SPILLWAY_MODE", "does nothing", SPILLWAY_MODE="off")
+
+
+@sentence("a driver that does not start is told with its error, and devices that are hidden with what hides them")
+def _():
+    report = found(SIMGPU_FAIL="cuInit:1=100")
+    require(report["driver"]["error"] == "CUDA_ERROR_NO_DEVICE" and "devices" not in report["driver"], report["driver"])
+    require(len(advised(report, "nvidia-smi")) == 1, report["advice"])
+    report = found(SIMGPU_FAIL="cuInit:1=100", CUDA_VISIBLE_DEVICES="7")
+    require("CUDA_VISIBLE_DEVICES=7 hides" in advised(report, "unset CUDA_VISIBLE_DEVICES")[0]["because"], report["advice"])
+
+
+@sentence("a driver that ends the process is a problem, and the rest is told all the same")
+def _():
+    report = found(SPILLWAY_DRIVER=LACKING, LACKS="driver")
+    require(report["problems"] == ["the check under the library ended by itself"], report["problems"])
+    require("tracing" in report and "calls" in report["driver"], list(report))
+
+
+# ---------------------------------------------------------------------------------------------- the host
+@sentence("a host budget of more than there is: a smaller one is advised")
+def _():
+    report, after = helped("export SPILLWAY_HOST_BUDGET=", "more than the", SPILLWAY_HOST_BUDGET="900T")
+    require(report["host"]["budget_bytes"] == 900 << 40 and after["host"]["budget_bytes"] < report["host"]["machine_bytes"], after["host"])
+
+
+@sentence("a host budget that is little beside the device: a larger one is advised")
+def _():
+    report, after = helped("export SPILLWAY_HOST_BUDGET=", "small beside a device with 256.0 MiB", SPILLWAY_HOST_BUDGET="10M")
+    require(report["host"]["budget_bytes"] == 10 << 20 and after["host"]["budget_bytes"] > 64 << 20, after["host"])
+    require(not advised(found(SPILLWAY_HOST_BUDGET="64M"), "export SPILLWAY_HOST"), "a quarter of the device is not little")
+
+
+@sentence("processes of one job share the host's memory")
+def _():
+    alone, four = found()["host"], found(LOCAL_WORLD_SIZE="4")["host"]
+    require(four["local_ranks"] == 4 and abs(four["default_budget_bytes"] * 4 / alone["default_budget_bytes"] - 1) < 0.2, alone, four)
+
+
+# ---------------------------------------------------------------------------------------------- tracing
+@sentence("without libunwind doctor says which package has it")
+def _():
+    report = found(LD_PRELOAD=LACKING, LACKS="libunwind")
+    require(report["tracing"]["libunwind"] is None, report["tracing"])
+    require(advised(report, "sudo apt-get install libunwind8"), report["advice"])
+
+
+@sentence("names of functions can be read")
+def _():
+    require(found()["tracing"]["symbols"] is True)
+
+
+@sentence("a folder that takes no trace: another one is advised, and traces go there")
+def _():
+    for settings in ({"SPILLWAY_TRACE_FILE": "/nonexistent/x.trace"}, {"start_in": "/proc"}):
+        report, after = helped("export SPILLWAY_TRACE_FILE=", "cannot be written to /", **settings)
+        require(report["tracing"]["folder_writable"] is False and after["tracing"]["folder_writable"] is True, after["tracing"])
+        require(report["tracing"]["folder"] in ("/nonexistent", "/proc"), report["tracing"])
+
+
+@sentence("a folder without room: told; where no other has room either a place must be found")
+def _():
+    report = found(LD_PRELOAD=LACKING, LACKS="room")
+    require(report["tracing"]["folder_room_bytes"] == 0 and report["tracing"]["folder_writable"], report["tracing"])
+    require(advised(report, "export SPILLWAY_TRACE_FILE=FOLDER/spillway.%r.%p.trace"), report["advice"])
+
+
+@sentence("without /dev/shm pages go to XDG_RUNTIME_DIR; without either doctor says how to make one")
+def _():
+    require(found()["tracing"]["status_folder"] == "/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="spillway-runtime-") as folder:
+        report = found(LD_PRELOAD=LACKING, LACKS="shm", XDG_RUNTIME_DIR=folder)
+        require(report["tracing"]["status_folder"] == folder and os.listdir(folder) == [], report["tracing"])
+    report = found(LD_PRELOAD=LACKING, LACKS="shm")
+    require(report["tracing"]["status_folder"] is None, report["tracing"])
+    advice = advised(report, "mkdir -p -m 700 ")
+    require(len(advice) == 1 and "spillway top sees no process" in advice[0]["because"], report["advice"])
+    with tempfile.TemporaryDirectory(prefix="spillway-runtime-") as folder:
+        line = advice[0]["type"].replace("/tmp/spillway-$UID", f"{folder}/made")
+        require(found(after=line, LD_PRELOAD=LACKING, LACKS="shm")["tracing"]["status_folder"] == f"{folder}/made", "the advice does not help")
+
+
+# ---------------------------------------------------------------------------------------------- frameworks
+WRONG = {"PYTORCH_CUDA_ALLOC_CONF": ["max_split_size_mb:64", "backend:native", "", "expandable_segments:True"],
+         "PYTORCH_ALLOC_CONF": ["backend:native"], "XLA_PYTHON_CLIENT_ALLOCATOR": ["bfc"], "XLA_PYTHON_CLIENT_PREALLOCATE": ["true"],
+         "TF_GPU_ALLOCATOR": ["something"]}
+RIGHT = {"PYTORCH_CUDA_ALLOC_CONF": ["backend:cudaMallocAsync", "max_split_size_mb:64,backend:cudaMallocAsync"],
+         "PYTORCH_ALLOC_CONF": ["backend:cudaMallocAsync"], "XLA_PYTHON_CLIENT_ALLOCATOR": ["cuda_async", "platform"],
+         "XLA_PYTHON_CLIENT_PREALLOCATE": ["false", "0"], "TF_GPU_ALLOCATOR": ["cuda_malloc_async"]}
+for name, values in WRONG.items():
+    @sentence(f"{name} set so that spillway does not see each tensor: what that means, and to unset it helps")
+    def _(name=name, values=values):
+        for value in values:
+            report, after = helped(f"unset {name}", f"with {name}={value} ", **{name: value})
+            require(report["frameworks"][name] == value and after["frameworks"][name] is None, after["frameworks"])
+
+
+@sentence("values with which spillway sees each tensor are left alone")
+def _():
+    for name, values in RIGHT.items():
+        for value in values:
+            require(not advised(found(**{name: value}), "unset"), f"{name}={value}")
+
+
+@sentence("a value that is no UTF-8 is told all the same")
+def _():
+    report = found(PYTORCH_ALLOC_CONF=os.fsdecode(b"a\xff"))
+    require(report["frameworks"]["PYTORCH_ALLOC_CONF"].startswith("a") and advised(report, "unset PYTORCH_ALLOC_CONF"), report)
+
+
+@sentence("of PyTorch's two names the one that is set decides")
+def _():
+    text = doctor(PYTORCH_ALLOC_CONF="backend:cudaMallocAsync").stdout
+    require("PYTORCH_CUDA_ALLOC_CONF       not set; PYTORCH_ALLOC_CONF decides\n" in text, text)
+
+
+finish()

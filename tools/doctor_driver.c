@@ -1,0 +1,85 @@
+/* doctor_driver.c - runs this command under the library, takes over what it sees there, and says what to do about it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "doctor.h"
+
+enum { VERSION_WITH_LAYOUTS = 12040 };
+
+/* Forgets whatever is called SPILLWAY_…, settings or not, except where the driver is. */
+static void unset_settings(void)
+{
+    for (char **entry = environ; *entry;) {
+        char name[256] = "";
+        size_t length = strcspn(*entry, "=");
+        if (length < sizeof(name))
+            memcpy(name, *entry, length);
+        if (!strncmp(name, "SPILLWAY_", strlen("SPILLWAY_")) && strcmp(name, "SPILLWAY_DRIVER") && unsetenv(name) == 0)
+            entry = environ; /* the rest has moved */
+        else
+            entry++;
+    }
+}
+
+/* In the child: the environment of a program that runs under the library, changing nothing. */
+static void become_inside(const char *library, int to)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%d", to);
+    unset_settings();
+    setenv("SPILLWAY_MODE", "off", 1);
+    unsetenv("LD_PRELOAD");
+    if (preload_library(library) == 0)
+        execl("/proc/self/exe", "spillway", "doctor", DOCTOR_INSIDE, number, (char *)NULL);
+    _exit(126);
+}
+
+/* Returns whether the other process came to its end. */
+static bool look_from_inside(struct facts *facts, const char *library)
+{
+    int ends[2], status = -1;
+    if (pipe(ends) < 0)
+        return false;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        become_inside(library, ends[1]);
+    }
+    close(ends[1]);
+    FILE *from = fdopen(ends[0], "r");
+    if (from) {
+        facts_receive(facts, from);
+        fclose(from);
+    } else {
+        close(ends[0]);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void doctor_driver(struct facts *facts, const char *library)
+{
+    if (!look_from_inside(facts, library))
+        facts_problem(facts, "driver", "the check under the library ended by itself");
+
+    const json_t *version = facts_value(facts, "driver", "version");
+    if (version && json_integer_value(version) < VERSION_WITH_LAYOUTS)
+        facts_advise(
+            facts, "sudo apt-get install nvidia-driver-550   # Ubuntu's name of it; for a container on its host",
+            "this driver does not tell what kernels get for parameters, so nothing can be moved; 12.4, which came with "
+            "driver 550, and later ones do");
+    if (!facts_value(facts, "driver", "error"))
+        return;
+    if (getenv("CUDA_VISIBLE_DEVICES"))
+        facts_advise(facts, "unset CUDA_VISIBLE_DEVICES",
+                     "the driver starts with no device, and CUDA_VISIBLE_DEVICES=%s hides some",
+                     getenv("CUDA_VISIBLE_DEVICES"));
+    else
+        facts_advise(facts, "nvidia-smi", "the driver does not start; NVIDIA's own tool may know why");
+}
