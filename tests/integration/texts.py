@@ -224,6 +224,24 @@ def _():
             say("top", "--once")
 
 
+# ------------------------------------------------------------------------------------------------ the README's example
+@sentence("what the README shows of trace and report is what they print")
+def _():
+    example = read(SOURCE, "README.md").split("<!-- example: begin", 1)[1].split("\n", 1)[1].split("<!-- example: end", 1)[0]
+    shown = [line[4:] for line in example.splitlines()]
+    with tempfile.TemporaryDirectory(prefix="spillway-readme-") as folder:
+        os.symlink(BUILD, os.path.join(folder, "build"))
+        said = ""
+        for line in (line[2:].replace("./dev sim -- ", "") for line in shown if line.startswith("$ ")):
+            done = subprocess.run(line.split(), cwd=folder, env=environment({"LD_LIBRARY_PATH": DEVICE}), capture_output=True, text=True,
+                                  check=False, timeout=60)
+            require(done.returncode == 0, line, done.stdout, done.stderr)
+            said += done.stdout
+        missing = [line for line in shown if line[:2] != "$ " and line not in said.splitlines()]
+        require(not missing and len(shown) > 5, "not printed:", missing, said)
+        require("Where the device memory goes" in read(folder, "gpt.html"))
+
+
 # ------------------------------------------------------------------------------------------------ what is no command
 for typed, meant in {"repotr": "report", "rnu": "run", "doctr": "doctor", "REPORT": None, "zzzzzz": None, "x": None}.items():
     @sentence(f"spillway {typed}: refused" + (f", {meant} is the nearest" if meant else ", there is none that is near"))
