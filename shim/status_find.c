@@ -80,7 +80,7 @@ int spw_status_read(const char *path, struct spw_status_page *ret)
 
 bool spw_status_is_left(const char *path, uint32_t pid, bool own)
 {
-    struct spw_status_page p;
+    struct spw_status_page p = {0};
     struct stat s;
     if (lstat(path, &s) < 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid())
         return false;
