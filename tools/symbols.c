@@ -1,6 +1,8 @@
 /* symbols.c - asks libdw what lies at an address of a module's file, and remembers the answer. */
 #include "symbols.h"
 
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +106,52 @@ static bool file_address(Dwfl_Module *module, uint64_t file_offset, GElf_Addr *r
     return false;
 }
 
+static bool number_of(Dwarf_Die *die, unsigned attribute, Dwarf_Word *ret)
+{
+    Dwarf_Attribute found;
+    return dwarf_attr(die, attribute, &found) && dwarf_formudata(&found, ret) == 0;
+}
+
+/* Where an inlined function was called. */
+static const char *call_of(Dwarf_Die *unit, Dwarf_Die *inlined, int *ret_line)
+{
+    Dwarf_Word file, line;
+    Dwarf_Files *files;
+    size_t count;
+    if (!number_of(inlined, DW_AT_call_line, &line) || !number_of(inlined, DW_AT_call_file, &file) ||
+        dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count)
+        return NULL;
+    *ret_line = (int)line;
+    return dwarf_filesrc(files, file, NULL, NULL);
+}
+
+/* File and line; NULL where nothing is known. Where the compiler put other functions in place, the innermost line that is in
+ * the same file as the function that has the symbol. */
+static const char *line_of(Dwfl_Module *module, GElf_Addr at, int *ret_line)
+{
+    enum { DEPTH = 32 };
+    struct {
+        const char *file;
+        int line;
+    } places[DEPTH] = {{NULL, 0}};
+    Dwarf_Addr bias;
+    Dwarf_Die *unit = dwfl_module_addrdie(module, at, &bias), *innermost = NULL, *scopes = NULL;
+    Dwfl_Line *where = dwfl_module_getsrc(module, at);
+    int last = 0, i = 0;
+    places[0].file = where ? dwfl_lineinfo(where, NULL, &places[0].line, NULL, NULL, NULL) : NULL;
+    int n = unit && dwarf_getscopes(unit, at - bias, &innermost) > 0 ? dwarf_getscopes_die(innermost, &scopes) : 0;
+    for (int k = 0; k < n && last + 1 < DEPTH && dwarf_tag(&scopes[k]) != DW_TAG_subprogram; k++)
+        if (dwarf_tag(&scopes[k]) == DW_TAG_inlined_subroutine &&
+            (places[last + 1].file = call_of(unit, &scopes[k], &places[last + 1].line)))
+            last++;
+    while (i < last && (!places[i].file || strcmp(places[i].file, places[last].file) != 0))
+        i++;
+    free(innermost);
+    free(scopes);
+    *ret_line = places[i].line;
+    return places[i].file;
+}
+
 static char *describe_inside(Dwfl_Module *module, const char *path, GElf_Addr at)
 {
     GElf_Off offset = 0;
@@ -111,8 +159,7 @@ static char *describe_inside(Dwfl_Module *module, const char *path, GElf_Addr at
     char *text = NULL, *readable;
     int line = 0, status;
     const char *name = dwfl_module_addrinfo(module, at, &offset, &symbol, NULL, NULL, NULL);
-    Dwfl_Line *where = dwfl_module_getsrc(module, at);
-    const char *file = where ? dwfl_lineinfo(where, NULL, &line, NULL, NULL, NULL) : NULL;
+    const char *file = name ? line_of(module, at, &line) : NULL;
     if (!name)
         return NULL;
     readable = __cxa_demangle(name, NULL, NULL, &status);
