@@ -88,8 +88,4 @@ int diff_sites(struct diff *diff);
 
 /* Names the rows of diff->sites by the frames that tell them apart. 0 or -ENOMEM. */
 int diff_name_sites(struct diff *diff);
-
-/* Where the function's name ends in the text of a frame, behind which file and line or an offset may follow; 0: the frame
- * has no name of a function. */
-size_t diff_function_length(const char *frame);
 #endif

@@ -13,6 +13,7 @@
 #include "diff_model.h"
 #include "live.h"
 #include "report.h"
+#include "site_names.h"
 
 struct place {                /* of a site that has a tensor in the iteration */
     char *keys[DIFF_MATCHES]; /* by frames and by functions; NULL: nothing is known of it */
@@ -23,22 +24,6 @@ struct places {
     struct model *model;
     struct place *list; /* by site */
 };
-
-size_t diff_function_length(const char *frame)
-{
-    size_t length = strlen(frame);
-    if (!strncmp(frame, "0x", 2) || !strcmp(frame, "?"))
-        return 0;
-    for (const char *at = frame + length; length && frame[length - 1] == ')' && at > frame; at--)
-        if (at[0] == '(' && at[-1] == ' ' && strchr(at, ':'))
-            return (size_t)(at - 1 - frame);
-    const char *offset = NULL;
-    for (const char *at = strstr(frame, "+0x"); at; at = strstr(at + 1, "+0x"))
-        offset = at;
-    if (!offset)
-        return length;
-    return strstr(offset, " in ") ? (size_t)(offset - frame) : 0;
-}
 
 /* One line for each frame. NULL with errno 0: there is nothing to compare by; else no memory. */
 static char *key_of(struct model *m, uint32_t site, enum diff_match match)
@@ -54,7 +39,7 @@ static char *key_of(struct model *m, uint32_t site, enum diff_match match)
     for (uint32_t i = 0; i < s->count; i++) {
         const char *text = model_frame_text(m, s->frames[i]);
         bool address = !strncmp(text, "0x", 2) || !strcmp(text, "?"); /* in no file: differs from run to run */
-        size_t length = match == DIFF_BY_FUNCTIONS ? diff_function_length(text) : address ? 0 : strlen(text);
+        size_t length = match == DIFF_BY_FUNCTIONS ? site_function_length(text) : address ? 0 : strlen(text);
         known |= length > 0;
         nameless |= length == 0;
         fprintf(to, "%.*s\n", (int)length, text);

@@ -7,6 +7,7 @@
 
 #include "model_iteration.h"
 #include "model_run.h"
+#include "site_names.h"
 #include "symbols.h"
 
 struct reading {
@@ -29,21 +30,20 @@ static uint32_t count_timed(const struct model_run *run, const struct model_span
     return n;
 }
 
-static uint64_t repetitions(const struct model *m, uint32_t shape)
-{
-    for (uint32_t i = 0; i < m->shape_count; i++)
-        if (m->shapes[i].id == shape)
-            return m->shapes[i].count;
-    return 0;
-}
-
-/* How much one iteration tells: the share of its operations that are timed counts most, then how much of the run is like it.
- */
+/* How much one iteration tells: the share of its operations that are timed counts most, then how much of the run is like it,
+ * then that it is as long as the others. */
 static double worth(const struct model *m, const struct model_run *run, const struct model_span *span)
 {
-    uint64_t length = span->end - span->first;
-    double timed = run->timed ? (double)count_timed(run, span) / (double)length : 0;
-    return timed + 2 * (double)(length * repetitions(m, span->shape)) / (double)(m->ops + 1);
+    const uint64_t length = span->end - span->first;
+    uint64_t usual = length, times = 0;
+    for (uint32_t i = 0; i < m->shape_count; i++)
+        if (m->shapes[i].id == span->shape) {
+            usual = m->shapes[i].length;
+            times = m->shapes[i].count;
+        }
+    const double timed = run->timed ? (double)count_timed(run, span) / (double)length : 0;
+    const double unusual = (double)(length > usual ? length - usual : usual - length) / (double)usual;
+    return timed + 2 * (double)(usual * times) / (double)(m->ops + 1) - unusual;
 }
 
 /* Of equals the last: by then everything has warmed up. */
@@ -134,6 +134,9 @@ void model_free(struct model *m)
                            m->sites, m->streams, m->shapes,  m->tensors, m->iteration, m->touches,   m->iteration_waits};
     for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
         free(owned[i]);
+    for (uint32_t i = 0; m->site_names && i < m->site_count; i++)
+        free(m->site_names[i]);
+    free(m->site_names);
     symbols_destroy(m->symbols);
     free(m);
 }
@@ -149,8 +152,8 @@ const char *model_frame_text(struct model *m, uint64_t frame)
 static bool is_go_between(const char *text)
 {
     static const char *const parts[] = {
-        "cudaMalloc",       "cuMem", "libcudart",         "libcuda.so", "c10::cuda::",    "at::cuda::", "operator new",
-        "CachingAllocator", "cub::", "stream_executor::", "tsl::BFC",   "cudaMallocAsync"};
+        "cudaMalloc", "cudaHostAlloc", "cudaHostRegister", "cuMem", "libcudart",         "libcuda.so", "c10::cuda::",
+        "at::cuda::", "operator new",  "CachingAllocator", "cub::", "stream_executor::", "tsl::BFC",   "cudaMallocAsync"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (strstr(text, parts[i]))
             return true;
@@ -168,4 +171,43 @@ const char *model_site_text(struct model *m, uint32_t site)
             return text;
     }
     return model_frame_text(m, s->frames[0]);
+}
+
+/* The sites of the iteration's tensors that have a stack, each once; their number. */
+static size_t take_stacks(struct model *m, struct site_stack *list)
+{
+    size_t count = 0;
+    bool *taken = calloc(m->site_count + 1, sizeof(*taken));
+    for (uint32_t i = 0; taken && i < m->tensor_count; i++) {
+        const uint32_t site = m->tensors[i].site;
+        if (site == MODEL_NONE || site >= m->site_count || m->sites[site].count == 0 || taken[site])
+            continue;
+        taken[site] = true;
+        if (site_stack_take(m, site, &list[count]) == 0)
+            count++;
+    }
+    free(taken);
+    return count;
+}
+
+/* Where there is no memory for a name, the site goes by its text. */
+static void name_sites(struct model *m)
+{
+    struct site_stack *list = calloc(m->site_count + 1, sizeof(*list));
+    m->site_names = calloc(m->site_count + 1, sizeof(*m->site_names));
+    size_t count = list && m->site_names ? take_stacks(m, list) : 0;
+    (void)site_names(list, count);
+    for (size_t i = 0; i < count; i++) {
+        m->site_names[list[i].site] = list[i].name;
+        free(list[i].frames);
+    }
+    free(list);
+}
+
+const char *model_site_name(struct model *m, uint32_t site)
+{
+    if (!m->site_names)
+        name_sites(m);
+    const char *name = m->site_names && site < m->site_count ? m->site_names[site] : NULL;
+    return name ? name : model_site_text(m, site);
 }

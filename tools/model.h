@@ -167,6 +167,7 @@ struct model {
     uint32_t peak_at;                      /* operation */
 
     struct symbols *symbols; /* symbols.h; made when first needed */
+    char **site_names;       /* likewise */
 };
 
 struct model_options {
@@ -190,4 +191,7 @@ const char *model_frame_text(struct model *model, uint64_t frame);
 /* The frame that says most: the innermost that is neither the CUDA runtime's nor an allocator's (malloc-like wrappers of
  * frameworks are skipped by name). MODEL_NONE site or nothing known: "unknown". */
 const char *model_site_text(struct model *model, uint32_t site);
+
+/* The same, and before it the frame that tells it from all other sites of the iteration (site_names.h). */
+const char *model_site_name(struct model *model, uint32_t site);
 #endif

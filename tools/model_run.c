@@ -20,8 +20,10 @@ struct pass {
     struct spw_follow *follow;
     uint64_t *live_bytes; /* by index of the device */
     size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room;
-    bool whole;    /* the open span began with its first operation */
-    bool complete; /* and its last one has been */
+    bool whole;           /* the open span began with its first operation */
+    bool complete;        /* and its last one has been */
+    uint64_t complete_at; /* the number of that, and its time */
+    uint64_t complete_ns;
 };
 
 /* ---- definitions ---- */
@@ -280,6 +282,10 @@ static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op
         p->run->spans[p->run->span_count - 1].shape = place.shape; /* it may have been learned anew */
     if (r == 0 && !place.extra && p->whole)
         p->complete = place.ordinal + 1 == place.length;
+    if (r == 0 && p->complete && !place.extra) {
+        p->complete_at = number;
+        p->complete_ns = op->time_ns;
+    }
     return r;
 }
 
@@ -406,7 +412,8 @@ static int finish(struct pass *p)
     struct model_run *run = p->run;
     size_t room = 0;
     int r = 0;
-    end_span(p, p->model->ops, p->model->duration_ns, p->complete);
+    /* What follows the last iteration up to the end of the run (parameters that are saved) is no part of it. */
+    end_span(p, p->complete_at + 1, p->complete_ns, p->complete);
     for (size_t i = 0; i < run->span_count && r == 0; i++)
         r = add_shape(p, &run->spans[i], &room);
     for (uint32_t i = 0; i < p->model->device_count && i < p->live_room; i++)

@@ -214,9 +214,9 @@ static json_t *sites_of(struct model *m)
         json_t *stack = json_array();
         for (uint32_t k = 0; used[i] && k < m->sites[i].count; k++)
             json_array_append_new(stack, report_string(model_frame_text(m, m->sites[i].frames[k])));
-        json_array_append_new(list,
-                              used[i] ? json_pack("{s:o, s:o}", "text", report_string(model_site_text(m, i)), "stack", stack)
-                                      : json_null());
+        json_array_append_new(list, used[i] ? json_pack("{s:o, s:o, s:o}", "name", report_string(model_site_name(m, i)),
+                                                        "text", report_string(model_site_text(m, i)), "stack", stack)
+                                            : json_null());
         if (!used[i])
             json_decref(stack);
     }

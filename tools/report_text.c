@@ -103,7 +103,7 @@ static void tell_tensors(struct model *m, const uint32_t *at_peak, uint32_t coun
         const struct model_tensor *t = &m->tensors[at_peak[i]];
         fprintf(to, "  %-10s  %-10s  %" PRIu32 " uses, idle for up to %s; %.*s\n", report_bytes(t->bytes, a),
                 model_category_name(t->category), t->use_count, report_time(t->longest_idle_ns, b), NAME,
-                model_site_text(m, t->site));
+                model_site_name(m, t->site));
     }
 }
 
@@ -136,7 +136,7 @@ static void tell_sites(struct model *m, const uint32_t *at_peak, uint32_t count,
     fprintf(to, "\nwhere they come from\n");
     for (uint32_t i = 0; i < SITES && i <= m->site_count && sites[i].tensors; i++)
         fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s\n", report_bytes(sites[i].bytes, a), sites[i].tensors, NAME + 20,
-                model_site_text(m, sites[i].site));
+                model_site_name(m, sites[i].site));
     free(sites);
 }
 

@@ -5,6 +5,7 @@ kernels more. The iteration that the trace shows has to be just that."""
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -86,6 +87,17 @@ for variant, (options, steps) in VARIANTS.items():
         launches = found["iteration"]["ops"]["kind"].count(0)
         require(launches == kernels, f"the iteration has {launches} kernels, a step has {kernels}", found["shapes"])
         require(found["iteration"]["timed"], "the iteration was not timed", found["shapes"])
+
+
+@sentence("what follows the last step is no part of the iteration, timed or not")
+def _():
+    shown = []
+    for timed in ("2", "0"):
+        _, path = trace(small("--steps", "12"), "end", env={"SPILLWAY_TIMED": timed})
+        found = report(path)["iteration"]
+        require(found["timed"] == (timed == "2"), "timed", found["timed"])
+        shown.append(found["ops"]["kind"])
+    require(shown[0] == shown[1], [len(kinds) for kinds in shown])
 
 
 @sentence("the iteration is found within three repetitions")
@@ -173,6 +185,29 @@ def _():
         weight = sum(int(line.rsplit(" ", 1)[1]) for line in file)
     require(weight == said["iteration"]["peak_bytes"], weight, said["iteration"]["peak_bytes"])
     require(f"operations  {said['run']['operations']}:" in text, text)
+
+
+@sentence("places are named by what tells them apart, with lines of the file that the function is in")
+def _():
+    _, path = trace(small("--steps", "7"), "places")
+    sites = [site for site in report(path)["sites"] if site]
+    stacks = {}
+    for site in sites:
+        require(stacks.setdefault(tuple(site["stack"]), site["name"]) == site["name"], "the same in all frames, but called", site["name"])
+    require(len(set(stacks.values())) >= 0.85 * len(stacks), len(stacks), sorted(stacks.values()))
+    require(any(" > " in site["name"] for site in sites), "nothing had to be told apart, so nothing is shown by this")
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "workloads")
+    checked = 0
+    for frame in {frame for site in sites for frame in site["stack"]}:
+        plain = re.fullmatch(r"([a-z_]+)\(.*\) \(([a-z_]+\.cu):([0-9]+)\)", frame)  # a function of its own, not of a class
+        if not plain or plain.group(1) == "main":
+            continue
+        with open(os.path.join(folder, plain.group(2)), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        defined = [number for number, line in enumerate(lines, 1) if re.match(rf"[a-z].*\b{plain.group(1)}\(", line)]
+        require(defined and lines[int(plain.group(3)) - 1].strip(), frame)
+        checked += 1
+    require(checked >= 2, "too few frames to show anything by this")
 
 
 finish()

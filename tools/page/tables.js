@@ -44,20 +44,14 @@ function operationText(view, i) {
 
 function siteText(view, site) {
     const known = site === null ? null : view.sites[site];
-    return known ? known.text : "place unknown";
-}
-
-/* What called it: many places share the innermost frame that is worth naming. */
-function callerOf(site) {
-    const caller = site.stack[site.stack.indexOf(site.text) + 1];
-    return caller && site.stack.includes(site.text) ? make("span", {class: "soft"}, ` ← ${caller}`) : null;
+    return known ? known.name : "place unknown";
 }
 
 function siteElement(view, site) {
     const known = site === null ? null : view.sites[site];
     if (!known || known.stack.length === 0)
         return make("span", {class: "soft"}, "place unknown");
-    return make("details", null, make("summary", {class: "mono"}, known.text, callerOf(known)),
+    return make("details", null, make("summary", {class: "mono"}, known.name),
                 make("ol", {class: "frames mono"}, ...known.stack.map(frame => make("li", null, frame))));
 }
 
