@@ -70,8 +70,9 @@ static json_t *ops_of(struct model *m, const uint32_t *ids)
             if (t->access & SPW_ACCESS_WRITE)
                 json_array_append_new(writes, json_integer(ids[t->tensor]));
         }
-        json_array_append_new(list, json_pack("{s:s, s:f, s:o, s:o, s:b}", "name", report_op_name(m, op), "us", us_of(m, i),
-                                              "reads", reads, "writes", writes, "replayable", replayable(op)));
+        json_array_append_new(list,
+                              json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", report_string(report_op_name(m, op)), "us",
+                                        us_of(m, i), "reads", reads, "writes", writes, "replayable", replayable(op)));
     }
     return list;
 }
@@ -85,22 +86,23 @@ static uint64_t persistent_bytes(const struct model *m, const uint32_t *ids)
     return bytes;
 }
 
-/* Most bytes alive at once on the device, counted at operations. */
+/* Most bytes alive at once on the device, counted at operations. Sizes of a damaged trace may be any number, so sums wrap.
+ */
 static uint64_t peak_bytes(const struct model *m, const uint32_t *ids)
 {
-    int64_t *change = calloc(m->iteration_count + 1, sizeof(*change)), live = 0, peak = 0;
+    uint64_t *change = calloc(m->iteration_count + 1, sizeof(*change)), live = 0, peak = 0;
     for (uint32_t i = 0; change && i < m->tensor_count; i++) {
         if (ids[i] == MODEL_NONE)
             continue;
-        change[m->tensors[i].alloc_before] += (int64_t)m->tensors[i].bytes;
-        change[m->tensors[i].free_after + 1] -= (int64_t)m->tensors[i].bytes;
+        change[m->tensors[i].alloc_before] += m->tensors[i].bytes;
+        change[m->tensors[i].free_after + 1] -= m->tensors[i].bytes;
     }
     for (uint32_t i = 0; change && i < m->iteration_count; i++) {
         live += change[i];
         peak = live > peak ? live : peak;
     }
     free(change);
-    return (uint64_t)peak;
+    return peak;
 }
 
 /* Bytes per microsecond of the copies in one direction, as measured in this iteration; 0 when none was. */
@@ -134,11 +136,11 @@ json_t *report_iteration(struct model *m, uint32_t device, const char *name)
         if (m->devices[i].ordinal == device && m->devices[i].name[0])
             profile = m->devices[i].name;
     json_t *graph =
-        json_pack("{s:s, s:s, s:s, s:{s:f, s:f}, s:b, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
-                  name, "profile", profile, "copy_bytes_per_us", "d2h", out > 0 ? out : ASSUMED, "h2d",
-                  in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "persistent_bytes",
-                  (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids), "compute_us", compute,
-                  "tensors", tensors_of(m, ids), "ops", ops_of(m, ids));
+        json_pack("{s:s, s:o, s:o, s:{s:f, s:f}, s:b, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
+                  report_string(name), "profile", report_string(profile), "copy_bytes_per_us", "d2h",
+                  out > 0 ? out : ASSUMED, "h2d", in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0,
+                  "persistent_bytes", (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids),
+                  "compute_us", compute, "tensors", tensors_of(m, ids), "ops", ops_of(m, ids));
     free(ids);
     return graph;
 }

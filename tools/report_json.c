@@ -128,11 +128,13 @@ static json_t *categories_of(const struct model *m)
 /* Each different name once; an operation has the index of its own. */
 static uint32_t name_index(json_t *names, json_t *known, const char *name)
 {
-    json_t *index = json_object_get(known, name);
-    if (index)
+    json_t *shown = report_string(name), *index = json_object_get(known, json_string_value(shown));
+    if (index) {
+        json_decref(shown);
         return (uint32_t)json_integer_value(index);
-    json_array_append_new(names, report_string(name));
-    json_object_set_new(known, name, json_integer((json_int_t)json_array_size(names) - 1));
+    }
+    json_object_set_new(known, json_string_value(shown), json_integer((json_int_t)json_array_size(names)));
+    json_array_append_new(names, shown);
     return (uint32_t)json_array_size(names) - 1;
 }
 
