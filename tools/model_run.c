@@ -9,9 +9,7 @@
 #include "grow.h"
 #include "live.h"
 
-/* Ids of a trace are dense; one that is far off comes from damage, and nothing is allocated for it. */
-
-enum { MAX_ID = 1 << 24, MAX_OPERATIONS = 1 << 22 };
+enum { MAX_OPERATIONS = 1 << 22, SPARE_IDS = 1 << 16 };
 
 struct pass {
     struct model *model;
@@ -20,6 +18,7 @@ struct pass {
     struct spw_follow *follow;
     uint64_t *live_bytes; /* by index of the device */
     size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room;
+    uint64_t records;     /* taken so far */
     bool whole;           /* the open span began with its first operation */
     bool complete;        /* and its last one has been */
     uint64_t complete_at; /* the number of that, and its time */
@@ -27,6 +26,13 @@ struct pass {
 };
 
 /* ---- definitions ---- */
+
+/* Ids are dense: each has a record that defines it, before those of larger ids. What makes memory for one needs so many
+ * records as well, so that a file takes what it holds and not what a number in it says; some may be lost. */
+static bool is_plausible(const struct pass *p, uint32_t id)
+{
+    return id < p->records + SPARE_IDS;
+}
 
 static char *copy_text(const char *text)
 {
@@ -100,7 +106,7 @@ static char *make_readable(const char *name)
 static int take_function(struct pass *p, const struct spw_record_function *r)
 {
     struct model *m = p->model;
-    if (r->id >= MAX_ID)
+    if (!is_plausible(p, r->id))
         return 0;
     int e = grow(&m->functions, &p->function_room, r->id + 1, sizeof(*m->functions));
     if (e < 0 || m->functions[r->id].name)
@@ -116,7 +122,7 @@ static int take_function(struct pass *p, const struct spw_record_function *r)
 static int take_module(struct pass *p, const struct spw_record_module *r)
 {
     struct model *m = p->model;
-    if (r->id >= MAX_ID)
+    if (!is_plausible(p, r->id))
         return 0;
     int e = grow(&m->modules, &p->module_room, r->id + 1, sizeof(*m->modules));
     if (e < 0 || m->modules[r->id].path)
@@ -137,7 +143,7 @@ static int take_module(struct pass *p, const struct spw_record_module *r)
 static int take_site(struct pass *p, const struct spw_record_site *r)
 {
     struct model *m = p->model;
-    if (r->id >= MAX_ID)
+    if (!is_plausible(p, r->id))
         return 0;
     int e = grow(&m->sites, &p->site_room, r->id + 1, sizeof(*m->sites));
     if (e < 0 || m->sites[r->id].frames)
@@ -157,7 +163,7 @@ static int take_site(struct pass *p, const struct spw_record_site *r)
 static int take_stream(struct pass *p, const struct spw_record_stream *r)
 {
     struct model *m = p->model;
-    if (r->id >= MAX_ID)
+    if (!is_plausible(p, r->id))
         return 0;
     int e = grow(&m->streams, &p->stream_room, r->id + 1, sizeof(*m->streams));
     if (e < 0)
@@ -435,7 +441,7 @@ int model_run_read(struct spw_trace_reader *reader, struct model *model, struct 
         if (more == 0)
             break;
         if (more > 0)
-            r = take(&p, record);
+            r = take(&p, record), p.records++;
         else if (!damaged)
             *ret_problem = problem; /* the first is told */
         damaged |= more < 0;

@@ -1,5 +1,6 @@
 /* test-hostile-traces.c - traces that are well formed and mean harm, or come from programs with odd names: what the tools
  * make of them stays small, quick and readable. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../fuzz/training.h"
+#include "format.h"
 #include "report.h"
 #include "trace-file.h"
 
@@ -24,6 +26,82 @@ static struct model *read_model(bool partial, int expected)
     assert_int_equal(model_read(path, &options, &m, &problem), expected);
     assert_non_null(m);
     return m;
+}
+
+/* ---- memory ---- */
+
+static long resident_peak_kib(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    assert_non_null(status);
+    while (fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %ld", &kib) == 1)
+            break;
+    (void)fclose(status);
+    assert_true(kib > 0);
+    return kib;
+}
+
+static void put_definitions(struct spw_trace_writer *writer, uint32_t id)
+{
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_FUNCTION, .function = {.id = id, .name = "f"}});
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_MODULE, .module = {.id = id, .path = "/m"}});
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_SITE, .site = {.id = id}});
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_STREAM, .stream = {.id = id}});
+}
+
+static void a_large_number_in_a_small_file_makes_no_memory(void **state)
+{
+    struct spw_trace_writer *writer = create();
+    for (unsigned bits = 1; bits <= 32; bits++)
+        put_definitions(writer, (uint32_t)((UINT64_C(1) << bits) - 1));
+    assert_int_equal(spw_trace_writer_destroy(writer), 0);
+    const long before = resident_peak_kib();
+    struct model *m = read_model(false, 0);
+    assert_string_equal(m->functions[1].name, "f");
+    assert_in_range(m->function_count, 2, 1 << 17);
+    model_free(m);
+    assert_in_range(resident_peak_kib() - before, 0, 48 << 10);
+}
+
+/* Cuts the frames number `first` to `end` - 1 out of the file. */
+static void cut_frames_out(unsigned first, unsigned end)
+{
+    size_t bytes, from = 0, at = SPW_TRACE_HEAD_BYTES;
+    uint8_t *file = bytes_of_file(&bytes);
+    struct spw_frame_head head;
+    for (unsigned i = 0; i < end; i++) {
+        from = i == first ? at : from;
+        assert_true(spw_frame_head_get(file + at, &head));
+        at += SPW_FRAME_HEAD_BYTES + head.packed_bytes;
+    }
+    memmove(file + from, file + at, bytes - at);
+    store(file, bytes - (at - from));
+    free(file);
+}
+
+static void what_is_defined_behind_a_hole_is_known(void **state)
+{
+    enum { DEFINITIONS = 20000, FRAME = 1000, FROM = 2, TO = 18 };
+    struct spw_trace_writer *writer = create();
+    for (uint32_t id = 1; id <= DEFINITIONS; id++) {
+        put_definitions(writer, id);
+        if (id % FRAME == 0)
+            assert_int_equal(spw_trace_flush(writer), 0);
+    }
+    assert_int_equal(spw_trace_writer_destroy(writer), 0);
+    cut_frames_out(FROM, TO);
+    struct model *m = read_model(true, -EBADMSG);
+    assert_string_equal(m->functions[FRAME * FROM].name, "f");
+    assert_null(m->functions[FRAME * FROM + 1].name);
+    assert_null(m->functions[FRAME * TO].name);
+    assert_string_equal(m->functions[FRAME * TO + 1].name, "f");
+    assert_string_equal(m->modules[DEFINITIONS].path, "/m");
+    assert_non_null(m->sites[DEFINITIONS].frames);
+    assert_int_equal(m->stream_count, DEFINITIONS + 1);
+    model_free(m);
 }
 
 /* ---- names ---- */
@@ -61,6 +139,8 @@ static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_large_number_in_a_small_file_makes_no_memory),
+        cmocka_unit_test(what_is_defined_behind_a_hole_is_known),
         cmocka_unit_test(a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
