@@ -12,7 +12,8 @@ struct pass {
     uint64_t first, end; /* operations of the iteration */
     uint64_t next;       /* number of the next operation */
     struct live live;
-    size_t op_room, tensor_room, touch_room, wait_room;
+    uint32_t *touched; /* by tensor: its latest in model->touches */
+    size_t op_room, tensor_room, touch_room, touched_room, wait_room;
     uint64_t live_bytes; /* of all devices */
     uint32_t allocated;  /* in the iteration so far */
     uint64_t origin_ns;  /* device time of the first start */
@@ -121,14 +122,16 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
     if (!e || e->tensor == MODEL_NONE)
         return 0;
     struct model_tensor *tensor = &m->tensors[e->tensor];
-    for (uint32_t i = op->first_touch; i < m->touch_count; i++)
-        if (m->touches[i].tensor == e->tensor) {
-            m->touches[i].access |= t->access;
-            return 0;
-        }
+    if (tensor->last_use == index) { /* by this operation */
+        m->touches[p->touched[e->tensor]].access |= t->access;
+        return 0;
+    }
     int r = grow(&m->touches, &p->touch_room, m->touch_count + 1, sizeof(*m->touches));
+    if (r == 0)
+        r = grow(&p->touched, &p->touched_room, (size_t)e->tensor + 1, sizeof(*p->touched));
     if (r < 0)
         return r;
+    p->touched[e->tensor] = m->touch_count;
     m->touches[m->touch_count++] = (struct model_touch){e->tensor, t->offset, t->bytes, t->access};
     op->touch_count++;
     tensor->use_count++;
@@ -345,5 +348,6 @@ int model_iteration_read(struct spw_trace_reader *reader, struct model *model, u
             progress(context, spw_trace_position_bytes(reader));
     }
     live_clear(&p.live);
+    free(p.touched);
     return r == 0 ? finish(&p) : r;
 }

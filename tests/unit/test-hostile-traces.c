@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "../fuzz/training.h"
@@ -104,6 +105,34 @@ static void what_is_defined_behind_a_hole_is_known(void **state)
     model_free(m);
 }
 
+/* ---- time ---- */
+
+static struct spw_touch touches[SPW_RECORD_TOUCHES];
+
+static void operations_that_touch_everything_take_no_more_than_their_touches(void **state)
+{
+    enum { ITERATIONS = 6, OPS = 24, MOST_SECONDS = 10 };
+    struct spw_trace_writer *writer = create();
+    for (uint32_t i = 0; i < SPW_RECORD_TOUCHES; i++) {
+        touches[i] = (struct spw_touch){.alloc = i + 1, .access = SPW_ACCESS_READ};
+        put(writer, &(struct spw_record){.kind = SPW_RECORD_ALLOC, .alloc = {.id = i + 1, .bytes = 512}});
+    }
+    for (uint32_t i = 0; i < ITERATIONS * OPS; i++)
+        put(writer, &(struct spw_record){.kind = SPW_RECORD_OP,
+                                         .op = {.function = 1 + i % OPS,
+                                                .grid = {1 + i % OPS, 1, 1},
+                                                .block = {1, 1, 1},
+                                                .touch_count = SPW_RECORD_TOUCHES,
+                                                .touches = touches}});
+    assert_int_equal(spw_trace_writer_destroy(writer), 0);
+    const clock_t began = clock();
+    struct model *m = read_model(false, 0);
+    assert_int_equal(m->iteration_count, OPS);
+    assert_int_equal(m->touch_count, OPS * SPW_RECORD_TOUCHES);
+    model_free(m);
+    assert_true((clock() - began) / CLOCKS_PER_SEC < MOST_SECONDS);
+}
+
 /* ---- names ---- */
 
 static unsigned count_text(const json_t *list, const char *text)
@@ -141,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_large_number_in_a_small_file_makes_no_memory),
         cmocka_unit_test(what_is_defined_behind_a_hole_is_known),
+        cmocka_unit_test(operations_that_touch_everything_take_no_more_than_their_touches),
         cmocka_unit_test(a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
