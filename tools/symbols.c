@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "grow.h"
 
@@ -33,6 +34,13 @@ static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
 static uint64_t place_of(uint32_t module)
 {
     return (uint64_t)(module + 1) << 40;
+}
+
+/* The path is whatever the trace says: what is opened must not wait for a writer, or be a device. */
+static bool is_file(const char *path)
+{
+    struct stat found;
+    return path[0] == '/' && stat(path, &found) == 0 && S_ISREG(found.st_mode);
 }
 
 static Dwfl_Module *open_module(struct symbols *s, uint32_t index)
@@ -62,7 +70,7 @@ struct symbols *symbols_create(const struct model_module *modules, uint32_t coun
     s->dwfl = dwfl_begin(&callbacks);
     s->opened = calloc(count + 1, sizeof(Dwfl_Module *));
     for (uint32_t i = 0; s->dwfl && s->opened && i < count; i++)
-        if (modules[i].path && modules[i].path[0] == '/')
+        if (modules[i].path && is_file(modules[i].path))
             s->opened[i] = open_module(s, i);
     return s;
 }

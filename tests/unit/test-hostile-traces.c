@@ -1,12 +1,15 @@
 /* test-hostile-traces.c - traces that are well formed and mean harm, or come from programs with odd names: what the tools
  * make of them stays small, quick and readable. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "../fuzz/training.h"
@@ -133,6 +136,25 @@ static void operations_that_touch_everything_take_no_more_than_their_touches(voi
     assert_true((clock() - began) / CLOCKS_PER_SEC < MOST_SECONDS);
 }
 
+static void a_module_that_is_a_pipe_is_not_waited_for(void **state)
+{
+    char pipe_path[80];
+    const uint64_t frame = 0x1010;
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    struct spw_trace_writer *writer = create();
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_MODULE,
+                                     .module = {.id = 1, .path = pipe_path, .start = 0x1000, .end = 0x2000}});
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_SITE, .site = {.id = 1, .count = 1, .frames = &frame}});
+    assert_int_equal(spw_trace_writer_destroy(writer), 0);
+    struct model *m = read_model(false, 0);
+    alarm(10);
+    assert_string_equal(model_frame_text(m, frame), "pipe+0xf");
+    alarm(0);
+    model_free(m);
+    assert_int_equal(unlink(pipe_path), 0);
+}
+
 /* ---- names ---- */
 
 static unsigned count_text(const json_t *list, const char *text)
@@ -171,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_large_number_in_a_small_file_makes_no_memory),
         cmocka_unit_test(what_is_defined_behind_a_hole_is_known),
         cmocka_unit_test(operations_that_touch_everything_take_no_more_than_their_touches),
+        cmocka_unit_test(a_module_that_is_a_pipe_is_not_waited_for),
         cmocka_unit_test(a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
