@@ -39,9 +39,10 @@ static void put_frame(const char *text, FILE *to)
 
 static void put_stack(struct model *m, uint32_t site, double weight, FILE *to)
 {
-    if (site == 0)
+    const uint32_t count = site ? m->sites[site].count : 0;
+    if (count == 0)
         fputs("unknown", to);
-    for (uint32_t k = site ? m->sites[site].count : 0; k-- > 0;) {
+    for (uint32_t k = count; k-- > 0;) {
         put_frame(model_frame_text(m, m->sites[site].frames[k]), to);
         if (k)
             fputc(';', to);

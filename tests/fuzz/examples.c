@@ -1,4 +1,5 @@
-/* examples.c - small traces to begin with: of every kind of record, of a loop, of many shapes, of one huge operation. */
+/* examples.c - small traces to begin with: of every kind of record, of a loop, of many shapes, of one huge operation, of
+ * a training program. */
 #include "examples.h"
 
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "records.h"
+#include "training.h"
 #include "writer.h"
 
 static struct made_record made;
@@ -56,8 +58,10 @@ static void put_examples(struct spw_trace_writer *writer, unsigned which)
     else if (which == 4)
         for (uint32_t i = 0; i < 5000; i++)
             put_launch(writer, i, 5000, 1);
-    else
+    else if (which == 5)
         put_launch(writer, 1, 1, 20000);
+    else
+        put_training(writer);
 }
 
 uint8_t *make_example(unsigned which, size_t *ret_bytes)

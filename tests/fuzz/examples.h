@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXAMPLES = 6 };
+enum { EXAMPLES = 7, EXAMPLE_TRAINING = 6 };
 
 /* Example 0 … EXAMPLES - 1: the bytes of its file, the caller's to free. Stops the process when it cannot be made. */
 uint8_t *make_example(unsigned which, size_t *ret_bytes);

@@ -8,6 +8,13 @@
 #include "format.h"
 #include "records.h"
 
+/* Asked by the sanitizer, where there is one: what it finds is a failure and not a line in a log. */
+const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void)
+{
+    return "halt_on_error=1:print_stacktrace=1";
+}
+
 static uint64_t below(uint64_t *seed, uint64_t limit)
 {
     return limit ? random_number(seed) % limit : 0;
