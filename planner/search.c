@@ -56,6 +56,8 @@ int spw_search_keep(struct spw_iteration *detector, const struct spw_window *win
 
 int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t run, struct spw_shape *instead)
 {
+    if (period == 0)
+        return 0;
     const uint64_t phase = end - run - period;
     const struct spw_window window = spw_boundary_choose(&detector->history, end, period, phase);
     struct spw_shape *shape;

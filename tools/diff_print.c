@@ -33,7 +33,7 @@ static const char *number(uint64_t value, enum diff_unit unit, char *buffer)
 static const char *change(const uint64_t value[DIFF_SIDES], enum diff_unit unit, char *buffer)
 {
     if (value[0] == value[1])
-        return strcpy(buffer, "=");
+        return "=";
     buffer[0] = value[1] > value[0] ? '+' : '-';
     number(value[1] > value[0] ? value[1] - value[0] : value[0] - value[1], unit, buffer + 1);
     return buffer;
@@ -42,7 +42,7 @@ static const char *change(const uint64_t value[DIFF_SIDES], enum diff_unit unit,
 static const char *relative(const uint64_t value[DIFF_SIDES], char *buffer)
 {
     if (value[0] == value[1] || value[0] == 0)
-        return strcpy(buffer, "");
+        return "";
     double ratio = (double)value[1] / (double)value[0];
     snprintf(buffer, NUMBER,
              ratio < 100      ? "%+.1f%%"
