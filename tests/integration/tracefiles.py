@@ -2,12 +2,13 @@
 
 Tools say in one line which file, where and why, and end with status 2; the traced program never suffers."""
 import os
+import pty
 import re
 import subprocess
 import sys
 import tempfile
 
-from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, same_results, sentence
+from harness import BUILD, DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, same_results, sentence
 
 HOST, THROWER, FULL_DISK = map(os.path.abspath, sys.argv[1:4])
 TINY = ["mlp", "--size", "tiny", "--steps", "6"]
@@ -134,6 +135,35 @@ def _():
     names = subprocess.run(["nm", "-D", "--defined-only", PRELOAD], capture_output=True, text=True, check=True).stdout
     strange = [line.split()[-1] for line in names.splitlines() if not line.split()[-1].startswith("cu")]
     require(strange == ["InitializeInjectionNvtx2"], "exported as well", strange)
+
+
+def on_a_terminal(arguments):
+    """What a command writes to a terminal that is its stderr."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.execve(SPILLWAY, ["spillway", *arguments], environment({}))
+    text = b""
+    try:
+        while data := os.read(terminal, 65536):
+            text += data
+    except OSError:  # the other end is closed
+        pass
+    require(os.waitpid(pid, 0)[1] == 0, text[-300:])
+    return text.decode()
+
+
+@sentence("long work shows how far it is on a terminal, and nothing of that in a pipe")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
+        path = os.path.join(folder, "long.trace")
+        subprocess.run([os.path.join(BUILD, "bench", "trace"), "allocs", "3000000", path], check=True, capture_output=True)
+        seen = on_a_terminal(["report", "--json", path])
+        shares = [int(share) for share in re.findall(r"reading the trace: ([0-9]+)%", seen)]
+        require(len(shares) > 2 and shares == sorted(shares) and shares[-1] <= 100, shares, repr(seen))
+        require(seen.endswith("\r\x1b[K"), "the line was not taken away", repr(seen[-40:]))
+        piped = subprocess.run([SPILLWAY, "report", "--json", path], env=environment({}), capture_output=True, text=True, check=True)
+        require(piped.stderr == "", piped.stderr)
 
 
 finish()
