@@ -4,13 +4,10 @@ The device knows nothing of traces: it counts launches, copies and allocations, 
 kernels more. The iteration that the trace shows has to be just that."""
 import json
 import os
-import random
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 from harness import (DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, no_misuse, program, require, run,
                      same_results, sentence, succeeded)
@@ -154,22 +151,6 @@ def _():
     operations, size = report(path)["run"]["operations"], os.path.getsize(path)
     require(size <= 24 * operations, f"{size} bytes for {operations} operations")
     require(os.stat(path).st_mode & 0o777 == 0o600, "others can read it")
-
-
-@sentence("killed at any moment, it leaves a trace that can be read")
-def _():
-    moments = random.Random(WORKLOAD)
-    path = os.path.join(FOLDER, "killed.trace")
-    env = environment({**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE})
-    line = [SPILLWAY, "trace", "--output", path, "--", *program(small("--steps", "2000"))]
-    for _ in range(12):
-        with subprocess.Popen(line, env=env, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            time.sleep(moments.uniform(0.05, 1.2))
-            process.send_signal(signal.SIGKILL)
-        if os.path.exists(path):
-            said = report(path)
-            require(not said["run"]["ended"], "it says that the program ended by itself")
-            os.unlink(path)
 
 
 @sentence("the forms of the report say the same")
