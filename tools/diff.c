@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "diff_print.h"
 #include "open_model.h"
+#include "report.h"
 
 enum { KEY_JSON = 0x1000, KEY_PARTIAL, KEY_TOP, TOP = 10 };
 
@@ -81,14 +82,14 @@ static int compare(struct model *before, struct model *after, const struct reque
         fprintf(stderr, "spillway: %s\n", strerror(ENOMEM));
         return EXIT_FAILURE;
     }
-    errno = ENOMEM; /* what fails without writing */
     if (request->json)
         r = print_json(d, request);
     else
         diff_text(d, request->traces, request->top, stdout);
     diff_free(d);
-    if (fflush(stdout) != 0 || ferror(stdout) || r < 0) {
-        fprintf(stderr, "spillway: standard output: %s\n", strerror(errno));
+    int ended = report_end(stdout);
+    if (ended < 0 || r < 0) {
+        fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : ENOMEM));
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;

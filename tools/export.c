@@ -58,8 +58,9 @@ static int print(struct model *m, const struct request *request)
     int r = graph ? json_dumpf(graph, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : -1;
     json_decref(graph);
     putchar('\n');
-    if (fflush(stdout) != 0 || ferror(stdout) || r < 0) {
-        fprintf(stderr, "spillway: standard output: %s\n", strerror(graph ? errno : ENOMEM));
+    int ended = report_end(stdout);
+    if (ended < 0 || r < 0) {
+        fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : ENOMEM));
         return EXIT_FAILURE;
     }
     if (!m->timed)

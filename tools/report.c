@@ -135,13 +135,13 @@ static int print_json(struct model *m)
     int r = report ? json_dumpf(report, stdout, JSON_INDENT(1) | JSON_SORT_KEYS) : -1;
     json_decref(report);
     putchar('\n');
-    return r;
+    return r < 0 ? -ENOMEM : 0; /* or the stream's, which says so itself */
 }
 
 /* Flushed here, so that a pipe or disk that takes no more is noticed. */
 static int write_all(struct model *m, const struct request *request)
 {
-    int r = 0;
+    int r = 0, printed = 0, ended;
     if (request->html)
         r |= write_file(request->html, m, request, write_html);
     if (request->perfetto)
@@ -149,11 +149,12 @@ static int write_all(struct model *m, const struct request *request)
     if (request->folded)
         r |= write_file(request->folded, m, request, write_folded);
     if (request->json)
-        r |= print_json(m);
+        printed = print_json(m);
     else if (!request->html && !request->perfetto && !request->folded)
         report_text(m, request->trace, stdout);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "spillway: standard output: %s\n", strerror(errno));
+    ended = report_end(stdout);
+    if (ended < 0 || printed < 0) {
+        fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : -printed));
         r = -1;
     }
     return r;

@@ -40,6 +40,9 @@ const char *report_op_name(const struct model *model, const struct model_op *op)
 /* A name as JSON: names come from a foreign process, and what is no UTF-8 is shown byte by byte. NULL is "". */
 json_t *report_string(const char *s);
 
+/* 0 when the stream has taken all that it was given; else the negative errno of what keeps it from that. */
+int report_end(FILE *to);
+
 /* What lives at the operation with most memory, tensor indexes by size, largest first. Owned by the caller; NULL: no memory.
  */
 uint32_t *report_at_peak(const struct model *model, uint32_t *ret_count);

@@ -1,4 +1,5 @@
 /* report_common.c - what all forms of a report say alike. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "live.h"
@@ -39,6 +40,16 @@ const char *report_op_name(const struct model *m, const struct model_op *op)
                                                     [SPW_OP_VALUE] = "wait for or write a word"};
     const char *readable = op->function != MODEL_NONE ? m->functions[op->function].readable : NULL;
     return readable ? readable : names[op->kind];
+}
+
+int report_end(FILE *to)
+{
+    if (fflush(to) != 0)
+        return -errno;
+    if (!ferror(to))
+        return 0;
+    errno = 0; /* by now that of another call: the stream is asked again */
+    return fputc('\n', to) == EOF || fflush(to) != 0 ? errno ? -errno : -EIO : -EIO;
 }
 
 static const struct model *sorting;

@@ -21,14 +21,15 @@ static int write_escaped(const char *text, size_t size, void *to)
 
 int report_html(struct model *m, const char *path, FILE *to)
 {
-    json_t *report = report_json(m), *trace = json_string(path);
+    json_t *report = report_json(m), *trace = report_string(path);
     int r = report && json_object_set_new(report, "trace", trace ? trace : json_string("")) == 0 ? 0 : -ENOMEM;
-    if (r == 0 && fwrite(page_before, 1, sizeof(page_before), to) != sizeof(page_before))
-        r = -EIO;
-    if (r == 0 && json_dump_callback(report, write_escaped, to, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
-        r = ferror(to) ? -EIO : -ENOMEM;
-    if (r == 0 && fwrite(page_after, 1, sizeof(page_after), to) != sizeof(page_after))
-        r = -EIO;
+    bool whole = r == 0 && fwrite(page_before, 1, sizeof(page_before), to) == sizeof(page_before) &&
+                 json_dump_callback(report, write_escaped, to, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
+                 fwrite(page_after, 1, sizeof(page_after), to) == sizeof(page_after);
+    if (r == 0)
+        r = report_end(to);
+    if (r == 0 && !whole)
+        r = -ENOMEM;
     json_decref(report);
     return r;
 }

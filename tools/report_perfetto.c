@@ -105,5 +105,5 @@ int report_perfetto(const struct model *m, FILE *to)
     }
     /* The last event has no comma behind it. */
     fprintf(to, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":1,\"args\":{\"name\":\"calls\"}}\n]}\n", HOST);
-    return ferror(to) ? -EIO : 0;
+    return report_end(to);
 }

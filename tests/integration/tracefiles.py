@@ -86,6 +86,23 @@ def _():
         require(done.returncode == 0 and os.listdir(folder) == [], "a program without CUDA left a file", os.listdir(folder))
 
 
+@sentence("what a full disk does not take of a report is told with the reason")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        path, _ = traced(folder)
+        for form in ("--html", "--perfetto", "--folded"):
+            done = tool("report", form, "/dev/full", path)
+            require(done.returncode == 1 and done.stderr == "spillway: /dev/full: No space left on device\n", form, done.returncode,
+                    done.stderr)
+        for command in (["report", path], ["report", "--json", path], ["export", path], ["diff", path, path], ["diff", "--json", path, path]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([SPILLWAY, *command], env=environment({}), stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=60, check=False)
+            said = [line for line in done.stderr.splitlines() if "not timed" not in line]
+            require(done.returncode == 1 and said == ["spillway: standard output: No space left on device"], command,
+                    done.returncode, done.stderr)
+
+
 @sentence("in a plain preload, cuInit refuses where the trace cannot be written")
 def _():
     done = run(TINY, via="preload", env={"SPILLWAY_MODE": "trace", "SPILLWAY_TRACE_FILE": "/nonexistent/x.trace"})
