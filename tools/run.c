@@ -140,6 +140,15 @@ static int check_trace_file(const struct spw_settings *settings)
     return r;
 }
 
+/* The same for the summary, which has nobody to tell when it cannot be written at the end. */
+static int check_summary_file(const struct spw_settings *settings)
+{
+    int r = settings->summary[0] ? can_write_to(settings->summary) : 0;
+    if (r < 0)
+        fprintf(stderr, "spillway: cannot write the summary %s: %s\n", settings->summary, strerror(-r));
+    return r;
+}
+
 /* Becomes the program, with the settings in its environment. */
 static int start(const struct argp *arguments, int argc, char **argv)
 {
@@ -153,6 +162,8 @@ static int start(const struct argp *arguments, int argc, char **argv)
         name_file_from_here("SPILLWAY_TRACE_FILE", 0, true) < 0)
         return EXIT_FAILURE;
     if (settings.mode == SPW_MODE_TRACE && check_trace_file(&settings) < 0)
+        return EXIT_USAGE;
+    if (settings.mode != SPW_MODE_OFF && check_summary_file(&settings) < 0)
         return EXIT_USAGE;
     if (preload() < 0)
         return EXIT_FAILURE;

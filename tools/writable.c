@@ -6,15 +6,33 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 int can_write(const char *path)
 {
     int there = access(path, F_OK) == 0;
-    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600); /* a pipe is not waited for */
     if (file < 0)
         return -errno;
+    close(file);
+    if (!there)
+        unlink(path);
+    return 0;
+}
+
+int can_write_to(const char *path)
+{
+    struct stat found;
+    int there = stat(path, &found) == 0;
+    if (there && S_ISDIR(found.st_mode))
+        return -EISDIR;
+    if (there && !S_ISREG(found.st_mode))
+        return 0; /* who reads a pipe would take the question for its end */
+    int file = open(path, O_WRONLY | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), 0600);
+    if (file < 0)
+        return errno == EEXIST ? 0 : -errno; /* a link to nothing yet */
     close(file);
     if (!there)
         unlink(path);

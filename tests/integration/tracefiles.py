@@ -82,8 +82,42 @@ def _():
             done = tool("trace", "--output", output, "--", "touch", os.path.join(folder, "started"))
             refused(done, output)
             require(not os.path.exists(os.path.join(folder, "started")), "the program was started")
+        os.mkfifo(os.path.join(folder, "pipe"))
+        refused(tool("trace", "--output", os.path.join(folder, "pipe"), "--", "true"), "pipe")
+        os.unlink(os.path.join(folder, "pipe"))
         done = tool("trace", "--output", os.path.join(folder, "t"), "--", "true")
         require(done.returncode == 0 and os.listdir(folder) == [], "a program without CUDA left a file", os.listdir(folder))
+
+
+@sentence("a summary that cannot be written is told before the program starts")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        started = os.path.join(folder, "started")
+        for summary in (os.path.join(folder, "missing", "x.json"), folder):
+            for command in (["run"], ["trace", "--output", os.path.join(folder, "t")]):
+                refused(tool(*command, "--summary", summary, "--", "touch", started), "cannot write the summary", summary)
+                require(not os.path.exists(started), "the program was started")
+        done = tool("run", "--summary", os.path.join(folder, "s"), "--", "true")
+        require(done.returncode == 0 and os.listdir(folder) == [], "a program without CUDA left a file", os.listdir(folder))
+        kept = write(folder, b"kept")
+        os.symlink(kept, os.path.join(folder, "link"))
+        os.symlink(os.path.join(folder, "nothing"), os.path.join(folder, "dangling"))
+        for name in ("some.trace", "link", "dangling"):
+            done = tool("run", "--summary", os.path.join(folder, name), "--", "true")
+            require(done.returncode == 0 and os.path.lexists(os.path.join(folder, name)), name, done.stderr)
+        with open(kept, "rb") as file:
+            require(file.read() == b"kept", "the question changed the file")
+
+
+@sentence("a pipe that takes the summary is not closed by asking")
+def _():
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+            done = tool("run", "--summary", pipe, "--", *program(TINY))
+            require(done.returncode == 0, done.stderr)
+            require(b"spillway-summary/1" in reader.communicate(timeout=20)[0], "nothing came through the pipe")
 
 
 @sentence("what a full disk does not take of a report is told with the reason")
