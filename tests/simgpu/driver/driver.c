@@ -11,6 +11,7 @@
 #include "physical.h"
 #include "sim.h"
 #include "stats.h"
+#include "touched.h"
 
 struct device devices[MOST_DEVICES];
 pthread_mutex_t driver_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +48,9 @@ CUresult driver_init(void)
     watching = true;
     if (settings_read() < 0)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult r = memory_init();
+    CUresult r = touched_init();
+    if (r == CUDA_SUCCESS)
+        r = memory_init();
     if (r == CUDA_SUCCESS)
         r = devices_init();
     if (r != CUDA_SUCCESS)

@@ -36,6 +36,8 @@ static CUresult make_operations(struct graph *g, struct context *context)
                   : works  ? op_clone(n->op)
                            : op_create(OP_MARK, context, n->child ? "child graph" : "graph node");
         n->start = n->child ? op_create(OP_MARK, context, "child graph") : op_keep(n->done);
+        if (n->done)
+            n->done->graph_launch = stats.graph_launches + 1;
         if (!n->done || !n->start)
             r = CUDA_ERROR_OUT_OF_MEMORY;
         else if (n->child)

@@ -60,8 +60,9 @@ struct op {
     enum op_kind kind;
     enum op_state state;
     unsigned refs;
-    unsigned unmet;  /* operations to wait for */
-    uint64_t serial; /* in the order of submission, from 1 */
+    unsigned unmet;        /* operations to wait for */
+    uint64_t serial;       /* in the order of submission, from 1 */
+    uint64_t graph_launch; /* which launch of a graph it is part of, from 1; 0: of none */
     struct when when;
     struct context *context;
     unsigned long long stream_id;

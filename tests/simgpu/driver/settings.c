@@ -180,10 +180,10 @@ static int parse_devices(void)
     return 0;
 }
 
-/* SIMGPU_STATS with %p replaced by the process id. */
-static char *stats_path(void)
+/* The name of a file, with %p replaced by the process id. */
+static char *path_of(const char *variable)
 {
-    const char *value = getenv("SIMGPU_STATS");
+    const char *value = getenv(variable);
     if (!value || !*value)
         return NULL;
     char *path = NULL;
@@ -217,7 +217,8 @@ int settings_read(void)
         return -EINVAL;
     if (settings.granularity_bytes & (settings.granularity_bytes - 1) || settings.granularity_bytes < 4096)
         return refuse("SIMGPU_GRANULARITY", getenv("SIMGPU_GRANULARITY"), "a power of two, 4 KiB or more");
-    settings.stats_path = stats_path();
+    settings.stats_path = path_of("SIMGPU_STATS");
+    settings.touched_path = path_of("SIMGPU_TOUCHED");
     return 0;
 }
 

@@ -34,7 +34,7 @@ struct settings {
     double scale_bytes, scale_ops;
     bool host_numa;
     enum order_mode order;
-    char *stats_path; /* NULL: none wanted */
+    char *stats_path, *touched_path; /* NULL: none wanted */
 };
 
 extern struct settings settings;
