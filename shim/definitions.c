@@ -315,7 +315,7 @@ void spw_define_process_locked(void)
                            .process = {.pid = (uint32_t)getpid(),
                                        .rank = (uint32_t)strtoul(spw_settings_rank(), NULL, 10),
                                        .started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                                       .mode = spw_settings()->mode == SPW_MODE_TRACE ? "trace" : "swap",
+                                       .mode = spw_settings()->mode == SPW_MODE_TRACE ? "trace" : "swap+trace",
                                        .version = SPILLWAY_VERSION,
                                        .command = command,
                                        .host = host}};

@@ -93,7 +93,7 @@ static CUresult settle_start(void)
     if (!started) {
         if (spw_settings()->mode == SPW_MODE_SWAP)
             start_result = spw_start();
-        else if (spw_settings()->mode == SPW_MODE_TRACE)
+        if (start_result == CUDA_SUCCESS && spw_settings()->trace)
             start_result = start_trace();
         started = true;
     }

@@ -52,10 +52,17 @@ static size_t widen(const char *text, wchar_t *to)
     return n;
 }
 
+/* As the settings will say; the constructor is too early to read and judge all of them. */
+static bool trace_is_written(void)
+{
+    const char *mode = getenv("SPILLWAY_MODE");
+    return mode && (!strcmp(mode, "trace") || !strcmp(mode, "swap+trace"));
+}
+
 static void take_name(void)
 {
-    const char *range = getenv("SPILLWAY_ITERATION_RANGE"), *mode = getenv("SPILLWAY_MODE");
-    if (!range || !mode || strcmp(mode, "trace") != 0 || strlen(range) >= sizeof(name))
+    const char *range = getenv("SPILLWAY_ITERATION_RANGE");
+    if (!range || !trace_is_written() || strlen(range) >= sizeof(name))
         return;
     length = strlen(range);
     memcpy(name, range, length + 1);

@@ -42,7 +42,7 @@ static uint32_t touch_count;
 static bool touches_lost;
 static uint32_t last_function; /* of the last operation */
 
-static bool hint_before_start;
+static bool hint_before_start, tells_status;
 
 /* Memory of each device that is allocated now, and the most so far; for the status page. */
 static uint64_t live_bytes[SPW_STATUS_DEVICES], live_bytes_peak[SPW_STATUS_DEVICES];
@@ -376,7 +376,7 @@ static inline __attribute__((always_inline)) void op_put_locked(struct spw_recor
     if (number % 64 != 0 && !spw_timing_is_on())
         return;
     put_durations_locked();
-    if (number % 64 == 0)
+    if (number % 64 == 0 && tells_status)
         spw_status_tell_locked(false);
 }
 
@@ -475,7 +475,8 @@ void spw_record_wait(enum spw_wait_kind kind, CUevent event)
         r.wait.what = spw_event_number_locked(event);
     spw_record_put_locked(&r);
     put_durations_locked();
-    spw_status_tell_locked(true);
+    if (tells_status)
+        spw_status_tell_locked(true);
     spw_word_unlock(&lock);
 }
 
@@ -584,14 +585,21 @@ void spw_record_context_changed(void)
 
 /* ---- the status page ---- */
 
+struct spw_learned spw_recorder_learned(void)
+{
+    if (!__atomic_load_n(&spw_recording, __ATOMIC_RELAXED))
+        return (struct spw_learned){0};
+    spw_word_lock(&lock);
+    struct spw_learned learned = spw_learned;
+    spw_word_unlock(&lock);
+    return learned;
+}
+
 static void fill_status(struct spw_status_page *p)
 {
     p->operations = next_op;
     p->allocations = last_alloc;
-    p->iterations = spw_learned.iterations;
-    p->iteration_shape = spw_learned.shape;
-    p->iteration_length = spw_learned.length;
-    p->step_ns = spw_learned.step_ns;
+    spw_status_fill_learned(p, &spw_learned);
     p->device_count = 0;
     for (uint32_t i = 0; i < SPW_STATUS_DEVICES; i++)
         if (live_bytes_peak[i])
@@ -624,7 +632,10 @@ int spw_recorder_start(void)
     if (__atomic_exchange_n(&hint_before_start, false, __ATOMIC_RELAXED))
         spw_learn_hint(0);
     spw_word_unlock(&lock);
-    spw_status_start(SPW_MODE_TRACE, fill_status);
+    if (spw_settings()->mode == SPW_MODE_TRACE) { /* else the engine tells */
+        tells_status = true;
+        spw_status_start(SPW_MODE_TRACE, fill_status);
+    }
     if (r < 0)
         spw_warn("no memory to look for the iteration: operations are not timed");
     return 0;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "../trace/record.h"
+#include "learn.h"
 #include "ours.h"
 
 /* Nonzero while there is a trace to write to: between a successful start and the end of the process. Recorder lock; wrappers
@@ -29,6 +30,10 @@ void spw_recorder_stop(void);
 void spw_recorder_in_child(void);
 
 void spw_recorder_reset(void); /* forgets everything: for tests */
+
+/* What is known of the iteration: zeroes before one is found, and where no trace is written. Takes the recorder's lock, a
+ * leaf. */
+struct spw_learned spw_recorder_learned(void);
 
 /* ---- one noted call ---- */
 

@@ -136,10 +136,18 @@ static int take_budget(const char *value, struct spw_settings *settings)
 
 static int take_mode(const char *value, struct spw_settings *settings)
 {
-    static const char *const names[] = {[SPW_MODE_SWAP] = "swap", [SPW_MODE_TRACE] = "trace", [SPW_MODE_OFF] = "off"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!strcmp(value, names[i])) {
-            settings->mode = (enum spw_mode)i;
+    static const struct {
+        const char *name;
+        enum spw_mode mode;
+        bool trace;
+    } modes[] = {{"swap", SPW_MODE_SWAP, false},
+                 {"trace", SPW_MODE_TRACE, true},
+                 {"swap+trace", SPW_MODE_SWAP, true},
+                 {"off", SPW_MODE_OFF, false}};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (!strcmp(value, modes[i].name)) {
+            settings->mode = modes[i].mode;
+            settings->trace = modes[i].trace;
             return 0;
         }
     }
@@ -270,8 +278,10 @@ const struct spw_setting spw_setting_table[] = {
      "bytes such as 8589934592, 8GiB or 8G (K, M, G, T, all above 0), a share of the device such as 60% (up to 100%), "
      "or one for each device as in 0=8G,1=60%",
      "device memory that the program may have mapped", take_budget},
-    {"SPILLWAY_MODE", "mode", "swap|trace|off", "swap", "swap, trace, off",
-     "swap: keep within the budget; trace: change nothing, write down what the program does; off: do nothing", take_mode},
+    {"SPILLWAY_MODE", "mode", "swap|trace|swap+trace|off", "swap", "swap, trace, swap+trace, off",
+     "swap: keep within the budget; trace: change nothing, write down what the program does; swap+trace: both at once; off: "
+     "do nothing",
+     take_mode},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",
@@ -284,15 +294,15 @@ const struct spw_setting spw_setting_table[] = {
      "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
      "allocations below this many bytes always stay on the device", take_small},
     {"SPILLWAY_TRACE_FILE", "output", "FILE", SPW_TRACE_FILE,
-     "a file name; %r is replaced by the rank, %p by the process id, %% by %", "in mode trace: the file that gets the trace",
+     "a file name; %r is replaced by the rank, %p by the process id, %% by %", "the file that gets the trace",
      take_trace_file},
     {"SPILLWAY_TIMED", "timed", "COUNT|all", "1", "a number of iterations, 0, or all for every operation of the run",
-     "in mode trace: how many iterations have each operation timed, which slows them down", take_timed},
+     "of a trace: how many iterations have each operation timed, which slows them down", take_timed},
     {"SPILLWAY_ITERATION_KERNEL", "iteration-kernel", "NAME", "none", "a part of a kernel's name, up to 255 letters",
-     "a hint for finding the iteration: it begins with this kernel", take_kernel},
+     "of a trace: a hint for finding the iteration: it begins with this kernel", take_kernel},
     {"SPILLWAY_ITERATION_RANGE", "iteration-range", "NAME", "none",
      "an NVTX range's whole name, up to 255 letters; * at the end stands for any more",
-     "in mode trace: a hint for finding the iteration: it begins with this range of the program", take_range},
+     "of a trace: a hint for finding the iteration: it begins with this range of the program", take_range},
     {"SPILLWAY_SUMMARY", "summary", "FILE", "none", "a file name; %r is replaced by the rank, %p by the process id, %% by %",
      "a file that gets the summary at the end of the run, as JSON", take_summary},
 };
@@ -303,7 +313,7 @@ const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_
 void spw_settings_default(struct spw_settings *ret_settings)
 {
     *ret_settings = (struct spw_settings){.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
-    (void)take_trace_file(SPW_TRACE_FILE, ret_settings);
+    (void)take_file_name(SPW_TRACE_FILE, ret_settings->trace_file);
 }
 
 int spw_setting_take(const struct spw_setting *setting, const char *value, struct spw_settings *settings, char *ret_message,

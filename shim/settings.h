@@ -31,6 +31,7 @@ struct spw_budget {
 struct spw_settings {
     struct spw_budget budget;
     enum spw_mode mode;
+    bool trace;                    /* a trace is written: in mode trace, and in mode swap where that is asked for */
     struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;

@@ -3,6 +3,7 @@
 #include "engine.h"
 #include "hostpool.h"
 #include "mover.h"
+#include "recorder.h"
 #include "status.h"
 
 static void fill_devices(struct spw_status_page *p)
@@ -25,6 +26,8 @@ void spw_status_fill_engine(struct spw_status_page *p)
 {
     const struct spw_hostpool *pool = spw_mover_hostpool_locked();
     fill_devices(p);
+    const struct spw_learned learned = spw_recorder_learned();
+    spw_status_fill_learned(p, &learned);
     p->host_limit_bytes = spw_mover_host_limit_locked();
     p->host_held_bytes = pool ? spw_hostpool_bytes_held(pool) : 0;
     p->host_used_bytes = pool ? spw_hostpool_bytes_in_use(pool) : 0;

@@ -44,7 +44,7 @@ struct spw_status_page {
     uint64_t cache_hits, cache_misses; /* large allocations served from cached memory, or not */
     uint64_t stalls, stalled_ns;       /* times that the host waited for room, and for how long */
 
-    /* In mode trace, once an iteration has been found. */
+    /* While a trace is written, once an iteration has been found. */
     uint64_t iterations;       /* begun */
     uint32_t iteration_shape;  /* as the trace numbers them */
     uint32_t iteration_length; /* operations of one; 0: none found */

@@ -17,6 +17,7 @@
 #include "pin.h"
 #include "resolve.h"
 #include "room.h"
+#include "timing.h"
 #include "settings.h"
 #include "slab.h"
 
@@ -106,6 +107,7 @@ static void write_json(FILE *f)
                 spw_tally_name((enum spw_tally_kind)k), t.bytes);
     }
     spw_streams_count_locked(&streams, &events);
+    events += spw_timing_events_held();
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
             spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
     fprintf(f,

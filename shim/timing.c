@@ -78,8 +78,12 @@ static bool make_origin(struct spw_timed *t, CUstream stream)
     if (o)
         return true;
     o = calloc(1, sizeof(*o));
-    if (!o || spw_driver.cuEventCreate(&o->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
-        spw_driver.cuEventRecord(o->event, stream) != CUDA_SUCCESS) {
+    if (!o || spw_driver.cuEventCreate(&o->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+        free(o);
+        return false;
+    }
+    if (spw_driver.cuEventRecord(o->event, stream) != CUDA_SUCCESS) {
+        (void)spw_driver.cuEventDestroy_v2(o->event);
         free(o);
         return false;
     }
@@ -183,6 +187,7 @@ bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_dur
     return told;
 }
 
+/* Without a context all are forgotten, and left to the driver. */
 static void drop(struct spw_timed **list, CUcontext context)
 {
     while (*list) {
@@ -192,11 +197,28 @@ static void drop(struct spw_timed **list, CUcontext context)
             continue;
         }
         *list = t->next;
+        if (context) {
+            (void)spw_driver.cuEventDestroy_v2(t->begin);
+            (void)spw_driver.cuEventDestroy_v2(t->end);
+        }
         free(t);
     }
 }
 
-/* The driver destroys a context's events with it. */
+uint64_t spw_timing_events_held(void)
+{
+    uint64_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct spw_timed *t = idle; t; t = t->next)
+        count += 2;
+    for (const struct spw_timed *t = first_pending; t; t = t->next)
+        count += 2;
+    for (const struct origin *o = origins; o; o = o->next)
+        count++;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
 void spw_timing_context_gone(CUcontext context)
 {
     pthread_mutex_lock(&lock);
@@ -212,6 +234,8 @@ void spw_timing_context_gone(CUcontext context)
             continue;
         }
         *o = gone->next;
+        if (context)
+            (void)spw_driver.cuEventDestroy_v2(gone->event);
         free(gone);
     }
     pthread_mutex_unlock(&lock);

@@ -161,7 +161,7 @@ static int start(const struct argp *arguments, int argc, char **argv)
     if (name_file_from_here("SPILLWAY_LOG", ':', false) < 0 || name_file_from_here("SPILLWAY_SUMMARY", 0, true) < 0 ||
         name_file_from_here("SPILLWAY_TRACE_FILE", 0, true) < 0)
         return EXIT_FAILURE;
-    if (settings.mode == SPW_MODE_TRACE && check_trace_file(&settings) < 0)
+    if (settings.trace && check_trace_file(&settings) < 0)
         return EXIT_USAGE;
     if (settings.mode != SPW_MODE_OFF && check_summary_file(&settings) < 0)
         return EXIT_USAGE;

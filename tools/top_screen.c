@@ -109,7 +109,8 @@ static void draw_process(const struct top_process *t)
         say("%" PRIu64 "   %" PRIu32 " operations   step %s", p->iterations, p->iteration_length,
             p->step_ns ? report_time(p->step_ns, a) : "not known");
     else
-        say("%s", p->mode == SPW_MODE_TRACE ? "none found" : "looked for in mode trace only");
+        say("%s",
+            p->mode == SPW_MODE_TRACE ? "none found" : "not known: it is looked for in the modes trace and swap+trace");
     label("operations");
     say("%" PRIu64 "   %.0f/s   slow %" PRIu64, p->operations, t->operations_per_s, p->slow_operations);
     label("stalls");

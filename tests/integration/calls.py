@@ -45,6 +45,16 @@ def while_traced():
             require(without.stats[count] == finished.stats[count], count, without.stats[count], finished.stats[count])
 
 
+def while_moved_and_traced():
+    @sentence("the same within 60 % of its peak while it is traced and every operation is timed")
+    def _():
+        without = plain()
+        budget = without.peak * 60 // 100
+        finished = run([PROGRAM], budget=budget, options=["--mode", "swap+trace", "--output", "/dev/null"], env={"SPILLWAY_TIMED": "all"})
+        same_in_budget(without, finished, budget)
+        require(finished.stats["launches"] == without.stats["launches"], finished.stats["launches"], without.stats["launches"])
+
+
 def in_less(share):
     @sentence(f"the same within {share} % of its peak, and bytes had to move")
     def _():
@@ -97,6 +107,7 @@ def with_short_host_memory(host_budget):
 
 with_room()
 while_traced()
+while_moved_and_traced()
 for percent in SHARES:
     in_less(percent)
 in_the_least()

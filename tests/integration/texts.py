@@ -110,8 +110,8 @@ for name in COMMANDS:
                 continue
             same(f"bash --{option}", known, bash([name, f"--{option}", "=", ""]))
             zsh = completion("zsh").split(f"\n    {name})\n", 1)[1].split(";;", 1)[0]
-            require(re.search(rf"'--{option}=\[.*:\({' '.join(known)}\)'", zsh), f"zsh does not offer {known} for --{option}")
-            require(re.search(rf"__spillway_is {name}' -l {option} -x -a '{' '.join(known)}'", completion("fish")),
+            require(re.search(rf"'--{option}=\[.*:\({re.escape(' '.join(known))}\)'", zsh), f"zsh does not offer {known} for --{option}")
+            require(re.search(rf"__spillway_is {name}' -l {option} -x -a '{re.escape(' '.join(known))}'", completion("fish")),
                     f"fish does not offer {known} for --{option}")
 
     @sentence(f"spillway {name}: its man page has the example, the exit status and the way to the other pages; help is --help")
@@ -162,9 +162,9 @@ def folder_of_traces():
 
 
 BASH_LINES = {
-    "run --mode s": ["swap"],
-    "run --mode = s": ["swap"],
-    "run --mode=s": ["--mode=swap"],
+    "run --mode s": ["swap", "swap+trace"],
+    "run --mode = s": ["swap", "swap+trace"],
+    "run --mode=s": ["--mode=swap", "--mode=swap+trace"],
     "run --budget 8G --mo": ["--mode="],
     "run --budget = 8G --mo": ["--mode="],
     "report --html n": ["notes"],

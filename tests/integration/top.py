@@ -105,6 +105,17 @@ def _():
         require(text.returncode == 0 and f"process     {running.pid}" in text.stdout, text.stdout, text.stderr)
 
 
+@sentence("within a budget it says what its iteration is in mode swap+trace, and that it does not look for one otherwise")
+def _():
+    with Running("--budget", "9MiB", "--mode", "swap+trace", "--output", "some.trace") as running:
+        figures = running.once(lambda f: f["iteration"] and f["iteration"]["number"] > 2 and f["iteration"]["step_ns"] > 0)
+        require(figures["mode"] == "swap" and figures["iteration"]["operations"] > 10, figures)
+        require(figures["moved"]["out_bytes"] > 0, figures)
+    with Running("--budget", "9MiB") as running:
+        figures = running.once(lambda f: f["operations"] > 1000)
+        require(figures["iteration"] is None, figures)
+
+
 @sentence("what a killed process leaves is taken away by top and by the next process")
 def _():
     for cleaner in ("top", "process"):

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from harness import (DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, no_misuse, program, require, run,
-                     same_results, sentence, succeeded)
+                     same_in_budget, same_results, sentence, succeeded)
 
 WORKLOAD = sys.argv[1]
 FOLDER = tempfile.mkdtemp(prefix="spillway-traces-")
@@ -85,6 +85,22 @@ for variant, (options, steps) in VARIANTS.items():
         launches = found["iteration"]["ops"]["kind"].count(0)
         require(launches == kernels, f"the iteration has {launches} kernels, a step has {kernels}", found["shapes"])
         require(found["iteration"]["timed"], "the iteration was not timed", found["shapes"])
+
+
+@sentence("within a budget the trace has the same operations and the same iteration, and the program the same bits")
+def _():
+    plain = run(small("--steps", "8"))
+    path, budget = os.path.join(FOLDER, "moved.trace"), plain.peak * 7 // 10
+    moved = run(small("--steps", "8"), budget=budget, options=["--mode", "swap+trace", "--output", path])
+    same_in_budget(plain, moved, budget)
+    _, traced = trace(small("--steps", "8"), "unmoved")
+    with_budget, without = report(path), report(traced)
+    for figure in ("operations", "allocations", "frees", "by_kind"):
+        require(with_budget["run"][figure] == without["run"][figure], figure, with_budget["run"][figure], without["run"][figure])
+    require(with_budget["run"]["mode"] == "swap+trace" and with_budget["devices"][0]["budget_bytes"] == budget, with_budget["devices"])
+    require([s["operations"] for s in with_budget["shapes"]] == [s["operations"] for s in without["shapes"]], with_budget["shapes"])
+    require(with_budget["iteration"]["ops"]["kind"] == without["iteration"]["ops"]["kind"], "another iteration")
+    require(with_budget["iteration"]["peak_bytes"] == without["iteration"]["peak_bytes"], "another peak")
 
 
 @sentence("what follows the last step is no part of the iteration, timed or not")

@@ -134,6 +134,10 @@ static void words_are_taken_as_they_are_written(void **state)
 {
     assert_int_equal(accepted("mode", "trace").mode, SPW_MODE_TRACE);
     assert_int_equal(accepted("mode", "off").mode, SPW_MODE_OFF);
+    assert_true(accepted("mode", "trace").trace && !accepted("mode", "swap").trace && !accepted("mode", "off").trace);
+    assert_true(accepted("mode", "swap+trace").trace);
+    assert_int_equal(accepted("mode", "swap+trace").mode, SPW_MODE_SWAP);
+    assert_refused("mode", "trace+swap");
     assert_refused("mode", "");
     assert_refused("mode", "Swap");
     assert_refused("mode", "swap ");
