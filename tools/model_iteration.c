@@ -122,7 +122,7 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
     if (!e || e->tensor == MODEL_NONE)
         return 0;
     struct model_tensor *tensor = &m->tensors[e->tensor];
-    if (tensor->last_use == index) { /* by this operation */
+    if (tensor->last_use == index && p->touched) { /* by this operation */
         m->touches[p->touched[e->tensor]].access |= t->access;
         return 0;
     }
