@@ -8,7 +8,10 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
-static uint64_t words; /* in all allocations together */
+enum { VARIABLES = 64 };
+
+static uint64_t words;                                /* in all allocations together */
+static uint64_t variables[VARIABLES], variable_count; /* where they begin; more of them than have room are counted only */
 
 bool spw_hidden_any(void)
 {
@@ -41,6 +44,28 @@ void spw_hidden_written(struct spw_extent *e, uint64_t offset, uint64_t bytes)
     words -= end - first;
 }
 
+static void remember_variable(uint64_t start)
+{
+    for (uint64_t i = 0; i < variable_count && i < VARIABLES; i++)
+        if (variables[i] == start)
+            return;
+    if (variable_count < VARIABLES)
+        variables[variable_count] = start;
+    variable_count++;
+}
+
+bool spw_hidden_each_variable(void (*each)(void *context, uint64_t start), void *context)
+{
+    for (uint64_t i = 0; i < variable_count && i < VARIABLES; i++)
+        each(context, variables[i]);
+    return variable_count <= VARIABLES;
+}
+
+void spw_hidden_reset(void)
+{
+    words = variable_count = 0;
+}
+
 void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target)
 {
     if (offset + sizeof(target) > e->bytes)
@@ -59,13 +84,21 @@ void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target)
     e->pointers[at] = (struct spw_extent_pointer){offset, target};
     e->pointer_count++;
     words++;
+    if (e->kind == SPW_ALLOC_GLOBAL)
+        remember_variable(e->start);
 }
 
 void spw_hidden_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
                      uint64_t bytes)
 {
-    for (uint32_t i = first_at(from, from_offset), end = first_at(from, from_offset + bytes); i < end; i++)
-        spw_hidden_add(to, to_offset + (from->pointers[i].offset - from_offset), from->pointers[i].target);
+    const uint32_t first = first_at(from, from_offset), count = first_at(from, from_offset + bytes) - first;
+    struct spw_extent_pointer *moved = count ? malloc(count * sizeof(*moved)) : NULL;
+    if (moved)
+        memcpy(moved, from->pointers + first, count * sizeof(*moved));
+    spw_hidden_written(to, to_offset, bytes);
+    for (uint32_t i = 0; moved && i < count; i++)
+        spw_hidden_add(to, to_offset + (moved[i].offset - from_offset), moved[i].target);
+    free(moved);
 }
 
 void spw_hidden_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context)

@@ -19,10 +19,16 @@ void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target);
 /* [offset, offset + bytes) was overwritten: no address is known there any more. */
 void spw_hidden_written(struct spw_extent *e, uint64_t offset, uint64_t bytes);
 
+/* What is known of the bytes of `from` is known of those of `to`, and nothing else there. They may be the same allocation,
+ * and overlap. */
 void spw_hidden_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
                      uint64_t bytes);
 void spw_hidden_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context);
 void spw_hidden_forget_all(struct spw_extent *e);
+
+/* Where variables of modules begin that have had an address in them, or did before they were gone. False: there are more. */
+bool spw_hidden_each_variable(void (*each)(void *context, uint64_t start), void *context);
+void spw_hidden_reset(void); /* there are none any more: for tests */
 
 /* ---- graphs ---- */
 

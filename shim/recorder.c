@@ -330,11 +330,20 @@ static void reach_hidden(void *context, uint64_t target)
     (void)reach_locked(target, 0, SPW_ACCESS_BOTH);
 }
 
+/* Any kernel may find what a variable of a module holds. */
+static void reach_variable(void *context, uint64_t start)
+{
+    struct spw_extent *e = spw_extents_find(&extents, start);
+    if (e && e->start == start && e->kind == SPW_ALLOC_GLOBAL && e->pointer_count)
+        touch_locked(e, 0, 0, SPW_ACCESS_BOTH);
+}
+
 /* What the addresses that lie in an allocation lead to, and so on: each allocation is looked into once. */
 static void follow_locked(void)
 {
     static uint64_t walk;
     walk++;
+    touches_lost |= !spw_hidden_each_variable(reach_variable, NULL);
     for (uint32_t i = 0; i < touch_count; i++) { /* grows meanwhile */
         if (touched[i]->met == walk)
             continue;
@@ -455,6 +464,8 @@ void spw_record_graph_launch(CUgraphExec exec)
         if (e)
             touch_locked(e, reach->list[i].address - e->start, 0, reach->list[i].access);
     }
+    if (spw_hidden_any())
+        follow_locked(); /* what the tables hold now may be other than when it was captured */
     op_put_locked(&r, stream);
     spw_word_unlock(&lock);
 }
@@ -501,7 +512,8 @@ static struct spw_extent *device_extent(CUdeviceptr address)
 
 static void learn_locked(struct spw_extent *to, uint64_t offset, const char *source, size_t bytes)
 {
-    for (size_t i = 0; i + sizeof(CUdeviceptr) <= bytes; i += sizeof(CUdeviceptr)) {
+    for (size_t i = -(to->start + offset) % sizeof(CUdeviceptr); i + sizeof(CUdeviceptr) <= bytes;
+         i += sizeof(CUdeviceptr)) {
         CUdeviceptr word;
         memcpy(&word, source + i, sizeof(word));
         if (word - extents.low < extents.high - extents.low && device_extent(word)) /* nearly all words are data */
@@ -530,12 +542,13 @@ void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
     spw_word_lock(&lock);
     to = to ? device_extent(destination) : NULL; /* another thread may have freed it */
     from = spw_extents_find(&extents, source);
-    if (to && to != from)
-        spw_hidden_written(to, offset, bytes);
-    if (to && to != from && on_device(from))
+    if (to && on_device(from)) {
         spw_hidden_copy(to, offset, from, source - from->start, bytes);
-    else if (to && readable)
-        learn_locked(to, offset, (const char *)(uintptr_t)source, bytes);
+    } else if (to) {
+        spw_hidden_written(to, offset, bytes);
+        if (readable)
+            learn_locked(to, offset, (const char *)(uintptr_t)source, bytes);
+    }
     spw_word_unlock(&lock);
 }
 
@@ -676,6 +689,7 @@ void spw_recorder_in_child(void)
 void spw_recorder_reset(void)
 {
     spw_extents_clear(&extents);
+    spw_hidden_reset();
     spw_sites_reset();
     spw_definitions_reset();
     spw_timing_reset();

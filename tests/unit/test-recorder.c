@@ -465,6 +465,80 @@ static void follows_pointers_that_were_copied_over(void **state)
     assert_int_equal(k->touches[2].alloc, 1);
 }
 
+/* So it does inside of an allocation, onto a part of itself. */
+static void follows_pointers_that_were_copied_within_an_allocation(void **state)
+{
+    CUdeviceptr table[2] = {ADDRESS(1), ADDRESS(2)};
+    for (unsigned i = 0; i < 3; i++)
+        allocate(i, 4096);
+    copy(ADDRESS(0), (CUdeviceptr)(uintptr_t)table, sizeof(table));
+    copy(ADDRESS(0) + 8, ADDRESS(0), sizeof(table));
+    spw_note_begin(NULL, NULL, false);
+    spw_record_overwritten(ADDRESS(0), 8);
+    spw_note_end();
+    launch(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(0)}, 1);
+    struct kept *k = find(SPW_RECORD_OP, 2);
+    assert_int_equal(k->record.op.touch_count, 3);
+    assert_int_equal(k->touches[1].alloc, 2);
+    assert_int_equal(k->touches[2].alloc, 3);
+}
+
+/* Addresses lie at whole words of the device, wherever in a word the copy begins. */
+static void follows_pointers_in_a_copy_that_begins_inside_a_word(void **state)
+{
+    struct {
+        uint32_t padding, changed;
+        CUdeviceptr address;
+    } source = {.address = ADDRESS(1)};
+    allocate(0, 4096);
+    allocate(1, 4096);
+    copy(ADDRESS(0) + 12, (CUdeviceptr)(uintptr_t)&source.changed, sizeof(source) - 4);
+    launch(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(0)}, 1);
+    assert_int_equal(find(SPW_RECORD_OP, 1)->touches[1].alloc, 2);
+}
+
+static void make_variable(unsigned n)
+{
+    spw_note_begin(NULL, NULL, false);
+    spw_record_alloc_once(SPW_ALLOC_GLOBAL, ADDRESS(n), 64);
+    spw_note_end();
+}
+
+/* What a module's variable points to is touched by each launch, told of the variable or not, until it points there no more.
+ */
+static void follows_pointers_in_variables(void **state)
+{
+    CUdeviceptr address = ADDRESS(0), no_address = 0;
+    allocate(0, 4096);
+    make_variable(1);
+    launch(STREAM(0), 0, NULL, 0);
+    copy(ADDRESS(1) + 16, (CUdeviceptr)(uintptr_t)&address, sizeof(address));
+    launch(STREAM(0), 0, NULL, 0);
+    copy(ADDRESS(1) + 16, (CUdeviceptr)(uintptr_t)&no_address, sizeof(no_address));
+    launch(STREAM(0), 0, NULL, 0);
+    struct kept *k = find(SPW_RECORD_OP, 2);
+    assert_int_equal(find(SPW_RECORD_OP, 0)->record.op.touch_count, 0);
+    assert_int_equal(k->record.op.touch_count, 2);
+    assert_int_equal(k->touches[0].alloc, 2);
+    assert_int_equal(k->touches[1].alloc, 1);
+    assert_int_equal(find(SPW_RECORD_OP, 4)->record.op.touch_count, 0);
+}
+
+/* Where such variables are too many to be remembered, launches may touch everything. */
+static void says_that_variables_are_too_many(void **state)
+{
+    CUdeviceptr address = ADDRESS(0);
+    allocate(0, 4096);
+    for (unsigned n = 1; n <= 65; n++) {
+        make_variable(n);
+        copy(ADDRESS(n), (CUdeviceptr)(uintptr_t)&address, sizeof(address));
+        if (n >= 64)
+            launch(STREAM(0), 0, NULL, 0);
+    }
+    assert_false(find(SPW_RECORD_OP, 64)->record.op.everything);
+    assert_true(find(SPW_RECORD_OP, 66)->record.op.everything);
+}
+
 /* A stream is asked about once; a default stream is another one in another context. */
 static void tells_streams_apart(void **state)
 {
@@ -590,6 +664,30 @@ static void knows_what_a_captured_graph_touches(void **state)
     assert_true(find(SPW_RECORD_OP, 2)->record.op.everything);
 }
 
+/* A table that is filled after the capture leads to what it holds at the launch. */
+static void follows_a_graphs_pointers_when_it_is_launched(void **state)
+{
+    CUgraph graph = (CUgraph)(uintptr_t)0x5000;
+    CUgraphExec exec = (CUgraphExec)(uintptr_t)0x6000;
+    CUdeviceptr address = ADDRESS(1);
+    allocate(0, 4096);
+    allocate(1, 4096);
+    spw_captures_active = 1;
+    launch(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(0)}, 1);
+    spw_captures_active = 0;
+    spw_record_captured(graph);
+    spw_record_instantiated(graph, exec);
+    copy(ADDRESS(0), (CUdeviceptr)(uintptr_t)&address, sizeof(address));
+    spw_note_begin(STREAM(0), NULL, false);
+    spw_record_graph_launch(exec);
+    spw_note_end();
+    spw_record_graph_gone(exec);
+    spw_record_graph_gone(graph);
+    struct kept *k = find(SPW_RECORD_OP, 2);
+    assert_int_equal(k->record.op.touch_count, 2);
+    assert_int_equal(k->touches[1].alloc, 2);
+}
+
 /* A disk that is full ends the trace, not the program. */
 static void stops_when_nothing_can_be_written(void **state)
 {
@@ -636,6 +734,10 @@ int main(void)
         TEST(tells_the_direction_of_a_copy_by_its_ends),
         TEST(follows_pointers_that_were_copied_in),
         TEST(follows_pointers_that_were_copied_over),
+        TEST(follows_pointers_that_were_copied_within_an_allocation),
+        TEST(follows_pointers_in_a_copy_that_begins_inside_a_word),
+        TEST(follows_pointers_in_variables),
+        TEST(says_that_variables_are_too_many),
         TEST(tells_streams_apart),
         TEST(forgets_streams_that_are_gone),
         TEST(ends_what_goes_with_a_context),
@@ -644,6 +746,7 @@ int main(void)
         TEST(reuses_events),
         TEST(waits_for_durations),
         TEST(knows_what_a_captured_graph_touches),
+        TEST(follows_a_graphs_pointers_when_it_is_launched),
         TEST(stops_when_nothing_can_be_written),
         TEST(says_what_is_lost),
         TEST(flushes_before_waiting),
