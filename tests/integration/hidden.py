@@ -7,7 +7,7 @@ import sys
 from harness import Skipped, finish, no_misuse, run, same_results, sentence, within
 
 PROGRAM = sys.argv[1]
-WAYS = ("plain", "struct", "table", "chain", "moved", "symbol", "graph", "rewritten")
+WAYS = ("plain", "struct", "table", "chain", "moved", "within", "uneven", "rewritten", "symbol", "graph", "graph-table", "graph-nodes")
 ROOMY = {"SIMGPU_MEMORY": "1GiB", "SIMGPU_GRANULARITY": "2MiB"}
 
 

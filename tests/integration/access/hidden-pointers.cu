@@ -4,7 +4,9 @@
 // to the counters and returns their sum; between two such kernels all other blocks are used openly, so that under
 // a budget the ones under test have been evicted by then. Knows nothing of spillway. Exit status 0: all sums were right.
 //
-//     hidden-pointers [WAY]        plain struct table chain moved symbol graph rewritten; all of them without WAY
+//     hidden-pointers [WAY]        plain struct table chain moved within uneven symbol graph graph-table graph-nodes
+//     rewritten;
+//                                  all of them without WAY
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +26,12 @@ static void check(cudaError_t error, const char *call, int line)
 typedef unsigned long long Word;
 
 constexpr int BLOCKS = 16, FEW = 3;
-constexpr size_t BLOCK_BYTES = size_t(24) << 20, LAST = BLOCK_BYTES / sizeof(Word) - 1;
+#ifndef SMALL_BLOCKS
+constexpr size_t BLOCK_BYTES = size_t(24) << 20;
+#else
+constexpr size_t BLOCK_BYTES = size_t(64) << 10;
+#endif
+constexpr size_t LAST = BLOCK_BYTES / sizeof(Word) - 1;
 
 struct Node {
     Word *block;
@@ -198,6 +205,32 @@ static void way_moved(Program &p, const int *use, Word add)
     by_table<<<1, 1>>>(copy, add, p.sum);
 }
 
+// The table moves inside its block, onto a part of itself.
+static void way_within(Program &p, const int *use, Word add)
+{
+    make_table(p, use);
+    CHECK(cudaMemcpy(table + 64, table, FEW * sizeof *table, cudaMemcpyDeviceToDevice));
+    CHECK(cudaMemset(table, 0, FEW * sizeof *table));
+    p.use_others(use);
+    by_table<<<1, 1>>>(table + 64, add, p.sum);
+}
+
+// The copy begins in the middle of a word: with the half of a header that has changed.
+static void way_uneven(Program &p, const int *use, Word add)
+{
+    struct {
+        unsigned padding, changed;
+        Word *rows[FEW];
+    } part = {};
+    for (int k = 0; k < FEW; k++)
+        part.rows[k] = p.blocks[use[k]];
+    if (!table)
+        CHECK(cudaMalloc((void **)&table, 4096));
+    CHECK(cudaMemcpy((char *)table + 4, &part.changed, sizeof part - 4, cudaMemcpyHostToDevice));
+    p.use_others(use);
+    by_table<<<1, 1>>>(table + 1, add, p.sum);
+}
+
 static void way_chain(Program &p, const int *use, Word add)
 {
     static Node *nodes[FEW];
@@ -241,14 +274,73 @@ static void way_graph(Program &p, const int *use, Word add)
     CHECK(cudaStreamDestroy(stream));
 }
 
+static void launch_graph(cudaGraph_t graph, cudaStream_t stream)
+{
+    cudaGraphExec_t exec;
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaStreamDestroy(stream));
+}
+
+// The table that a graph uses has another pointer in it when the graph is launched than when it was captured.
+static void way_graph_table(Program &p, const int *use, Word add)
+{
+    const int first[FEW] = {3, use[1], use[2]};
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    make_table(p, first);
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    by_table<<<1, 1, 0, stream>>>(table, add, p.sum);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    make_table(p, use);
+    p.use_others(use);
+    CHECK(cudaDeviceSynchronize());
+    launch_graph(graph, stream);
+}
+
+// Made of nodes instead of being captured.
+static void way_graph_nodes(Program &p, const int *use, Word add)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    make_table(p, use);
+    Word **at = table;
+    void *params[] = {&at, &add, &p.sum};
+    cudaKernelNodeParams kernel = {};
+    kernel.func = (void *)by_table;
+    kernel.gridDim = kernel.blockDim = dim3(1);
+    kernel.kernelParams = params;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaGraphCreate(&graph, 0));
+    CHECK(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel));
+    p.use_others(use);
+    CHECK(cudaDeviceSynchronize());
+    launch_graph(graph, stream);
+}
+
 struct Way {
     const char *name;
     void (*run)(Program &p, const int *use, Word add);
 };
 
 static const Way ways[] = {
-    {"plain", way_plain}, {"struct", way_struct},       {"table", way_table},   {"chain", way_chain},
-    {"moved", way_moved}, {"rewritten", way_rewritten}, {"symbol", way_symbol}, {"graph", way_graph},
+    {"plain", way_plain},
+    {"struct", way_struct},
+    {"table", way_table},
+    {"chain", way_chain},
+    {"moved", way_moved},
+    {"within", way_within},
+    {"uneven", way_uneven},
+    {"rewritten", way_rewritten},
+    {"symbol", way_symbol},
+    {"graph", way_graph},
+    {"graph-table", way_graph_table},
+    {"graph-nodes", way_graph_nodes},
 };
 
 int main(int argc, char **argv)
