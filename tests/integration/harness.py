@@ -11,6 +11,7 @@ A test script is a list of sentences, each a function that returns when it holds
 The output is TAP. Nothing here knows how spillway works: programs are judged by their own output and by the device's."""
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -43,6 +44,14 @@ class Failed(Exception):
 
 class Skipped(Exception):
     """A sentence that cannot be judged here."""
+
+
+def forked_on_a_terminal():
+    """As pty.fork(): a child on a terminal of its own, and our end of that."""
+    try:
+        return pty.fork()
+    except OSError as error:
+        raise Skipped(f"no terminal can be had here: {error}") from error
 
 
 class Run:

@@ -104,11 +104,14 @@ not_started("a file that is not executable", "HERE/plain", 126, "Permission deni
 not_started("a folder", "HERE", 126, "Is a directory")
 
 
-@sentence("a summary that cannot be written: the program's own exit status, and a warning that says why")
+@sentence("a summary that cannot be written is said before the program starts, and without the command at its end")
 def _():
-    finished = run(COMMAND, budget=budget, options=["--summary", "/nonexistent/summary"])
-    same_results(plain, finished)
-    require("/nonexistent/summary: No such file or directory" in finished.errors, finished.describe())
+    refused = run(COMMAND, budget=budget, options=["--summary", "/nonexistent/summary"])
+    require(refused.status == 2 and not refused.output, refused.describe())
+    preloaded = run(COMMAND, budget=budget, via="preload", env={"SPILLWAY_SUMMARY": "/nonexistent/summary"})
+    same_results(plain, preloaded)
+    for finished in (refused, preloaded):
+        require("/nonexistent/summary: No such file or directory" in finished.errors, finished.describe())
 
 
 @sentence("the program's own exit status comes through")

@@ -3,7 +3,6 @@ import fcntl
 import glob
 import json
 import os
-import pty
 import select
 import signal
 import struct
@@ -13,7 +12,7 @@ import tempfile
 import termios
 import time
 
-from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, program, read_json, require, sentence
+from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, forked_on_a_terminal, program, read_json, require, sentence
 
 LACKING = os.path.abspath(sys.argv[1])
 LONG = ["gpt", "--size", "small", "--steps", "2000"]
@@ -175,7 +174,7 @@ class Screen:
     """spillway top on a terminal of its own."""
 
     def __init__(self, *arguments, size=(24, 100)):
-        self.pid, self.terminal = pty.fork()
+        self.pid, self.terminal = forked_on_a_terminal()
         if self.pid == 0:
             os.execve(SPILLWAY, ["spillway", "top", *arguments], environment({"TERM": "xterm"}))
         self.resize(size)

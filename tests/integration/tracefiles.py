@@ -2,13 +2,12 @@
 
 Tools say in one line which file, where and why, and end with status 2; the traced program never suffers."""
 import os
-import pty
 import re
 import subprocess
 import sys
 import tempfile
 
-from harness import BUILD, DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, same_results, sentence
+from harness import BUILD, DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, environment, finish, forked_on_a_terminal, program, require, run, same_results, sentence
 
 HOST, THROWER, FULL_DISK = map(os.path.abspath, sys.argv[1:4])
 TINY = ["mlp", "--size", "tiny", "--steps", "6"]
@@ -190,7 +189,7 @@ def _():
 
 def on_a_terminal(arguments):
     """What a command writes to a terminal that is its stderr."""
-    pid, terminal = pty.fork()
+    pid, terminal = forked_on_a_terminal()
     if pid == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.execve(SPILLWAY, ["spillway", *arguments], environment({}))
