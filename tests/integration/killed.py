@@ -2,10 +2,12 @@
 
 What the trace has to hold is told by two parties that know nothing of the tools: the file itself, whose frames are walked
 here with the checksums of their heads, and the program, which prints each step that it has done."""
+import glob
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -15,13 +17,14 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, sentence
+from harness import DEVICE, SMALL_DEVICE, SPILLWAY, WORKLOADS, environment, finish, require, sentence
 
 STEPS = {"gpt": 16, "lstm": 20, "resnet": 50, "mlp": 60}  # each some tenths of a second
 SHORT, LONG = 22, 3   # moments of each program: over its whole life, and late in a longer one
 LONGER = 8            # times as many steps
 LOST_SECONDS = 0.75   # a trace ends at most half a second before the program's last call; and a quarter for the reader here
 FILE_HEAD, FRAME_HEAD = 32, 56
+APP = "app"  # a folder with copies of programs and device, gone when traces are read: finding names in them is what takes long
 
 
 def frames_of(data):
@@ -44,9 +47,9 @@ class Victim:
     def __init__(self, folder, number, workload, steps, seconds):
         self.workload, self.steps = workload, steps
         self.path = os.path.join(folder, f"{number}.trace")
-        command = [SPILLWAY, "trace", "--output", self.path, "--", *program([workload, "--size", "tiny", "--steps", str(steps)])]
+        command = [SPILLWAY, "trace", "--output", self.path, "--", os.path.join(folder, APP, workload), "--size", "tiny", "--steps", str(steps)]
         self.about = f"{workload}, {steps} steps, number {number}, killed after {seconds} s"
-        with subprocess.Popen(command, env=environment({**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}), cwd=folder,
+        with subprocess.Popen(command, env=environment({**SMALL_DEVICE, "LD_LIBRARY_PATH": os.path.join(folder, APP)}), cwd=folder,
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as process:
             began = time.monotonic()
             if seconds is not None:
@@ -97,12 +100,20 @@ class Victim:
         return said["operations"]
 
 
-def whole_run(folder, workload):
-    """Operations of a step, and the seconds of a run of STEPS."""
-    few, many = (Victim(folder, f"{workload}-{steps}", workload, steps, None) for steps in (STEPS[workload] // 2, STEPS[workload]))
-    require(few.status == 0 and many.status == 0, workload, few.status, many.status)
-    operations = [victim.judge(0) for victim in (few, many)]
-    return (operations[1] - operations[0]) // (STEPS[workload] - STEPS[workload] // 2), many.lived
+def whole_runs(folder, workload):
+    """Half of its steps, and all of them."""
+    return [Victim(folder, f"{workload}-{steps}", workload, steps, None) for steps in (STEPS[workload] // 2, STEPS[workload])]
+
+
+def step_operations(few, many):
+    require(few.status == 0 and many.status == 0, few.workload, few.status, many.status)
+    return (many.judge(0) - few.judge(0)) // (many.steps - few.steps)
+
+
+def make_copies(folder):
+    for path in [os.path.join(WORKLOADS, name) for name in STEPS] + glob.glob(os.path.join(DEVICE, "lib*.so*")):
+        if os.path.isfile(path):
+            shutil.copy(path, folder)
 
 
 def moments_of(workload, lived):
@@ -114,15 +125,15 @@ def moments_of(workload, lived):
 @sentence("killed at a hundred moments of its life, a program leaves a trace that reads up to its last whole frame, and lacks no old step")
 def _():
     with tempfile.TemporaryDirectory(prefix="spillway-killed-") as folder, ThreadPoolExecutor(2) as two:
-        known = dict(zip(STEPS, two.map(lambda workload: whole_run(folder, workload), STEPS)))
-        lives = [(f"{workload}-{number}", workload, *moment) for workload in STEPS
-                 for number, moment in enumerate(moments_of(workload, known[workload][1]))]
-
-        def live(life):
-            victim = Victim(folder, *life)
-            return victim.status, victim.judge(known[victim.workload][0])
-
-        outcomes = list(two.map(live, lives))
+        os.mkdir(os.path.join(folder, APP))
+        make_copies(os.path.join(folder, APP))
+        whole = dict(zip(STEPS, two.map(lambda workload: whole_runs(folder, workload), STEPS)))
+        lives = [(f"{workload}-killed-{number}", workload, *moment) for workload in STEPS
+                 for number, moment in enumerate(moments_of(workload, whole[workload][1].lived))]
+        victims = list(two.map(lambda life: Victim(folder, *life), lives))
+        shutil.rmtree(os.path.join(folder, APP))
+        of_a_step = {workload: step_operations(*whole[workload]) for workload in STEPS}
+        outcomes = list(two.map(lambda victim: (victim.status, victim.judge(of_a_step[victim.workload])), victims))
     killed = [operations for status, operations in outcomes if status == -signal.SIGKILL]
     require(len(outcomes) == 100 and len(killed) >= 80, f"{len(killed)} of {len(outcomes)} were killed")
     require(sum(1 for operations in killed if operations) >= 50, "hardly one was killed in the midst of its work", killed)
