@@ -140,6 +140,8 @@ static bool get_list(struct spw_decoder *decoder, const struct spw_field *field,
     const void *pointer = decoder->codes;
     if (field->type == SPW_FIELD_CODES ? !get_codes(decoder, field, &count) : !get_text(decoder, field->most, &text, &count))
         return false;
+    if (field->type == SPW_FIELD_TEXT && memchr(text, '\0', count))
+        return false;
     if (text)
         pointer = text;
     memcpy(ret_pointer, &pointer, sizeof pointer);
