@@ -170,7 +170,7 @@ void spw_learn_tell(void)
 void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches)
 {
     struct spw_iteration_place place;
-    if (!follow || spw_follow_op(follow, number, op, touches, &place) < 0)
+    if (!follow || op->captured || spw_follow_op(follow, number, op, touches, &place) < 0)
         return;
     if (timing == NEXT_IS_TIMED || timing == TIMED)
         follow_timing(number, &place);

@@ -36,7 +36,7 @@ static inline void spw_learn_before(uint64_t number, const struct spw_record_op 
 /* At the end of the trace: warns of a hint that was asked for and did not come. */
 void spw_learn_tell(void);
 
-/* Operation number `number`, with its touches as spw_follow_op() takes them. Switches the timing of what is submitted
- * next; puts marks into the trace where an iteration begins. */
+/* Operation number `number`, with its touches as spw_follow_op() takes them; a captured one leads nowhere. Switches the
+ * timing of what is submitted next; puts marks into the trace where an iteration begins. */
 void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches);
 #endif

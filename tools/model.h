@@ -160,7 +160,7 @@ struct model {
     struct model_wait *iteration_waits;
     uint32_t iteration_wait_count;
     struct model_phase phases[MODEL_PHASES];
-    bool timed;            /* all operations of the iteration are */
+    bool timed;            /* all operations of the iteration are, but captured ones, which take no time */
     uint64_t iteration_ns; /* device time from the first start to the last end, or host time where not timed */
     uint64_t compute_ns;   /* sum of the durations of what is no copy between host and device */
     uint64_t persistent_bytes, peak_bytes; /* over the iteration, all devices */

@@ -276,11 +276,13 @@ static void time_iteration(struct pass *p)
     struct model *m = p->model;
     m->timed = m->iteration_count > 0;
     for (uint32_t i = 0; i < m->iteration_count; i++)
-        m->timed &= m->iteration[i].timed;
+        m->timed &= m->iteration[i].timed || m->iteration[i].captured;
     for (uint32_t i = 0; i < m->iteration_count; i++) {
         struct model_op *o = &m->iteration[i];
         if (o->timed)
             o->start_ns -= p->origin_ns;
+        else if (m->timed && i) /* captured: it takes no time where it stands */
+            o->start_ns = o[-1].start_ns + o[-1].duration_ns;
         if (m->timed && o->start_ns + o->duration_ns > m->iteration_ns)
             m->iteration_ns = o->start_ns + o->duration_ns;
         if (o->timed && o->kind != SPW_OP_COPY_H2D && o->kind != SPW_OP_COPY_D2H)

@@ -265,6 +265,8 @@ static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op
 {
     struct spw_iteration_touch touches[SPW_FOLLOW_TOUCHES];
     struct spw_iteration_place place;
+    if (op->captured) /* it is not carried out now, and leads off no path */
+        return 0;
     for (uint32_t i = 0; i < op->touch_count && i < SPW_FOLLOW_TOUCHES; i++) {
         const struct spw_touch *t = &op->touches[i];
         struct live_entry *e = live_find(&p->live, t->alloc);
