@@ -55,21 +55,41 @@ static bool replayable(const struct model_op *op)
            !op->captured;
 }
 
+static void list_touched(const struct model *m, const struct model_op *op, const uint32_t *ids, json_t *reads,
+                         json_t *writes)
+{
+    for (uint32_t k = 0; k < op->touch_count; k++) {
+        const struct model_touch *t = &m->touches[op->first_touch + k];
+        if (ids[t->tensor] == MODEL_NONE)
+            continue;
+        if (t->access & SPW_ACCESS_READ)
+            json_array_append_new(reads, json_integer(ids[t->tensor]));
+        if (t->access & SPW_ACCESS_WRITE)
+            json_array_append_new(writes, json_integer(ids[t->tensor]));
+    }
+}
+
+/* What an operation may touch of which nothing is known: whatever is alive. */
+static void list_alive(const struct model *m, uint32_t op, const uint32_t *ids, json_t *reads, json_t *writes)
+{
+    for (uint32_t i = 0; i < m->tensor_count; i++) {
+        if (ids[i] == MODEL_NONE || m->tensors[i].alloc_before > op || m->tensors[i].free_after < op)
+            continue;
+        json_array_append_new(reads, json_integer(ids[i]));
+        json_array_append_new(writes, json_integer(ids[i]));
+    }
+}
+
 static json_t *ops_of(struct model *m, const uint32_t *ids)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < m->iteration_count; i++) {
         const struct model_op *op = &m->iteration[i];
         json_t *reads = json_array(), *writes = json_array();
-        for (uint32_t k = 0; k < op->touch_count; k++) {
-            const struct model_touch *t = &m->touches[op->first_touch + k];
-            if (ids[t->tensor] == MODEL_NONE)
-                continue;
-            if (t->access & SPW_ACCESS_READ)
-                json_array_append_new(reads, json_integer(ids[t->tensor]));
-            if (t->access & SPW_ACCESS_WRITE)
-                json_array_append_new(writes, json_integer(ids[t->tensor]));
-        }
+        if (op->everything)
+            list_alive(m, i, ids, reads, writes);
+        else
+            list_touched(m, op, ids, reads, writes);
         json_array_append_new(list,
                               json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", report_string(report_op_name(m, op)), "us",
                                         us_of(m, i), "reads", reads, "writes", writes, "replayable", replayable(op)));
