@@ -10,7 +10,7 @@ import os
 import subprocess
 import tempfile
 
-from harness import SMALL_DEVICE, environment, no_misuse, require, run, succeeded
+from harness import SMALL_DEVICE, SPILLWAY, environment, no_misuse, require, run, succeeded
 
 PAGE = 4096
 LAUNCH, GRAPH = 0, 1  # kinds of operations
@@ -96,6 +96,39 @@ class Seen:
         for kernel in kernels:
             if kernel["graph_launch"]:
                 graphs[kernel["graph_launch"] - 1].kernels.append(kernel)
+
+    def spillway(self, *arguments):
+        done = subprocess.run([SPILLWAY, *arguments, self.trace], env=environment({}), capture_output=True, text=True, timeout=60, check=False)
+        require(done.returncode == 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def exported(self):
+        """The operations of the iteration that was chosen, each with the allocations that the graph has it read and write."""
+        found = self.spillway("report", "--json")
+        require(found["iteration"], "no iteration was found", found["shapes"])
+        require(found["iteration"]["timed"], "the iteration was not timed", found["shapes"])
+        first = found["iteration"]["first_operation"]
+        graph = self.spillway("export")
+        allocation = {tensor["id"]: int(tensor["name"].rsplit(" ", 1)[1]) for tensor in graph["tensors"]}
+        for tensor in graph["tensors"]:
+            require(self.allocations[allocation[tensor["id"]]][1] == tensor["bytes"], "another allocation's size", tensor)
+        for index, op in enumerate(graph["ops"]):
+            yield (self.operations[first + index], [allocation[tensor] for tensor in op["reads"]],
+                   [allocation[tensor] for tensor in op["writes"]])
+
+    def require_exported(self):
+        """Each page that a kernel of the exported iteration touches is listed. How many kernels touched one, how many tensors are listed
+        by launches, and how many of these not touched."""
+        said, kernels, listed, untouched = [], 0, 0, 0
+        for op, reads, writes in self.exported():
+            said += self.missing(op, {*reads, *writes}, writes)
+            kernels += sum(bool(kernel["reads"] or kernel["writes"]) for kernel in op.kernels)
+            if op.kind in (LAUNCH, GRAPH):
+                listed += len({*reads, *writes})
+                untouched += self.idle(op, {*reads, *writes})
+        require(not said, f"{len(said)} in all:", *said[:LISTED])
+        require(kernels, "no kernel of the iteration touched anything")
+        return kernels, listed, untouched
 
     def idle(self, op, listed):
         """How many of the listed allocations no kernel of the operation touched."""

@@ -511,17 +511,19 @@ static void follows_pointers_in_variables(void **state)
     CUdeviceptr address = ADDRESS(0), no_address = 0;
     allocate(0, 4096);
     make_variable(1);
+    allocate(2, 4096);
     launch(STREAM(0), 0, NULL, 0);
+    copy(ADDRESS(2), (CUdeviceptr)(uintptr_t)&address, sizeof(address)); /* not a variable: no launch knows of it */
     copy(ADDRESS(1) + 16, (CUdeviceptr)(uintptr_t)&address, sizeof(address));
     launch(STREAM(0), 0, NULL, 0);
     copy(ADDRESS(1) + 16, (CUdeviceptr)(uintptr_t)&no_address, sizeof(no_address));
     launch(STREAM(0), 0, NULL, 0);
-    struct kept *k = find(SPW_RECORD_OP, 2);
+    struct kept *k = find(SPW_RECORD_OP, 3);
     assert_int_equal(find(SPW_RECORD_OP, 0)->record.op.touch_count, 0);
     assert_int_equal(k->record.op.touch_count, 2);
     assert_int_equal(k->touches[0].alloc, 2);
     assert_int_equal(k->touches[1].alloc, 1);
-    assert_int_equal(find(SPW_RECORD_OP, 4)->record.op.touch_count, 0);
+    assert_int_equal(find(SPW_RECORD_OP, 5)->record.op.touch_count, 0);
 }
 
 /* Where such variables are too many to be remembered, launches may touch everything. */

@@ -4,9 +4,10 @@
 // to the counters and returns their sum; between two such kernels all other blocks are used openly, so that under
 // a budget the ones under test have been evicted by then. Knows nothing of spillway. Exit status 0: all sums were right.
 //
-//     hidden-pointers [WAY]        plain struct table chain moved within uneven symbol graph graph-table graph-nodes
-//     rewritten;
-//                                  all of them without WAY
+//     hidden-pointers [WAY [ROUNDS]]
+//
+// WAY: plain struct table chain moved within uneven rewritten symbol graph graph-table graph-nodes; all of them without it.
+// Four rounds with two choices of blocks in turn; or ROUNDS rounds that are all alike, an iteration.
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstdio>
@@ -345,13 +346,14 @@ static const Way ways[] = {
 
 int main(int argc, char **argv)
 {
+    const int rounds = argc > 2 ? std::atoi(argv[2]) : 4;
     int wrong = 0, ran = 0;
     for (const Way &way : ways) {
         if (argc > 1 && std::strcmp(argv[1], way.name) != 0)
             continue;
         Program p;
-        for (int round = 0; round < 4; round++) {
-            const int use[FEW] = {round % 2, 5 + round % 2, 11};
+        for (int round = 0; round < rounds; round++) {
+            const int turn = argc > 2 ? 0 : round % 2, use[FEW] = {turn, 5 + turn, 11};
             p.use_others(use);
             way.run(p, use, Word(round + 1));
             CHECK(cudaGetLastError());
