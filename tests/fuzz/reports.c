@@ -42,7 +42,7 @@ static uint8_t *load(const char *path, size_t *ret_bytes)
 static long peak_kib(void)
 {
     long kib = 0;
-#ifndef __SANITIZE_ADDRESS__
+#ifndef SANITIZED
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
     while (status && fgets(line, sizeof line, status))
