@@ -34,13 +34,8 @@ static uint32_t count_timed(const struct model_run *run, const struct model_span
  * then that it is as long as the others. */
 static double worth(const struct model *m, const struct model_run *run, const struct model_span *span)
 {
-    const uint64_t length = span->end - span->first;
-    uint64_t usual = length, times = 0;
-    for (uint32_t i = 0; i < m->shape_count; i++)
-        if (m->shapes[i].id == span->shape) {
-            usual = m->shapes[i].length;
-            times = m->shapes[i].count;
-        }
+    const uint64_t length = span->end - span->first, usual = m->shapes[span->shape].length,
+                   times = m->shapes[span->shape].count;
     const double timed = run->timed ? (double)count_timed(run, span) / (double)length : 0;
     const double unusual = (double)(length > usual ? length - usual : usual - length) / (double)usual;
     return timed + 2 * (double)(usual * times) / (double)(m->ops + 1) - unusual;
@@ -74,9 +69,7 @@ static int read_iteration(const char *path, struct model *m, const struct model_
     struct spw_trace_problem ignored;
     if (!span || span->end - span->first >= MODEL_NONE)
         return 0;
-    for (uint32_t i = 0; i < m->shape_count; i++)
-        if (m->shapes[i].id == span->shape)
-            m->shape = i;
+    m->shape = span->shape;
     m->first_op = span->first;
     int r = spw_trace_open(path, &reader, &ignored);
     if (r < 0)

@@ -371,62 +371,13 @@ static int take(struct pass *p, const struct spw_record *r)
     }
 }
 
-static int by_time(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int add_shape(struct pass *p, const struct model_span *span, size_t *room)
-{
-    struct model *m = p->model;
-    for (uint32_t i = 0; i < m->shape_count; i++)
-        if (m->shapes[i].id == span->shape) {
-            m->shapes[i].count++;
-            m->shapes[i].last_op = span->first;
-            return 0;
-        }
-    int r = grow(&m->shapes, room, m->shape_count + 1, sizeof(*m->shapes));
-    if (r == 0)
-        m->shapes[m->shape_count++] = (struct model_shape){.id = span->shape,
-                                                           .length = span->end - span->first,
-                                                           .count = 1,
-                                                           .first_op = span->first,
-                                                           .last_op = span->first};
-    return r;
-}
-
-/* The median, since the first ones and those that are timed take longer. */
-static int time_shapes(struct pass *p)
-{
-    struct model_run *run = p->run;
-    uint64_t *times = calloc(run->span_count + 1, sizeof(*times));
-    if (!times)
-        return -ENOMEM;
-    for (uint32_t s = 0; s < p->model->shape_count; s++) {
-        size_t n = 0;
-        for (size_t i = 0; i < run->span_count; i++)
-            if (run->spans[i].shape == p->model->shapes[s].id)
-                times[n++] = run->spans[i].time_ns;
-        qsort(times, n, sizeof(*times), by_time);
-        p->model->shapes[s].time_ns = times[n / 2];
-    }
-    free(times);
-    return 0;
-}
-
 static int finish(struct pass *p)
 {
-    struct model_run *run = p->run;
-    size_t room = 0;
-    int r = 0;
     /* What follows the last iteration up to the end of the run (parameters that are saved) is no part of it. */
     end_span(p, p->complete_at + 1, p->complete_ns, p->complete);
-    for (size_t i = 0; i < run->span_count && r == 0; i++)
-        r = add_shape(p, &run->spans[i], &room);
     for (uint32_t i = 0; i < p->model->device_count && i < p->live_room; i++)
         p->model->devices[i].live_bytes_at_end = p->live_bytes[i];
-    return r == 0 ? time_shapes(p) : r;
+    return model_shapes(p->model, p->run);
 }
 
 int model_run_read(struct spw_trace_reader *reader, struct model *model, struct model_run *ret_run, bool partial,

@@ -6,7 +6,7 @@
 
 struct model_span { /* an iteration that was found: operations [first, end) */
     uint64_t first, end;
-    uint32_t shape; /* the detector's id */
+    uint32_t shape; /* the detector's id; when all is read, the index into the model's shapes */
     uint64_t time_ns;
 };
 
@@ -22,6 +22,11 @@ struct model_run {
 int model_run_read(struct spw_trace_reader *reader, struct model *model, struct model_run *ret_run, bool partial,
                    struct spw_trace_problem *ret_problem, void (*progress)(void *context, uint64_t bytes), void *context);
 void model_run_free(struct model_run *run);
+
+/* Makes the model's shapes from the run's spans, in the order of their first, and gives the spans their indexes. 0 or
+ * -ENOMEM.
+ */
+int model_shapes(struct model *model, struct model_run *run);
 
 bool model_run_is_timed(const struct model_run *run, uint64_t op);
 #endif

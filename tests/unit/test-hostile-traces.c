@@ -136,6 +136,28 @@ static void operations_that_touch_everything_take_no_more_than_their_touches(voi
     assert_true((clock() - began) / CLOCKS_PER_SEC < MOST_SECONDS);
 }
 
+static void as_many_kinds_of_iteration_as_iterations_do_not_take_their_square(void **state)
+{
+    enum { KINDS = 48000, TIMES = 8, LENGTH = 2, MOST_SECONDS = 5 };
+    struct spw_trace_writer *writer = create();
+    for (uint32_t i = 0; i < KINDS * TIMES * LENGTH; i++)
+        put(writer, &(struct spw_record){.kind = SPW_RECORD_OP,
+                                         .op = {.function = 1,
+                                                .grid = {1 + i / (TIMES * LENGTH), 1 + i % LENGTH, 1},
+                                                .block = {1, 1, 1},
+                                                .time_ns = UINT64_C(1000) * i}});
+    assert_int_equal(spw_trace_writer_destroy(writer), 0);
+    const clock_t began = clock();
+    struct model *m = read_model(false, 0);
+    assert_true(m->shape_count > KINDS / 2);
+    for (uint32_t i = 1; i < m->shape_count; i++)
+        assert_true(m->shapes[i - 1].first_op < m->shapes[i].first_op);
+    assert_int_equal(m->iteration_count, m->shapes[m->shape].length);
+    assert_in_range(m->first_op, m->shapes[m->shape].first_op, m->shapes[m->shape].last_op);
+    model_free(m);
+    assert_true((clock() - began) / CLOCKS_PER_SEC < MOST_SECONDS);
+}
+
 static void a_module_that_is_a_pipe_is_not_waited_for(void **state)
 {
     char pipe_path[80];
@@ -193,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_large_number_in_a_small_file_makes_no_memory),
         cmocka_unit_test(what_is_defined_behind_a_hole_is_known),
         cmocka_unit_test(operations_that_touch_everything_take_no_more_than_their_touches),
+        cmocka_unit_test(as_many_kinds_of_iteration_as_iterations_do_not_take_their_square),
         cmocka_unit_test(a_module_that_is_a_pipe_is_not_waited_for),
         cmocka_unit_test(a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped),
     };
