@@ -17,13 +17,16 @@ enum { PACKED_ROOM = 1 << 12, EVENT = 9, FUNCTION = 4, ALLOC = 6, OP = 8, SITE =
 
 static struct {
     uint8_t *bytes;
-    size_t used;
+    size_t used, room;
 } file;
 
 static void add(const void *bytes, size_t count)
 {
-    file.bytes = realloc(file.bytes, file.used + count);
-    assert_non_null(file.bytes);
+    if (file.used + count > file.room) {
+        file.room = 2 * (file.used + count);
+        file.bytes = realloc(file.bytes, file.room);
+        assert_non_null(file.bytes);
+    }
     memcpy(file.bytes + file.used, bytes, count);
     file.used += count;
 }
