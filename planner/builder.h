@@ -39,6 +39,8 @@ int spw_build_replay(struct spw_builder *builder, uint32_t op);
 int spw_build_d2h(struct spw_builder *builder, uint32_t tensor);
 int spw_build_h2d(struct spw_builder *builder, uint32_t tensor);
 int spw_build_drop(struct spw_builder *builder, uint32_t tensor);
+/* Drops what operation `op` touched and nobody needs any more: no use is left, and it does not carry over. */
+int spw_build_drop_dead(struct spw_builder *builder, uint32_t op);
 /* At the end of the list: brings each persistent tensor back to where it started, and drops all else. */
 int spw_build_end(struct spw_builder *builder);
 

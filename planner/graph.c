@@ -317,7 +317,7 @@ static int find_sums(struct spw_graph *graph)
     if (!alive)
         return -ENOMEM;
     int64_t *held = alive + graph->op_count + 1;
-    graph->persistent_bytes = graph->peak_bytes = graph->least_bytes = 0;
+    graph->persistent_bytes = graph->peak_bytes = graph->least_bytes = graph->least_op = 0;
     graph->compute_us = 0;
     for (uint32_t i = 0; i < graph->tensor_count; i++) {
         struct spw_graph_tensor *t = &graph->tensors[i];
@@ -358,6 +358,13 @@ int spw_graph_finish(struct spw_graph *graph, struct spw_graph_problem *ret_prob
     }
     const int r = find_uses(graph, ret_problem);
     return r < 0 ? r : find_sums(graph);
+}
+
+int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes)
+{
+    for (uint32_t i = 0; i < graph->tensor_count && granule_bytes; i++)
+        graph->tensors[i].bytes = (graph->tensors[i].bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
+    return find_sums(graph);
 }
 
 uint32_t spw_graph_use_from(const struct spw_graph *graph, uint32_t tensor, uint32_t op)

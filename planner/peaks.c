@@ -1,0 +1,122 @@
+/* peaks.c - the most bytes at once on the device and in host copies, once each step of a schedule has its time. */
+#include "peaks.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct change { /* of the bytes on the device or the host */
+    double at_us;
+    int64_t bytes;
+};
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    if (x->at_us != y->at_us)
+        return x->at_us < y->at_us ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* drops come before starts */
+}
+
+static uint64_t highest(struct change *changes, size_t count, uint64_t before)
+{
+    int64_t now = (int64_t)before, most = now;
+    qsort(changes, count, sizeof *changes, compare_changes);
+    for (size_t i = 0; i < count; i++) {
+        now += changes[i].bytes;
+        most = now > most ? now : most;
+    }
+    return (uint64_t)most;
+}
+
+/* What a step changes on the device: an entry for each tensor that appears or goes. `there` follows the steps. */
+static size_t list_changes(const struct spw_graph *graph, const struct spw_step *step, double at_us, bool *there,
+                           struct change *changes)
+{
+    size_t count = 0;
+    if (step->kind == SPW_STEP_H2D || step->kind == SPW_STEP_DROP) {
+        const int64_t bytes = (int64_t)graph->tensors[step->id].bytes;
+        there[step->id] = step->kind == SPW_STEP_H2D;
+        changes[count++] = (struct change){at_us, there[step->id] ? bytes : -bytes};
+    }
+    if (step->kind != SPW_STEP_OP && step->kind != SPW_STEP_REPLAY)
+        return count;
+    const struct spw_graph_op *op = &graph->ops[step->id];
+    for (uint32_t i = 0; i < op->write_count; i++) {
+        const struct spw_touched_tensor *touch = &graph->touched[op->first_write + i];
+        if (there[touch->tensor] || (step->kind == SPW_STEP_REPLAY && touch->side))
+            continue;
+        there[touch->tensor] = true;
+        changes[count++] = (struct change){at_us, (int64_t)graph->tensors[touch->tensor].bytes};
+    }
+    return count;
+}
+
+static int find_peak(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *starts,
+                     uint64_t *ret_bytes)
+{
+    size_t room = 1;
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct spw_step *step = &schedule->steps[i];
+        room += step->kind <= SPW_STEP_REPLAY ? graph->ops[step->id].write_count : 1;
+    }
+    struct change *changes = malloc(room * sizeof *changes);
+    bool *there = malloc(((size_t)graph->tensor_count + 1) * sizeof *there);
+    int r = changes && there ? 0 : -ENOMEM;
+    if (r == 0) {
+        uint64_t before = 0;
+        size_t count = 0;
+        for (uint32_t i = 0; i < graph->tensor_count; i++) {
+            const struct spw_graph_tensor *t = &graph->tensors[i];
+            there[i] = t->persistent ? schedule->start[i] != SPW_START_HOST : t->initial && t->use_count;
+            before += there[i] ? t->bytes : 0;
+        }
+        for (size_t i = 0; i < schedule->count; i++)
+            count += list_changes(graph, &schedule->steps[i], starts[i], there, changes + count);
+        *ret_bytes = highest(changes, count, before);
+    }
+    free(changes);
+    free(there);
+    return r;
+}
+
+/* Host copies in the order of the steps: from the copy out up to what makes it stale, or to the tensor's end. */
+static int find_host_peak(const struct spw_graph *graph, const struct spw_schedule *schedule, uint64_t *ret_bytes)
+{
+    bool *copied = calloc((size_t)graph->tensor_count + 1, sizeof *copied);
+    if (!copied)
+        return -ENOMEM;
+    uint64_t now = 0, most = 0;
+    for (uint32_t i = 0; i < graph->tensor_count; i++)
+        if (graph->tensors[i].persistent && schedule->start[i] != SPW_START_DEVICE)
+            copied[i] = true, now += graph->tensors[i].bytes;
+    most = now;
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct spw_step *step = &schedule->steps[i];
+        if (step->kind == SPW_STEP_D2H && !copied[step->id]) {
+            copied[step->id] = true;
+            now += graph->tensors[step->id].bytes;
+            most = now > most ? now : most;
+        }
+        if (step->kind != SPW_STEP_OP)
+            continue;
+        const struct spw_graph_op *op = &graph->ops[step->id];
+        for (uint32_t j = 0; j < op->read_count + op->write_count; j++) {
+            const uint32_t tensor = graph->touched[op->first_read + j].tensor;
+            const struct spw_graph_tensor *t = &graph->tensors[tensor];
+            const bool is_last = !t->persistent && graph->uses[t->first_use + t->use_count - 1].op == step->id;
+            if (copied[tensor] && (j >= op->read_count || is_last))
+                copied[tensor] = false, now -= t->bytes;
+        }
+    }
+    free(copied);
+    *ret_bytes = most;
+    return 0;
+}
+
+int spw_peaks(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *start_us,
+              struct spw_timing *timing)
+{
+    const int r = find_peak(graph, schedule, start_us, &timing->peak_bytes);
+    return r < 0 ? r : find_host_peak(graph, schedule, &timing->host_peak_bytes);
+}

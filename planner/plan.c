@@ -1,0 +1,82 @@
+/* plan.c - the table of planners, and what is done to the result of each: timed, and measured against the bounds. */
+#include "plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bounds.h"
+
+const struct spw_planner spw_planners[] = {
+    {.name = "none",
+     .source = "no memory is saved",
+     .guarantees = "the shortest time, where everything fits",
+     .make = spw_plan_none},
+    {0},
+};
+
+const struct spw_planner *spw_planner_find(const char *name)
+{
+    for (const struct spw_planner *p = spw_planners; p->name; p++)
+        if (strcmp(p->name, name) == 0)
+            return p;
+    return NULL;
+}
+
+int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
+{
+    struct spw_plan plan = {.planner = planner, .lower_bound_us = request->graph->compute_us, .bound = "time"};
+    int r = spw_schedule_init(&plan.schedule, request->graph);
+    if (r == 0)
+        r = planner->make(request, &plan.schedule);
+    if (r == 0)
+        r = spw_timeline(request->graph, &plan.schedule, &request->machine, request->device_bytes, NULL, &plan.timing, NULL);
+    if (r < 0)
+        spw_schedule_finish(&plan.schedule);
+    else
+        *ret_plan = plan;
+    return r;
+}
+
+void spw_plan_finish(struct spw_plan *plan)
+{
+    spw_schedule_finish(&plan->schedule);
+}
+
+/* Bisection between what some operation needs in any case and what all of it needs. Planners are not monotone to the last
+ * byte, so this is a budget that does, with none tried below it that does. */
+int spw_plan_smallest(const struct spw_planner *planner, const struct spw_plan_request *request, uint64_t *ret_bytes,
+                      struct spw_plan *ret_plan)
+{
+    const struct spw_graph *graph = request->graph;
+    struct spw_plan_request tried = *request;
+    struct spw_plan best, plan;
+    uint64_t low = graph->least_bytes, high = graph->peak_bytes > low ? graph->peak_bytes : low;
+    const uint64_t close = graph->peak_bytes / 1000;
+    tried.device_bytes = high;
+    int r = spw_plan_make(planner, &tried, &best);
+    if (r < 0)
+        return r;
+    for (tried.device_bytes = low; high - low > close || tried.device_bytes == low;) {
+        r = spw_plan_make(planner, &tried, &plan);
+        if (r == -ENOMEM) {
+            spw_plan_finish(&best);
+            return r;
+        }
+        if (r == 0) {
+            spw_plan_finish(&best);
+            best = plan;
+            high = tried.device_bytes;
+        } else {
+            low = tried.device_bytes + 1;
+        }
+        if (high <= low)
+            break;
+        tried.device_bytes = low + (high - low) / 2;
+    }
+    *ret_bytes = high;
+    if (ret_plan)
+        *ret_plan = best;
+    else
+        spw_plan_finish(&best);
+    return 0;
+}
