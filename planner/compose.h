@@ -1,0 +1,36 @@
+/* compose.h - makes a schedule of choices: what stays, what is copied out and what is dropped, gap by gap.
+ *
+ * A gap is the time between two uses of a tensor by recorded operations. A choice for each gap says what becomes of the
+ * tensor meanwhile. Composing goes through the operations in order, evicts behind each use as chosen, brings back what an
+ * operation reads just before it (a copy where there is one, else replays, recursively), and, where memory is short all the
+ * same, evicts more: it then notes that among the choices, so that the next time it is done in good time. */
+#ifndef SPILLWAY_PLANNER_COMPOSE_H
+#define SPILLWAY_PLANNER_COMPOSE_H
+#include "graph.h"
+#include "plan.h"
+#include "schedule.h"
+
+enum spw_choice {
+    SPW_KEEP,   /* it stays; behind a last use: it goes, being of no more use */
+    SPW_SWAP,   /* copied out right after the use, unless its host copy is good; behind the last use of a persistent tensor:
+                 * the   iteration begins with it on the host */
+    SPW_DROP,   /* recomputed for its next use */
+    SPW_RETAIN, /* behind a last use: it stays for replays while there is room */
+};
+
+/* The choice for the gap behind use i is choices[i]; that before the first use of persistent tensor t is
+ * choices[use_count + t]. So many in all: */
+static inline size_t spw_choice_count(const struct spw_graph *graph)
+{
+    return (size_t)graph->use_count + graph->tensor_count;
+}
+
+struct spw_composer;
+int spw_composer_create(const struct spw_plan_request *request, struct spw_composer **ret_composer);
+void spw_composer_destroy(struct spw_composer *composer);
+
+/* Fills the schedule. 0, and `ret_repairs`, the number of choices that had to be changed; -ENOSPC: no way found, at
+ * operation `ret_op`; -ENOMEM. */
+int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule, size_t *ret_repairs,
+                uint32_t *ret_op);
+#endif

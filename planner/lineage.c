@@ -1,0 +1,115 @@
+/* lineage.c - walks from a tensor back to what is alive, each operation once. */
+#include "lineage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct spw_lineage {
+    const struct spw_graph *graph;
+    uint32_t *seen; /* for each operation: the walk that met it last */
+    uint32_t walk;
+    uint32_t ops[SPW_LINEAGE_MOST_OPS]; /* met in this walk; those from `next` on have not been looked at */
+    uint32_t count;
+};
+
+int spw_lineage_create(const struct spw_graph *graph, struct spw_lineage **ret_lineage)
+{
+    struct spw_lineage *lineage = calloc(1, sizeof *lineage);
+    if (!lineage)
+        return -ENOMEM;
+    lineage->graph = graph;
+    lineage->seen = calloc(graph->op_count, sizeof *lineage->seen);
+    if (!lineage->seen) {
+        free(lineage);
+        return -ENOMEM;
+    }
+    *ret_lineage = lineage;
+    return 0;
+}
+
+void spw_lineage_destroy(struct spw_lineage *lineage)
+{
+    if (lineage)
+        free(lineage->seen);
+    free(lineage);
+}
+
+/* The version that the tensor has in recorded order just before operation `at`. */
+static uint32_t version_at(const struct spw_graph *graph, uint32_t tensor, uint32_t at)
+{
+    const struct spw_graph_tensor *t = &graph->tensors[tensor];
+    const uint32_t next = spw_graph_use_from(graph, tensor, at);
+    return next < t->use_count ? graph->uses[t->first_use + next].version : t->last_version;
+}
+
+static bool is_over(const struct spw_graph *graph, uint32_t tensor, uint32_t at)
+{
+    const struct spw_graph_tensor *t = &graph->tensors[tensor];
+    return !t->persistent && at > t->free_after;
+}
+
+/* Puts the operation that makes it on the list; false: it can't be made again. */
+static bool want(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at)
+{
+    const uint32_t op = version ? spw_graph_producer(lineage->graph, tensor, version) : SPW_NO_INDEX;
+    if (op == SPW_NO_INDEX || op >= at || !lineage->graph->ops[op].replayable)
+        return false;
+    if (lineage->seen[op] == lineage->walk)
+        return true;
+    if (lineage->count == SPW_LINEAGE_MOST_OPS)
+        return false;
+    lineage->seen[op] = lineage->walk;
+    lineage->ops[lineage->count++] = op;
+    return true;
+}
+
+static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at, const bool *is_at_hand)
+{
+    const struct spw_graph *graph = lineage->graph;
+    const struct spw_graph_op *op = &graph->ops[index];
+    for (uint32_t i = 0; i < op->read_count; i++) {
+        const struct spw_touched_tensor *touch = &graph->touched[op->first_read + i];
+        if (touch->side)
+            continue;
+        if (touch->in_place) { /* the version before, which is nowhere any more */
+            if (graph->tensors[touch->tensor].persistent || !want(lineage, touch->tensor, touch->version, at))
+                return false;
+            continue;
+        }
+        const bool is_gone = is_over(graph, touch->tensor, at);
+        if (!is_gone && version_at(graph, touch->tensor, at) != touch->version)
+            return false; /* overwritten meanwhile */
+        if ((is_gone || (is_at_hand && !is_at_hand[touch->tensor])) && !want(lineage, touch->tensor, touch->version, at))
+            return false;
+    }
+    for (uint32_t i = 0; i < op->write_count; i++) {
+        const struct spw_touched_tensor *touch = &graph->touched[op->first_write + i];
+        if (touch->side || is_over(graph, touch->tensor, at))
+            continue;
+        if (graph->tensors[touch->tensor].persistent && touch->in_place)
+            return false;
+        if (!touch->in_place && version_at(graph, touch->tensor, at) != touch->version &&
+            !(touch->version < version_at(graph, touch->tensor, at) &&
+              lineage->seen[spw_graph_producer(graph, touch->tensor, touch->version + 1)] == lineage->walk))
+            return false;
+    }
+    return true;
+}
+
+double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const bool *is_at_hand,
+                      uint32_t *ret_ops)
+{
+    double us = 0;
+    lineage->walk++;
+    lineage->count = 0;
+    if (!want(lineage, tensor, version, at))
+        return -1;
+    for (uint32_t i = 0; i < lineage->count; i++) {
+        if (!want_inputs(lineage, lineage->ops[i], at, is_at_hand))
+            return -1;
+        us += lineage->graph->ops[lineage->ops[i]].us;
+    }
+    if (ret_ops)
+        *ret_ops = lineage->count;
+    return us;
+}
