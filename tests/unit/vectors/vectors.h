@@ -1,0 +1,55 @@
+/* vectors.h - the tests of test-vectors, one file for each file of vectors, and what they share.
+ *
+ * The vectors are the committed copies in tests/vectors, whose README says what they mean, or files of the same names and
+ * form in the folder that the environment variable VECTORS names. */
+#ifndef SPILLWAY_TESTS_UNIT_VECTORS_H
+#define SPILLWAY_TESTS_UNIT_VECTORS_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "graph.h"
+#include "schedule.h"
+
+/* The object in a file of the folder ("revolve.json"); the test fails where it can't be read. For json_decref(). */
+json_t *vectors_load(const char *file);
+
+/* A number of an object, or of an array; the test fails where there is none. */
+int64_t vectors_integer(json_t *object, const char *key);
+double vectors_number(json_t *object, const char *key);
+int64_t vectors_integer_at(json_t *array, size_t index);
+
+/* A finished graph of an instance of model S (offload_chain.json, bounds.json); indices are the instance's, one unit of time
+ * is a microsecond, one of memory a byte. For spw_graph_destroy(). */
+struct spw_graph *vectors_graph(json_t *instance);
+
+/* A list of events, [[kind, id, start], ...]; for free(). */
+struct spw_timed_step *vectors_events(json_t *list, size_t *ret_count);
+
+/* The element of an array of objects whose "id" is that one; the test fails where there is none. Borrowed. */
+json_t *vectors_with_id(json_t *array, const char *id);
+
+/* ---- async_revolve.c ---- */
+
+/* ---- bounds.c ---- */
+
+/* ---- dtr_linear.c ---- */
+
+/* ---- hetero_chain.c ---- */
+
+/* ---- hrevolve.c ---- */
+
+/* ---- instances.c ---- */
+void instances_of_model_s_become_graphs(void **state);
+
+/* ---- offload_chain.c ---- */
+
+/* ---- revolve.c ---- */
+
+/* ---- schedule_check.c ---- */
+
+#endif
