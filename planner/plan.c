@@ -7,6 +7,13 @@
 #include "bounds.h"
 
 const struct spw_planner spw_planners[] = {
+    {.name = "auto",
+     .source = "Lagrangian cover, then threshold accepting against the time line",
+     .guarantees = "valid whenever it is stopped; no optimum",
+     .copies = true,
+     .replays = true,
+     .searches = true,
+     .make = spw_plan_auto},
     {.name = "none",
      .source = "no memory is saved",
      .guarantees = "the shortest time, where everything fits",

@@ -1,0 +1,307 @@
+/* cover.c - covers what is too much by gaps in the order of their cost, then gives back those that turn out not to be
+ * needed.
+ *
+ * Lagrangian relaxation of the lanes: with a price on a lane's time each gap has one cheapest way by itself, and what is
+ * left is to cover a demand over time by intervals, for which greedy by cost per byte with reverse deletion is the usual
+ * approximation. */
+#include "cover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lineage.h"
+
+struct spw_cover {
+    const struct spw_graph *graph;
+    const struct spw_plan_request *request;
+    struct spw_gap *gaps;
+    size_t gap_count;
+    double *start_us; /* of each operation, with nothing waiting; one more for the end */
+    int64_t *demand;  /* of each operation: bytes too many with nothing evicted */
+    int64_t *most,
+        *add; /* a tree over the operations: the most in each node's range, and what is to be added to all of it */
+    uint32_t leaves;
+    uint32_t *order; /* gaps by cost, while choosing */
+    double *cost;
+};
+
+size_t spw_cover_gaps(const struct spw_cover *cover, const struct spw_gap **ret_gaps)
+{
+    *ret_gaps = cover->gaps;
+    return cover->gap_count;
+}
+
+void spw_cover_destroy(struct spw_cover *cover)
+{
+    if (!cover)
+        return;
+    free(cover->gaps);
+    free(cover->start_us);
+    free(cover->demand);
+    free(cover->most);
+    free(cover->add);
+    free(cover->order);
+    free(cover->cost);
+    free(cover);
+}
+
+/* ---- gaps ---- */
+
+static double positive(double us)
+{
+    return us > 0 ? us : 0;
+}
+
+static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t use)
+{
+    const struct spw_use *u = &c->graph->uses[use], *next = u + 1;
+    struct spw_gap gap = {.choice = use, .from = u->op + 1, .to = next->op, .copy_us = -1, .replay_us = -1};
+    /* the tensor is found by the caller */
+    gap.tensor = c->gaps[c->gap_count].tensor;
+    const struct spw_graph_tensor *t = &c->graph->tensors[gap.tensor];
+    if (!next->reads || gap.from >= gap.to || t->bytes == 0 || !t->evictable)
+        return;
+    if (c->request->may_copy) {
+        gap.copy_us = t->d2h_us + t->h2d_us;
+        gap.exposed_us = positive(gap.copy_us - (c->start_us[gap.to] - c->start_us[gap.from]));
+    }
+    if (c->request->may_replay)
+        gap.replay_us = spw_lineage_us(lineage, gap.tensor, next->version, next->op, NULL, NULL);
+    if (gap.copy_us >= 0 || gap.replay_us >= 0)
+        c->gaps[c->gap_count++] = gap;
+}
+
+/* Before its first use, and around the end of the iteration. */
+static void add_persistent_gaps(struct spw_cover *c, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
+    const double end_us = c->start_us[c->graph->op_count];
+    if (!c->request->may_copy || t->bytes == 0 || !t->evictable)
+        return;
+    const uint32_t first = t->use_count ? c->graph->uses[t->first_use].op : c->graph->op_count;
+    const uint32_t last = t->use_count ? c->graph->uses[t->first_use + t->use_count - 1].op : c->graph->op_count - 1;
+    const double out_us = t->last_version ? t->d2h_us : 0, in_us = t->use_count ? t->h2d_us : 0;
+    const size_t head = (size_t)c->graph->use_count + tensor;
+    if (first > 0 && t->use_count)
+        c->gaps[c->gap_count++] =
+            (struct spw_gap){.choice = head,
+                             .tensor = tensor,
+                             .from = 0,
+                             .to = first,
+                             .copy_us = out_us + in_us,
+                             .exposed_us = positive(t->d2h_us * (t->last_version > 0) + in_us - c->start_us[first]),
+                             .replay_us = -1};
+    c->gaps[c->gap_count++] = (struct spw_gap){.choice = t->use_count ? (size_t)t->first_use + t->use_count - 1 : head,
+                                               .tensor = tensor,
+                                               .from = last + 1,
+                                               .to = first,
+                                               .is_boundary = true,
+                                               .copy_us = out_us + in_us,
+                                               .exposed_us = positive(in_us - c->start_us[first]) +
+                                                             positive(out_us - (end_us - c->start_us[last + 1])),
+                                               .replay_us = -1};
+}
+
+static int list_gaps(struct spw_cover *c)
+{
+    struct spw_lineage *lineage;
+    const int r = spw_lineage_create(c->graph, &lineage);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++) {
+        const struct spw_graph_tensor *t = &c->graph->tensors[i];
+        for (uint32_t j = 0; j + 1 < t->use_count; j++) {
+            c->gaps[c->gap_count].tensor = i;
+            add_gap(c, lineage, t->first_use + j);
+        }
+        if (t->persistent)
+            add_persistent_gaps(c, i);
+    }
+    spw_lineage_destroy(lineage);
+    return 0;
+}
+
+/* ---- demand ---- */
+
+static void find_demand(struct spw_cover *c)
+{
+    const uint32_t ops = c->graph->op_count;
+    memset(c->demand, 0, (ops + 1) * sizeof *c->demand);
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++) {
+        const struct spw_graph_tensor *t = &c->graph->tensors[i];
+        if (!t->persistent && t->use_count == 0)
+            continue;
+        const bool from_start = t->persistent || t->initial;
+        const uint32_t from = from_start ? 0 : c->graph->uses[t->first_use].op;
+        const uint32_t to = t->persistent ? ops : c->graph->uses[t->first_use + t->use_count - 1].op + 1;
+        c->demand[from] += (int64_t)t->bytes;
+        c->demand[to] -= (int64_t)t->bytes;
+        for (uint32_t j = 0; j + 1 < t->use_count; j++) { /* what is overwritten unread need not be there */
+            const struct spw_use *u = &c->graph->uses[t->first_use + j];
+            if (!u[1].reads && t->evictable) {
+                c->demand[u->op + 1] -= (int64_t)t->bytes;
+                c->demand[u[1].op] += (int64_t)t->bytes;
+            }
+        }
+    }
+    for (uint32_t op = 1; op < ops; op++)
+        c->demand[op] += c->demand[op - 1];
+    for (uint32_t op = 0; op < ops; op++)
+        c->demand[op] -= (int64_t)c->request->device_bytes;
+}
+
+int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **ret_cover)
+{
+    const struct spw_graph *graph = request->graph;
+    const size_t most_gaps = (size_t)graph->use_count + 2 * (size_t)graph->tensor_count + 1;
+    struct spw_cover *c = calloc(1, sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    c->graph = graph;
+    c->request = request;
+    for (c->leaves = 1; c->leaves < graph->op_count; c->leaves *= 2)
+        ;
+    c->gaps = calloc(most_gaps, sizeof *c->gaps);
+    c->order = malloc(most_gaps * sizeof *c->order);
+    c->cost = malloc(most_gaps * sizeof *c->cost);
+    c->start_us = malloc(((size_t)graph->op_count + 1) * sizeof *c->start_us);
+    c->demand = malloc(((size_t)graph->op_count + 2) * sizeof *c->demand);
+    c->most = malloc(2 * (size_t)c->leaves * sizeof *c->most);
+    c->add = malloc(2 * (size_t)c->leaves * sizeof *c->add);
+    int r = c->gaps && c->order && c->cost && c->start_us && c->demand && c->most && c->add ? 0 : -ENOMEM;
+    if (r == 0) {
+        c->start_us[0] = 0;
+        for (uint32_t op = 0; op < graph->op_count; op++)
+            c->start_us[op + 1] = c->start_us[op] + graph->ops[op].us;
+        find_demand(c);
+        r = list_gaps(c);
+    }
+    if (r < 0)
+        spw_cover_destroy(c);
+    else
+        *ret_cover = c;
+    return r;
+}
+
+/* ---- the tree ---- */
+
+static void build(struct spw_cover *c)
+{
+    memset(c->add, 0, 2 * (size_t)c->leaves * sizeof *c->add);
+    for (uint32_t i = 0; i < c->leaves; i++)
+        c->most[c->leaves + i] = i < c->graph->op_count ? c->demand[i] : INT64_MIN / 2;
+    for (uint32_t i = c->leaves - 1; i > 0; i--)
+        c->most[i] = c->most[2 * i] > c->most[2 * i + 1] ? c->most[2 * i] : c->most[2 * i + 1];
+}
+
+/* Adds to all operations in [from, to), seen from a node that stands for [low, high). */
+static void add_to(struct spw_cover *c, uint32_t node, uint32_t low, uint32_t high, uint32_t from, uint32_t to,
+                   int64_t bytes)
+{
+    if (to <= low || high <= from)
+        return;
+    if (from <= low && high <= to) {
+        c->most[node] += bytes;
+        c->add[node] += bytes;
+        return;
+    }
+    const uint32_t middle = (low + high) / 2;
+    add_to(c, 2 * node, low, middle, from, to, bytes);
+    add_to(c, 2 * node + 1, middle, high, from, to, bytes);
+    const int64_t left = c->most[2 * node], right = c->most[2 * node + 1];
+    c->most[node] = (left > right ? left : right) + c->add[node];
+}
+
+static int64_t most_in(const struct spw_cover *c, uint32_t node, uint32_t low, uint32_t high, uint32_t from, uint32_t to)
+{
+    if (to <= low || high <= from)
+        return INT64_MIN / 2;
+    if (from <= low && high <= to)
+        return c->most[node];
+    const uint32_t middle = (low + high) / 2;
+    const int64_t left = most_in(c, 2 * node, low, middle, from, to),
+                  right = most_in(c, 2 * node + 1, middle, high, from, to);
+    return (left > right ? left : right) + c->add[node];
+}
+
+static void add_gap_bytes(struct spw_cover *c, const struct spw_gap *gap, int64_t bytes)
+{
+    if (gap->is_boundary) {
+        add_to(c, 1, 0, c->leaves, 0, gap->to, bytes);
+        add_to(c, 1, 0, c->leaves, gap->from, c->graph->op_count, bytes);
+    } else {
+        add_to(c, 1, 0, c->leaves, gap->from, gap->to, bytes);
+    }
+}
+
+static int64_t most_in_gap(const struct spw_cover *c, const struct spw_gap *gap)
+{
+    if (!gap->is_boundary)
+        return most_in(c, 1, 0, c->leaves, gap->from, gap->to);
+    const int64_t head = most_in(c, 1, 0, c->leaves, 0, gap->to);
+    const int64_t tail = most_in(c, 1, 0, c->leaves, gap->from, c->graph->op_count);
+    return head > tail ? head : tail;
+}
+
+/* ---- choosing ---- */
+
+static uint8_t cheapest(const struct spw_gap *gap, double lane_price, double *ret_us)
+{
+    const double swap = gap->copy_us * lane_price / 2 + gap->exposed_us;
+    if (gap->copy_us >= 0 && (gap->replay_us < 0 || swap <= gap->replay_us)) {
+        *ret_us = swap;
+        return SPW_SWAP;
+    }
+    *ret_us = gap->replay_us;
+    return SPW_DROP;
+}
+
+static int compare_costs(const void *a, const void *b, void *cost)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const double *of = cost;
+    return of[x] != of[y] ? (of[x] < of[y] ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* A persistent tensor's gap at the start and its gap around the end exclude each other. */
+static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const uint8_t *choices)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[gap->tensor];
+    if (!t->persistent || t->use_count == 0)
+        return false;
+    if (gap->is_boundary)
+        return choices[(size_t)c->graph->use_count + gap->tensor] == SPW_SWAP;
+    return gap->choice >= c->graph->use_count && choices[t->first_use + t->use_count - 1] == SPW_SWAP;
+}
+
+void spw_cover_choose(struct spw_cover *cover, double lane_price, uint8_t *choices)
+{
+    size_t taken = 0;
+    memset(choices, SPW_KEEP, spw_choice_count(cover->graph));
+    for (size_t i = 0; i < cover->gap_count; i++) {
+        double us;
+        (void)cheapest(&cover->gaps[i], lane_price, &us);
+        cover->order[i] = (uint32_t)i;
+        cover->cost[i] = us / (double)cover->graph->tensors[cover->gaps[i].tensor].bytes;
+    }
+    qsort_r(cover->order, cover->gap_count, sizeof *cover->order, compare_costs, cover->cost);
+    build(cover);
+    for (size_t i = 0; i < cover->gap_count && cover->most[1] > 0; i++) {
+        const struct spw_gap *gap = &cover->gaps[cover->order[i]];
+        double us;
+        if (is_taken(cover, gap, choices) || most_in_gap(cover, gap) <= 0)
+            continue;
+        choices[gap->choice] = cheapest(gap, lane_price, &us);
+        add_gap_bytes(cover, gap, -(int64_t)cover->graph->tensors[gap->tensor].bytes);
+        cover->order[taken++] = cover->order[i];
+    }
+    while (taken-- > 0) {
+        const struct spw_gap *gap = &cover->gaps[cover->order[taken]];
+        const int64_t bytes = (int64_t)cover->graph->tensors[gap->tensor].bytes;
+        if (most_in_gap(cover, gap) + bytes > 0)
+            continue;
+        choices[gap->choice] = SPW_KEEP;
+        add_gap_bytes(cover, gap, bytes);
+    }
+}

@@ -1,0 +1,26 @@
+/* cover.h - a first set of choices: the cheapest gaps, by time per byte, that bring memory under the budget everywhere. */
+#ifndef SPILLWAY_PLANNER_COVER_H
+#define SPILLWAY_PLANNER_COVER_H
+#include "compose.h"
+
+struct spw_cover;
+/* Lists the gaps with what it costs to evict over each. 0 or -ENOMEM. */
+int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **ret_cover);
+void spw_cover_destroy(struct spw_cover *cover);
+/* Chooses, at a price for each us of a copy lane's time: 0, copies cost only what they can't hide; large, everything that
+ * can be recomputed is. `choices` are all filled in. The result covers as far as gaps go; it may not be enough. */
+void spw_cover_choose(struct spw_cover *cover, double lane_price, uint8_t *choices);
+
+/* A gap in which a tensor could be evicted, and how. */
+struct spw_gap {
+    size_t choice; /* index of its choice */
+    uint32_t tensor;
+    uint32_t from, to; /* operations during which it would be absent: from <= op < to */
+    double copy_us;    /* both ways; < 0: it can't be copied */
+    double exposed_us; /* what of that the gap is too short to hide */
+    double replay_us;  /* < 0: it can't be recomputed */
+    bool is_boundary;  /* of a persistent tensor: it would begin and end on the host, absent from 0 to `to` and behind `from`
+                        */
+};
+size_t spw_cover_gaps(const struct spw_cover *cover, const struct spw_gap **ret_gaps);
+#endif
