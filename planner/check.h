@@ -1,6 +1,7 @@
 /* check.h - whether timed events are a valid execution of a graph under model S+; knows nothing of how they were made.
  *
- * The rules are those of docs/planning.md. At one instant what ends comes first, then drops, then starts. Times that differ
+ * The rules are those of docs/planning.md. At one instant what ends comes first, then drops, then starts; something
+ * that takes no time happens where it stands in the order given, and what stands behind it comes after it. Times that differ
  * by less than 1e-9 of the whole (at least 1e-6 us) count as the same instant. */
 #ifndef SPILLWAY_PLANNER_CHECK_H
 #define SPILLWAY_PLANNER_CHECK_H
@@ -12,7 +13,7 @@ struct spw_check_rules {
     uint64_t host_bytes; /* most bytes of host copies at once; UINT64_MAX: any */
     bool may_replay, may_copy;
     /* Model S, of which S+ is an extension: the time is the end of the last recorded operation, a replay's outputs have to
-     * be absent, and a host copy, once made, stays. */
+     * be absent, a host copy, once made, stays, and anything may be on the device at the end. */
     bool model_s;
 };
 
@@ -26,14 +27,14 @@ enum spw_fault {
     SPW_FAULT_DROP,
     SPW_FAULT_ORDER,  /* operations out of order, missing or twice; events before the start; unknown ids */
     SPW_FAULT_REPLAY, /* an operation that may not be replayed, or not now */
-    SPW_FAULT_END,    /* a persistent tensor is not where it has to be */
+    SPW_FAULT_END,    /* a persistent tensor is not where it has to be, or another one is still there */
     SPW_FAULT_HOST,   /* more host memory than there is */
 };
 
 struct spw_check {
     enum spw_fault fault; /* the first in time */
-    size_t event;         /* index of the event at fault; the number of events for the end */
-    char message[192];
+    size_t event;         /* index of the event at fault; the number of events for the start and the end */
+    char message[192];    /* names operations and tensors by their indices */
     /* where there is none: */
     double time_us, replayed_us, stall_us; /* stall: time in which the compute lane runs nothing */
     uint64_t peak_bytes, host_peak_bytes, d2h_bytes, h2d_bytes;

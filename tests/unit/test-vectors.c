@@ -22,6 +22,8 @@ int main(void)
         /* ---- revolve.c ---- */
 
         /* ---- schedule_check.c ---- */
+        cmocka_unit_test(schedule_check_judges_as_the_vectors_say),
+        cmocka_unit_test(schedule_check_accepts_optimal_schedules),
     };
     return cmocka_run_group_tests_name("vectors", tests, NULL, NULL);
 }

@@ -51,5 +51,7 @@ void instances_of_model_s_become_graphs(void **state);
 /* ---- revolve.c ---- */
 
 /* ---- schedule_check.c ---- */
+void schedule_check_judges_as_the_vectors_say(void **state);
+void schedule_check_accepts_optimal_schedules(void **state);
 
 #endif
