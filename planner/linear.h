@@ -50,6 +50,7 @@ struct spw_chain {
 int spw_chain_create(const struct spw_graph *graph, uint32_t most_stages, struct spw_chain **ret_chain);
 void spw_chain_destroy(struct spw_chain *chain); /* NULL is fine */
 
-/* The first operation behind the forward ones: where the most bytes lie that were used before and are used again later. */
-uint32_t spw_find_turn(const struct spw_graph *graph);
+/* The first operation behind the forward ones: where the most bytes lie that were used before and are used again later;
+ * 0: there is no such place. 0 or -ENOMEM. */
+int spw_find_turn(const struct spw_graph *graph, uint32_t *ret_turn);
 #endif
