@@ -5,6 +5,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* ---- async_revolve.c ---- */
+        cmocka_unit_test(async_revolve_takes_as_long_as_its_model_says),
 
         /* ---- bounds.c ---- */
 
@@ -13,6 +14,8 @@ int main(void)
         /* ---- hetero_chain.c ---- */
 
         /* ---- hrevolve.c ---- */
+        cmocka_unit_test(hrevolve_costs_what_the_best_of_all_schedules_does),
+        cmocka_unit_test(a_disk_of_any_size_is_used_as_well_as_can_be),
 
         /* ---- instances.c ---- */
         cmocka_unit_test(instances_of_model_s_become_graphs),
@@ -20,6 +23,7 @@ int main(void)
         /* ---- offload_chain.c ---- */
 
         /* ---- revolve.c ---- */
+        cmocka_unit_test(revolve_advances_as_little_as_can_be),
 
         /* ---- schedule_check.c ---- */
         cmocka_unit_test(schedule_check_judges_as_the_vectors_say),

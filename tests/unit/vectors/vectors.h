@@ -34,6 +34,7 @@ struct spw_timed_step *vectors_events(json_t *list, size_t *ret_count);
 json_t *vectors_with_id(json_t *array, const char *id);
 
 /* ---- async_revolve.c ---- */
+void async_revolve_takes_as_long_as_its_model_says(void **state);
 
 /* ---- bounds.c ---- */
 
@@ -42,6 +43,8 @@ json_t *vectors_with_id(json_t *array, const char *id);
 /* ---- hetero_chain.c ---- */
 
 /* ---- hrevolve.c ---- */
+void hrevolve_costs_what_the_best_of_all_schedules_does(void **state);
+void a_disk_of_any_size_is_used_as_well_as_can_be(void **state);
 
 /* ---- instances.c ---- */
 void instances_of_model_s_become_graphs(void **state);
@@ -49,6 +52,7 @@ void instances_of_model_s_become_graphs(void **state);
 /* ---- offload_chain.c ---- */
 
 /* ---- revolve.c ---- */
+void revolve_advances_as_little_as_can_be(void **state);
 
 /* ---- schedule_check.c ---- */
 void schedule_check_judges_as_the_vectors_say(void **state);
