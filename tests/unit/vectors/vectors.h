@@ -37,6 +37,8 @@ json_t *vectors_with_id(json_t *array, const char *id);
 void async_revolve_takes_as_long_as_its_model_says(void **state);
 
 /* ---- bounds.c ---- */
+void the_cut_bound_is_at_least_the_one_computed(void **state);
+void no_bound_exceeds_an_optimum(void **state);
 
 /* ---- dtr_linear.c ---- */
 
