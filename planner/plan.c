@@ -29,14 +29,28 @@ const struct spw_planner *spw_planner_find(const char *name)
     return NULL;
 }
 
+/* Of all schedules that the request allows, not only of those that the planner makes. */
+static int find_bound(const struct spw_plan_request *request, struct spw_plan *plan)
+{
+    struct spw_bounds bounds;
+    const int r = spw_bounds(request->graph, request->device_bytes, request->may_copy, request->may_replay, &bounds);
+    if (r < 0)
+        return r;
+    plan->lower_bound_us = bounds.best_us;
+    plan->bound = bounds.best;
+    return 0;
+}
+
 int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
 {
-    struct spw_plan plan = {.planner = planner, .lower_bound_us = request->graph->compute_us, .bound = "time"};
+    struct spw_plan plan = {.planner = planner};
     int r = spw_schedule_init(&plan.schedule, request->graph);
     if (r == 0)
         r = planner->make(request, &plan.schedule);
     if (r == 0)
         r = spw_timeline(request->graph, &plan.schedule, &request->machine, request->device_bytes, NULL, &plan.timing, NULL);
+    if (r == 0)
+        r = find_bound(request, &plan);
     if (r < 0)
         spw_schedule_finish(&plan.schedule);
     else

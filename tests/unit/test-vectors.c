@@ -8,7 +8,8 @@ int main(void)
         cmocka_unit_test(async_revolve_takes_as_long_as_its_model_says),
 
         /* ---- bounds.c ---- */
-        cmocka_unit_test(the_cut_bound_is_at_least_the_one_computed), cmocka_unit_test(no_bound_exceeds_an_optimum),
+        cmocka_unit_test(the_cut_bound_is_at_least_the_one_computed),
+        cmocka_unit_test(no_bound_exceeds_an_optimum),
 
         /* ---- dtr_linear.c ---- */
 
