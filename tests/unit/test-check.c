@@ -1,0 +1,402 @@
+/* test-check.c - each rule of model S+: an execution that keeps it, and the smallest breakage of it. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "tiny.h"
+
+/* Two layers forward and back: input 0, activations 1 and 2, gradient 3. */
+static struct spw_graph *two_layers(void)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 4, .initial = true}, {.bytes = 8}, {.bytes = 6}, {.bytes = 2}};
+    static const struct tiny_op ops[] = {{10, T(0), T(1)}, {10, T(1), T(2)}, {10, T(2), T(3)}, {10, T(1) | T(3), 0}};
+    return TINY_GRAPH(tensors, ops);
+}
+#define DROPS_OF_TWO_LAYERS DROP(0, 10), DROP(2, 30), DROP(1, 40), DROP(3, 40)
+
+static void operations_run_once_each_in_their_order(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), DROPS_OF_TWO_LAYERS});
+    REFUSES(graph, SPW_FAULT_ORDER, 1, {OP(0, 0), OP(2, 10), OP(1, 20), OP(3, 30), DROPS_OF_TWO_LAYERS});
+    REFUSES(graph, SPW_FAULT_ORDER, 2, {OP(0, 0), OP(1, 10), OP(1, 20), OP(2, 30), OP(3, 40)});
+    REFUSES(graph, SPW_FAULT_ORDER, 7, {OP(0, 0), OP(1, 10), OP(2, 20), DROP(0, 10), DROP(2, 30), DROP(1, 40), DROP(3, 40)});
+    spw_graph_destroy(graph);
+}
+
+static void events_may_be_listed_in_any_order_of_time(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    ACCEPTS(graph, {DROP(3, 40), OP(3, 30), DROP(1, 40), OP(1, 10), DROP(2, 30), OP(2, 20), OP(0, 0), DROP(0, 10)});
+    spw_graph_destroy(graph);
+}
+
+static void events_that_cannot_be_are_refused(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {OP(0, -1), OP(1, 10)});
+    REFUSES(graph, SPW_FAULT_ORDER, 1, {OP(0, 0), OP(1, NAN)});
+    REFUSES(graph, SPW_FAULT_ORDER, 1, {OP(0, 0), OP(1, INFINITY)});
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {OP(4, 0)});
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {DROP(4, 0)});
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {H2D(UINT32_MAX, 0)});
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {{SPW_STEP_KINDS, 0, 0}});
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {{UINT32_MAX, 0, 0}});
+    tiny_expect(graph, TINY_ON_DEVICE, NULL, 0, &TINY_FREE, SPW_FAULT_ORDER, 0);
+    spw_graph_destroy(graph);
+}
+
+static void each_lane_does_one_thing_at_a_time(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}, {.bytes = 5, .persistent = true}};
+    static const struct tiny_op ops[] = {{10}, {10}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    /* one lane each way and compute at once */
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10), D2H(0, 0), D2H(1, 5), DROP(0, 5), H2D(0, 5)});
+    REFUSES(graph, SPW_FAULT_BUSY, 1, {OP(0, 0), OP(1, 9)});
+    REFUSES(graph, SPW_FAULT_BUSY, 2, {OP(0, 0), D2H(0, 0), D2H(1, 4), OP(1, 10)});
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10), D2H(0, 0), D2H(1, 5), DROP(0, 10), DROP(1, 10), H2D(0, 10), H2D(1, 15)});
+    REFUSES(graph, SPW_FAULT_BUSY, 7,
+            {OP(0, 0), OP(1, 10), D2H(0, 0), D2H(1, 5), DROP(0, 10), DROP(1, 10), H2D(0, 10), H2D(1, 14)});
+    spw_graph_destroy(graph);
+}
+
+static void what_is_read_has_to_be_complete_on_the_device(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 20), OP(2, 20), H2D(1, 22), OP(3, 30), DROP(0, 10), DROP(2, 30),
+                    DROP(1, 40), DROP(3, 40)});
+    REFUSES(graph, SPW_FAULT_MISSING, 5, {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 20), OP(2, 20), OP(3, 30)});
+    REFUSES(graph, SPW_FAULT_MISSING, 6, {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 20), OP(2, 20), H2D(1, 23), OP(3, 30)});
+    spw_graph_destroy(graph);
+}
+
+static void memory_is_limited_at_every_instant(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    struct spw_check_rules rules = TINY_FREE;
+    rules.device_bytes = 16;
+    /* the drop makes room for the operation at the same instant, wherever it is listed */
+    ACCEPTS_FROM(graph, TINY_ON_DEVICE, &rules, {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), DROPS_OF_TWO_LAYERS});
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_MEMORY, 1,
+                 {OP(0, 0), OP(1, 10), DROP(0, 11), OP(2, 20), OP(3, 30)});
+    rules.device_bytes = 15;
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_MEMORY, 2,
+                 {OP(0, 0), OP(1, 10), OP(2, 20), DROP(0, 10), OP(3, 30)});
+    rules.device_bytes = 11; /* so does what is copied in */
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_MEMORY, 0, {OP(0, 0)});
+    rules.device_bytes = 3; /* and what is there at the start */
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_MEMORY, 1, {DROP(0, 0)});
+    spw_graph_destroy(graph);
+}
+
+static void copies_in_need_memory_from_their_start(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    struct spw_check_rules rules = TINY_FREE;
+    rules.device_bytes = 14;
+    const struct spw_timed_step late[] = {OP(0, 0),    DROP(0, 10), OP(1, 10), D2H(1, 10),  DROP(1, 20), OP(2, 20),
+                                          DROP(2, 30), H2D(1, 30),  OP(3, 38), DROP(1, 48), DROP(3, 48)};
+    tiny_expect(graph, TINY_ON_DEVICE, late, sizeof late / sizeof late[0], &rules, SPW_FAULT_NONE, 0);
+    struct spw_timed_step early[sizeof late / sizeof late[0]];
+    memcpy(early, late, sizeof late);
+    early[7].start_us = 29;
+    tiny_expect(graph, TINY_ON_DEVICE, early, sizeof late / sizeof late[0], &rules, SPW_FAULT_MEMORY, 7);
+    spw_graph_destroy(graph);
+}
+
+static void copies_out_need_the_complete_tensor(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    REFUSES(graph, SPW_FAULT_BUSY, 1, {OP(0, 0), D2H(1, 9), OP(1, 10)});
+    REFUSES(graph, SPW_FAULT_D2H, 0, {D2H(1, 0), OP(0, 0)});
+    REFUSES(graph, SPW_FAULT_D2H, 4, {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 20), D2H(1, 20)});
+    REFUSES(graph, SPW_FAULT_D2H, 5, {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 20), H2D(1, 20), D2H(1, 27)});
+    spw_graph_destroy(graph);
+}
+
+static void copies_in_need_a_host_copy_and_the_tensor_gone(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    REFUSES(graph, SPW_FAULT_H2D, 3, {OP(0, 0), OP(1, 10), DROP(1, 20), H2D(1, 20)});
+    REFUSES(graph, SPW_FAULT_H2D, 3, {OP(0, 0), OP(1, 10), D2H(1, 10), H2D(1, 18)});
+    REFUSES(graph, SPW_FAULT_H2D, 1, {OP(0, 0), H2D(1, 0)});
+    spw_graph_destroy(graph);
+}
+
+static void copies_need_leave(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    struct spw_check_rules rules = TINY_FREE;
+    rules.may_copy = false;
+    ACCEPTS_FROM(graph, TINY_ON_DEVICE, &rules, {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), DROPS_OF_TWO_LAYERS});
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_D2H, 2, {OP(0, 0), OP(1, 10), D2H(1, 10)});
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_H2D, 2, {OP(0, 0), OP(1, 10), H2D(1, 10)});
+    spw_graph_destroy(graph);
+}
+
+static void only_what_is_complete_and_not_in_use_is_dropped(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    REFUSES(graph, SPW_FAULT_DROP, 1, {OP(0, 0), DROP(0, 9)});               /* read */
+    REFUSES(graph, SPW_FAULT_DROP, 1, {OP(0, 0), DROP(1, 9)});               /* written */
+    REFUSES(graph, SPW_FAULT_DROP, 2, {OP(0, 0), DROP(0, 10), DROP(0, 11)}); /* gone */
+    REFUSES(graph, SPW_FAULT_DROP, 2, {OP(0, 0), D2H(1, 10), DROP(1, 17)});  /* being copied out */
+    ACCEPTS(graph, {OP(0, 0), DROP(0, 10), OP(1, 10), D2H(1, 10), DROP(1, 20), H2D(1, 20), DROP(1, 28), H2D(1, 28),
+                    OP(2, 28), OP(3, 38), DROP(1, 48), DROP(2, 48), DROP(3, 48)});
+    REFUSES(graph, SPW_FAULT_DROP, 5, {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 20), H2D(1, 20), DROP(1, 27)});
+    spw_graph_destroy(graph);
+}
+
+static void what_is_not_evictable_stays_until_its_last_use(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 4, .fixed = true},
+                                                 {.bytes = 4, .persistent = true, .fixed = true}};
+    static const struct tiny_op ops[] = {{10, T(1), T(0)}, {10}, {10, T(0), 0}, {10}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), DROP(0, 30)});
+    REFUSES(graph, SPW_FAULT_DROP, 2, {OP(0, 0), OP(1, 10), DROP(0, 10), REPLAY(0, 20), OP(2, 30), OP(3, 40)});
+    REFUSES(graph, SPW_FAULT_D2H, 2, {OP(0, 0), OP(1, 10), D2H(0, 10), OP(2, 20), OP(3, 30), DROP(0, 30)});
+    REFUSES(graph, SPW_FAULT_DROP, 5, {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), DROP(0, 30), DROP(1, 40)});
+    spw_graph_destroy(graph);
+}
+
+/* ---- writes, versions, host copies ---- */
+
+static void tensors_are_not_copied_out_while_they_are_written(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}};
+    static const struct tiny_op ops[] = {{10, T(0), 0}, {10, T(0), T(0)}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    ACCEPTS(graph, {OP(0, 0), D2H(0, 5), OP(1, 10), D2H(0, 20)});
+    REFUSES(graph, SPW_FAULT_BUSY, 2, {OP(0, 0), D2H(0, 6), OP(1, 10)});
+    REFUSES(graph, SPW_FAULT_BUSY, 2, {OP(0, 0), OP(1, 10), D2H(0, 19)});
+    spw_graph_destroy(graph);
+}
+
+static void writes_make_host_copies_stale(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}};
+    static const struct tiny_op ops[] = {{10, 0, T(0)}, {10, T(0), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    const uint8_t clean[] = {SPW_START_CLEAN};
+    ACCEPTS_FROM(graph, clean, &TINY_FREE, {OP(0, 0), D2H(0, 10), DROP(0, 15), H2D(0, 15), OP(1, 20)});
+    REFUSES_FROM(graph, clean, &TINY_FREE, SPW_FAULT_H2D, 2, {OP(0, 0), DROP(0, 10), H2D(0, 10), OP(1, 20)});
+    REFUSES_FROM(graph, clean, &TINY_FREE, SPW_FAULT_END, 2, {OP(0, 0), OP(1, 10)});
+    spw_graph_destroy(graph);
+}
+
+static void recorded_operations_write_what_is_there_or_absent(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}, {.bytes = 3}};
+    static const struct tiny_op ops[] = {{10, 0, T(0) | T(1)}, {10, 0, T(1)}, {10, T(0) | T(1), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10), OP(2, 20), DROP(1, 30)});
+    ACCEPTS(graph, {DROP(0, 0), OP(0, 0), DROP(1, 10), OP(1, 10), OP(2, 20), DROP(1, 30)});
+    const struct spw_timed_step there[] = {OP(0, 0), OP(1, 10), OP(2, 20), DROP(1, 30)};
+    assert_int_equal(tiny_check(graph, TINY_ON_DEVICE, there, 4, &TINY_FREE).peak_bytes, 8);
+    spw_graph_destroy(graph);
+}
+
+static void nothing_is_written_while_it_is_copied_in(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}};
+    static const struct tiny_op ops[] = {{10, 0, T(0)}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    const uint8_t on_host[] = {SPW_START_HOST};
+    ACCEPTS_FROM(graph, on_host, &TINY_FREE, {H2D(0, 0), OP(0, 5), D2H(0, 15), DROP(0, 20)});
+    REFUSES_FROM(graph, on_host, &TINY_FREE, SPW_FAULT_BUSY, 1, {H2D(0, 0), OP(0, 4), D2H(0, 14), DROP(0, 19)});
+    spw_graph_destroy(graph);
+}
+
+static void host_memory_is_limited_and_given_back(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}, {.bytes = 7}, {.bytes = 6}};
+    static const struct tiny_op ops[] = {{20, T(0), T(1)}, {10, T(1), T(0)}, {20, 0, T(2)}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    struct spw_check_rules rules = TINY_FREE;
+    rules.host_bytes = 11;
+    /* 5 for the old tensor 0 until it is written; 7 for tensor 1 until its end; 5 for the new tensor 0, and 6 beside it */
+    ACCEPTS_FROM(graph, TINY_ON_DEVICE, &rules,
+                 {OP(0, 0), D2H(0, 0), OP(1, 20), D2H(1, 20), DROP(1, 30), OP(2, 30), D2H(0, 30), D2H(2, 50), DROP(2, 56)});
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 2, {OP(0, 0), D2H(0, 0), D2H(1, 20), OP(1, 20)});
+    rules.host_bytes = 10;
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 7,
+                 {OP(0, 0), D2H(0, 0), OP(1, 20), D2H(1, 20), DROP(1, 30), OP(2, 30), D2H(0, 30), D2H(2, 50), DROP(2, 56)});
+    spw_graph_destroy(graph);
+}
+
+/* ---- instants ---- */
+
+static void times_that_differ_by_rounding_are_one_instant(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    ACCEPTS(graph, {OP(0, 0), OP(1, 10 - 5e-7), OP(2, 20 - 5e-7), OP(3, 30 - 1e-6), DROP(0, 10 - 5e-7), DROP(2, 30 - 5e-7),
+                    DROP(1, 40 - 1e-6), DROP(3, 40)});
+    REFUSES(graph, SPW_FAULT_BUSY, 1, {OP(0, 0), OP(1, 10 - 1e-5), OP(2, 20), OP(3, 30)});
+    /* what lies far away makes them no less strict */
+    REFUSES(graph, SPW_FAULT_BUSY, 1, {OP(0, 0), OP(1, 10 - 1e-5), OP(2, 20), OP(3, 1e30)});
+    spw_graph_destroy(graph);
+}
+
+static void what_takes_no_time_happens_where_it_is_listed(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .initial = true}, {.bytes = 5}, {.bytes = 0}};
+    static const struct tiny_op ops[] = {{0, T(0), T(1)}, {0, T(1), T(2)}, {5, T(1) | T(2), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    ACCEPTS(graph, {OP(0, 0), OP(1, 0), D2H(2, 0), DROP(2, 0), H2D(2, 0), OP(2, 0), DROP(0, 3), DROP(1, 5), DROP(2, 5)});
+    REFUSES(graph, SPW_FAULT_MISSING, 1, {DROP(0, 0), OP(0, 0), OP(1, 0), OP(2, 0)});
+    REFUSES(graph, SPW_FAULT_ORDER, 0, {OP(1, 0), OP(0, 0), OP(2, 0)});
+    spw_graph_destroy(graph);
+}
+
+/* ---- what it comes to ---- */
+
+static void sums_are_those_of_the_execution(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    const struct spw_timed_step events[] = {OP(0, 0),    OP(1, 10),  D2H(1, 10),    DROP(1, 20), OP(2, 20),
+                                            DROP(2, 30), H2D(1, 32), REPLAY(1, 40), DROP(2, 50), OP(3, 52),
+                                            DROP(0, 10), D2H(3, 62), DROP(1, 63),   DROP(3, 64)};
+    const struct spw_check result = tiny_check(graph, TINY_ON_DEVICE, events, 14, &TINY_FREE);
+    assert_int_equal(result.fault, SPW_FAULT_NONE);
+    assert_int_equal(result.event, 14);
+    assert_true(result.time_us == 64); /* the last copy out ends */
+    assert_true(result.replayed_us == 10);
+    assert_true(result.stall_us == 14);
+    assert_int_equal(result.peak_bytes, 16);
+    assert_int_equal(result.host_peak_bytes, 10);
+    assert_int_equal(result.d2h_bytes, 10);
+    assert_int_equal(result.h2d_bytes, 8);
+    struct spw_check_rules rules = TINY_FREE;
+    rules.model_s = true;
+    const struct spw_check model_s = tiny_check(graph, TINY_ON_DEVICE, events, 14, &rules);
+    assert_int_equal(model_s.fault, SPW_FAULT_NONE);
+    assert_true(model_s.time_us == 62); /* the last recorded operation ends */
+    assert_true(model_s.stall_us == 12);
+    spw_graph_destroy(graph);
+}
+
+/* The activations of a long chain leave and come back: as many events as a long iteration has. */
+static void long_iterations_are_checked_in_no_time(void **state)
+{
+    enum { LAYERS = 50000 };
+    struct spw_graph *graph;
+    assert_int_equal(spw_graph_create(1, 1, &graph), 0);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        const struct spw_graph_tensor tensor = {.id = i,
+                                                .bytes = 1,
+                                                .d2h_us = -1,
+                                                .h2d_us = -1,
+                                                .alloc_before = i,
+                                                .free_after = 2 * LAYERS - 1 - i,
+                                                .evictable = true};
+        assert_int_equal(spw_graph_add_tensor(graph, &tensor), 0);
+    }
+    for (uint32_t i = 0; i < 2 * LAYERS; i++) {
+        const struct spw_graph_op op = {.us = 1, .replayable = true};
+        const uint32_t before = i - 1, own = i < LAYERS ? i : 2 * LAYERS - 1 - i;
+        assert_int_equal(spw_graph_add_op(graph, &op, i < LAYERS ? &before : &own, i > 0, &own, i < LAYERS), 0);
+    }
+    struct spw_graph_problem problem;
+    assert_int_equal(spw_graph_finish(graph, &problem), 0);
+    struct spw_timed_step *events = malloc(6 * (size_t)LAYERS * sizeof *events);
+    assert_non_null(events);
+    size_t count = 0;
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        events[count++] = OP(i, i);
+        events[count++] = D2H(i, i + 1);
+        events[count++] = DROP(i, i + 2);
+        events[count++] = H2D(i, 3 * LAYERS - i);
+        events[count++] = OP(2 * LAYERS - 1 - i, 3 * LAYERS - i + 1);
+        events[count++] = DROP(i, 3 * LAYERS - i + 2);
+    }
+    uint8_t *start = calloc(LAYERS, 1);
+    assert_non_null(start);
+    struct spw_check_rules rules = TINY_FREE;
+    rules.device_bytes = 3;
+    const clock_t began = clock();
+    tiny_expect(graph, start, events, count, &rules, SPW_FAULT_NONE, 0);
+    assert_true((double)(clock() - began) / CLOCKS_PER_SEC < 5); /* a tenth of a second on one core, unless it is busy */
+    free(start);
+    free(events);
+    spw_graph_destroy(graph);
+}
+
+static int allocations_left = -1; /* this many succeed; -1: all */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+static bool may_allocate(void)
+{
+    if (allocations_left < 0)
+        return true;
+    return allocations_left > 0 && allocations_left-- > 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return may_allocate() ? __real_calloc(count, size) : NULL;
+}
+
+static void lack_of_memory_is_said(void **state)
+{
+    struct spw_graph *graph = two_layers();
+    const struct spw_timed_step events[] = {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), DROPS_OF_TWO_LAYERS};
+    struct spw_check result = {.event = 77};
+    int r = -ENOMEM, tries = 0;
+    while (r == -ENOMEM && tries < 20) {
+        allocations_left = tries++;
+        r = spw_check(graph, TINY_ON_DEVICE, events, 8, &TINY_FREE, &result);
+        allocations_left = -1;
+        assert_true(r == 0 || result.event == 77);
+    }
+    assert_int_equal(r, 0);
+    assert_true(tries > 3);
+    assert_int_equal(result.fault, SPW_FAULT_NONE);
+    spw_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operations_run_once_each_in_their_order),
+        cmocka_unit_test(events_may_be_listed_in_any_order_of_time),
+        cmocka_unit_test(events_that_cannot_be_are_refused),
+        cmocka_unit_test(each_lane_does_one_thing_at_a_time),
+        cmocka_unit_test(what_is_read_has_to_be_complete_on_the_device),
+        cmocka_unit_test(memory_is_limited_at_every_instant),
+        cmocka_unit_test(copies_in_need_memory_from_their_start),
+        cmocka_unit_test(copies_out_need_the_complete_tensor),
+        cmocka_unit_test(copies_in_need_a_host_copy_and_the_tensor_gone),
+        cmocka_unit_test(copies_need_leave),
+        cmocka_unit_test(only_what_is_complete_and_not_in_use_is_dropped),
+        cmocka_unit_test(what_is_not_evictable_stays_until_its_last_use),
+        cmocka_unit_test(tensors_are_not_copied_out_while_they_are_written),
+        cmocka_unit_test(writes_make_host_copies_stale),
+        cmocka_unit_test(recorded_operations_write_what_is_there_or_absent),
+        cmocka_unit_test(nothing_is_written_while_it_is_copied_in),
+        cmocka_unit_test(host_memory_is_limited_and_given_back),
+        cmocka_unit_test(times_that_differ_by_rounding_are_one_instant),
+        cmocka_unit_test(what_takes_no_time_happens_where_it_is_listed),
+        cmocka_unit_test(sums_are_those_of_the_execution),
+        cmocka_unit_test(long_iterations_are_checked_in_no_time),
+        cmocka_unit_test(lack_of_memory_is_said),
+    };
+    return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}
