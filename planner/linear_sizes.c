@@ -205,11 +205,12 @@ static void add_tensor(const struct spw_chain *chain, uint32_t tensor, const str
         return;
     const uint32_t first_use = t->initial ? 0 : chain->graph->uses[t->first_use].op;
     add_span(curves->alive, first_use, k->last_use, t->bytes);
-    if (chain->held[tensor]) {
-        add_span(curves->held, first_use, k->last_use, t->bytes);
+    uint32_t first, last;
+    if (chain->held[tensor]) { /* as long as its last reader's stage may be run again */
+        last = k->last_walk == SPW_NO_INDEX ? 0 : chain->stages[spw_chain_stage_of(chain, k->last_walk)].end_back - 1;
+        add_span(curves->held, first_use, last > k->last_use ? last : k->last_use, t->bytes);
         return;
     }
-    uint32_t first, last;
     find_scope(chain, k, true, &first, &last);
     if (first <= last)
         add_span(curves->record, chain->turn, k->last_read, t->bytes);

@@ -1,5 +1,9 @@
-/* graphs.c - makes small graphs. */
+/* graphs.c - makes small graphs, and holds plans for them against the checker. */
 #include "graphs.h"
+
+#include <errno.h>
+
+#include "check.h"
 
 struct spw_graph *graphs_new(void)
 {
@@ -138,4 +142,45 @@ struct spw_graph *graphs_chain(const struct chain_kind *kind)
     free(layers);
     graphs_finish(graph);
     return graph;
+}
+
+/* ---- plans ---- */
+
+static void check_plan(const struct spw_plan_request *request, const struct spw_schedule *schedule,
+                       struct spw_timing *ret_timing)
+{
+    double *start_us = calloc(schedule->count + 1, sizeof *start_us);
+    struct spw_timed_step *events = calloc(schedule->count + 1, sizeof *events);
+    assert_non_null(start_us);
+    assert_non_null(events);
+    size_t stuck = 0;
+    assert_int_equal(spw_timeline(request->graph, schedule, NULL, request->device_bytes, start_us, ret_timing, &stuck), 0);
+    for (size_t i = 0; i < schedule->count; i++)
+        events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, start_us[i]};
+    const struct spw_check_rules rules = {.device_bytes = request->device_bytes,
+                                          .host_bytes = request->host_bytes,
+                                          .may_copy = request->may_copy,
+                                          .may_replay = request->may_replay};
+    struct spw_check check;
+    assert_int_equal(spw_check(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
+    if (check.fault != SPW_FAULT_NONE)
+        fail_msg("event %zu: %s", check.event, check.message);
+    free(start_us);
+    free(events);
+}
+
+int graphs_plan(spw_planner_function *make, const struct spw_plan_request *request, struct spw_timing *ret_timing)
+{
+    struct spw_schedule schedule;
+    struct spw_timing timing = {0};
+    assert_int_equal(spw_schedule_init(&schedule, request->graph), 0);
+    const int r = make(request, &schedule);
+    if (r == 0)
+        check_plan(request, &schedule, &timing);
+    else if (r != -ENOSPC && r != -ENOTSUP)
+        fail_msg("the planner answered %d", r);
+    spw_schedule_finish(&schedule);
+    if (ret_timing)
+        *ret_timing = timing;
+    return r;
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "graph.h"
+#include "plan.h"
 
 /* A list of indices of tensors, as one argument. */
 struct list {
@@ -35,4 +36,7 @@ struct chain_kind {
     uint32_t uneven; /* 0: all layers alike; else sizes and times vary, by this seed */
 };
 struct spw_graph *graphs_chain(const struct chain_kind *kind);
+
+/* Makes a plan and holds it against the checker; `ret_timing` may be NULL. What the planner answered. */
+int graphs_plan(spw_planner_function *make, const struct spw_plan_request *request, struct spw_timing *ret_timing);
 #endif
