@@ -78,7 +78,7 @@ static int parse_bytes(const char *text, uint64_t *ret_bytes)
     return 0;
 }
 
-static int parse_amount(const char *text, struct spw_amount *ret_amount)
+int spw_amount_parse(const char *text, struct spw_amount *ret_amount)
 {
     const char *end;
     uint64_t whole, bytes;
@@ -110,7 +110,7 @@ static int parse_budget_element(const char *text, struct spw_budget *budget)
         into = &budget->device[ordinal];
         text = equals + 1;
     }
-    return into->kind == SPW_AMOUNT_UNSET ? parse_amount(text, into) : -EINVAL;
+    return into->kind == SPW_AMOUNT_UNSET ? spw_amount_parse(text, into) : -EINVAL;
 }
 
 static int take_budget(const char *value, struct spw_settings *settings)
@@ -156,7 +156,7 @@ static int take_mode(const char *value, struct spw_settings *settings)
 
 static int take_host_budget(const char *value, struct spw_settings *settings)
 {
-    return parse_amount(value, &settings->host_budget);
+    return spw_amount_parse(value, &settings->host_budget);
 }
 
 static int take_small(const char *value, struct spw_settings *settings)

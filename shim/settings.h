@@ -23,6 +23,9 @@ struct spw_amount { /* an amount of memory as the user wrote it */
     double percent; /* above 0, up to 100 */
 };
 
+/* Reads "8GiB", "8G", "8589934592", "60%". 0, or -EINVAL. */
+int spw_amount_parse(const char *text, struct spw_amount *ret_amount);
+
 struct spw_budget {
     struct spw_amount every;                        /* for devices without one of their own */
     struct spw_amount device[SPW_SETTINGS_DEVICES]; /* by ordinal */
