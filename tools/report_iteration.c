@@ -15,6 +15,12 @@ static uint32_t number_tensors(const struct model *m, uint32_t device, uint32_t 
     return n;
 }
 
+/* Whether it comes from before the iteration. */
+static bool is_there_first(const struct model_tensor *t)
+{
+    return t->persistent || t->ordinal == MODEL_NONE;
+}
+
 static json_t *tensors_of(struct model *m, const uint32_t *ids)
 {
     json_t *list = json_array();
@@ -30,7 +36,7 @@ static json_t *tensors_of(struct model *m, const uint32_t *ids)
             json_object_set_new(o, "alloc_before", json_integer(t->alloc_before));
             json_object_set_new(o, "free_after", json_integer(t->free_after));
         }
-        if (!t->persistent && t->ordinal == MODEL_NONE) /* it was there before, and goes in this iteration */
+        if (!t->persistent && is_there_first(t)) /* and it goes in this iteration */
             json_object_set_new(o, "initial", json_true());
         if (t->kind == SPW_ALLOC_MANAGED || t->kind == SPW_ALLOC_VMM)
             json_object_set_new(o, "evictable", json_false());
@@ -55,45 +61,60 @@ static bool replayable(const struct model_op *op)
            !op->captured;
 }
 
-static void list_touched(const struct model *m, const struct model_op *op, const uint32_t *ids, json_t *reads,
-                         json_t *writes)
+/* The lists of one operation, and what the operations before it have left. */
+struct lists {
+    const uint32_t *ids;
+    bool *written; /* tensors that hold something */
+    json_t *reads, *writes;
+};
+
+/* What was in a tensor before it was first written means nothing: whoever touches it then, however, makes its content. */
+static void list_touch(struct lists *lists, uint32_t tensor, uint32_t access)
 {
-    for (uint32_t k = 0; k < op->touch_count; k++) {
-        const struct model_touch *t = &m->touches[op->first_touch + k];
-        if (ids[t->tensor] == MODEL_NONE)
-            continue;
-        if (t->access & SPW_ACCESS_READ)
-            json_array_append_new(reads, json_integer(ids[t->tensor]));
-        if (t->access & SPW_ACCESS_WRITE)
-            json_array_append_new(writes, json_integer(ids[t->tensor]));
-    }
+    const uint32_t id = lists->ids[tensor];
+    if (id == MODEL_NONE)
+        return;
+    const bool reads = (access & SPW_ACCESS_READ) && lists->written[tensor];
+    if (reads)
+        json_array_append_new(lists->reads, json_integer(id));
+    if ((access & SPW_ACCESS_WRITE) || (access && !reads))
+        json_array_append_new(lists->writes, json_integer(id));
+    lists->written[tensor] |= access != 0;
+}
+
+static void list_touched(const struct model *m, const struct model_op *op, struct lists *lists)
+{
+    for (uint32_t k = 0; k < op->touch_count; k++)
+        list_touch(lists, m->touches[op->first_touch + k].tensor, m->touches[op->first_touch + k].access);
 }
 
 /* What an operation may touch of which nothing is known: whatever is alive. */
-static void list_alive(const struct model *m, uint32_t op, const uint32_t *ids, json_t *reads, json_t *writes)
+static void list_alive(const struct model *m, uint32_t op, struct lists *lists)
 {
-    for (uint32_t i = 0; i < m->tensor_count; i++) {
-        if (ids[i] == MODEL_NONE || m->tensors[i].alloc_before > op || m->tensors[i].free_after < op)
-            continue;
-        json_array_append_new(reads, json_integer(ids[i]));
-        json_array_append_new(writes, json_integer(ids[i]));
-    }
+    for (uint32_t i = 0; i < m->tensor_count; i++)
+        if (m->tensors[i].alloc_before <= op && op <= m->tensors[i].free_after)
+            list_touch(lists, i, SPW_ACCESS_READ | SPW_ACCESS_WRITE);
 }
 
 static json_t *ops_of(struct model *m, const uint32_t *ids)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < m->iteration_count; i++) {
+    struct lists lists = {.ids = ids, .written = calloc(m->tensor_count + 1, sizeof(bool))};
+    for (uint32_t i = 0; lists.written && i < m->tensor_count; i++)
+        lists.written[i] = is_there_first(&m->tensors[i]);
+    for (uint32_t i = 0; lists.written && i < m->iteration_count; i++) {
         const struct model_op *op = &m->iteration[i];
-        json_t *reads = json_array(), *writes = json_array();
+        lists.reads = json_array();
+        lists.writes = json_array();
         if (op->everything)
-            list_alive(m, i, ids, reads, writes);
+            list_alive(m, i, &lists);
         else
-            list_touched(m, op, ids, reads, writes);
-        json_array_append_new(list,
-                              json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", report_string(report_op_name(m, op)), "us",
-                                        us_of(m, i), "reads", reads, "writes", writes, "replayable", replayable(op)));
+            list_touched(m, op, &lists);
+        json_array_append_new(list, json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", report_string(report_op_name(m, op)),
+                                              "us", us_of(m, i), "reads", lists.reads, "writes", lists.writes, "replayable",
+                                              replayable(op)));
     }
+    free(lists.written);
     return list;
 }
 
