@@ -17,6 +17,7 @@
     X(report, "show where the memory of a traced run goes", "spillway report --html page.html spillway.0.4711.trace") \
     X(diff,   "show where memory and time went between two traced runs", "spillway diff before.trace after.trace") \
     X(export, "print one iteration of a traced run as a graph", "spillway export spillway.0.4711.trace > iteration.json") \
+    X(plan,   "plan an iteration within a memory budget, and say how long it would take", "spillway plan spillway.0.4711.trace --budget 60%") \
     X(top,    "show how running processes are doing, live", "spillway top --once --json") \
     X(doctor, "say what is found here and what to set: driver, settings, host, tracing", "spillway doctor")
 /* clang-format on */

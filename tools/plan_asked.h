@@ -1,0 +1,16 @@
+/* plan_asked.h - what a user has asked of `spillway plan`, as its arguments say. */
+#ifndef SPILLWAY_TOOLS_PLAN_ASKED_H
+#define SPILLWAY_TOOLS_PLAN_ASKED_H
+#include "plan_input.h"
+#include "plan_run.h"
+#include "settings.h"
+
+struct plan_asked {
+    struct plan_input input;
+    struct spw_amount budget;          /* UNSET: none, a sweep is wanted where nothing else is */
+    const struct spw_planner *planner; /* NULL: the first */
+    const char *events, *check;        /* files; NULL: none */
+    struct plan_wish wish;             /* without the graph */
+    bool json, sweep, compare, planners;
+};
+#endif

@@ -1,0 +1,272 @@
+/* plan_run.c - one plan after the other: made, timed, checked, tried out with other durations. */
+#include "plan_run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bounds.h"
+#include "check.h"
+#include "progress.h"
+
+static double now_s(void *context)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static struct spw_plan_request request_of(const struct plan_wish *wish, uint64_t budget_bytes)
+{
+    return (struct spw_plan_request){.graph = wish->graph,
+                                     .device_bytes = budget_bytes,
+                                     .host_bytes = wish->host_bytes,
+                                     .may_copy = wish->may_copy,
+                                     .may_replay = wish->may_replay,
+                                     .machine = {.duplex = 1},
+                                     .seed = wish->seed,
+                                     .time_limit_s = wish->time_limit_s,
+                                     .now_s = wish->time_limit_s > 0 ? now_s : NULL};
+}
+
+/* ---- with other durations ---- */
+
+static double random_share(uint64_t *state) /* -1 .. 1; splitmix64 */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    return (double)(z >> 11) * 0x1p-52 - 1;
+}
+
+/* One trial on `shaken`, whose tensors and operations are its own: the ratio to the same durations with unlimited memory. */
+static int try_once(const struct plan_wish *wish, const struct plan_outcome *outcome, struct spw_graph *shaken,
+                    uint64_t *state, double *ret_ratio)
+{
+    const struct spw_graph *graph = wish->graph;
+    const struct spw_machine machine = {.duplex = 1};
+    struct spw_timing timing;
+    shaken->compute_us = 0;
+    for (uint32_t i = 0; i < graph->op_count; i++) {
+        shaken->ops[i].us = graph->ops[i].us * (1 + wish->jitter * random_share(state));
+        shaken->compute_us += shaken->ops[i].us;
+    }
+    for (uint32_t i = 0; i < graph->tensor_count; i++) {
+        shaken->tensors[i].d2h_us = graph->tensors[i].d2h_us * (1 + wish->jitter * random_share(state));
+        shaken->tensors[i].h2d_us = graph->tensors[i].h2d_us * (1 + wish->jitter * random_share(state));
+    }
+    const int r = spw_timeline(shaken, &outcome->plan.schedule, &machine, outcome->budget_bytes, NULL, &timing, NULL);
+    *ret_ratio = shaken->compute_us > 0 ? timing.time_us / shaken->compute_us : 1;
+    return r;
+}
+
+static int shake(const struct plan_wish *wish, struct plan_outcome *outcome)
+{
+    enum { TRIALS = 20 };
+    struct spw_graph shaken = *wish->graph;
+    shaken.ops = malloc(((size_t)shaken.op_count + 1) * sizeof *shaken.ops);
+    shaken.tensors = malloc(((size_t)shaken.tensor_count + 1) * sizeof *shaken.tensors);
+    int r = shaken.ops && shaken.tensors ? 0 : -ENOMEM;
+    if (r == 0) {
+        memcpy(shaken.ops, wish->graph->ops, shaken.op_count * sizeof *shaken.ops);
+        memcpy(shaken.tensors, wish->graph->tensors, shaken.tensor_count * sizeof *shaken.tensors);
+    }
+    struct plan_jitter jitter = {0};
+    uint64_t state = wish->seed;
+    for (; jitter.trials < TRIALS && r == 0; jitter.trials++) {
+        double ratio;
+        r = try_once(wish, outcome, &shaken, &state, &ratio);
+        jitter.mean += ratio / TRIALS;
+        jitter.worst = fmax(jitter.worst, ratio);
+    }
+    free(shaken.ops);
+    free(shaken.tensors);
+    outcome->jitter = jitter;
+    return r;
+}
+
+/* ---- one plan ---- */
+
+/* When each step starts, and what a plan that is shown has to hold: that the checker accepts it. */
+static int time_and_check(const struct plan_wish *wish, struct plan_outcome *outcome)
+{
+    const struct spw_schedule *schedule = &outcome->plan.schedule;
+    const struct spw_machine machine = {.duplex = 1};
+    const struct spw_check_rules rules = {outcome->budget_bytes, wish->host_bytes, wish->may_replay, wish->may_copy, false};
+    struct spw_check check;
+    free(outcome->start_us);
+    outcome->start_us = malloc((schedule->count + 1) * sizeof *outcome->start_us);
+    struct spw_timed_step *events = malloc((schedule->count + 1) * sizeof *events);
+    int r = outcome->start_us && events ? 0 : -ENOMEM;
+    if (r == 0)
+        r = spw_timeline(wish->graph, schedule, &machine, outcome->budget_bytes, outcome->start_us, &outcome->plan.timing,
+                         NULL);
+    for (size_t i = 0; i < schedule->count && r == 0; i++)
+        events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, outcome->start_us[i]};
+    if (r == 0)
+        r = spw_check(wish->graph, schedule->start, events, schedule->count, &rules, &check);
+    free(events);
+    if (r == 0 && check.fault != SPW_FAULT_NONE) {
+        fprintf(stderr,
+                "spillway: the plan of %s for %llu bytes is wrong, which is a mistake of spillway's: event %zu: %s: %s\n",
+                outcome->planner->name, (unsigned long long)outcome->budget_bytes, check.event, spw_fault_name(check.fault),
+                check.message);
+        return -EBADMSG;
+    }
+    if (r == 0) /* the time line counts copies on the host in the order of issue, the check in that of time */
+        outcome->plan.timing.host_peak_bytes = check.host_peak_bytes;
+    return r == 0 || r == -ENOMEM ? r : -EBADMSG;
+}
+
+int plan_make(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t budget_bytes,
+              struct plan_outcome *ret_outcome)
+{
+    const struct spw_plan_request request = request_of(wish, budget_bytes);
+    struct plan_outcome outcome = {.planner = planner, .budget_bytes = budget_bytes};
+    struct spw_bounds bounds;
+    int r = spw_bounds(wish->graph, budget_bytes, wish->may_copy, wish->may_replay, &bounds);
+    if (r < 0)
+        return r;
+    outcome.lower_bound_us = bounds.best_us;
+    outcome.bound = bounds.best;
+    const double begun_s = now_s(NULL);
+    outcome.result = spw_plan_make(planner, &request, &outcome.plan);
+    outcome.planning_s = now_s(NULL) - begun_s;
+    if (outcome.result == -ENOMEM)
+        return -ENOMEM;
+    if (outcome.result == 0) {
+        r = time_and_check(wish, &outcome);
+        if (r == 0 && wish->jitter > 0)
+            r = shake(wish, &outcome);
+    }
+    if (r < 0)
+        plan_outcome_finish(&outcome);
+    else
+        *ret_outcome = outcome;
+    return r;
+}
+
+void plan_outcome_finish(struct plan_outcome *outcome)
+{
+    if (outcome->result == 0)
+        spw_plan_finish(&outcome->plan);
+    free(outcome->start_us);
+    outcome->start_us = NULL;
+}
+
+int plan_smallest(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t *ret_bytes)
+{
+    struct spw_plan_request request = request_of(wish, wish->graph->peak_bytes);
+    request.time_limit_s = 0.001; /* whether there is a plan is known when the search begins */
+    request.now_s = NULL;
+    const int r = spw_plan_smallest(planner, &request, ret_bytes, NULL);
+    if (r < 0)
+        *ret_bytes = 0;
+    return r == -ENOMEM ? r : 0;
+}
+
+/* ---- many ---- */
+
+void plan_outcomes_finish(struct plan_outcomes *outcomes)
+{
+    for (size_t i = 0; i < outcomes->count; i++)
+        plan_outcome_finish(&outcomes->list[i]);
+    free(outcomes->list);
+    *outcomes = (struct plan_outcomes){0};
+}
+
+/* Gives `outcome` the plan of `less`, which is for a smaller budget. */
+static int take_over(const struct plan_wish *wish, struct plan_outcome *outcome, const struct plan_outcome *less)
+{
+    if (outcome->result < 0) {
+        const int r = spw_schedule_init(&outcome->plan.schedule, wish->graph);
+        if (r < 0)
+            return r;
+        outcome->result = 0;
+        outcome->plan.planner = outcome->planner;
+    }
+    int r = spw_schedule_copy(&outcome->plan.schedule, &less->plan.schedule, wish->graph);
+    if (r == 0)
+        r = time_and_check(wish, outcome);
+    if (r == 0 && wish->jitter > 0)
+        r = shake(wish, outcome);
+    return r;
+}
+
+/* Where the curve has its points: shares of the peak above the smallest budget, then that; none twice. */
+static size_t budgets_of(uint64_t peak, uint64_t smallest, double step_share, uint64_t *budgets, size_t room)
+{
+    size_t count = 0;
+    for (double share = 1; share > step_share / 2 && count + 1 < room; share -= step_share) {
+        const uint64_t budget = (uint64_t)llround((double)peak * share);
+        if (budget <= smallest)
+            break;
+        budgets[count++] = budget;
+    }
+    budgets[count++] = smallest;
+    return count;
+}
+
+int plan_sweep(const struct plan_wish *wish, const struct spw_planner *planner, double step_share,
+               struct plan_outcomes *ret_outcomes)
+{
+    enum { MOST = 128 };
+    uint64_t budgets[MOST], smallest;
+    int r = plan_smallest(wish, planner, &smallest);
+    if (r < 0)
+        return r;
+    const size_t count =
+        budgets_of(wish->graph->peak_bytes, smallest ? smallest : wish->graph->peak_bytes, step_share, budgets, MOST);
+    struct plan_outcomes outcomes = {.list = calloc(count, sizeof *outcomes.list)};
+    if (!outcomes.list)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        outcomes.list[i].result = -ENOSPC;
+    outcomes.count = count;
+    for (size_t i = count; i-- > 0 && r == 0;) { /* from the smallest up */
+        struct plan_outcome *outcome = &outcomes.list[i], *less = i + 1 < count ? outcome + 1 : NULL;
+        progress_show("planning", count - 1 - i, count);
+        r = plan_make(wish, planner, budgets[i], outcome);
+        if (r == 0 && less && less->result == 0 &&
+            (outcome->result < 0 || outcome->plan.timing.time_us > less->plan.timing.time_us))
+            r = take_over(wish, outcome, less);
+        outcome->smallest_bytes = smallest;
+    }
+    progress_end();
+    if (r < 0)
+        plan_outcomes_finish(&outcomes);
+    else
+        *ret_outcomes = outcomes;
+    return r;
+}
+
+int plan_compare(const struct plan_wish *wish, const uint64_t *budgets, size_t budget_count,
+                 struct plan_outcomes *ret_outcomes)
+{
+    size_t planners = 0;
+    while (spw_planners[planners].name)
+        planners++;
+    struct plan_outcomes outcomes = {.list = calloc(planners * budget_count + 1, sizeof *outcomes.list)};
+    if (!outcomes.list)
+        return -ENOMEM;
+    int r = 0;
+    for (size_t p = 0; p < planners && r == 0; p++) {
+        uint64_t smallest;
+        r = plan_smallest(wish, &spw_planners[p], &smallest);
+        for (size_t i = 0; i < budget_count && r == 0; i++) {
+            progress_show("planning", outcomes.count, planners * budget_count);
+            r = plan_make(wish, &spw_planners[p], budgets[i], &outcomes.list[outcomes.count]);
+            if (r == 0)
+                outcomes.list[outcomes.count++].smallest_bytes = smallest;
+        }
+    }
+    progress_end();
+    if (r < 0)
+        plan_outcomes_finish(&outcomes);
+    else
+        *ret_outcomes = outcomes;
+    return r;
+}
