@@ -15,6 +15,7 @@
 #include "cover.h"
 #include "plan.h"
 #include "prefetch.h"
+#include "random.h"
 
 struct search {
     const struct spw_plan_request *request;
@@ -25,8 +26,10 @@ struct search {
     struct spw_timer *timer;
     const struct spw_gap *gaps;
     size_t gap_count, choice_count;
+    uint32_t *movable; /* gaps worth a move */
+    size_t movable_count, useful_count;
     uint8_t *choices, *trial; /* where the search stands, and one that is looked at */
-    double cost, lane_weight;
+    double cost, lane_weight, heat, price, ruins;
     struct spw_schedule schedule; /* of the one that is looked at */
     struct spw_schedule *best;
     double best_us, bound_us;
@@ -34,24 +37,6 @@ struct search {
     uint64_t evaluations, most_evaluations;
     uint64_t random;
 };
-
-static uint64_t next_random(struct search *s) /* splitmix64 (Steele, Lea, Flood 2014) */
-{
-    uint64_t z = s->random += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-static size_t below(struct search *s, size_t limit)
-{
-    return (size_t)(((unsigned __int128)next_random(s) * limit) >> 64);
-}
-
-static double fraction(struct search *s)
-{
-    return (double)(next_random(s) >> 11) * 0x1p-53;
-}
 
 /* ---- judging ---- */
 
@@ -105,13 +90,23 @@ static int begin_with_covers(struct search *s)
 {
     static const double prices[] = {0, 0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4, 0.6, 1, 2, 100};
     int r = 0;
-    for (size_t i = 0; i < sizeof prices / sizeof prices[0] && r == 0; i++) {
-        spw_cover_choose(s->cover, prices[i], s->trial);
+    size_t variants = 1;
+    for (size_t i = 0; i < s->gap_count && variants == 1; i++)
+        variants = s->gaps[i].is_leaf ? 3 : 1;
+    for (size_t i = 0; i < variants * (sizeof prices / sizeof prices[0]) && r == 0; i++) {
+        static const uint8_t leaves[] = {SPW_KEEP, SPW_RETAIN, SPW_STORE};
+        const struct spw_cover_terms terms = {.lane_price = prices[i / variants]};
+        memset(s->trial, SPW_KEEP, s->choice_count);
+        for (size_t j = 0; j < s->gap_count; j++)
+            if (s->gaps[j].is_leaf)
+                s->trial[s->gaps[j].choice] = leaves[i % variants];
+        spw_cover_complete(s->cover, &terms, s->trial);
         for (int again = 0; again < 2 && r == 0; again++) {
             const double cost = judge_repaired(s, s->trial, &r);
             if (cost >= s->cost)
                 continue;
             s->cost = cost;
+            s->price = prices[i / variants];
             memcpy(s->choices, s->trial, s->choice_count);
         }
     }
@@ -120,36 +115,119 @@ static int begin_with_covers(struct search *s)
 
 /* ---- moving ---- */
 
+static int compare_sizes(const void *a, const void *b, void *context)
+{
+    const struct search *s = context;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const uint64_t left = s->graph->tensors[s->gaps[x].tensor].bytes, right = s->graph->tensors[s->gaps[y].tensor].bytes;
+    return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* The largest gaps, those that make up nearly all the bytes: first those that are absent where memory is short. */
+static int find_movable(struct search *s)
+{
+    uint64_t total = 0, sum = 0;
+    s->movable = malloc((s->gap_count + 1) * sizeof *s->movable);
+    if (!s->movable)
+        return -ENOMEM;
+    for (int useful = 1; useful >= 0; useful--) {
+        uint32_t *first = s->movable + s->movable_count;
+        size_t count = 0;
+        for (size_t i = 0; i < s->gap_count; i++) {
+            if (s->gaps[i].is_useful != (useful == 1))
+                continue;
+            first[count++] = (uint32_t)i;
+            total += s->graph->tensors[s->gaps[i].tensor].bytes;
+        }
+        qsort_r(first, count, sizeof *first, compare_sizes, s);
+        for (size_t i = 0; i < count && (double)sum < (double)total * 0.999; i++, s->movable_count++)
+            sum += s->graph->tensors[s->gaps[first[i]].tensor].bytes;
+        if (useful)
+            s->useful_count = s->movable_count;
+    }
+    return 0;
+}
+
+/* Mostly a useful one. */
+static const struct spw_gap *pick(struct search *s)
+{
+    const size_t among = s->useful_count && spw_random_below(&s->random, 16) ? s->useful_count : s->movable_count;
+    return &s->gaps[s->movable[spw_random_below(&s->random, among)]];
+}
+
 static uint8_t other_choice(struct search *s, const struct spw_gap *gap, uint8_t now)
 {
     uint8_t options[3];
     size_t count = 0;
     if (now != SPW_KEEP)
         options[count++] = SPW_KEEP;
+    if (gap->is_end) {
+        if (now != SPW_RETAIN)
+            options[count++] = SPW_RETAIN;
+        if (now != SPW_STORE && gap->copy_us >= 0)
+            options[count++] = SPW_STORE;
+        return options[spw_random_below(&s->random, count)];
+    }
     if (now != SPW_SWAP && gap->copy_us >= 0)
         options[count++] = SPW_SWAP;
     if (now != SPW_DROP && gap->replay_us >= 0)
         options[count++] = SPW_DROP;
-    return count ? options[below(s, count)] : now;
+    return count ? options[spw_random_below(&s->random, count)] : now;
+}
+
+/* Takes some evictions back, in one stretch of the iteration or anywhere, and covers what is short then anew (large
+ * neighbourhood search, Shaw 1998). */
+static void ruin(struct search *s, uint8_t *choices)
+{
+    const struct spw_gap *centre = pick(s);
+    const bool anywhere = spw_random_below(&s->random, 2);
+    const double share = 0.05 + 0.6 * spw_random_fraction(&s->random);
+    const uint32_t width = 4 + (uint32_t)spw_random_below(&s->random, s->graph->op_count / 4 + 1);
+    const struct spw_cover_terms terms = {.lane_price = s->price * exp(2 * spw_random_fraction(&s->random) - 1),
+                                          .spread = spw_random_fraction(&s->random) * 0.6,
+                                          .random = &s->random};
+    for (size_t i = 0; i < s->useful_count; i++) {
+        const struct spw_gap *gap = &s->gaps[s->movable[i]];
+        const uint32_t away = gap->from > centre->from ? gap->from - centre->from : centre->from - gap->from;
+        if (choices[gap->choice] == SPW_KEEP || (!anywhere && away > width))
+            continue;
+        if (spw_random_fraction(&s->random) < (anywhere ? share / 3 : share))
+            choices[gap->choice] = SPW_KEEP;
+    }
+    spw_cover_complete(s->cover, &terms, choices);
+}
+
+static void set(struct search *s, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
+{
+    const uint8_t was = choices[gap->choice];
+    choices[gap->choice] = choice;
+    for (const struct spw_gap *other = &s->gaps[gap->sibling]; other != gap; other = &s->gaps[other->sibling])
+        if ((choice == SPW_DROP && choices[other->choice] == SPW_KEEP) ||
+            (was == SPW_DROP && choice == SPW_KEEP && choices[other->choice] == SPW_DROP))
+            choices[other->choice] = choice;
 }
 
 static void change(struct search *s, uint8_t *choices)
 {
-    const struct spw_gap *gap = &s->gaps[below(s, s->gap_count)];
+    if (spw_random_fraction(&s->random) < s->ruins && s->useful_count) {
+        ruin(s, choices);
+        return;
+    }
+    const struct spw_gap *gap = pick(s);
     const uint8_t was = choices[gap->choice];
-    choices[gap->choice] = other_choice(s, gap, was);
-    const size_t kind = below(s, 8);
+    set(s, gap, other_choice(s, gap, was), choices);
+    const size_t kind = spw_random_below(&s->random, 8);
     if (kind < 4)
         return;
     /* another gap nearby takes the place of this one, or does the same */
     for (int tries = 0; tries < 20; tries++) {
-        const struct spw_gap *other = &s->gaps[below(s, s->gap_count)];
-        if (other == gap || (choices[other->choice] == was) == (kind < 7))
+        const struct spw_gap *other = pick(s);
+        if (other == gap || other->is_end || gap->is_end || (choices[other->choice] == was) == (kind < 7))
             continue;
         const uint8_t wanted = kind < 7 ? was : choices[gap->choice];
         if ((wanted == SPW_SWAP && other->copy_us < 0) || (wanted == SPW_DROP && other->replay_us < 0))
             continue;
-        choices[other->choice] = wanted;
+        set(s, other, wanted, choices);
         return;
     }
 }
@@ -157,15 +235,14 @@ static void change(struct search *s, uint8_t *choices)
 static int improve(struct search *s)
 {
     int r = 0;
-    const double spread = 0.004;
-    for (double now = elapsed(s); now < s->limit_s && r == 0 && s->gap_count; now = elapsed(s)) {
+    for (double now = elapsed(s); now < s->limit_s && r == 0 && s->movable_count; now = elapsed(s)) {
         if (s->best_us <= s->bound_us * (1 + 1e-9))
             break;
         const double left = 1 - now / s->limit_s;
         memcpy(s->trial, s->choices, s->choice_count);
         change(s, s->trial);
         const double cost = judge_repaired(s, s->trial, &r);
-        const double slack = spread * left * left * left * s->graph->compute_us * -log(fraction(s) + 1e-12) * 0.1;
+        const double slack = s->heat * left * left * (s->cost - s->bound_us) * -log(spw_random_fraction(&s->random) + 1e-12);
         if (cost > s->cost + slack)
             continue;
         s->cost = cost;
@@ -185,6 +262,7 @@ static void finish(struct search *s)
     spw_schedule_finish(&s->schedule);
     free(s->choices);
     free(s->trial);
+    free(s->movable);
 }
 
 static double default_limit_s(const struct spw_graph *graph)
@@ -198,6 +276,8 @@ static int init(struct search *s, const struct spw_plan_request *request, struct
     *s = (struct search){
         .request = request, .graph = request->graph, .best = schedule, .best_us = INFINITY, .cost = INFINITY};
     s->bound_us = s->graph->compute_us;
+    s->heat = 0.001;
+    s->ruins = 0.5;
     s->lane_weight = 1e-4;
     s->random = request->seed;
     s->choice_count = spw_choice_count(s->graph);
@@ -219,6 +299,8 @@ static int init(struct search *s, const struct spw_plan_request *request, struct
         r = spw_timer_create(s->graph, &request->machine, &s->timer);
     if (r == 0)
         s->gap_count = spw_cover_gaps(s->cover, &s->gaps);
+    if (r == 0)
+        r = find_movable(s);
     return r;
 }
 

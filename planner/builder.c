@@ -112,8 +112,11 @@ int spw_build_op(struct spw_builder *builder)
 
     builder->used_bytes += needs;
     builder->next_op++;
-    for (uint32_t i = 0; i < op->read_count; i++)
-        builder->places[reads[i].tensor].next++;
+    for (uint32_t i = 0; i < op->read_count; i++) {
+        const struct spw_graph_tensor *t = &graph->tensors[reads[i].tensor];
+        if (++builder->places[reads[i].tensor].next == t->use_count && !t->persistent)
+            forget_host_copy(builder, reads[i].tensor);
+    }
     for (uint32_t i = 0; i < op->write_count; i++) {
         struct spw_place *place = &builder->places[writes[i].tensor];
         place->device = writes[i].version;
@@ -208,8 +211,6 @@ int spw_build_drop(struct spw_builder *builder, uint32_t tensor)
         return r;
     place->device = SPW_ABSENT;
     builder->used_bytes -= t->bytes;
-    if (!t->persistent && place->next == t->use_count)
-        forget_host_copy(builder, tensor);
     return 0;
 }
 

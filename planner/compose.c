@@ -10,6 +10,8 @@
 
 enum { MOST_DEPTH = 2000 }; /* of replays for replays */
 
+enum { LISTED = 1, SPARE = 2 };
+
 struct spw_composer {
     const struct spw_plan_request *request;
     const struct spw_graph *graph;
@@ -17,14 +19,15 @@ struct spw_composer {
     struct spw_builder builder;
     uint8_t *choices;
     size_t repairs;
-    uint16_t *pins;     /* for each tensor: so many want it to stay just now */
+    uint16_t *pins;     /* for each tensor: so many replays want it to stay just now */
+    bool *wanted;       /* for each tensor: the next operation reads it, so that it would only have to come back */
     uint32_t *resident; /* tensors on the device, in no order */
     uint32_t *where;    /* for each tensor: its place there; SPW_NO_INDEX: not there */
     uint32_t resident_count;
     uint32_t
         *spare; /* tensors that are there though nothing chosen wants them: restored for a replay, or retained; a stack */
     uint32_t spare_count;
-    bool *is_spare;
+    uint8_t *spareness; /* for each tensor: LISTED in spare, and whether it really is */
 };
 
 void spw_composer_destroy(struct spw_composer *c)
@@ -33,10 +36,11 @@ void spw_composer_destroy(struct spw_composer *c)
         return;
     spw_lineage_destroy(c->lineage);
     free(c->pins);
+    free(c->wanted);
     free(c->resident);
     free(c->where);
     free(c->spare);
-    free(c->is_spare);
+    free(c->spareness);
     free(c);
 }
 
@@ -49,11 +53,12 @@ int spw_composer_create(const struct spw_plan_request *request, struct spw_compo
     c->request = request;
     c->graph = request->graph;
     c->pins = calloc(tensors, sizeof *c->pins);
+    c->wanted = calloc(tensors, sizeof *c->wanted);
     c->resident = malloc(tensors * sizeof *c->resident);
     c->where = malloc(tensors * sizeof *c->where);
     c->spare = malloc(tensors * sizeof *c->spare);
-    c->is_spare = calloc(tensors, sizeof *c->is_spare);
-    if (!c->pins || !c->resident || !c->where || !c->spare || !c->is_spare ||
+    c->spareness = calloc(tensors, sizeof *c->spareness);
+    if (!c->pins || !c->wanted || !c->resident || !c->where || !c->spare || !c->spareness ||
         spw_lineage_create(c->graph, &c->lineage) < 0) {
         spw_composer_destroy(c);
         return -ENOMEM;
@@ -82,10 +87,9 @@ static void leave(struct spw_composer *c, uint32_t tensor)
 
 static void set_spare(struct spw_composer *c, uint32_t tensor)
 {
-    if (c->is_spare[tensor])
-        return;
-    c->is_spare[tensor] = true;
-    c->spare[c->spare_count++] = tensor;
+    if (!(c->spareness[tensor] & LISTED))
+        c->spare[c->spare_count++] = tensor;
+    c->spareness[tensor] = LISTED | SPARE;
 }
 
 static int drop(struct spw_composer *c, uint32_t tensor)
@@ -103,6 +107,14 @@ static size_t gap_of(const struct spw_composer *c, uint32_t tensor)
     return next ? c->graph->tensors[tensor].first_use + next - 1 : (size_t)c->graph->use_count + tensor;
 }
 
+/* Dead, and kept on the device for replays: nobody takes it away. */
+static bool is_retained(const struct spw_composer *c, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
+    return !t->persistent && c->builder.places[tensor].next == t->use_count && t->use_count &&
+           c->choices[t->first_use + t->use_count - 1] == SPW_RETAIN && c->request->may_replay;
+}
+
 static bool has_good_copy(const struct spw_composer *c, uint32_t tensor)
 {
     const struct spw_place *place = &c->builder.places[tensor];
@@ -116,23 +128,24 @@ static bool is_replayable(struct spw_composer *c, uint32_t tensor)
 {
     const uint32_t next = spw_build_next_use(&c->builder, tensor);
     return c->request->may_replay && next != SPW_NO_INDEX &&
-           spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor), next, NULL, NULL) >= 0;
+           spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor), next, c->choices) >= 0;
 }
 
 /* A spare tensor that may go: one that nobody will read, else the one read last. */
-static uint32_t choose_spare(struct spw_composer *c)
+static uint32_t choose_spare(struct spw_composer *c, bool wanted)
 {
     uint32_t best = SPW_NO_INDEX, kept = 0;
     uint64_t best_next = 0;
     for (uint32_t i = 0; i < c->spare_count; i++) {
         const uint32_t tensor = c->spare[i];
-        if (c->where[tensor] == SPW_NO_INDEX || !c->is_spare[tensor]) {
-            c->is_spare[tensor] = false;
+        if (c->where[tensor] == SPW_NO_INDEX || !(c->spareness[tensor] & SPARE)) {
+            c->spareness[tensor] = 0;
             continue;
         }
         c->spare[kept++] = tensor;
         const uint32_t next = spw_build_next_use(&c->builder, tensor);
-        if (c->pins[tensor] || (best != SPW_NO_INDEX && next <= best_next) || !c->graph->tensors[tensor].evictable)
+        if (c->pins[tensor] || c->wanted[tensor] != wanted || (best != SPW_NO_INDEX && next <= best_next) ||
+            !c->graph->tensors[tensor].evictable || is_retained(c, tensor))
             continue;
         if (next != SPW_NO_INDEX && !has_good_copy(c, tensor) && !is_replayable(c, tensor))
             continue;
@@ -162,7 +175,7 @@ static uint32_t choose_victim(struct spw_composer *c, uint64_t wanted, bool by_r
     for (uint32_t i = 0; i < c->resident_count; i++) {
         const uint32_t tensor = c->resident[i];
         const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
-        if (c->pins[tensor] || t->bytes == 0 || !t->evictable)
+        if (c->pins[tensor] || c->wanted[tensor] || t->bytes == 0 || !t->evictable || is_retained(c, tensor))
             continue;
         double score = (double)distance(c, tensor) * (double)(t->bytes < wanted ? t->bytes : wanted);
         if (by_replay) {
@@ -170,7 +183,7 @@ static uint32_t choose_victim(struct spw_composer *c, uint64_t wanted, bool by_r
             const double us =
                 next == SPW_NO_INDEX
                     ? -1
-                    : spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor), next, NULL, NULL);
+                    : spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor), next, c->choices);
             if (us < 0)
                 continue;
             score /= us + 1e-3;
@@ -199,16 +212,20 @@ static int make_room(struct spw_composer *c, uint64_t needs)
 {
     while (needs > c->builder.device_bytes - c->builder.used_bytes) {
         const uint64_t wanted = needs - (c->builder.device_bytes - c->builder.used_bytes);
-        uint32_t victim = choose_spare(c);
+        uint32_t victim = choose_spare(c, false);
         int r = -ENOSPC;
         if (victim != SPW_NO_INDEX) {
-            c->is_spare[victim] = false;
+            c->spareness[victim] &= LISTED;
             r = drop(c, victim);
         } else if (c->request->may_copy && (victim = choose_victim(c, wanted, false)) != SPW_NO_INDEX) {
             r = evict(c, victim, false);
         }
         if (r == -ENOSPC && c->request->may_replay && (victim = choose_victim(c, wanted, true)) != SPW_NO_INDEX)
             r = evict(c, victim, true);
+        if (r == -ENOSPC && (victim = choose_spare(c, true)) != SPW_NO_INDEX) {
+            c->spareness[victim] &= LISTED;
+            r = drop(c, victim);
+        }
         if (r < 0)
             return r;
     }
@@ -282,11 +299,12 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
     if (place->device == SPW_ABSENT || !(t->evictable || (!t->persistent && place->next == t->use_count)))
         return 0;
     if (spw_build_is_dead(&c->builder, tensor)) {
-        if (*choice == SPW_RETAIN && place->next == t->use_count && c->request->may_replay) {
-            set_spare(c, tensor);
+        if (place->next < t->use_count || *choice < SPW_RETAIN || !c->request->may_replay)
+            return drop(c, tensor);
+        if (*choice == SPW_RETAIN || !t->evictable || !c->request->may_copy)
             return 0;
-        }
-        return drop(c, tensor);
+        const int r = spw_build_d2h(&c->builder, tensor);
+        return r < 0 ? r : drop(c, tensor);
     }
     if (*choice == SPW_DROP && is_replayable(c, tensor))
         return drop(c, tensor);
@@ -298,15 +316,35 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
     return r == -ENOSPC ? 0 : r < 0 ? r : drop(c, tensor);
 }
 
+/* Restoring one may take what another holds, which then has to come back once more. */
+static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor *reads, uint32_t count)
+{
+    enum { PASSES = 4 };
+    int r = 0;
+    bool is_whole = false;
+    for (uint32_t i = 0; i < count; i++)
+        c->wanted[reads[i].tensor] = true;
+    for (int pass = 0; pass < PASSES && r == 0 && !is_whole; pass++) {
+        is_whole = true;
+        for (uint32_t i = 0; i < count && r == 0; i++) {
+            if (c->builder.places[reads[i].tensor].device == reads[i].version)
+                continue;
+            is_whole = false;
+            r = restore(c, reads[i].tensor, reads[i].version, 0);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        c->wanted[reads[i].tensor] = false;
+    return r;
+}
+
 static int run_op(struct spw_composer *c, uint32_t index)
 {
     const struct spw_graph_op *op = &c->graph->ops[index];
     const struct spw_touched_tensor *touched = &c->graph->touched[op->first_read];
     const uint32_t count = op->read_count + op->write_count;
-    int r = 0;
+    int r = restore_reads(c, touched, op->read_count);
     pin(c, touched, count, 1);
-    for (uint32_t i = 0; i < op->read_count && r == 0; i++)
-        r = restore(c, touched[i].tensor, touched[i].version, 0);
     if (r == 0)
         r = make_room(c, spw_build_op_needs(&c->builder));
     if (r == 0)
@@ -315,7 +353,7 @@ static int run_op(struct spw_composer *c, uint32_t index)
     for (uint32_t i = op->read_count; i < count && r == 0; i++)
         enter(c, touched[i].tensor);
     for (uint32_t i = 0; i < count && r == 0; i++) {
-        c->is_spare[touched[i].tensor] = false;
+        c->spareness[touched[i].tensor] &= LISTED;
         r = evict_behind(c, touched[i].tensor);
     }
     return r;
@@ -359,7 +397,8 @@ static int begin(struct spw_composer *c, struct spw_schedule *schedule)
     c->resident_count = c->spare_count = 0;
     c->repairs = 0;
     memset(c->where, 0xff, c->graph->tensor_count * sizeof *c->where);
-    memset(c->is_spare, 0, c->graph->tensor_count * sizeof *c->is_spare);
+    memset(c->spareness, 0, c->graph->tensor_count * sizeof *c->spareness);
+    memset(c->wanted, 0, c->graph->tensor_count * sizeof *c->wanted);
     memset(c->pins, 0, c->graph->tensor_count * sizeof *c->pins);
     place_persistent(c, schedule);
     return spw_builder_init(&c->builder, c->graph, schedule, c->request->device_bytes, c->request->host_bytes);

@@ -15,7 +15,8 @@ enum spw_choice {
     SPW_SWAP,   /* copied out right after the use, unless its host copy is good; behind the last use of a persistent tensor:
                  * the   iteration begins with it on the host */
     SPW_DROP,   /* recomputed for its next use */
-    SPW_RETAIN, /* behind a last use: it stays for replays while there is room */
+    SPW_RETAIN, /* behind a last use: it stays on the device, for replays, to the end */
+    SPW_STORE,  /* behind a last use: copied out, to be brought in for replays */
 };
 
 /* The choice for the gap behind use i is choices[i]; that before the first use of persistent tensor t is

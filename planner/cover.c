@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lineage.h"
+#include "random.h"
 
 struct spw_cover {
     const struct spw_graph *graph;
@@ -24,6 +25,7 @@ struct spw_cover {
     uint32_t leaves;
     uint32_t *order; /* gaps by cost, while choosing */
     double *cost;
+    uint32_t *made; /* of each operation: a gap whose tensor it would make again; SPW_NO_INDEX: none */
 };
 
 size_t spw_cover_gaps(const struct spw_cover *cover, const struct spw_gap **ret_gaps)
@@ -43,6 +45,7 @@ void spw_cover_destroy(struct spw_cover *cover)
     free(cover->add);
     free(cover->order);
     free(cover->cost);
+    free(cover->made);
     free(cover);
 }
 
@@ -60,16 +63,38 @@ static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t u
     /* the tensor is found by the caller */
     gap.tensor = c->gaps[c->gap_count].tensor;
     const struct spw_graph_tensor *t = &c->graph->tensors[gap.tensor];
-    if (!next->reads || gap.from >= gap.to || t->bytes == 0 || !t->evictable)
+    if (!next->reads || t->bytes == 0 || !t->evictable)
         return;
     if (c->request->may_copy) {
         gap.copy_us = t->d2h_us + t->h2d_us;
         gap.exposed_us = positive(gap.copy_us - (c->start_us[gap.to] - c->start_us[gap.from]));
     }
     if (c->request->may_replay)
-        gap.replay_us = spw_lineage_us(lineage, gap.tensor, next->version, next->op, NULL, NULL);
+        gap.replay_us = spw_lineage_us(lineage, gap.tensor, next->version, next->op, NULL);
     if (gap.copy_us >= 0 || gap.replay_us >= 0)
         c->gaps[c->gap_count++] = gap;
+}
+
+/* Links the gaps that one replay would serve: of one operation's outputs, wanted back within a few operations. */
+static void link_siblings(struct spw_cover *c)
+{
+    enum { ABOUT_THE_SAME = 24 };
+    memset(c->made, 0xff, c->graph->op_count * sizeof *c->made);
+    for (uint32_t i = 0; i < c->gap_count; i++) {
+        struct spw_gap *gap = &c->gaps[i];
+        gap->sibling = i;
+        if (gap->replay_us < 0 || gap->is_boundary || gap->is_end || gap->choice >= c->graph->use_count)
+            continue;
+        const uint32_t version = c->graph->uses[gap->choice + 1].version;
+        const uint32_t op = spw_graph_producer(c->graph, gap->tensor, version);
+        const uint32_t other = c->made[op];
+        c->made[op] = i;
+        if (other == SPW_NO_INDEX || c->gaps[other].tensor == gap->tensor ||
+            (c->gaps[other].to > gap->to ? c->gaps[other].to - gap->to : gap->to - c->gaps[other].to) > ABOUT_THE_SAME)
+            continue;
+        gap->sibling = c->gaps[other].sibling;
+        c->gaps[other].sibling = i;
+    }
 }
 
 /* Before its first use, and around the end of the iteration. */
@@ -103,6 +128,32 @@ static void add_persistent_gaps(struct spw_cover *c, uint32_t tensor)
                                                .replay_us = -1};
 }
 
+/* Dead tensors that a replay may read. */
+static void add_end(struct spw_cover *c, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
+    if (!c->request->may_replay || t->bytes == 0 || t->use_count == 0)
+        return;
+    bool is_wanted = false;
+    for (uint32_t i = 0; i < t->use_count && !is_wanted; i++) {
+        const struct spw_use *use = &c->graph->uses[t->first_use + i];
+        is_wanted = use->reads && use->version == t->last_version && c->graph->ops[use->op].replayable &&
+                    c->graph->ops[use->op].write_count;
+    }
+    if (!is_wanted)
+        return;
+    const uint32_t last = t->first_use + t->use_count - 1;
+    const uint32_t maker = t->last_version ? spw_graph_producer(c->graph, tensor, t->last_version) : SPW_NO_INDEX;
+    c->gaps[c->gap_count++] = (struct spw_gap){.choice = last,
+                                               .tensor = tensor,
+                                               .from = c->graph->uses[last].op + 1,
+                                               .to = c->graph->op_count,
+                                               .is_end = true,
+                                               .is_leaf = maker == SPW_NO_INDEX || !c->graph->ops[maker].replayable,
+                                               .copy_us = c->request->may_copy && t->evictable ? t->d2h_us + t->h2d_us : -1,
+                                               .replay_us = -1};
+}
+
 static int list_gaps(struct spw_cover *c)
 {
     struct spw_lineage *lineage;
@@ -117,8 +168,11 @@ static int list_gaps(struct spw_cover *c)
         }
         if (t->persistent)
             add_persistent_gaps(c, i);
+        else
+            add_end(c, i);
     }
     spw_lineage_destroy(lineage);
+    link_siblings(c);
     return 0;
 }
 
@@ -149,39 +203,6 @@ static void find_demand(struct spw_cover *c)
         c->demand[op] += c->demand[op - 1];
     for (uint32_t op = 0; op < ops; op++)
         c->demand[op] -= (int64_t)c->request->device_bytes;
-}
-
-int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **ret_cover)
-{
-    const struct spw_graph *graph = request->graph;
-    const size_t most_gaps = (size_t)graph->use_count + 2 * (size_t)graph->tensor_count + 1;
-    struct spw_cover *c = calloc(1, sizeof *c);
-    if (!c)
-        return -ENOMEM;
-    c->graph = graph;
-    c->request = request;
-    for (c->leaves = 1; c->leaves < graph->op_count; c->leaves *= 2)
-        ;
-    c->gaps = calloc(most_gaps, sizeof *c->gaps);
-    c->order = malloc(most_gaps * sizeof *c->order);
-    c->cost = malloc(most_gaps * sizeof *c->cost);
-    c->start_us = malloc(((size_t)graph->op_count + 1) * sizeof *c->start_us);
-    c->demand = malloc(((size_t)graph->op_count + 2) * sizeof *c->demand);
-    c->most = malloc(2 * (size_t)c->leaves * sizeof *c->most);
-    c->add = malloc(2 * (size_t)c->leaves * sizeof *c->add);
-    int r = c->gaps && c->order && c->cost && c->start_us && c->demand && c->most && c->add ? 0 : -ENOMEM;
-    if (r == 0) {
-        c->start_us[0] = 0;
-        for (uint32_t op = 0; op < graph->op_count; op++)
-            c->start_us[op + 1] = c->start_us[op] + graph->ops[op].us;
-        find_demand(c);
-        r = list_gaps(c);
-    }
-    if (r < 0)
-        spw_cover_destroy(c);
-    else
-        *ret_cover = c;
-    return r;
 }
 
 /* ---- the tree ---- */
@@ -244,16 +265,64 @@ static int64_t most_in_gap(const struct spw_cover *c, const struct spw_gap *gap)
     return head > tail ? head : tail;
 }
 
+static void find_useful(struct spw_cover *c)
+{
+    build(c);
+    for (size_t i = 0; i < c->gap_count; i++)
+        c->gaps[i].is_useful = !c->gaps[i].is_end && most_in_gap(c, &c->gaps[i]) > 0;
+}
+
+int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **ret_cover)
+{
+    const struct spw_graph *graph = request->graph;
+    const size_t most_gaps = (size_t)graph->use_count + 2 * (size_t)graph->tensor_count + 1;
+    struct spw_cover *c = calloc(1, sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    c->graph = graph;
+    c->request = request;
+    for (c->leaves = 1; c->leaves < graph->op_count; c->leaves *= 2)
+        ;
+    c->gaps = calloc(most_gaps, sizeof *c->gaps);
+    c->order = malloc(most_gaps * sizeof *c->order);
+    c->cost = malloc(most_gaps * sizeof *c->cost);
+    c->made = malloc(graph->op_count * sizeof *c->made);
+    c->start_us = malloc(((size_t)graph->op_count + 1) * sizeof *c->start_us);
+    c->demand = malloc(((size_t)graph->op_count + 2) * sizeof *c->demand);
+    c->most = malloc(2 * (size_t)c->leaves * sizeof *c->most);
+    c->add = malloc(2 * (size_t)c->leaves * sizeof *c->add);
+    int r = c->gaps && c->order && c->cost && c->made && c->start_us && c->demand && c->most && c->add ? 0 : -ENOMEM;
+    if (r == 0) {
+        c->start_us[0] = 0;
+        for (uint32_t op = 0; op < graph->op_count; op++)
+            c->start_us[op + 1] = c->start_us[op] + graph->ops[op].us;
+        find_demand(c);
+        r = list_gaps(c);
+        find_useful(c);
+    }
+    if (r < 0)
+        spw_cover_destroy(c);
+    else
+        *ret_cover = c;
+    return r;
+}
+
 /* ---- choosing ---- */
 
-static uint8_t cheapest(const struct spw_gap *gap, double lane_price, double *ret_us)
+/* The way that costs least for each byte. What a replay makes besides is counted among its bytes. */
+static uint8_t cheapest(const struct spw_cover *c, const struct spw_gap *gap, double lane_price, double *ret_us)
 {
-    const double swap = gap->copy_us * lane_price / 2 + gap->exposed_us;
-    if (gap->copy_us >= 0 && (gap->replay_us < 0 || swap <= gap->replay_us)) {
+    const double bytes = (double)c->graph->tensors[gap->tensor].bytes;
+    double made = bytes;
+    for (const struct spw_gap *other = &c->gaps[gap->sibling]; other != gap; other = &c->gaps[other->sibling])
+        made += (double)c->graph->tensors[other->tensor].bytes;
+    const double replay = gap->replay_us / made;
+    const double swap = (gap->copy_us * lane_price / 2 + gap->exposed_us) / bytes;
+    if (gap->copy_us >= 0 && (gap->replay_us < 0 || swap <= replay)) {
         *ret_us = swap;
         return SPW_SWAP;
     }
-    *ret_us = gap->replay_us;
+    *ret_us = replay;
     return SPW_DROP;
 }
 
@@ -275,33 +344,69 @@ static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const
     return gap->choice >= c->graph->use_count && choices[t->first_use + t->use_count - 1] == SPW_SWAP;
 }
 
-void spw_cover_choose(struct spw_cover *cover, double lane_price, uint8_t *choices)
+static void apply(struct spw_cover *c, uint32_t index, uint8_t choice, uint8_t *choices)
+{
+    const struct spw_gap *gap = &c->gaps[index];
+    const int64_t bytes = (int64_t)c->graph->tensors[gap->tensor].bytes;
+    if ((choices[gap->choice] == SPW_KEEP) != (choice == SPW_KEEP))
+        add_gap_bytes(c, gap, choice == SPW_KEEP ? bytes : -bytes);
+    choices[gap->choice] = choice;
+}
+
+/* The demand that is left by the choices made already. */
+static void build_demand(struct spw_cover *c, const uint8_t *choices)
+{
+    build(c);
+    for (size_t i = 0; i < c->gap_count; i++)
+        if (!c->gaps[i].is_end && choices[c->gaps[i].choice] != SPW_KEEP)
+            add_gap_bytes(c, &c->gaps[i], -(int64_t)c->graph->tensors[c->gaps[i].tensor].bytes);
+}
+
+static size_t sort_by_cost(struct spw_cover *c, const struct spw_cover_terms *terms, const uint8_t *choices)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->gap_count; i++) {
+        const struct spw_gap *gap = &c->gaps[i];
+        if (gap->is_end || !gap->is_useful || choices[gap->choice] != SPW_KEEP)
+            continue;
+        (void)cheapest(c, gap, terms->lane_price, &c->cost[i]);
+        if (terms->spread > 0)
+            c->cost[i] *= 1 + terms->spread * (2 * spw_random_fraction(terms->random) - 1);
+        c->order[count++] = (uint32_t)i;
+    }
+    qsort_r(c->order, count, sizeof *c->order, compare_costs, c->cost);
+    return count;
+}
+
+void spw_cover_complete(struct spw_cover *cover, const struct spw_cover_terms *terms, uint8_t *choices)
 {
     size_t taken = 0;
-    memset(choices, SPW_KEEP, spw_choice_count(cover->graph));
-    for (size_t i = 0; i < cover->gap_count; i++) {
+    build_demand(cover, choices);
+    const size_t count = sort_by_cost(cover, terms, choices);
+    for (size_t i = 0; i < count && cover->most[1] > 0; i++) {
+        const uint32_t index = cover->order[i];
+        const struct spw_gap *gap = &cover->gaps[index];
         double us;
-        (void)cheapest(&cover->gaps[i], lane_price, &us);
-        cover->order[i] = (uint32_t)i;
-        cover->cost[i] = us / (double)cover->graph->tensors[cover->gaps[i].tensor].bytes;
-    }
-    qsort_r(cover->order, cover->gap_count, sizeof *cover->order, compare_costs, cover->cost);
-    build(cover);
-    for (size_t i = 0; i < cover->gap_count && cover->most[1] > 0; i++) {
-        const struct spw_gap *gap = &cover->gaps[cover->order[i]];
-        double us;
-        if (is_taken(cover, gap, choices) || most_in_gap(cover, gap) <= 0)
+        if (choices[gap->choice] != SPW_KEEP || is_taken(cover, gap, choices) || most_in_gap(cover, gap) <= 0)
             continue;
-        choices[gap->choice] = cheapest(gap, lane_price, &us);
-        add_gap_bytes(cover, gap, -(int64_t)cover->graph->tensors[gap->tensor].bytes);
-        cover->order[taken++] = cover->order[i];
+        const uint8_t choice = cheapest(cover, gap, terms->lane_price, &us);
+        apply(cover, index, choice, choices);
+        cover->order[taken++] = index;
+        for (uint32_t other = gap->sibling; choice == SPW_DROP && other != index; other = cover->gaps[other].sibling)
+            if (choices[cover->gaps[other].choice] == SPW_KEEP)
+                apply(cover, other, SPW_DROP, choices);
     }
     while (taken-- > 0) {
-        const struct spw_gap *gap = &cover->gaps[cover->order[taken]];
-        const int64_t bytes = (int64_t)cover->graph->tensors[gap->tensor].bytes;
-        if (most_in_gap(cover, gap) + bytes > 0)
+        const uint32_t index = cover->order[taken];
+        const struct spw_gap *gap = &cover->gaps[index];
+        if (most_in_gap(cover, gap) + (int64_t)cover->graph->tensors[gap->tensor].bytes > 0)
             continue;
-        choices[gap->choice] = SPW_KEEP;
-        add_gap_bytes(cover, gap, bytes);
+        const bool was_replayed = choices[gap->choice] == SPW_DROP;
+        apply(cover, index, SPW_KEEP, choices);
+        for (uint32_t other = gap->sibling; was_replayed && other != index; other = cover->gaps[other].sibling)
+            if (choices[cover->gaps[other].choice] == SPW_DROP &&
+                most_in_gap(cover, &cover->gaps[other]) + (int64_t)cover->graph->tensors[cover->gaps[other].tensor].bytes <=
+                    0)
+                apply(cover, other, SPW_KEEP, choices);
     }
 }

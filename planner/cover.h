@@ -7,9 +7,16 @@ struct spw_cover;
 /* Lists the gaps with what it costs to evict over each. 0 or -ENOMEM. */
 int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **ret_cover);
 void spw_cover_destroy(struct spw_cover *cover);
-/* Chooses, at a price for each us of a copy lane's time: 0, copies cost only what they can't hide; large, everything that
- * can be recomputed is. `choices` are all filled in. The result covers as far as gaps go; it may not be enough. */
-void spw_cover_choose(struct spw_cover *cover, double lane_price, uint8_t *choices);
+/* How to choose: at a price for each us of a copy lane's time (0: copies cost only what they can't hide; large: everything
+ * that can be recomputed is), with every gap's cost multiplied by a random factor of that spread (0: none). `random` is
+ * stepped on. */
+struct spw_cover_terms {
+    double lane_price, spread;
+    uint64_t *random;
+};
+/* Adds to the choices what is still lacking, the cheapest first, then takes back what of that is not needed. It covers as
+ * far as gaps go, which may not be enough. */
+void spw_cover_complete(struct spw_cover *cover, const struct spw_cover_terms *terms, uint8_t *choices);
 
 /* A gap in which a tensor could be evicted, and how. */
 struct spw_gap {
@@ -19,6 +26,11 @@ struct spw_gap {
     double copy_us;    /* both ways; < 0: it can't be copied */
     double exposed_us; /* what of that the gap is too short to hide */
     double replay_us;  /* < 0: it can't be recomputed */
+    uint32_t sibling;  /* the next gap, in a ring, whose tensor the same replay makes at about the same time; itself if there
+                          is none */
+    bool is_end;       /* behind its last use: kept or stored for replays, or not */
+    bool is_leaf;      /* at that end: nothing can make it again, so that replays of what was made from it depend on it */
+    bool is_useful;    /* memory is short in it while nothing is evicted */
     bool is_boundary;  /* of a persistent tensor: it would begin and end on the host, absent from 0 to `to` and behind `from`
                         */
 };

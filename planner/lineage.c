@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "compose.h"
+
 struct spw_lineage {
     const struct spw_graph *graph;
-    uint32_t *seen; /* for each operation: the walk that met it last */
-    uint32_t walk;
+    uint32_t *seen;                     /* for each operation: the walk that met it last */
+    uint32_t walk, wanted;              /* the tensor that this walk is for */
     uint32_t ops[SPW_LINEAGE_MOST_OPS]; /* met in this walk; those from `next` on have not been looked at */
     uint32_t count;
 };
@@ -42,10 +44,11 @@ static uint32_t version_at(const struct spw_graph *graph, uint32_t tensor, uint3
     return next < t->use_count ? graph->uses[t->first_use + next].version : t->last_version;
 }
 
+/* Nobody uses it from `at` on, and it does not carry over. */
 static bool is_over(const struct spw_graph *graph, uint32_t tensor, uint32_t at)
 {
     const struct spw_graph_tensor *t = &graph->tensors[tensor];
-    return !t->persistent && at > t->free_after;
+    return !t->persistent && graph->uses[t->first_use + t->use_count - 1].op < at;
 }
 
 /* Puts the operation that makes it on the list; false: it can't be made again. */
@@ -63,7 +66,19 @@ static bool want(struct spw_lineage *lineage, uint32_t tensor, uint32_t version,
     return true;
 }
 
-static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at, const bool *is_at_hand)
+/* Dead, and yet at hand: it was kept for that. */
+static bool is_retained(struct spw_lineage *lineage, const struct spw_touched_tensor *touch, const uint8_t *choices)
+{
+    const struct spw_graph_tensor *t = &lineage->graph->tensors[touch->tensor];
+    if (touch->version != t->last_version)
+        return false;
+    if (choices)
+        return choices[t->first_use + t->use_count - 1] >= SPW_RETAIN;
+    const uint32_t op = touch->version ? spw_graph_producer(lineage->graph, touch->tensor, touch->version) : SPW_NO_INDEX;
+    return op == SPW_NO_INDEX || !lineage->graph->ops[op].replayable;
+}
+
+static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at, const uint8_t *choices)
 {
     const struct spw_graph *graph = lineage->graph;
     const struct spw_graph_op *op = &graph->ops[index];
@@ -72,44 +87,39 @@ static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at
         if (touch->side)
             continue;
         if (touch->in_place) { /* the version before, which is nowhere any more */
-            if (graph->tensors[touch->tensor].persistent || !want(lineage, touch->tensor, touch->version, at))
+            const bool may_change = touch->tensor == lineage->wanted || is_over(graph, touch->tensor, at);
+            if (!may_change || !want(lineage, touch->tensor, touch->version, at))
                 return false;
             continue;
         }
         const bool is_gone = is_over(graph, touch->tensor, at);
         if (!is_gone && version_at(graph, touch->tensor, at) != touch->version)
             return false; /* overwritten meanwhile */
-        if ((is_gone || (is_at_hand && !is_at_hand[touch->tensor])) && !want(lineage, touch->tensor, touch->version, at))
+        if (is_gone && !is_retained(lineage, touch, choices) && !want(lineage, touch->tensor, touch->version, at))
             return false;
     }
     for (uint32_t i = 0; i < op->write_count; i++) {
         const struct spw_touched_tensor *touch = &graph->touched[op->first_write + i];
         if (touch->side || is_over(graph, touch->tensor, at))
             continue;
-        if (graph->tensors[touch->tensor].persistent && touch->in_place)
-            return false;
-        if (!touch->in_place && version_at(graph, touch->tensor, at) != touch->version &&
-            !(touch->version < version_at(graph, touch->tensor, at) &&
-              lineage->seen[spw_graph_producer(graph, touch->tensor, touch->version + 1)] == lineage->walk))
-            return false;
+        if (touch->tensor != lineage->wanted && version_at(graph, touch->tensor, at) != touch->version)
+            return false; /* it holds something newer that is still wanted */
     }
     return true;
 }
 
-double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const bool *is_at_hand,
-                      uint32_t *ret_ops)
+double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const uint8_t *choices)
 {
     double us = 0;
     lineage->walk++;
     lineage->count = 0;
-    if (!want(lineage, tensor, version, at))
+    lineage->wanted = tensor;
+    if (lineage->graph->tensors[tensor].persistent || !want(lineage, tensor, version, at))
         return -1;
     for (uint32_t i = 0; i < lineage->count; i++) {
-        if (!want_inputs(lineage, lineage->ops[i], at, is_at_hand))
+        if (!want_inputs(lineage, lineage->ops[i], at, choices))
             return -1;
         us += lineage->graph->ops[lineage->ops[i]].us;
     }
-    if (ret_ops)
-        *ret_ops = lineage->count;
     return us;
 }

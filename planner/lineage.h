@@ -10,9 +10,8 @@ struct spw_lineage; /* room to work in */
 int spw_lineage_create(const struct spw_graph *graph, struct spw_lineage **ret_lineage);
 void spw_lineage_destroy(struct spw_lineage *lineage);
 
-/* Time in us to recompute `version` of the tensor just before operation `at`, if whatever is alive there is at hand and all
- * that is dead has to be recomputed as well; < 0: it can't be. `is_at_hand`, one for each tensor, may be NULL: tensors for
- * which it is false have to be recomputed too. `ret_ops` may be NULL: the number of replays. */
-double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const bool *is_at_hand,
-                      uint32_t *ret_ops);
+/* Time in us to recompute `version` of the tensor just before operation `at`, if whatever is alive there is at hand, what is
+ * dead and was retained or stored by choice too, and all else that is dead has to be recomputed as well; < 0: it can't be.
+ * `choices` (compose.h) may be NULL: what is dead and can't be made again then counts as retained. */
+double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const uint8_t *choices);
 #endif

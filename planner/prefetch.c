@@ -15,6 +15,7 @@ struct arrival { /* a copy in */
     uint32_t tensor;
     uint32_t earliest, slot; /* the slot from which the tensor is absent; where it is put */
     uint32_t need;           /* the slot where it stood */
+    size_t step;             /* its place in the list */
 };
 
 struct tensor_place {
@@ -35,6 +36,7 @@ struct spw_prefetcher {
     double *time_us;        /* of each slot: when its compute step starts */
     struct arrival *arrivals;
     size_t room, arrival_count;
+    size_t step; /* that is being read */
     uint32_t slot_count;
 };
 
@@ -144,12 +146,26 @@ static uint32_t place_step(struct spw_prefetcher *p, const struct spw_step *step
         p->level[place->absent_from] -= bytes;
         return place->absent_from;
     }
-    p->arrivals[p->arrival_count++] = (struct arrival){step->id, later(place->absent_from, place->out), slot, slot};
+    p->arrivals[p->arrival_count++] = (struct arrival){step->id, later(place->absent_from, place->out), slot, slot, p->step};
     place->there = true;
     place->changed = slot + 1;
     place->last_use = place->out = slot;
     p->level[slot] += bytes;
     return slot;
+}
+
+/* Of those needed at the same time the largest comes first: it is the one that finds room least easily. */
+static void sort_arrivals(struct spw_prefetcher *p)
+{
+    for (size_t i = 1; i < p->arrival_count; i++) {
+        const struct arrival moved = p->arrivals[i];
+        const uint64_t bytes = p->graph->tensors[moved.tensor].bytes;
+        size_t j = i;
+        for (; j > 0 && p->arrivals[j - 1].need == moved.need && p->graph->tensors[p->arrivals[j - 1].tensor].bytes < bytes;
+             j--)
+            p->arrivals[j] = p->arrivals[j - 1];
+        p->arrivals[j] = moved;
+    }
 }
 
 static int read_list(struct spw_prefetcher *p, const struct spw_schedule *schedule, const double *start_us)
@@ -160,6 +176,7 @@ static int read_list(struct spw_prefetcher *p, const struct spw_schedule *schedu
     p->arrival_count = 0;
     for (size_t i = 0; i < schedule->count; i++) {
         const struct spw_step *step = &schedule->steps[i];
+        p->step = i;
         p->slots[i] = slot;
         if (step->kind <= SPW_STEP_REPLAY) {
             touch(p, step, slot);
@@ -221,24 +238,24 @@ static int part_of(uint32_t kind)
     return kind == SPW_STEP_D2H ? OUTS : kind == SPW_STEP_DROP ? DROPS : kind == SPW_STEP_H2D ? ARRIVALS : COMPUTE;
 }
 
-/* A pass for each part of a slot would read the list four times; counting what each slot holds puts every step in its place.
- */
+/* Counts what each slot holds, then puts every step into its place: a pass for each part of the slots. */
 static void write_list(struct spw_prefetcher *p, struct spw_schedule *schedule)
 {
-    uint32_t *count = p->begin;
-    size_t arrival = 0;
+    uint32_t *next = p->begin;
+    for (size_t i = 0; i < p->arrival_count; i++)
+        p->slots[p->arrivals[i].step] = p->arrivals[i].slot;
+    memset(next, 0, (p->slot_count + 1) * sizeof *next);
     for (size_t i = 0; i < schedule->count; i++)
-        if (schedule->steps[i].kind == SPW_STEP_H2D)
-            p->slots[i] = p->arrivals[arrival++].slot;
-    memset(count, 0, (p->slot_count + 1) * sizeof *count);
-    for (size_t i = 0; i < schedule->count; i++)
-        count[p->slots[i] + 1]++;
+        next[p->slots[i] + 1]++;
     for (uint32_t slot = 0; slot < p->slot_count; slot++)
-        count[slot + 1] += count[slot];
-    for (int part = 0; part < PARTS; part++)
-        for (size_t i = 0; i < schedule->count; i++)
+        next[slot + 1] += next[slot];
+    for (int part = 0; part < PARTS; part++) {
+        for (size_t i = 0; i < p->arrival_count && part == ARRIVALS; i++)
+            p->steps[next[p->arrivals[i].slot]++] = (struct spw_step){SPW_STEP_H2D, p->arrivals[i].tensor};
+        for (size_t i = 0; i < schedule->count && part != ARRIVALS; i++)
             if (part_of(schedule->steps[i].kind) == part)
-                p->steps[count[p->slots[i]]++] = schedule->steps[i];
+                p->steps[next[p->slots[i]]++] = schedule->steps[i];
+    }
     memcpy(schedule->steps, p->steps, schedule->count * sizeof *p->steps);
 }
 
@@ -250,6 +267,7 @@ int spw_prefetch(struct spw_prefetcher *prefetcher, struct spw_schedule *schedul
         r = read_list(prefetcher, schedule, start_us);
     if (r < 0)
         return r;
+    sort_arrivals(prefetcher);
     move_arrivals(prefetcher, budget_bytes, lead);
     write_list(prefetcher, schedule);
     return 0;
