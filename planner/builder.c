@@ -36,12 +36,15 @@ int spw_builder_init(struct spw_builder *builder, const struct spw_graph *graph,
         builder->places[i] = (struct spw_place){.device = SPW_ABSENT, .host = SPW_ABSENT};
         if (t->persistent) {
             r = place_persistent(builder, i);
-        } else if (t->initial && t->use_count) {
+        } else if (t->initial) {
             builder->places[i].device = 0;
             builder->used_bytes += t->bytes;
             r = builder->used_bytes > device_bytes ? -ENOSPC : 0;
         }
     }
+    for (uint32_t i = 0; i < graph->tensor_count && r == 0; i++)
+        if (graph->tensors[i].initial && !graph->tensors[i].persistent && graph->tensors[i].use_count == 0)
+            r = spw_build_drop(builder, i); /* nobody else would */
     if (r < 0)
         spw_builder_finish(builder);
     return r;

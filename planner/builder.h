@@ -26,8 +26,8 @@ struct spw_builder {
     uint32_t next_op;                     /* the recorded operation that comes next */
 };
 
-/* Begins with an empty list of steps; persistent tensors are where schedule->start says. 0, -ENOMEM; -ENOSPC: what starts on
- * the device does not fit. Both others have to outlive the builder. */
+/* Begins with a list of steps that only drops what no operation uses; persistent tensors are where schedule->start says. 0,
+ * -ENOMEM; -ENOSPC: what starts on the device does not fit. Both others have to outlive the builder. */
 int spw_builder_init(struct spw_builder *builder, const struct spw_graph *graph, struct spw_schedule *schedule,
                      uint64_t device_bytes, uint64_t host_bytes);
 void spw_builder_finish(struct spw_builder *builder);

@@ -68,7 +68,7 @@ static int find_peak(const struct spw_graph *graph, const struct spw_schedule *s
         size_t count = 0;
         for (uint32_t i = 0; i < graph->tensor_count; i++) {
             const struct spw_graph_tensor *t = &graph->tensors[i];
-            there[i] = t->persistent ? schedule->start[i] != SPW_START_HOST : t->initial && t->use_count;
+            there[i] = t->persistent ? schedule->start[i] != SPW_START_HOST : t->initial;
             before += there[i] ? t->bytes : 0;
         }
         for (size_t i = 0; i < schedule->count; i++)

@@ -99,7 +99,7 @@ static void place_at_start(struct spw_prefetcher *p, const struct spw_schedule *
     uint64_t there = 0;
     for (uint32_t i = 0; i < p->graph->tensor_count; i++) {
         const struct spw_graph_tensor *t = &p->graph->tensors[i];
-        const bool is_there = t->persistent ? schedule->start[i] != SPW_START_HOST : t->initial && t->use_count;
+        const bool is_there = t->persistent ? schedule->start[i] != SPW_START_HOST : t->initial;
         p->places[i] = (struct tensor_place){.there = is_there};
         there += is_there ? t->bytes : 0;
     }

@@ -261,9 +261,8 @@ static int place_at_start(struct spw_timer *tl, const uint8_t *start)
 {
     for (uint32_t i = 0; i < tl->graph->tensor_count; i++) {
         const struct spw_graph_tensor *t = &tl->graph->tensors[i];
-        tl->tensors[i] =
-            (struct tensor_time){.there = t->persistent ? start[i] != SPW_START_HOST : t->initial && t->use_count,
-                                 .copied = t->persistent && start[i] != SPW_START_DEVICE};
+        tl->tensors[i] = (struct tensor_time){.there = t->persistent ? start[i] != SPW_START_HOST : t->initial,
+                                              .copied = t->persistent && start[i] != SPW_START_DEVICE};
         if (tl->tensors[i].there)
             tl->used_bytes += t->bytes;
     }
