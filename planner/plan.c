@@ -18,6 +18,11 @@ const struct spw_planner spw_planners[] = {
      .source = "no memory is saved",
      .guarantees = "the shortest time, where everything fits",
      .make = spw_plan_none},
+    {.name = "rotor",
+     .source = "Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, TOMS (2024), section 4",
+     .guarantees = "on a chain, the fastest recomputation in which what is stored stays until its backward",
+     .replays = true,
+     .make = spw_plan_rotor},
     {0},
 };
 

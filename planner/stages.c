@@ -175,7 +175,7 @@ static int mark_stage(struct runner *r, uint32_t stage, bool save)
     int e;
     do {
         forget_marks(r, stage);
-        if (stage + 1 < r->chain->count)
+        if (stage + 1 < r->chain->count && r->stored[2 * stage + 2])
             mark_missing(r, items_of(r, stage + 1, false));
         if (save)
             mark_missing(r, items_of(r, stage, true));
@@ -215,7 +215,9 @@ static int forward(struct runner *r, uint32_t stage, enum spw_stage_act act)
     const struct spw_stage *s = &r->chain->stages[stage];
     if (!r->stored[2 * stage])
         return -EINVAL;
-    store(r, stage + 1, false);
+    const bool is_last = r->builder->next_op == s->first_back; /* what follows has gone backward, and needs no input */
+    if (!is_last)
+        store(r, stage + 1, false);
     if (act == SPW_ACT_SAVE)
         store(r, stage, true);
     int e;

@@ -14,6 +14,7 @@ int main(void)
         /* ---- dtr_linear.c ---- */
 
         /* ---- hetero_chain.c ---- */
+        cmocka_unit_test(rotor_finds_the_persistent_optimum),
 
         /* ---- hrevolve.c ---- */
         cmocka_unit_test(hrevolve_costs_what_the_best_of_all_schedules_does),

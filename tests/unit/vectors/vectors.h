@@ -43,6 +43,7 @@ void no_bound_exceeds_an_optimum(void **state);
 /* ---- dtr_linear.c ---- */
 
 /* ---- hetero_chain.c ---- */
+void rotor_finds_the_persistent_optimum(void **state);
 
 /* ---- hrevolve.c ---- */
 void hrevolve_costs_what_the_best_of_all_schedules_does(void **state);
