@@ -1,0 +1,61 @@
+/* planned.c - makes plans and has them checked. */
+#include "planned.h"
+
+#include <errno.h>
+
+#include "check.h"
+
+struct spw_plan_request planned_request(const struct spw_graph *graph, uint64_t device_bytes)
+{
+    return (struct spw_plan_request){.graph = graph,
+                                     .device_bytes = device_bytes,
+                                     .host_bytes = UINT64_MAX,
+                                     .may_copy = true,
+                                     .may_replay = true,
+                                     .machine.duplex = 1};
+}
+
+static bool is_close(double a, double b)
+{
+    const double difference = a > b ? a - b : b - a;
+    return difference <= 1e-6 + 1e-9 * (a > b ? a : b);
+}
+
+static void check(const char *planner, const struct spw_plan_request *request, const struct spw_plan *plan)
+{
+    const size_t count = plan->schedule.count;
+    double *starts = malloc((count + 1) * sizeof *starts);
+    struct spw_timed_step *events = malloc((count + 1) * sizeof *events);
+    struct spw_timing timing;
+    assert_true(starts && events);
+    assert_int_equal(
+        spw_timeline(request->graph, &plan->schedule, &request->machine, request->device_bytes, starts, &timing, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        events[i] = (struct spw_timed_step){plan->schedule.steps[i].kind, plan->schedule.steps[i].id, starts[i]};
+    const struct spw_check_rules rules = {.device_bytes = request->device_bytes,
+                                          .host_bytes = request->host_bytes,
+                                          .may_replay = request->may_replay,
+                                          .may_copy = request->may_copy};
+    struct spw_check found;
+    assert_int_equal(spw_check(request->graph, plan->schedule.start, events, count, &rules, &found), 0);
+    if (found.fault != SPW_FAULT_NONE)
+        fail_msg("%s, %llu bytes: event %zu: %s: %s", planner, (unsigned long long)request->device_bytes, found.event,
+                 spw_fault_name(found.fault), found.message);
+    assert_true(is_close(found.time_us, plan->timing.time_us));
+    assert_int_equal(found.peak_bytes, plan->timing.peak_bytes);
+    assert_true(found.time_us >= plan->lower_bound_us || is_close(found.time_us, plan->lower_bound_us));
+    free(starts);
+    free(events);
+}
+
+int planned_make(const char *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
+{
+    const struct spw_planner *found = spw_planner_find(planner);
+    assert_non_null(found);
+    const int r = spw_plan_make(found, request, ret_plan);
+    if (r == 0)
+        check(planner, request, ret_plan);
+    else
+        assert_true(r == -ENOSPC || r == -ENOTSUP);
+    return r;
+}

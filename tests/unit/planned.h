@@ -1,0 +1,20 @@
+/* planned.h - plans that are held against the rules as soon as they are made. */
+#ifndef SPILLWAY_TESTS_UNIT_PLANNED_H
+#define SPILLWAY_TESTS_UNIT_PLANNED_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "plan.h"
+
+/* A request for as many bytes on the host as it takes, with all means, on a machine that is model S+. */
+struct spw_plan_request planned_request(const struct spw_graph *graph, uint64_t device_bytes);
+
+/* Makes the plan, and fails the test unless the checker accepts it, its time and its peaks are what the checker finds, they
+ * are within the request, and it uses no means that the request forbids. 0 and `ret_plan`; what the planner said otherwise,
+ * which is -ENOSPC or -ENOTSUP. */
+int planned_make(const char *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan);
+#endif

@@ -1,0 +1,197 @@
+/* test-online.c - planners that decide on demand: whom they choose and why, and that whatever they plan is valid. */
+#include "planned.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "graphs.h"
+#include "iteration_file.h"
+#include "starts.h"
+
+/* How often the plan has such a step. */
+static size_t count_steps(const struct spw_plan *plan, enum spw_step_kind kind, uint32_t id)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->schedule.count; i++)
+        count += plan->schedule.steps[i].kind == kind && plan->schedule.steps[i].id == id;
+    return count;
+}
+
+static struct spw_plan make(const char *planner, const struct spw_graph *graph, uint64_t device_bytes)
+{
+    const struct spw_plan_request request = planned_request(graph, device_bytes);
+    struct spw_plan plan;
+    assert_int_equal(planned_make(planner, &request, &plan), 0);
+    return plan;
+}
+
+/* The plan is checked as it is made; that it came about is the result. */
+static bool is_planned(const char *planner, const struct spw_plan_request *request)
+{
+    struct spw_plan plan;
+    if (planned_make(planner, request, &plan) < 0)
+        return false;
+    spw_plan_finish(&plan);
+    return true;
+}
+
+/* ---- lru ---- */
+
+/* a was made before b, but read after it: b is copied out for c. */
+static void lru_copies_out_what_was_used_longest_ago(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t a = graphs_tensor(graph, 10), b = graphs_tensor(graph, 10), c = graphs_tensor(graph, 10);
+    graphs_op(graph, 1, NOTHING, LIST(a));
+    graphs_op(graph, 1, NOTHING, LIST(b));
+    graphs_op(graph, 1, LIST(a), NOTHING);
+    graphs_op(graph, 1, NOTHING, LIST(c));
+    graphs_op(graph, 1, LIST(a, b), NOTHING);
+    graphs_op(graph, 1, LIST(c), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan plan = make("lru", graph, 20);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, b), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, a), 0);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* b and c take turns on the device; both are copied out once, and only dropped from then on. */
+static void lru_copies_out_once_what_nobody_writes(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t a = graphs_tensor(graph, 10), b = graphs_tensor(graph, 10), c = graphs_tensor(graph, 10);
+    graphs_op(graph, 1, NOTHING, LIST(a));
+    graphs_op(graph, 1, NOTHING, LIST(b));
+    graphs_op(graph, 1, LIST(a), LIST(c));
+    for (int i = 0; i < 3; i++) {
+        graphs_op(graph, 1, LIST(a, b), NOTHING);
+        graphs_op(graph, 1, LIST(a, c), NOTHING);
+    }
+    graphs_finish(graph);
+    struct spw_plan plan = make("lru", graph, 20);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, b), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, c), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_H2D, b), 3);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* Two weights, room for one: the one that is read in the middle starts on the host, the one read at both ends does not. */
+static void what_lies_idle_longest_starts_on_the_host(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t busy = graphs_persistent(graph, 20), idle = graphs_persistent(graph, 20);
+    graphs_op(graph, 5, LIST(busy), NOTHING);
+    graphs_op(graph, 5, LIST(idle), NOTHING);
+    graphs_op(graph, 5, LIST(busy), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan_request request = planned_request(graph, 20);
+    uint8_t start[2] = {SPW_START_DEVICE, SPW_START_DEVICE};
+    assert_int_equal(spw_starts_choose(&request, start), 0);
+    assert_int_equal(start[busy], SPW_START_DEVICE);
+    assert_int_equal(start[idle], SPW_START_HOST);
+    assert_true(is_planned("lru", &request));
+    request.may_copy = false;
+    assert_false(is_planned("lru", &request));
+    spw_graph_destroy(graph);
+}
+
+/* A weight that is read at the start only goes out for good after that, instead of coming back for the end: the next
+ * iteration fetches it when it needs it, beside another operation. */
+static void what_lies_on_the_host_at_the_end_starts_there(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t weight = graphs_persistent(graph, 10), a = graphs_tensor(graph, 10), b = graphs_tensor(graph, 10);
+    graphs_op(graph, 30, NOTHING, LIST(a));
+    graphs_op(graph, 30, LIST(weight, a), NOTHING);
+    graphs_op(graph, 30, LIST(a), LIST(b));
+    graphs_op(graph, 30, LIST(a, b), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan plan = make("lru", graph, 20);
+    assert_int_equal(plan.schedule.start[weight], SPW_START_HOST);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, weight), 0);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* ---- all of them, on iterations of models ---- */
+
+static const char *const planners[] = {"lru"};
+enum { PLANNERS = sizeof planners / sizeof planners[0] };
+
+static struct iteration load(const char *name)
+{
+    char path[4096];
+    struct json_text text;
+    struct json_problem problem;
+    struct iteration iteration;
+    (void)snprintf(path, sizeof path, "%s/%s.json", GRAPHS_FOLDER, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    if (json_text_read(path, file, &text, &problem) < 0 || iteration_take(&text, &iteration, &problem) < 0)
+        fail_msg("%s", problem.message);
+    (void)fclose(file);
+    return iteration;
+}
+
+static void sweep(const char *planner, const struct spw_graph *graph, bool may_copy, bool may_replay, bool and_smallest)
+{
+    struct spw_plan_request request = planned_request(graph, 0);
+    request.may_copy = may_copy;
+    request.may_replay = may_replay;
+    bool was_planned = true;
+    for (uint64_t share = 80; share >= 30; share -= 10) {
+        request.device_bytes = graph->peak_bytes / 100 * share;
+        const bool is = is_planned(planner, &request);
+        assert_true(was_planned || !is); /* what does not fit does not fit in less */
+        was_planned = is;
+    }
+    if (!and_smallest)
+        return;
+    request.device_bytes = graph->peak_bytes;
+    assert_int_equal(spw_plan_smallest(spw_planner_find(planner), &request, &request.device_bytes, NULL), 0);
+    assert_true(is_planned(planner, &request));
+}
+
+static void iterations_of_models_are_planned_within_any_budget(void **state)
+{
+    static const struct model {
+        const char *name;
+        bool in_all_ways; /* with each means forbidden, and at the smallest budget too */
+    } models[] = {{"gpt2-medium-b16-s1024-flash-h200-bf16", false}, {"gpt2-small-b8-s1024-a100-40g-tf32", true},
+                  {"lstm-t512-h1024-b64-v100-16g-fp32", false},     {"resnet50-b64-v100-16g-fp32", true},
+                  {"resnet50-b190-v100-16g-fp32", false},           {"resnet50-b475-v100-16g-fp32", false},
+                  {"resnet50-b760-v100-16g-fp32", false},           {"vgg16-b64-v100-16g-fp32", true}};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        struct iteration iteration = load(models[i].name);
+        for (size_t p = 0; p < PLANNERS; p++)
+            for (unsigned means = models[i].in_all_ways ? 0 : 3; means < 4; means++)
+                sweep(planners[p], iteration.graph, means & 1, means & 2, models[i].in_all_ways);
+        iteration_finish(&iteration);
+    }
+}
+
+/* No schedule exists within less than an operation needs by itself, and copies get by with just that. */
+static void lru_needs_no_more_than_the_largest_operation(void **state)
+{
+    struct iteration iteration = load("resnet50-b64-v100-16g-fp32");
+    struct spw_plan_request request = planned_request(iteration.graph, iteration.graph->least_bytes);
+    assert_true(is_planned("lru", &request));
+    request.device_bytes--;
+    assert_false(is_planned("lru", &request));
+    iteration_finish(&iteration);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lru_copies_out_what_was_used_longest_ago),
+        cmocka_unit_test(lru_copies_out_once_what_nobody_writes),
+        cmocka_unit_test(what_lies_idle_longest_starts_on_the_host),
+        cmocka_unit_test(what_lies_on_the_host_at_the_end_starts_there),
+        cmocka_unit_test(iterations_of_models_are_planned_within_any_budget),
+        cmocka_unit_test(lru_needs_no_more_than_the_largest_operation),
+    };
+    return cmocka_run_group_tests_name("online", tests, NULL, NULL);
+}
