@@ -115,9 +115,74 @@ static void what_lies_on_the_host_at_the_end_starts_there(void **state)
     spw_graph_destroy(graph);
 }
 
+/* ---- dtr ---- */
+
+/* Two tensors of the same size and almost the same age: the one that took 1 us goes, not the one that took 50. */
+static void dtr_drops_what_is_cheap_to_compute(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t dear = graphs_tensor(graph, 10), cheap = graphs_tensor(graph, 10), other = graphs_tensor(graph, 10);
+    const uint32_t makes_dear = graphs_op(graph, 50, NOTHING, LIST(dear));
+    const uint32_t makes_cheap = graphs_op(graph, 1, NOTHING, LIST(cheap));
+    graphs_op(graph, 100, NOTHING, NOTHING);
+    graphs_op(graph, 1, NOTHING, LIST(other));
+    graphs_op(graph, 1, LIST(other), NOTHING);
+    graphs_op(graph, 1, LIST(cheap), NOTHING);
+    graphs_op(graph, 1, LIST(dear), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan plan = make("dtr", graph, 20);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_cheap), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_dear), 0);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* All three cost the same, but the second one's source has gone, so to get it back would take two replays. */
+static void dtr_counts_what_has_been_evicted_around_a_tensor(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t source = graphs_tensor(graph, 10), made = graphs_tensor(graph, 10), alone = graphs_tensor(graph, 10),
+                   other = graphs_tensor(graph, 10);
+    graphs_op(graph, 10, NOTHING, LIST(source));
+    const uint32_t makes_made = graphs_op(graph, 10, LIST(source), LIST(made));
+    const uint32_t makes_alone = graphs_op(graph, 12, NOTHING, LIST(alone));
+    graphs_op(graph, 100, NOTHING, NOTHING);
+    graphs_op(graph, 1, NOTHING, LIST(other));
+    graphs_op(graph, 1, LIST(other), NOTHING);
+    graphs_op(graph, 1, LIST(alone), NOTHING);
+    graphs_op(graph, 1, LIST(made), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan plan = make("dtr", graph, 20);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_alone), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_made), 0);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* x can only be made of t, which can't be made again and is used no more. That its time is not over yet is no help. */
+static void dtr_keeps_what_could_not_be_made_again(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t t = graphs_tensor(graph, 10), x = graphs_tensor(graph, 10), w = graphs_tensor(graph, 10),
+                   y = graphs_tensor(graph, 10);
+    const uint32_t makes_t = graphs_op(graph, 1, NOTHING, LIST(t)), makes_x = graphs_op(graph, 1, LIST(t), LIST(x)),
+                   makes_w = graphs_op(graph, 1, NOTHING, LIST(w));
+    graph->ops[makes_t].replayable = false;
+    graphs_op(graph, 1, NOTHING, LIST(y));
+    graphs_op(graph, 1, LIST(x, y), NOTHING);
+    const uint32_t last = graphs_op(graph, 1, LIST(w), NOTHING);
+    graph->tensors[t].free_after = last;
+    graphs_finish(graph);
+    struct spw_plan plan = make("dtr", graph, 20);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_x), 0);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_w), 1);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
 /* ---- all of them, on iterations of models ---- */
 
-static const char *const planners[] = {"lru"};
+static const char *const planners[] = {"lru", "dtr"};
 enum { PLANNERS = sizeof planners / sizeof planners[0] };
 
 static struct iteration load(const char *name)
@@ -190,6 +255,9 @@ int main(void)
         cmocka_unit_test(lru_copies_out_once_what_nobody_writes),
         cmocka_unit_test(what_lies_idle_longest_starts_on_the_host),
         cmocka_unit_test(what_lies_on_the_host_at_the_end_starts_there),
+        cmocka_unit_test(dtr_drops_what_is_cheap_to_compute),
+        cmocka_unit_test(dtr_counts_what_has_been_evicted_around_a_tensor),
+        cmocka_unit_test(dtr_keeps_what_could_not_be_made_again),
         cmocka_unit_test(iterations_of_models_are_planned_within_any_budget),
         cmocka_unit_test(lru_needs_no_more_than_the_largest_operation),
     };

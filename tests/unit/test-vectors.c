@@ -12,6 +12,7 @@ int main(void)
         cmocka_unit_test(no_bound_exceeds_an_optimum),
 
         /* ---- dtr_linear.c ---- */
+        cmocka_unit_test(dtr_replays_on_chains_as_often_as_its_authors_do),
 
         /* ---- hetero_chain.c ---- */
         cmocka_unit_test(rotor_finds_the_persistent_optimum),

@@ -41,6 +41,7 @@ void the_cut_bound_is_at_least_the_one_computed(void **state);
 void no_bound_exceeds_an_optimum(void **state);
 
 /* ---- dtr_linear.c ---- */
+void dtr_replays_on_chains_as_often_as_its_authors_do(void **state);
 
 /* ---- hetero_chain.c ---- */
 void rotor_finds_the_persistent_optimum(void **state);
