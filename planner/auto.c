@@ -151,7 +151,7 @@ static int find_movable(struct search *s)
 /* Mostly a useful one. */
 static const struct spw_gap *pick(struct search *s)
 {
-    const size_t among = s->useful_count && spw_random_below(&s->random, 16) ? s->useful_count : s->movable_count;
+    const size_t among = s->useful_count && spw_random_below(&s->random, 64) ? s->useful_count : s->movable_count;
     return &s->gaps[s->movable[spw_random_below(&s->random, among)]];
 }
 
@@ -200,11 +200,11 @@ static void ruin(struct search *s, uint8_t *choices)
 static void set(struct search *s, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
 {
     const uint8_t was = choices[gap->choice];
-    choices[gap->choice] = choice;
+    spw_cover_set(s->cover, gap, choice, choices);
     for (const struct spw_gap *other = &s->gaps[gap->sibling]; other != gap; other = &s->gaps[other->sibling])
         if ((choice == SPW_DROP && choices[other->choice] == SPW_KEEP) ||
             (was == SPW_DROP && choice == SPW_KEEP && choices[other->choice] == SPW_DROP))
-            choices[other->choice] = choice;
+            spw_cover_set(s->cover, other, choice, choices);
 }
 
 static void change(struct search *s, uint8_t *choices)
@@ -278,7 +278,7 @@ static int init(struct search *s, const struct spw_plan_request *request, struct
     s->bound_us = s->graph->compute_us;
     s->heat = 0.001;
     s->ruins = 0.5;
-    s->lane_weight = 1e-4;
+    s->lane_weight = 1e-3;
     s->random = request->seed;
     s->choice_count = spw_choice_count(s->graph);
     s->limit_s = request->time_limit_s > 0 ? request->time_limit_s : default_limit_s(s->graph);

@@ -123,12 +123,18 @@ static bool has_good_copy(const struct spw_composer *c, uint32_t tensor)
 
 /* ---- making room ---- */
 
+/* The time to recompute what the tensor holds for its use by operation `at`; < 0: it can't be. */
+static double recompute_us(struct spw_composer *c, uint32_t tensor, uint32_t at)
+{
+    return spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor),
+                          &(struct spw_lineage_terms){.at = at, .choices = c->choices});
+}
+
 /* Whether what the tensor holds can be dropped here and recomputed for its next use. */
 static bool is_replayable(struct spw_composer *c, uint32_t tensor)
 {
     const uint32_t next = spw_build_next_use(&c->builder, tensor);
-    return c->request->may_replay && next != SPW_NO_INDEX &&
-           spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor), next, c->choices) >= 0;
+    return c->request->may_replay && next != SPW_NO_INDEX && recompute_us(c, tensor, next) >= 0;
 }
 
 /* A spare tensor that may go: one that nobody will read, else the one read last. */
@@ -180,10 +186,7 @@ static uint32_t choose_victim(struct spw_composer *c, uint64_t wanted, bool by_r
         double score = (double)distance(c, tensor) * (double)(t->bytes < wanted ? t->bytes : wanted);
         if (by_replay) {
             const uint32_t next = spw_build_next_use(&c->builder, tensor);
-            const double us =
-                next == SPW_NO_INDEX
-                    ? -1
-                    : spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor), next, c->choices);
+            const double us = next == SPW_NO_INDEX ? -1 : recompute_us(c, tensor, next);
             if (us < 0)
                 continue;
             score /= us + 1e-3;

@@ -25,7 +25,10 @@ struct spw_cover {
     uint32_t leaves;
     uint32_t *order; /* gaps by cost, while choosing */
     double *cost;
-    uint32_t *made; /* of each operation: a gap whose tensor it would make again; SPW_NO_INDEX: none */
+    uint32_t *made;     /* of each operation: a gap whose tensor it would make again; SPW_NO_INDEX: none */
+    uint32_t *retained; /* of all gaps, one behind the other */
+    uint32_t retained_count, retained_room;
+    bool is_out_of_memory;
 };
 
 size_t spw_cover_gaps(const struct spw_cover *cover, const struct spw_gap **ret_gaps)
@@ -46,6 +49,7 @@ void spw_cover_destroy(struct spw_cover *cover)
     free(cover->order);
     free(cover->cost);
     free(cover->made);
+    free(cover->retained);
     free(cover);
 }
 
@@ -54,6 +58,32 @@ void spw_cover_destroy(struct spw_cover *cover)
 static double positive(double us)
 {
     return us > 0 ? us : 0;
+}
+
+/* How the gap's tensor would be recomputed for that use; false: there is no memory. */
+static bool find_replay(struct spw_cover *c, struct spw_lineage *lineage, struct spw_gap *gap, const struct spw_use *next)
+{
+    const struct spw_lineage_terms terms = {.at = next->op,
+                                            .retain_bytes =
+                                                (uint64_t)((double)c->graph->tensors[gap->tensor].bytes * SPW_RETAIN_SHARE),
+                                            .retain_leaves = true};
+    const uint32_t *retained;
+    gap->replay_us = spw_lineage_us(lineage, gap->tensor, next->version, &terms);
+    if (gap->replay_us < 0)
+        return true;
+    gap->retained_count = spw_lineage_retained(lineage, &retained);
+    gap->first_retained = c->retained_count;
+    if (c->retained_count + gap->retained_count > c->retained_room) {
+        const uint32_t room = 2 * (c->retained_count + gap->retained_count) + 64;
+        uint32_t *larger = realloc(c->retained, room * sizeof *larger);
+        if (!larger)
+            return c->is_out_of_memory = true, false;
+        c->retained = larger;
+        c->retained_room = room;
+    }
+    for (uint32_t i = 0; i < gap->retained_count; i++)
+        c->retained[c->retained_count++] = retained[i];
+    return true;
 }
 
 static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t use)
@@ -69,8 +99,8 @@ static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t u
         gap.copy_us = t->d2h_us + t->h2d_us;
         gap.exposed_us = positive(gap.copy_us - (c->start_us[gap.to] - c->start_us[gap.from]));
     }
-    if (c->request->may_replay)
-        gap.replay_us = spw_lineage_us(lineage, gap.tensor, next->version, next->op, NULL);
+    if (c->request->may_replay && !find_replay(c, lineage, &gap, next))
+        return;
     if (gap.copy_us >= 0 || gap.replay_us >= 0)
         c->gaps[c->gap_count++] = gap;
 }
@@ -173,7 +203,7 @@ static int list_gaps(struct spw_cover *c)
     }
     spw_lineage_destroy(lineage);
     link_siblings(c);
-    return 0;
+    return c->is_out_of_memory ? -ENOMEM : 0;
 }
 
 /* ---- demand ---- */
@@ -344,13 +374,24 @@ static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const
     return gap->choice >= c->graph->use_count && choices[t->first_use + t->use_count - 1] == SPW_SWAP;
 }
 
+void spw_cover_set(const struct spw_cover *cover, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
+{
+    choices[gap->choice] = choice;
+    for (uint32_t i = 0; i < gap->retained_count && choice == SPW_DROP && !gap->is_end; i++) {
+        const struct spw_graph_tensor *t = &cover->graph->tensors[cover->retained[gap->first_retained + i]];
+        uint8_t *end = &choices[t->first_use + t->use_count - 1];
+        if (*end == SPW_KEEP)
+            *end = SPW_RETAIN;
+    }
+}
+
 static void apply(struct spw_cover *c, uint32_t index, uint8_t choice, uint8_t *choices)
 {
     const struct spw_gap *gap = &c->gaps[index];
     const int64_t bytes = (int64_t)c->graph->tensors[gap->tensor].bytes;
     if ((choices[gap->choice] == SPW_KEEP) != (choice == SPW_KEEP))
         add_gap_bytes(c, gap, choice == SPW_KEEP ? bytes : -bytes);
-    choices[gap->choice] = choice;
+    spw_cover_set(c, gap, choice, choices);
 }
 
 /* The demand that is left by the choices made already. */

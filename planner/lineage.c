@@ -12,6 +12,8 @@ struct spw_lineage {
     uint32_t walk, wanted;              /* the tensor that this walk is for */
     uint32_t ops[SPW_LINEAGE_MOST_OPS]; /* met in this walk; those from `next` on have not been looked at */
     uint32_t count;
+    uint32_t retained[SPW_LINEAGE_MOST_OPS]; /* tensors */
+    uint32_t retained_count;
 };
 
 int spw_lineage_create(const struct spw_graph *graph, struct spw_lineage **ret_lineage)
@@ -66,20 +68,41 @@ static bool want(struct spw_lineage *lineage, uint32_t tensor, uint32_t version,
     return true;
 }
 
-/* Dead, and yet at hand: it was kept for that. */
-static bool is_retained(struct spw_lineage *lineage, const struct spw_touched_tensor *touch, const uint8_t *choices)
+static bool list_retained(struct spw_lineage *lineage, uint32_t tensor)
+{
+    for (uint32_t i = 0; i < lineage->retained_count; i++)
+        if (lineage->retained[i] == tensor)
+            return true;
+    if (lineage->retained_count == SPW_LINEAGE_MOST_OPS)
+        return false;
+    lineage->retained[lineage->retained_count++] = tensor;
+    return true;
+}
+
+/* Dead, and yet at hand: it was kept for that, or would be. */
+static bool is_retained(struct spw_lineage *lineage, const struct spw_touched_tensor *touch,
+                        const struct spw_lineage_terms *terms)
 {
     const struct spw_graph_tensor *t = &lineage->graph->tensors[touch->tensor];
     if (touch->version != t->last_version)
         return false;
-    if (choices)
-        return choices[t->first_use + t->use_count - 1] >= SPW_RETAIN;
+    if (terms->choices && terms->choices[t->first_use + t->use_count - 1] >= SPW_RETAIN)
+        return true;
     const uint32_t op = touch->version ? spw_graph_producer(lineage->graph, touch->tensor, touch->version) : SPW_NO_INDEX;
-    return op == SPW_NO_INDEX || !lineage->graph->ops[op].replayable;
+    const bool is_leaf = op == SPW_NO_INDEX || !lineage->graph->ops[op].replayable;
+    return ((is_leaf && terms->retain_leaves) || (t->bytes > 0 && t->bytes <= terms->retain_bytes)) &&
+           list_retained(lineage, touch->tensor);
 }
 
-static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at, const uint8_t *choices)
+uint32_t spw_lineage_retained(const struct spw_lineage *lineage, const uint32_t **ret_tensors)
 {
+    *ret_tensors = lineage->retained;
+    return lineage->retained_count;
+}
+
+static bool want_inputs(struct spw_lineage *lineage, uint32_t index, const struct spw_lineage_terms *terms)
+{
+    const uint32_t at = terms->at;
     const struct spw_graph *graph = lineage->graph;
     const struct spw_graph_op *op = &graph->ops[index];
     for (uint32_t i = 0; i < op->read_count; i++) {
@@ -95,7 +118,7 @@ static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at
         const bool is_gone = is_over(graph, touch->tensor, at);
         if (!is_gone && version_at(graph, touch->tensor, at) != touch->version)
             return false; /* overwritten meanwhile */
-        if (is_gone && !is_retained(lineage, touch, choices) && !want(lineage, touch->tensor, touch->version, at))
+        if (is_gone && !is_retained(lineage, touch, terms) && !want(lineage, touch->tensor, touch->version, at))
             return false;
     }
     for (uint32_t i = 0; i < op->write_count; i++) {
@@ -108,16 +131,16 @@ static bool want_inputs(struct spw_lineage *lineage, uint32_t index, uint32_t at
     return true;
 }
 
-double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const uint8_t *choices)
+double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, const struct spw_lineage_terms *terms)
 {
     double us = 0;
     lineage->walk++;
-    lineage->count = 0;
+    lineage->count = lineage->retained_count = 0;
     lineage->wanted = tensor;
-    if (lineage->graph->tensors[tensor].persistent || !want(lineage, tensor, version, at))
+    if (lineage->graph->tensors[tensor].persistent || !want(lineage, tensor, version, terms->at))
         return -1;
     for (uint32_t i = 0; i < lineage->count; i++) {
-        if (!want_inputs(lineage, lineage->ops[i], at, choices))
+        if (!want_inputs(lineage, lineage->ops[i], terms))
             return -1;
         us += lineage->graph->ops[lineage->ops[i]].us;
     }

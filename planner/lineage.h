@@ -10,8 +10,18 @@ struct spw_lineage; /* room to work in */
 int spw_lineage_create(const struct spw_graph *graph, struct spw_lineage **ret_lineage);
 void spw_lineage_destroy(struct spw_lineage *lineage);
 
-/* Time in us to recompute `version` of the tensor just before operation `at`, if whatever is alive there is at hand, what is
- * dead and was retained or stored by choice too, and all else that is dead has to be recomputed as well; < 0: it can't be.
- * `choices` (compose.h) may be NULL: what is dead and can't be made again then counts as retained. */
-double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at, const uint8_t *choices);
+/* What may be taken to be at hand when a tensor is recomputed just before operation `at`. */
+struct spw_lineage_terms {
+    uint32_t at;
+    const uint8_t *choices; /* compose.h: what is dead and was retained or stored by choice; NULL: none was */
+    uint64_t retain_bytes;  /* dead tensors of at most so many bytes are taken to be retained, and listed */
+    bool retain_leaves;     /* those that can't be made again too, whatever their size */
+};
+
+/* Time in us to recompute `version` of the tensor, if whatever is alive is at hand, and what is dead has to be recomputed as
+ * well, but for what the terms say; < 0: it can't be. The tensors that would have to be retained for that are listed for
+ * spw_lineage_retained(). */
+double spw_lineage_us(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, const struct spw_lineage_terms *terms);
+/* Of the last call; borrowed. */
+uint32_t spw_lineage_retained(const struct spw_lineage *lineage, const uint32_t **ret_tensors);
 #endif
