@@ -31,7 +31,6 @@ static void destroy(struct spw_demand *d)
     free(d->where);
     free(d->pins);
     free(d->can_replay);
-    free(d->nothing_kept);
     free(d->frames);
     free(d->under_way);
     free(d);
@@ -58,11 +57,10 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     d->where = malloc(tensors * sizeof *d->where);
     d->pins = malloc(tensors * sizeof *d->pins);
     d->can_replay = calloc((size_t)graph->use_count + 1, 1);
-    d->nothing_kept = calloc(spw_choice_count(graph) + 1, 1);
     d->frames = malloc(d->frame_room * sizeof *d->frames);
     d->under_way = malloc(graph->op_count * sizeof *d->under_way);
-    if (!d->used_us || !d->entered || !d->resident || !d->where || !d->pins || !d->can_replay || !d->nothing_kept ||
-        !d->frames || !d->under_way || spw_lineage_create(graph, &d->lineage) < 0) {
+    if (!d->used_us || !d->entered || !d->resident || !d->where || !d->pins || !d->can_replay || !d->frames ||
+        !d->under_way || spw_lineage_create(graph, &d->lineage) < 0) {
         destroy(d);
         return -ENOMEM;
     }
@@ -140,7 +138,8 @@ static bool can_replay(struct spw_demand *d, uint32_t tensor)
     uint8_t *known = &d->can_replay[t->first_use + next];
     if (*known == 0) {
         const struct spw_use *use = &d->graph->uses[t->first_use + next];
-        *known = spw_lineage_us(d->lineage, tensor, use->version, use->op, d->nothing_kept) < 0 ? 1 : 2;
+        const struct spw_lineage_terms terms = {.at = use->op};
+        *known = spw_lineage_us(d->lineage, tensor, use->version, &terms) < 0 ? 1 : 2;
         d->work += SPW_LINEAGE_MOST_OPS / 8;
     }
     return *known == 2;

@@ -52,10 +52,9 @@ struct spw_demand {
     /* demand.c's own */
     uint64_t entries;
     uint64_t most_work;
-    uint32_t *where;       /* for each tensor: its place in `resident`; SPW_NO_INDEX: not there */
-    uint16_t *pins;        /* for each tensor: so many want it to stay just now */
-    uint8_t *can_replay;   /* for each use: whether its version can be recomputed for it; 0: not asked yet, 1: no, 2: yes */
-    uint8_t *nothing_kept; /* choices (compose.h): what is dead is gone */
+    uint32_t *where;     /* for each tensor: its place in `resident`; SPW_NO_INDEX: not there */
+    uint16_t *pins;      /* for each tensor: so many want it to stay just now */
+    uint8_t *can_replay; /* for each use: whether its version can be recomputed for it; 0: not asked yet, 1: no, 2: yes */
     struct spw_demand_frame *frames; /* replays under way, each for the one before */
     uint32_t frame_count, frame_room;
     bool *under_way; /* for each operation: it has a frame */
