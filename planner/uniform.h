@@ -1,0 +1,26 @@
+/* uniform.h - finds the uniform chain in a real one: groups of stages as equal steps, and how many states fit beside them.
+ *
+ * What a planner of uniform chains leaves open, and what is tried here by estimate and then by building: how many steps, how
+ * many stages of the end are one long last step (its records stay until they are read, and nothing of it is run twice), and
+ * how many slots. With one step and nothing stored all stays; so a planner finds a schedule wherever all fits. */
+#ifndef SPILLWAY_PLANNER_UNIFORM_H
+#define SPILLWAY_PLANNER_UNIFORM_H
+#include "plan.h"
+#include "reversal.h"
+
+/* One way to see the chain. Times in us, means over the steps. */
+struct spw_uniform {
+    uint32_t steps;      /* the last one included, whatever its length */
+    uint32_t slots;      /* on the device */
+    uint32_t host_slots; /* how many states the host holds */
+    double forward_us, backward_us, store_us, load_us;
+};
+
+/* Fills the empty reversal, which begins at step 0. `ret_wait_us`: time to be expected beside that of what is run. 0;
+ * -ENOSPC: too few slots; -ENOMEM. */
+typedef int spw_uniform_function(const struct spw_uniform *uniform, struct spw_reversal *ret_reversal, double *ret_wait_us);
+
+/* The shortest schedule found. 0; -ENOSPC; -ENOTSUP: the graph is no chain; -ENOMEM. `copies`: reversals may use level 1. */
+int spw_plan_uniform(const struct spw_plan_request *request, spw_uniform_function *reverse, bool copies,
+                     struct spw_schedule *schedule);
+#endif
