@@ -17,6 +17,8 @@
 #include "prefetch.h"
 #include "random.h"
 
+#define NOT_VALID 1e20 /* above all times */
+
 struct search {
     const struct spw_plan_request *request;
     const struct spw_graph *graph;
@@ -41,7 +43,7 @@ struct search {
 /* ---- judging ---- */
 
 /* The time of a set of choices, and a little for what the lanes carry, so that of two alike the one that moves less wins.
- * INFINITY where nothing valid comes of it. -ENOMEM in ret_error. */
+ * Where nothing valid comes of it: above NOT_VALID. -ENOMEM in ret_error. */
 static double judge(struct search *s, uint8_t *choices, int *ret_error)
 {
     struct spw_timing timing;
@@ -63,7 +65,7 @@ static double judge(struct search *s, uint8_t *choices, int *ret_error)
         return INFINITY;
     if (*ret_error < 0) {
         *ret_error = 0;
-        return INFINITY;
+        return NOT_VALID * (double)(s->graph->op_count - op); /* the further it came, the better */
     }
     const double lanes_us =
         (double)timing.d2h_bytes / s->graph->d2h_bytes_per_us + (double)timing.h2d_bytes / s->graph->h2d_bytes_per_us;
@@ -199,11 +201,11 @@ static void ruin(struct search *s, uint8_t *choices)
 
 static void set(struct search *s, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
 {
-    const uint8_t was = choices[gap->choice];
+    const uint8_t was = SPW_CHOICE(choices[gap->choice]);
     spw_cover_set(s->cover, gap, choice, choices);
     for (const struct spw_gap *other = &s->gaps[gap->sibling]; other != gap; other = &s->gaps[other->sibling])
         if ((choice == SPW_DROP && choices[other->choice] == SPW_KEEP) ||
-            (was == SPW_DROP && choice == SPW_KEEP && choices[other->choice] == SPW_DROP))
+            (was == SPW_DROP && choice == SPW_KEEP && SPW_CHOICE(choices[other->choice]) == SPW_DROP))
             spw_cover_set(s->cover, other, choice, choices);
 }
 
@@ -214,7 +216,11 @@ static void change(struct search *s, uint8_t *choices)
         return;
     }
     const struct spw_gap *gap = pick(s);
-    const uint8_t was = choices[gap->choice];
+    const uint8_t was = SPW_CHOICE(choices[gap->choice]);
+    if (was == SPW_DROP && !gap->is_end && spw_random_below(&s->random, 8) == 0) {
+        choices[gap->choice] = SPW_DROP_EARLY(spw_random_below(&s->random, 4));
+        return;
+    }
     set(s, gap, other_choice(s, gap, was), choices);
     const size_t kind = spw_random_below(&s->random, 8);
     if (kind < 4)
@@ -222,9 +228,9 @@ static void change(struct search *s, uint8_t *choices)
     /* another gap nearby takes the place of this one, or does the same */
     for (int tries = 0; tries < 20; tries++) {
         const struct spw_gap *other = pick(s);
-        if (other == gap || other->is_end || gap->is_end || (choices[other->choice] == was) == (kind < 7))
+        if (other == gap || other->is_end || gap->is_end || (SPW_CHOICE(choices[other->choice]) == was) == (kind < 7))
             continue;
-        const uint8_t wanted = kind < 7 ? was : choices[gap->choice];
+        const uint8_t wanted = kind < 7 ? was : SPW_CHOICE(choices[gap->choice]);
         if ((wanted == SPW_SWAP && other->copy_us < 0) || (wanted == SPW_DROP && other->replay_us < 0))
             continue;
         set(s, other, wanted, choices);
@@ -242,7 +248,9 @@ static int improve(struct search *s)
         memcpy(s->trial, s->choices, s->choice_count);
         change(s, s->trial);
         const double cost = judge_repaired(s, s->trial, &r);
-        const double slack = s->heat * left * left * (s->cost - s->bound_us) * -log(spw_random_fraction(&s->random) + 1e-12);
+        const double slack = s->cost >= NOT_VALID ? 0
+                                                  : s->heat * left * left * (s->cost - s->bound_us) *
+                                                        -log(spw_random_fraction(&s->random) + 1e-12);
         if (cost > s->cost + slack)
             continue;
         s->cost = cost;

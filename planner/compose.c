@@ -27,6 +27,8 @@ struct spw_composer {
     uint32_t
         *spare; /* tensors that are there though nothing chosen wants them: restored for a replay, or retained; a stack */
     uint32_t spare_count;
+    uint32_t *early,
+        *early_next;    /* for each operation: the first tensor to be restored before it; for each tensor: the next such */
     uint8_t *spareness; /* for each tensor: LISTED in spare, and whether it really is */
 };
 
@@ -41,6 +43,8 @@ void spw_composer_destroy(struct spw_composer *c)
     free(c->where);
     free(c->spare);
     free(c->spareness);
+    free(c->early);
+    free(c->early_next);
     free(c);
 }
 
@@ -58,7 +62,9 @@ int spw_composer_create(const struct spw_plan_request *request, struct spw_compo
     c->where = malloc(tensors * sizeof *c->where);
     c->spare = malloc(tensors * sizeof *c->spare);
     c->spareness = calloc(tensors, sizeof *c->spareness);
-    if (!c->pins || !c->wanted || !c->resident || !c->where || !c->spare || !c->spareness ||
+    c->early = malloc(c->graph->op_count * sizeof *c->early);
+    c->early_next = malloc(tensors * sizeof *c->early_next);
+    if (!c->pins || !c->wanted || !c->resident || !c->where || !c->spare || !c->spareness || !c->early || !c->early_next ||
         spw_lineage_create(c->graph, &c->lineage) < 0) {
         spw_composer_destroy(c);
         return -ENOMEM;
@@ -309,8 +315,14 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
         const int r = spw_build_d2h(&c->builder, tensor);
         return r < 0 ? r : drop(c, tensor);
     }
-    if (*choice == SPW_DROP && is_replayable(c, tensor))
+    if (SPW_CHOICE(*choice) == SPW_DROP && is_replayable(c, tensor)) {
+        const uint32_t next = spw_build_next_use(&c->builder, tensor), lead = SPW_LEAD(*choice);
+        if (lead && next > c->builder.next_op + lead) {
+            c->early_next[tensor] = c->early[next - lead];
+            c->early[next - lead] = tensor;
+        }
         return drop(c, tensor);
+    }
     if (*choice != SPW_SWAP || !c->request->may_copy)
         return 0;
     if (place->next == t->use_count && c->builder.schedule->start[tensor] != SPW_START_HOST)
@@ -341,12 +353,26 @@ static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor
     return r;
 }
 
+/* What is to be there ahead of its use; where that does not work out, it is restored for its use. */
+static int restore_early(struct spw_composer *c, uint32_t index)
+{
+    int r = 0;
+    for (uint32_t tensor = c->early[index]; tensor != SPW_NO_INDEX && r == 0; tensor = c->early_next[tensor]) {
+        if (c->builder.places[tensor].device == SPW_ABSENT)
+            r = restore(c, tensor, spw_build_current(&c->builder, tensor), 0);
+        c->spareness[tensor] &= LISTED;
+    }
+    return r == -ENOSPC ? 0 : r;
+}
+
 static int run_op(struct spw_composer *c, uint32_t index)
 {
     const struct spw_graph_op *op = &c->graph->ops[index];
     const struct spw_touched_tensor *touched = &c->graph->touched[op->first_read];
     const uint32_t count = op->read_count + op->write_count;
-    int r = restore_reads(c, touched, op->read_count);
+    int r = restore_early(c, index);
+    if (r == 0)
+        r = restore_reads(c, touched, op->read_count);
     pin(c, touched, count, 1);
     if (r == 0)
         r = make_room(c, spw_build_op_needs(&c->builder));
@@ -400,6 +426,7 @@ static int begin(struct spw_composer *c, struct spw_schedule *schedule)
     c->resident_count = c->spare_count = 0;
     c->repairs = 0;
     memset(c->where, 0xff, c->graph->tensor_count * sizeof *c->where);
+    memset(c->early, 0xff, c->graph->op_count * sizeof *c->early);
     memset(c->spareness, 0, c->graph->tensor_count * sizeof *c->spareness);
     memset(c->wanted, 0, c->graph->tensor_count * sizeof *c->wanted);
     memset(c->pins, 0, c->graph->tensor_count * sizeof *c->pins);

@@ -19,6 +19,12 @@ enum spw_choice {
     SPW_STORE,  /* behind a last use: copied out, to be brought in for replays */
 };
 
+/* A choice of SPW_DROP may have a lead of 0 to 15 operations in its upper half: it is recomputed so much before its use,
+ * where the room for doing that may be there still. */
+#define SPW_CHOICE(choice)   ((choice)&15)
+#define SPW_LEAD(choice)     ((choice) >> 4)
+#define SPW_DROP_EARLY(lead) (uint8_t)(SPW_DROP | (lead) << 4)
+
 /* The choice for the gap behind use i is choices[i]; that before the first use of persistent tensor t is
  * choices[use_count + t]. So many in all: */
 static inline size_t spw_choice_count(const struct spw_graph *graph)

@@ -377,7 +377,7 @@ static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const
 void spw_cover_set(const struct spw_cover *cover, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
 {
     choices[gap->choice] = choice;
-    for (uint32_t i = 0; i < gap->retained_count && choice == SPW_DROP && !gap->is_end; i++) {
+    for (uint32_t i = 0; i < gap->retained_count && SPW_CHOICE(choice) == SPW_DROP && !gap->is_end; i++) {
         const struct spw_graph_tensor *t = &cover->graph->tensors[cover->retained[gap->first_retained + i]];
         uint8_t *end = &choices[t->first_use + t->use_count - 1];
         if (*end == SPW_KEEP)
@@ -442,10 +442,10 @@ void spw_cover_complete(struct spw_cover *cover, const struct spw_cover_terms *t
         const struct spw_gap *gap = &cover->gaps[index];
         if (most_in_gap(cover, gap) + (int64_t)cover->graph->tensors[gap->tensor].bytes > 0)
             continue;
-        const bool was_replayed = choices[gap->choice] == SPW_DROP;
+        const bool was_replayed = SPW_CHOICE(choices[gap->choice]) == SPW_DROP;
         apply(cover, index, SPW_KEEP, choices);
         for (uint32_t other = gap->sibling; was_replayed && other != index; other = cover->gaps[other].sibling)
-            if (choices[cover->gaps[other].choice] == SPW_DROP &&
+            if (SPW_CHOICE(choices[cover->gaps[other].choice]) == SPW_DROP &&
                 most_in_gap(cover, &cover->gaps[other]) + (int64_t)cover->graph->tensors[cover->gaps[other].tensor].bytes <=
                     0)
                 apply(cover, other, SPW_KEEP, choices);
