@@ -61,9 +61,9 @@ static void end_until(struct spw_checker *c, size_t instant)
         if (lane == SPW_LANE_COMPUTE)
             spw_check_end_op(c, timed, event->kind == SPW_STEP_REPLAY);
         else if (lane == SPW_LANE_OUT)
-            spw_check_end_d2h(c, event->id);
+            spw_check_end_d2h(c, timed->event, event->id);
         else
-            spw_check_end_h2d(c, event->id);
+            spw_check_end_h2d(c, timed->event, event->id);
     }
 }
 
@@ -98,13 +98,42 @@ static bool pass_all(struct spw_checker *c, const struct spw_instant_event *time
     return true;
 }
 
+/* ---- how long host copies are wanted ---- */
+
+static void look_back_over_op(struct spw_checker *c, uint32_t index)
+{
+    const struct spw_graph_op *op = &c->graph->ops[index];
+    for (uint32_t i = 0; i < op->write_count; i++)
+        c->tensors[c->graph->touched[op->first_write + i].tensor].wanted = false;
+}
+
+/* From the end to the start: which copy is the last to need its tensor's host copy, and which host copies are wanted at the
+ * start. */
+static void look_ahead(struct spw_checker *c, const uint8_t *start, const struct spw_instant_event *timed, size_t count)
+{
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++)
+        c->tensors[i].wanted = start[i] != SPW_START_DEVICE;
+    for (size_t i = count; i-- > 0;) {
+        const struct spw_timed_step *event = &c->events[timed[i].event];
+        if (!is_known(c, event))
+            continue;
+        if (event->kind == SPW_STEP_OP)
+            look_back_over_op(c, event->id);
+        if (event->kind != SPW_STEP_D2H && event->kind != SPW_STEP_H2D)
+            continue;
+        c->last[timed[i].event] = !c->tensors[event->id].wanted;
+        c->tensors[event->id].wanted = event->kind == SPW_STEP_H2D;
+    }
+}
+
 /* ---- start and end ---- */
 
 static bool place_at_start(struct spw_checker *c, const uint8_t *start, size_t count)
 {
     for (uint32_t i = 0; i < c->graph->tensor_count; i++) {
         const struct spw_graph_tensor *t = &c->graph->tensors[i];
-        c->tensors[i] = (struct spw_tensor_now){.device = SPW_NOWHERE, .host = SPW_NOWHERE};
+        const bool wanted = c->tensors[i].wanted;
+        c->tensors[i] = (struct spw_tensor_now){.device = SPW_NOWHERE, .host = SPW_NOWHERE, .wanted = wanted};
         if (start[i] > SPW_START_CLEAN || (start[i] != SPW_START_DEVICE && !(t->persistent && t->evictable)))
             return spw_check_refuse(c, SPW_FAULT_ORDER, count, "tensor %u may not start on the host", i);
         if (t->persistent ? start[i] != SPW_START_HOST : t->initial) {
@@ -119,6 +148,9 @@ static bool place_at_start(struct spw_checker *c, const uint8_t *start, size_t c
                 return false;
         }
     }
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++)
+        if (!c->tensors[i].wanted)
+            spw_check_give_back_host(c, i);
     return true;
 }
 
@@ -160,11 +192,15 @@ int spw_check(const struct spw_graph *graph, const uint8_t *start, const struct 
     const int r = spw_instants(graph, events, count, &ordered, &bad);
     if (r == -EINVAL)
         (void)spw_check_refuse(&c, SPW_FAULT_ORDER, bad, "starts at no finite time");
-    c.tensors = malloc(((size_t)graph->tensor_count + 1) * sizeof *c.tensors);
-    if (r == 0 && c.tensors && place_at_start(&c, start, count) && pass_all(&c, ordered, count) &&
-        check_end(&c, start, count))
-        sum_up(&c);
-    const bool lacks_memory = r == -ENOMEM || !c.tensors;
+    c.tensors = calloc((size_t)graph->tensor_count + 1, sizeof *c.tensors);
+    c.last = calloc(count + 1, sizeof *c.last);
+    if (r == 0 && c.tensors && c.last) {
+        look_ahead(&c, start, ordered, count);
+        if (place_at_start(&c, start, count) && pass_all(&c, ordered, count) && check_end(&c, start, count))
+            sum_up(&c);
+    }
+    const bool lacks_memory = r == -ENOMEM || !c.tensors || !c.last;
+    free(c.last);
     free(c.tensors);
     free(ordered);
     if (lacks_memory)

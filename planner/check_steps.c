@@ -47,13 +47,13 @@ bool spw_check_take_host(struct spw_checker *c, size_t event, uint32_t tensor)
     return true;
 }
 
-static void give_up_host_copy(struct spw_checker *c, uint32_t tensor)
+void spw_check_give_back_host(struct spw_checker *c, uint32_t tensor)
 {
     struct spw_tensor_now *t = &c->tensors[tensor];
-    t->host = SPW_NOWHERE;
-    if (t->counted && !c->rules->model_s)
-        c->host_bytes -= c->graph->tensors[tensor].bytes;
-    t->counted &= c->rules->model_s;
+    if (!t->counted || c->rules->model_s)
+        return;
+    t->counted = false;
+    c->host_bytes -= c->graph->tensors[tensor].bytes;
 }
 
 /* ---- operations and replays ---- */
@@ -129,8 +129,10 @@ static bool begin_writing(struct spw_checker *c, size_t event, const struct spw_
     t->device = write->version;
     t->complete = false;
     t->used = t->written = true;
-    if (!is_replay)
-        give_up_host_copy(c, write->tensor); /* it is stale from now on */
+    if (!is_replay) { /* the host copy is stale from now on */
+        t->host = SPW_NOWHERE;
+        spw_check_give_back_host(c, write->tensor);
+    }
     return true;
 }
 
@@ -233,18 +235,20 @@ bool spw_check_drop(struct spw_checker *c, size_t event, uint32_t tensor)
     t->device = SPW_NOWHERE;
     t->complete = false;
     c->device_bytes -= of->bytes;
-    if (is_over && !c->rules->model_s)
-        give_up_host_copy(c, tensor);
     return true;
 }
 
-void spw_check_end_d2h(struct spw_checker *c, uint32_t tensor)
+void spw_check_end_d2h(struct spw_checker *c, size_t event, uint32_t tensor)
 {
     c->tensors[tensor].leaving = false;
     c->tensors[tensor].host = c->tensors[tensor].device;
+    if (c->last[event])
+        spw_check_give_back_host(c, tensor);
 }
 
-void spw_check_end_h2d(struct spw_checker *c, uint32_t tensor)
+void spw_check_end_h2d(struct spw_checker *c, size_t event, uint32_t tensor)
 {
     c->tensors[tensor].complete = true;
+    if (c->last[event])
+        spw_check_give_back_host(c, tensor);
 }

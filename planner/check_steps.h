@@ -15,6 +15,7 @@ struct spw_tensor_now {
     bool used, written;    /* by what runs on the compute lane */
     bool leaving;          /* a copy out runs */
     bool counted;          /* its host copy, finished or not, takes host memory */
+    bool wanted;           /* while looking ahead: the host copy is still to be read, or has to be there at the end */
 };
 
 struct spw_checker {
@@ -23,6 +24,7 @@ struct spw_checker {
     const struct spw_check_rules *rules;
     struct spw_check *result;
     struct spw_tensor_now *tensors;
+    bool *last; /* for each event, a copy: with its end nobody wants the host copy any more, and its memory is given back */
     const struct spw_instant_event *running[SPW_LANES]; /* NULL: idle */
     uint64_t device_bytes, host_bytes;                  /* taken */
     uint32_t next_op;
@@ -38,6 +40,7 @@ __attribute__((format(printf, 4, 5))) bool spw_check_refuse(struct spw_checker *
 /* Takes memory for the tensor, on the device or for a host copy that it has not got yet; false: there is not enough. */
 bool spw_check_take_device(struct spw_checker *c, size_t event, uint32_t tensor);
 bool spw_check_take_host(struct spw_checker *c, size_t event, uint32_t tensor);
+void spw_check_give_back_host(struct spw_checker *c, uint32_t tensor);
 
 /* Each begins the event, whose lane is free, or refuses it and says false. */
 bool spw_check_begin_op(struct spw_checker *c, size_t event, bool is_replay);
@@ -47,6 +50,6 @@ bool spw_check_drop(struct spw_checker *c, size_t event, uint32_t tensor);
 
 /* Each ends one that has begun. */
 void spw_check_end_op(struct spw_checker *c, const struct spw_instant_event *ended, bool is_replay);
-void spw_check_end_d2h(struct spw_checker *c, uint32_t tensor);
-void spw_check_end_h2d(struct spw_checker *c, uint32_t tensor);
+void spw_check_end_d2h(struct spw_checker *c, size_t event, uint32_t tensor);
+void spw_check_end_h2d(struct spw_checker *c, size_t event, uint32_t tensor);
 #endif

@@ -47,6 +47,12 @@ static double duration(const struct history *h, const struct spw_timed_step *eve
     return event->kind == SPW_STEP_D2H ? t->d2h_us : t->h2d_us;
 }
 
+/* Far away, even what is long comes to nothing beside the time that it starts at. */
+static bool takes_time(const struct history *h, const struct spw_timed_step *event)
+{
+    return event->start_us + duration(h, event) > event->start_us;
+}
+
 static bool is_drop(const struct spw_timed_step *event)
 {
     return event->kind == SPW_STEP_DROP;
@@ -81,8 +87,9 @@ static void order_moments(struct history *h)
         const double us = duration(h, event);
         const size_t part = part_of(h, i);
         h->moments[2 * i] = (struct moment){event->start_us, part, is_drop(event) ? 0 : 1, i, false};
-        h->moments[2 * i + 1] = us > 0 ? (struct moment){event->start_us + us, 0, 0, i, true}
-                                       : (struct moment){event->start_us, part, is_drop(event) ? 0 : 2, i, true};
+        h->moments[2 * i + 1] = takes_time(h, event)
+                                    ? (struct moment){event->start_us + us, 0, 0, i, true}
+                                    : (struct moment){event->start_us, part, is_drop(event) ? 0 : 2, i, true};
     }
     qsort(h->moments, 2 * h->count, sizeof *h->moments, compare_moments);
     for (size_t at = 2 * h->count;
@@ -171,39 +178,54 @@ static uint32_t device_version(const struct history *h, uint32_t tensor, size_t 
     return (t->persistent ? h->start[tensor] != SPW_START_HOST : t->initial) ? 0 : NONE;
 }
 
-/* A write by a recorded operation, or the end of its tensor, ends a host copy. */
-static bool gives_up_host_copy(const struct history *h, uint32_t tensor, size_t at)
+static bool is_copy_out(const struct history *h, uint32_t tensor, size_t event)
+{
+    return h->events[event].kind == SPW_STEP_D2H && h->events[event].id == tensor;
+}
+
+/* A recorded operation that writes the tensor begins. */
+static bool makes_stale(const struct history *h, uint32_t tensor, size_t at)
 {
     const size_t event = h->moments[at].event;
-    if (h->begins[event] != at || h->rules->model_s)
-        return false;
-    if (h->events[event].kind == SPW_STEP_OP && touch_of(h, &h->events[event], tensor, true))
-        return true;
-    return is_drop(&h->events[event]) && h->events[event].id == tensor && is_over(h, tensor, at);
+    return h->begins[event] == at && is_known(h, &h->events[event]) && h->events[event].kind == SPW_STEP_OP &&
+           touch_of(h, &h->events[event], tensor, true);
 }
 
 static uint32_t host_version(const struct history *h, uint32_t tensor, size_t at)
 {
     for (size_t back = at; back-- > 0;) {
         const size_t event = h->moments[back].event;
-        if (gives_up_host_copy(h, tensor, back))
+        if (makes_stale(h, tensor, back) && !h->rules->model_s)
             return NONE;
-        if (h->events[event].kind == SPW_STEP_D2H && h->events[event].id == tensor && h->ends[event] == back)
+        if (is_copy_out(h, tensor, event) && h->ends[event] == back)
             return device_version(h, tensor, h->begins[event]);
     }
     return h->graph->tensors[tensor].persistent && h->start[tensor] != SPW_START_DEVICE ? 0 : NONE;
+}
+
+/* Whether the host copy that is there at a moment is read later, or has to be there at the end. */
+static bool is_wanted(const struct history *h, uint32_t tensor, size_t at)
+{
+    for (; at < 2 * h->count; at++) {
+        const size_t event = h->moments[at].event;
+        if (makes_stale(h, tensor, at) || (is_copy_out(h, tensor, event) && h->begins[event] == at))
+            return false;
+        if (h->events[event].kind == SPW_STEP_H2D && h->events[event].id == tensor)
+            return true; /* it begins, or it is on the way */
+    }
+    return h->start[tensor] != SPW_START_DEVICE;
 }
 
 static bool takes_host_memory(const struct history *h, uint32_t tensor, size_t at)
 {
     for (size_t back = at; back-- > 0;) {
         const size_t event = h->moments[back].event;
-        if (gives_up_host_copy(h, tensor, back))
+        if (makes_stale(h, tensor, back) && !h->rules->model_s)
             return false;
-        if (h->events[event].kind == SPW_STEP_D2H && h->events[event].id == tensor && h->begins[event] == back)
-            return true;
+        if (is_copy_out(h, tensor, event) && h->begins[event] == back)
+            return h->rules->model_s || h->ends[event] >= at || is_wanted(h, tensor, at);
     }
-    return h->graph->tensors[tensor].persistent && h->start[tensor] != SPW_START_DEVICE;
+    return h->start[tensor] != SPW_START_DEVICE && (at == 0 || is_wanted(h, tensor, at));
 }
 
 static bool is_written(const struct history *h, uint32_t tensor, size_t at)

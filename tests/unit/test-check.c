@@ -216,21 +216,49 @@ static void nothing_is_written_while_it_is_copied_in(void **state)
     spw_graph_destroy(graph);
 }
 
+/* Tensor 0 is read from the host once more after a copy out, and then written; tensor 1 after it. */
 static void host_memory_is_limited_and_given_back(void **state)
 {
-    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}, {.bytes = 7}, {.bytes = 6}};
-    static const struct tiny_op ops[] = {{20, T(0), T(1)}, {10, T(1), T(0)}, {20, 0, T(2)}};
+    static const struct tiny_tensor tensors[] = {
+        {.bytes = 5, .persistent = true}, {.bytes = 7, .initial = true}, {.bytes = 6}};
+    static const struct tiny_op ops[] = {{10, T(0), 0}, {20, T(1), T(2)}, {10, T(1), T(0)}};
     struct spw_graph *graph = TINY_GRAPH(tensors, ops);
     struct spw_check_rules rules = TINY_FREE;
-    rules.host_bytes = 11;
-    /* 5 for the old tensor 0 until it is written; 7 for tensor 1 until its end; 5 for the new tensor 0, and 6 beside it */
+    rules.host_bytes = 7;
+    /* 5 until tensor 0 is back, 7 until tensor 1 is back, 6 for what nobody reads until it is copied, 5 again */
     ACCEPTS_FROM(graph, TINY_ON_DEVICE, &rules,
-                 {OP(0, 0), D2H(0, 0), OP(1, 20), D2H(1, 20), DROP(1, 30), OP(2, 30), D2H(0, 30), D2H(2, 50), DROP(2, 56)});
-    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 2, {OP(0, 0), D2H(0, 0), D2H(1, 20), OP(1, 20)});
-    rules.host_bytes = 10;
-    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 7,
-                 {OP(0, 0), D2H(0, 0), OP(1, 20), D2H(1, 20), DROP(1, 30), OP(2, 30), D2H(0, 30), D2H(2, 50), DROP(2, 56)});
+                 {D2H(0, 0), OP(0, 0), DROP(0, 10), H2D(0, 10), D2H(1, 15), OP(1, 10), DROP(1, 30), H2D(1, 30), D2H(2, 37),
+                  OP(2, 37), DROP(2, 43), D2H(0, 47), DROP(1, 47)});
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 4,
+                 {D2H(0, 0), OP(0, 0), DROP(0, 10), H2D(0, 10), D2H(1, 14), OP(1, 10), DROP(1, 30), H2D(1, 30), OP(2, 37)});
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 6,
+                 {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 30), H2D(1, 30), OP(2, 37), D2H(2, 36)});
+    rules.host_bytes = 6;
+    REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 2,
+                 {OP(0, 0), OP(1, 10), D2H(1, 10), DROP(1, 30), H2D(1, 30)});
     spw_graph_destroy(graph);
+}
+
+static void host_copies_that_have_to_be_there_at_the_end_count(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 5, .persistent = true}, {.bytes = 7, .initial = true}};
+    static const struct tiny_op reads[] = {{10, T(0) | T(1), 0}, {20, T(1), 0}},
+                                writes[] = {{10, T(1), T(0)}, {20, T(1), 0}};
+    struct spw_graph *kept = TINY_GRAPH(tensors, reads), *stale = TINY_GRAPH(tensors, writes);
+    const uint8_t clean[] = {SPW_START_CLEAN, SPW_START_DEVICE};
+    struct spw_check_rules rules = TINY_FREE;
+    rules.host_bytes = 12;
+    ACCEPTS_FROM(kept, clean, &rules, {OP(0, 0), D2H(1, 0), DROP(1, 10), H2D(1, 10), OP(1, 17), DROP(1, 37)});
+    rules.host_bytes = 11;
+    REFUSES_FROM(kept, clean, &rules, SPW_FAULT_HOST, 1,
+                 {OP(0, 0), D2H(1, 0), DROP(1, 10), H2D(1, 10), OP(1, 17), DROP(1, 37)});
+    /* what is overwritten unread is not wanted, not even at the start */
+    rules.host_bytes = 7;
+    ACCEPTS_FROM(stale, clean, &rules, {D2H(1, 0), OP(0, 0), DROP(1, 10), H2D(1, 10), D2H(0, 17), OP(1, 17), DROP(1, 37)});
+    rules.host_bytes = 4;
+    REFUSES_FROM(stale, clean, &rules, SPW_FAULT_HOST, 4, {OP(0, 0), OP(1, 17), D2H(0, 17), DROP(1, 37)});
+    spw_graph_destroy(stale);
+    spw_graph_destroy(kept);
 }
 
 /* ---- instants ---- */
@@ -272,7 +300,7 @@ static void sums_are_those_of_the_execution(void **state)
     assert_true(result.replayed_us == 10);
     assert_true(result.stall_us == 14);
     assert_int_equal(result.peak_bytes, 16);
-    assert_int_equal(result.host_peak_bytes, 10);
+    assert_int_equal(result.host_peak_bytes, 8);
     assert_int_equal(result.d2h_bytes, 10);
     assert_int_equal(result.h2d_bytes, 8);
     struct spw_check_rules rules = TINY_FREE;
@@ -392,6 +420,7 @@ int main(void)
         cmocka_unit_test(recorded_operations_write_what_is_there_or_absent),
         cmocka_unit_test(nothing_is_written_while_it_is_copied_in),
         cmocka_unit_test(host_memory_is_limited_and_given_back),
+        cmocka_unit_test(host_copies_that_have_to_be_there_at_the_end_count),
         cmocka_unit_test(times_that_differ_by_rounding_are_one_instant),
         cmocka_unit_test(what_takes_no_time_happens_where_it_is_listed),
         cmocka_unit_test(sums_are_those_of_the_execution),
