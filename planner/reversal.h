@@ -14,6 +14,7 @@ enum spw_action_kind {
     SPW_ACTION_DISCARD, /* a slot becomes free */
     SPW_ACTION_ADVANCE, /* the work buffer's state becomes state `to`, nothing being recorded */
     SPW_ACTION_REVERSE, /* the step that begins with the work buffer's state is reversed */
+    SPW_ACTION_TURN,    /* of several chains that meet: their last states are there, in slots and in the work buffer */
     SPW_ACTION_FETCH,   /* a copy of a slot to the device begins, beside what follows; RESTORE waits for it */
 };
 
