@@ -9,58 +9,26 @@
 #include <stdlib.h>
 
 #include "plan.h"
-#include "rotor.h"
-#include "stages.h"
+#include "stage_menu.h"
 
 enum { SLOTS = 500, TRIES = 12 };
 
 struct search {
     const struct spw_plan_request *request;
     struct spw_chain *chain;
-    struct spw_rotor_stage *stages;
-    struct spw_rotor_option *options;
+    struct spw_stage_menu menu;
     struct spw_rotor *rotor;
     struct spw_schedule tried, *best;
     double best_us; /* INFINITY: none yet */
 };
 
-static int set_up(struct search *s)
-{
-    const uint32_t count = s->chain->count;
-    s->stages = calloc(count, sizeof *s->stages);
-    s->options = calloc(count, sizeof *s->options);
-    if (!s->stages || !s->options)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct spw_stage *from = &s->chain->stages[i];
-        s->options[i] = (struct spw_rotor_option){.forward_us = from->forward_us,
-                                                  .backward_us = from->backward_us,
-                                                  .record_bytes = from->record_bytes,
-                                                  .forward_extra_bytes = from->forward_extra_bytes,
-                                                  .backward_extra_bytes = from->backward_extra_bytes};
-        s->stages[i] = (struct spw_rotor_stage){.walk_us = from->forward_us,
-                                                .input_bytes = from->input_bytes,
-                                                .gradient_bytes = from->gradient_bytes,
-                                                .left_bytes = from->left_bytes,
-                                                .walk_extra_bytes = from->walk_extra_bytes,
-                                                .options = &s->options[i],
-                                                .option_count = 1};
-    }
-    return 0;
-}
-
 /* ---- one try ---- */
 
 static struct spw_stage_action *translate(const struct spw_rotor_actions *actions)
 {
-    static const uint32_t acts[] = {[SPW_ROTOR_WALK] = SPW_ACT_WALK,
-                                    [SPW_ROTOR_KEEP] = SPW_ACT_KEEP,
-                                    [SPW_ROTOR_SAVE] = SPW_ACT_SAVE,
-                                    [SPW_ROTOR_BACK] = SPW_ACT_BACK,
-                                    [SPW_ROTOR_FORGET] = SPW_ACT_FORGET};
     struct spw_stage_action *list = calloc(actions->count + 1, sizeof *list);
     for (size_t i = 0; list && i < actions->count; i++)
-        list[i] = (struct spw_stage_action){acts[actions->list[i].act], actions->list[i].stage};
+        list[i] = (struct spw_stage_action){spw_stage_act_of(actions->list[i].act), actions->list[i].stage};
     return list;
 }
 
@@ -132,7 +100,7 @@ static int search(struct search *s)
     uint64_t most = budget - resident + (budget - resident) / 4;
     const uint64_t all = s->request->graph->peak_bytes - resident / 2;
     most = most < all ? most : all;
-    int r = spw_rotor_create(s->stages, s->chain->count, most, SLOTS, &s->rotor);
+    int r = spw_rotor_create(s->menu.stages, s->chain->count, most, SLOTS, &s->rotor);
     if (r < 0)
         return r;
     uint64_t low = find_least(s, most), high = most;
@@ -159,13 +127,12 @@ int spw_plan_rotor(const struct spw_plan_request *request, struct spw_schedule *
         return r;
     r = spw_schedule_init(&s.tried, request->graph);
     if (r == 0)
-        r = set_up(&s);
+        r = spw_stage_menu_init(&s.menu, s.chain);
     if (r == 0)
         r = search(&s);
     spw_rotor_destroy(s.rotor);
     spw_schedule_finish(&s.tried);
-    free(s.stages);
-    free(s.options);
+    spw_stage_menu_finish(&s.menu);
     spw_chain_destroy(s.chain);
     return r;
 }

@@ -1,0 +1,16 @@
+/* stage_menu.h - the stages of a chain as the dynamic programs take them, and their actions as the runner does. */
+#ifndef SPILLWAY_PLANNER_STAGE_MENU_H
+#define SPILLWAY_PLANNER_STAGE_MENU_H
+#include "rotor.h"
+#include "stages.h"
+
+struct spw_stage_menu {
+    struct spw_rotor_stage *stages; /* one for each stage of the chain */
+    struct spw_rotor_option *options;
+};
+
+int spw_stage_menu_init(struct spw_stage_menu *menu, const struct spw_chain *chain); /* 0 or -ENOMEM */
+void spw_stage_menu_finish(struct spw_stage_menu *menu);                             /* one that is all zero is fine */
+
+enum spw_stage_act spw_stage_act_of(enum spw_rotor_act act);
+#endif
