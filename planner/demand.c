@@ -26,6 +26,7 @@ static void destroy(struct spw_demand *d)
         return;
     spw_lineage_destroy(d->lineage);
     free(d->used_us);
+    free(d->made_us);
     free(d->entered);
     free(d->resident);
     free(d->where);
@@ -52,6 +53,7 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     d->most_work = WORK + (uint64_t)graph->op_count * WORK_PER_OP;
     d->frame_room = 64;
     d->used_us = malloc(tensors * sizeof *d->used_us);
+    d->made_us = malloc(tensors * sizeof *d->made_us);
     d->entered = malloc(tensors * sizeof *d->entered);
     d->resident = malloc(tensors * sizeof *d->resident);
     d->where = malloc(tensors * sizeof *d->where);
@@ -59,7 +61,7 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     d->can_replay = calloc((size_t)graph->use_count + 1, 1);
     d->frames = malloc(d->frame_room * sizeof *d->frames);
     d->under_way = malloc(graph->op_count * sizeof *d->under_way);
-    if (!d->used_us || !d->entered || !d->resident || !d->where || !d->pins || !d->can_replay || !d->frames ||
+    if (!d->used_us || !d->made_us || !d->entered || !d->resident || !d->where || !d->pins || !d->can_replay || !d->frames ||
         !d->under_way || spw_lineage_create(graph, &d->lineage) < 0) {
         destroy(d);
         return -ENOMEM;
@@ -176,8 +178,8 @@ static int evict(struct spw_demand *d, uint32_t tensor, enum spw_way way)
         const int r = spw_build_d2h(&d->builder, tensor);
         if (r < 0)
             return r;
-        d->out_us = later(d->out_us, d->now_us) + d->graph->tensors[tensor].d2h_us;
-        d->now_us = d->out_us; /* who wants the room waits for it */
+        d->out_us = later(d->out_us, d->made_us[tensor]) + d->graph->tensors[tensor].d2h_us;
+        d->now_us = later(d->now_us, d->out_us); /* who wants the room waits for it */
     }
     return leave(d, tensor);
 }
@@ -207,7 +209,7 @@ static int fetch(struct spw_demand *d, uint32_t tensor)
     if (r < 0)
         return r;
     d->in_us = later(d->in_us, d->now_us) + d->graph->tensors[tensor].h2d_us;
-    d->now_us = d->in_us;
+    d->now_us = d->made_us[tensor] = d->in_us;
     return enter(d, tensor);
 }
 
@@ -252,8 +254,10 @@ static int replay(struct spw_demand *d)
     d->under_way[index] = false;
     unpin(d, op);
     for (uint32_t i = 0; i < op->write_count && r == 0; i++)
-        if (!d->graph->touched[op->first_write + i].side)
+        if (!d->graph->touched[op->first_write + i].side) {
+            d->made_us[d->graph->touched[op->first_write + i].tensor] = d->now_us;
             r = enter(d, d->graph->touched[op->first_write + i].tensor);
+        }
     for (uint32_t i = 0; i < op->read_count && r == 0 && d->policy->drops_dead; i++) {
         const uint32_t tensor = d->graph->touched[op->first_read + i].tensor;
         if (d->where[tensor] != SPW_NO_INDEX && !d->pins[tensor] && is_over(d, tensor))
@@ -327,6 +331,7 @@ static int run_op(struct spw_demand *d, uint32_t index)
     unpin(d, op);
     for (uint32_t i = 0; i < op->write_count && r == 0; i++) {
         const uint32_t tensor = d->graph->touched[op->first_write + i].tensor;
+        d->made_us[tensor] = d->now_us;
         r = enter(d, tensor);
         if (r == 0)
             r = note(d, tensor, SPW_TENSOR_USED);
@@ -349,6 +354,7 @@ static int begin(struct spw_demand *d, struct spw_schedule *schedule)
     memset(d->where, 0xff, tensors * sizeof *d->where);
     memset(d->pins, 0, tensors * sizeof *d->pins);
     memset(d->used_us, 0, tensors * sizeof *d->used_us);
+    memset(d->made_us, 0, tensors * sizeof *d->made_us);
     memset(d->entered, 0, tensors * sizeof *d->entered);
     memset(d->under_way, 0, d->graph->op_count * sizeof *d->under_way);
     if (d->policy->begin)

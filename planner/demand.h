@@ -44,6 +44,7 @@ struct spw_demand {
     /* The time at which the compute lane, and the copy lanes, would be free, if nothing were fetched before it is wanted. */
     double now_us, out_us, in_us;
     double *used_us;    /* for each tensor: when it was used last */
+    double *made_us;    /* for each tensor: when its content was complete */
     uint64_t *entered;  /* for each tensor: a number that grows with each that comes, or is let go by an operation */
     uint32_t *resident; /* tensors on the device, in no order */
     uint32_t resident_count;

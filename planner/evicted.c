@@ -119,7 +119,7 @@ static double walk(struct spw_evicted *e, uint32_t tensor, bool up, const double
     meet_neighbours(e, tensor, up, work);
     for (uint32_t i = 0; i < e->list_count; i++) {
         us += e->own_us[e->list[i]];
-        if (times[e->list[i]] > *used_us)
+        if (times && times[e->list[i]] > *used_us)
             *used_us = times[e->list[i]];
         meet_neighbours(e, e->list[i], up, work);
     }
@@ -129,6 +129,11 @@ static double walk(struct spw_evicted *e, uint32_t tensor, bool up, const double
 double spw_evicted_around_us(struct spw_evicted *e, uint32_t tensor, const double *times, double *used_us, uint64_t *work)
 {
     return walk(e, tensor, true, times, used_us, work) + walk(e, tensor, false, times, used_us, work);
+}
+
+double spw_evicted_above_us(struct spw_evicted *e, uint32_t tensor, uint64_t *work)
+{
+    return walk(e, tensor, true, NULL, NULL, work);
 }
 
 /* ---- classes ---- */

@@ -26,7 +26,9 @@ double spw_evicted_own_us(const struct spw_evicted *evicted, uint32_t tensor, ui
  * last time that any of it was used; `times` has that for each tensor. `work` is raised by the steps that it took. */
 double spw_evicted_around_us(struct spw_evicted *evicted, uint32_t tensor, const double *times, double *used_us,
                              uint64_t *work);
-/* The same in nearly constant time, from above and from below: evicted neighbours are in one class with theirs, whichever
+/* As that, upwards only: what would have to be computed besides the tensor itself. */
+double spw_evicted_above_us(struct spw_evicted *evicted, uint32_t tensor, uint64_t *work);
+/* The neighbourhood's cost in nearly constant time, not exactly: evicted neighbours are in one class with theirs, whichever
  * way that leads; a tensor that comes back takes its own cost along, but splits no class. */
 double spw_evicted_class_us(struct spw_evicted *evicted, uint32_t tensor, uint64_t *work);
 #endif

@@ -180,9 +180,60 @@ static void dtr_keeps_what_could_not_be_made_again(void **state)
     spw_graph_destroy(graph);
 }
 
+/* ---- delta ---- */
+
+/* Two tensors are made, one of them before a long operation; there is room for one beside the third. A byte takes 1 us. */
+static struct spw_graph *make_two(uint64_t bytes, double make_us, double pause_us)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t a = graphs_tensor(graph, bytes), b = graphs_tensor(graph, bytes);
+    graphs_op(graph, make_us, NOTHING, LIST(a));
+    graphs_op(graph, pause_us, NOTHING, NOTHING);
+    graphs_op(graph, 1, NOTHING, LIST(b));
+    graphs_op(graph, pause_us, LIST(b), NOTHING);
+    graphs_op(graph, pause_us, NOTHING, NOTHING);
+    graphs_op(graph, 1, LIST(a), NOTHING);
+    graphs_finish(graph);
+    return graph;
+}
+
+/* 10 us of copying lie beside 100 us of operations: it costs nothing, and replaying would cost 50 us. */
+static void delta_copies_where_operations_hide_the_copies(void **state)
+{
+    struct spw_graph *graph = make_two(10, 50, 100);
+    struct spw_plan plan = make("delta", graph, 10);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, 0), 1);
+    assert_int_equal(plan.timing.replays, 0);
+    assert_true(plan.timing.time_us == graph->compute_us);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* 1000 us of copying do not fit beside 100 us of operations; 50 us of replaying are less. */
+static void delta_replays_where_copies_would_take_longer(void **state)
+{
+    struct spw_graph *graph = make_two(1000, 50, 100);
+    struct spw_plan plan = make("delta", graph, 1000);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, 0), 0);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, 0), 1);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* The same, where the operation may not be replayed: it takes long, and is done. */
+static void delta_takes_the_way_that_there_is(void **state)
+{
+    struct spw_graph *graph = make_two(1000, 50, 100);
+    graph->ops[0].replayable = false;
+    struct spw_plan plan = make("delta", graph, 1000);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, 0), 1);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
 /* ---- all of them, on iterations of models ---- */
 
-static const char *const planners[] = {"lru", "dtr"};
+static const char *const planners[] = {"lru", "dtr", "delta"};
 enum { PLANNERS = sizeof planners / sizeof planners[0] };
 
 static struct iteration load(const char *name)
@@ -238,13 +289,15 @@ static void iterations_of_models_are_planned_within_any_budget(void **state)
 }
 
 /* No schedule exists within less than an operation needs by itself, and copies get by with just that. */
-static void lru_needs_no_more_than_the_largest_operation(void **state)
+static void planners_that_copy_need_no_more_than_the_largest_operation(void **state)
 {
     struct iteration iteration = load("resnet50-b64-v100-16g-fp32");
     struct spw_plan_request request = planned_request(iteration.graph, iteration.graph->least_bytes);
     assert_true(is_planned("lru", &request));
+    assert_true(is_planned("delta", &request));
     request.device_bytes--;
     assert_false(is_planned("lru", &request));
+    assert_false(is_planned("delta", &request));
     iteration_finish(&iteration);
 }
 
@@ -258,8 +311,11 @@ int main(void)
         cmocka_unit_test(dtr_drops_what_is_cheap_to_compute),
         cmocka_unit_test(dtr_counts_what_has_been_evicted_around_a_tensor),
         cmocka_unit_test(dtr_keeps_what_could_not_be_made_again),
+        cmocka_unit_test(delta_copies_where_operations_hide_the_copies),
+        cmocka_unit_test(delta_replays_where_copies_would_take_longer),
+        cmocka_unit_test(delta_takes_the_way_that_there_is),
         cmocka_unit_test(iterations_of_models_are_planned_within_any_budget),
-        cmocka_unit_test(lru_needs_no_more_than_the_largest_operation),
+        cmocka_unit_test(planners_that_copy_need_no_more_than_the_largest_operation),
     };
     return cmocka_run_group_tests_name("online", tests, NULL, NULL);
 }
