@@ -100,13 +100,6 @@ static bool pass_all(struct spw_checker *c, const struct spw_instant_event *time
 
 /* ---- how long host copies are wanted ---- */
 
-static void look_back_over_op(struct spw_checker *c, uint32_t index)
-{
-    const struct spw_graph_op *op = &c->graph->ops[index];
-    for (uint32_t i = 0; i < op->write_count; i++)
-        c->tensors[c->graph->touched[op->first_write + i].tensor].wanted = false;
-}
-
 /* From the end to the start: which copy is the last to need its tensor's host copy, and which host copies are wanted at the
  * start. */
 static void look_ahead(struct spw_checker *c, const uint8_t *start, const struct spw_instant_event *timed, size_t count)
@@ -115,11 +108,7 @@ static void look_ahead(struct spw_checker *c, const uint8_t *start, const struct
         c->tensors[i].wanted = start[i] != SPW_START_DEVICE;
     for (size_t i = count; i-- > 0;) {
         const struct spw_timed_step *event = &c->events[timed[i].event];
-        if (!is_known(c, event))
-            continue;
-        if (event->kind == SPW_STEP_OP)
-            look_back_over_op(c, event->id);
-        if (event->kind != SPW_STEP_D2H && event->kind != SPW_STEP_H2D)
+        if (!is_known(c, event) || (event->kind != SPW_STEP_D2H && event->kind != SPW_STEP_H2D))
             continue;
         c->last[timed[i].event] = !c->tensors[event->id].wanted;
         c->tensors[event->id].wanted = event->kind == SPW_STEP_H2D;

@@ -187,8 +187,7 @@ static bool is_copy_out(const struct history *h, uint32_t tensor, size_t event)
 static bool makes_stale(const struct history *h, uint32_t tensor, size_t at)
 {
     const size_t event = h->moments[at].event;
-    return h->begins[event] == at && is_known(h, &h->events[event]) && h->events[event].kind == SPW_STEP_OP &&
-           touch_of(h, &h->events[event], tensor, true);
+    return h->begins[event] == at && h->events[event].kind == SPW_STEP_OP && touch_of(h, &h->events[event], tensor, true);
 }
 
 static uint32_t host_version(const struct history *h, uint32_t tensor, size_t at)
@@ -208,7 +207,7 @@ static bool is_wanted(const struct history *h, uint32_t tensor, size_t at)
 {
     for (; at < 2 * h->count; at++) {
         const size_t event = h->moments[at].event;
-        if (makes_stale(h, tensor, at) || (is_copy_out(h, tensor, event) && h->begins[event] == at))
+        if (is_copy_out(h, tensor, event) && h->begins[event] == at)
             return false;
         if (h->events[event].kind == SPW_STEP_H2D && h->events[event].id == tensor)
             return true; /* it begins, or it is on the way */

@@ -55,6 +55,7 @@ static void replays_write_nothing_that_is_needed(void **state)
     struct spw_graph *graph = overwritten_input();
     /* over version 2, which is read at the end */
     REFUSES(graph, SPW_FAULT_REPLAY, 4, {OP(0, 0), OP(1, 10), DROP(1, 20), OP(2, 20), REPLAY(0, 30), REPLAY(1, 40)});
+    REFUSES(graph, SPW_FAULT_REPLAY, 4, {OP(0, 0), OP(1, 10), OP(2, 20), OP(3, 30), REPLAY(0, 40), OP(4, 50)});
     /* what already holds what they write */
     ACCEPTS(graph,
             {OP(0, 0), OP(1, 10), REPLAY(0, 20), REPLAY(1, 30), OP(2, 40), OP(3, 50), DROP(1, 60), OP(4, 60), DROP(0, 70)});
@@ -226,6 +227,7 @@ static void what_ends_is_at_its_final_version(void **state)
     struct spw_graph *graph = TINY_GRAPH(tensors, ops);
     ACCEPTS(graph, {OP(0, 0), OP(1, 10), DROP(0, 20), REPLAY(1, 20)});
     REFUSES(graph, SPW_FAULT_END, 4, {OP(0, 0), OP(1, 10), DROP(0, 20), REPLAY(0, 20)});
+    REFUSES(graph, SPW_FAULT_REPLAY, 2, {OP(0, 0), OP(1, 10), REPLAY(0, 20)}); /* it is not dead after its last use */
     spw_graph_destroy(graph);
 }
 
@@ -288,6 +290,8 @@ static void model_s_keeps_host_copies(void **state)
     rules.model_s = true;
     REFUSES_FROM(graph, TINY_ON_DEVICE, &rules, SPW_FAULT_HOST, 4,
                  {OP(0, 0), D2H(0, 0), DROP(0, 10), OP(1, 10), D2H(1, 10), OP(2, 20), DROP(1, 20)});
+    /* made again, it counts once */
+    ACCEPTS_FROM(graph, TINY_ON_DEVICE, &rules, {OP(0, 0), D2H(0, 0), D2H(0, 4), OP(1, 10), OP(2, 20)});
     spw_graph_destroy(graph);
 }
 

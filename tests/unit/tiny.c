@@ -57,6 +57,12 @@ struct spw_graph *tiny_graph(const struct tiny_tensor *tensors, uint32_t tensor_
     return graph;
 }
 
+struct spw_graph *tiny_two_layers(void)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 4, .initial = true}, {.bytes = 8}, {.bytes = 6}, {.bytes = 2}};
+    static const struct tiny_op ops[] = {{10, T(0), T(1)}, {10, T(1), T(2)}, {10, T(2), T(3)}, {10, T(1) | T(3), 0}};
+    return TINY_GRAPH(tensors, ops);
+}
 const struct spw_check_rules TINY_FREE = {
     .device_bytes = 1000, .host_bytes = UINT64_MAX, .may_replay = true, .may_copy = true};
 const uint8_t TINY_ON_DEVICE[32];

@@ -28,6 +28,10 @@ struct spw_graph *tiny_graph(const struct tiny_tensor *tensors, uint32_t tensor_
 #define H2D(id, at)    ((struct spw_timed_step){SPW_STEP_H2D, id, at})
 #define DROP(id, at)   ((struct spw_timed_step){SPW_STEP_DROP, id, at})
 
+/* Two layers forward and back: input 0, activations 1 and 2, gradient 3; each operation takes 10 us. */
+struct spw_graph *tiny_two_layers(void);
+#define DROPS_OF_TWO_LAYERS DROP(0, 10), DROP(2, 30), DROP(1, 40), DROP(3, 40)
+
 /* Everything allowed, 1000 bytes on the device, any number on the host. */
 extern const struct spw_check_rules TINY_FREE;
 extern const uint8_t TINY_ON_DEVICE[32]; /* all tensors start there */
