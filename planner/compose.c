@@ -18,7 +18,7 @@ struct spw_composer {
     struct spw_lineage *lineage;
     struct spw_builder builder;
     uint8_t *choices;
-    size_t repairs;
+    struct spw_composed composed;
     uint16_t *pins;     /* for each tensor: so many replays want it to stay just now */
     bool *wanted;       /* for each tensor: the next operation reads it, so that it would only have to come back */
     uint32_t *resident; /* tensors on the device, in no order */
@@ -213,7 +213,7 @@ static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
     if (r < 0)
         return r;
     c->choices[gap_of(c, tensor)] = by_replay ? SPW_DROP : SPW_SWAP;
-    c->repairs++;
+    c->composed.repairs++;
     return drop(c, tensor);
 }
 
@@ -265,6 +265,7 @@ static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
         r = make_room(c, spw_build_replay_needs(&c->builder, index));
     if (r == 0)
         r = spw_build_replay(&c->builder, index);
+    c->composed.replayed_us += r == 0 ? op->us : 0;
     pin(c, reads, op->read_count + op->write_count, -1);
     for (uint32_t i = 0; i < op->write_count && r == 0; i++) {
         if (writes[i].side)
@@ -424,7 +425,6 @@ static int evict_at_start(struct spw_composer *c)
 static int begin(struct spw_composer *c, struct spw_schedule *schedule)
 {
     c->resident_count = c->spare_count = 0;
-    c->repairs = 0;
     memset(c->where, 0xff, c->graph->tensor_count * sizeof *c->where);
     memset(c->early, 0xff, c->graph->op_count * sizeof *c->early);
     memset(c->spareness, 0, c->graph->tensor_count * sizeof *c->spareness);
@@ -434,22 +434,22 @@ static int begin(struct spw_composer *c, struct spw_schedule *schedule)
     return spw_builder_init(&c->builder, c->graph, schedule, c->request->device_bytes, c->request->host_bytes);
 }
 
-int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule, size_t *ret_repairs,
-                uint32_t *ret_op)
+int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule,
+                struct spw_composed *ret_composed)
 {
     composer->choices = choices;
-    *ret_op = 0;
+    composer->composed = (struct spw_composed){0};
     int r = begin(composer, schedule);
-    if (r < 0)
-        return r;
-    r = evict_at_start(composer);
-    for (uint32_t op = 0; op < composer->graph->op_count && r == 0; op++) {
-        *ret_op = op;
-        r = run_op(composer, op);
+    if (r == 0) {
+        r = evict_at_start(composer);
+        for (uint32_t op = 0; op < composer->graph->op_count && r == 0; op++) {
+            composer->composed.op = op;
+            r = run_op(composer, op);
+        }
+        if (r == 0)
+            r = spw_build_end(&composer->builder);
+        spw_builder_finish(&composer->builder);
     }
-    if (r == 0)
-        r = spw_build_end(&composer->builder);
-    spw_builder_finish(&composer->builder);
-    *ret_repairs = composer->repairs;
+    *ret_composed = composer->composed;
     return r == -EINVAL ? -ENOSPC : r;
 }

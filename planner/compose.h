@@ -36,8 +36,12 @@ struct spw_composer;
 int spw_composer_create(const struct spw_plan_request *request, struct spw_composer **ret_composer);
 void spw_composer_destroy(struct spw_composer *composer);
 
-/* Fills the schedule. 0, and `ret_repairs`, the number of choices that had to be changed; -ENOSPC: no way found, at
- * operation `ret_op`; -ENOMEM. */
-int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule, size_t *ret_repairs,
-                uint32_t *ret_op);
+struct spw_composed {
+    size_t repairs;     /* choices that had to be changed */
+    uint32_t op;        /* the operation that it came to */
+    double replayed_us; /* by all replays */
+};
+/* Fills the schedule. 0; -ENOSPC: no way found; -ENOMEM. `ret_composed` is filled in any case. */
+int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule,
+                struct spw_composed *ret_composed);
 #endif
