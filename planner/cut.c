@@ -131,6 +131,8 @@ double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space
         else
             low += third;
     }
-    /* What is found lies above the least value by as much as time(y) changes within what is left: next to nothing. */
-    return time_at(cut, curves, (low + high) / 2) * (1 - 1e-9);
+    /* What is found lies above the least value by as much as time(y) changes within what is left: next to nothing. The ends
+     * are looked at too, where the least value often is: replaying the first part of a small item can be dear. */
+    const double inside = time_at(cut, curves, (low + high) / 2);
+    return fmin(inside, fmin(time_at(cut, curves, low), time_at(cut, curves, high))) * (1 - 1e-9);
 }

@@ -129,6 +129,19 @@ static void what_does_not_fit_goes_out_and_comes_back(void **state)
     expect(make_sandwich(), 20, COPY, "cut", 4 + 10 + 6 + 10 + 7);
 }
 
+/* All of b can be copied unseen. Making a, of one byte, again would take as long as all the rest: not even a sliver of it.
+ */
+static void what_is_dear_to_replay_is_not_replayed_in_part(void **state)
+{
+    static const struct tensor tensors[] = {{1}, {1000000}, {1000000}};
+    static const struct op ops[] = {{"make a", 1e7, "", "a"}, {"MAKE B", 1, "", "b"}, {"WAIT", 1e7, "a", ""},
+                                    {"MAKE C", 1, "", "c"},   {"WAIT", 1e7, "", ""},  {"READ", 1, "ab", ""}};
+    for (uint64_t budget = 1000000; budget < 2000001; budget += 100000) {
+        const struct spw_bounds bounds = bounds_of(MAKE(tensors, ops), budget + 1, COPY | REPLAY);
+        assert_true(bounds.feasible && bounds.best_us <= 3e7 + 3);
+    }
+}
+
 static void what_does_not_fit_is_made_once_more(void **state)
 {
     expect(make_sandwich(), 20, REPLAY, "cut", 22 + 4);
@@ -316,6 +329,7 @@ int main(void)
         cmocka_unit_test(what_fits_takes_the_time_of_its_operations),
         cmocka_unit_test(an_operation_larger_than_the_budget_is_infeasible),
         cmocka_unit_test(what_does_not_fit_goes_out_and_comes_back),
+        cmocka_unit_test(what_is_dear_to_replay_is_not_replayed_in_part),
         cmocka_unit_test(what_does_not_fit_is_made_once_more),
         cmocka_unit_test(what_can_be_neither_copied_nor_replayed_has_to_stay),
         cmocka_unit_test(what_may_not_leave_counts_up_to_its_last_use),
