@@ -311,6 +311,19 @@ static void mark_tensor(const struct spw_graph *graph, const struct spw_graph_te
         held[graph->uses[t->first_use + t->use_count - 1].op + 1] -= bytes;
 }
 
+/* A copy takes no longer than an operation may. */
+static int check_copies(const struct spw_graph *graph, struct spw_graph_problem *ret_problem)
+{
+    for (uint32_t i = 0; i < graph->tensor_count; i++) {
+        const struct spw_graph_tensor *t = &graph->tensors[i];
+        const char *path = !is_number(t->d2h_us) ? "copy_bytes_per_us.d2h" : "copy_bytes_per_us.h2d";
+        if (!is_number(t->d2h_us) || !is_number(t->h2d_us))
+            return refuse(ret_problem, path, "a bandwidth at which tensor %llu is copied in less than years",
+                          (unsigned long long)t->id);
+    }
+    return 0;
+}
+
 static int find_sums(struct spw_graph *graph)
 {
     int64_t *alive = calloc(2 * ((size_t)graph->op_count + 1), sizeof *alive);
@@ -356,8 +369,10 @@ int spw_graph_finish(struct spw_graph *graph, struct spw_graph_problem *ret_prob
         if (r < 0)
             return r;
     }
-    const int r = find_uses(graph, ret_problem);
-    return r < 0 ? r : find_sums(graph);
+    int r = find_uses(graph, ret_problem);
+    if (r == 0)
+        r = find_sums(graph);
+    return r < 0 ? r : check_copies(graph, ret_problem);
 }
 
 int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes)

@@ -146,6 +146,10 @@ static void a_number_out_of_range_is_refused(void **state)
     assert_refused("100.0", "0", "it.json:2: copy_bytes_per_us.d2h: expected a number of bytes per microsecond, above 0");
     assert_refused("100.0", "-3", "it.json:2: copy_bytes_per_us.d2h: expected a number of bytes per microsecond, above 0");
     assert_refused("100.0", "1e300", "it.json:2: copy_bytes_per_us.d2h: expected a finite number above 0");
+    assert_refused("100.0", "1e-300",
+                   "it.json:2: copy_bytes_per_us.d2h: expected a bandwidth at which tensor 7 is copied in less than years");
+    assert_refused("50}", "1e-300}",
+                   "it.json:2: copy_bytes_per_us.h2d: expected a bandwidth at which tensor 7 is copied in less than years");
     assert_refused("\"id\": 3", "\"id\": -3",
                    "it.json:5: tensors[1].id: expected a whole number that no other tensor has, not negative");
     assert_refused("90000", "-1", "it.json:5: tensors[1].bytes: expected a whole number of bytes, not negative");
