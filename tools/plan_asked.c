@@ -139,6 +139,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
         request->planner = take_planner(state, value);
         return 0;
     case KEY_TIME_LIMIT:
+        request->wish.by_clock = true;
         request->wish.time_limit_s = take_real(state, "time-limit", value, 86400, "seconds, above 0");
         return 0;
     case KEY_SEED:

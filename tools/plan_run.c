@@ -28,7 +28,7 @@ static struct spw_plan_request request_of(const struct plan_wish *wish, uint64_t
                                      .machine = {.duplex = 1},
                                      .seed = wish->seed,
                                      .time_limit_s = wish->time_limit_s,
-                                     .now_s = wish->time_limit_s > 0 ? now_s : NULL};
+                                     .now_s = wish->by_clock ? now_s : NULL};
 }
 
 /* ---- with other durations ---- */

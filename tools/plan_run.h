@@ -9,8 +9,9 @@ struct plan_wish {
     uint64_t host_bytes; /* UINT64_MAX: any number */
     bool may_copy, may_replay;
     uint64_t seed;
-    double time_limit_s; /* for each plan; 0: the planner's own, counted in work, so that the same comes of it each time */
-    double jitter;       /* share by which durations may be off, when that is to be tried out; 0: not */
+    double time_limit_s; /* for each plan; 0: the planner's own */
+    bool by_clock; /* the limit is one of time; else of work that takes about so long, and the same comes of it each time */
+    double jitter; /* share by which durations may be off, when that is to be tried out; 0: not */
 };
 
 /* How a plan does when durations are not what was planned with: each operation and copy takes longer or shorter by a random

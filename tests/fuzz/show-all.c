@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "diff_print.h"
+#include "iteration_file.h"
 #include "report.h"
 
 static void require(bool holds, const char *what)
@@ -75,14 +76,31 @@ static void check_report(struct model *m)
     check_json(report, "the report is JSON");
 }
 
-static void check_graph(struct model *m)
+/* The graph as the planner takes it; a damaged iteration may be none. True when it was taken. */
+static bool check_taking(json_t *graph)
+{
+    struct json_text text;
+    struct json_problem problem = {""};
+    struct iteration iteration;
+    require(json_text_made("trace", json_incref(graph), &text, &problem) == 0, "the graph can be taken");
+    const int r = iteration_take(&text, &iteration, &problem);
+    require(r == 0 || (r == -EINVAL && strncmp(problem.message, "trace: ", 7) == 0), "the graph is taken or refused");
+    if (r == 0)
+        iteration_finish(&iteration);
+    return r == 0;
+}
+
+/* True when the planner takes it. */
+static bool check_graph(struct model *m)
 {
     json_t *graph = report_iteration(m, 0, "n\xe4me");
     require((graph != NULL) == (m->iteration_count > 0), "an iteration can be exported");
     if (!graph)
-        return;
+        return false;
     require(json_array_size(json_object_get(graph, "ops")) == m->iteration_count, "the graph has all operations");
+    const bool taken = check_taking(graph);
     check_json(graph, "the graph is JSON");
+    return taken;
 }
 
 static void check_perfetto(const struct model *m)
@@ -194,7 +212,7 @@ struct show_all show_all(const uint8_t *data, size_t bytes, uint64_t at_op)
     all.iteration = m->iteration_count > 0;
     check_texts(m, path);
     check_report(m);
-    check_graph(m);
+    all.taken = check_graph(m);
     check_perfetto(m);
     for (int weight = REPORT_PEAK_BYTES; weight <= REPORT_IDLE_BYTE_SECONDS; weight++)
         check_folded(m, (enum report_weight)weight);

@@ -10,6 +10,7 @@ struct show_all {
     bool whole;     /* nothing was wrong with it */
     bool shown;     /* something could be read of it */
     bool iteration; /* with an iteration in it */
+    bool taken;     /* which the planner takes */
 };
 
 /* Anything at all may stand in `data`. `at_op`: as in struct model_options. */
