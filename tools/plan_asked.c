@@ -27,8 +27,6 @@ enum {
     KEY_PARTIAL,
 };
 
-static char planner_names[256]; /* "auto|lru|...": filled from the table of planners */
-
 static const struct argp_option options[] = {
     {.name = "budget",
      .key = KEY_BUDGET,
@@ -39,7 +37,10 @@ static const struct argp_option options[] = {
      .doc = "Show the budget-to-slowdown curve, from the peak down to the smallest feasible budget (what is done "
             "without --budget)"},
     {.name = "compare", .key = KEY_COMPARE, .doc = "Show all planners side by side, at the budget or at several"},
-    {.name = "planner", .key = KEY_PLANNER, .arg = planner_names, .doc = "Who plans (default: the first)"},
+    {.name = "planner",
+     .key = KEY_PLANNER,
+     .arg = "auto|NAME",
+     .doc = "Who plans: one of those that --planners lists (default: auto)"},
     {.name = "planners", .key = KEY_PLANNERS, .doc = "List the planners, what they guarantee and where they are from"},
     {.name = "host-budget", .key = KEY_HOST_BUDGET, .arg = "AMOUNT", .doc = "Host memory for copies (default: any amount)"},
     {.name = "time-limit",
@@ -97,9 +98,13 @@ static double take_real(struct argp_state *state, const char *option, const char
 static const struct spw_planner *take_planner(struct argp_state *state, const char *name)
 {
     const struct spw_planner *planner = spw_planner_find(name);
-    if (!planner)
-        argp_error(state, "--planner=%s is refused; accepted: %s", name, planner_names);
-    return planner;
+    char names[512] = "";
+    if (planner)
+        return planner;
+    for (const struct spw_planner *p = spw_planners; p->name; p++)
+        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", p->name);
+    argp_error(state, "--planner=%s is refused; accepted: %s", name, names);
+    return NULL;
 }
 
 /* What cannot be asked for at once. */
@@ -198,10 +203,5 @@ const struct argp *arguments_plan(void)
                "does not "
                "fit is named, and the smallest feasible budget.",
     };
-    if (!*planner_names)
-        for (const struct spw_planner *p = spw_planners; p->name; p++) {
-            const size_t used = strlen(planner_names);
-            (void)snprintf(planner_names + used, sizeof planner_names - used, "%s%s", used ? "|" : "", p->name);
-        }
     return &argp;
 }
