@@ -1,101 +1,42 @@
-/* chain_run.c - states as counts of who wants each tensor, stages as operations of which only those needed are run. */
+/* chain_run.c - stages as operations of which only those needed are run, actions as stages. */
 #include "chain_run.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "builder.h"
+#include "chain_hold.h"
 
 struct run {
     const struct spw_chain *chain;
     const struct spw_graph *graph;
     struct spw_builder builder;
-    /* For each tensor: */
-    uint32_t *wanted;  /* states and records that contain it; 0: it may go */
-    uint32_t *pending; /* uses of it by operations of the stage at hand that are still to come */
-    uint32_t *version; /* that is to be made, while it is found out which operations are needed; SPW_ABSENT: none */
-    uint32_t *reader;  /* held tensors: the first stage that reads it, which has to be able to do so again */
-    bool *needed;      /* for each operation of the stage at hand */
-    bool *fetched;     /* for each group: its state is on its way in, or there */
-    uint32_t work;     /* the stage whose input is wanted as the work buffer; SPW_NO_INDEX: none */
+    struct spw_chain_hold hold;
+    uint32_t
+        *version;  /* for each tensor, while it is found out which operations are needed: what is to be made, or absent */
+    bool *needed;  /* for each operation of the stage at hand */
+    bool *fetched; /* for each group: its state is on its way in, or there */
+    uint32_t work; /* the stage whose input is in the work buffer; SPW_NO_INDEX: none */
 };
 
-/* ---- what may go ---- */
+/* ---- one stage ---- */
 
-/* Made behind the turn, a tensor stays as long as it has uses; made before, and movable, as long as it is wanted. */
-static bool may_go(const struct run *run, uint32_t tensor)
+static void aim(struct run *run, uint32_t tensor)
 {
-    const struct spw_graph_tensor *t = &run->graph->tensors[tensor];
-    const struct spw_place *place = &run->builder.places[tensor];
-    if (place->device == SPW_ABSENT || t->persistent || run->wanted[tensor] || run->pending[tensor])
-        return false;
-    if (place->next == t->use_count)
-        return true;
-    return !run->chain->held[tensor] && t->evictable && run->reader[tensor] == SPW_NO_INDEX &&
-           place->device <= run->chain->version[tensor];
+    if (run->builder.places[tensor].device != run->chain->version[tensor])
+        run->version[tensor] = run->chain->version[tensor];
 }
 
-static int let_go(struct run *run, uint32_t tensor)
+/* The tensors whose versions at the turn have to be there when the stage has run: the next one's state, its own record. */
+static void aim_at(struct run *run, uint32_t index, bool state, bool record)
 {
-    return may_go(run, tensor) ? spw_build_drop(&run->builder, tensor) : 0;
-}
-
-static int let_go_touched(struct run *run, uint32_t op)
-{
-    const struct spw_graph_op *o = &run->graph->ops[op];
-    int r = 0;
-    for (uint32_t i = 0; i < o->read_count + o->write_count && r == 0; i++)
-        r = let_go(run, run->graph->touched[o->first_read + i].tensor);
-    return r;
-}
-
-static void want(struct run *run, uint32_t first, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        run->wanted[run->chain->listed[first + i]]++;
-}
-
-static int unwant(struct run *run, uint32_t first, uint32_t count)
-{
-    int r = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t tensor = run->chain->listed[first + i];
-        run->wanted[tensor]--;
-        if (r == 0)
-            r = let_go(run, tensor);
+    const struct spw_stage *stage = &run->chain->stages[index], *next = stage + 1;
+    for (uint32_t i = 0; state && i < next->input_count; i++) {
+        const uint32_t tensor = run->chain->listed[next->first_input + i];
+        if (spw_chain_state_wants(&run->hold, index + 1, tensor))
+            aim(run, tensor);
     }
-    return r;
-}
-
-static void want_input(struct run *run, uint32_t stage)
-{
-    want(run, run->chain->stages[stage].first_input, run->chain->stages[stage].input_count);
-}
-
-static int unwant_input(struct run *run, uint32_t stage)
-{
-    return unwant(run, run->chain->stages[stage].first_input, run->chain->stages[stage].input_count);
-}
-
-static int set_work(struct run *run, uint32_t stage)
-{
-    const uint32_t before = run->work;
-    run->work = stage;
-    if (stage != SPW_NO_INDEX)
-        want_input(run, stage);
-    return before != SPW_NO_INDEX ? unwant_input(run, before) : 0;
-}
-
-/* ---- one stage forward ---- */
-
-/* The tensors whose versions at the turn have to be there when the stage has run. */
-static void aim(struct run *run, uint32_t first, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t tensor = run->chain->listed[first + i];
-        if (run->builder.places[tensor].device != run->chain->version[tensor])
-            run->version[tensor] = run->chain->version[tensor];
-    }
+    for (uint32_t i = 0; record && i < stage->record_count; i++)
+        aim(run, run->chain->listed[stage->first_record + i]);
 }
 
 /* From the last operation to the first: which ones have to be run again, given what they have to make. What the stage can't
@@ -121,111 +62,67 @@ static void find_needed(struct run *run, const struct spw_stage *stage)
     }
 }
 
-static void add_pending(struct run *run, uint32_t op, uint32_t by)
-{
-    const struct spw_graph_op *o = &run->graph->ops[op];
-    for (uint32_t i = 0; i < o->read_count; i++)
-        run->pending[run->graph->touched[o->first_read + i].tensor] += by;
-}
-
-/* What it is to leave behind, the next stage's input or its record or both, has been counted as wanted before. */
-static int run_forward(struct run *run, uint32_t index, bool keep_output, bool keep_record)
-{
-    const struct spw_stage *stage = &run->chain->stages[index], *next = keep_output ? stage + 1 : NULL;
-    const uint32_t count = stage->end_op - stage->first_op;
-    const bool again = run->builder.next_op > stage->first_op;
-    if (again) {
-        if (next)
-            aim(run, next->first_input, next->input_count);
-        if (keep_record)
-            aim(run, stage->first_record, stage->record_count);
-        find_needed(run, stage);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        run->needed[i] = run->needed[i] || !again;
-        if (run->needed[i])
-            add_pending(run, stage->first_op + i, 1);
-    }
-    int r = 0;
-    for (uint32_t i = 0; i < count && r == 0; i++) {
-        if (!run->needed[i])
-            continue;
-        const uint32_t op = stage->first_op + i;
-        r = again ? spw_build_replay(&run->builder, op) : spw_build_op(&run->builder);
-        add_pending(run, op, UINT32_MAX);
-        if (r == 0)
-            r = let_go_touched(run, op);
-    }
-    return r;
-}
-
-/* ---- actions ---- */
-
-static int advance(struct run *run, uint32_t from, uint32_t to)
-{
-    int r = 0;
-    for (uint32_t s = from; s < to && r == 0; s++) {
-        want_input(run, s + 1);
-        r = run_forward(run, s, true, false);
-        if (r == 0)
-            r = unwant_input(run, s);
-        run->work = s + 1;
-    }
-    return r;
-}
-
-/* Counts, or counts no more, what of the stage's input its backward reads. */
-static int want_for_backward(struct run *run, uint32_t index, bool on)
+/* What it is to leave behind has been held before. */
+static int run_forward(struct run *run, uint32_t index, bool keep_state, bool keep_record)
 {
     const struct spw_stage *stage = &run->chain->stages[index];
+    const bool again = run->builder.next_op > stage->first_op;
+    if (again) {
+        aim_at(run, index, keep_state, keep_record);
+        find_needed(run, stage);
+    }
+    for (uint32_t op = stage->first_op; op < stage->end_op; op++) {
+        bool *needed = &run->needed[op - stage->first_op];
+        *needed = *needed || !again;
+        if (*needed)
+            spw_chain_hold_reads(&run->hold, op);
+    }
     int r = 0;
-    for (uint32_t i = 0; i < stage->input_count && r == 0; i++) {
-        const uint32_t tensor = run->chain->listed[stage->first_input + i];
-        const struct spw_graph_tensor *t = &run->graph->tensors[tensor];
-        const uint32_t use = spw_graph_use_from(run->graph, tensor, stage->first_back);
-        if (use == t->use_count || run->graph->uses[t->first_use + use].op >= stage->end_back)
+    for (uint32_t op = stage->first_op; op < stage->end_op && r == 0; op++) {
+        if (!run->needed[op - stage->first_op])
             continue;
-        run->wanted[tensor] += on ? 1 : UINT32_MAX;
-        r = on ? 0 : let_go(run, tensor);
+        r = again ? spw_build_replay(&run->builder, op) : spw_build_op(&run->builder);
+        if (r == 0)
+            r = spw_chain_release_reads(&run->hold, op);
     }
     return r;
 }
 
-/* What was kept for it stays for the operations that still read it only. */
 static int run_backward(struct run *run, uint32_t index)
 {
     const struct spw_stage *stage = &run->chain->stages[index];
     if (run->builder.next_op != stage->first_back)
         return -EINVAL;
     for (uint32_t op = stage->first_back; op < stage->end_back; op++)
-        add_pending(run, op, 1);
-    int r = unwant(run, stage->first_record, stage->record_count);
-    if (r == 0)
-        r = want_for_backward(run, index, false);
+        spw_chain_hold_reads(&run->hold, op);
+    int r = spw_chain_release_record(&run->hold, index);
     for (uint32_t op = stage->first_back; op < stage->end_back && r == 0; op++) {
         r = spw_build_op(&run->builder);
-        add_pending(run, op, UINT32_MAX);
         if (r == 0)
-            r = let_go_touched(run, op);
+            r = spw_chain_release_reads(&run->hold, op);
     }
-    return r;
+    return r == 0 ? spw_chain_shrink(&run->hold, index) : r;
 }
 
-/* Held tensors that no earlier stage reads are not going to be read again by a replay. */
-static int release_held(struct run *run, uint32_t index)
+/* ---- actions ---- */
+
+static int set_work(struct run *run, uint32_t stage)
 {
-    const struct spw_stage *stage = &run->chain->stages[index];
+    const uint32_t before = run->work;
+    run->work = stage;
+    spw_chain_hold_state(&run->hold, stage);
+    return before != SPW_NO_INDEX ? spw_chain_release_state(&run->hold, before) : 0;
+}
+
+static int advance(struct run *run, uint32_t from, uint32_t to)
+{
     int r = 0;
-    for (uint32_t op = stage->first_op; op < stage->end_op && r == 0; op++) {
-        const struct spw_graph_op *o = &run->graph->ops[op];
-        for (uint32_t i = 0; i < o->read_count && r == 0; i++) {
-            const uint32_t tensor = run->graph->touched[o->first_read + i].tensor;
-            if (run->reader[tensor] != index)
-                continue;
-            run->reader[tensor] = SPW_NO_INDEX;
-            run->wanted[tensor]--;
-            r = let_go(run, tensor);
-        }
+    for (uint32_t s = from; s < to && r == 0; s++) {
+        spw_chain_hold_state(&run->hold, s + 1);
+        r = run_forward(run, s, true, false);
+        if (r == 0)
+            r = spw_chain_release_state(&run->hold, s);
+        run->work = s + 1;
     }
     return r;
 }
@@ -236,21 +133,16 @@ static int reverse(struct run *run, uint32_t first, uint32_t end)
     int r = 0;
     for (uint32_t s = first; s < end && r == 0; s++) {
         const uint32_t next = s + 1 < end ? s + 1 : SPW_NO_INDEX;
-        want(run, run->chain->stages[s].first_record, run->chain->stages[s].record_count);
-        r = want_for_backward(run, s, true);
+        spw_chain_hold_record(&run->hold, s);
         if (next != SPW_NO_INDEX)
-            want_input(run, next);
+            spw_chain_hold_state(&run->hold, next);
+        r = run_forward(run, s, next != SPW_NO_INDEX, true);
         if (r == 0)
-            r = run_forward(run, s, next != SPW_NO_INDEX, true);
-        if (r == 0)
-            r = unwant_input(run, s);
+            r = spw_chain_release_state(&run->hold, s);
         run->work = next;
     }
-    for (uint32_t s = end; s-- > first && r == 0;) {
+    for (uint32_t s = end; s-- > first && r == 0;)
         r = run_backward(run, s);
-        if (r == 0)
-            r = release_held(run, s);
-    }
     return r;
 }
 
@@ -260,8 +152,7 @@ static int copy_out(struct run *run, uint32_t stage)
     int r = 0;
     for (uint32_t i = 0; i < s->input_count && r == 0; i++) {
         const uint32_t tensor = run->chain->listed[s->first_input + i];
-        const struct spw_place *place = &run->builder.places[tensor];
-        if (place->host != run->chain->version[tensor])
+        if (run->builder.places[tensor].host != run->chain->version[tensor])
             r = spw_build_d2h(&run->builder, tensor);
     }
     return r;
@@ -273,7 +164,7 @@ static int copy_in(struct run *run, uint32_t stage)
     int r = 0;
     for (uint32_t i = 0; i < s->input_count && r == 0; i++) {
         const uint32_t tensor = run->chain->listed[s->first_input + i];
-        if (run->builder.places[tensor].device == SPW_ABSENT)
+        if (run->builder.places[tensor].device == SPW_ABSENT && spw_chain_state_wants(&run->hold, stage, tensor))
             r = spw_build_h2d(&run->builder, tensor);
     }
     return r;
@@ -286,7 +177,7 @@ static int restore(struct run *run, const struct spw_action *action, uint32_t st
         r = copy_in(run, stage);
     if (r == 0 && run->fetched[action->state]) {
         run->fetched[action->state] = false;
-        r = unwant_input(run, stage);
+        r = spw_chain_release_state(&run->hold, stage);
     }
     return r;
 }
@@ -298,13 +189,13 @@ static int carry_out(struct run *run, const uint32_t *groups, const struct spw_a
     case SPW_ACTION_STORE:
         if (action->level == 1)
             return copy_out(run, stage);
-        want_input(run, stage);
+        spw_chain_hold_state(&run->hold, stage);
         return 0;
     case SPW_ACTION_DISCARD:
-        return action->level == 1 ? 0 : unwant_input(run, stage);
+        return action->level == 1 ? 0 : spw_chain_release_state(&run->hold, stage);
     case SPW_ACTION_FETCH:
         run->fetched[action->state] = true;
-        want_input(run, stage);
+        spw_chain_hold_state(&run->hold, stage);
         return copy_in(run, stage);
     case SPW_ACTION_RESTORE:
         return restore(run, action, stage);
@@ -315,32 +206,10 @@ static int carry_out(struct run *run, const uint32_t *groups, const struct spw_a
     }
 }
 
-/* ---- from the first action to the end of the tail ---- */
-
-static void find_readers(struct run *run)
-{
-    for (uint32_t s = run->chain->count; s-- > 0;) {
-        const struct spw_stage *stage = &run->chain->stages[s];
-        for (uint32_t op = stage->first_op; op < stage->end_op; op++) {
-            const struct spw_graph_op *o = &run->graph->ops[op];
-            for (uint32_t i = 0; i < o->read_count; i++) {
-                const uint32_t tensor = run->graph->touched[o->first_read + i].tensor;
-                if (run->graph->tensors[tensor].persistent || !run->chain->held[tensor])
-                    continue;
-                run->reader[tensor] = s;
-                run->wanted[tensor] = 1;
-            }
-        }
-    }
-}
-
 static int run_all(struct run *run, const uint32_t *groups, const struct spw_reversal *reversal)
 {
-    for (uint32_t i = 0; i < run->graph->tensor_count; i++) {
+    for (uint32_t i = 0; i < run->graph->tensor_count; i++)
         run->version[i] = SPW_ABSENT;
-        run->reader[i] = SPW_NO_INDEX;
-    }
-    find_readers(run);
     run->work = SPW_NO_INDEX;
     int r = set_work(run, 0);
     for (size_t i = 0; i < reversal->count && r == 0; i++)
@@ -348,7 +217,7 @@ static int run_all(struct run *run, const uint32_t *groups, const struct spw_rev
     while (r == 0 && run->builder.next_op < run->graph->op_count) {
         r = spw_build_op(&run->builder);
         if (r == 0)
-            r = let_go_touched(run, run->builder.next_op - 1);
+            r = spw_chain_let_go(&run->hold, run->builder.next_op - 1);
     }
     return r == 0 ? spw_build_end(&run->builder) : r;
 }
@@ -356,24 +225,22 @@ static int run_all(struct run *run, const uint32_t *groups, const struct spw_rev
 int spw_chain_run(const struct spw_chain *chain, const uint32_t *groups, const struct spw_reversal *reversal,
                   const struct spw_plan_request *request, struct spw_schedule *schedule)
 {
-    const size_t tensors = (size_t)chain->graph->tensor_count + 1;
     struct run run = {.chain = chain,
                       .graph = chain->graph,
-                      .wanted = calloc(4 * tensors, sizeof *run.wanted),
+                      .version = calloc((size_t)chain->graph->tensor_count + 1, sizeof *run.version),
                       .needed = calloc((size_t)chain->turn + 1, sizeof *run.needed),
                       .fetched = calloc((size_t)chain->count + 1, sizeof *run.fetched)};
-    int r = -ENOMEM;
-    if (run.wanted && run.needed && run.fetched) {
-        run.pending = run.wanted + tensors;
-        run.version = run.wanted + 2 * tensors;
-        run.reader = run.wanted + 3 * tensors;
+    int r = spw_chain_hold_init(&run.hold, chain, &run.builder);
+    if (r == 0 && !(run.version && run.needed && run.fetched))
+        r = -ENOMEM;
+    if (r == 0)
         r = spw_builder_init(&run.builder, chain->graph, schedule, request->device_bytes, request->host_bytes);
-    }
     if (r == 0) {
         r = run_all(&run, groups, reversal);
         spw_builder_finish(&run.builder);
     }
-    free(run.wanted);
+    spw_chain_hold_finish(&run.hold);
+    free(run.version);
     free(run.needed);
     free(run.fetched);
     return r;

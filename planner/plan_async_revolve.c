@@ -30,5 +30,5 @@ int spw_plan_async_revolve(const struct spw_plan_request *request, struct spw_sc
 {
     if (!request->may_replay || !request->may_copy)
         return -ENOTSUP;
-    return spw_plan_uniform(request, reverse, true, schedule);
+    return spw_plan_uniform(request, reverse, SPW_UNIFORM_COPIES, schedule);
 }

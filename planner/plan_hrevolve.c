@@ -32,5 +32,6 @@ static int reverse(const struct spw_uniform *uniform, struct spw_reversal *ret_r
 
 int spw_plan_hrevolve(const struct spw_plan_request *request, struct spw_schedule *schedule)
 {
-    return request->may_replay ? spw_plan_uniform(request, reverse, request->may_copy, schedule) : -ENOTSUP;
+    const enum spw_uniform_means means = request->may_copy ? SPW_UNIFORM_COPIES : SPW_UNIFORM_CHAINS;
+    return request->may_replay ? spw_plan_uniform(request, reverse, means, schedule) : -ENOTSUP;
 }

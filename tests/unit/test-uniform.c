@@ -7,6 +7,7 @@
 #include "graphs.h"
 #include "iteration_file.h"
 #include "revolve.h"
+#include "uniform.h"
 
 static spw_planner_function *const planners[] = {spw_plan_revolve, spw_plan_hrevolve, spw_plan_async_revolve};
 enum { PLANNERS = 3 };
@@ -181,6 +182,69 @@ static void what_can_not_be_made_again_is_kept_for_replays(void **state)
     spw_graph_destroy(graph);
 }
 
+/* `towers` chains of layers, each with an input of its own from outside; the loss reads the outputs of all. */
+static struct spw_graph *make_towers(uint32_t towers, uint32_t layers)
+{
+    enum { MOST = 3, LONGEST = 40 };
+    static uint32_t made[MOST][LONGEST + 1];
+    struct spw_graph *graph = graphs_new();
+    struct list outputs = {.count = towers}, gradients = {.count = towers};
+    for (uint32_t b = 0; b < towers; b++) {
+        made[b][0] = graphs_tensor(graph, 1 << 20);
+        const uint32_t copy = graphs_op(graph, 1, NOTHING, LIST(made[b][0]));
+        graph->ops[copy].replayable = false;
+        for (uint32_t i = 0; i < layers; i++) {
+            made[b][i + 1] = graphs_tensor(graph, 1 << 20);
+            graphs_op(graph, 10, LIST(made[b][i]), LIST(made[b][i + 1]));
+        }
+        outputs.items[b] = made[b][layers];
+    }
+    const uint32_t loss = graphs_tensor(graph, 1 << 20);
+    graphs_op(graph, 10, outputs, LIST(loss));
+    for (uint32_t b = 0; b < towers; b++)
+        gradients.items[b] = graphs_tensor(graph, 1 << 20);
+    graphs_op(graph, 20, LIST(loss), gradients);
+    for (uint32_t b = towers; b-- > 0;) {
+        uint32_t gradient = gradients.items[b];
+        for (uint32_t i = layers; i-- > 0;) {
+            const uint32_t next = graphs_tensor(graph, 1 << 20);
+            graphs_op(graph, 20, LIST(made[b][i], gradient), LIST(next));
+            gradient = next;
+        }
+    }
+    graphs_finish(graph);
+    return graph;
+}
+
+/* Revolve as if the second tower came out of the first. */
+static int reverse_as_one(const struct spw_uniform *uniform, struct spw_reversal *ret_reversal, double *ret_wait_us)
+{
+    *ret_wait_us = 0;
+    return uniform->slots ? spw_revolve_append(ret_reversal, 0, uniform->steps, uniform->slots) : -ENOSPC;
+}
+
+static int plan_as_one(const struct spw_plan_request *request, struct spw_schedule *schedule)
+{
+    return spw_plan_uniform(request, reverse_as_one, SPW_UNIFORM_CHAINS, schedule);
+}
+
+static void towers_begin_anew_without_what_was_before_them(void **state)
+{
+    for (uint32_t towers = 2; towers <= 3; towers++) {
+        struct spw_graph *graph = make_towers(towers, 14);
+        for (uint64_t units = 2 * towers + 3; units <= 20; units++) {
+            const struct spw_plan_request request = request_for(graph, units << 20);
+            struct spw_timing joined, one;
+            assert_int_equal(graphs_plan(spw_plan_revolve, &request, &joined), 0);
+            assert_int_equal(graphs_plan(plan_as_one, &request, &one), 0);
+            assert_true(joined.replayed_us <= one.replayed_us);
+            if (units == 2 * towers + 4)
+                assert_true(joined.replayed_us < 0.7 * one.replayed_us);
+        }
+        spw_graph_destroy(graph);
+    }
+}
+
 static void plan_for_file(const char *name)
 {
     char path[4096];
@@ -257,6 +321,7 @@ int main(void)
         cmocka_unit_test(the_host_saves_replays_where_copies_are_fast),
         cmocka_unit_test(what_a_planner_may_not_do_it_does_without_or_declines),
         cmocka_unit_test(what_can_not_be_made_again_is_kept_for_replays),
+        cmocka_unit_test(towers_begin_anew_without_what_was_before_them),
         cmocka_unit_test(models_are_planned_for),
         cmocka_unit_test(a_graph_that_does_not_come_back_is_no_chain),
         cmocka_unit_test(where_memory_fails_it_is_said_and_nothing_is_kept),
