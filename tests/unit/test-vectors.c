@@ -24,6 +24,10 @@ int main(void)
         /* ---- instances.c ---- */
         cmocka_unit_test(instances_of_model_s_become_graphs),
 
+        /* ---- offload.c ---- */
+        cmocka_unit_test(the_fluid_relaxation_is_a_bound_for_offloading),
+        cmocka_unit_test(offload_comes_near_the_optimum),
+
         /* ---- offload_chain.c ---- */
 
         /* ---- revolve.c ---- */

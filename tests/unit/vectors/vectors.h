@@ -53,6 +53,10 @@ void a_disk_of_any_size_is_used_as_well_as_can_be(void **state);
 /* ---- instances.c ---- */
 void instances_of_model_s_become_graphs(void **state);
 
+/* ---- offload.c ---- */
+void the_fluid_relaxation_is_a_bound_for_offloading(void **state);
+void offload_comes_near_the_optimum(void **state);
+
 /* ---- offload_chain.c ---- */
 
 /* ---- revolve.c ---- */
