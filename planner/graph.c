@@ -301,7 +301,7 @@ static void mark_tensor(const struct spw_graph *graph, const struct spw_graph_te
 {
     const int64_t bytes = (int64_t)t->bytes;
     if (!t->persistent) {
-        alive[t->alloc_before] += bytes;
+        alive[t->initial ? 0 : t->alloc_before] += bytes;
         alive[t->free_after + 1] -= bytes;
     }
     if (t->evictable || (!t->persistent && t->use_count == 0))

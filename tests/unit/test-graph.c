@@ -138,6 +138,25 @@ static void what_an_operation_needs_counts_each_tensor_once(void **state)
     spw_graph_destroy(graph);
 }
 
+/* Whatever is said of its allocation. */
+static void what_is_there_at_the_start_is_alive_from_the_start(void **state)
+{
+    const struct spw_graph_tensor input = {.bytes = 100, .alloc_before = 1, .free_after = 1, .initial = true},
+                                  first = {.bytes = 50, .alloc_before = 0, .free_after = 0};
+    const struct spw_graph_op op = {.us = 1};
+    const uint32_t zero = 0, one = 1;
+    struct spw_graph_problem problem;
+    struct spw_graph *graph;
+    assert_int_equal(spw_graph_create(1, 1, &graph), 0);
+    assert_int_equal(spw_graph_add_tensor(graph, &input), 0);
+    assert_int_equal(spw_graph_add_tensor(graph, &first), 0);
+    assert_int_equal(spw_graph_add_op(graph, &op, NULL, 0, &one, 1), 0);
+    assert_int_equal(spw_graph_add_op(graph, &op, &zero, 1, NULL, 0), 0);
+    assert_int_equal(spw_graph_finish(graph, &problem), 0);
+    assert_int_equal(graph->peak_bytes, 150);
+    spw_graph_destroy(graph);
+}
+
 static void copies_take_their_size_at_the_bandwidth_unless_they_say_so(void **state)
 {
     struct spw_graph *graph;
@@ -218,6 +237,7 @@ int main(void)
         cmocka_unit_test(use_from_is_the_first_use_by_that_operation_or_a_later_one),
         cmocka_unit_test(sums_are_those_of_what_is_alive_and_what_may_not_leave),
         cmocka_unit_test(what_an_operation_needs_counts_each_tensor_once),
+        cmocka_unit_test(what_is_there_at_the_start_is_alive_from_the_start),
         cmocka_unit_test(copies_take_their_size_at_the_bandwidth_unless_they_say_so),
         cmocka_unit_test(rounding_up_changes_sizes_and_sums_and_nothing_else),
         cmocka_unit_test(schedule_is_a_list_that_grows_and_can_be_copied),
