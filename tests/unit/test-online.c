@@ -2,10 +2,12 @@
 #include "planned.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "graphs.h"
 #include "iteration_file.h"
+#include "lane.h"
 #include "starts.h"
 
 /* How often the plan has such a step. */
@@ -231,9 +233,91 @@ static void delta_takes_the_way_that_there_is(void **state)
     spw_graph_destroy(graph);
 }
 
+/* ---- capuchin ---- */
+
+/* Whoever is swapped last of a lane that carries two copies at a time waits for the other, forward as well as backward. */
+static void a_lane_carries_one_copy_at_a_time(void **state)
+{
+    struct spw_lane lane;
+    assert_int_equal(spw_lane_init(&lane, 100, 100, false), 0);
+    assert_true(fabs(spw_lane_reach(&lane, 10, 20, true) - 30) < 1e-6);
+    assert_true(fabs(spw_lane_reach(&lane, 10, 20, false) - 50) < 1e-6);
+    assert_true(fabs(spw_lane_reach(&lane, 0, 20, true) - 40) < 1e-6); /* on both sides of what is taken */
+    assert_true(fabs(spw_lane_reach(&lane, 90, 20, false) - 110) < 1e-6);
+    spw_lane_finish(&lane);
+    assert_int_equal(spw_lane_init(&lane, 100, 100, true), 0);
+    assert_true(fabs(spw_lane_reach(&lane, 90, 20, true) - 70) < 1e-6);
+    assert_true(fabs(spw_lane_reach(&lane, 90, 20, false) - 50) < 1e-6);
+    spw_lane_clear(&lane);
+    assert_true(fabs(spw_lane_reach(&lane, 10, 20, false) + 10) < 1e-6);
+    spw_lane_finish(&lane);
+}
+
+/* Both a and b could leave for c, and both copies would be hidden; b's next use is the later one. */
+static void capuchin_swaps_where_most_time_is_free(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t a = graphs_tensor(graph, 10), b = graphs_tensor(graph, 10), c = graphs_tensor(graph, 10);
+    graphs_op(graph, 50, NOTHING, LIST(a));
+    graphs_op(graph, 50, NOTHING, LIST(b));
+    graphs_op(graph, 50, NOTHING, NOTHING);
+    graphs_op(graph, 1, NOTHING, LIST(c));
+    graphs_op(graph, 50, LIST(c), NOTHING);
+    graphs_op(graph, 50, NOTHING, NOTHING);
+    graphs_op(graph, 1, LIST(a), NOTHING);
+    graphs_op(graph, 300, NOTHING, NOTHING);
+    graphs_op(graph, 1, LIST(b), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan plan = make("capuchin", graph, 20);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, b), 1);
+    assert_int_equal(plan.schedule.count, 9 + 3 + 3); /* operations; b out, dropped, in; each dropped at the end */
+    assert_true(plan.timing.time_us == graph->compute_us);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* 1000 us of copying in a gap of 250 us would show; 50 us of replaying are less, and what can't be replayed is copied. */
+static void capuchin_recomputes_where_swapping_would_show_for_longer(void **state)
+{
+    struct spw_graph *graph = make_two(1000, 50, 100);
+    struct spw_plan plan = make("capuchin", graph, 1000);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, 0), 0);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, 0), 1);
+    spw_plan_finish(&plan);
+    graph->ops[0].replayable = false;
+    plan = make("capuchin", graph, 1000);
+    assert_int_equal(count_steps(&plan, SPW_STEP_D2H, 0), 1);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* Two tensors, either of which would do. The first is quicker to make, but of a third one that has to go in any case, so it
+ * would take two replays. */
+static void capuchin_counts_the_sources_of_a_replay(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t source = graphs_tensor(graph, 1000), made = graphs_tensor(graph, 1000),
+                   alone = graphs_tensor(graph, 1000), large = graphs_tensor(graph, 1000);
+    const uint32_t makes_source = graphs_op(graph, 10, NOTHING, LIST(source));
+    const uint32_t makes_made = graphs_op(graph, 30, LIST(source), LIST(made));
+    const uint32_t makes_alone = graphs_op(graph, 35, NOTHING, LIST(alone));
+    graphs_op(graph, 1, NOTHING, LIST(large));
+    graphs_op(graph, 1, LIST(large), NOTHING);
+    graphs_op(graph, 1, LIST(made), NOTHING);
+    graphs_op(graph, 1, LIST(alone), NOTHING);
+    graphs_op(graph, 1, LIST(source), NOTHING);
+    graphs_finish(graph);
+    struct spw_plan plan = make("capuchin", graph, 2000);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_source), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_alone), 1);
+    assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_made), 0);
+    spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
 /* ---- all of them, on iterations of models ---- */
 
-static const char *const planners[] = {"lru", "dtr", "delta"};
+static const char *const planners[] = {"lru", "dtr", "delta", "capuchin"};
 enum { PLANNERS = sizeof planners / sizeof planners[0] };
 
 static struct iteration load(const char *name)
@@ -283,7 +367,7 @@ static void iterations_of_models_are_planned_within_any_budget(void **state)
         struct iteration iteration = load(models[i].name);
         for (size_t p = 0; p < PLANNERS; p++)
             for (unsigned means = models[i].in_all_ways ? 0 : 3; means < 4; means++)
-                sweep(planners[p], iteration.graph, means & 1, means & 2, models[i].in_all_ways);
+                sweep(planners[p], iteration.graph, means & 1, means & 2, models[i].in_all_ways && means == 3);
         iteration_finish(&iteration);
     }
 }
@@ -314,6 +398,10 @@ int main(void)
         cmocka_unit_test(delta_copies_where_operations_hide_the_copies),
         cmocka_unit_test(delta_replays_where_copies_would_take_longer),
         cmocka_unit_test(delta_takes_the_way_that_there_is),
+        cmocka_unit_test(a_lane_carries_one_copy_at_a_time),
+        cmocka_unit_test(capuchin_swaps_where_most_time_is_free),
+        cmocka_unit_test(capuchin_recomputes_where_swapping_would_show_for_longer),
+        cmocka_unit_test(capuchin_counts_the_sources_of_a_replay),
         cmocka_unit_test(iterations_of_models_are_planned_within_any_budget),
         cmocka_unit_test(planners_that_copy_need_no_more_than_the_largest_operation),
     };
