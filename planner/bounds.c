@@ -368,3 +368,20 @@ int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_co
     sweep_finish(&s);
     return r;
 }
+
+int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay, double *ret_us)
+{
+    struct sweep s = {.graph = graph, .budget = (double)device_bytes, .may_copy = may_copy, .may_replay = may_replay};
+    const int r = sweep_init(&s);
+    if (r == 0) {
+        uint32_t next = 0;
+        look_at_ops(&s);
+        list_needs(&s);
+        for (uint32_t i = 0; i < graph->op_count; i++) {
+            advance(&s, i, &next);
+            ret_us[i] = s.absent[i] > 0 ? cut_at(&s, i) : 0;
+        }
+    }
+    sweep_finish(&s);
+    return r;
+}

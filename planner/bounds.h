@@ -15,4 +15,6 @@ struct spw_bounds {
 /* Bounds for any schedule within `device_bytes` that copies or replays only if it may. 0 or -ENOMEM. */
 int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                struct spw_bounds *ret_bounds);
+/* The cut bound of each operation, op_count numbers: 0 where all fits, INFINITY where nothing can be done. 0 or -ENOMEM. */
+int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay, double *ret_us);
 #endif

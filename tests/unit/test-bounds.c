@@ -250,6 +250,18 @@ static void contents_that_are_overwritten_unread_need_not_be_kept(void **state)
     expect(MAKE(tensors, ops), 20, COPY, "time", 23);
 }
 
+static void each_operation_has_its_own_bound(void **state)
+{
+    struct spw_graph *graph = make_sandwich();
+    double us[4];
+    assert_int_equal(spw_bounds_of_ops(graph, 20, true, false, us), 0);
+    assert_true(us[0] == 0 && us[1] == 0 && us[3] == 0);
+    assert_true(fabs(us[2] - 37) < 1e-6);
+    assert_int_equal(spw_bounds_of_ops(graph, 20, false, false, us), 0);
+    assert_true(isinf(us[2]));
+    spw_graph_destroy(graph);
+}
+
 /* A chain of layers: each makes its output from that of the one before, and on the way back reads it again. */
 static struct spw_graph *make_chain(uint32_t layers)
 {
@@ -342,6 +354,7 @@ int main(void)
         cmocka_unit_test(persistent_tensors_may_be_written_but_not_updated_once_more),
         cmocka_unit_test(persistent_tensors_that_nothing_uses_may_stay_on_the_host),
         cmocka_unit_test(contents_that_are_overwritten_unread_need_not_be_kept),
+        cmocka_unit_test(each_operation_has_its_own_bound),
         cmocka_unit_test(less_memory_and_fewer_means_are_never_faster),
         cmocka_unit_test(a_hundred_thousand_operations_take_seconds),
         cmocka_unit_test(a_failed_allocation_is_told),
