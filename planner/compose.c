@@ -178,18 +178,18 @@ static uint64_t distance(const struct spw_composer *c, uint32_t tensor)
     return (uint64_t)c->graph->op_count - c->builder.next_op + (t->use_count ? c->graph->uses[t->first_use].op : 0) + 1;
 }
 
-/* What is used last of all, weighted by its size up to what is wanted. `by_replay`: what can be recomputed, cheap ones
- * first. */
-static uint32_t choose_victim(struct spw_composer *c, uint64_t wanted, bool by_replay)
+/* What is used last of all, weighted by its size up to what is needed. `by_replay`: what can be recomputed, cheap ones
+ * first. `wanted`: among what the next operation reads. */
+static uint32_t choose_victim(struct spw_composer *c, uint64_t needed, bool by_replay, bool wanted)
 {
     uint32_t best = SPW_NO_INDEX;
     double best_score = 0;
     for (uint32_t i = 0; i < c->resident_count; i++) {
         const uint32_t tensor = c->resident[i];
         const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
-        if (c->pins[tensor] || c->wanted[tensor] || t->bytes == 0 || !t->evictable || is_retained(c, tensor))
+        if (c->pins[tensor] || c->wanted[tensor] != wanted || t->bytes == 0 || !t->evictable || is_retained(c, tensor))
             continue;
-        double score = (double)distance(c, tensor) * (double)(t->bytes < wanted ? t->bytes : wanted);
+        double score = (double)distance(c, tensor) * (double)(t->bytes < needed ? t->bytes : needed);
         if (by_replay) {
             const uint32_t next = spw_build_next_use(&c->builder, tensor);
             const double us = next == SPW_NO_INDEX ? -1 : recompute_us(c, tensor, next);
@@ -217,23 +217,37 @@ static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
     return drop(c, tensor);
 }
 
+/* Evicts one more tensor that is not spare. -ENOSPC: there is none that may go. */
+static int evict_one(struct spw_composer *c, uint64_t needed, bool wanted)
+{
+    uint32_t victim;
+    int r = -ENOSPC;
+    if (c->request->may_copy && (victim = choose_victim(c, needed, false, wanted)) != SPW_NO_INDEX)
+        r = evict(c, victim, false);
+    if (r == -ENOSPC && c->request->may_replay && (victim = choose_victim(c, needed, true, wanted)) != SPW_NO_INDEX)
+        r = evict(c, victim, true);
+    return r;
+}
+
+static int drop_spare(struct spw_composer *c, bool wanted)
+{
+    const uint32_t victim = choose_spare(c, wanted);
+    if (victim == SPW_NO_INDEX)
+        return -ENOSPC;
+    c->spareness[victim] &= LISTED;
+    return drop(c, victim);
+}
+
+/* What the next operation reads goes last, since it has to come back at once. */
 static int make_room(struct spw_composer *c, uint64_t needs)
 {
     while (needs > c->builder.device_bytes - c->builder.used_bytes) {
-        const uint64_t wanted = needs - (c->builder.device_bytes - c->builder.used_bytes);
-        uint32_t victim = choose_spare(c, false);
+        const uint64_t needed = needs - (c->builder.device_bytes - c->builder.used_bytes);
         int r = -ENOSPC;
-        if (victim != SPW_NO_INDEX) {
-            c->spareness[victim] &= LISTED;
-            r = drop(c, victim);
-        } else if (c->request->may_copy && (victim = choose_victim(c, wanted, false)) != SPW_NO_INDEX) {
-            r = evict(c, victim, false);
-        }
-        if (r == -ENOSPC && c->request->may_replay && (victim = choose_victim(c, wanted, true)) != SPW_NO_INDEX)
-            r = evict(c, victim, true);
-        if (r == -ENOSPC && (victim = choose_spare(c, true)) != SPW_NO_INDEX) {
-            c->spareness[victim] &= LISTED;
-            r = drop(c, victim);
+        for (int wanted = 0; wanted < 2 && r == -ENOSPC; wanted++) {
+            r = drop_spare(c, wanted);
+            if (r == -ENOSPC)
+                r = evict_one(c, needed, wanted);
         }
         if (r < 0)
             return r;
