@@ -29,6 +29,9 @@ int main(void)
         cmocka_unit_test(offload_comes_near_the_optimum),
 
         /* ---- offload_chain.c ---- */
+        cmocka_unit_test(the_default_planner_comes_close_to_the_optimum_by_copies),
+        cmocka_unit_test(the_default_planner_comes_close_to_the_optimum_by_replays),
+        cmocka_unit_test(the_default_planner_comes_close_to_the_optimum_by_both),
 
         /* ---- revolve.c ---- */
         cmocka_unit_test(revolve_advances_as_little_as_can_be),

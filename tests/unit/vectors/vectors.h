@@ -58,6 +58,9 @@ void the_fluid_relaxation_is_a_bound_for_offloading(void **state);
 void offload_comes_near_the_optimum(void **state);
 
 /* ---- offload_chain.c ---- */
+void the_default_planner_comes_close_to_the_optimum_by_copies(void **state);
+void the_default_planner_comes_close_to_the_optimum_by_replays(void **state);
+void the_default_planner_comes_close_to_the_optimum_by_both(void **state);
 
 /* ---- revolve.c ---- */
 void revolve_advances_as_little_as_can_be(void **state);
