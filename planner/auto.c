@@ -1,9 +1,10 @@
 /* auto.c - the default planner: swap, clean drop and replay chosen together on any graph.
  *
- * It searches (improve.h) from covers on, then tries all other planners, and keeps the best. On graphs of few operations it
- * climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on the way: what
- * is found for a budget is then found for each larger one, so that more memory never makes a slower plan. Without a time
- * limit the work is limited in place of the time, and the same request gives the same schedule. Guarantees no optimum. */
+ * It searches (improve.h) from covers and from what all other planners come to, and keeps the best. On graphs of few
+ * operations it climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on
+ * the way: what is found for a budget is then found for each larger one, so that more memory never makes a slower plan.
+ * Without a time limit the work is limited in place of the time, and the same request gives the same schedule. Guarantees no
+ * optimum. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -17,13 +18,12 @@ enum {
     RUNG_PATIENCE = 8000,
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 8000,
-    OTHERS_MOST_OPS = 20000, /* the other planners are not tried on larger graphs unless nothing was found */
 };
 
 /* About the work of some 45 s on one core for the largest graphs, and of one second for hundreds of operations. */
 static uint64_t default_evaluations(const struct spw_graph *graph)
 {
-    const double most = 2e8 / (double)graph->op_count;
+    const double most = 4e7 / (double)graph->op_count;
     if (graph->op_count <= FEW_OPS)
         return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1);
     return most < MOST_EVALUATIONS ? (uint64_t)most + 1 : MOST_EVALUATIONS;
@@ -55,7 +55,7 @@ static uint64_t rung(const struct spw_graph *graph, uint32_t number)
 }
 
 /* The highest rung within the budget, or, on graphs of many operations, the budget itself. */
-static int climb(const struct spw_plan_request *request, struct spw_effort *effort, struct spw_improver *improver)
+static int climb(const struct spw_plan_request *request, struct spw_improver *improver)
 {
     const bool is_ladder = request->graph->op_count <= FEW_OPS;
     struct spw_plan_request lower = *request;
@@ -70,17 +70,14 @@ static int climb(const struct spw_plan_request *request, struct spw_effort *effo
             r = spw_improver_raise(improver, lower.device_bytes);
         if (r == 0)
             r = spw_improver_cover(improver);
+        if (r == 0 && (!is_ladder || i % 8 == 0))
+            r = try_others(&lower, improver);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
                                     is_ladder ? RUNG_PATIENCE : UINT64_MAX);
-        const struct spw_schedule *best;
-        if (r == 0 && (request->graph->op_count <= OTHERS_MOST_OPS || spw_improver_best(improver, &best) >= INFINITY) &&
-            (!is_ladder || i % 8 == 0))
-            r = try_others(&lower, improver);
         if (!is_ladder)
             break;
     }
-    (void)effort;
     return r;
 }
 
@@ -99,7 +96,7 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
     int r = spw_improver_create(&first, &effort, &improver);
     if (r < 0)
         return r;
-    r = climb(request, &effort, improver);
+    r = climb(request, improver);
     if (r == 0)
         r = spw_improver_polish(improver);
     if (r == 0)

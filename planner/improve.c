@@ -14,6 +14,7 @@
 #include "bounds.h"
 #include "compose.h"
 #include "cover.h"
+#include "derive.h"
 #include "prefetch.h"
 #include "random.h"
 
@@ -355,10 +356,19 @@ int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
 
 /* ---- the best ---- */
 
+/* Takes up the choices that the schedule amounts to, if they lead to something better than where the search stands. */
+static int follow_offer(struct spw_improver *s, const struct spw_schedule *schedule)
+{
+    int r = spw_derive_choices(s->graph, schedule, s->trial);
+    return r < 0 ? r : judge_cover(s, s->price);
+}
+
 int spw_improver_offer(struct spw_improver *improver, const struct spw_schedule *schedule)
 {
     struct spw_timing timing;
     int r = spw_timer_run(improver->timer, schedule, improver->request.device_bytes, NULL, &timing, NULL);
+    if (r == 0)
+        r = follow_offer(improver, schedule);
     if (r < 0 || timing.time_us >= improver->best_us)
         return r == -ENOMEM ? r : 0;
     r = spw_schedule_copy(&improver->best, schedule, improver->graph);
