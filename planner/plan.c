@@ -99,11 +99,13 @@ static int find_bound(const struct spw_plan_request *request, struct spw_plan *p
 int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
 {
     struct spw_plan plan = {.planner = planner};
+    struct spw_plan_request timed = *request; /* whoever times a schedule has it wait for host memory */
+    timed.machine.host_bytes = request->host_bytes;
     int r = spw_schedule_init(&plan.schedule, request->graph);
     if (r == 0)
-        r = planner->make(request, &plan.schedule);
+        r = planner->make(&timed, &plan.schedule);
     if (r == 0)
-        r = spw_timeline(request->graph, &plan.schedule, &request->machine, request->device_bytes, NULL, &plan.timing, NULL);
+        r = spw_timeline(request->graph, &plan.schedule, &timed.machine, request->device_bytes, NULL, &plan.timing, NULL);
     if (r == 0)
         r = find_bound(request, &plan);
     if (r < 0)

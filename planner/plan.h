@@ -17,9 +17,9 @@ struct spw_plan_request {
     uint64_t device_bytes; /* the budget */
     uint64_t host_bytes;   /* most bytes of host copies at once; UINT64_MAX: any number */
     bool may_copy, may_replay;
-    struct spw_machine machine;
-    uint64_t seed;       /* what is chosen at random is chosen the same for the same seed */
-    double time_limit_s; /* planners that search stop after so long; 0: their own default for the graph's size */
+    struct spw_machine machine; /* spw_plan_make() sets its host_bytes to those of the request */
+    uint64_t seed;              /* what is chosen at random is chosen the same for the same seed */
+    double time_limit_s;        /* planners that search stop after so long; 0: their own default for the graph's size */
     double (*now_s)(void *now_context); /* a clock that does not go backwards; NULL: a limit of work in place of time */
     void *now_context;
 };

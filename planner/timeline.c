@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "peaks.h"
+#include "stock.h"
 
 struct tensor_time {
     double ready_us;    /* its bytes are complete on the device */
@@ -14,11 +15,7 @@ struct tensor_time {
     double copied_us;   /* the last copy out has ended */
     double dropped_us;  /* it was absent from then on */
     bool there, copied; /* on the device; there is a host copy */
-};
-
-struct freed { /* what a drop gives back, and when */
-    double at_us;
-    uint64_t bytes;
+    bool counted;       /* the host copy takes host memory; only looked at where that is limited */
 };
 
 struct interval {
@@ -28,18 +25,16 @@ struct interval {
 struct spw_timer {
     const struct spw_graph *graph;
     struct spw_machine machine;
-    uint64_t budget_bytes, used_bytes; /* used: what was handed out, less what was taken back from `freed` */
     struct tensor_time *tensors;
-    struct freed *freed; /* a heap, the earliest first */
-    size_t freed_count;
-    double memory_us;   /* nothing that is allocated from here on starts before */
+    struct spw_stock device, host;
+    bool is_host_limited;
     double lane_us[3];  /* compute, out, in: free from then on */
     double host_us;     /* the host submits the next step then */
     double *started_us; /* of the last run_ahead compute steps, a ring; NULL: not asked for */
     size_t compute_steps;
     struct interval *copies[2], *other[2]; /* this pass's, and the pass's before, where duplex < 1 */
     size_t copy_count[2], other_count[2];
-    size_t room; /* of freed, copies and other */
+    size_t room; /* of what is freed, copies and other */
 };
 
 enum { COMPUTE, OUT, IN };
@@ -51,50 +46,44 @@ static double later(double a, double b)
 
 /* ---- memory, in the order of time ---- */
 
-static void give_back(struct spw_timer *tl, double at_us, uint64_t bytes)
-{
-    size_t i = tl->freed_count++;
-    while (i > 0 && tl->freed[(i - 1) / 2].at_us > at_us) {
-        tl->freed[i] = tl->freed[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    tl->freed[i] = (struct freed){at_us, bytes};
-}
-
-static struct freed take_earliest(struct spw_timer *tl)
-{
-    const struct freed earliest = tl->freed[0], moved = tl->freed[--tl->freed_count];
-    size_t i = 0;
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child >= tl->freed_count)
-            break;
-        if (child + 1 < tl->freed_count && tl->freed[child + 1].at_us < tl->freed[child].at_us)
-            child++;
-        if (tl->freed[child].at_us >= moved.at_us)
-            break;
-        tl->freed[i] = tl->freed[child];
-        i = child;
-    }
-    tl->freed[i] = moved;
-    return earliest;
-}
-
-/* Hands out so many bytes; memory_us is then the time from which they are there. */
+/* Hands out so many bytes of the device's; device.from_us is then the time from which they are there. */
 static int take(struct spw_timer *tl, uint64_t bytes)
 {
-    while (tl->used_bytes + bytes > tl->budget_bytes) {
-        if (tl->freed_count == 0)
-            return -ENOSPC;
-        const struct freed freed = take_earliest(tl);
-        tl->used_bytes -= freed.bytes;
-        tl->memory_us = later(tl->memory_us, freed.at_us);
-        if (tl->machine.map_us > 0) /* the host waits itself before it maps the memory somewhere else */
-            tl->host_us = later(tl->host_us, freed.at_us);
-    }
-    tl->used_bytes += bytes;
+    if (spw_stock_take(&tl->device, bytes) < 0)
+        return -ENOSPC;
+    if (tl->machine.map_us > 0) /* the host waits itself before it maps the memory somewhere else */
+        tl->host_us = later(tl->host_us, tl->device.waited_us);
     tl->host_us += tl->machine.map_us;
     return 0;
+}
+
+static int take_host(struct spw_timer *tl, uint32_t tensor)
+{
+    if (!tl->is_host_limited || tl->tensors[tensor].counted)
+        return 0;
+    tl->tensors[tensor].counted = true;
+    return spw_stock_take(&tl->host, tl->graph->tensors[tensor].bytes);
+}
+
+static void give_back_host(struct spw_timer *tl, uint32_t tensor, double at_us)
+{
+    struct tensor_time *t = &tl->tensors[tensor];
+    if (!t->counted)
+        return;
+    t->counted = false;
+    spw_stock_give_back(&tl->host, later(at_us, t->copied_us), tl->graph->tensors[tensor].bytes);
+}
+
+/* A recorded operation makes the host copies of what it writes stale, and of what it is the last to use, superfluous. */
+static void give_back_host_copies(struct spw_timer *tl, uint32_t index, double at_us)
+{
+    const struct spw_graph_op *op = &tl->graph->ops[index];
+    for (uint32_t i = 0; i < op->read_count + op->write_count; i++) {
+        const uint32_t tensor = tl->graph->touched[op->first_read + i].tensor;
+        const struct spw_graph_tensor *t = &tl->graph->tensors[tensor];
+        if (i >= op->read_count || (!t->persistent && tl->graph->uses[t->first_use + t->use_count - 1].op == index))
+            give_back_host(tl, tensor, at_us);
+    }
 }
 
 /* ---- copies ---- */
@@ -161,7 +150,7 @@ static int time_op(struct spw_timer *tl, const struct spw_graph_op *op, bool is_
         }
         if (take(tl, tl->graph->tensors[tensor].bytes) < 0)
             return -ENOSPC;
-        start_us = later(start_us, later(tl->memory_us, t->dropped_us));
+        start_us = later(start_us, later(tl->device.from_us, t->dropped_us));
     }
     if (tl->started_us && tl->compute_steps >= tl->machine.run_ahead)
         tl->host_us = later(tl->host_us, tl->started_us[tl->compute_steps % tl->machine.run_ahead]);
@@ -191,7 +180,9 @@ static int time_d2h(struct spw_timer *tl, uint32_t tensor, double *ret_start_us)
     struct tensor_time *t = &tl->tensors[tensor];
     if (!t->there)
         return -EINVAL;
-    const double start_us = later(later(tl->lane_us[OUT], t->ready_us), tl->host_us);
+    if (take_host(tl, tensor) < 0)
+        return -ENOSPC;
+    const double start_us = later(later(tl->lane_us[OUT], t->ready_us), later(tl->host_us, tl->host.from_us));
     const double end_us = start_us + copy_us(tl, OUT, tensor, start_us);
     t->copied = true;
     t->copied_us = end_us;
@@ -209,7 +200,7 @@ static int time_h2d(struct spw_timer *tl, uint32_t tensor, double *ret_start_us)
         return -EINVAL;
     if (take(tl, tl->graph->tensors[tensor].bytes) < 0)
         return -ENOSPC;
-    double start_us = later(later(tl->lane_us[IN], t->copied_us), later(tl->memory_us, t->dropped_us));
+    double start_us = later(later(tl->lane_us[IN], t->copied_us), later(tl->device.from_us, t->dropped_us));
     start_us = later(start_us, tl->host_us);
     const double end_us = start_us + copy_us(tl, IN, tensor, start_us);
     t->there = true;
@@ -229,7 +220,7 @@ static int time_drop(struct spw_timer *tl, uint32_t tensor, double *ret_start_us
     t->there = false;
     t->dropped_us = later(t->used_us, t->ready_us);
     tl->host_us += tl->machine.unmap_us;
-    give_back(tl, t->dropped_us, tl->graph->tensors[tensor].bytes);
+    spw_stock_give_back(&tl->device, t->dropped_us, tl->graph->tensors[tensor].bytes);
     *ret_start_us = t->dropped_us;
     return 0;
 }
@@ -244,8 +235,12 @@ static int time_step(struct spw_timer *tl, const struct spw_step *step, double *
         tl->host_us += tl->machine.launch_us;
     switch (step->kind) {
     case SPW_STEP_OP:
-    case SPW_STEP_REPLAY:
-        return time_op(tl, &graph->ops[step->id], step->kind == SPW_STEP_REPLAY, ret_start_us);
+    case SPW_STEP_REPLAY: {
+        const int r = time_op(tl, &graph->ops[step->id], step->kind == SPW_STEP_REPLAY, ret_start_us);
+        if (r == 0 && tl->is_host_limited && step->kind == SPW_STEP_OP)
+            give_back_host_copies(tl, step->id, *ret_start_us);
+        return r;
+    }
     case SPW_STEP_D2H:
         return time_d2h(tl, step->id, ret_start_us);
     case SPW_STEP_H2D:
@@ -264,18 +259,21 @@ static int place_at_start(struct spw_timer *tl, const uint8_t *start)
         tl->tensors[i] = (struct tensor_time){.there = t->persistent ? start[i] != SPW_START_HOST : t->initial,
                                               .copied = t->persistent && start[i] != SPW_START_DEVICE};
         if (tl->tensors[i].there)
-            tl->used_bytes += t->bytes;
+            tl->device.used_bytes += t->bytes;
+        if (tl->tensors[i].copied && take_host(tl, i) < 0)
+            return -ENOSPC;
     }
-    return tl->used_bytes > tl->budget_bytes ? -ENOSPC : 0;
+    return tl->device.used_bytes > tl->device.bytes ? -ENOSPC : 0;
 }
 
 /* One pass over all steps. `starts` may be NULL. */
 static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double *starts, struct spw_timing *timing,
                size_t *ret_stuck)
 {
-    tl->used_bytes = 0;
-    tl->freed_count = tl->compute_steps = tl->copy_count[0] = tl->copy_count[1] = 0;
-    tl->memory_us = tl->host_us = 0;
+    tl->device.used_bytes = tl->host.used_bytes = 0;
+    tl->device.freed_count = tl->host.freed_count = 0;
+    tl->device.from_us = tl->host.from_us = tl->host_us = 0;
+    tl->compute_steps = tl->copy_count[0] = tl->copy_count[1] = 0;
     memset(tl->lane_us, 0, sizeof tl->lane_us);
     *timing = (struct spw_timing){0};
     *ret_stuck = 0;
@@ -310,7 +308,8 @@ void spw_timer_destroy(struct spw_timer *tl)
     if (!tl)
         return;
     free(tl->tensors);
-    free(tl->freed);
+    free(tl->device.freed);
+    free(tl->host.freed);
     free(tl->started_us);
     for (int i = 0; i < 2; i++) {
         free(tl->copies[i]);
@@ -326,6 +325,8 @@ int spw_timer_create(const struct spw_graph *graph, const struct spw_machine *ma
         return -ENOMEM;
     tl->graph = graph;
     tl->machine = machine ? *machine : (struct spw_machine){.duplex = 1};
+    tl->is_host_limited = tl->machine.host_bytes != 0 && tl->machine.host_bytes != UINT64_MAX;
+    tl->host.bytes = tl->machine.host_bytes;
     tl->tensors = malloc(((size_t)graph->tensor_count + 1) * sizeof *tl->tensors);
     if (tl->machine.run_ahead)
         tl->started_us = malloc(tl->machine.run_ahead * sizeof *tl->started_us);
@@ -337,16 +338,25 @@ int spw_timer_create(const struct spw_graph *graph, const struct spw_machine *ma
     return 0;
 }
 
-/* Each step drops or copies once at most. */
+static int make_stock_room(struct spw_stock *stock, size_t room)
+{
+    struct spw_freed *freed = realloc(stock->freed, room * sizeof *freed);
+    if (!freed)
+        return -ENOMEM;
+    stock->freed = freed;
+    return 0;
+}
+
+/* Each step drops or copies once at most; host copies come back no more often than they are made, or were at the start. */
 static int make_room(struct spw_timer *tl, size_t steps)
 {
     if (steps <= tl->room)
         return 0;
     const size_t room = steps + steps / 4 + 64;
-    struct freed *freed = realloc(tl->freed, room * sizeof *freed);
-    if (!freed)
+    if (make_stock_room(&tl->device, room) < 0)
         return -ENOMEM;
-    tl->freed = freed;
+    if (tl->is_host_limited && make_stock_room(&tl->host, room + tl->graph->tensor_count) < 0)
+        return -ENOMEM;
     for (int i = 0; i < 2 && tl->machine.duplex < 1; i++) {
         struct interval *copies = realloc(tl->copies[i], room * sizeof *copies);
         if (!copies)
@@ -369,7 +379,7 @@ int spw_timer_run(struct spw_timer *tl, const struct spw_schedule *schedule, uin
     size_t stuck;
     if (make_room(tl, schedule->count) < 0)
         return -ENOMEM;
-    tl->budget_bytes = budget_bytes;
+    tl->device.bytes = budget_bytes;
     tl->other_count[0] = tl->other_count[1] = 0;
     int r = run(tl, schedule, ret_start_us, ret_timing, ret_stuck ? ret_stuck : &stuck);
     for (int pass = 1; pass < PASSES && r == 0 && tl->machine.duplex < 1; pass++) {

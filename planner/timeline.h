@@ -8,6 +8,7 @@
 
 /* What the time line takes into account besides the graph. All zero, and duplex 1: model S+. */
 struct spw_machine {
+    uint64_t host_bytes;     /* most bytes of host copies at once; 0: any number */
     double map_us, unmap_us; /* host time to attach or detach the memory of one tensor */
     double launch_us;        /* host time to submit one step */
     uint32_t run_ahead;      /* most steps that the host is ahead of the device; 0: any number */

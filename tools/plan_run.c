@@ -47,7 +47,7 @@ static int try_once(const struct plan_wish *wish, const struct plan_outcome *out
                     uint64_t *state, double *ret_ratio)
 {
     const struct spw_graph *graph = wish->graph;
-    const struct spw_machine machine = {.duplex = 1};
+    const struct spw_machine machine = {.duplex = 1, .host_bytes = wish->host_bytes};
     struct spw_timing timing;
     shaken->compute_us = 0;
     for (uint32_t i = 0; i < graph->op_count; i++) {
@@ -94,7 +94,7 @@ static int shake(const struct plan_wish *wish, struct plan_outcome *outcome)
 static int time_and_check(const struct plan_wish *wish, struct plan_outcome *outcome)
 {
     const struct spw_schedule *schedule = &outcome->plan.schedule;
-    const struct spw_machine machine = {.duplex = 1};
+    const struct spw_machine machine = {.duplex = 1, .host_bytes = wish->host_bytes};
     const struct spw_check_rules rules = {outcome->budget_bytes, wish->host_bytes, wish->may_replay, wish->may_copy, false};
     struct spw_check check;
     free(outcome->start_us);

@@ -152,8 +152,9 @@ static bool random_schedule(const struct random_case *one, struct spw_schedule *
 static bool time_schedule(struct random_case *one, const struct spw_schedule *schedule)
 {
     double starts[RESIMULATE_EVENTS];
+    const struct spw_machine machine = {.duplex = 1, .host_bytes = one->rules.host_bytes};
     struct spw_timing timing;
-    if (spw_timeline(one->graph, schedule, NULL, one->rules.device_bytes, starts, &timing, NULL) < 0)
+    if (spw_timeline(one->graph, schedule, &machine, one->rules.device_bytes, starts, &timing, NULL) < 0)
         return false;
     one->count = schedule->count;
     for (size_t i = 0; i < schedule->count; i++)
@@ -168,6 +169,8 @@ bool random_case_make(struct random_case *one, uint64_t *seed)
     *one = (struct random_case){.graph = random_graph(plain, seed)};
     one->rules = (struct spw_check_rules){.host_bytes = UINT64_MAX, .may_replay = true, .may_copy = true};
     one->rules.device_bytes = one->graph->peak_bytes * (2 + below(seed, 4)) / 4;
+    if (one_in(seed, 2))
+        one->rules.host_bytes = one->graph->peak_bytes * (1 + below(seed, 4)) / 6;
     one->rules.model_s = plain && one_in(seed, 2);
     for (uint32_t i = 0; i < one->graph->tensor_count; i++)
         if (one->graph->tensors[i].persistent && one->graph->tensors[i].evictable)

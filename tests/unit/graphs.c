@@ -154,7 +154,9 @@ static void check_plan(const struct spw_plan_request *request, const struct spw_
     assert_non_null(start_us);
     assert_non_null(events);
     size_t stuck = 0;
-    assert_int_equal(spw_timeline(request->graph, schedule, NULL, request->device_bytes, start_us, ret_timing, &stuck), 0);
+    const struct spw_machine machine = {.duplex = 1, .host_bytes = request->host_bytes};
+    assert_int_equal(spw_timeline(request->graph, schedule, &machine, request->device_bytes, start_us, ret_timing, &stuck),
+                     0);
     for (size_t i = 0; i < schedule->count; i++)
         events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, start_us[i]};
     const struct spw_check_rules rules = {.device_bytes = request->device_bytes,

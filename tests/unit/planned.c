@@ -27,9 +27,11 @@ static void check(const char *planner, const struct spw_plan_request *request, c
     double *starts = malloc((count + 1) * sizeof *starts);
     struct spw_timed_step *events = malloc((count + 1) * sizeof *events);
     struct spw_timing timing;
+    struct spw_machine machine = request->machine;
     assert_true(starts && events);
-    assert_int_equal(
-        spw_timeline(request->graph, &plan->schedule, &request->machine, request->device_bytes, starts, &timing, NULL), 0);
+    machine.host_bytes = request->host_bytes;
+    assert_int_equal(spw_timeline(request->graph, &plan->schedule, &machine, request->device_bytes, starts, &timing, NULL),
+                     0);
     for (size_t i = 0; i < count; i++)
         events[i] = (struct spw_timed_step){plan->schedule.steps[i].kind, plan->schedule.steps[i].id, starts[i]};
     const struct spw_check_rules rules = {.device_bytes = request->device_bytes,
