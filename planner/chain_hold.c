@@ -69,8 +69,7 @@ int spw_chain_release_state(struct spw_chain_hold *hold, uint32_t stage)
     return r;
 }
 
-/* What the states before the stage want no more, now that it is gone. */
-static int shrink_states(struct spw_chain_hold *hold, uint32_t end)
+int spw_chain_shrink(struct spw_chain_hold *hold, uint32_t end)
 {
     const uint32_t before = hold->end;
     int r = 0;
@@ -89,28 +88,24 @@ static int shrink_states(struct spw_chain_hold *hold, uint32_t end)
     return r;
 }
 
-/* Held tensors that no earlier stage reads are not going to be read again by a replay. */
-static int release_held(struct spw_chain_hold *hold, const struct spw_stage *stage, uint32_t index)
+int spw_chain_release_held(struct spw_chain_hold *hold, uint32_t stage, uint32_t first, uint32_t end)
 {
     const struct spw_graph *graph = hold->chain->graph;
+    const struct spw_stage *stages = hold->chain->stages;
     int r = 0;
-    for (uint32_t op = stage->first_op; op < stage->end_op && r == 0; op++) {
+    for (uint32_t op = stages[stage].first_op; op < stages[stage].end_op && r == 0; op++) {
         const struct spw_graph_op *o = &graph->ops[op];
         for (uint32_t i = 0; i < o->read_count && r == 0; i++) {
             const uint32_t tensor = graph->touched[o->first_read + i].tensor;
-            if (hold->reader[tensor] != index)
+            const uint32_t reader = hold->reader[tensor];
+            if (reader == SPW_NO_INDEX || reader < first ||
+                has_use(graph, tensor, stages[stage].end_op, stages[end - 1].end_op))
                 continue;
             hold->reader[tensor] = SPW_NO_INDEX;
             r = unwant(hold, tensor, 1);
         }
     }
     return r;
-}
-
-int spw_chain_shrink(struct spw_chain_hold *hold, uint32_t stage)
-{
-    const int r = shrink_states(hold, stage);
-    return r == 0 ? release_held(hold, &hold->chain->stages[stage], stage) : r;
 }
 
 /* ---- records and operations ---- */

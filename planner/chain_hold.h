@@ -39,6 +39,9 @@ int spw_chain_release_reads(struct spw_chain_hold *hold, uint32_t op);
 /* Drops what operation `op` touched, if nobody wants it. */
 int spw_chain_let_go(struct spw_chain_hold *hold, uint32_t op);
 
-/* The stage, the last that was left, has been reversed. */
-int spw_chain_shrink(struct spw_chain_hold *hold, uint32_t stage);
+/* The stages from `end` on have been reversed. */
+int spw_chain_shrink(struct spw_chain_hold *hold, uint32_t end);
+/* Stages [first, end) are run for the last time, and `stage` has been: what can't be made again is not needed for replays
+ * once neither later ones of them nor any before `first` read it. */
+int spw_chain_release_held(struct spw_chain_hold *hold, uint32_t stage, uint32_t first, uint32_t end);
 #endif

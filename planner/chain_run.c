@@ -139,6 +139,8 @@ static int reverse(struct run *run, uint32_t first, uint32_t end)
         r = run_forward(run, s, next != SPW_NO_INDEX, true);
         if (r == 0)
             r = spw_chain_release_state(&run->hold, s);
+        if (r == 0)
+            r = spw_chain_release_held(&run->hold, s, first, end);
         run->work = next;
     }
     for (uint32_t s = end; s-- > first && r == 0;)

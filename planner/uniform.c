@@ -217,17 +217,18 @@ static int try(struct finder *f, struct candidate *c, struct best *best)
     return r == -ENOMEM ? r : 0;
 }
 
-/* Those whose estimate leaves hope, the shortest first, until enough have fitted; then, if none has, the smallest. */
+/* Those whose estimate leaves hope, the shortest first, until enough have fitted; then, if none has, the smallest. Estimates
+ * are too high by up to a quarter; the fewer tries are left, the less of that is hoped for. */
 static int try_in_order(struct finder *f, struct best *best)
 {
     const uint32_t enough = f->means == SPW_UNIFORM_COPIES ? 12 : 3;
-    const uint32_t most = larger(24, 3000000 / (f->chain->graph->op_count + 1));
-    const uint64_t hope = f->request->device_bytes + f->request->device_bytes / 4;
-    uint32_t tries = 0;
+    const uint64_t most = larger(100, 10000000 / (f->chain->graph->op_count + 1));
+    const double bytes = (double)f->request->device_bytes;
+    uint64_t tries = 0;
     int r = 0;
     qsort(f->candidates, f->count, sizeof *f->candidates, by_time);
     for (size_t i = 0; i < f->count && r == 0 && best->found < enough && tries < most; i++) {
-        if (f->candidates[i].bytes > hope)
+        if ((double)f->candidates[i].bytes > bytes + bytes / 4 * (double)(most - tries) / (double)most)
             continue;
         r = try(f, &f->candidates[i], best);
         tries++;

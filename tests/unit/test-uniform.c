@@ -159,11 +159,12 @@ static void what_can_not_be_made_again_is_kept_for_replays(void **state)
     struct spw_graph *graph = graphs_new();
     uint32_t made[LAYERS + 1];
     made[0] = graphs_tensor(graph, 10 << 20);
-    const uint32_t copy = graphs_op(graph, 1, NOTHING, LIST(made[0]));
+    const uint32_t mask = graphs_tensor(graph, 1 << 20);
+    const uint32_t copy = graphs_op(graph, 1, NOTHING, LIST(made[0], mask));
     graph->ops[copy].replayable = false;
     for (uint32_t i = 0; i < LAYERS; i++) {
         made[i + 1] = graphs_tensor(graph, 10 << 20);
-        graphs_op(graph, 10, LIST(made[i]), LIST(made[i + 1]));
+        graphs_op(graph, 10, LIST(made[i], mask), LIST(made[i + 1]));
     }
     uint32_t gradient = graphs_tensor(graph, 10 << 20);
     graphs_op(graph, 1, LIST(made[LAYERS]), LIST(gradient));
@@ -173,11 +174,13 @@ static void what_can_not_be_made_again_is_kept_for_replays(void **state)
         gradient = next;
     }
     graphs_finish(graph);
-    const struct spw_plan_request request = request_for(graph, 60 << 20);
+    const struct spw_plan_request little = request_for(graph, 60 << 20), enough = request_for(graph, graph->peak_bytes);
     for (int i = 0; i < PLANNERS; i++) {
         struct spw_timing timing;
-        assert_int_equal(graphs_plan(planners[i], &request, &timing), 0);
+        assert_int_equal(graphs_plan(planners[i], &little, &timing), 0);
         assert_true(timing.replayed_us > 0);
+        assert_int_equal(graphs_plan(planners[i], &enough, &timing), 0);
+        assert_true(timing.replayed_us == 0);
     }
     spw_graph_destroy(graph);
 }
