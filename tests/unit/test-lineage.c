@@ -1,0 +1,50 @@
+/* test-lineage.c - which operations have to be replayed to make a tensor again, and for how long. */
+#include "attempt.h"
+#include "lineage.h"
+
+/* The time to recompute version 1 of the tensor before operation `at`, with the input retained or not. */
+static double lineage_us(const struct spw_graph *graph, uint32_t tensor, uint32_t at, bool retain_leaves)
+{
+    struct spw_lineage *lineage;
+    assert_int_equal(spw_lineage_create(graph, &lineage), 0);
+    const struct spw_lineage_terms terms = {.at = at, .retain_leaves = retain_leaves};
+    const double us = spw_lineage_us(lineage, tensor, 1, &terms);
+    const uint32_t *retained;
+    const uint32_t count = spw_lineage_retained(lineage, &retained);
+    assert_true(us < 0 || (retain_leaves ? count == 1 && retained[0] == 0 : count == 0));
+    spw_lineage_destroy(lineage);
+    return us;
+}
+
+static void lineage_counts_each_operation_that_would_be_replayed(void **state)
+{
+    struct spw_graph *graph = line();
+    assert_true(lineage_us(graph, 1, 2, false) == 10);
+    assert_true(lineage_us(graph, 2, 4, false) == 20); /* 1 is dead by then */
+    assert_true(lineage_us(graph, 2, 1, false) < 0);   /* nobody has made it yet */
+    spw_graph_destroy(graph);
+    graph = there_and_back(false);
+    assert_true(lineage_us(graph, 1, 3, false) < 0); /* the input is gone */
+    assert_true(lineage_us(graph, 1, 3, true) == 10);
+    spw_graph_destroy(graph);
+}
+
+static void lineage_ends_where_what_was_read_is_overwritten(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{SPW_SIDE_BUFFER_BYTES + 1, .persistent = true}, {10}, {10}};
+    static const struct tiny_op ops[] = {{10, T(0), T(1)}, {10, 0, T(2)}, {10, T(0), T(0)}, {10, T(1) | T(2), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    assert_true(lineage_us(graph, 1, 2, false) == 10);
+    assert_true(lineage_us(graph, 1, 3, false) < 0);
+    assert_true(lineage_us(graph, 2, 3, false) == 10);
+    spw_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lineage_counts_each_operation_that_would_be_replayed),
+        cmocka_unit_test(lineage_ends_where_what_was_read_is_overwritten),
+    };
+    return cmocka_run_group_tests_name("lineage", tests, NULL, NULL);
+}
