@@ -80,43 +80,56 @@ static int find_peak(const struct spw_graph *graph, const struct spw_schedule *s
     return r;
 }
 
-/* Host copies in the order of the steps: from the copy out up to what makes it stale, or to the tensor's end. */
-static int find_host_peak(const struct spw_graph *graph, const struct spw_schedule *schedule, uint64_t *ret_bytes)
+/* What a copy changes in host memory; `wanted` says, for each tensor, whether a later step reads the host copy. */
+static size_t list_host_changes(const struct spw_graph *graph, const struct spw_step *step, double at_us, bool *wanted,
+                                struct change *changes)
 {
-    bool *copied = calloc((size_t)graph->tensor_count + 1, sizeof *copied);
-    if (!copied)
-        return -ENOMEM;
-    uint64_t now = 0, most = 0;
-    for (uint32_t i = 0; i < graph->tensor_count; i++)
-        if (graph->tensors[i].persistent && schedule->start[i] != SPW_START_DEVICE)
-            copied[i] = true, now += graph->tensors[i].bytes;
-    most = now;
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct spw_step *step = &schedule->steps[i];
-        if (step->kind == SPW_STEP_D2H && !copied[step->id]) {
-            copied[step->id] = true;
-            now += graph->tensors[step->id].bytes;
-            most = now > most ? now : most;
+    const struct spw_graph_tensor *t = &graph->tensors[step->id];
+    const int64_t bytes = (int64_t)t->bytes;
+    const bool is_last = !wanted[step->id], is_out = step->kind == SPW_STEP_D2H;
+    size_t count = 0;
+    if (is_out)
+        changes[count++] = (struct change){at_us, bytes};
+    if (is_last)
+        changes[count++] = (struct change){at_us + (is_out ? t->d2h_us : t->h2d_us), -bytes};
+    wanted[step->id] = !is_out;
+    return count;
+}
+
+/* From the end to the start, since what comes later says how long a host copy is wanted. */
+static int find_host_peak(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *starts,
+                          uint64_t *ret_bytes)
+{
+    bool *wanted = malloc((size_t)graph->tensor_count + 1);
+    struct change *changes = malloc((2 * schedule->count + graph->tensor_count + 1) * sizeof *changes);
+    const int r = wanted && changes ? 0 : -ENOMEM;
+    if (r == 0) {
+        uint64_t before = 0;
+        size_t count = 0;
+        for (uint32_t i = 0; i < graph->tensor_count; i++)
+            wanted[i] = graph->tensors[i].persistent && schedule->start[i] != SPW_START_DEVICE;
+        for (size_t i = schedule->count; i-- > 0;) {
+            const struct spw_step *step = &schedule->steps[i];
+            if (step->kind == SPW_STEP_D2H || step->kind == SPW_STEP_H2D)
+                count += list_host_changes(graph, step, starts[i], wanted, changes + count);
         }
-        if (step->kind != SPW_STEP_OP)
-            continue;
-        const struct spw_graph_op *op = &graph->ops[step->id];
-        for (uint32_t j = 0; j < op->read_count + op->write_count; j++) {
-            const uint32_t tensor = graph->touched[op->first_read + j].tensor;
-            const struct spw_graph_tensor *t = &graph->tensors[tensor];
-            const bool is_last = !t->persistent && graph->uses[t->first_use + t->use_count - 1].op == step->id;
-            if (copied[tensor] && (j >= op->read_count || is_last))
-                copied[tensor] = false, now -= t->bytes;
+        for (uint32_t i = 0; i < graph->tensor_count; i++) {
+            if (!graph->tensors[i].persistent || schedule->start[i] == SPW_START_DEVICE)
+                continue;
+            before += graph->tensors[i].bytes;
+            if (!wanted[i])
+                changes[count++] = (struct change){0, -(int64_t)graph->tensors[i].bytes};
         }
+        *ret_bytes = highest(changes, count, before);
     }
-    free(copied);
-    *ret_bytes = most;
-    return 0;
+    free(changes);
+    free(wanted);
+    return r;
 }
 
 int spw_peaks(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *start_us,
               struct spw_timing *timing)
 {
     const int r = find_peak(graph, schedule, start_us, &timing->peak_bytes);
-    return r < 0 ? r : find_host_peak(graph, schedule, &timing->host_peak_bytes);
+    return r < 0 ? r : find_host_peak(graph, schedule, start_us, &timing->host_peak_bytes);
 }

@@ -34,7 +34,7 @@ struct sketch {
     struct spw_graph_tensor tensors[MOST_TENSORS];
     struct spw_graph_op ops[MOST_OPS];
     uint32_t reads[MOST_OPS][MOST_TENSORS], writes[MOST_OPS][MOST_TENSORS];
-    uint32_t tensor_count, op_count;
+    uint32_t tensor_count, op_count, least_us;
     bool written[MOST_TENSORS], used[MOST_TENSORS];
 };
 
@@ -44,8 +44,8 @@ static void sketch_tensors(struct sketch *sketch, bool plain, uint64_t *seed)
     for (uint32_t i = 0; i < sketch->tensor_count; i++) {
         struct spw_graph_tensor *t = &sketch->tensors[i];
         *t = (struct spw_graph_tensor){.id = i}; /* one draw in each statement: the order is the same with every compiler */
-        t->d2h_us = below(seed, 5);
-        t->h2d_us = below(seed, 5);
+        t->d2h_us = sketch->least_us + below(seed, 4);
+        t->h2d_us = sketch->least_us + below(seed, 4);
         t->bytes = one_in(seed, 3) ? below(seed, 9) : SPW_SIDE_BUFFER_BYTES * below(seed, 5);
         t->bytes += one_in(seed, 2);
         t->evictable = !one_in(seed, 8);
@@ -66,7 +66,7 @@ static void sketch_use(struct sketch *sketch, uint32_t tensor, uint32_t op)
 static void sketch_op(struct sketch *sketch, uint32_t index, bool plain, uint64_t *seed)
 {
     struct spw_graph_op *op = &sketch->ops[index];
-    *op = (struct spw_graph_op){.us = below(seed, 5)};
+    *op = (struct spw_graph_op){.us = sketch->least_us + below(seed, 4)};
     op->replayable = !one_in(seed, 5);
     for (uint32_t i = 0; i < sketch->tensor_count; i++) {
         const struct spw_graph_tensor *t = &sketch->tensors[i];
@@ -89,6 +89,7 @@ static struct spw_graph *random_graph(bool plain, uint64_t *seed)
     struct sketch sketch = {0};
     struct spw_graph *graph;
     struct spw_graph_problem problem;
+    sketch.least_us = one_in(seed, 2); /* or some take no time */
     sketch_tensors(&sketch, plain, seed);
     sketch.op_count = 1 + below(seed, MOST_OPS);
     for (uint32_t i = 0; i < sketch.op_count; i++)
@@ -157,6 +158,9 @@ static bool time_schedule(struct random_case *one, const struct spw_schedule *sc
     if (spw_timeline(one->graph, schedule, &machine, one->rules.device_bytes, starts, &timing, NULL) < 0)
         return false;
     one->count = schedule->count;
+    one->time_us = timing.time_us;
+    one->peak_bytes = timing.peak_bytes;
+    one->host_peak_bytes = timing.host_peak_bytes;
     for (size_t i = 0; i < schedule->count; i++)
         one->events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, starts[i]};
     return true;

@@ -10,6 +10,8 @@ struct random_case {
     uint8_t start[32];
     struct spw_timed_step events[RESIMULATE_EVENTS];
     size_t count;
+    double time_us; /* what the time line says of the events before they are damaged */
+    uint64_t peak_bytes, host_peak_bytes;
 };
 
 /* A graph with everything that graphs have (persistent, initial and fixed tensors, updates in place, side buffers, what

@@ -31,6 +31,7 @@ static struct spw_check judge(const struct spw_graph *graph, const struct spw_sc
     const struct spw_check check = tiny_check(graph, schedule->start, events, schedule->count, &rules);
     assert_true(check.time_us == timing.time_us);
     assert_int_equal(check.peak_bytes, timing.peak_bytes);
+    assert_int_equal(check.host_peak_bytes, timing.host_peak_bytes);
     return check;
 }
 
