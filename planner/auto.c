@@ -18,6 +18,7 @@ enum {
     RUNG_PATIENCE = 8000,
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 8000,
+    MANY_OPS = 20000, /* too many for slow planners */
 };
 
 /* About the work of some 45 s on one core for the largest graphs, and of one second for hundreds of operations. */
@@ -29,13 +30,23 @@ static uint64_t default_evaluations(const struct spw_graph *graph)
     return most < MOST_EVALUATIONS ? (uint64_t)most + 1 : MOST_EVALUATIONS;
 }
 
-static int try_others(const struct spw_plan_request *request, struct spw_improver *improver)
+/* About what can be done in that time, where there is no clock. */
+static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_s, uint64_t most)
 {
+    const double evaluations = 1 + time_limit_s * 3e6 / (double)(graph->op_count + 10);
+    return evaluations < (double)most ? (uint64_t)evaluations : most;
+}
+
+static int try_others(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
+{
+    const struct spw_schedule *best;
     int r = 0;
     for (const struct spw_planner *other = spw_planners; other->name && r == 0; other++) {
         struct spw_schedule schedule;
-        if (other->make == spw_plan_auto)
+        if (other->make == spw_plan_auto || (other->is_slow && request->graph->op_count > MANY_OPS))
             continue;
+        if (spw_improver_best(improver, &best) < INFINITY && spw_effort_used(effort, request) >= 1)
+            break;
         r = spw_schedule_init(&schedule, request->graph);
         if (r == 0)
             r = other->make(request, &schedule);
@@ -55,7 +66,7 @@ static uint64_t rung(const struct spw_graph *graph, uint32_t number)
 }
 
 /* The highest rung within the budget, or, on graphs of many operations, the budget itself. */
-static int climb(const struct spw_plan_request *request, struct spw_improver *improver)
+static int climb(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     const bool is_ladder = request->graph->op_count <= FEW_OPS;
     struct spw_plan_request lower = *request;
@@ -71,7 +82,7 @@ static int climb(const struct spw_plan_request *request, struct spw_improver *im
         if (r == 0)
             r = spw_improver_cover(improver);
         if (r == 0 && (!is_ladder || i % 8 == 0))
-            r = try_others(&lower, improver);
+            r = try_others(&lower, effort, improver);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
                                     is_ladder ? RUNG_PATIENCE : UINT64_MAX);
@@ -89,6 +100,8 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
     const struct spw_schedule *best;
     if (request->device_bytes < request->graph->least_bytes)
         return -ENOSPC;
+    if (!request->now_s && request->time_limit_s > 0)
+        effort.limit = evaluations_in(request->graph, request->time_limit_s, effort.limit);
     if (request->now_s)
         effort.begun_s = request->now_s(request->now_context);
     if (request->graph->op_count <= FEW_OPS)
@@ -96,7 +109,7 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
     int r = spw_improver_create(&first, &effort, &improver);
     if (r < 0)
         return r;
-    r = climb(request, improver);
+    r = climb(request, &effort, improver);
     if (r == 0)
         r = spw_improver_polish(improver);
     if (r == 0)
