@@ -98,7 +98,9 @@ static int find_bound(const struct spw_plan_request *request, struct spw_plan *p
     return 0;
 }
 
-int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
+/* A plan without a bound. */
+static int make_and_time(const struct spw_planner *planner, const struct spw_plan_request *request,
+                         struct spw_plan *ret_plan)
 {
     struct spw_plan plan = {.planner = planner};
     struct spw_plan_request timed = *request; /* whoever times a schedule has it wait for host memory */
@@ -108,10 +110,22 @@ int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_reque
         r = planner->make(&timed, &plan.schedule);
     if (r == 0)
         r = spw_timeline(request->graph, &plan.schedule, &timed.machine, request->device_bytes, NULL, &plan.timing, NULL);
-    if (r == 0)
-        r = find_bound(request, &plan);
     if (r < 0)
         spw_schedule_finish(&plan.schedule);
+    else
+        *ret_plan = plan;
+    return r;
+}
+
+int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
+{
+    struct spw_plan plan;
+    int r = make_and_time(planner, request, &plan);
+    if (r < 0)
+        return r;
+    r = find_bound(request, &plan);
+    if (r < 0)
+        spw_plan_finish(&plan);
     else
         *ret_plan = plan;
     return r;
@@ -133,11 +147,11 @@ int spw_plan_smallest(const struct spw_planner *planner, const struct spw_plan_r
     uint64_t low = graph->least_bytes, high = graph->peak_bytes > low ? graph->peak_bytes : low;
     const uint64_t close = graph->peak_bytes / 1000;
     tried.device_bytes = high;
-    int r = spw_plan_make(planner, &tried, &best);
+    int r = make_and_time(planner, &tried, &best);
     if (r < 0)
         return r;
     for (tried.device_bytes = low; high - low > close || tried.device_bytes == low;) {
-        r = spw_plan_make(planner, &tried, &plan);
+        r = make_and_time(planner, &tried, &plan);
         if (r == -ENOMEM) {
             spw_plan_finish(&best);
             return r;
@@ -153,10 +167,13 @@ int spw_plan_smallest(const struct spw_planner *planner, const struct spw_plan_r
             break;
         tried.device_bytes = low + (high - low) / 2;
     }
-    *ret_bytes = high;
-    if (ret_plan)
-        *ret_plan = best;
-    else
+    tried.device_bytes = high;
+    r = ret_plan ? find_bound(&tried, &best) : 0;
+    if (r < 0 || !ret_plan)
         spw_plan_finish(&best);
-    return 0;
+    else
+        *ret_plan = best;
+    if (r == 0)
+        *ret_bytes = high;
+    return r;
 }

@@ -121,22 +121,30 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
     return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
+/* That of the plan; without one it is looked for. */
+static int find_bound(const struct plan_wish *wish, struct plan_outcome *outcome)
+{
+    struct spw_bounds bounds = {.best_us = outcome->plan.lower_bound_us, .best = outcome->plan.bound};
+    const int r =
+        outcome->result == 0 ? 0 : spw_bounds(wish->graph, outcome->budget_bytes, wish->may_copy, wish->may_replay, &bounds);
+    outcome->lower_bound_us = bounds.best_us;
+    outcome->bound = bounds.best;
+    return r;
+}
+
 int plan_make(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t budget_bytes,
               struct plan_outcome *ret_outcome)
 {
     const struct spw_plan_request request = request_of(wish, budget_bytes);
     struct plan_outcome outcome = {.planner = planner, .budget_bytes = budget_bytes};
-    struct spw_bounds bounds;
-    int r = spw_bounds(wish->graph, budget_bytes, wish->may_copy, wish->may_replay, &bounds);
-    if (r < 0)
-        return r;
-    outcome.lower_bound_us = bounds.best_us;
-    outcome.bound = bounds.best;
     const double begun_s = now_s(NULL);
     outcome.result = spw_plan_make(planner, &request, &outcome.plan);
     outcome.planning_s = now_s(NULL) - begun_s;
-    if (outcome.result == -ENOMEM)
-        return -ENOMEM;
+    int r = outcome.result == -ENOMEM ? -ENOMEM : find_bound(wish, &outcome);
+    if (r < 0) {
+        plan_outcome_finish(&outcome);
+        return r;
+    }
     if (outcome.result == 0) {
         r = time_and_check(wish, &outcome);
         if (r == 0 && wish->jitter > 0)
