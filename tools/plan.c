@@ -103,7 +103,7 @@ static int plan_many(const struct plan_asked *request, const struct iteration *i
     size_t count = sizeof percents / sizeof percents[0];
     struct plan_outcomes outcomes;
     for (size_t i = 0; i < count; i++)
-        budgets[i] = it->graph->peak_bytes / 100 * percents[i];
+        budgets[i] = (uint64_t)((double)it->graph->peak_bytes * percents[i] / 100);
     if (request->budget.kind != SPW_AMOUNT_UNSET) {
         budgets[0] = budget_bytes(&request->budget, it->graph);
         count = 1;

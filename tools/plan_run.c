@@ -168,8 +168,8 @@ void plan_outcome_finish(struct plan_outcome *outcome)
 int plan_smallest(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t *ret_bytes)
 {
     struct spw_plan_request request = request_of(wish, wish->graph->peak_bytes);
-    request.time_limit_s = 0.001; /* whether there is a plan is known when the search begins */
-    request.now_s = NULL;
+    request.time_limit_s = 0.001; /* whether there is a plan is known before the search begins */
+    request.now_s = now_s;
     const int r = spw_plan_smallest(planner, &request, ret_bytes, NULL);
     if (r < 0)
         *ret_bytes = 0;

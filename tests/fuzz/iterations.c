@@ -146,7 +146,8 @@ static void plan(const struct iteration *it, uint64_t *seed, struct counts *coun
                                    .may_copy = random_number(seed) % 4,
                                    .may_replay = random_number(seed) % 4,
                                    .seed = 1,
-                                   .time_limit_s = 0.005,
+                                   .time_limit_s = 0.002,
+                                   .by_clock = true,
                                    .jitter = 0.2};
     const struct spw_planner *planner = some_planner(seed);
     struct plan_outcome outcome;
