@@ -142,7 +142,7 @@ static void plan(const struct iteration *it, uint64_t *seed, struct counts *coun
     const uint64_t between = graph->peak_bytes > graph->least_bytes ? graph->peak_bytes - graph->least_bytes : 0;
     const uint64_t budget = graph->least_bytes + (between ? random_number(seed) % between : 0) + random_number(seed) % 2;
     const struct plan_wish wish = {.graph = graph,
-                                   .host_bytes = UINT64_MAX,
+                                   .host_bytes = random_number(seed) % 4 ? UINT64_MAX : budget / 4,
                                    .may_copy = random_number(seed) % 4,
                                    .may_replay = random_number(seed) % 4,
                                    .seed = 1,
