@@ -28,6 +28,10 @@ int report_folded(struct model *model, enum report_weight weight, FILE *to);
 /* The iteration as spillway-iteration/1 of one device. NULL: no memory, or there is no iteration. The caller owns it. */
 json_t *report_iteration(struct model *model, uint32_t device, const char *name);
 
+/* What a smaller budget would cost: the budget-to-slowdown curve, as in "plan" of the report; JSON's null where there is no
+ * timed iteration or it is too large to be planned in passing. NULL: no memory. The caller owns it. */
+json_t *report_plan(struct model *model);
+
 /* ---- shared by the forms ---- */
 
 /* 5.2 GiB, 312 bytes; 1.2 ms. In the caller's buffer, which has at least 32 bytes; returned. */

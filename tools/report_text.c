@@ -140,6 +140,37 @@ static void tell_sites(struct model *m, const uint32_t *at_peak, uint32_t count,
     free(sites);
 }
 
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void tell_point(const json_t *plan, const json_t *point, const char *what, FILE *to)
+{
+    const double budget = number(point, "budget_bytes");
+    char a[32], b[32], c[32], d[32], share[32];
+    (void)snprintf(share, sizeof(share), "%.0f%%", 100 * budget / number(plan, "peak_bytes"));
+    fprintf(to, "  %-11s %s, %.3f of the time; %s copied out, %s back, %s recomputed\n", *what ? what : share,
+            report_bytes((uint64_t)budget, a), number(point, "time_ns") / number(plan, "compute_ns"),
+            report_bytes((uint64_t)number(point, "d2h_bytes"), b), report_bytes((uint64_t)number(point, "h2d_bytes"), c),
+            report_time((uint64_t)number(point, "replayed_ns"), d));
+}
+
+/* Every second point, and the smallest feasible budget. */
+static void tell_plan(struct model *m, FILE *to)
+{
+    json_t *plan = report_plan(m), *points = json_object_get(plan, "points");
+    const size_t count = json_array_size(points);
+    if (count) {
+        fprintf(to, "\nwhat a smaller budget would cost, of the time with unlimited memory (predicted by planner %s)\n",
+                json_string_value(json_object_get(plan, "planner")));
+        for (size_t i = count > 6 ? 2 : 1; i + 1 < count; i += count > 6 ? 2 : 1)
+            tell_point(plan, json_array_get(points, i), "", to);
+        tell_point(plan, json_array_get(points, count - 1), "smallest", to);
+    }
+    json_decref(plan);
+}
+
 void report_text(struct model *m, const char *path, FILE *to)
 {
     uint32_t count;
@@ -152,6 +183,7 @@ void report_text(struct model *m, const char *path, FILE *to)
     uint32_t *at_peak = report_at_peak(m, &count);
     if (!at_peak)
         return;
+    tell_plan(m, to);
     tell_categories(m, at_peak, count, to);
     tell_tensors(m, at_peak, count, to);
     tell_sites(m, at_peak, count, to);

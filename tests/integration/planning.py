@@ -274,6 +274,21 @@ def _():
     require(checked["valid"] and checked["peak_bytes"] == got["peak_bytes"], checked)
 
 
+@sentence("the report of a trace has the curve of the planner that it names, as figures and in words")
+def _():
+    told = json.loads(spillway("report", "--json", traced()).stdout)["plan"]
+    curve = plan(traced(), "--sweep", "--planner", told["planner"])
+    require([point["budget_bytes"] for point in told["points"]] == [row["budget_bytes"] for row in curve], told, curve)
+    for point, row in zip(told["points"], curve):
+        for name in ("time", "lower_bound", "replayed", "stall"):
+            require(abs(point[f"{name}_ns"] - 1000 * row[f"{name}_us"]) <= 1, name, point, row)
+        require(all(point[name] == row[name] for name in ("peak_bytes", "d2h_bytes", "h2d_bytes", "host_peak_bytes")), point, row)
+    require(told["smallest_budget_bytes"] == curve[-1]["budget_bytes"] == curve[0]["smallest_budget_bytes"], told)
+    said = spillway("report", traced()).stdout
+    slowest = f"{curve[-1]['time_us'] / curve[-1]['compute_us']:.3f}"
+    require(re.search(rf"what a smaller budget would cost.*planner {told['planner']}\)\n(?: .*\n)*  smallest .* {slowest} of the time;", said), slowest, said)
+
+
 # ------------------------------------------------------------------------------------------------------------ bad input
 @sentence("an iteration that is wrong is refused with line, path and what was expected")
 def _():
