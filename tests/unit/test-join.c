@@ -6,10 +6,46 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "join.h"
 #include "revolve.h"
+
+/* ---- memory fails on request ---- */
+
+static int allocations_left = -1; /* < 0: any number */
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_reallocarray(void *old, size_t count, size_t size);
+void *__wrap_reallocarray(void *old, size_t count, size_t size);
+
+static bool fails(void)
+{
+    if (allocations_left > 0)
+        allocations_left--;
+    else if (allocations_left == 0)
+        return true;
+    return false;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_reallocarray(void *old, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_reallocarray(old, count, size);
+}
 
 /* ---- every schedule there is ---- */
 
@@ -289,6 +325,23 @@ static void too_few_slots_and_too_many_combinations_are_refused(void **state)
     assert_int_equal(spw_join_reverse(&join, &advances, NULL), -E2BIG);
 }
 
+static void where_memory_fails_it_is_said_and_nothing_is_kept(void **state)
+{
+    const struct spw_join join = {.branches = 2, .steps = {30, 20}, .slots = 5};
+    const size_t before = mallinfo2().uordblks;
+    int r = -ENOMEM;
+    for (int count = 0; r < 0; count++) {
+        struct spw_reversal reversal = {0};
+        uint64_t advances;
+        assert_int_equal(r, -ENOMEM);
+        allocations_left = count;
+        r = spw_join_reverse(&join, &advances, &reversal);
+        allocations_left = -1;
+        spw_reversal_finish(&reversal);
+        assert_int_equal(mallinfo2().uordblks, before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +350,7 @@ int main(void)
         cmocka_unit_test(with_a_slot_for_each_state_every_step_is_advanced_once),
         cmocka_unit_test(four_branches_are_reversed_too),
         cmocka_unit_test(too_few_slots_and_too_many_combinations_are_refused),
+        cmocka_unit_test(where_memory_fails_it_is_said_and_nothing_is_kept),
     };
     return cmocka_run_group_tests_name("join", tests, NULL, NULL);
 }

@@ -58,8 +58,12 @@ void *__wrap_reallocarray(void *old, size_t count, size_t size)
 
 static struct spw_plan_request request_for(const struct spw_graph *graph, uint64_t bytes)
 {
-    return (struct spw_plan_request){
-        .graph = graph, .device_bytes = bytes, .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true};
+    return (struct spw_plan_request){.graph = graph,
+                                     .device_bytes = bytes,
+                                     .host_bytes = UINT64_MAX,
+                                     .may_copy = true,
+                                     .may_replay = true,
+                                     .machine = {.duplex = 1}};
 }
 
 /* The input is in a slot for good, since it comes from outside. Beside the slots there is the state that is worked on, the
