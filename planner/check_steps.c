@@ -10,6 +10,7 @@ bool spw_check_refuse(struct spw_checker *c, enum spw_fault fault, size_t event,
     va_start(list, format);
     c->result->fault = fault;
     c->result->event = event;
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are looked at in one go */
     (void)vsnprintf(c->result->message, sizeof c->result->message, format, list);
     va_end(list);
     return false;

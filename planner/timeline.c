@@ -93,8 +93,10 @@ static double copy_us(const struct spw_timer *tl, int lane, uint32_t tensor, dou
 {
     const struct spw_graph_tensor *t = &tl->graph->tensors[tensor];
     double left = lane == OUT ? t->d2h_us : t->h2d_us, now = start_us;
-    if (tl->machine.chunk_bytes)
-        left += tl->machine.chunk_us * (double)((t->bytes + tl->machine.chunk_bytes - 1) / tl->machine.chunk_bytes);
+    if (tl->machine.chunk_bytes) {
+        const uint64_t chunks = (t->bytes + tl->machine.chunk_bytes - 1) / tl->machine.chunk_bytes;
+        left += tl->machine.chunk_us * (double)chunks;
+    }
     const struct interval *other = tl->other[2 - lane];
     size_t low = 0, high = tl->other_count[2 - lane];
     while (low < high) {
@@ -327,7 +329,7 @@ int spw_timer_create(const struct spw_graph *graph, const struct spw_machine *ma
     tl->machine = machine ? *machine : (struct spw_machine){.duplex = 1};
     tl->is_host_limited = tl->machine.host_bytes != 0 && tl->machine.host_bytes != UINT64_MAX;
     tl->host.bytes = tl->machine.host_bytes;
-    tl->tensors = malloc(((size_t)graph->tensor_count + 1) * sizeof *tl->tensors);
+    tl->tensors = calloc((size_t)graph->tensor_count + 1, sizeof *tl->tensors);
     if (tl->machine.run_ahead)
         tl->started_us = malloc(tl->machine.run_ahead * sizeof *tl->started_us);
     if (!tl->tensors || (tl->machine.run_ahead && !tl->started_us)) {
