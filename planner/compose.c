@@ -306,7 +306,7 @@ static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, un
         }
         return r;
     }
-    const uint32_t op = version ? spw_graph_producer(c->graph, tensor, version) : SPW_NO_INDEX;
+    const uint32_t op = spw_lineage_maker(c->graph, tensor, version);
     if (op == SPW_NO_INDEX || !c->request->may_replay || depth > MOST_DEPTH)
         return -ENOSPC;
     const int r = replay(c, op, depth);

@@ -173,15 +173,15 @@ static void add_end(struct spw_cover *c, uint32_t tensor)
     if (!is_wanted)
         return;
     const uint32_t last = t->first_use + t->use_count - 1;
-    const uint32_t maker = t->last_version ? spw_graph_producer(c->graph, tensor, t->last_version) : SPW_NO_INDEX;
-    c->gaps[c->gap_count++] = (struct spw_gap){.choice = last,
-                                               .tensor = tensor,
-                                               .from = c->graph->uses[last].op + 1,
-                                               .to = c->graph->op_count,
-                                               .is_end = true,
-                                               .is_leaf = maker == SPW_NO_INDEX || !c->graph->ops[maker].replayable,
-                                               .copy_us = c->request->may_copy && t->evictable ? t->d2h_us + t->h2d_us : -1,
-                                               .replay_us = -1};
+    c->gaps[c->gap_count++] =
+        (struct spw_gap){.choice = last,
+                         .tensor = tensor,
+                         .from = c->graph->uses[last].op + 1,
+                         .to = c->graph->op_count,
+                         .is_end = true,
+                         .is_leaf = spw_lineage_maker(c->graph, tensor, t->last_version) == SPW_NO_INDEX,
+                         .copy_us = c->request->may_copy && t->evictable ? t->d2h_us + t->h2d_us : -1,
+                         .replay_us = -1};
 }
 
 static int list_gaps(struct spw_cover *c)

@@ -53,11 +53,27 @@ static bool is_over(const struct spw_graph *graph, uint32_t tensor, uint32_t at)
     return !t->persistent && graph->uses[t->first_use + t->use_count - 1].op < at;
 }
 
+/* Replayed, an operation leaves its side buffers alone. */
+static bool is_side(const struct spw_graph *graph, uint32_t op, uint32_t tensor)
+{
+    const struct spw_touched_tensor *writes = &graph->touched[graph->ops[op].first_write];
+    for (uint32_t i = 0; i < graph->ops[op].write_count; i++)
+        if (writes[i].tensor == tensor)
+            return writes[i].side;
+    return false;
+}
+
+uint32_t spw_lineage_maker(const struct spw_graph *graph, uint32_t tensor, uint32_t version)
+{
+    const uint32_t op = version ? spw_graph_producer(graph, tensor, version) : SPW_NO_INDEX;
+    return op != SPW_NO_INDEX && graph->ops[op].replayable && !is_side(graph, op, tensor) ? op : SPW_NO_INDEX;
+}
+
 /* Puts the operation that makes it on the list; false: it can't be made again. */
 static bool want(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at)
 {
-    const uint32_t op = version ? spw_graph_producer(lineage->graph, tensor, version) : SPW_NO_INDEX;
-    if (op == SPW_NO_INDEX || op >= at || !lineage->graph->ops[op].replayable)
+    const uint32_t op = spw_lineage_maker(lineage->graph, tensor, version);
+    if (op == SPW_NO_INDEX || op >= at)
         return false;
     if (lineage->seen[op] == lineage->walk)
         return true;
@@ -88,8 +104,7 @@ static bool is_retained(struct spw_lineage *lineage, const struct spw_touched_te
         return false;
     if (terms->choices && terms->choices[t->first_use + t->use_count - 1] >= SPW_RETAIN)
         return true;
-    const uint32_t op = touch->version ? spw_graph_producer(lineage->graph, touch->tensor, touch->version) : SPW_NO_INDEX;
-    const bool is_leaf = op == SPW_NO_INDEX || !lineage->graph->ops[op].replayable;
+    const bool is_leaf = spw_lineage_maker(lineage->graph, touch->tensor, touch->version) == SPW_NO_INDEX;
     return ((is_leaf && terms->retain_leaves) || (t->bytes > 0 && t->bytes <= terms->retain_bytes)) &&
            list_retained(lineage, touch->tensor);
 }

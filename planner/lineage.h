@@ -10,6 +10,10 @@ struct spw_lineage; /* room to work in */
 int spw_lineage_create(const struct spw_graph *graph, struct spw_lineage **ret_lineage);
 void spw_lineage_destroy(struct spw_lineage *lineage);
 
+/* The operation whose replay makes `version` of the tensor again; SPW_NO_INDEX: there is none. A side buffer is left alone
+ * by the replay of what wrote it. */
+uint32_t spw_lineage_maker(const struct spw_graph *graph, uint32_t tensor, uint32_t version);
+
 /* What may be taken to be at hand when a tensor is recomputed just before operation `at`. */
 struct spw_lineage_terms {
     uint32_t at;

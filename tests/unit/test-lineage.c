@@ -40,10 +40,25 @@ static void lineage_ends_where_what_was_read_is_overwritten(void **state)
     spw_graph_destroy(graph);
 }
 
+/* 1 is a side buffer of operation 1, and so small that its replay leaves it alone. */
+static void lineage_ends_at_a_side_buffer(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{10, .persistent = true}, {10}, {10}};
+    static const struct tiny_op ops[] = {{10, T(0), T(1)}, {10, T(1), T(1)}, {10, T(1), T(2)}, {10, T(1) | T(2), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    assert_int_equal(spw_lineage_maker(graph, 1, 1), 0);
+    assert_int_equal(spw_lineage_maker(graph, 1, 2), SPW_NO_INDEX);
+    struct attempt a = attempt(graph, 1000);
+    *behind(&a, 1, 2) = *behind(&a, 2, 0) = SPW_DROP; /* 2 can be made again as long as 1 is there */
+    expect(&a, "op0 op1 op2 drop2 replay2 op3 drop1 drop2");
+    attempt_finish(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lineage_counts_each_operation_that_would_be_replayed),
+        cmocka_unit_test(lineage_ends_at_a_side_buffer),
         cmocka_unit_test(lineage_ends_where_what_was_read_is_overwritten),
     };
     return cmocka_run_group_tests_name("lineage", tests, NULL, NULL);
