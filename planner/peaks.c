@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-struct change { /* of the bytes on the device or the host */
+struct change { /* of the bytes on the device */
     double at_us;
+    size_t step;
     int64_t bytes;
+    bool takes_no_time; /* it is over before what follows it at the same instant */
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -15,29 +18,60 @@ static int compare_changes(const void *a, const void *b)
     const struct change *x = a, *y = b;
     if (x->at_us != y->at_us)
         return x->at_us < y->at_us ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* drops come before starts */
+    return x->step < y->step ? -1 : x->step > y->step;
 }
 
+/* At one instant drops come before starts, up to what takes no time; then again with what stands behind that. */
 static uint64_t highest(struct change *changes, size_t count, uint64_t before)
 {
     int64_t now = (int64_t)before, most = now;
     qsort(changes, count, sizeof *changes, compare_changes);
-    for (size_t i = 0; i < count; i++) {
-        now += changes[i].bytes;
+    for (size_t i = 0; i < count;) {
+        int64_t begun = 0;
+        const double at_us = changes[i].at_us;
+        size_t last = SIZE_MAX; /* the step that takes no time, once it is met */
+        for (; i < count && changes[i].at_us == at_us && (last == SIZE_MAX || changes[i].step == last); i++) {
+            if (changes[i].bytes < 0)
+                now += changes[i].bytes;
+            else
+                begun += changes[i].bytes;
+            if (changes[i].takes_no_time)
+                last = changes[i].step;
+        }
+        now += begun;
         most = now > most ? now : most;
     }
     return (uint64_t)most;
 }
 
-/* What a step changes on the device: an entry for each tensor that appears or goes. `there` follows the steps. */
-static size_t list_changes(const struct spw_graph *graph, const struct spw_step *step, double at_us, bool *there,
+static bool takes_no_time(const struct spw_graph *graph, const struct spw_step *step)
+{
+    switch (step->kind) {
+    case SPW_STEP_D2H:
+        return graph->tensors[step->id].d2h_us == 0;
+    case SPW_STEP_H2D:
+        return graph->tensors[step->id].h2d_us == 0;
+    case SPW_STEP_DROP:
+        return false; /* it is nothing that others could follow */
+    default:
+        return graph->ops[step->id].us == 0;
+    }
+}
+
+/* What a step changes on the device: an entry for each tensor that appears or goes, or one of 0 bytes. `there` follows the
+ * steps. */
+static size_t list_changes(const struct spw_graph *graph, const struct spw_step *step, struct change at, bool *there,
                            struct change *changes)
 {
     size_t count = 0;
+    at.takes_no_time = takes_no_time(graph, step);
+    if (at.takes_no_time)
+        changes[count++] = at;
     if (step->kind == SPW_STEP_H2D || step->kind == SPW_STEP_DROP) {
         const int64_t bytes = (int64_t)graph->tensors[step->id].bytes;
         there[step->id] = step->kind == SPW_STEP_H2D;
-        changes[count++] = (struct change){at_us, there[step->id] ? bytes : -bytes};
+        at.bytes = there[step->id] ? bytes : -bytes;
+        changes[count++] = at;
     }
     if (step->kind != SPW_STEP_OP && step->kind != SPW_STEP_REPLAY)
         return count;
@@ -47,7 +81,8 @@ static size_t list_changes(const struct spw_graph *graph, const struct spw_step 
         if (there[touch->tensor] || (step->kind == SPW_STEP_REPLAY && touch->side))
             continue;
         there[touch->tensor] = true;
-        changes[count++] = (struct change){at_us, (int64_t)graph->tensors[touch->tensor].bytes};
+        at.bytes = (int64_t)graph->tensors[touch->tensor].bytes;
+        changes[count++] = at;
     }
     return count;
 }
@@ -58,7 +93,7 @@ static int find_peak(const struct spw_graph *graph, const struct spw_schedule *s
     size_t room = 1;
     for (size_t i = 0; i < schedule->count; i++) {
         const struct spw_step *step = &schedule->steps[i];
-        room += step->kind <= SPW_STEP_REPLAY ? graph->ops[step->id].write_count : 1;
+        room += step->kind <= SPW_STEP_REPLAY ? graph->ops[step->id].write_count + 1 : 2;
     }
     struct change *changes = malloc(room * sizeof *changes);
     bool *there = malloc(((size_t)graph->tensor_count + 1) * sizeof *there);
@@ -72,7 +107,8 @@ static int find_peak(const struct spw_graph *graph, const struct spw_schedule *s
             before += there[i] ? t->bytes : 0;
         }
         for (size_t i = 0; i < schedule->count; i++)
-            count += list_changes(graph, &schedule->steps[i], starts[i], there, changes + count);
+            count += list_changes(graph, &schedule->steps[i], (struct change){.at_us = starts[i], .step = i}, there,
+                                  changes + count);
         *ret_bytes = highest(changes, count, before);
     }
     free(changes);
