@@ -149,7 +149,9 @@ static uint32_t place_step(struct spw_prefetcher *p, const struct spw_step *step
     p->arrivals[p->arrival_count++] = (struct arrival){step->id, later(place->absent_from, place->out), slot, slot, p->step};
     place->there = true;
     place->changed = slot + 1;
-    place->last_use = place->out = slot;
+    place->out = slot;
+    place->last_use =
+        slot + 1; /* drops come before it in its slot, so one of it waits for the next, even if nobody uses it */
     p->level[slot] += bytes;
     return slot;
 }
