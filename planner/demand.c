@@ -10,10 +10,8 @@
 #include "starts.h"
 
 enum {
-    PASSES = 4, /* iterations in which what starts where may settle */
-    /* Where it takes more than that, replays for replays find no end. */
-    WORK = 30000000,
-    WORK_PER_OP = 2000,
+    PASSES = 4,         /* iterations in which what starts where may settle */
+    WORK_PER_OP = 4000, /* where it takes more than that, replays for replays find no end */
 };
 
 struct spw_demand_frame {
@@ -50,7 +48,7 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     d->policy = policy;
     d->may_copy = policy->copies && request->may_copy;
     d->may_replay = policy->replays && request->may_replay;
-    d->most_work = WORK + (uint64_t)graph->op_count * WORK_PER_OP;
+    d->most_work = (uint64_t)graph->op_count * WORK_PER_OP;
     d->frame_room = 64;
     d->used_us = malloc(tensors * sizeof *d->used_us);
     d->made_us = malloc(tensors * sizeof *d->made_us);
