@@ -22,7 +22,7 @@ static double clock_s(void *context)
     return *now_s += 0.001;
 }
 
-/* A budget between what is needed and what would be used, and sometimes a means less. */
+/* A budget between what is needed and what would be used, and sometimes a means, or host memory, less. */
 static struct spw_plan_request some_request(const struct spw_graph *graph, uint64_t *random)
 {
     const uint64_t most = graph->peak_bytes, least = graph->least_bytes < most ? graph->least_bytes : most;
@@ -32,6 +32,8 @@ static struct spw_plan_request some_request(const struct spw_graph *graph, uint6
     request.may_copy = spw_random_below(random, 5) > 0;
     request.may_replay = spw_random_below(random, 5) > 0;
     static double now_s;
+    if (spw_random_below(random, 8) == 0)
+        request.host_bytes = spw_random_below(random, most + 1);
     request.seed = spw_random_next(random);
     request.now_s = clock_s;
     request.now_context = &now_s;
