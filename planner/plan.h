@@ -34,7 +34,7 @@ struct spw_planner {
     const char *guarantees; /* in one sentence */
     bool copies, replays;   /* what its schedules contain, where it may */
     bool searches;          /* looks at the time limit */
-    bool is_slow;               /* takes long on tens of thousands of operations */
+    bool is_slow;           /* takes long on tens of thousands of operations */
     spw_planner_function *make;
 };
 extern const struct spw_planner spw_planners[]; /* `auto` first; ends with a name of NULL */

@@ -201,6 +201,35 @@ def _():
     require(words[800] != words[500] and "Everything fits" in words[999], "the words stay the same:", *words.values())
 
 
+@sentence("the curve of the planner is drawn and told, and the words at a budget are those of the point within it")
+def _():
+    page, report = workload()
+    for width in WIDTHS:
+        b, plan = shown(page, width), report["plan"]
+        require(len(plan["points"]) >= 5 and painted(b, "curve") > 3, "no curve is drawn")
+        rows = b.evaluate("[...document.querySelectorAll('#curve-table tbody tr')].map(r => r.cells[3].textContent)")
+        ratios = [f"{point['time_ns'] / plan['compute_ns']:.3f} ×" for point in plan["points"]]
+        require(rows == ratios, "other points than the report's", rows, ratios)
+        for share in (0.95, 0.55, 0.31):
+            b.evaluate(f"(s => {{ s.value = Math.round({share} * page.view.peak / page.timeline.top * 1000); s.dispatchEvent(new Event('input')); }})(document.getElementById('budget'))")
+            b.rest(0.3)
+            budget, point = b.evaluate("page.budget"), next(ratio for ratio, p in zip(ratios, plan["points"]) if p["budget_bytes"] <= b.evaluate("page.budget"))
+            require(b.text("plan-ratio") == point, f"at {budget} the page says", b.text("budget-words"), point)
+        b.evaluate("(s => { s.value = '1'; s.dispatchEvent(new Event('input')); })(document.getElementById('budget'))")
+        b.rest(0.3)
+        words = b.text("budget-words")
+        require("No plan keeps within" in words and "smallest feasible budget" in words, words)
+        require(b.evaluate("(e => e.scrollHeight - e.clientHeight)(document.getElementById('budget-words'))") <= 0, "the words do not fit their place at", width)
+        no_complaint(b)
+
+
+@sentence("where there is no curve the page does without")
+def _():
+    page, report = made_up("many")
+    require(report["plan"] is None, "there is a plan")
+    require(shown(page).evaluate("document.getElementById('curve-box').hidden"), "an empty curve is shown")
+
+
 @sentence("pointing at a lane shows the operation there, with its time and rate")
 def _():
     page, report = made_up("offload")

@@ -9,6 +9,10 @@ class Page {
         this.link = linkBandwidth(view);
         this.timeline = new Timeline(view);
         this.scatter = new Scatter(view);
+        this.curve = curveOf(report);
+        byId("curve-box").hidden = !this.curve;
+        if (this.curve)
+            showCurve(this.curve);
         this.pinned = false;
         this.fixWords();
         this.makeLegend();
@@ -110,17 +114,31 @@ class Page {
         setText("budget-value", `${bytesText(this.budget)}, ${percent(this.budget, this.view.peak)} of the peak${this.budgetIsSet ? ", as the run had it" : ""}`);
         byId("budget").setAttribute("aria-valuetext", bytesText(this.budget));
         setText("bandwidth-note", this.link.given ? "as given" : this.link.measured ? "measured in this iteration" : "assumed (PCIe 4.0 x16): no copy here was large enough to measure");
-        if (this.timeline.image)
+        if (this.timeline.image) {
             this.timeline.drawOver();
+            this.drawCurve();
+        }
         clearTimeout(this.settling);
         this.settling = setTimeout(() => this.settleBudget(), this.timeline.image ? SETTLE_MS : 0);
+    }
+
+    /* The slider is for all devices together, the curve for one. */
+    get isOneDevice() {
+        return this.report.devices.length === 1;
+    }
+
+    drawCurve() {
+        if (this.curve)
+            this.curve.draw(this.isOneDevice ? this.budget : null);
     }
 
     settleBudget() {
         const {view} = this;
         this.swap = this.swap || swappable(view, this.link.gbs);
         const fit = fitBudget(view, this.budget, this.swap), {all, swappable: part} = this.scatter.sums(this.link.gbs);
-        showBudgetWords(view, this.budget, fit, this.least, this.link.gbs);
+        /* The curve is for the link as it was found; another one has the rule of thumb. */
+        const planned = this.curve && !this.link.given && this.isOneDevice ? this.curve.words(this.budget) : null;
+        showBudgetWords(view, this.budget, fit, this.least, this.link.gbs, planned);
         showVerdicts(view, fit, byId("residents-box").open ? MORE_ROWS : 0);
         showPhases(view, this.budget);
         setText("scatter-note", `Under the line a tensor could leave and be back in its longest idle time, at ${this.linkWords}: ${bytesText(part)} of ${bytesText(all)}.` +
@@ -332,6 +350,7 @@ class Page {
         this.timeline.draw();
         this.scatter.draw(this.timeline.visible, this.link.gbs);
         this.scatter.drawn = true;
+        this.drawCurve();
     }
 }
 

@@ -187,23 +187,27 @@ function linkWords(view, fit, gbs) {
     return make("p", late ? {class: "alarm"} : null, late ? "Each tensor is idle long enough, but the link is too slow for all of them: " : "Idle times are long enough: ", words);
 }
 
-function showBudgetWords(view, budget, fit, least, gbs) {
+/* `planned`: what the planner says of the budget; null: there is only the rule of thumb. */
+function showBudgetWords(view, budget, fit, least, gbs, planned) {
     const {over} = fit, parts = [];
-    if (over.operations === 0) {
+    if (over.operations === 0)
         parts.push(make("p", null, "Everything fits: nothing has to leave at any operation."));
-    } else {
+    else
         parts.push(make("p", null, "Up to ", make("b", {id: "over-bytes"}, bytesText(over.most)), " would have to be elsewhere, most at operation ",
                         make("b", null, operationText(view, over.at)), "; ", make("b", null, countText(over.operations)), ` of ${countText(view.count)} operations are above the line: `,
                         over.stretches.slice().sort((a, b) => b.bytes - a.bytes).slice(0, 3).map(s => stretchText(view, s.from, s.to)).join("; "), over.stretches.length > 3 ? ` and ${over.stretches.length - 3} more stretches.` : "."));
+    parts.push(...(planned || thumbWords(view, budget, fit, least, gbs)));
+    byId("budget-words").replaceChildren(...parts);
+}
+
+function thumbWords(view, budget, fit, least, gbs) {
+    const none = `No budget under ${bytesText(least)} can work: one operation uses that much at once.`, parts = [];
+    if (fit.over.operations > 0)
         parts.push(fit.left > 0
             ? make("p", {class: "alarm"}, `Idle times hide the copies of all but ${bytesText(fit.left)}: at this budget the run would wait for copies${budget < least ? ", or not fit at all" : ""}.`)
             : linkWords(view, fit, gbs));
-    }
-    if (least > budget)
-        parts.push(make("p", {class: "alarm"}, `No budget under ${bytesText(least)} can work: one operation uses that much at once.`));
-    else
-        parts.push(make("p", {class: "note"}, `No budget under ${bytesText(least)} can work: one operation uses that much at once. All this is a rule of thumb from the trace, not a plan.`));
-    byId("budget-words").replaceChildren(...parts);
+    parts.push(least > budget ? make("p", {class: "alarm"}, none) : make("p", {class: "note"}, `${none} All this is a rule of thumb from the trace, not a plan.`));
+    return parts;
 }
 
 function showVerdicts(view, fit, many) {
