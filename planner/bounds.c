@@ -31,6 +31,8 @@ struct need {
     uint32_t producer;    /* SPW_NO_INDEX: can't be replayed */
     struct spw_cut_item item;
     double made_us, read_us; /* least time until it is made; from its next reader to the end */
+    double out_from_us;      /* it may go out after this time instead of before the cut; INFINITY: it may not */
+    double in_until_us;      /* it may come in before this time instead of after the cut; 0: it may not */
     double before_us;        /* of the replays that come before the producer's */
 };
 
@@ -43,6 +45,7 @@ struct sweep {
     double *absent;      /* [op_count + 1]: bytes that have to be absent; <= 0: none */
     double *group_bytes; /* [op_count]: of what an operation makes, bytes that are needed at this cut */
     bool *replayable;    /* [op_count] */
+    double written_us;   /* head of the end of the last operation that writes the tensor that is looked at */
     struct need *needs;  /* in order of `first` */
     uint32_t need_count;
     uint32_t *active, active_count; /* needs that cover the operation that the sweep is at */
@@ -177,6 +180,8 @@ static void add_need(struct sweep *s, const struct spw_graph_tensor *t, uint32_t
         .made_us = origin->made_us,
         .read_us = read ? s->head_us[graph->op_count] - s->head_us[uses[use].op] : 0,
         .before_us = origin->before_us,
+        .out_from_us = may_begin_outside ? s->written_us : INFINITY,
+        .in_until_us = comes_in && !read ? s->head_us[uses[0].op] : 0,
         .item =
             {
                 .bytes = (double)t->bytes,
@@ -195,6 +200,10 @@ static void add_needs(struct sweep *s, const struct spw_graph_tensor *t)
     struct origin origin = {.producer = SPW_NO_INDEX};
     if (!t->evictable || t->bytes == 0)
         return;
+    s->written_us = 0;
+    for (uint32_t use = 0; use < t->use_count; use++)
+        if (s->graph->uses[t->first_use + use].writes)
+            s->written_us = s->head_us[s->graph->uses[t->first_use + use].op + 1];
     for (uint32_t use = 0; use <= t->use_count; use++) {
         add_need(s, t, use, &origin);
         if (use < t->use_count && s->graph->uses[t->first_use + use].writes)
@@ -252,6 +261,7 @@ static double cut_at(struct sweep *s, uint32_t at)
                           .excess_bytes = s->absent[at],
                           .items = s->items,
                           .count = s->active_count};
+    double out_from_us = total_us, in_until_us = 0;
     for (uint32_t i = 0; i < s->active_count; i++) {
         const struct need *n = &s->needs[s->active[i]];
         if (n->producer != SPW_NO_INDEX)
@@ -260,7 +270,13 @@ static double cut_at(struct sweep *s, uint32_t at)
             cut.made_us = fmin(cut.made_us, n->made_us);
         if (n->item.in_after_us > 0)
             cut.read_us = fmin(cut.read_us, n->read_us);
+        if (n->item.out_us > 0)
+            out_from_us = fmin(out_from_us, n->out_from_us);
+        if (n->item.in_us > 0)
+            in_until_us = fmax(in_until_us, n->in_until_us);
     }
+    cut.no_out_us = out_from_us - cut.head_us;
+    cut.no_in_us = cut.head_us + op_us - in_until_us;
     cut.made_us = fmin(cut.made_us, cut.head_us);
     cut.read_us = fmin(cut.read_us, cut.tail_us);
     for (uint32_t i = 0; i < s->active_count; i++) {

@@ -13,8 +13,11 @@
  * its lane after it, and behind the end of the last copy its reader and all operations after that have still to run: read +
  * H(y). What is not copied is replayed, after the operation as that holds the compute lane: tail + R(V - y). If the two sets
  * have different y, replays make up for the smaller one, and time() of that is a bound.
- * Where an item's copies need not lie on a fixed side of the operation (persistent tensors may begin the iteration on the
- * host), only their lane's time in the whole iteration is sure: max(time(y), D_all(y), H_all(y)).
+ * A persistent tensor may have begun on the host. Then it goes out after it has been written for the last time instead of
+ * before the operation; or, if it is absent after its last use, it came in before its first instead of after the operation.
+ * Either way the lane moves no item that is absent from the operation on until the first such write has ended (no_out), or
+ * from the last such first use until the operation has ended (no_in), and those durations come on top of what the lane has
+ * to do in the whole iteration: max(time(y), no_out + D_all(y), no_in + H_all(y)).
  *
  * D, H and R are convex, so time(y) is, and the least value over y is the bound. */
 #include "cut.h"
@@ -59,18 +62,20 @@ static int by_price(const void *a, const void *b)
     return (p->us_per_byte > q->us_per_byte) - (p->us_per_byte < q->us_per_byte);
 }
 
+/* Most curves have one price, or 0 and one price: they need no sorting. Prices that differ by rounding count as the same. */
 static struct curve make_curve(const struct spw_cut *cut, int which, struct spw_cut_point *points)
 {
     size_t count = 0;
     bool sorted = true;
-    for (size_t i = 0; i < cut->count; i++) {
-        const double us = cost(&cut->items[i], which), bytes = cut->items[i].bytes;
-        if (isinf(us))
-            continue;
-        points[count] = (struct spw_cut_point){bytes, us, us / bytes};
-        sorted = sorted && (count == 0 || points[count - 1].us_per_byte <= points[count].us_per_byte);
-        count++;
-    }
+    for (int free = 1; free >= 0; free--)
+        for (size_t i = 0; i < cut->count; i++) {
+            const double us = cost(&cut->items[i], which), bytes = cut->items[i].bytes;
+            if (isinf(us) || (us == 0) != free)
+                continue;
+            points[count] = (struct spw_cut_point){bytes, us, us / bytes};
+            sorted = sorted && (count == 0 || points[count - 1].us_per_byte <= points[count].us_per_byte * (1 + 1e-13));
+            count++;
+        }
     if (!sorted)
         qsort(points, count, sizeof *points, by_price);
     for (size_t i = 1; i < count; i++) {
@@ -107,7 +112,8 @@ static double time_at(const struct spw_cut *cut, const struct curve *curves, dou
     const double before = fmax(cut->head_us, cut->made_us + curve_at(&curves[OUT_BEFORE], swapped));
     const double after = fmax(cut->tail_us + curve_at(&curves[REPLAY], cut->excess_bytes - swapped),
                               cut->read_us + curve_at(&curves[IN_AFTER], swapped));
-    return fmax(before + cut->op_us + after, fmax(curve_at(&curves[OUT], swapped), curve_at(&curves[IN], swapped)));
+    return fmax(before + cut->op_us + after,
+                fmax(cut->no_out_us + curve_at(&curves[OUT], swapped), cut->no_in_us + curve_at(&curves[IN], swapped)));
 }
 
 double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space)

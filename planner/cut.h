@@ -22,8 +22,9 @@ struct spw_cut_space {
 struct spw_cut {
     double head_us, op_us, tail_us; /* durations of the operations before it, its own, and of those after it */
     double made_us;                 /* least time until one of the items that have to be copied out before it can be there */
-    double read_us;      /* least time from the first reader of one of those that are copied in after it to the end */
-    double excess_bytes; /* of the items, so many are absent; > 0 */
+    double read_us;             /* least time from the first reader of one of those that are copied in after it to the end */
+    double no_out_us, no_in_us; /* durations in which none of the items can go out, or come in: around the operation */
+    double excess_bytes;        /* of the items, so many are absent; > 0 */
     struct spw_cut_item *items;
     size_t count;
 };

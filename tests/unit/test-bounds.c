@@ -32,7 +32,7 @@ void *__wrap_calloc(size_t count, size_t size)
 /* Bytes, and what else is not 0. They live throughout, which bounds do not look at. */
 struct tensor {
     uint64_t bytes;
-    bool persistent, initial, fixed;
+    bool persistent, initial, fixed, fast_in; /* fast_in: comes in at once */
 };
 
 /* Lists of tensors by letter: "ab" are the first two. An operation in capitals may not be replayed. */
@@ -59,7 +59,7 @@ static struct spw_graph *make(const struct tensor *tensors, size_t tensor_count,
         const struct spw_graph_tensor tensor = {.id = i,
                                                 .bytes = tensors[i].bytes,
                                                 .d2h_us = -1,
-                                                .h2d_us = -1,
+                                                .h2d_us = tensors[i].fast_in ? 0 : -1,
                                                 .free_after = (uint32_t)op_count - 1,
                                                 .persistent = tensors[i].persistent,
                                                 .initial = tensors[i].initial,
@@ -233,6 +233,28 @@ static void persistent_tensors_may_be_written_but_not_updated_once_more(void **s
     expect_infeasible(MAKE(tensors, updates), 200 * KIB, REPLAY);
 }
 
+/* A state of 20 bytes has to be absent while b is made. It goes out before, or after its update if it began on the host. */
+static void persistent_tensors_go_out_before_they_are_absent_or_after_they_are_written(void **state)
+{
+    const struct tensor tensors[] = {{20, .persistent = true, .fast_in = true}, {40}};
+    const struct op at_the_end[] = {{"MAKE B", 5, "", "b"}, {"read b", 6, "b", ""}, {"UPDATE", 7, "a", "a"}};
+    expect(MAKE(tensors, at_the_end), 40, COPY, "cut", 20 + 5 + 6 + 7);
+    const struct op before_the_end[] = {
+        {"MAKE B", 5, "", "b"}, {"read b", 6, "b", ""}, {"UPDATE", 7, "a", "a"}, {"more", 100, "", ""}};
+    expect(MAKE(tensors, before_the_end), 40, COPY, "time", 118);
+}
+
+/* It is read first now. It comes in after b has gone, or before it is read if it began on the host. */
+static void persistent_tensors_come_in_before_they_are_read_or_after_they_were_absent(void **state)
+{
+    const struct tensor tensors[] = {{20, .persistent = true}, {40}};
+    const struct op at_the_start[] = {{"READ A", 7, "a", ""}, {"MAKE B", 5, "", "b"}, {"read b", 6, "b", ""}};
+    expect(MAKE(tensors, at_the_start), 40, COPY, "cut", 20 + 7 + 5 + 6);
+    const struct op after_the_start[] = {
+        {"more", 100, "", ""}, {"READ A", 7, "a", ""}, {"MAKE B", 5, "", "b"}, {"read b", 6, "b", ""}};
+    expect(MAKE(tensors, after_the_start), 40, COPY, "time", 118);
+}
+
 static void persistent_tensors_that_nothing_uses_may_stay_on_the_host(void **state)
 {
     const struct tensor tensors[] = {{10}, {10}, {10}, {1000, .persistent = true}};
@@ -352,6 +374,8 @@ int main(void)
         cmocka_unit_test(persistent_tensors_come_in_without_having_gone_out),
         cmocka_unit_test(persistent_tensors_that_do_not_fit_move_in_each_iteration),
         cmocka_unit_test(persistent_tensors_may_be_written_but_not_updated_once_more),
+        cmocka_unit_test(persistent_tensors_go_out_before_they_are_absent_or_after_they_are_written),
+        cmocka_unit_test(persistent_tensors_come_in_before_they_are_read_or_after_they_were_absent),
         cmocka_unit_test(persistent_tensors_that_nothing_uses_may_stay_on_the_host),
         cmocka_unit_test(contents_that_are_overwritten_unread_need_not_be_kept),
         cmocka_unit_test(each_operation_has_its_own_bound),
