@@ -396,6 +396,15 @@ int spw_timer_run(struct spw_timer *tl, const struct spw_schedule *schedule, uin
     return r;
 }
 
+static double end_of(const struct spw_timer *tl, const struct spw_step *step, double start_us)
+{
+    if (step->kind == SPW_STEP_DROP)
+        return start_us;
+    if (step->kind == SPW_STEP_OP || step->kind == SPW_STEP_REPLAY)
+        return start_us + tl->graph->ops[step->id].us;
+    return start_us + copy_us(tl, step->kind == SPW_STEP_D2H ? OUT : IN, step->id, start_us);
+}
+
 int spw_timeline(const struct spw_graph *graph, const struct spw_schedule *schedule, const struct spw_machine *machine,
                  uint64_t budget_bytes, double *ret_start_us, struct spw_timing *ret_timing, size_t *ret_stuck)
 {
@@ -404,14 +413,16 @@ int spw_timeline(const struct spw_graph *graph, const struct spw_schedule *sched
     int r = spw_timer_create(graph, machine, &timer);
     if (r < 0)
         return r;
-    double *starts = ret_start_us ? ret_start_us : malloc((schedule->count + 1) * sizeof *starts);
-    r = starts ? spw_timer_run(timer, schedule, budget_bytes, starts, &timing, ret_stuck) : -ENOMEM;
+    double *times = malloc((2 * schedule->count + 1) * sizeof *times);
+    double *starts = ret_start_us ? ret_start_us : times, *ends = times + schedule->count;
+    r = times ? spw_timer_run(timer, schedule, budget_bytes, starts, &timing, ret_stuck) : -ENOMEM;
+    for (size_t i = 0; i < schedule->count && r == 0; i++)
+        ends[i] = end_of(timer, &schedule->steps[i], starts[i]);
     if (r == 0)
-        r = spw_peaks(graph, schedule, starts, &timing);
+        r = spw_peaks(graph, schedule, starts, ends, &timing);
     if (r == 0)
         *ret_timing = timing;
-    if (!ret_start_us)
-        free(starts);
+    free(times);
     spw_timer_destroy(timer);
     return r;
 }

@@ -116,8 +116,6 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
                 check.message);
         return -EBADMSG;
     }
-    if (r == 0) /* the time line counts copies on the host in the order of issue, the check in that of time */
-        outcome->plan.timing.host_peak_bytes = check.host_peak_bytes;
     return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
