@@ -117,8 +117,8 @@ int spw_build_op(struct spw_builder *builder)
     builder->next_op++;
     for (uint32_t i = 0; i < op->read_count; i++) {
         const struct spw_graph_tensor *t = &graph->tensors[reads[i].tensor];
-        if (++builder->places[reads[i].tensor].next == t->use_count && !t->persistent)
-            forget_host_copy(builder, reads[i].tensor);
+        if (++builder->places[reads[i].tensor].next == t->use_count && !t->persistent && builder->host_bytes != UINT64_MAX)
+            forget_host_copy(builder, reads[i].tensor); /* a replay may want it, but it would count until the end */
     }
     for (uint32_t i = 0; i < op->write_count; i++) {
         struct spw_place *place = &builder->places[writes[i].tensor];

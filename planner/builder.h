@@ -2,7 +2,12 @@
  *
  * A builder knows, in the order of the steps, which tensors are on the device and at which version, what host copies
  * there are, and how many bytes are taken. It decides nothing: planners do. Whatever has been written so far is valid
- * under model S+, so a planner that can't go on has lost nothing but the rest. */
+ * under model S+, so a planner that can't go on has lost nothing but the rest.
+ *
+ * It does not know what comes. So where host memory is limited, it takes a host copy for wanted up to its tensor's last
+ * recorded use, and for gone after that; where it is not, host copies remain, and replays may have them. What is copied out
+ * after the last use counts until the end. The time line hands host memory out in the same way; the checker, and the peaks,
+ * count no copy longer than it is wanted. */
 #ifndef SPILLWAY_PLANNER_BUILDER_H
 #define SPILLWAY_PLANNER_BUILDER_H
 #include "graph.h"
@@ -33,7 +38,7 @@ int spw_builder_init(struct spw_builder *builder, const struct spw_graph *graph,
 void spw_builder_finish(struct spw_builder *builder);
 
 /* Each appends one step. 0; -ENOMEM; -ENOSPC: no room on the device (for d2h: on the host); -EINVAL: not possible now.
- * Nothing has changed where they fail. */
+ * Nothing has changed where they fail. What the host has at this version is not copied out again: -EINVAL. */
 int spw_build_op(struct spw_builder *builder); /* the next recorded operation: all that it reads has to be there */
 int spw_build_replay(struct spw_builder *builder, uint32_t op);
 int spw_build_d2h(struct spw_builder *builder, uint32_t tensor);
