@@ -327,7 +327,7 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
             return drop(c, tensor);
         if (*choice == SPW_RETAIN || !t->evictable || !c->request->may_copy)
             return 0;
-        const int r = spw_build_d2h(&c->builder, tensor);
+        const int r = has_good_copy(c, tensor) ? 0 : spw_build_d2h(&c->builder, tensor);
         return r < 0 ? r : drop(c, tensor);
     }
     if (SPW_CHOICE(*choice) == SPW_DROP && is_replayable(c, tensor)) {

@@ -139,6 +139,19 @@ static void what_is_stored_comes_in_for_a_replay(void **state)
     attempt_finish(&a);
 }
 
+static void what_is_stored_is_not_copied_out_again(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{10, .initial = true}, {10}, {10}};
+    static const struct tiny_op ops[] = {
+        {10, T(0), T(1)}, {10, T(1), T(2)}, {10, T(0), 0}, {10, T(2), 0}, {10, T(1), 0}};
+    struct attempt a = attempt(TINY_GRAPH(tensors, ops), 1000);
+    *behind(&a, 0, 0) = SPW_SWAP;
+    *behind_last(&a, 0) = SPW_STORE;
+    *behind(&a, 1, 1) = SPW_DROP;
+    expect(&a, "op0 d2h0 drop0 op1 drop1 h2d0 op2 drop0 op3 drop2 h2d0 replay0 op4 drop1 drop0");
+    attempt_finish(&a);
+}
+
 static void replays_go_back_through_what_is_dead(void **state)
 {
     struct attempt a = attempt(line(), 1000);
@@ -216,6 +229,7 @@ int main(void)
         cmocka_unit_test(what_is_recomputed_ahead_stays_for_its_use),
         cmocka_unit_test(what_is_retained_serves_replays_and_stays_to_the_end),
         cmocka_unit_test(what_is_stored_comes_in_for_a_replay),
+        cmocka_unit_test(what_is_stored_is_not_copied_out_again),
         cmocka_unit_test(replays_go_back_through_what_is_dead),
         cmocka_unit_test(what_is_swapped_behind_its_last_use_begins_on_the_host),
         cmocka_unit_test(weights_that_nobody_writes_need_no_copy_out),
