@@ -142,8 +142,7 @@ static void what_is_stored_comes_in_for_a_replay(void **state)
 static void what_is_stored_is_not_copied_out_again(void **state)
 {
     static const struct tiny_tensor tensors[] = {{10, .initial = true}, {10}, {10}};
-    static const struct tiny_op ops[] = {
-        {10, T(0), T(1)}, {10, T(1), T(2)}, {10, T(0), 0}, {10, T(2), 0}, {10, T(1), 0}};
+    static const struct tiny_op ops[] = {{10, T(0), T(1)}, {10, T(1), T(2)}, {10, T(0), 0}, {10, T(2), 0}, {10, T(1), 0}};
     struct attempt a = attempt(TINY_GRAPH(tensors, ops), 1000);
     *behind(&a, 0, 0) = SPW_SWAP;
     *behind_last(&a, 0) = SPW_STORE;
