@@ -162,7 +162,7 @@ static int take(const char *file, char *owned, size_t bytes, struct json_text *r
     json_t *root = json_loadb(owned, bytes, JSON_REJECT_DUPLICATES, &error);
     struct json_text text = {.file = file, .text = owned, .bytes = bytes, .root = root};
     int r = 0;
-    if (!root && json_error_code(&error) == json_error_out_of_memory) {
+    if (!root && (json_error_code(&error) == json_error_out_of_memory || !*error.text)) { /* it doesn't always say so */
         r = json_text_no_memory(&text, ret_problem);
     } else if (!root) {
         (void)snprintf(ret_problem->message, sizeof ret_problem->message, "%.100s:%d: not JSON: %s", file, error.line,

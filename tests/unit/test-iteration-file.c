@@ -21,6 +21,48 @@
     "{\"name\": \"backward\", \"us\": 20.5, \"reads\": [7, 5, 3], \"writes\": [3]}]}\n"
 #define SMALL HEAD COPY TENSORS OPS
 
+/* Calls of malloc, calloc and realloc before all fail, jansson's among them; negative: none does. Blocks that are held. */
+static long allocations_left = -1, blocks;
+void *__real_malloc(size_t size);
+void *__real_realloc(void *block, size_t size);
+void __real_free(void *block);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+void __wrap_free(void *block);
+
+static bool may_allocate(void)
+{
+    allocations_left -= allocations_left > 0;
+    return allocations_left != 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    void *block = may_allocate() ? __real_malloc(size) : NULL;
+    blocks += block != NULL;
+    return block;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    void *block = __wrap_malloc(count * size);
+    return block ? memset(block, 0, count * size) : NULL;
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    void *larger = may_allocate() ? __real_realloc(block, size) : NULL;
+    blocks += !block && larger;
+    return larger;
+}
+
+void __wrap_free(void *block)
+{
+    blocks -= block != NULL;
+    __real_free(block);
+}
+
 static int take(const char *text, struct iteration *ret_iteration, struct json_problem *ret_problem)
 {
     struct json_text json;
@@ -385,8 +427,65 @@ static void a_plan_that_cannot_be_meant_is_refused_with_line_and_path(void **sta
     iteration_finish(&it);
 }
 
+/* The small iteration, with so many allocations to read the text and to take it, before all fail; -1: none does. Nothing is
+ * kept where it fails. */
+static int take_with(long to_read, long to_take, struct iteration *ret_iteration, struct json_problem *ret_problem)
+{
+    const long before = blocks;
+    struct json_text json;
+    allocations_left = to_read;
+    int r = json_text_parse("it.json", SMALL, strlen(SMALL), &json, ret_problem);
+    allocations_left = to_take;
+    if (r == 0)
+        r = iteration_take(&json, ret_iteration, ret_problem);
+    allocations_left = -1;
+    assert_true(r == 0 || blocks == before);
+    return r;
+}
+
+/* However little memory there is: nothing is kept, and that is what is told, unless jansson blames the text. */
+static void a_failed_allocation_is_told(void **state)
+{
+    struct iteration it;
+    struct json_problem problem;
+    long left = 1;
+    int r;
+    for (; (r = take_with(left, -1, &it, &problem)) < 0; left++)
+        assert_true(left < 1000 && strstr(problem.message, "it.json:"));
+    iteration_finish(&it);
+    for (left = 1; (r = take_with(-1, left, &it, &problem)) < 0; left++) {
+        assert_true(left < 1000 && r == -ENOMEM);
+        assert_string_equal(problem.message, "it.json: Cannot allocate memory");
+    }
+    assert_true(left > 5);
+    iteration_finish(&it);
+}
+
+static void a_failed_allocation_is_told_of_plans_too(void **state)
+{
+    static const char plan[] = "{\"events\": [[\"op\", 0, 0]]}";
+    struct iteration it = small();
+    struct json_text json;
+    struct json_problem problem;
+    struct events events;
+    int r = -ENOMEM;
+    assert_int_equal(json_text_parse("plan.json", plan, strlen(plan), &json, &problem), 0);
+    for (long left = 1; r == -ENOMEM; left++) {
+        const long before = blocks;
+        allocations_left = left;
+        r = events_take(&json, &it, &events, &problem);
+        allocations_left = -1;
+        assert_true(r == 0 || (r == -ENOMEM && blocks == before && left < 10));
+    }
+    assert_int_equal(r, 0);
+    events_finish(&events);
+    json_text_finish(&json);
+    iteration_finish(&it);
+}
+
 int main(void)
 {
+    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_graph_says_what_the_file_says),
         cmocka_unit_test(fields_that_are_not_known_are_passed_over),
@@ -400,6 +499,8 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_again_as_it_was),
         cmocka_unit_test(a_plan_is_read_again_as_it_was_written),
         cmocka_unit_test(a_plan_that_cannot_be_meant_is_refused_with_line_and_path),
+        cmocka_unit_test(a_failed_allocation_is_told),
+        cmocka_unit_test(a_failed_allocation_is_told_of_plans_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
