@@ -247,7 +247,9 @@ static int fill(struct spw_chain *chain, struct spw_chain_tensor *tensors, uint3
         r = find_tail(chain, tensors);
     if (r == 0)
         r = cut(chain, tensors, most_stages ? most_stages : 1);
-    return r == 0 ? spw_chain_measure(chain, tensors) : r;
+    if (r == 0)
+        r = spw_chain_measure(chain, tensors);
+    return r == 0 ? spw_chain_find_parts(chain, tensors) : r;
 }
 
 int spw_chain_create(const struct spw_graph *graph, uint32_t most_stages, struct spw_chain **ret_chain)
@@ -277,6 +279,9 @@ void spw_chain_destroy(struct spw_chain *chain)
         return;
     free(chain->stages);
     free(chain->listed);
+    free(chain->part_listed);
+    free(chain->parts);
+    free(chain->input_since);
     free(chain->held);
     free(chain->version);
     free(chain);

@@ -21,7 +21,7 @@ struct spw_stage {
     uint32_t first_back, end_back; /* backward, likewise; never empty */
     double forward_us, backward_us;
     uint64_t input_bytes;    /* a_i */
-    uint64_t record_bytes;   /* abar_(i+1): its record together with the next stage's input */
+    uint64_t record_bytes;   /* abar_(i+1): its record, and what else of the next stage's input it made */
     uint64_t gradient_bytes; /* d_i: what its backward leaves to the stages before it */
     uint64_t left_bytes;     /* what its backward makes that stays to the tail (gradients of parameters) */
     /* Most bytes beside input and output while it runs and keeps nothing else; beside input and record while it runs and
@@ -29,8 +29,18 @@ struct spw_stage {
     uint64_t walk_extra_bytes, forward_extra_bytes, backward_extra_bytes;
     uint32_t first_input, input_count;   /* tensors, in chain->listed */
     uint32_t first_record, record_count; /* likewise */
+    uint32_t first_part, part_count;     /* in chain->parts */
     uint32_t branch; /* stages of one branch depend on no other before the join; SPW_NO_INDEX: joins several */
 };
+
+/* A part of a stage's record that may be kept in place of it: what is dear to make again. The rest is made again, from it
+ * and from the stage's input, just before the backward. The later a stage's part, the less it keeps. */
+struct spw_part {
+    uint32_t first, count; /* tensors, in chain->part_listed */
+    uint64_t bytes;        /* together with what the stage made of the next one's input */
+    double again_us;       /* for what is missing */
+};
+#define SPW_PARTS_MOST 3u /* of one stage */
 
 struct spw_chain {
     const struct spw_graph *graph;
@@ -41,9 +51,11 @@ struct spw_chain {
     uint32_t branches;       /* chains that meet; 1: a plain chain */
     uint64_t resident_bytes; /* of persistent tensors, and the most held bytes at once, while the stages run */
     uint64_t tail_bytes;     /* most bytes at once while the tail runs */
-    uint32_t *listed;
-    bool *held;        /* for each tensor */
-    uint32_t *version; /* for each tensor: its version at the turn */
+    uint32_t *listed, *part_listed;
+    struct spw_part *parts;
+    uint64_t *input_since; /* bytes of stage i's input that stages s .. i - 1 made: input_since[i * count + s] */
+    bool *held;            /* for each tensor */
+    uint32_t *version;     /* for each tensor: its version at the turn */
 };
 
 /* At most `most_stages` stages (>= 1). 0; -ENOTSUP: nothing is made before the turn that is read behind it; -ENOMEM. */

@@ -19,6 +19,8 @@ void spw_chain_tensors(struct spw_chain *chain, struct spw_chain_tensor *ret_ten
 int spw_chain_hold(struct spw_chain *chain, const struct spw_chain_tensor *tensors);
 /* chain->stages has operation ranges: lists inputs and records, and measures. */
 int spw_chain_measure(struct spw_chain *chain, const struct spw_chain_tensor *tensors);
+/* The stages have their records: finds parts of them. 0 or -ENOMEM. */
+int spw_chain_find_parts(struct spw_chain *chain, const struct spw_chain_tensor *tensors);
 /* The stage whose forward (or, behind the turn, backward) range contains the operation; not for the tail. */
 uint32_t spw_chain_stage_of(const struct spw_chain *chain, uint32_t op);
 

@@ -41,7 +41,7 @@ static void count_tensor(struct spw_chain *chain, uint32_t tensor, const struct 
         else
             stage->input_bytes += bytes;
         stage->input_count++;
-        if (!list)
+        if (!list && s == first)
             chain->stages[s - 1].record_bytes += bytes;
     }
     const bool in_next = first <= last;
@@ -54,6 +54,25 @@ static void count_tensor(struct spw_chain *chain, uint32_t tensor, const struct 
     else if (!in_next)
         stage->record_bytes += bytes;
     stage->record_count++;
+}
+
+/* From the bytes of each stage's input by the stage that made them. */
+static int sum_inputs(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
+{
+    const size_t count = chain->count;
+    chain->input_since = calloc(count * count, sizeof *chain->input_since);
+    if (!chain->input_since)
+        return -ENOMEM;
+    for (size_t s = 0; s < count; s++) {
+        uint64_t *since = &chain->input_since[s * count];
+        for (uint32_t i = 0; i < chain->stages[s].input_count; i++) {
+            const uint32_t tensor = chain->listed[chain->stages[s].first_input + i];
+            since[spw_chain_stage_of(chain, tensors[tensor].made)] += chain->graph->tensors[tensor].bytes;
+        }
+        for (size_t made = s; made-- > 1;)
+            since[made - 1] += since[made];
+    }
+    return 0;
 }
 
 static int list_tensors(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
@@ -80,7 +99,7 @@ static int list_tensors(struct spw_chain *chain, const struct spw_chain_tensor *
         if (spw_chain_moves(chain, i))
             count_tensor(chain, i, &tensors[i], true);
     }
-    return 0;
+    return sum_inputs(chain, tensors);
 }
 
 /* ---- working memory of the forward operations ---- */

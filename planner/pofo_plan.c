@@ -27,7 +27,7 @@ struct work {
 
 /* ---- from choices to actions ---- */
 
-static int act(struct work *w, enum spw_stage_act act, uint32_t stage)
+static int add(struct work *w, struct spw_stage_action action)
 {
     if (w->count == w->room) {
         struct spw_stage_action *larger = realloc(w->actions, (2 * w->room + 256) * sizeof *larger);
@@ -36,8 +36,13 @@ static int act(struct work *w, enum spw_stage_act act, uint32_t stage)
         w->actions = larger;
         w->room = 2 * w->room + 256;
     }
-    w->actions[w->count++] = (struct spw_stage_action){act, stage};
+    w->actions[w->count++] = action;
     return 0;
+}
+
+static int act(struct work *w, enum spw_stage_act act, uint32_t stage)
+{
+    return add(w, (struct spw_stage_action){act, stage, 0});
 }
 
 /* The same for both parts of the item before the stage: its input, and the record of the stage before, if that was saved. */
@@ -68,7 +73,7 @@ static int redo(struct work *w, const struct spw_rotor *rotor, uint32_t stage)
     struct spw_rotor_actions actions = {0};
     int r = spw_rotor_append(rotor, stage, w->choices[stage].last, w->choices[stage].redo_bytes, &actions);
     for (size_t i = 0; i < actions.count && r == 0; i++)
-        r = act(w, spw_stage_act_of(actions.list[i].act), actions.list[i].stage);
+        r = add(w, spw_stage_action_of(&actions.list[i]));
     spw_rotor_actions_finish(&actions);
     return r;
 }

@@ -60,9 +60,11 @@ static uint64_t gradient_into(const struct spw_rotor *r, uint32_t t)
     return t + 1 < r->count ? r->stages[t + 1].gradient_bytes : 0;
 }
 
-static uint64_t output_of(const struct spw_rotor *r, uint32_t s)
+/* Bytes of stage i's input that are not in that of stage s, which stays. */
+static uint64_t input_beside(const struct spw_rotor *r, uint32_t i, uint32_t s)
 {
-    return s + 1 < r->count ? r->stages[s + 1].input_bytes : 0;
+    const struct spw_rotor_stage *stage = &r->stages[i];
+    return stage->input_since ? stage->input_since[s] : stage->input_bytes;
 }
 
 /* Least slots for running stage s forward and backward in this way with stages s+1 .. t between. */
@@ -78,7 +80,8 @@ static int64_t slots_to_save(const struct spw_rotor *r, uint32_t s, uint32_t t, 
 static uint64_t bytes_to_walk(const struct spw_rotor *r, uint32_t s, uint32_t k)
 {
     const struct spw_rotor_stage *stage = &r->stages[k];
-    return (k == s ? 0 : stage->input_bytes) + output_of(r, k) + stage->walk_extra_bytes;
+    const uint64_t output = k + 1 < r->count ? input_beside(r, k + 1, k) : 0;
+    return (k == s ? 0 : input_beside(r, k, s)) + output + stage->walk_extra_bytes;
 }
 
 static void fill_saving(struct spw_rotor *r, uint32_t s, uint32_t t, double *times)
@@ -99,7 +102,7 @@ static void fill_walking(struct spw_rotor *r, uint32_t s, uint32_t t, double *ti
     for (uint32_t j = s + 1; j <= t; j++) {
         const uint64_t walk = bytes_to_walk(r, s, j - 1);
         most = walk > most ? walk : most;
-        const int64_t kept = slots_of(r, r->stages[j].input_bytes), left = slots_of(r, r->left[t + 1] - r->left[j]);
+        const int64_t kept = slots_of(r, input_beside(r, j, s)), left = slots_of(r, r->left[t + 1] - r->left[j]);
         int64_t m = slots_of(r, gradient_into(r, t) + most);
         m = m > kept ? m : kept;
         m = m > left ? m : left;
@@ -182,7 +185,7 @@ static int append_walking(const struct spw_rotor *r, uint32_t s, uint32_t t, int
     for (uint32_t k = s + 1; k < j && e == 0; k++)
         e = spw_rotor_actions_add(actions, SPW_ROTOR_WALK, k, 0);
     if (e == 0)
-        e = append(r, j, t, m - slots_of(r, r->stages[j].input_bytes), actions);
+        e = append(r, j, t, m - slots_of(r, input_beside(r, j, s)), actions);
     if (e == 0)
         e = spw_rotor_actions_add(actions, SPW_ROTOR_FORGET, j, 0);
     return e == 0 ? append(r, s, j - 1, m - slots_of(r, r->left[t + 1] - r->left[j]), actions) : e;
@@ -218,7 +221,7 @@ static int append(const struct spw_rotor *r, uint32_t s, uint32_t t, int64_t m, 
         most = walk > most ? walk : most;
         if (m < slots_of(r, gradient_into(r, t) + most))
             return -ENOSPC;
-        const double behind = time_of(r, j, t, m - slots_of(r, r->stages[j].input_bytes));
+        const double behind = time_of(r, j, t, m - slots_of(r, input_beside(r, j, s)));
         const double before = time_of(r, s, j - 1, m - slots_of(r, r->left[t + 1] - r->left[j]));
         if (r->walk_us[j] - r->walk_us[s] + behind + before == wanted)
             return append_walking(r, s, t, m, j, actions);

@@ -17,8 +17,10 @@ struct spw_rotor_option {
 };
 
 struct spw_rotor_stage {
-    double walk_us;            /* forward, nothing kept */
-    uint64_t input_bytes;      /* a_i */
+    double walk_us;       /* forward, nothing kept */
+    uint64_t input_bytes; /* a_i */
+    const uint64_t
+        *input_since; /* NULL, or for each stage s before: how much of a_i stages from s on make; the rest is in a_s */
     uint64_t gradient_bytes;   /* d_i, of the same stage's input */
     uint64_t left_bytes;       /* of what its backward makes, this stays for good */
     uint64_t walk_extra_bytes; /* beside input and output */

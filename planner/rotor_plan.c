@@ -28,7 +28,7 @@ static struct spw_stage_action *translate(const struct spw_rotor_actions *action
 {
     struct spw_stage_action *list = calloc(actions->count + 1, sizeof *list);
     for (size_t i = 0; list && i < actions->count; i++)
-        list[i] = (struct spw_stage_action){spw_stage_act_of(actions->list[i].act), actions->list[i].stage};
+        list[i] = spw_stage_action_of(&actions->list[i]);
     return list;
 }
 

@@ -12,5 +12,6 @@ struct spw_stage_menu {
 int spw_stage_menu_init(struct spw_stage_menu *menu, const struct spw_chain *chain); /* 0 or -ENOMEM */
 void spw_stage_menu_finish(struct spw_stage_menu *menu);                             /* one that is all zero is fine */
 
-enum spw_stage_act spw_stage_act_of(enum spw_rotor_act act);
+/* Option 0 is the whole record, option n the stage's part n - 1. */
+struct spw_stage_action spw_stage_action_of(const struct spw_rotor_action *action);
 #endif

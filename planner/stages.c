@@ -15,6 +15,7 @@ struct runner {
     bool *needed;     /* for each tensor, while a stage is to be run again: has to be made */
     bool *again;      /* for each forward operation: is to be replayed */
     bool *stored;     /* input of stage i: stored[2 * i]; its record: stored[2 * i + 1] */
+    uint32_t *part;   /* of stage i: 1 + the part of its record that is stored; 0: none is */
 };
 
 /* ---- what is stored ---- */
@@ -54,6 +55,29 @@ static int release(struct runner *r, uint32_t stage, bool record)
             e = spw_build_drop(r->builder, tensor);
     }
     return e;
+}
+
+static const struct spw_part *stored_part(const struct runner *r, uint32_t stage)
+{
+    return &r->chain->parts[r->chain->stages[stage].first_part + r->part[stage] - 1];
+}
+
+static void store_part(struct runner *r, uint32_t stage, uint32_t part)
+{
+    r->part[stage] = part;
+    const struct spw_part *p = stored_part(r, stage);
+    for (uint32_t i = 0; i < p->count; i++)
+        r->wanted[r->chain->part_listed[p->first + i]]++;
+}
+
+/* Has the whole record stored in place of the part; what it lacks is to be made. */
+static void widen_part(struct runner *r, uint32_t stage)
+{
+    const struct spw_part *p = stored_part(r, stage);
+    store(r, stage, true);
+    for (uint32_t i = 0; i < p->count; i++)
+        r->wanted[r->chain->part_listed[p->first + i]]--;
+    r->part[stage] = 0;
 }
 
 /* ---- behind an operation ---- */
@@ -109,10 +133,10 @@ static int run_recorded(struct runner *r, uint32_t first, uint32_t end)
 /* ---- running a stage again ---- */
 
 /* Marks what of the stored items of the stage is not there. */
-static void mark_missing(struct runner *r, struct span span)
+static void mark_missing(struct runner *r, const uint32_t *tensors, uint32_t count)
 {
-    for (uint32_t i = 0; i < span.count; i++) {
-        const uint32_t tensor = r->chain->listed[span.first + i];
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t tensor = tensors[i];
         r->needed[tensor] = r->builder->places[tensor].device != r->chain->version[tensor];
     }
 }
@@ -176,9 +200,11 @@ static int mark_stage(struct runner *r, uint32_t stage, bool save)
     do {
         forget_marks(r, stage);
         if (stage + 1 < r->chain->count && r->stored[2 * stage + 2])
-            mark_missing(r, items_of(r, stage + 1, false));
-        if (save)
-            mark_missing(r, items_of(r, stage, true));
+            mark_missing(r, r->chain->listed + s[1].first_input, s[1].input_count);
+        if (save && r->part[stage])
+            mark_missing(r, r->chain->part_listed + stored_part(r, stage)->first, stored_part(r, stage)->count);
+        else if (save)
+            mark_missing(r, r->chain->listed + s->first_record, s->record_count);
         e = 0;
         for (uint32_t op = s->end_op; op-- > s->first_op && e == 0;) {
             if (makes_needed(r, op))
@@ -210,22 +236,26 @@ static int run_again(struct runner *r, uint32_t stage, bool save)
 
 /* ---- actions ---- */
 
-static int forward(struct runner *r, uint32_t stage, enum spw_stage_act act)
+static int forward(struct runner *r, const struct spw_stage_action *action)
 {
+    const uint32_t stage = action->stage;
     const struct spw_stage *s = &r->chain->stages[stage];
-    if (!r->stored[2 * stage])
+    const bool save = action->act == SPW_ACT_SAVE;
+    if (!r->stored[2 * stage] || (save && (action->part > s->part_count || r->part[stage])))
         return -EINVAL;
     const bool is_last = r->builder->next_op == s->first_back; /* what follows has gone backward, and needs no input */
     if (!is_last)
         store(r, stage + 1, false);
-    if (act == SPW_ACT_SAVE)
+    if (save && action->part)
+        store_part(r, stage, action->part);
+    else if (save)
         store(r, stage, true);
     int e;
     if (r->builder->next_op == s->first_op)
         e = run_recorded(r, s->first_op, s->end_op);
     else
-        e = run_again(r, stage, act == SPW_ACT_SAVE);
-    return e == 0 && act == SPW_ACT_WALK ? release(r, stage, false) : e;
+        e = run_again(r, stage, save);
+    return e == 0 && action->act == SPW_ACT_WALK ? release(r, stage, false) : e;
 }
 
 /* What was held for replays of this stage, and has no further use. */
@@ -250,9 +280,18 @@ static int drop_held(struct runner *r, uint32_t stage)
 static int backward(struct runner *r, uint32_t stage)
 {
     const struct spw_stage *s = &r->chain->stages[stage];
-    if (r->builder->next_op != s->first_back || !r->stored[2 * stage] || !r->stored[2 * stage + 1])
+    const bool in_part = r->part[stage] > 0;
+    if (r->builder->next_op != s->first_back || !r->stored[2 * stage] || !(in_part || r->stored[2 * stage + 1]))
         return -EINVAL;
-    int e = run_recorded(r, s->first_back, s->end_back);
+    int e = 0;
+    if (in_part) {
+        widen_part(r, stage);
+        e = release(r, stage + 1, false); /* so that no more than the record is made */
+    }
+    if (in_part && e == 0)
+        e = run_again(r, stage, true);
+    if (e == 0)
+        e = run_recorded(r, s->first_back, s->end_back);
     if (e == 0)
         e = release(r, stage, true);
     if (e == 0)
@@ -294,7 +333,7 @@ static int carry_out(struct runner *r, const struct spw_stage_action *action)
     case SPW_ACT_WALK:
     case SPW_ACT_KEEP:
     case SPW_ACT_SAVE:
-        return forward(r, stage, action->act);
+        return forward(r, action);
     case SPW_ACT_BACK:
         return backward(r, stage);
     case SPW_ACT_OUT:
@@ -316,8 +355,9 @@ int spw_stages_run(const struct spw_chain *chain, struct spw_builder *builder, c
     const size_t tensors = (size_t)chain->graph->tensor_count + 1;
     struct runner r = {.chain = chain, .graph = chain->graph, .builder = builder};
     r.wanted = calloc(tensors, sizeof *r.wanted);
+    r.part = calloc(chain->count, sizeof *r.part);
     r.needed = calloc(tensors + chain->turn + 2 * (size_t)chain->count, sizeof *r.needed);
-    int e = r.wanted && r.needed ? 0 : -ENOMEM;
+    int e = r.wanted && r.needed && r.part ? 0 : -ENOMEM;
     size_t i = 0;
     if (e == 0) {
         r.again = r.needed + tensors;
@@ -338,6 +378,7 @@ int spw_stages_run(const struct spw_chain *chain, struct spw_builder *builder, c
     if (ret_action)
         *ret_action = i;
     free(r.wanted);
+    free(r.part);
     free(r.needed);
     return e;
 }

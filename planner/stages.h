@@ -24,6 +24,8 @@ enum spw_stage_act {
 struct spw_stage_action {
     uint32_t act; /* enum spw_stage_act */
     uint32_t stage;
+    uint32_t
+        part; /* SPW_ACT_SAVE: 0: the whole record; n: only what the stage's part n - 1 keeps, SPW_ACT_BACK makes the rest */
 };
 
 /* Begins with an empty builder and stage 0's input stored; carries out all `actions`, then the tail and the end. The forward

@@ -222,6 +222,74 @@ static void uneven_chains_of_any_length_keep_within_the_number_of_stages(void **
     }
 }
 
+/* A part keeps some of the record, a later one of the same stage less, for more time. */
+static void parts_of_a_record_keep_ever_less(void **state)
+{
+    const struct chain_kind kind = {.layers = 60,
+                                    .activation_bytes = 1000,
+                                    .saved_bytes = 3000,
+                                    .parameter_bytes = 50,
+                                    .forward_us = 10,
+                                    .backward_us = 20,
+                                    .uneven = 7};
+    struct spw_graph *graph = graphs_chain(&kind);
+    struct spw_chain *chain = chain_of(graph, 9);
+    uint32_t parts = 0;
+    for (uint32_t s = 0; s < chain->count; s++) {
+        const struct spw_stage *stage = &chain->stages[s];
+        uint64_t bytes = stage->record_bytes;
+        double us = 0;
+        for (uint32_t n = 0; n < stage->part_count; n++) {
+            const struct spw_part *part = &chain->parts[stage->first_part + n];
+            assert_true(part->bytes < bytes && part->again_us >= us && part->again_us <= stage->forward_us);
+            bytes = part->bytes;
+            us = part->again_us;
+            for (uint32_t i = 0; i < part->count; i++)
+                assert_true(contains(chain, stage->first_record, stage->record_count, chain->part_listed[part->first + i]));
+            parts++;
+        }
+    }
+    assert_true(parts >= chain->count);
+    spw_chain_destroy(chain);
+    spw_graph_destroy(graph);
+}
+
+/* What of an input is older than a stage is in that stage's own input. */
+static void inputs_are_told_apart_by_who_made_them(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    uint32_t a[5], d[5];
+    for (uint32_t i = 0; i < 5; i++) {
+        a[i] = graphs_tensor(graph, 1000 * (1 + i));
+        d[i] = graphs_tensor(graph, 1000);
+    }
+    graphs_op(graph, 1, NOTHING, LIST(a[0]));
+    graphs_op(graph, 1, LIST(a[0]), LIST(a[1]));
+    graphs_op(graph, 1, LIST(a[1]), LIST(a[2]));
+    graphs_op(graph, 1, LIST(a[2]), LIST(a[3]));
+    graphs_op(graph, 1, LIST(a[3], a[1]), LIST(a[4])); /* a[1] skips two */
+    graphs_op(graph, 1, LIST(a[4]), LIST(d[4]));
+    for (uint32_t i = 4; i-- > 0;)
+        graphs_op(graph, 1, LIST(d[i + 1], a[i]), LIST(d[i]));
+    graphs_finish(graph);
+    struct spw_chain *chain = chain_of(graph, SPW_STAGES_DEFAULT);
+    uint32_t told = 0;
+    for (uint32_t i = 1; i < chain->count; i++) {
+        const uint64_t *since = &chain->input_since[(size_t)i * chain->count];
+        assert_int_equal(since[0], chain->stages[i].input_bytes);
+        for (uint32_t s = 1; s < i; s++)
+            assert_true(since[s] <= since[s - 1]);
+        if (chain->stages[i].first_op == 4) { /* a[3] and a[1] */
+            assert_int_equal(since[0], 2000 + 4000);
+            assert_int_equal(since[i - 1], 4000);
+            told++;
+        }
+    }
+    assert_int_equal(told, 1);
+    spw_chain_destroy(chain);
+    spw_graph_destroy(graph);
+}
+
 /* Each stage's backward reads only what its own scope contains: its input, its record, and what is held or persists. */
 static void a_backward_reads_only_its_own_input_and_record(void **state)
 {
@@ -261,6 +329,8 @@ int main(void)
         cmocka_unit_test(whatever_a_backward_reads_is_within_its_scope),
         cmocka_unit_test(an_iteration_without_a_backward_is_no_chain),
         cmocka_unit_test(uneven_chains_of_any_length_keep_within_the_number_of_stages),
+        cmocka_unit_test(parts_of_a_record_keep_ever_less),
+        cmocka_unit_test(inputs_are_told_apart_by_who_made_them),
         cmocka_unit_test(a_backward_reads_only_its_own_input_and_record),
     };
     return cmocka_run_group_tests_name("linear", tests, NULL, NULL);

@@ -57,6 +57,18 @@ static void what_backwards_leave_takes_memory_from_the_stages_before(void **stat
     assert_int_equal(least_bytes(stages, 9), 30 + 10 + 2 * 35);
 }
 
+/* Inputs that pass through from the first stage are there anyway, and take no memory as checkpoints. */
+static void what_an_earlier_input_contains_is_not_counted_again(void **state)
+{
+    static const uint64_t nothing[STAGES] = {0};
+    struct spw_rotor_stage stages[STAGES];
+    struct spw_rotor_option option;
+    make_even(stages, &option, 0);
+    assert_int_equal(least_bytes(stages, 100), 30 + 10 + 10);
+    stages[1].input_since = stages[2].input_since = nothing;
+    assert_int_equal(least_bytes(stages, 100), 30 + 10);
+}
+
 static void a_stage_takes_the_option_that_pays(void **state)
 {
     struct spw_rotor_stage stages[STAGES];
@@ -100,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_backwards_leave_takes_memory_from_the_stages_before),
+        cmocka_unit_test(what_an_earlier_input_contains_is_not_counted_again),
         cmocka_unit_test(a_stage_takes_the_option_that_pays),
         cmocka_unit_test(rounding_never_makes_memory),
     };

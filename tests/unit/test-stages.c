@@ -18,7 +18,7 @@ static struct {
 static void act(enum spw_stage_act act, uint32_t stage)
 {
     assert_true(actions.count < 4096);
-    actions.list[actions.count++] = (struct spw_stage_action){act, stage};
+    actions.list[actions.count++] = (struct spw_stage_action){act, stage, 0};
 }
 
 static int carry_out(const struct spw_plan_request *request, struct spw_schedule *schedule)
@@ -151,6 +151,59 @@ static void what_came_from_outside_stays_for_replays(void **state)
     spw_graph_destroy(graph);
 }
 
+/* Layers of a dear operation, a cheap one, and a dear one again; the backward reads what each of them made. */
+static struct spw_graph *make_dear_and_cheap(uint32_t layers)
+{
+    struct spw_graph *graph = graphs_new();
+    uint32_t a[16], dear[16], cheap[16];
+    a[0] = graphs_tensor(graph, 100);
+    graphs_op(graph, 100, NOTHING, LIST(a[0]));
+    for (uint32_t i = 0; i < layers; i++) {
+        dear[i] = graphs_tensor(graph, 100);
+        cheap[i] = graphs_tensor(graph, 100);
+        a[i + 1] = graphs_tensor(graph, 10);
+        graphs_op(graph, 100, LIST(a[i]), LIST(dear[i]));
+        graphs_op(graph, 1, LIST(dear[i]), LIST(cheap[i]));
+        graphs_op(graph, 100, LIST(cheap[i]), LIST(a[i + 1]));
+    }
+    uint32_t gradient = graphs_tensor(graph, 10);
+    graphs_op(graph, 1, LIST(a[layers]), LIST(gradient));
+    for (uint32_t i = layers; i-- > 0;)
+        graphs_op(graph, 100, LIST(gradient, a[i], dear[i], cheap[i]), LIST(gradient));
+    graphs_finish(graph);
+    return graph;
+}
+
+static void what_is_cheap_is_left_out_and_made_again_before_the_backward(void **state)
+{
+    struct spw_graph *graph = make_dear_and_cheap(10);
+    struct spw_chain *chain;
+    struct spw_timing timing;
+    double again_us = 0;
+    assert_int_equal(spw_chain_create(graph, SPW_STAGES_DEFAULT, &chain), 0);
+    actions.count = 0;
+    for (uint32_t i = 0; i < chain->count; i++) {
+        act(SPW_ACT_SAVE, i);
+        const struct spw_part *part = &chain->parts[chain->stages[i].first_part];
+        if (chain->stages[i].part_count == 0 || part->again_us > 50)
+            continue; /* nothing cheap in it */
+        actions.list[i].part = 1;
+        again_us += part->again_us;
+    }
+    for (uint32_t i = chain->count; i-- > 0;)
+        act(SPW_ACT_BACK, i);
+    spw_chain_destroy(chain);
+    assert_true(again_us >= 9 && again_us <= 10);
+    assert_int_equal(run(graph, UINT64_MAX / 4, &timing), 0);
+    if (timing.replayed_us != again_us)
+        fail_msg("%g us replayed, %g expected", timing.replayed_us, again_us);
+    assert_true(timing.peak_bytes <= graph->peak_bytes - 8 * 100);
+    actions.list[0].part = SPW_PARTS_MOST + 1;
+    assert_int_equal(run(graph, UINT64_MAX / 4, NULL), -ENOSPC);
+    assert_int_equal(actions.result, -EINVAL);
+    spw_graph_destroy(graph);
+}
+
 static void inputs_and_records_go_out_and_come_back(void **state)
 {
     struct spw_graph *graph = graphs_chain(&eight_layers);
@@ -183,13 +236,13 @@ static void actions_out_of_order_are_refused_where_they_stand(void **state)
     static const struct {
         struct spw_stage_action list[4];
         size_t count, failed;
-    } wrong[] = {{{{SPW_ACT_SAVE, 1}}, 1, 0},                                        /* no input yet */
-                 {{{SPW_ACT_SAVE, 0}, {SPW_ACT_SAVE, 2}}, 2, 1},                     /* one left out */
-                 {{{SPW_ACT_SAVE, 0}, {SPW_ACT_BACK, 0}}, 2, 1},                     /* backward too early */
-                 {{{SPW_ACT_WALK, 0}, {SPW_ACT_WALK, 0}}, 2, 1},                     /* its input has been forgotten */
-                 {{{SPW_ACT_SAVE, 0}, {SPW_ACT_FORGET, 1}, {SPW_ACT_IN, 1}}, 3, 2},  /* never went out */
-                 {{{SPW_ACT_SAVE, 0}, {SPW_ACT_SAVE, 8}}, 2, 1},                     /* no such stage */
-                 {{{SPW_ACT_SAVE, 0}, {SPW_ACT_SAVE, 1}, {SPW_ACT_SAVE, 2}}, 3, 3}}; /* not to the end */
+    } wrong[] = {{{{SPW_ACT_SAVE, 1, 0}}, 1, 0},                       /* no input yet */
+                 {{{SPW_ACT_SAVE, 0, 0}, {SPW_ACT_SAVE, 2, 0}}, 2, 1}, /* one left out */
+                 {{{SPW_ACT_SAVE, 0, 0}, {SPW_ACT_BACK, 0, 0}}, 2, 1}, /* backward too early */
+                 {{{SPW_ACT_WALK, 0, 0}, {SPW_ACT_WALK, 0, 0}}, 2, 1}, /* its input has been forgotten */
+                 {{{SPW_ACT_SAVE, 0, 0}, {SPW_ACT_FORGET, 1, 0}, {SPW_ACT_IN, 1, 0}}, 3, 2},  /* never went out */
+                 {{{SPW_ACT_SAVE, 0, 0}, {SPW_ACT_SAVE, 8, 0}}, 2, 1},                        /* no such stage */
+                 {{{SPW_ACT_SAVE, 0, 0}, {SPW_ACT_SAVE, 1, 0}, {SPW_ACT_SAVE, 2, 0}}, 3, 3}}; /* not to the end */
     struct spw_graph *graph = graphs_chain(&eight_layers);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         memcpy(actions.list, wrong[i].list, sizeof wrong[i].list);
@@ -208,6 +261,7 @@ int main(void)
         cmocka_unit_test(checkpoints_replay_each_stage_once_and_take_less),
         cmocka_unit_test(only_what_is_missing_is_replayed),
         cmocka_unit_test(what_came_from_outside_stays_for_replays),
+        cmocka_unit_test(what_is_cheap_is_left_out_and_made_again_before_the_backward),
         cmocka_unit_test(inputs_and_records_go_out_and_come_back),
         cmocka_unit_test(actions_out_of_order_are_refused_where_they_stand),
     };
