@@ -113,7 +113,8 @@ static void link_siblings(struct spw_cover *c)
     for (uint32_t i = 0; i < c->gap_count; i++) {
         struct spw_gap *gap = &c->gaps[i];
         gap->sibling = i;
-        if (gap->replay_us < 0 || gap->is_boundary || gap->is_end || gap->choice >= c->graph->use_count)
+        if (gap->replay_us < 0 || gap->from == gap->to || gap->is_boundary || gap->is_end ||
+            gap->choice >= c->graph->use_count)
             continue;
         const uint32_t version = c->graph->uses[gap->choice + 1].version;
         const uint32_t op = spw_graph_producer(c->graph, gap->tensor, version);
