@@ -19,8 +19,8 @@
  *
  * Reconstruction: what breaks ties (the order in the graph); that the copies' lanes fill up as swaps are chosen (the paper
  * moves triggers when copies collide); that step 2 compares time per byte; that persistent tensors may be away over the end
- * of the iteration, which the paper does not consider. Where the choices do not suffice, the composer adds some
- * (compose.h). */
+ * of the iteration, which the paper does not consider; that for large graphs a ranking may be 1 % out of date. Where the
+ * choices do not suffice, the composer adds some (compose.h). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

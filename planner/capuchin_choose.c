@@ -12,7 +12,7 @@
 #include "ranked.h"
 #include "shortage.h"
 
-enum { LANE_PARTS = 2048, MOST_SOURCES = 256 };
+enum { LANE_PARTS = 2048, MOST_SOURCES = 256, MANY_OPS = 5000 };
 
 struct spw_capuchin {
     const struct spw_graph *graph;
@@ -21,6 +21,7 @@ struct spw_capuchin {
     size_t gap_count;
     struct spw_shortage *shortage;
     struct spw_lane out, in;
+    double slack; /* share by which the first in a ranking may be worse than when it was ranked, and still is the first */
     double *before_us; /* for each operation: all those before it take so long */
     uint8_t *choices;
     uint32_t *times; /* for each choice of a gap: so many replays that were chosen want the tensor during it */
@@ -194,7 +195,7 @@ static void swap_in_free_time(struct spw_capuchin *c)
         const double ft = free_time(c, gap, false, &gone_us, &back_us);
         const struct spw_gap narrow = narrowed(c, gap, gone_us, back_us);
         spw_ranked_pop(&c->swaps);
-        if (ft < top.value && ft >= 0)
+        if (ft < top.value - c->slack * c->graph->compute_us && ft >= 0)
             spw_ranked_push(&c->swaps, ft, top.index);
         else if (ft >= 0 && is_short(c, &narrow))
             swap(c, gap, true);
@@ -221,7 +222,7 @@ static double best_swap(struct spw_capuchin *c)
         const struct spw_ranked top = c->swaps.items[0];
         const struct spw_gap *gap = &c->gaps[top.index];
         const double value = swap_value(c, gap);
-        if (is_kept(c, gap) && is_short(c, gap) && value >= top.value)
+        if (is_kept(c, gap) && is_short(c, gap) && value >= top.value * (1 + c->slack))
             return -value;
         spw_ranked_pop(&c->swaps);
         if (is_kept(c, gap) && is_short(c, gap))
@@ -236,7 +237,7 @@ static double best_replay(struct spw_capuchin *c)
         const struct spw_ranked top = c->replays.items[0];
         const struct spw_gap *gap = &c->gaps[top.index];
         const double value = msps(c, gap);
-        if (is_kept(c, gap) && is_short(c, gap) && value >= top.value)
+        if (is_kept(c, gap) && is_short(c, gap) && value >= top.value * (1 - c->slack))
             return 1 / value;
         spw_ranked_pop(&c->replays);
         if (is_kept(c, gap) && is_short(c, gap) && value > 0)
@@ -344,6 +345,7 @@ int spw_capuchin_create(const struct spw_plan_request *request, struct spw_capuc
         spw_capuchin_destroy(c);
         return r;
     }
+    c->slack = graph->op_count > MANY_OPS ? 0.01 : 0;
     c->before_us[0] = 0;
     for (uint32_t i = 0; i < graph->op_count; i++)
         c->before_us[i + 1] = c->before_us[i] + graph->ops[i].us;
