@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "fluid.h"
 #include "iteration_file.h"
 
@@ -106,12 +107,22 @@ static int write_program(const struct program *program, const char *path)
     return fclose(to) == 0 ? 0 : 2;
 }
 
+/* What the closed form knows to be impossible; the interior point method is slow to see it. */
+static bool is_feasible(const struct options *options, const struct spw_graph *graph, uint64_t budget_bytes)
+{
+    struct spw_bounds bounds;
+    if (spw_bounds(graph, budget_bytes, options->may_copy, options->may_replay, &bounds) < 0)
+        fluid_out_of_memory();
+    return bounds.feasible;
+}
+
 static int print_bound(const struct options *options, const struct iteration *iteration, const struct fluid *fluid,
                        const struct program *program, uint64_t budget_bytes)
 {
     const struct spw_graph *graph = iteration->graph;
     double *prices = fluid_room(program->rows, sizeof *prices);
-    const enum program_outcome outcome = program_solve(program, options->seconds, prices);
+    const enum program_outcome outcome =
+        is_feasible(options, graph, budget_bytes) ? program_solve(program, options->seconds, prices) : NO_SOLUTION;
     const double share = (double)budget_bytes / (double)graph->peak_bytes;
     const char *kind = !options->may_replay ? "lb_offload_us" : options->may_copy ? "lb_both_us" : "lb_recompute_us";
     printf("{\"graph\": \"%s\", \"operations\": %u, \"smallest_bytes\": %llu, \"budget_bytes\": %llu, "
