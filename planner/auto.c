@@ -15,7 +15,7 @@
 enum {
     FEW_OPS = 64, /* so many that a ladder is cheap */
     RUNGS = 64,
-    RUNG_PATIENCE = 8000,
+    RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the operations squared */
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 8000,
     MANY_OPS = 20000, /* too many for slow planners */
@@ -85,7 +85,8 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
             r = try_others(&lower, effort, improver);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
-                                    is_ladder ? RUNG_PATIENCE : UINT64_MAX);
+                                    is_ladder ? RUNG_PATIENCE / (request->graph->op_count * request->graph->op_count)
+                                              : UINT64_MAX);
         if (!is_ladder)
             break;
     }
