@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "check.h"
-
 enum { ROUNDS = 2 }; /* each moves the copies by the times of the one before */
 
 int spw_best_init(struct spw_best *best, const struct spw_plan_request *request, struct spw_schedule *found)
@@ -43,37 +41,6 @@ static int make_room(struct spw_best *best, size_t count)
     return 0;
 }
 
-static bool has_copies(const struct spw_schedule *schedule)
-{
-    for (size_t i = 0; i < schedule->count; i++) {
-        if (schedule->steps[i].kind == SPW_STEP_D2H || schedule->steps[i].kind == SPW_STEP_H2D)
-            return true;
-    }
-    return false;
-}
-
-/* Where host memory is limited, the checker has the last word: copies that in the order of the steps are not on the host
- * together may be so in time. */
-static int check_host(const struct spw_best *best, const struct spw_schedule *schedule)
-{
-    const struct spw_plan_request *request = best->request;
-    if (request->host_bytes == UINT64_MAX || !has_copies(schedule))
-        return 0;
-    const struct spw_check_rules rules = {.device_bytes = request->device_bytes,
-                                          .host_bytes = request->host_bytes,
-                                          .may_copy = request->may_copy,
-                                          .may_replay = request->may_replay};
-    struct spw_timed_step *events = malloc((schedule->count + 1) * sizeof *events);
-    struct spw_check check;
-    if (!events)
-        return -ENOMEM;
-    for (size_t i = 0; i < schedule->count; i++)
-        events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, best->start_us[i]};
-    const int r = spw_check(request->graph, schedule->start, events, schedule->count, &rules, &check);
-    free(events);
-    return r == 0 && check.fault == SPW_FAULT_HOST ? -ENOSPC : r;
-}
-
 /* 0, -ENOSPC or -ENOMEM; the times are in best->start_us. */
 static int judge(struct spw_best *best, const struct spw_schedule *schedule)
 {
@@ -82,14 +49,21 @@ static int judge(struct spw_best *best, const struct spw_schedule *schedule)
     int r = make_room(best, schedule->count);
     if (r == 0)
         r = spw_timer_run(best->timer, schedule, best->request->device_bytes, best->start_us, &timing, &stuck);
-    if (r == 0)
-        r = check_host(best, schedule);
     if (r < 0)
         return r == -ENOMEM ? r : -ENOSPC;
     if (timing.time_us >= best->us)
         return 0;
     best->us = timing.time_us;
     return spw_schedule_copy(best->found, schedule, best->request->graph);
+}
+
+static bool has_copies(const struct spw_schedule *schedule)
+{
+    for (size_t i = 0; i < schedule->count; i++) {
+        if (schedule->steps[i].kind == SPW_STEP_D2H || schedule->steps[i].kind == SPW_STEP_H2D)
+            return true;
+    }
+    return false;
 }
 
 int spw_best_offer(struct spw_best *best)
