@@ -1,4 +1,4 @@
-/* test-chain-memory.c - planners for chains when memory for their bookkeeping runs out: -ENOMEM, and nothing is lost. */
+/* test-chain-memory.c - planners, on a chain, when memory for their bookkeeping runs out: -ENOMEM, and nothing is lost. */
 #include <errno.h>
 
 #include "graphs.h"
@@ -67,7 +67,7 @@ static int plan(const struct spw_planner *planner, const struct spw_plan_request
 
 static void every_allocation_may_fail_once(void **state)
 {
-    static const char *const names[] = {"rotor", "offload", "pofo"};
+    static const char *const names[] = {"rotor", "offload", "pofo", "lru", "dtr", "delta", "capuchin"};
     const struct chain_kind kind = {.layers = 6,
                                     .activation_bytes = 1000,
                                     .saved_bytes = 2000,
