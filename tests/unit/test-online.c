@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "evicted.h"
 #include "graphs.h"
 #include "iteration_file.h"
 #include "lane.h"
@@ -159,6 +160,36 @@ static void dtr_counts_what_has_been_evicted_around_a_tensor(void **state)
     assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_alone), 1);
     assert_int_equal(count_steps(&plan, SPW_STEP_REPLAY, makes_made), 0);
     spw_plan_finish(&plan);
+    spw_graph_destroy(graph);
+}
+
+/* a, b, c and d, each made of the one before. Between what is evicted and what is there the exact neighbourhood ends; a
+ * class goes on as one, less the cost of the one that came back. */
+static void what_comes_back_takes_its_own_cost_along(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    uint32_t t[4] = {graphs_tensor(graph, 10)};
+    graphs_op(graph, 1, NOTHING, LIST(t[0]));
+    for (int i = 1; i < 4; i++) {
+        t[i] = graphs_tensor(graph, 10);
+        graphs_op(graph, i == 1 ? 10 : 100, LIST(t[i - 1]), LIST(t[i]));
+    }
+    graphs_finish(graph);
+    const double times[4] = {1, 2, 3, 4};
+    double used_us = 0;
+    uint64_t work = 0;
+    struct spw_evicted *evicted;
+    assert_int_equal(spw_evicted_create(graph, &evicted), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(spw_evicted_go(evicted, t[i], 1), 0);
+    assert_true(spw_evicted_around_us(evicted, t[3], times, &used_us, &work) == 111);
+    assert_true(used_us == 3);
+    assert_true(spw_evicted_class_us(evicted, t[3], &work) == 111);
+    spw_evicted_come(evicted, t[1]);
+    assert_true(spw_evicted_around_us(evicted, t[3], times, &used_us, &work) == 100);
+    assert_true(spw_evicted_class_us(evicted, t[3], &work) == 101);
+    assert_true(spw_evicted_class_us(evicted, t[1], &work) == 101); /* both neighbours are of one class, which counts once */
+    spw_evicted_destroy(evicted);
     spw_graph_destroy(graph);
 }
 
@@ -418,6 +449,7 @@ int main(void)
         cmocka_unit_test(what_lies_on_the_host_at_the_end_starts_there),
         cmocka_unit_test(dtr_drops_what_is_cheap_to_compute),
         cmocka_unit_test(dtr_counts_what_has_been_evicted_around_a_tensor),
+        cmocka_unit_test(what_comes_back_takes_its_own_cost_along),
         cmocka_unit_test(dtr_keeps_what_could_not_be_made_again),
         cmocka_unit_test(delta_copies_where_operations_hide_the_copies),
         cmocka_unit_test(delta_replays_where_copies_would_take_longer),
