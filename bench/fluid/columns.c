@@ -34,8 +34,8 @@ static void add_shares(struct fluid *m)
         const bool copied = m->request.may_copy && t->evictable && value->is_useful;
         for (uint32_t i = 0; i < m->count; i++) {
             const uint32_t op = m->instants[i].op + m->instants[i].at_end;
-            const int what = decided(m, value, i);
-            m->x[at(m, v, i)] = what || !value->is_useful ? what : program_column(&m->program, 0, 1, 0);
+            const int what = value->is_useful ? decided(m, value, i) : NONE;
+            m->x[at(m, v, i)] = what ? what : program_column(&m->program, 0, 1, 0);
             const bool out = copied && value->useful >= op &&
                              (i ? born_before(value, m->instants[i].op) : value->born == AT_START && t->persistent);
             m->h[at(m, v, i)] = out ? program_column(&m->program, 0, 1, 0) : NONE;

@@ -12,11 +12,12 @@ static const struct mode {
 } modes[] = {{"offload", true, false}, {"recompute", false, true}, {"both", true, true}};
 
 /* INFINITY where there is no solution. */
-static double solve(const struct spw_graph *graph, uint64_t budget, const struct mode *mode, uint32_t operations)
+static double solve_above(uint64_t smallest_bytes, const struct spw_graph *graph, uint64_t budget, const struct mode *mode,
+                          uint32_t operations)
 {
     const struct fluid_request request = {.graph = graph,
                                           .device_bytes = budget,
-                                          .smallest_bytes = 1,
+                                          .smallest_bytes = smallest_bytes,
                                           .may_copy = mode->may_copy,
                                           .may_replay = mode->may_replay};
     struct fluid *fluid = fluid_create(&request, operations);
@@ -28,6 +29,11 @@ static double solve(const struct spw_graph *graph, uint64_t budget, const struct
     fluid_destroy(fluid);
     assert_int_not_equal(outcome, STOPPED);
     return outcome == NO_SOLUTION ? INFINITY : us;
+}
+
+static double solve(const struct spw_graph *graph, uint64_t budget, const struct mode *mode, uint32_t operations)
+{
+    return solve_above(1, graph, budget, mode, operations);
 }
 
 /* Where one operation has to have more than there is, no program is made of it. */
@@ -149,6 +155,29 @@ static void persistent_tensors_end_as_they_began(void **state)
     spw_graph_destroy(graph);
 }
 
+/* The weights may begin on the host and come in while the first operation runs, whatever small tensor is read beside them.
+ */
+static void tensors_that_are_too_small_to_count_change_nothing(void **state)
+{
+    struct spw_graph *graph;
+    const struct spw_graph_tensor tensors[] = {
+        {.bytes = 10, .d2h_us = -1, .h2d_us = -1, .persistent = true, .evictable = true},
+        {.bytes = 20, .d2h_us = -1, .h2d_us = -1, .alloc_before = 2, .free_after = 2, .evictable = true},
+        {.bytes = 4, .d2h_us = -1, .h2d_us = -1, .persistent = true, .evictable = true}};
+    const uint32_t read[] = {0, 2}, written[] = {1};
+    const struct spw_graph_op op = {.us = 15};
+    assert_int_equal(spw_graph_create(1, 1, &graph), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(spw_graph_add_tensor(graph, &tensors[i]), 0);
+    assert_int_equal(spw_graph_add_op(graph, &op, NULL, 0, NULL, 0), 0);
+    assert_int_equal(spw_graph_add_op(graph, &op, read, 2, NULL, 0), 0);
+    assert_int_equal(spw_graph_add_op(graph, &op, NULL, 0, written, 1), 0);
+    struct spw_graph_problem problem;
+    assert_int_equal(spw_graph_finish(graph, &problem), 0);
+    assert_true(fabs(solve_above(5, graph, 20, &modes[2], 3) - 45) < 1e-5);
+    spw_graph_destroy(graph);
+}
+
 /* Least x + y with x + 2 y >= 4 and y <= 1.5: 2.5, at x = 1. */
 static void any_prices_prove_a_bound(void **state)
 {
@@ -178,6 +207,7 @@ int main(void)
         cmocka_unit_test(larger_traces_have_the_bounds_of_the_linear_program),
         cmocka_unit_test(persistent_tensors_move_around_what_they_make_room_for),
         cmocka_unit_test(persistent_tensors_end_as_they_began),
+        cmocka_unit_test(tensors_that_are_too_small_to_count_change_nothing),
     };
     return cmocka_run_group_tests_name("fluid", tests, NULL, NULL);
 }
