@@ -1,0 +1,172 @@
+/* test-auto.c - what the default planner promises: the same plan again, no slower plan for more memory, none slower than
+ * another planner's, an end in time, and nothing left behind where memory runs out. */
+#include <errno.h>
+#include <math.h>
+
+#include "graphs.h"
+#include "planned.h"
+
+/* ---- allocations, one of which may fail ---- */
+
+static bool are_counted;
+static size_t made, live, failing = SIZE_MAX;
+
+static bool fails(void)
+{
+    return are_counted && made++ == failing;
+}
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void __wrap_free(void *memory);
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void __real_free(void *memory);
+
+void *__wrap_malloc(size_t size)
+{
+    void *memory = fails() ? NULL : __real_malloc(size);
+    live += are_counted && memory;
+    return memory;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    void *memory = fails() ? NULL : __real_calloc(count, size);
+    live += are_counted && memory;
+    return memory;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    void *memory = fails() ? NULL : __real_realloc(old, size);
+    live += are_counted && memory && !old;
+    return memory;
+}
+
+void __wrap_free(void *memory)
+{
+    live -= are_counted && memory;
+    __real_free(memory);
+}
+
+/* ---- */
+
+static struct spw_graph *chain(uint32_t layers, uint32_t uneven)
+{
+    return graphs_chain(&(struct chain_kind){.layers = layers,
+                                             .activation_bytes = 10,
+                                             .saved_bytes = 4,
+                                             .parameter_bytes = 3,
+                                             .forward_us = 10,
+                                             .backward_us = 20,
+                                             .uneven = uneven});
+}
+
+/* INFINITY: there is none. */
+static double time_of(const char *planner, const struct spw_plan_request *request)
+{
+    struct spw_plan plan;
+    if (planned_make(planner, request, &plan) != 0)
+        return INFINITY;
+    const double us = plan.timing.time_us;
+    spw_plan_finish(&plan);
+    return us;
+}
+
+static void the_same_request_gives_the_same_schedule(void **state)
+{
+    struct spw_graph *graph = chain(4, 3);
+    struct spw_plan_request request = planned_request(graph, (graph->least_bytes + graph->peak_bytes) / 2);
+    struct spw_plan plans[2];
+    request.seed = 7;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(planned_make("auto", &request, &plans[i]), 0);
+    assert_int_equal(plans[0].schedule.count, plans[1].schedule.count);
+    assert_memory_equal(plans[0].schedule.steps, plans[1].schedule.steps,
+                        plans[0].schedule.count * sizeof *plans[0].schedule.steps);
+    for (int i = 0; i < 2; i++)
+        spw_plan_finish(&plans[i]);
+    spw_graph_destroy(graph);
+}
+
+static void more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one(void **state)
+{
+    struct spw_graph *graph = chain(2, 5);
+    double before = INFINITY;
+    for (uint64_t bytes = graph->least_bytes; bytes <= graph->peak_bytes; bytes++) {
+        const struct spw_plan_request request = planned_request(graph, bytes);
+        const double us = time_of("auto", &request);
+        if (us > before + 1e-9)
+            fail_msg("%g us with %llu bytes, and %g with one less", us, (unsigned long long)bytes, before);
+        before = us;
+        for (const struct spw_planner *other = spw_planners + 1; other->name && (bytes - graph->least_bytes) % 8 == 0;
+             other++)
+            if (time_of(other->name, &request) < us - 1e-9)
+                fail_msg("%s is faster with %llu bytes", other->name, (unsigned long long)bytes);
+    }
+    assert_true(before <= graph->compute_us * (1 + 1e-9));
+    spw_graph_destroy(graph);
+}
+
+static double tick(void *context)
+{
+    return *(double *)context += 1e-3;
+}
+
+/* Each look at the clock takes a millisecond: so many looks are the most that a search may take. */
+static void a_search_ends_in_time(void **state)
+{
+    struct spw_graph *graph = chain(40, 3);
+    struct spw_plan_request request =
+        planned_request(graph, graph->least_bytes + (graph->peak_bytes - graph->least_bytes) / 16);
+    double now_s = 100;
+    request.time_limit_s = 0.5;
+    request.now_s = tick;
+    request.now_context = &now_s;
+    assert_true(time_of("auto", &request) < INFINITY);
+    if (now_s < 100.4 || now_s > 100.7)
+        fail_msg("it ends at %g s", now_s);
+    spw_graph_destroy(graph);
+}
+
+static void memory_that_runs_out_is_reported_and_leaves_nothing_behind(void **state)
+{
+    struct spw_graph *graph = chain(12, 3);
+    struct spw_plan_request request = planned_request(graph, (graph->least_bytes + graph->peak_bytes) / 2);
+    double now_s;
+    request.time_limit_s = 0.02;
+    request.now_s = tick;
+    request.now_context = &now_s;
+    size_t reported = 0;
+    for (failing = 0; failing < 5000; failing += 1 + failing / 20) {
+        struct spw_schedule schedule;
+        assert_int_equal(spw_schedule_init(&schedule, graph), 0);
+        now_s = made = live = 0;
+        are_counted = true;
+        const int r = spw_plan_auto(&request, &schedule);
+        spw_schedule_finish(&schedule);
+        are_counted = false;
+        assert_int_equal(live + 1, 0); /* the schedule's starts were there before */
+        if (made <= failing)
+            break;
+        assert_int_equal(r, -ENOMEM);
+        reported++;
+    }
+    failing = SIZE_MAX;
+    assert_true(reported > 20);
+    spw_graph_destroy(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_request_gives_the_same_schedule),
+        cmocka_unit_test(more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one),
+        cmocka_unit_test(a_search_ends_in_time),
+        cmocka_unit_test(memory_that_runs_out_is_reported_and_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests_name("auto", tests, NULL, NULL);
+}
