@@ -357,7 +357,7 @@ static struct iteration load(const char *name)
     char path[4096];
     struct json_text text;
     struct json_problem problem;
-    struct iteration iteration;
+    struct iteration iteration = {0};
     (void)snprintf(path, sizeof path, "%s/%s.json", GRAPHS_FOLDER, name);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
