@@ -85,7 +85,7 @@ static int rewrite(const struct moving *m, struct spw_step *steps)
 static int rebuild(const struct spw_graph *graph, const struct spw_step *steps, size_t count, uint64_t host_bytes,
                    struct spw_schedule *schedule)
 {
-    struct spw_builder b;
+    struct spw_builder b = {0};
     int r = spw_builder_init(&b, graph, schedule, UINT64_MAX / 2, host_bytes);
     for (size_t i = 0; i < count && r == 0; i++) {
         const uint32_t id = steps[i].id;

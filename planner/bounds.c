@@ -334,7 +334,7 @@ static void look_at_all(struct sweep *s, struct spw_bounds *bounds)
         items += (double)(s->needs[i].last - s->needs[i].first) + 1;
     const uint32_t block = 1 + (uint32_t)fmin(items / WORK, ops);
     const uint32_t best = look_at_cuts(s, 0, ops, block, bounds);
-    if (block == 1 || !bounds->feasible)
+    if (block <= 1 || !bounds->feasible)
         return;
     const uint32_t first = best > block ? best - block : 0, end = ops - best > block ? best + block : ops;
     (void)look_at_cuts(s, first, end, 1 + (end - first) / (1 + ops / block), bounds);

@@ -72,8 +72,9 @@ static int take_best(struct spw_improver *s, const uint8_t *choices, double time
  * Where nothing valid comes of it: above NOT_VALID. Above `limit` it may be less than it would be. -ENOMEM in ret_error. */
 static double judge(struct spw_improver *s, uint8_t *choices, double limit, int *ret_error)
 {
-    struct spw_timing timing;
+    struct spw_timing timing = {0};
     struct spw_composed composed;
+    *ret_error = 0;
     s->effort->evaluations++;
     int r = spw_compose(s->composer, choices, &s->schedule, &composed);
     if (r == 0 && s->graph->compute_us + composed.replayed_us > limit)
@@ -274,7 +275,7 @@ static void change(struct spw_improver *s, uint8_t *choices)
  * search, Lourenco, Martin and Stuetzle 2003). */
 static int kick(struct spw_improver *s)
 {
-    int r;
+    int r = 0;
     const size_t changes = 2 + spw_random_below(&s->random, 7);
     if (s->best_us < INFINITY && !s->is_offered && spw_random_below(&s->random, 2))
         memcpy(s->choices, s->best_choices, s->choice_count);
@@ -322,7 +323,7 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
 
 static int set_budget(struct spw_improver *s, uint64_t device_bytes)
 {
-    struct spw_bounds bounds;
+    struct spw_bounds bounds = {0};
     s->request.device_bytes = device_bytes;
     spw_cover_destroy(s->cover);
     s->cover = NULL;

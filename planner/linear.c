@@ -176,7 +176,7 @@ static bool merge_idle(const struct spw_chain *chain, const struct cut_costs *co
 
 static int set_stages(struct spw_chain *chain, const uint32_t *cuts, uint32_t count, const uint32_t *starts)
 {
-    chain->stages = calloc(count, sizeof *chain->stages);
+    chain->stages = calloc((size_t)count + 1, sizeof *chain->stages);
     if (!chain->stages)
         return -ENOMEM;
     chain->count = count;

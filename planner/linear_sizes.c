@@ -60,7 +60,7 @@ static void count_tensor(struct spw_chain *chain, uint32_t tensor, const struct 
 static int sum_inputs(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
 {
     const size_t count = chain->count;
-    chain->input_since = calloc(count * count, sizeof *chain->input_since);
+    chain->input_since = calloc(count * count + 1, sizeof *chain->input_since);
     if (!chain->input_since)
         return -ENOMEM;
     for (size_t s = 0; s < count; s++) {

@@ -182,7 +182,7 @@ static int make_rooms(struct work *w)
         chain->stages[s].first_part = s * SPW_PARTS_MOST;
         records += SPW_PARTS_MOST * (size_t)chain->stages[s].record_count;
     }
-    chain->parts = calloc((size_t)chain->count * SPW_PARTS_MOST, sizeof *chain->parts);
+    chain->parts = calloc((size_t)chain->count * SPW_PARTS_MOST + 1, sizeof *chain->parts);
     chain->part_listed = calloc(records, sizeof *chain->part_listed);
     w->kept = calloc(3 * tensors, sizeof *w->kept);
     if (!chain->parts || !chain->part_listed || !w->kept)

@@ -112,7 +112,7 @@ int spw_revolve_next(struct spw_revolve *revolve, struct spw_action *ret_action)
     }
     if (revolve->begin == revolve->end)
         return 0;
-    if (revolve->work >= revolve->end) {
+    if (revolve->work >= revolve->end && revolve->stored_count) {
         revolve->work = revolve->stored[top];
         *ret_action = (struct spw_action){SPW_ACTION_RESTORE, 0, top, revolve->work, 0};
         return 1;

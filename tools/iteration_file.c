@@ -64,7 +64,7 @@ static int take_us(struct reading *r, const json_t *object, const char *path, co
 
 static int take_life(struct reading *r, const json_t *object, const char *path, struct spw_graph_tensor *tensor)
 {
-    uint64_t first, last;
+    uint64_t first = 0, last = 0;
     int e = take_count(r, object, path, "alloc_before", UINT32_MAX - 1, "the index of an operation, or \"persistent\": true",
                        &first);
     if (e == 0)
@@ -227,7 +227,7 @@ static int take_head(struct reading *r)
     static const char *const sums[] = {"persistent_bytes", "peak_bytes", "compute_us"};
     const json_t *root = r->text->root, *copies = json_object_get(root, "copy_bytes_per_us");
     const char *format = NULL;
-    double d2h, h2d;
+    double d2h = 0, h2d = 0;
     int e = take_text(r, root, "", "format", &format);
     if (e == 0 && (!format || strcmp(format, ITERATION_FORMAT) != 0))
         e = json_text_refuse(r->text, r->problem, "format", "\"" ITERATION_FORMAT "\"");

@@ -132,7 +132,7 @@ int json_text_refuse(const struct json_text *text, struct json_problem *ret_prob
     char what[320], line[32] = "";
     va_list list;
     va_start(list, expected);
-    (void)vsnprintf(what, sizeof what, expected, list);
+    (void)vsnprintf(what, sizeof what, expected, list); /* NOLINT(clang-analyzer-valist.Uninitialized) */
     va_end(list);
     if (text->text)
         (void)snprintf(line, sizeof line, "%zu: ", json_text_line(text, path));
