@@ -138,7 +138,7 @@ static int list_actions(const struct spw_graph *graph, const struct spw_schedule
 
 static int move(struct moving *m, uint64_t host_bytes, struct spw_schedule *moved)
 {
-    struct spw_step *steps = malloc((m->schedule->count + 1) * sizeof *steps);
+    struct spw_step *steps = calloc(m->schedule->count + 1, sizeof *steps);
     int r = steps ? -EINVAL : -ENOMEM;
     for (int may_hoist = 1; may_hoist >= 0 && (r == -EINVAL || r == -ENOSPC); may_hoist--) {
         memset(m->states, 0, m->graph->tensor_count * sizeof *m->states);

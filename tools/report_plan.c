@@ -54,7 +54,7 @@ static json_t *curve_of(const struct iteration *it, uint32_t device)
     const uint32_t ops = it->graph->op_count;
     struct plan_outcomes outcomes;
     const int r = plan_sweep(&wish, planner, ops <= 1000 ? 0.1 : 0.2, &outcomes);
-    if (r != 0)
+    if (r != 0 || !it.graph)
         return r == -ENOMEM ? NULL : json_null();
     json_t *points = json_array();
     uint64_t smallest = 0;
