@@ -54,7 +54,7 @@ static json_t *curve_of(const struct iteration *it, uint32_t device)
     const uint32_t ops = it->graph->op_count;
     struct plan_outcomes outcomes;
     const int r = plan_sweep(&wish, planner, ops <= 1000 ? 0.1 : 0.2, &outcomes);
-    if (r != 0 || !it.graph)
+    if (r < 0)
         return r == -ENOMEM ? NULL : json_null();
     json_t *points = json_array();
     uint64_t smallest = 0;
@@ -87,7 +87,7 @@ json_t *report_plan(struct model *m)
     int r = json_text_made("", report_iteration(m, device, ""), &text, &problem);
     if (r == 0)
         r = iteration_take(&text, &it, &problem);
-    if (r < 0)
+    if (r != 0 || !it.graph)
         return r == -ENOMEM ? NULL : json_null();
     json_t *plan = it.graph->peak_bytes && it.graph->compute_us > 0 ? curve_of(&it, device) : json_null();
     iteration_finish(&it);
