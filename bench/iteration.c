@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../planner/iteration.h"
+#include "detect/iteration.h"
 
 enum { KEPT = 64, PERIOD = 2000, WARM_UP = 3 * PERIOD, YOUNG = 32, TOUCHES = 4 };
 

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "graph.h"
+#include "plan/graph.h"
 #include "json_text.h"
-#include "schedule.h"
+#include "plan/schedule.h"
 
 #define ITERATION_FORMAT "spillway-iteration/1"
 
@@ -47,7 +47,7 @@ struct events {
 };
 
 /* The events in a text, whose ids are looked up in the iteration; the text stays the caller's. What they do is not checked
- * here: planner/check.h does. 0; -EINVAL, -ENOMEM, with `ret_problem`. */
+ * here: planner/plan/check.h does. 0; -EINVAL, -ENOMEM, with `ret_problem`. */
 int events_take(const struct json_text *text, const struct iteration *iteration, struct events *ret_events,
                 struct json_problem *ret_problem);
 void events_finish(struct events *events); /* one that was never filled, all zero, is fine */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "bounds.h"
-#include "check.h"
+#include "bounds/bounds.h"
+#include "plan/check.h"
 #include "progress.h"
 
 static double now_s(void *context)

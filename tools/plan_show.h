@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "check.h"
+#include "plan/check.h"
 #include "iteration_file.h"
 #include "plan_run.h"
 

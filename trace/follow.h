@@ -5,7 +5,7 @@
  * what repeats. Numbers in answers are the trace's. One user at a time. */
 #ifndef SPILLWAY_TRACE_FOLLOW_H
 #define SPILLWAY_TRACE_FOLLOW_H
-#include "../planner/iteration.h"
+#include "../planner/detect/iteration.h"
 #include "record.h"
 
 struct spw_follow;

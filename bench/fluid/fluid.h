@@ -1,7 +1,7 @@
 /* fluid.h - the fluid relaxation of model S+ as a linear program: every schedule is one of its solutions. */
 #ifndef SPILLWAY_BENCH_FLUID_H
 #define SPILLWAY_BENCH_FLUID_H
-#include "graph.h"
+#include "plan/graph.h"
 #include "program.h"
 
 struct fluid_request {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "bounds.h"
+#include "bounds/bounds.h"
 
 /* Bytes alive, and those that have to be there, for each operation. */
 void fluid_sum_up(struct fluid *m)

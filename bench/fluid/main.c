@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bounds.h"
+#include "bounds/bounds.h"
 #include "fluid.h"
 #include "iteration_file.h"
 

@@ -1,7 +1,7 @@
 /* values.h - what tensors hold from one write to the next, who needs it, and how long it is of use. */
 #ifndef SPILLWAY_BENCH_FLUID_VALUES_H
 #define SPILLWAY_BENCH_FLUID_VALUES_H
-#include "graph.h"
+#include "plan/graph.h"
 
 #define AT_START UINT32_MAX /* as `born`: before the first operation */
 

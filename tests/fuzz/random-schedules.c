@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "builder.h"
-#include "timeline.h"
+#include "plan/builder.h"
+#include "plan/timeline.h"
 
 enum { MOST_TENSORS = 9, MOST_OPS = 9, MOST_TRIES = 300 };
 

@@ -1,7 +1,7 @@
 /* random-schedules.h - small random iterations, valid timed events for them, and what goes wrong with events. */
 #ifndef SPILLWAY_TESTS_FUZZ_RANDOM_SCHEDULES_H
 #define SPILLWAY_TESTS_FUZZ_RANDOM_SCHEDULES_H
-#include "check.h"
+#include "plan/check.h"
 #include "resimulate.h"
 
 struct random_case {

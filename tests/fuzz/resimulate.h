@@ -5,7 +5,7 @@
  * looking back over the events, each time anew. So it makes other mistakes than a judge that keeps account. */
 #ifndef SPILLWAY_TESTS_FUZZ_RESIMULATE_H
 #define SPILLWAY_TESTS_FUZZ_RESIMULATE_H
-#include "check.h"
+#include "plan/check.h"
 
 struct verdict {
     bool valid;

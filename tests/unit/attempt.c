@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "timeline.h"
+#include "plan/timeline.h"
 
 enum { MOST_STEPS = 64 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "compose.h"
+#include "search/compose.h"
 #include "tiny.h"
 
 struct attempt {

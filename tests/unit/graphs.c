@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "check.h"
+#include "plan/check.h"
 
 struct spw_graph *graphs_new(void)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "graph.h"
-#include "plan.h"
+#include "plan/graph.h"
+#include "plan/plan.h"
 
 /* A list of indices of tensors, as one argument. */
 struct list {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "check.h"
+#include "plan/check.h"
 
 static char said[128];
 

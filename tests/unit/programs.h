@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "iteration.h"
+#include "detect/iteration.h"
 
 enum { PROGRAM_SHAPES = 64, PROGRAM_LIVE = 1 << 16, PROGRAM_MICRO_SHIFT = 48 };
 

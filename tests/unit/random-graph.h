@@ -2,7 +2,7 @@
  * shared parameters, what may not be replayed or moved, fused and separate optimizers. */
 #ifndef SPILLWAY_TESTS_UNIT_RANDOM_GRAPH_H
 #define SPILLWAY_TESTS_UNIT_RANDOM_GRAPH_H
-#include "graph.h"
+#include "plan/graph.h"
 
 /* A finished graph, the same for the same seed; for spw_graph_destroy(). */
 struct spw_graph *random_graph(uint64_t seed);

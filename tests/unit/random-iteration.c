@@ -1,7 +1,7 @@
 /* random-iteration.c - makes up iterations. */
 #include "random-iteration.h"
 
-#include "random.h"
+#include "plan/random.h"
 
 enum { MOST_TOUCHED = 8, MOST_LAYERS = 64 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "graph.h"
+#include "plan/graph.h"
 
 /* The same finished graph for the same seed. Three out of four are training steps of up to `most_layers` layers: forward,
  * with skips, several outputs and updates in place; backward; accumulation of gradients; updates of parameters and of the

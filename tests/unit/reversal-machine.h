@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "reversal.h"
+#include "chains/reversal.h"
 
 enum { MACHINE_LEVELS = 4 };
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "actions.h"
-#include "check.h"
+#include "plan/actions.h"
+#include "plan/check.h"
 #include "graphs.h"
 #include "planned.h"
 #include "random-graph.h"

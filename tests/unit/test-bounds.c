@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "bounds.h"
-#include "graph.h"
+#include "bounds/bounds.h"
+#include "plan/graph.h"
 
 #define KIB        1024u
 #define COUNT(a)   (sizeof(a) / sizeof *(a))

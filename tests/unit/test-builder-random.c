@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "builder.h"
-#include "random.h"
-#include "timeline.h"
+#include "plan/builder.h"
+#include "plan/random.h"
+#include "plan/timeline.h"
 #include "tiny.h"
 
 enum { TENSORS = 6, OPS = 7, STEPS = 60, MOST = STEPS + 4 * TENSORS };

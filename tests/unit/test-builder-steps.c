@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "builder.h"
+#include "plan/builder.h"
 #include "tiny.h"
 
 struct world {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "builder.h"
-#include "timeline.h"
+#include "plan/builder.h"
+#include "plan/timeline.h"
 #include "tiny.h"
 
 /* Times the schedule and holds it against the checker. */

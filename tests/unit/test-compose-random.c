@@ -8,11 +8,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "check.h"
-#include "compose.h"
-#include "prefetch.h"
+#include "plan/check.h"
+#include "search/compose.h"
+#include "search/prefetch.h"
 #include "random-graph.h"
-#include "timeline.h"
+#include "plan/timeline.h"
 
 enum { CASES = 5000 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cover.h"
+#include "search/cover.h"
 #include "random-graph.h"
 #include "tiny.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "bounds.h"
+#include "bounds/bounds.h"
 #include "fluid.h"
 
 static const struct mode {

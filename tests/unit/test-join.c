@@ -9,8 +9,8 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "join.h"
-#include "revolve.h"
+#include "chains/join.h"
+#include "chains/revolve.h"
 
 /* ---- memory fails on request ---- */
 

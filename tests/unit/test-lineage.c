@@ -1,6 +1,6 @@
 /* test-lineage.c - which operations have to be replayed to make a tensor again, and for how long. */
 #include "attempt.h"
-#include "lineage.h"
+#include "plan/lineage.h"
 
 /* The time to recompute version 1 of the tensor before operation `at`, with the input retained or not. */
 static double lineage_us(const struct spw_graph *graph, uint32_t tensor, uint32_t at, bool retain_leaves)

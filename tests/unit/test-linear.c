@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "graphs.h"
-#include "linear.h"
+#include "stages/linear.h"
 
 static struct spw_chain *chain_of(const struct spw_graph *graph, uint32_t most_stages)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "graphs.h"
-#include "offload.h"
+#include "stages/offload.h"
 
 /* Three activations of 10, 40 and 20 bytes, made in this order and read again in the other; forward takes 5 us each,
  * backward 10 us; the loss between touches nothing of them. */

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "evicted.h"
+#include "demand/evicted.h"
 #include "graphs.h"
 #include "iteration_file.h"
-#include "lane.h"
-#include "starts.h"
+#include "demand/lane.h"
+#include "demand/starts.h"
 
 /* How often the plan has such a step. */
 static size_t count_steps(const struct spw_plan *plan, enum spw_step_kind kind, uint32_t id)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "random-iteration.h"
-#include "random.h"
+#include "plan/random.h"
 
 enum { GRAPHS = 10000, MOST_LAYERS = 6, SEARCHED = 100 /* planners that search see every 100th */ };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "pofo.h"
+#include "stages/pofo.h"
 
 enum { STAGES = 8, FORWARD = 8, BACKWARD = 16 };
 

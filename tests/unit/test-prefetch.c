@@ -10,8 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "prefetch.h"
-#include "timeline.h"
+#include "search/prefetch.h"
+#include "plan/timeline.h"
 #include "tiny.h"
 
 enum { MOST_STEPS = 64 };

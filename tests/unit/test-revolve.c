@@ -11,10 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "async_revolve.h"
-#include "hrevolve.h"
+#include "chains/async_revolve.h"
+#include "chains/hrevolve.h"
 #include "reversal-machine.h"
-#include "revolve.h"
+#include "chains/revolve.h"
 
 /* ---- memory fails on request ---- */
 

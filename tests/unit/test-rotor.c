@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "rotor.h"
+#include "stages/rotor.h"
 
 enum { STAGES = 3 };
 

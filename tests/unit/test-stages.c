@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graphs.h"
-#include "stages.h"
+#include "stages/stages.h"
 
 static const struct chain_kind eight_layers = {
     .layers = 8, .activation_bytes = 10, .saved_bytes = 30, .parameter_bytes = 4, .forward_us = 5, .backward_us = 9};

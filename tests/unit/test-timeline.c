@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "timeline.h"
+#include "plan/timeline.h"
 #include "tiny.h"
 
 static const struct spw_machine PLAIN = {.duplex = 1};

@@ -6,8 +6,8 @@
 
 #include "graphs.h"
 #include "iteration_file.h"
-#include "revolve.h"
-#include "uniform.h"
+#include "chains/revolve.h"
+#include "chains/uniform.h"
 
 static spw_planner_function *const planners[] = {spw_plan_revolve, spw_plan_hrevolve, spw_plan_async_revolve};
 enum { PLANNERS = 3 };

@@ -1,9 +1,9 @@
 /* tiny.h - small graphs and timed events, written down in a test, and what the checker should say of them. */
 #ifndef SPILLWAY_TESTS_UNIT_TINY_H
 #define SPILLWAY_TESTS_UNIT_TINY_H
-#include "check.h"
-#include "graph.h"
-#include "schedule.h"
+#include "plan/check.h"
+#include "plan/graph.h"
+#include "plan/schedule.h"
 
 struct tiny_tensor {
     uint64_t bytes; /* as many microseconds for a copy in either direction */

@@ -1,5 +1,5 @@
 /* async_revolve.c - the figures of async_revolve.json, and reversals that take just so long on a clock with copy lanes. */
-#include "async_revolve.h"
+#include "chains/async_revolve.h"
 
 #include "../reversal-machine.h"
 #include "vectors.h"

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "bounds.h"
+#include "bounds/bounds.h"
 
 static const struct mode {
     const char *name;

@@ -1,7 +1,7 @@
 /* dtr_linear.c - the planner `dtr` executes as many operations as its authors' simulator does, on uniform chains. */
 #include "vectors.h"
 
-#include "dtr.h"
+#include "demand/dtr.h"
 
 /* n operations forward, each of which reads what the one before made; n backward: the first reads nothing, each other one
  * the gradient before and the forward value before its own. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "rotor.h"
+#include "stages/rotor.h"
 #include "vectors.h"
 
 enum { MOST_LAYERS = 64 };

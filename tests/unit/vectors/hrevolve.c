@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../reversal-machine.h"
-#include "hrevolve.h"
+#include "chains/hrevolve.h"
 #include "vectors.h"
 
 /* The tables' cost, which the actions are shown to have. */

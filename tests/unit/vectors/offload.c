@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "offload.h"
-#include "plan.h"
+#include "stages/offload.h"
+#include "plan/plan.h"
 #include "vectors.h"
 
 /* Calls `look` for each instance that has an optimum without replays. */

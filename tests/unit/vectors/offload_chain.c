@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "check.h"
-#include "plan.h"
+#include "plan/check.h"
+#include "plan/plan.h"
 
 /* How much more time than the optimum takes is accepted: on the mean over all instances, and of any one. */
 #define MEAN_EXCESS  0.01

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../reversal-machine.h"
-#include "revolve.h"
+#include "chains/revolve.h"
 #include "vectors.h"
 
 static void compare(json_t *cases, bool small)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "check.h"
+#include "plan/check.h"
 
 static struct spw_check check(const struct spw_graph *graph, json_t *list, uint64_t device_bytes, bool may_replay,
                               bool may_copy)

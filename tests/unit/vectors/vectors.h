@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "graph.h"
-#include "schedule.h"
+#include "plan/graph.h"
+#include "plan/schedule.h"
 
 /* The object in a file of the folder ("revolve.json"); the test fails where it can't be read. For json_decref(). */
 json_t *vectors_load(const char *file);

@@ -1,0 +1,177 @@
+/* merge.c - what came between two iterations: part of a longer iteration, a shape of its own, or only noise.
+ *
+ * Gradient accumulation looks like a shape A that is repeated with something, U, in between: A A A A U A A A A U. Evaluation
+ * looks the same: T T T T T T T E. The remainder belongs to a longer iteration, A x 4 + U, when
+ *   - it doesn't begin as the shape begins (an evaluation does: with the forward pass), and calls a function that the shape
+ *     doesn't (an update does), and
+ *   - most of its launches are of such functions and it touches a quarter of what is kept, by bytes and by number (so
+ *     logging is not enough); or it touches kept bytes that the shape never touches, a sixteenth of all or more (optimizer
+ * state). The longer iteration is taken when the last two of it are equal, token by token. Limits: what an update does once
+ * in many iterations (a moving average of all weights every tenth step) makes an iteration of all ten; an evaluation that
+ * begins with functions of its own and runs over most weights does too; an update that shares its first functions with the
+ * forward pass does not. */
+#include "detect/detector.h"
+
+enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64, BETTER_TRIALS = 8 };
+
+static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint64_t end)
+{
+    uint64_t hash = end - begin;
+    for (uint64_t p = begin; p < end; p++)
+        hash = spw_mix(hash + spw_bone_at(history, p)->token);
+    return hash | 1;
+}
+
+static bool begins_alike(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < FIRST_FUNCTIONS && begin + i < end && i < shape->backbone; i++)
+        if (spw_bone_at(history, begin + i)->function != shape->steps[i].function)
+            return false;
+    return true;
+}
+
+static bool belongs(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    const struct spw_history *history = &detector->history;
+    uint64_t launches = 0, unknown = 0;
+    for (uint64_t p = begin; p < end; p++) {
+        const struct spw_bone *bone = spw_bone_at(history, p);
+        launches += bone->launch;
+        unknown += bone->launch && !spw_shape_launches(shape, bone->function);
+    }
+    if (!unknown || begins_alike(history, shape, begin, end) || begin < shape->backbone ||
+        !spw_history_has(history, begin - shape->backbone))
+        return false;
+    const uint64_t unit = begin - shape->backbone; /* the latest time that the shape went by */
+    const struct spw_coverage here = spw_period_coverage(history, &detector->live, unit, begin, end);
+    if (2 * unknown > launches && 4 * here.count >= here.all_count && here.bytes >= here.all_bytes / 4)
+        return true;
+    const struct spw_coverage without = spw_period_coverage(history, &detector->live, unit, unit, begin);
+    const struct spw_coverage with = spw_period_coverage(history, &detector->live, unit, unit, end);
+    return with.bytes - without.bytes > 0 && with.bytes - without.bytes >= with.all_bytes / 16;
+}
+
+/* The same remainder as one before, which `now` takes the place of; several different ones may come by in one iteration,
+ * since the path may be found again for a moment only. */
+static struct spw_stretch exchange_remainder(struct spw_iteration *detector, const struct spw_stretch *now)
+{
+    struct spw_stretch *place = NULL, before = {0};
+    for (int i = 0; i < SPW_REMAINDERS && !place; i++)
+        if (detector->remainders[i].hash == now->hash && detector->remainders[i].shape == now->shape)
+            place = &detector->remainders[i];
+    if (place)
+        before = *place;
+    else
+        place = &detector->remainders[detector->remainder_next++ % SPW_REMAINDERS];
+    *place = *now;
+    return before;
+}
+
+int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape, uint64_t begin, uint64_t end,
+                        bool *ret_learned)
+{
+    const struct spw_history *history = &detector->history;
+    if (!spw_history_has(history, begin) || (end - detector->remainder_end) * SLOTS_PER_BONE < detector->live.capacity ||
+        !belongs(detector, shape, begin, end))
+        return 0;
+    const struct spw_stretch now = {
+        .hash = hash_of(history, begin, end), .bones = end - begin, .end = end, .shape = shape->id};
+    const struct spw_stretch before = exchange_remainder(detector, &now);
+    detector->remainder_end = end;
+    if (!before.hash)
+        return 0;
+    const uint64_t period = end - before.end;
+    if (end >= 2 * period && !spw_history_has(history, end - 2 * period))
+        return spw_search_remember_more(detector);
+    return spw_search_learn_period(detector, end, period, shape, ret_learned);
+}
+
+int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    const struct spw_history *history = &detector->history;
+    const uint64_t bones = end - begin;
+    if (bones <= SMALL_BONES || bones * SMALL_SHARE <= shape->backbone || !spw_history_has(history, begin) ||
+        spw_bone_at(history, begin)->live_hash != spw_bone_at(history, end)->live_hash)
+        return 0;
+    const uint64_t hash = hash_of(history, begin, end);
+    for (int i = 0; i < SPW_STRETCHES; i++) {
+        struct spw_stretch *stretch = &detector->stretches[i];
+        if (stretch->hash != hash || stretch->bones != bones)
+            continue;
+        const struct spw_window window = {.begin = begin,
+                                          .end = end,
+                                          .begin_event = spw_boundary_point(history, begin),
+                                          .end_event = spw_boundary_point(history, end)};
+        struct spw_shape *kept;
+        stretch->hash = 0;
+        const int r = spw_search_keep(detector, &window, &kept);
+        if (r < 0)
+            return r;
+        kept->seen += 2;
+        kept->last_seen = spw_bone_at(history, begin)->op;
+        return 0;
+    }
+    detector->stretches[detector->stretch_next++ % SPW_STRETCHES] =
+        (struct spw_stretch){.hash = hash, .bones = bones, .end = end, .shape = shape->id};
+    return 0;
+}
+
+/* The copies from and to the host within the window: how many, and a hash of them in their order. */
+static uint64_t copies_of(const struct spw_history *history, const struct spw_window *window, uint32_t *ret_count)
+{
+    uint64_t hash = 0;
+    *ret_count = 0;
+    for (uint64_t e = window->begin_event; e < window->end_event; e++) {
+        const struct spw_event *event = spw_event_at(history, e);
+        if (event->kind != SPW_EVENT_BESIDE)
+            continue;
+        hash = spw_mix(hash + event->value);
+        (*ret_count)++;
+    }
+    return hash;
+}
+
+static uint64_t copies_of_shape(const struct spw_shape *shape)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < shape->beside_count; i++)
+        hash = spw_mix(hash + shape->besides[i].token);
+    return hash;
+}
+
+/* The iteration that the shape was learned from may have had copies too many (logging) or too few (in its gap there was
+ * something else). This one takes its place when it has fewer, or the same as the one before. */
+static int take_better(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
+{
+    const struct spw_history *history = &detector->history;
+    const struct spw_window window = {.begin = begin,
+                                      .end = end,
+                                      .begin_event = spw_boundary_point(history, begin),
+                                      .end_event = spw_boundary_point(history, end)};
+    uint32_t count;
+    const uint64_t copies = copies_of(history, &window, &count), before = detector->copies;
+    detector->copies = copies;
+    if (copies == copies_of_shape(detector->shape) || (count >= detector->shape->beside_count && copies != before))
+        return 0;
+    struct spw_shape *shape;
+    const uint64_t last_seen = detector->shape->last_seen;
+    const int r = spw_search_keep(detector, &window, &shape); /* takes the place of the one that is followed */
+    if (r < 0)
+        return r;
+    *ret_learned = true;
+    shape->last_seen = last_seen;
+    (void)spw_follow_adopt(detector, shape, end, 0);
+    return 0;
+}
+
+int spw_merge_completed(struct spw_iteration *detector, uint64_t end, bool *ret_learned)
+{
+    const uint64_t begin = detector->ended;
+    detector->ended = end;
+    if (!detector->start_known || !detector->whole)
+        return begin < end ? spw_search_learn_period(detector, end, end - begin, NULL, ret_learned)
+                           : 0; /* another way, twice in a row */
+    if (detector->shape->seen >= BETTER_TRIALS || !spw_history_has(&detector->history, detector->start))
+        return 0;
+    return take_better(detector, detector->start, end, ret_learned);
+}

@@ -1,0 +1,199 @@
+/* shape.c - takes an iteration down from the history, and keeps an index of its contexts. */
+#include "detect/shape.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint64_t key_of(const struct spw_context *context, int which)
+{
+    return spw_mix(context->hash[which] + (uint64_t)which);
+}
+
+static struct spw_shape_place *find_place(const struct spw_shape *shape, uint64_t hash)
+{
+    size_t i = hash & (shape->place_capacity - 1);
+    while (shape->places[i].used && shape->places[i].hash != hash)
+        i = (i + 1) & (shape->place_capacity - 1);
+    return &shape->places[i];
+}
+
+/* The shape repeats: a context may begin in the iteration before. */
+static void make_index(struct spw_shape *shape)
+{
+    const uint32_t n = shape->backbone, longest = SPW_CONTEXT_TOKENS[SPW_CONTEXT_16];
+    struct spw_context context = {0};
+    for (uint32_t t = 0; t < n + longest - 1; t++) {
+        uint64_t left[SPW_CONTEXTS];
+        for (int k = 0; k < SPW_CONTEXTS; k++)
+            left[k] = t >= SPW_CONTEXT_TOKENS[k] ? shape->steps[(t - SPW_CONTEXT_TOKENS[k]) % n].token : 0;
+        spw_context_take(&context, shape->steps[t % n].token, left);
+        if (t < longest - 1)
+            continue;
+        for (int k = SPW_CONTEXT_4; k <= SPW_CONTEXT_16; k++) {
+            struct spw_shape_place *place = find_place(shape, key_of(&context, k));
+            place->many = place->used;
+            *place =
+                (struct spw_shape_place){.hash = key_of(&context, k), .position = t % n, .many = place->used, .used = true};
+        }
+    }
+}
+
+/* How many of the first tokens are found at the beginning only. */
+static uint32_t distinct_after(const struct spw_shape *shape)
+{
+    static const uint64_t none[SPW_CONTEXTS] = {0};
+    struct spw_context context = {0};
+    for (int k = SPW_CONTEXT_4; k <= SPW_CONTEXT_16; k++) {
+        for (uint32_t t = (uint32_t)context.since; t < SPW_CONTEXT_TOKENS[k]; t++)
+            spw_context_take(&context, shape->steps[t % shape->backbone].token, none);
+        if (!find_place(shape, key_of(&context, k))->many)
+            return SPW_CONTEXT_TOKENS[k];
+    }
+    return UINT32_MAX;
+}
+
+bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, uint32_t *ret_step)
+{
+    for (int k = SPW_CONTEXT_16; k >= SPW_CONTEXT_4; k--) {
+        if (context->since < SPW_CONTEXT_TOKENS[k])
+            continue;
+        const struct spw_shape_place *place = find_place(shape, key_of(context, k));
+        if (!place->used || place->many)
+            continue;
+        *ret_step = place->position;
+        return true;
+    }
+    return false;
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static void make_functions(struct spw_shape *shape)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < shape->backbone; n++)
+        if (shape->steps[n].launch)
+            shape->functions[count++] = shape->steps[n].function;
+    qsort(shape->functions, count, sizeof(*shape->functions), compare_functions);
+    for (uint32_t i = 0; i < count; i++)
+        if (i == 0 || shape->functions[i] != shape->functions[i - 1])
+            shape->functions[shape->function_count++] = shape->functions[i];
+}
+
+bool spw_shape_launches(const struct spw_shape *shape, uint64_t function)
+{
+    return bsearch(&function, shape->functions, shape->function_count, sizeof(function), compare_functions) != NULL;
+}
+
+static struct spw_shape *make_room(const struct spw_history *history, const struct spw_window *window)
+{
+    struct spw_shape *shape = calloc(1, sizeof(*shape));
+    if (!shape)
+        return NULL;
+    shape->backbone = (uint32_t)(window->end - window->begin);
+    for (uint64_t e = window->begin_event; e < window->end_event; e++) {
+        shape->beside_count += spw_event_at(history, e)->kind == SPW_EVENT_BESIDE;
+        shape->alloc_count += spw_event_at(history, e)->kind == SPW_EVENT_ALLOC;
+    }
+    shape->length = shape->backbone + shape->beside_count;
+    for (shape->place_capacity = 16; shape->place_capacity < 4 * (size_t)shape->backbone;)
+        shape->place_capacity *= 2;
+    shape->steps = calloc((size_t)shape->backbone + 2, sizeof(*shape->steps));
+    shape->besides = calloc((size_t)shape->beside_count + 1, sizeof(*shape->besides));
+    shape->allocs = calloc((size_t)shape->alloc_count + 1, sizeof(*shape->allocs));
+    shape->places = calloc(shape->place_capacity, sizeof(*shape->places));
+    shape->functions = calloc(shape->backbone, sizeof(*shape->functions));
+    if (shape->steps && shape->besides && shape->allocs && shape->places && shape->functions)
+        return shape;
+    spw_shape_destroy(shape);
+    return NULL;
+}
+
+/* Ids rise, so the one that is freed is found by halving. */
+static void note_free(struct spw_shape *shape, uint32_t count, uint32_t id)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if ((int32_t)(shape->allocs[middle].id - id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < count && shape->allocs[low].id == id)
+        shape->allocs[low].freed = true;
+}
+
+static void take_down(struct spw_shape *shape, const struct spw_history *history, const struct spw_window *window)
+{
+    uint32_t n = 0, besides = 0, allocs = 0, ordinal = 0;
+    uint64_t prefix = 0;
+    shape->boundary_live_bytes = spw_event_at(history, window->begin_event)->live_bytes;
+    for (uint64_t e = window->begin_event; e < window->end_event; e++) {
+        const struct spw_event *event = spw_event_at(history, e);
+        if (event->kind == SPW_EVENT_BESIDE) {
+            shape->besides[besides++] = (struct spw_shape_beside){event->value, ordinal++};
+        } else if (event->kind == SPW_EVENT_ALLOC) {
+            shape->allocs[allocs++] =
+                (struct spw_shape_alloc){.bytes = event->value, .kind = event->alloc_kind, .id = event->id};
+        } else if (event->kind == SPW_EVENT_FREE) {
+            note_free(shape, allocs, (uint32_t)event->value);
+        } else {
+            const struct spw_bone *bone = spw_bone_at(history, event->value);
+            shape->steps[n] = (struct spw_step){.token = bone->token,
+                                                .prefix = prefix,
+                                                .function = bone->function,
+                                                .live_bytes = (int64_t)(bone->live_bytes - shape->boundary_live_bytes),
+                                                .ordinal = ordinal++,
+                                                .besides = n ? shape->steps[n].besides : 0,
+                                                .allocs = n ? shape->steps[n].allocs : 0,
+                                                .launch = bone->launch,
+                                                .hint = bone->hint};
+            shape->hints |= bone->hint;
+            prefix = spw_mix(prefix + bone->token);
+            shape->sum += spw_mix(bone->token);
+            n++;
+            shape->steps[n].besides = besides;
+            shape->steps[n].allocs = allocs;
+        }
+    }
+    shape->steps[n].prefix = prefix;
+    shape->steps[n].ordinal = ordinal;
+    shape->steps[n + 1] = (struct spw_step){.besides = besides, .allocs = allocs, .ordinal = ordinal};
+}
+
+int spw_shape_create(const struct spw_history *history, const struct spw_window *window, struct spw_shape **ret_shape)
+{
+    struct spw_shape *shape = make_room(history, window);
+    if (!shape)
+        return -ENOMEM;
+    take_down(shape, history, window);
+    make_index(shape);
+    make_functions(shape);
+    shape->distinct_after = distinct_after(shape);
+    *ret_shape = shape;
+    return 0;
+}
+
+void spw_shape_destroy(struct spw_shape *shape)
+{
+    if (!shape)
+        return;
+    free(shape->steps);
+    free(shape->besides);
+    free(shape->allocs);
+    free(shape->places);
+    free(shape->functions);
+    free(shape);
+}
+
+size_t spw_shape_memory_bytes(const struct spw_shape *shape)
+{
+    return sizeof(*shape) + (shape->backbone + 2) * sizeof(*shape->steps) + shape->beside_count * sizeof(*shape->besides) +
+           shape->alloc_count * sizeof(*shape->allocs) + shape->place_capacity * sizeof(*shape->places) +
+           shape->backbone * sizeof(*shape->functions);
+}

@@ -1,0 +1,43 @@
+/* schedule.h - what is to be done in which order: recorded operations, replays, copies and drops, as one list of steps.
+ *
+ * The order is the order of issue. Each step goes to its lane (operations and replays: compute; copies: one lane for each
+ * direction) and starts there as soon as the lane is free, what it needs is there, and its memory is. Memory is handed
+ * out in the order of the list: a step gets its bytes before any later step gets its own, and only what earlier steps
+ * drop makes room for it. So a schedule says nothing about times, and stays right whatever the durations turn out to be. */
+#ifndef SPILLWAY_PLANNER_SCHEDULE_H
+#define SPILLWAY_PLANNER_SCHEDULE_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/graph.h"
+
+enum spw_step_kind { SPW_STEP_OP, SPW_STEP_REPLAY, SPW_STEP_D2H, SPW_STEP_H2D, SPW_STEP_DROP, SPW_STEP_KINDS };
+
+struct spw_step {
+    uint32_t kind; /* enum spw_step_kind */
+    uint32_t id;   /* index of the operation, or of the tensor */
+};
+
+/* Where a persistent tensor is when the iteration begins and, again, when it has ended. */
+enum spw_start { SPW_START_DEVICE, SPW_START_HOST, SPW_START_CLEAN /* on the device, with a valid host copy */ };
+
+struct spw_schedule {
+    struct spw_step *steps;
+    size_t count, room;
+    uint8_t *start; /* enum spw_start for each tensor; SPW_START_DEVICE for those that are not persistent */
+};
+
+/* A step with the time at which it starts. A drop takes no time. */
+struct spw_timed_step {
+    uint32_t kind, id;
+    double start_us;
+};
+
+int spw_schedule_init(struct spw_schedule *schedule, const struct spw_graph *graph); /* empty; all start on the device */
+void spw_schedule_finish(struct spw_schedule *schedule);
+int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uint32_t id); /* 0 or -ENOMEM */
+int spw_schedule_copy(struct spw_schedule *to, const struct spw_schedule *from, const struct spw_graph *graph);
+
+/* The name used in files: "op", "replay", "d2h", "h2d", "drop". */
+const char *spw_step_name(enum spw_step_kind kind);
+#endif

@@ -1,0 +1,120 @@
+/* auto.c - the default planner: swap, clean drop and replay chosen together on any graph.
+ *
+ * It searches (improve.h) from covers and from what all other planners come to, and keeps the best. On graphs of few
+ * operations it climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on
+ * the way: what is found for a budget is then found for each larger one, so that more memory never makes a slower plan.
+ * Without a time limit the work is limited in place of the time, and the same request gives the same schedule. Guarantees no
+ * optimum. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "search/improve.h"
+#include "plan/plan.h"
+
+enum {
+    FEW_OPS = 64, /* so many that a ladder is cheap */
+    RUNGS = 64,
+    RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the operations squared */
+    RUNG_EVALUATIONS = 20000,
+    MOST_EVALUATIONS = 8000,
+    MANY_OPS = 20000, /* too many for slow planners */
+};
+
+/* About the work of some 45 s on one core for the largest graphs, and of one second for hundreds of operations. */
+static uint64_t default_evaluations(const struct spw_graph *graph)
+{
+    const double most = 4e7 / (double)graph->op_count;
+    if (graph->op_count <= FEW_OPS)
+        return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1);
+    return most < MOST_EVALUATIONS ? (uint64_t)most + 1 : MOST_EVALUATIONS;
+}
+
+/* About what can be done in that time, where there is no clock. */
+static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_s, uint64_t most)
+{
+    const double evaluations = 1 + time_limit_s * 3e6 / (double)(graph->op_count + 10);
+    return evaluations < (double)most ? (uint64_t)evaluations : most;
+}
+
+static int try_others(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
+{
+    const struct spw_schedule *best;
+    int r = 0;
+    for (const struct spw_planner *other = spw_planners; other->name && r == 0; other++) {
+        struct spw_schedule schedule;
+        if (other->make == spw_plan_auto || (other->is_slow && request->graph->op_count > MANY_OPS))
+            continue;
+        if (spw_improver_best(improver, &best) < INFINITY && spw_effort_used(effort, request) >= 1)
+            break;
+        r = spw_schedule_init(&schedule, request->graph);
+        if (r == 0)
+            r = other->make(request, &schedule);
+        if (r == 0)
+            r = spw_improver_offer(improver, &schedule);
+        spw_schedule_finish(&schedule);
+        r = r == -ENOMEM ? r : 0;
+    }
+    return r;
+}
+
+static uint64_t rung(const struct spw_graph *graph, uint32_t number)
+{
+    const uint64_t range = graph->peak_bytes > graph->least_bytes ? graph->peak_bytes - graph->least_bytes : 0;
+    return graph->least_bytes +
+           (range < RUNGS ? (number < range ? number : range) : (uint64_t)((unsigned __int128)range * number / RUNGS));
+}
+
+/* The highest rung within the budget, or, on graphs of many operations, the budget itself. */
+static int climb(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
+{
+    const bool is_ladder = request->graph->op_count <= FEW_OPS;
+    struct spw_plan_request lower = *request;
+    int r = 0;
+    for (uint32_t i = 0; i <= RUNGS && r == 0; i++) {
+        if (is_ladder)
+            lower.device_bytes = rung(request->graph, i);
+        if (lower.device_bytes > request->device_bytes ||
+            (is_ladder && i > 0 && lower.device_bytes == rung(request->graph, i - 1)))
+            break;
+        if (is_ladder && i > 0)
+            r = spw_improver_raise(improver, lower.device_bytes);
+        if (r == 0)
+            r = spw_improver_cover(improver);
+        if (r == 0 && (!is_ladder || i % 8 == 0))
+            r = try_others(&lower, effort, improver);
+        if (r == 0)
+            r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
+                                    is_ladder ? RUNG_PATIENCE / (request->graph->op_count * request->graph->op_count)
+                                              : UINT64_MAX);
+        if (!is_ladder)
+            break;
+    }
+    return r;
+}
+
+int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *schedule)
+{
+    struct spw_effort effort = {.limit_s = request->time_limit_s, .limit = default_evaluations(request->graph)};
+    struct spw_plan_request first = *request;
+    struct spw_improver *improver;
+    const struct spw_schedule *best;
+    if (request->device_bytes < request->graph->least_bytes)
+        return -ENOSPC;
+    if (!request->now_s && request->time_limit_s > 0)
+        effort.limit = evaluations_in(request->graph, request->time_limit_s, effort.limit);
+    if (request->now_s)
+        effort.begun_s = request->now_s(request->now_context);
+    if (request->graph->op_count <= FEW_OPS)
+        first.device_bytes = request->graph->least_bytes;
+    int r = spw_improver_create(&first, &effort, &improver);
+    if (r < 0)
+        return r;
+    r = climb(request, &effort, improver);
+    if (r == 0)
+        r = spw_improver_polish(improver);
+    if (r == 0)
+        r = spw_improver_best(improver, &best) < INFINITY ? spw_schedule_copy(schedule, best, request->graph) : -ENOSPC;
+    spw_improver_destroy(improver);
+    return r;
+}

@@ -1,0 +1,454 @@
+/* cover.c - covers what is too much by gaps in the order of their cost, then gives back those that turn out not to be
+ * needed.
+ *
+ * Lagrangian relaxation of the lanes: with a price on a lane's time each gap has one cheapest way by itself, and what is
+ * left is to cover a demand over time by intervals, for which greedy by cost per byte with reverse deletion is the usual
+ * approximation. */
+#include "search/cover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/lineage.h"
+#include "plan/random.h"
+
+struct spw_cover {
+    const struct spw_graph *graph;
+    const struct spw_plan_request *request;
+    struct spw_gap *gaps;
+    size_t gap_count;
+    double *start_us; /* of each operation, with nothing waiting; one more for the end */
+    int64_t *demand;  /* of each operation: bytes too many with nothing evicted */
+    int64_t *most,
+        *add; /* a tree over the operations: the most in each node's range, and what is to be added to all of it */
+    uint32_t leaves;
+    uint32_t *order; /* gaps by cost, while choosing */
+    double *cost;
+    uint32_t *made;     /* of each operation: a gap whose tensor it would make again; SPW_NO_INDEX: none */
+    uint32_t *retained; /* of all gaps, one behind the other */
+    uint32_t retained_count, retained_room;
+    bool is_out_of_memory;
+};
+
+size_t spw_cover_gaps(const struct spw_cover *cover, const struct spw_gap **ret_gaps)
+{
+    *ret_gaps = cover->gaps;
+    return cover->gap_count;
+}
+
+void spw_cover_destroy(struct spw_cover *cover)
+{
+    if (!cover)
+        return;
+    free(cover->gaps);
+    free(cover->start_us);
+    free(cover->demand);
+    free(cover->most);
+    free(cover->add);
+    free(cover->order);
+    free(cover->cost);
+    free(cover->made);
+    free(cover->retained);
+    free(cover);
+}
+
+/* ---- gaps ---- */
+
+static double positive(double us)
+{
+    return us > 0 ? us : 0;
+}
+
+/* How the gap's tensor would be recomputed for that use; false: there is no memory. */
+static bool find_replay(struct spw_cover *c, struct spw_lineage *lineage, struct spw_gap *gap, const struct spw_use *next)
+{
+    const struct spw_lineage_terms terms = {.at = next->op,
+                                            .retain_bytes =
+                                                (uint64_t)((double)c->graph->tensors[gap->tensor].bytes * SPW_RETAIN_SHARE),
+                                            .retain_leaves = true};
+    const uint32_t *retained;
+    gap->replay_us = spw_lineage_us(lineage, gap->tensor, next->version, &terms);
+    if (gap->replay_us < 0)
+        return true;
+    gap->retained_count = spw_lineage_retained(lineage, &retained);
+    gap->first_retained = c->retained_count;
+    if (c->retained_count + gap->retained_count > c->retained_room) {
+        const uint32_t room = 2 * (c->retained_count + gap->retained_count) + 64;
+        uint32_t *larger = realloc(c->retained, room * sizeof *larger);
+        if (!larger)
+            return c->is_out_of_memory = true, false;
+        c->retained = larger;
+        c->retained_room = room;
+    }
+    for (uint32_t i = 0; i < gap->retained_count; i++)
+        c->retained[c->retained_count++] = retained[i];
+    return true;
+}
+
+static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t use)
+{
+    const struct spw_use *u = &c->graph->uses[use], *next = u + 1;
+    struct spw_gap gap = {.choice = use, .from = u->op + 1, .to = next->op, .copy_us = -1, .replay_us = -1};
+    /* the tensor is found by the caller */
+    gap.tensor = c->gaps[c->gap_count].tensor;
+    const struct spw_graph_tensor *t = &c->graph->tensors[gap.tensor];
+    if (!next->reads || t->bytes == 0 || !t->evictable)
+        return;
+    if (c->request->may_copy) {
+        gap.copy_us = t->d2h_us + t->h2d_us;
+        gap.exposed_us = positive(gap.copy_us - (c->start_us[gap.to] - c->start_us[gap.from]));
+    }
+    if (c->request->may_replay && !find_replay(c, lineage, &gap, next))
+        return;
+    if (gap.copy_us >= 0 || gap.replay_us >= 0)
+        c->gaps[c->gap_count++] = gap;
+}
+
+/* Links the gaps that one replay would serve: of one operation's outputs, wanted back within a few operations. */
+static void link_siblings(struct spw_cover *c)
+{
+    enum { ABOUT_THE_SAME = 24 };
+    memset(c->made, 0xff, c->graph->op_count * sizeof *c->made);
+    for (uint32_t i = 0; i < c->gap_count; i++) {
+        struct spw_gap *gap = &c->gaps[i];
+        gap->sibling = i;
+        if (gap->replay_us < 0 || gap->from == gap->to || gap->is_boundary || gap->is_end ||
+            gap->choice >= c->graph->use_count)
+            continue;
+        const uint32_t version = c->graph->uses[gap->choice + 1].version;
+        const uint32_t op = spw_graph_producer(c->graph, gap->tensor, version);
+        const uint32_t other = c->made[op];
+        c->made[op] = i;
+        if (other == SPW_NO_INDEX || c->gaps[other].tensor == gap->tensor ||
+            (c->gaps[other].to > gap->to ? c->gaps[other].to - gap->to : gap->to - c->gaps[other].to) > ABOUT_THE_SAME)
+            continue;
+        gap->sibling = c->gaps[other].sibling;
+        c->gaps[other].sibling = i;
+    }
+}
+
+/* Before its first use, and around the end of the iteration. */
+static void add_persistent_gaps(struct spw_cover *c, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
+    const double end_us = c->start_us[c->graph->op_count];
+    if (!c->request->may_copy || t->bytes == 0 || !t->evictable)
+        return;
+    const uint32_t first = t->use_count ? c->graph->uses[t->first_use].op : c->graph->op_count;
+    const uint32_t last = t->use_count ? c->graph->uses[t->first_use + t->use_count - 1].op : c->graph->op_count - 1;
+    const double out_us = t->last_version ? t->d2h_us : 0, in_us = t->use_count ? t->h2d_us : 0;
+    const size_t head = (size_t)c->graph->use_count + tensor;
+    if (first > 0 && t->use_count)
+        c->gaps[c->gap_count++] =
+            (struct spw_gap){.choice = head,
+                             .tensor = tensor,
+                             .from = 0,
+                             .to = first,
+                             .copy_us = out_us + in_us,
+                             .exposed_us = positive(t->d2h_us * (t->last_version > 0) + in_us - c->start_us[first]),
+                             .replay_us = -1};
+    c->gaps[c->gap_count++] = (struct spw_gap){.choice = t->use_count ? (size_t)t->first_use + t->use_count - 1 : head,
+                                               .tensor = tensor,
+                                               .from = last + 1,
+                                               .to = first,
+                                               .is_boundary = true,
+                                               .copy_us = out_us + in_us,
+                                               .exposed_us = positive(in_us - c->start_us[first]) +
+                                                             positive(out_us - (end_us - c->start_us[last + 1])),
+                                               .replay_us = -1};
+}
+
+/* Dead tensors that a replay may read. */
+static void add_end(struct spw_cover *c, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
+    if (!c->request->may_replay || t->bytes == 0 || t->use_count == 0)
+        return;
+    bool is_wanted = false;
+    for (uint32_t i = 0; i < t->use_count && !is_wanted; i++) {
+        const struct spw_use *use = &c->graph->uses[t->first_use + i];
+        is_wanted = use->reads && use->version == t->last_version && c->graph->ops[use->op].replayable &&
+                    c->graph->ops[use->op].write_count;
+    }
+    if (!is_wanted)
+        return;
+    const uint32_t last = t->first_use + t->use_count - 1;
+    c->gaps[c->gap_count++] =
+        (struct spw_gap){.choice = last,
+                         .tensor = tensor,
+                         .from = c->graph->uses[last].op + 1,
+                         .to = c->graph->op_count,
+                         .is_end = true,
+                         .is_leaf = spw_lineage_maker(c->graph, tensor, t->last_version) == SPW_NO_INDEX,
+                         .copy_us = c->request->may_copy && t->evictable ? t->d2h_us + t->h2d_us : -1,
+                         .replay_us = -1};
+}
+
+static int list_gaps(struct spw_cover *c)
+{
+    struct spw_lineage *lineage;
+    const int r = spw_lineage_create(c->graph, &lineage);
+    if (r < 0)
+        return r;
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++) {
+        const struct spw_graph_tensor *t = &c->graph->tensors[i];
+        for (uint32_t j = 0; j + 1 < t->use_count; j++) {
+            c->gaps[c->gap_count].tensor = i;
+            add_gap(c, lineage, t->first_use + j);
+        }
+        if (t->persistent)
+            add_persistent_gaps(c, i);
+        else
+            add_end(c, i);
+    }
+    spw_lineage_destroy(lineage);
+    link_siblings(c);
+    return c->is_out_of_memory ? -ENOMEM : 0;
+}
+
+/* ---- demand ---- */
+
+static void find_demand(struct spw_cover *c)
+{
+    const uint32_t ops = c->graph->op_count;
+    memset(c->demand, 0, (ops + 1) * sizeof *c->demand);
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++) {
+        const struct spw_graph_tensor *t = &c->graph->tensors[i];
+        if (!t->persistent && t->use_count == 0)
+            continue;
+        const bool from_start = t->persistent || t->initial;
+        const uint32_t from = from_start ? 0 : c->graph->uses[t->first_use].op;
+        const uint32_t to = t->persistent ? ops : c->graph->uses[t->first_use + t->use_count - 1].op + 1;
+        c->demand[from] += (int64_t)t->bytes;
+        c->demand[to] -= (int64_t)t->bytes;
+        for (uint32_t j = 0; j + 1 < t->use_count; j++) { /* what is overwritten unread need not be there */
+            const struct spw_use *u = &c->graph->uses[t->first_use + j];
+            if (!u[1].reads && t->evictable) {
+                c->demand[u->op + 1] -= (int64_t)t->bytes;
+                c->demand[u[1].op] += (int64_t)t->bytes;
+            }
+        }
+    }
+    for (uint32_t op = 1; op < ops; op++)
+        c->demand[op] += c->demand[op - 1];
+    for (uint32_t op = 0; op < ops; op++)
+        c->demand[op] -= (int64_t)c->request->device_bytes;
+}
+
+/* ---- the tree ---- */
+
+static void build(struct spw_cover *c)
+{
+    memset(c->add, 0, 2 * (size_t)c->leaves * sizeof *c->add);
+    for (uint32_t i = 0; i < c->leaves; i++)
+        c->most[c->leaves + i] = i < c->graph->op_count ? c->demand[i] : INT64_MIN / 2;
+    for (uint32_t i = c->leaves - 1; i > 0; i--)
+        c->most[i] = c->most[2 * i] > c->most[2 * i + 1] ? c->most[2 * i] : c->most[2 * i + 1];
+}
+
+/* Adds to all operations in [from, to), seen from a node that stands for [low, high). */
+static void add_to(struct spw_cover *c, uint32_t node, uint32_t low, uint32_t high, uint32_t from, uint32_t to,
+                   int64_t bytes)
+{
+    if (to <= low || high <= from)
+        return;
+    if (from <= low && high <= to) {
+        c->most[node] += bytes;
+        c->add[node] += bytes;
+        return;
+    }
+    const uint32_t middle = (low + high) / 2;
+    add_to(c, 2 * node, low, middle, from, to, bytes);
+    add_to(c, 2 * node + 1, middle, high, from, to, bytes);
+    const int64_t left = c->most[2 * node], right = c->most[2 * node + 1];
+    c->most[node] = (left > right ? left : right) + c->add[node];
+}
+
+static int64_t most_in(const struct spw_cover *c, uint32_t node, uint32_t low, uint32_t high, uint32_t from, uint32_t to)
+{
+    if (to <= low || high <= from)
+        return INT64_MIN / 2;
+    if (from <= low && high <= to)
+        return c->most[node];
+    const uint32_t middle = (low + high) / 2;
+    const int64_t left = most_in(c, 2 * node, low, middle, from, to),
+                  right = most_in(c, 2 * node + 1, middle, high, from, to);
+    return (left > right ? left : right) + c->add[node];
+}
+
+static void add_gap_bytes(struct spw_cover *c, const struct spw_gap *gap, int64_t bytes)
+{
+    if (gap->is_boundary) {
+        add_to(c, 1, 0, c->leaves, 0, gap->to, bytes);
+        add_to(c, 1, 0, c->leaves, gap->from, c->graph->op_count, bytes);
+    } else {
+        add_to(c, 1, 0, c->leaves, gap->from, gap->to, bytes);
+    }
+}
+
+static int64_t most_in_gap(const struct spw_cover *c, const struct spw_gap *gap)
+{
+    if (!gap->is_boundary)
+        return most_in(c, 1, 0, c->leaves, gap->from, gap->to);
+    const int64_t head = most_in(c, 1, 0, c->leaves, 0, gap->to);
+    const int64_t tail = most_in(c, 1, 0, c->leaves, gap->from, c->graph->op_count);
+    return head > tail ? head : tail;
+}
+
+static void find_useful(struct spw_cover *c)
+{
+    build(c);
+    for (size_t i = 0; i < c->gap_count; i++)
+        c->gaps[i].is_useful = !c->gaps[i].is_end && most_in_gap(c, &c->gaps[i]) > 0;
+}
+
+int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **ret_cover)
+{
+    const struct spw_graph *graph = request->graph;
+    const size_t most_gaps = (size_t)graph->use_count + 2 * (size_t)graph->tensor_count + 1;
+    struct spw_cover *c = calloc(1, sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    c->graph = graph;
+    c->request = request;
+    for (c->leaves = 1; c->leaves < graph->op_count; c->leaves *= 2)
+        ;
+    c->gaps = calloc(most_gaps, sizeof *c->gaps);
+    c->order = malloc(most_gaps * sizeof *c->order);
+    c->cost = malloc(most_gaps * sizeof *c->cost);
+    c->made = malloc(graph->op_count * sizeof *c->made);
+    c->start_us = malloc(((size_t)graph->op_count + 1) * sizeof *c->start_us);
+    c->demand = malloc(((size_t)graph->op_count + 2) * sizeof *c->demand);
+    c->most = malloc(2 * (size_t)c->leaves * sizeof *c->most);
+    c->add = malloc(2 * (size_t)c->leaves * sizeof *c->add);
+    int r = c->gaps && c->order && c->cost && c->made && c->start_us && c->demand && c->most && c->add ? 0 : -ENOMEM;
+    if (r == 0) {
+        c->start_us[0] = 0;
+        for (uint32_t op = 0; op < graph->op_count; op++)
+            c->start_us[op + 1] = c->start_us[op] + graph->ops[op].us;
+        find_demand(c);
+        r = list_gaps(c);
+        find_useful(c);
+    }
+    if (r < 0)
+        spw_cover_destroy(c);
+    else
+        *ret_cover = c;
+    return r;
+}
+
+/* ---- choosing ---- */
+
+/* The way that costs least for each byte. What a replay makes besides is counted among its bytes. */
+static uint8_t cheapest(const struct spw_cover *c, const struct spw_gap *gap, double lane_price, double *ret_us)
+{
+    const double bytes = (double)c->graph->tensors[gap->tensor].bytes;
+    double made = bytes;
+    for (const struct spw_gap *other = &c->gaps[gap->sibling]; other != gap; other = &c->gaps[other->sibling])
+        made += (double)c->graph->tensors[other->tensor].bytes;
+    const double replay = gap->replay_us / made;
+    const double swap = (gap->copy_us * lane_price / 2 + gap->exposed_us) / bytes;
+    if (gap->copy_us >= 0 && (gap->replay_us < 0 || swap <= replay)) {
+        *ret_us = swap;
+        return SPW_SWAP;
+    }
+    *ret_us = replay;
+    return SPW_DROP;
+}
+
+static int compare_costs(const void *a, const void *b, void *cost)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const double *of = cost;
+    return of[x] != of[y] ? (of[x] < of[y] ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* A persistent tensor's gap at the start and its gap around the end exclude each other. */
+static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const uint8_t *choices)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[gap->tensor];
+    if (!t->persistent || t->use_count == 0)
+        return false;
+    if (gap->is_boundary)
+        return choices[(size_t)c->graph->use_count + gap->tensor] == SPW_SWAP;
+    return gap->choice >= c->graph->use_count && choices[t->first_use + t->use_count - 1] == SPW_SWAP;
+}
+
+void spw_cover_set(const struct spw_cover *cover, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
+{
+    choices[gap->choice] = choice;
+    for (uint32_t i = 0; i < gap->retained_count && SPW_CHOICE(choice) == SPW_DROP && !gap->is_end; i++) {
+        const struct spw_graph_tensor *t = &cover->graph->tensors[cover->retained[gap->first_retained + i]];
+        uint8_t *end = &choices[t->first_use + t->use_count - 1];
+        if (*end == SPW_KEEP)
+            *end = SPW_RETAIN;
+    }
+}
+
+static void apply(struct spw_cover *c, uint32_t index, uint8_t choice, uint8_t *choices)
+{
+    const struct spw_gap *gap = &c->gaps[index];
+    const int64_t bytes = (int64_t)c->graph->tensors[gap->tensor].bytes;
+    if ((choices[gap->choice] == SPW_KEEP) != (choice == SPW_KEEP))
+        add_gap_bytes(c, gap, choice == SPW_KEEP ? bytes : -bytes);
+    spw_cover_set(c, gap, choice, choices);
+}
+
+/* The demand that is left by the choices made already. */
+static void build_demand(struct spw_cover *c, const uint8_t *choices)
+{
+    build(c);
+    for (size_t i = 0; i < c->gap_count; i++)
+        if (!c->gaps[i].is_end && choices[c->gaps[i].choice] != SPW_KEEP)
+            add_gap_bytes(c, &c->gaps[i], -(int64_t)c->graph->tensors[c->gaps[i].tensor].bytes);
+}
+
+static size_t sort_by_cost(struct spw_cover *c, const struct spw_cover_terms *terms, const uint8_t *choices)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->gap_count; i++) {
+        const struct spw_gap *gap = &c->gaps[i];
+        if (gap->is_end || !gap->is_useful || choices[gap->choice] != SPW_KEEP)
+            continue;
+        (void)cheapest(c, gap, terms->lane_price, &c->cost[i]);
+        if (terms->spread > 0)
+            c->cost[i] *= 1 + terms->spread * (2 * spw_random_fraction(terms->random) - 1);
+        c->order[count++] = (uint32_t)i;
+    }
+    qsort_r(c->order, count, sizeof *c->order, compare_costs, c->cost);
+    return count;
+}
+
+void spw_cover_complete(struct spw_cover *cover, const struct spw_cover_terms *terms, uint8_t *choices)
+{
+    size_t taken = 0;
+    build_demand(cover, choices);
+    const size_t count = sort_by_cost(cover, terms, choices);
+    for (size_t i = 0; i < count && cover->most[1] > 0; i++) {
+        const uint32_t index = cover->order[i];
+        const struct spw_gap *gap = &cover->gaps[index];
+        double us;
+        if (choices[gap->choice] != SPW_KEEP || is_taken(cover, gap, choices) || most_in_gap(cover, gap) <= 0)
+            continue;
+        const uint8_t choice = cheapest(cover, gap, terms->lane_price, &us);
+        apply(cover, index, choice, choices);
+        cover->order[taken++] = index;
+        for (uint32_t other = gap->sibling; choice == SPW_DROP && other != index; other = cover->gaps[other].sibling)
+            if (choices[cover->gaps[other].choice] == SPW_KEEP)
+                apply(cover, other, SPW_DROP, choices);
+    }
+    while (taken-- > 0) {
+        const uint32_t index = cover->order[taken];
+        const struct spw_gap *gap = &cover->gaps[index];
+        if (most_in_gap(cover, gap) + (int64_t)cover->graph->tensors[gap->tensor].bytes > 0)
+            continue;
+        const bool was_replayed = SPW_CHOICE(choices[gap->choice]) == SPW_DROP;
+        apply(cover, index, SPW_KEEP, choices);
+        for (uint32_t other = gap->sibling; was_replayed && other != index; other = cover->gaps[other].sibling)
+            if (SPW_CHOICE(choices[cover->gaps[other].choice]) == SPW_DROP &&
+                most_in_gap(cover, &cover->gaps[other]) + (int64_t)cover->graph->tensors[cover->gaps[other].tensor].bytes <=
+                    0)
+                apply(cover, other, SPW_KEEP, choices);
+    }
+}

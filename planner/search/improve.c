@@ -1,0 +1,463 @@
+/* improve.c - local search over the choices of compose.h.
+ *
+ * It starts from covers, takes the best, and changes one choice, exchanges two, or takes some evictions back and covers anew
+ * what is short then (large neighbourhood search, Shaw 1998). A change is accepted where the time line says that it is
+ * better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every schedule that is looked at is
+ * valid and within the budget. */
+#include "search/improve.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bounds/bounds.h"
+#include "search/compose.h"
+#include "search/cover.h"
+#include "search/derive.h"
+#include "search/prefetch.h"
+#include "plan/random.h"
+
+#define NOT_VALID 1e20 /* above all times */
+
+/* Shares and weights of the search, found by trying them on the graphs in tests/graphs. */
+#define HEAT        0.001 /* how much worse is accepted at first, as a share of what the time is above the bound */
+#define RUINS       0.5   /* share of changes that are large */
+#define LANE_WEIGHT 1e-3  /* of a us of copying, in us */
+#define LEAD        0.05  /* by which copies in are early, as a share of their length */
+
+struct spw_improver {
+    struct spw_plan_request request;
+    const struct spw_graph *graph;
+    struct spw_effort *effort;
+    struct spw_composer *composer;
+    struct spw_cover *cover;
+    struct spw_prefetcher *prefetcher;
+    struct spw_timer *timer;
+    const struct spw_gap *gaps; /* the cover's */
+    size_t gap_count, choice_count;
+    uint32_t *movable; /* gaps worth a move, the useful ones first */
+    size_t movable_count, useful_count;
+    uint8_t *choices, *trial, *best_choices; /* where the search stands, one that is looked at, and the best */
+    double cost;                             /* of where it stands */
+    double price;                            /* of lane time, at which the best cover was found */
+    struct spw_schedule schedule, best;      /* of the one that is looked at, and the best */
+    double best_us, bound_us;
+    bool is_offered; /* the best did not come from choices */
+    uint64_t random;
+};
+
+double spw_effort_used(const struct spw_effort *effort, const struct spw_plan_request *request)
+{
+    const double work = (double)effort->evaluations / (double)effort->limit;
+    if (effort->limit_s <= 0 || !request->now_s)
+        return work;
+    return (request->now_s(request->now_context) - effort->begun_s) / effort->limit_s;
+}
+
+/* ---- judging ---- */
+
+static int take_best(struct spw_improver *s, const uint8_t *choices, double time_us)
+{
+    const int r = spw_schedule_copy(&s->best, &s->schedule, s->graph);
+    if (r < 0)
+        return r;
+    s->best_us = time_us;
+    s->is_offered = false;
+    memcpy(s->best_choices, choices, s->choice_count);
+    return 0;
+}
+
+/* The time of a set of choices, and a little for what the lanes carry, so that of two alike the one that moves less wins.
+ * Where nothing valid comes of it: above NOT_VALID. Above `limit` it may be less than it would be. -ENOMEM in ret_error. */
+static double judge(struct spw_improver *s, uint8_t *choices, double limit, int *ret_error)
+{
+    struct spw_timing timing = {0};
+    struct spw_composed composed;
+    *ret_error = 0;
+    s->effort->evaluations++;
+    int r = spw_compose(s->composer, choices, &s->schedule, &composed);
+    if (r == 0 && s->graph->compute_us + composed.replayed_us > limit)
+        return s->graph->compute_us + composed.replayed_us;
+    if (r == 0) {
+        r = spw_prefetch(s->prefetcher, &s->schedule, s->request.device_bytes, NULL, LEAD);
+        r = r == -EINVAL ? 0 : r;
+    }
+    if (r == 0)
+        r = spw_timer_run(s->timer, &s->schedule, s->request.device_bytes, NULL, &timing, NULL);
+    if (r == 0 && timing.time_us < s->best_us)
+        r = take_best(s, choices, timing.time_us);
+    *ret_error = r == -ENOMEM ? r : 0;
+    if (r < 0)
+        return NOT_VALID * (double)(s->graph->op_count - composed.op); /* the further it came, the better */
+    const double lanes_us =
+        (double)timing.d2h_bytes / s->graph->d2h_bytes_per_us + (double)timing.h2d_bytes / s->graph->h2d_bytes_per_us;
+    return timing.time_us + LANE_WEIGHT * lanes_us;
+}
+
+/* ---- beginning ---- */
+
+static void clear(struct spw_improver *s, uint8_t leaves)
+{
+    memset(s->trial, SPW_KEEP, s->choice_count);
+    for (size_t i = 0; i < s->gap_count; i++)
+        if (s->gaps[i].is_leaf)
+            s->trial[s->gaps[i].choice] = leaves;
+}
+
+static size_t leaf_variants(const struct spw_improver *s)
+{
+    for (size_t i = 0; i < s->gap_count; i++)
+        if (s->gaps[i].is_leaf)
+            return 3;
+    return 1;
+}
+
+/* Judged twice: where memory was short all the same, what was evicted late is evicted in good time the second time. */
+static int judge_cover(struct spw_improver *s, double price)
+{
+    int r = 0;
+    for (int again = 0; again < 2 && r == 0; again++) {
+        const double cost = judge(s, s->trial, INFINITY, &r);
+        if (cost >= s->cost)
+            continue;
+        s->cost = cost;
+        s->price = price;
+        memcpy(s->choices, s->trial, s->choice_count);
+    }
+    return r;
+}
+
+int spw_improver_cover(struct spw_improver *improver)
+{
+    static const double prices[] = {0.1, 0.2, 0.05, 0, 1, 0.01, 0.02, 0.035, 0.07, 0.14, 0.28, 0.4, 0.6, 2, 100};
+    static const uint8_t leaves[] = {SPW_KEEP, SPW_RETAIN, SPW_STORE};
+    struct spw_improver *s = improver;
+    const size_t variants = leaf_variants(s);
+    int r = 0;
+    for (size_t i = 0; i < variants * (sizeof prices / sizeof prices[0]) && r == 0; i++) {
+        const struct spw_cover_terms terms = {.lane_price = prices[i / variants]};
+        if (s->best_us < INFINITY && spw_effort_used(s->effort, &s->request) >= 1)
+            break;
+        clear(s, leaves[i % variants]);
+        spw_cover_complete(s->cover, &terms, s->trial);
+        r = judge_cover(s, terms.lane_price);
+    }
+    return r;
+}
+
+/* ---- moving ---- */
+
+static int compare_sizes(const void *a, const void *b, void *context)
+{
+    const struct spw_improver *s = context;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const uint64_t left = s->graph->tensors[s->gaps[x].tensor].bytes, right = s->graph->tensors[s->gaps[y].tensor].bytes;
+    return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
+}
+
+/* The largest gaps, those that make up nearly all the bytes: first those that are absent where memory is short. */
+static int find_movable(struct spw_improver *s)
+{
+    uint64_t total = 0, sum = 0;
+    uint32_t *larger = realloc(s->movable, (s->gap_count + 1) * sizeof *s->movable);
+    if (!larger)
+        return -ENOMEM;
+    s->movable = larger;
+    s->movable_count = s->useful_count = 0;
+    for (int useful = 1; useful >= 0; useful--) {
+        uint32_t *first = s->movable + s->movable_count;
+        size_t count = 0;
+        for (size_t i = 0; i < s->gap_count; i++) {
+            if (s->gaps[i].is_useful != (useful == 1))
+                continue;
+            first[count++] = (uint32_t)i;
+            total += s->graph->tensors[s->gaps[i].tensor].bytes;
+        }
+        qsort_r(first, count, sizeof *first, compare_sizes, s);
+        for (size_t i = 0; i < count && (double)sum < (double)total * 0.999; i++, s->movable_count++)
+            sum += s->graph->tensors[s->gaps[first[i]].tensor].bytes;
+        if (useful)
+            s->useful_count = s->movable_count;
+    }
+    return 0;
+}
+
+/* Mostly a useful one. */
+static const struct spw_gap *pick(struct spw_improver *s)
+{
+    const size_t among = s->useful_count && spw_random_below(&s->random, 64) ? s->useful_count : s->movable_count;
+    return &s->gaps[s->movable[spw_random_below(&s->random, among)]];
+}
+
+static uint8_t other_choice(struct spw_improver *s, const struct spw_gap *gap, uint8_t now)
+{
+    uint8_t options[3];
+    size_t count = 0;
+    if (now != SPW_KEEP)
+        options[count++] = SPW_KEEP;
+    if (gap->is_end) {
+        if (now != SPW_RETAIN)
+            options[count++] = SPW_RETAIN;
+        if (now != SPW_STORE && gap->copy_us >= 0)
+            options[count++] = SPW_STORE;
+        return options[spw_random_below(&s->random, count)];
+    }
+    if (now != SPW_SWAP && gap->copy_us >= 0)
+        options[count++] = SPW_SWAP;
+    if (now != SPW_DROP && gap->replay_us >= 0)
+        options[count++] = SPW_DROP;
+    return count ? options[spw_random_below(&s->random, count)] : now;
+}
+
+/* Takes some evictions back, in one stretch of the iteration or anywhere, and covers what is short then anew (large
+ * neighbourhood search, Shaw 1998). */
+static void ruin(struct spw_improver *s, uint8_t *choices)
+{
+    const struct spw_gap *centre = pick(s);
+    const bool anywhere = spw_random_below(&s->random, 2);
+    const double share = 0.05 + 0.6 * spw_random_fraction(&s->random);
+    const uint32_t width = 4 + (uint32_t)spw_random_below(&s->random, s->graph->op_count / 4 + 1);
+    const struct spw_cover_terms terms = {.lane_price = s->price * exp(2 * spw_random_fraction(&s->random) - 1),
+                                          .spread = spw_random_fraction(&s->random) * 0.6,
+                                          .random = &s->random};
+    for (size_t i = 0; i < s->useful_count; i++) {
+        const struct spw_gap *gap = &s->gaps[s->movable[i]];
+        const uint32_t away = gap->from > centre->from ? gap->from - centre->from : centre->from - gap->from;
+        if (choices[gap->choice] == SPW_KEEP || (!anywhere && away > width))
+            continue;
+        if (spw_random_fraction(&s->random) < (anywhere ? share / 3 : share))
+            choices[gap->choice] = SPW_KEEP;
+    }
+    spw_cover_complete(s->cover, &terms, choices);
+}
+
+static void set(struct spw_improver *s, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
+{
+    const uint8_t was = SPW_CHOICE(choices[gap->choice]);
+    spw_cover_set(s->cover, gap, choice, choices);
+    for (const struct spw_gap *other = &s->gaps[gap->sibling]; other != gap; other = &s->gaps[other->sibling])
+        if ((choice == SPW_DROP && choices[other->choice] == SPW_KEEP) ||
+            (was == SPW_DROP && choice == SPW_KEEP && SPW_CHOICE(choices[other->choice]) == SPW_DROP))
+            spw_cover_set(s->cover, other, choice, choices);
+}
+
+static void change(struct spw_improver *s, uint8_t *choices)
+{
+    if (spw_random_fraction(&s->random) < RUINS && s->useful_count) {
+        ruin(s, choices);
+        return;
+    }
+    const struct spw_gap *gap = pick(s);
+    const uint8_t was = SPW_CHOICE(choices[gap->choice]);
+    if (was == SPW_DROP && !gap->is_end && spw_random_below(&s->random, 8) == 0) {
+        choices[gap->choice] = SPW_DROP_EARLY(spw_random_below(&s->random, 4));
+        return;
+    }
+    set(s, gap, other_choice(s, gap, was), choices);
+    const size_t kind = spw_random_below(&s->random, 8);
+    if (kind < 4)
+        return;
+    /* another gap nearby takes the place of this one, or does the same */
+    for (int tries = 0; tries < 20; tries++) {
+        const struct spw_gap *other = pick(s);
+        if (other == gap || other->is_end || gap->is_end || (SPW_CHOICE(choices[other->choice]) == was) == (kind < 7))
+            continue;
+        const uint8_t wanted = kind < 7 ? was : SPW_CHOICE(choices[gap->choice]);
+        if ((wanted == SPW_SWAP && other->copy_us < 0) || (wanted == SPW_DROP && other->replay_us < 0))
+            continue;
+        set(s, other, wanted, choices);
+        return;
+    }
+}
+
+/* Goes on from a place that is some changes away from the best, or, every other time, from where it stands (iterated local
+ * search, Lourenco, Martin and Stuetzle 2003). */
+static int kick(struct spw_improver *s)
+{
+    int r = 0;
+    const size_t changes = 2 + spw_random_below(&s->random, 7);
+    if (s->best_us < INFINITY && !s->is_offered && spw_random_below(&s->random, 2))
+        memcpy(s->choices, s->best_choices, s->choice_count);
+    for (size_t i = 0; i < changes; i++)
+        change(s, s->choices);
+    s->cost = judge(s, s->choices, INFINITY, &r);
+    return r;
+}
+
+int spw_improver_search(struct spw_improver *improver, double until, uint64_t patience)
+{
+    struct spw_improver *s = improver;
+    int r = 0;
+    double best_us = s->best_us;
+    uint64_t found = s->effort->evaluations, kicked = found;
+    const uint64_t calm = 400 + 4 * s->movable_count; /* evaluations without success before a kick */
+    for (double used = spw_effort_used(s->effort, &s->request); used < until && r == 0 && s->movable_count;
+         used = spw_effort_used(s->effort, &s->request)) {
+        if (s->best_us < best_us) {
+            best_us = s->best_us;
+            found = kicked = s->effort->evaluations;
+        }
+        if (s->best_us <= s->bound_us * (1 + 1e-9) || s->effort->evaluations - found > patience)
+            break;
+        if (s->effort->evaluations - kicked > calm) {
+            kicked = s->effort->evaluations;
+            r = kick(s);
+            continue;
+        }
+        const double left = used < 1 ? 1 - used : 0;
+        const double heat = s->cost >= NOT_VALID ? 0 : HEAT * left * left * (s->cost - s->bound_us);
+        const double slack = heat * -log(spw_random_fraction(&s->random) + 1e-12);
+        memcpy(s->trial, s->choices, s->choice_count);
+        change(s, s->trial);
+        const double cost = judge(s, s->trial, s->cost + slack, &r);
+        if (cost > s->cost + slack)
+            continue;
+        s->cost = cost;
+        memcpy(s->choices, s->trial, s->choice_count);
+    }
+    return r;
+}
+
+/* ---- budgets ---- */
+
+static int set_budget(struct spw_improver *s, uint64_t device_bytes)
+{
+    struct spw_bounds bounds = {0};
+    s->request.device_bytes = device_bytes;
+    spw_cover_destroy(s->cover);
+    s->cover = NULL;
+    int r = spw_cover_create(&s->request, &s->cover);
+    if (r == 0)
+        r = spw_bounds(s->graph, device_bytes, s->request.may_copy, s->request.may_replay, &bounds);
+    if (r < 0)
+        return r;
+    s->bound_us = bounds.best_us;
+    s->gap_count = spw_cover_gaps(s->cover, &s->gaps);
+    return find_movable(s);
+}
+
+int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
+{
+    struct spw_improver *s = improver;
+    struct spw_timing timing;
+    int r = set_budget(s, device_bytes);
+    if (r == 0 && s->best_us < INFINITY) { /* with more memory what was found waits less */
+        r = spw_timer_run(s->timer, &s->best, device_bytes, NULL, &timing, NULL);
+        if (r == 0 && timing.time_us < s->best_us)
+            s->best_us = timing.time_us;
+    }
+    if (r < 0)
+        return r;
+    memcpy(s->trial, s->choices, s->choice_count);
+    s->cost = judge(s, s->trial, INFINITY, &r);
+    memcpy(s->choices, s->trial, s->choice_count);
+    return r;
+}
+
+/* ---- the best ---- */
+
+/* Takes up the choices that the schedule amounts to, if they lead to something better than where the search stands. */
+static int follow_offer(struct spw_improver *s, const struct spw_schedule *schedule)
+{
+    int r = spw_derive_choices(s->graph, schedule, s->trial);
+    return r < 0 ? r : judge_cover(s, s->price);
+}
+
+int spw_improver_offer(struct spw_improver *improver, const struct spw_schedule *schedule)
+{
+    struct spw_timing timing;
+    int r = spw_timer_run(improver->timer, schedule, improver->request.device_bytes, NULL, &timing, NULL);
+    if (r == 0)
+        r = follow_offer(improver, schedule);
+    if (r < 0 || timing.time_us >= improver->best_us)
+        return r == -ENOMEM ? r : 0;
+    r = spw_schedule_copy(&improver->best, schedule, improver->graph);
+    if (r == 0) {
+        improver->best_us = timing.time_us;
+        improver->is_offered = true;
+    }
+    return r;
+}
+
+double spw_improver_best(const struct spw_improver *improver, const struct spw_schedule **ret_schedule)
+{
+    *ret_schedule = &improver->best;
+    return improver->best_us;
+}
+
+int spw_improver_polish(struct spw_improver *improver)
+{
+    static const double leads[] = {2, 1, 0.5, 0.25, 0.1};
+    struct spw_improver *s = improver;
+    struct spw_composed composed;
+    struct spw_timing timing;
+    int r = 0;
+    for (size_t i = 0; i < sizeof leads / sizeof leads[0] && r == 0 && s->best_us < INFINITY && !s->is_offered; i++) {
+        memcpy(s->trial, s->best_choices, s->choice_count);
+        r = spw_compose(s->composer, s->trial, &s->schedule, &composed);
+        if (r == 0)
+            r = spw_prefetch(s->prefetcher, &s->schedule, s->request.device_bytes, NULL, leads[i]);
+        if (r == 0)
+            r = spw_timer_run(s->timer, &s->schedule, s->request.device_bytes, NULL, &timing, NULL);
+        if (r == 0 && timing.time_us <= s->best_us)
+            return take_best(s, s->trial, timing.time_us);
+        r = r == -ENOMEM ? r : 0;
+    }
+    return r;
+}
+
+/* ---- an improver's life ---- */
+
+void spw_improver_destroy(struct spw_improver *improver)
+{
+    struct spw_improver *s = improver;
+    if (!s)
+        return;
+    spw_composer_destroy(s->composer);
+    spw_cover_destroy(s->cover);
+    spw_prefetcher_destroy(s->prefetcher);
+    spw_timer_destroy(s->timer);
+    spw_schedule_finish(&s->schedule);
+    spw_schedule_finish(&s->best);
+    free(s->choices);
+    free(s->trial);
+    free(s->best_choices);
+    free(s->movable);
+    free(s);
+}
+
+int spw_improver_create(const struct spw_plan_request *request, struct spw_effort *effort,
+                        struct spw_improver **ret_improver)
+{
+    struct spw_improver *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->request = *request;
+    s->graph = request->graph;
+    s->effort = effort;
+    s->best_us = s->cost = INFINITY;
+    s->random = request->seed;
+    s->choice_count = spw_choice_count(s->graph);
+    s->choices = calloc(s->choice_count + 1, 1);
+    s->trial = malloc(s->choice_count + 1);
+    s->best_choices = malloc(s->choice_count + 1);
+    int r = s->choices && s->trial && s->best_choices ? 0 : -ENOMEM;
+    if (r == 0)
+        r = spw_schedule_init(&s->schedule, s->graph);
+    if (r == 0)
+        r = spw_schedule_init(&s->best, s->graph);
+    if (r == 0)
+        r = spw_composer_create(&s->request, &s->composer);
+    if (r == 0)
+        r = spw_prefetcher_create(s->graph, &s->prefetcher);
+    if (r == 0)
+        r = spw_timer_create(s->graph, &request->machine, &s->timer);
+    if (r == 0)
+        r = set_budget(s, request->device_bytes);
+    if (r < 0)
+        spw_improver_destroy(s);
+    else
+        *ret_improver = s;
+    return r;
+}

@@ -1,0 +1,276 @@
+/* prefetch.c - works on slots: slot s is the place in the list just before compute step s.
+ *
+ * Within a slot copies out come first, then drops, then copies in. What is moved keeps to that, so the memory taken during
+ * compute step s is the most that slot s takes, and a tensor can be brought in earlier as long as it fits into each slot on
+ * the way. The lane wants the copies back to back and the last one done in time (latest start, from the last one backwards).
+ */
+#include "search/prefetch.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arrival { /* a copy in */
+    uint32_t tensor;
+    uint32_t earliest, slot; /* the slot from which the tensor is absent; where it is put */
+    uint32_t need;           /* the slot where it stood */
+    size_t step;             /* its place in the list */
+};
+
+struct tensor_place {
+    uint32_t absent_from; /* the slot of its drop */
+    uint32_t last_use;    /* the slot behind the last compute step that touched it */
+    uint32_t out;         /* the slot of its last copy out */
+    uint32_t changed;     /* 1 + the slot in which it came, to see that it does not go in the same */
+    bool there;
+};
+
+struct spw_prefetcher {
+    const struct spw_graph *graph;
+    struct tensor_place *places;
+    struct spw_step *steps; /* the new list */
+    uint32_t *slots;        /* of each old step: the new slot */
+    uint64_t *level;        /* of each slot: bytes taken during its compute step; first: the change there */
+    uint32_t *begin;        /* of each slot: the number of steps before it */
+    double *time_us;        /* of each slot: when its compute step starts */
+    struct arrival *arrivals;
+    size_t room, arrival_count;
+    size_t step; /* that is being read */
+    uint32_t slot_count;
+};
+
+void spw_prefetcher_destroy(struct spw_prefetcher *p)
+{
+    if (!p)
+        return;
+    free(p->places);
+    free(p->steps);
+    free(p->slots);
+    free(p->level);
+    free(p->begin);
+    free(p->time_us);
+    free(p->arrivals);
+    free(p);
+}
+
+int spw_prefetcher_create(const struct spw_graph *graph, struct spw_prefetcher **ret_prefetcher)
+{
+    struct spw_prefetcher *p = calloc(1, sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    p->graph = graph;
+    p->places = malloc(((size_t)graph->tensor_count + 1) * sizeof *p->places);
+    if (!p->places) {
+        free(p);
+        return -ENOMEM;
+    }
+    *ret_prefetcher = p;
+    return 0;
+}
+
+static int make_room(struct spw_prefetcher *p, size_t steps)
+{
+    const size_t room = steps + steps / 4 + 64;
+    if (steps + 2 <= p->room)
+        return 0;
+    struct spw_step *new_steps = realloc(p->steps, room * sizeof *p->steps);
+    p->steps = new_steps ? new_steps : p->steps;
+    uint32_t *new_slots = realloc(p->slots, room * sizeof *p->slots);
+    p->slots = new_slots ? new_slots : p->slots;
+    uint64_t *new_level = realloc(p->level, room * sizeof *p->level);
+    p->level = new_level ? new_level : p->level;
+    uint32_t *new_begin = realloc(p->begin, room * sizeof *p->begin);
+    p->begin = new_begin ? new_begin : p->begin;
+    double *new_time = realloc(p->time_us, room * sizeof *p->time_us);
+    p->time_us = new_time ? new_time : p->time_us;
+    struct arrival *new_arrivals = realloc(p->arrivals, room * sizeof *p->arrivals);
+    p->arrivals = new_arrivals ? new_arrivals : p->arrivals;
+    if (!new_steps || !new_slots || !new_level || !new_begin || !new_time || !new_arrivals)
+        return -ENOMEM;
+    p->room = room;
+    return 0;
+}
+
+/* ---- reading the list ---- */
+
+static void place_at_start(struct spw_prefetcher *p, const struct spw_schedule *schedule)
+{
+    uint64_t there = 0;
+    for (uint32_t i = 0; i < p->graph->tensor_count; i++) {
+        const struct spw_graph_tensor *t = &p->graph->tensors[i];
+        const bool is_there = t->persistent ? schedule->start[i] != SPW_START_HOST : t->initial;
+        p->places[i] = (struct tensor_place){.there = is_there};
+        there += is_there ? t->bytes : 0;
+    }
+    p->level[0] = there;
+}
+
+static void touch(struct spw_prefetcher *p, const struct spw_step *step, uint32_t slot)
+{
+    const struct spw_graph_op *op = &p->graph->ops[step->id];
+    for (uint32_t i = 0; i < op->read_count + op->write_count; i++) {
+        const struct spw_touched_tensor *touched = &p->graph->touched[op->first_read + i];
+        struct tensor_place *place = &p->places[touched->tensor];
+        if (step->kind == SPW_STEP_REPLAY && touched->side)
+            continue;
+        if (!place->there) {
+            place->there = true;
+            p->level[slot] += p->graph->tensors[touched->tensor].bytes;
+        }
+        place->last_use = slot + 1;
+    }
+}
+
+static uint32_t later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One step other than compute, standing in `slot`: its new slot, or SPW_NO_INDEX where it can't be told. */
+static uint32_t place_step(struct spw_prefetcher *p, const struct spw_step *step, uint32_t slot)
+{
+    struct tensor_place *place = &p->places[step->id];
+    const uint64_t bytes = p->graph->tensors[step->id].bytes;
+    if (step->kind == SPW_STEP_D2H) {
+        if (place->changed == slot + 1)
+            return SPW_NO_INDEX;
+        place->out = slot;
+        return slot;
+    }
+    if (step->kind == SPW_STEP_DROP) {
+        if (place->changed == slot + 1)
+            return SPW_NO_INDEX;
+        place->there = false;
+        place->absent_from = later(place->last_use, place->out);
+        p->level[place->absent_from] -= bytes;
+        return place->absent_from;
+    }
+    p->arrivals[p->arrival_count++] = (struct arrival){step->id, later(place->absent_from, place->out), slot, slot, p->step};
+    place->there = true;
+    place->changed = slot + 1;
+    place->out = slot;
+    place->last_use =
+        slot + 1; /* drops come before it in its slot, so one of it waits for the next, even if nobody uses it */
+    p->level[slot] += bytes;
+    return slot;
+}
+
+/* Of those needed at the same time the largest comes first: it is the one that finds room least easily. */
+static void sort_arrivals(struct spw_prefetcher *p)
+{
+    for (size_t i = 1; i < p->arrival_count; i++) {
+        const struct arrival moved = p->arrivals[i];
+        const uint64_t bytes = p->graph->tensors[moved.tensor].bytes;
+        size_t j = i;
+        for (; j > 0 && p->arrivals[j - 1].need == moved.need && p->graph->tensors[p->arrivals[j - 1].tensor].bytes < bytes;
+             j--)
+            p->arrivals[j] = p->arrivals[j - 1];
+        p->arrivals[j] = moved;
+    }
+}
+
+static int read_list(struct spw_prefetcher *p, const struct spw_schedule *schedule, const double *start_us)
+{
+    uint32_t slot = 0;
+    double now_us = 0;
+    place_at_start(p, schedule);
+    p->arrival_count = 0;
+    for (size_t i = 0; i < schedule->count; i++) {
+        const struct spw_step *step = &schedule->steps[i];
+        p->step = i;
+        p->slots[i] = slot;
+        if (step->kind <= SPW_STEP_REPLAY) {
+            touch(p, step, slot);
+            p->time_us[slot] = start_us ? start_us[i] : now_us;
+            now_us = p->time_us[slot] + p->graph->ops[step->id].us;
+            p->level[++slot] = 0;
+        } else if ((p->slots[i] = place_step(p, step, slot)) == SPW_NO_INDEX) {
+            return -EINVAL;
+        }
+    }
+    p->time_us[slot] = now_us;
+    p->slot_count = slot + 1;
+    for (slot = 1; slot < p->slot_count; slot++)
+        p->level[slot] += p->level[slot - 1];
+    return 0;
+}
+
+/* ---- moving copies in ---- */
+
+/* The last slot that begins no later than `at_us`, among those up to `slot`. */
+static uint32_t slot_at(const struct spw_prefetcher *p, double at_us, uint32_t slot)
+{
+    uint32_t low = 0, high = slot;
+    while (low < high) {
+        const uint32_t middle = (low + high + 1) / 2;
+        if (p->time_us[middle] <= at_us)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static void move_arrivals(struct spw_prefetcher *p, uint64_t budget_bytes, double lead)
+{
+    double latest_us = p->time_us[p->slot_count - 1];
+    for (size_t i = p->arrival_count; i-- > 0;) {
+        struct arrival *arrival = &p->arrivals[i];
+        const double need_us = p->time_us[arrival->need];
+        latest_us = (need_us < latest_us ? need_us : latest_us) - p->graph->tensors[arrival->tensor].h2d_us * (1 + lead);
+        arrival->slot = later(arrival->earliest, slot_at(p, latest_us, arrival->need));
+    }
+    for (size_t i = 0; i < p->arrival_count; i++) {
+        struct arrival *arrival = &p->arrivals[i];
+        const uint64_t bytes = p->graph->tensors[arrival->tensor].bytes;
+        uint32_t slot = arrival->need;
+        while (slot > arrival->slot && p->level[slot - 1] + bytes <= budget_bytes)
+            p->level[--slot] += bytes;
+        arrival->slot = slot;
+    }
+}
+
+/* ---- writing the list ---- */
+
+enum { OUTS, DROPS, ARRIVALS, COMPUTE, PARTS };
+
+static int part_of(uint32_t kind)
+{
+    return kind == SPW_STEP_D2H ? OUTS : kind == SPW_STEP_DROP ? DROPS : kind == SPW_STEP_H2D ? ARRIVALS : COMPUTE;
+}
+
+/* Counts what each slot holds, then puts every step into its place: a pass for each part of the slots. */
+static void write_list(struct spw_prefetcher *p, struct spw_schedule *schedule)
+{
+    uint32_t *next = p->begin;
+    for (size_t i = 0; i < p->arrival_count; i++)
+        p->slots[p->arrivals[i].step] = p->arrivals[i].slot;
+    memset(next, 0, (p->slot_count + 1) * sizeof *next);
+    for (size_t i = 0; i < schedule->count; i++)
+        next[p->slots[i] + 1]++;
+    for (uint32_t slot = 0; slot < p->slot_count; slot++)
+        next[slot + 1] += next[slot];
+    for (int part = 0; part < PARTS; part++) {
+        for (size_t i = 0; i < p->arrival_count && part == ARRIVALS; i++)
+            p->steps[next[p->arrivals[i].slot]++] = (struct spw_step){SPW_STEP_H2D, p->arrivals[i].tensor};
+        for (size_t i = 0; i < schedule->count && part != ARRIVALS; i++)
+            if (part_of(schedule->steps[i].kind) == part)
+                p->steps[next[p->slots[i]]++] = schedule->steps[i];
+    }
+    memcpy(schedule->steps, p->steps, schedule->count * sizeof *p->steps);
+}
+
+int spw_prefetch(struct spw_prefetcher *prefetcher, struct spw_schedule *schedule, uint64_t budget_bytes,
+                 const double *start_us, double lead)
+{
+    int r = make_room(prefetcher, schedule->count);
+    if (r == 0)
+        r = read_list(prefetcher, schedule, start_us);
+    if (r < 0)
+        return r;
+    sort_arrivals(prefetcher);
+    move_arrivals(prefetcher, budget_bytes, lead);
+    write_list(prefetcher, schedule);
+    return 0;
+}
