@@ -1,0 +1,55 @@
+/* course.h - one iteration as it is expected to come again: every operation, allocation and free in order, by numbers that
+ * mean the same tensor each time.
+ *
+ * A recording (recording.h) makes it, a cursor (cursor.h) keeps the place in it, and the planner gets it as a graph. */
+#ifndef SPILLWAY_PLANNER_COURSE_H
+#define SPILLWAY_PLANNER_COURSE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plan/graph.h"
+
+enum spw_course_access { SPW_COURSE_READS = 1, SPW_COURSE_WRITES = 2 };
+
+struct spw_course_touch {
+    uint32_t tensor;
+    uint32_t access;
+};
+
+struct spw_course_op {
+    uint64_t key;  /* what was called, with which geometry: equal for equal operations of one process */
+    bool backbone; /* comes every time, in this order; the others (copies from and to the host) may be missing */
+    double us;     /* < 0: not known */
+    uint32_t first_touch, touch_count;
+    uint32_t first_alloc; /* allocations made before it, since the beginning */
+};
+
+/* Those alive at the beginning come first, in the order in which they were told; then those that the iteration allocates, in
+ * order: allocation number k is tensor live_count + k. */
+struct spw_course_tensor {
+    uint64_t id; /* whose it was while it was recorded; for those alive at the beginning it still is */
+    uint64_t bytes;
+    uint32_t alloc_before; /* operation; 0 for those alive at the beginning */
+    uint32_t free_after;   /* operation after which it was freed; SPW_NO_INDEX: it lives on */
+    uint32_t from; /* alive at the beginning, and freed during the iteration: the tensor of the iteration before that it
+                    * is, one that lives on (a batch loaded one step ahead, say). Itself where it is alive throughout;
+                    * SPW_NO_INDEX for those that the iteration allocates, and where nothing fits */
+    bool evictable;
+};
+
+struct spw_course {
+    struct spw_course_op *ops;
+    struct spw_course_tensor *tensors;
+    struct spw_course_touch *touches;
+    uint32_t op_count, tensor_count, live_count, touch_count;
+};
+void spw_course_destroy(struct spw_course *course); /* NULL is fine */
+
+/* What planners take. Bandwidths in bytes per microsecond, > 0. Sizes are rounded up to `granule_bytes`; the copies take as
+ * long as the bytes do. Tensors that no operation touches are left out unless they are alive throughout. An operation whose
+ * duration is not known takes `unknown_us`. `ret_tensor_of`, one number for each tensor of the graph: its index in the
+ * course; the caller's, to be given to free(). 0; -EINVAL: what was recorded makes no iteration (ret_problem); -ENOMEM. */
+int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
+                     uint64_t granule_bytes, double unknown_us, struct spw_graph **ret_graph, uint32_t **ret_tensor_of,
+                     struct spw_graph_problem *ret_problem);
+#endif

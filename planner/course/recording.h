@@ -1,0 +1,40 @@
+/* recording.h - writes down one iteration of one device while it happens, and makes a course of it. */
+#ifndef SPILLWAY_PLANNER_RECORDING_H
+#define SPILLWAY_PLANNER_RECORDING_H
+#include "course.h"
+
+struct spw_recording;
+
+/* 0 or -ENOMEM. Nothing is recorded before begin(). */
+int spw_recording_create(struct spw_recording **ret_recording);
+void spw_recording_destroy(struct spw_recording *recording); /* NULL is fine */
+
+/* Forgets everything; what is told with live() until the first event is alive at the beginning. */
+void spw_recording_begin(struct spw_recording *recording);
+int spw_recording_live(struct spw_recording *recording, uint64_t id, uint64_t bytes, bool evictable);
+
+/* Events, in the order in which the host does them. Ids are never used twice. What was not told of before is passed over in
+ * touches and frees. 0 or -ENOMEM: then the recording is broken, and finish() says so too. */
+int spw_recording_alloc(struct spw_recording *recording, uint64_t id, uint64_t bytes, bool evictable);
+int spw_recording_free(struct spw_recording *recording, uint64_t id);
+
+struct spw_recording_touch {
+    uint64_t id;
+    uint32_t access; /* enum spw_course_access, or-ed */
+};
+/* Touches of one tensor may come several times. `ret_ordinal` may be NULL. */
+int spw_recording_op(struct spw_recording *recording, uint64_t key, bool backbone, const struct spw_recording_touch *touches,
+                     uint32_t count, uint32_t *ret_ordinal);
+/* How long operation `ordinal` ran on the device; may come late, but before finish(). */
+void spw_recording_duration(struct spw_recording *recording, uint32_t ordinal, double us);
+
+/* No longer evictable: it was pinned meanwhile. */
+void spw_recording_pin(struct spw_recording *recording, uint64_t id);
+
+uint32_t spw_recording_op_count(const struct spw_recording *recording);
+
+/* The course of the first `op_count` operations, with all that happened before the next one, but allocations behind the last
+ * one, which are the next iteration's. The recording stays as it is. 0; -EINVAL: there are not so many operations; -ENOMEM.
+ */
+int spw_recording_finish(struct spw_recording *recording, uint32_t op_count, struct spw_course **ret_course);
+#endif
