@@ -1,6 +1,7 @@
 /* graph.cu - going back through what was computed. */
 #include "graph.h"
 #include "elementwise.h"
+#include "noise.h"
 #include <math.h>
 
 parameter &parameters::weight(const std::string &name, size_t rows, size_t columns, size_t inputs)
@@ -24,11 +25,20 @@ tensor &parameters::buffer(size_t columns, float value)
     return *buffers.back();
 }
 
+void graph::on_backward(std::function<void()> step)
+{
+    if (!training)
+        return;
+    noise_here();
+    steps.push_back(std::move(step));
+}
+
 void graph::backward(const variable &loss, float scale)
 {
     loss.grad->sum = tensor(1, 1);
     fill(loss.grad->sum, scale);
     while (!steps.empty()) {
+        noise_here();
         std::function<void()> step = std::move(steps.back());
         steps.pop_back();
         step();

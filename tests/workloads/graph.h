@@ -54,11 +54,7 @@ class graph
     {
     }
     /* Notes how to go back through the operation that made what the step takes gradients from. */
-    void on_backward(std::function<void()> step)
-    {
-        if (training)
-            steps.push_back(std::move(step));
-    }
+    void on_backward(std::function<void()> step);
     /* Goes back from `loss`, whose own gradient is `scale`, and forgets all steps. */
     void backward(const variable &loss, float scale);
 

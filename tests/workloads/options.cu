@@ -19,6 +19,8 @@ enum {
     EVALUATE,
     SCHEDULE,
     SHORT,
+    NOISE,
+    TIMES,
     ALLOC,
     DEVICE,
     DATA,
@@ -39,6 +41,8 @@ static const struct argp_option known[] = {
     {"evaluate-every", EVALUATE, "N", 0, "after every N steps a forward pass on data held out (never)", 0},
     {"batch-schedule", SCHEDULE, "N,N,...", 0, "batch sizes of the steps, used in turn", 0},
     {"short-last", SHORT, nullptr, 0, "the last step's batch has half the size", 0},
+    {"noise", NOISE, "N", 0, "in every N-th step a few kernels more, at a place that changes (never)", 0},
+    {"step-times", TIMES, nullptr, 0, "print how long each step took", 0},
     {"alloc", ALLOC, "plain|async", 0, "cudaMalloc or cudaMallocAsync (async)", 0},
     {"device", DEVICE, "N", 0, "which device (0)", 0},
     {"data", DATA, "FILE", 0, "learn from this file", 0},
@@ -147,6 +151,12 @@ static error_t read_option(int key, char *text, struct argp_state *state)
         return 0;
     case SHORT:
         o.short_last = true;
+        return 0;
+    case NOISE:
+        o.noise_every = (int)number(state, "noise", text, 1, 1000000);
+        return 0;
+    case TIMES:
+        o.step_times = true;
         return 0;
     case ALLOC:
         if (strcmp(text, "plain") && strcmp(text, "async"))

@@ -19,9 +19,10 @@ struct program {
 struct options {
     struct dimensions size;
     uint64_t seed;
-    int streams, accumulate, evaluate_every, device; /* evaluate_every 0: never */
-    std::vector<int> schedule;                       /* batch sizes, used in turn; empty: always size.batch */
-    bool short_last, check;
+    int streams, accumulate, device;
+    int evaluate_every, noise_every; /* steps; 0: never */
+    std::vector<int> schedule;       /* batch sizes, used in turn; empty: always size.batch */
+    bool short_last, step_times, check;
     enum allocator allocator;
     std::string data; /* empty: the usual file */
 };

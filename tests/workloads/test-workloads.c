@@ -169,6 +169,40 @@ static void batches_may_be_accumulated_and_differ_in_size(void **state)
     }
 }
 
+static void noise_changes_no_result_and_comes_when_it_is_asked_for(void **state)
+{
+    struct run usual, noisy, again;
+    run_well("--size tiny --steps 8", &usual);
+    long launches = counted("launches");
+    run_well("--size tiny --steps 8 --noise 9", &noisy); /* never in eight steps */
+    assert_int_equal(counted("launches"), launches);
+    run_well("--size tiny --steps 8 --noise 2", &noisy);
+    const long with_noise = counted("launches");
+    assert_in_range(with_noise - launches, 4 * 2, 4 * 5);
+    assert_same_bits(&usual, &noisy);
+    run_well("--size tiny --steps 8 --noise 2", &again);
+    assert_string_equal(noisy.output, again.output); /* times too: the same noise at the same places */
+}
+
+/* Each step's time holds what lies between it and the next one, an evaluation too. */
+static void times_of_all_steps_are_printed_on_request(void **state)
+{
+    struct run run;
+    char line[256];
+    double total, without[4], with[4];
+    run_well("--size tiny --steps 4", &run);
+    assert_null(strstr(run.output, "step_ms_each"));
+    run_well("--size tiny --steps 4 --step-times", &run);
+    const char *form = "step_ms_each %lf %lf %lf %lf %lf";
+    assert_int_equal(
+        sscanf(line_of(&run, "step_ms_each", line), form, &without[0], &without[1], &without[2], &without[3], &total), 4);
+    assert_int_equal(sscanf(line_of(&run, "step_ms ", line), "step_ms %lf", &total), 1);
+    assert_true(without[3] > 0 && without[2] >= without[3] && without[2] + without[3] >= 2 * total - 0.002);
+    run_well("--size tiny --steps 4 --step-times --evaluate-every 3", &run);
+    assert_int_equal(sscanf(line_of(&run, "step_ms_each", line), form, &with[0], &with[1], &with[2], &with[3], &total), 4);
+    assert_true(with[2] > 1.1 * without[2] && with[1] < 1.1 * without[1]);
+}
+
 /* The first wait is COMPUTE's for the input: with the wait gone, the device sees a kernel race the copy. */
 static void a_missing_wait_is_noticed(void **state)
 {
@@ -191,13 +225,21 @@ static void a_failed_call_is_named_and_ends_the_program(void **state)
 
 static void bad_options_are_refused(void **state)
 {
-    static const char *const bad[] = {"--size huge",         "--steps 0",
-                                      "--steps 3x",          "--streams 5",
-                                      "--alloc magic",       "--batch -1",
-                                      "--accumulate 0",      "--batch-schedule 4,,4",
-                                      "--unknown",           "argument",
-                                      "--device none",       "--layers",
-                                      "--batch-schedule ''", "--short-last --batch-schedule 4"};
+    static const char *const bad[] = {"--size huge",
+                                      "--steps 0",
+                                      "--steps 3x",
+                                      "--streams 5",
+                                      "--alloc magic",
+                                      "--batch -1",
+                                      "--accumulate 0",
+                                      "--batch-schedule 4,,4",
+                                      "--unknown",
+                                      "argument",
+                                      "--device none",
+                                      "--layers",
+                                      "--batch-schedule ''",
+                                      "--short-last --batch-schedule 4",
+                                      "--noise 0"};
     struct run run;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         run_program("", bad[i], &run);
@@ -220,6 +262,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(bits_do_not_depend_on_allocation_or_streams),
         cmocka_unit_test(evaluation_does_not_change_training),
         cmocka_unit_test(batches_may_be_accumulated_and_differ_in_size),
+        cmocka_unit_test(noise_changes_no_result_and_comes_when_it_is_asked_for),
+        cmocka_unit_test(times_of_all_steps_are_printed_on_request),
         cmocka_unit_test(a_missing_wait_is_noticed),
         cmocka_unit_test(a_failed_call_is_named_and_ends_the_program),
         cmocka_unit_test(bad_options_are_refused),

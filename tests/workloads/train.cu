@@ -1,26 +1,28 @@
 /* train.cu - the loop around a model. */
 #include "train.h"
+#include "noise.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Host memory for what is read back each step, and the events around a step. */
+/* Host memory for what is read back each step, and the events where steps begin and end. */
 struct meter {
     float *losses;
-    cudaEvent_t begin, end;
+    cudaEvent_t begin[2], end; /* the beginnings of this step and the one before take turns */
     double total_ms = 0;
     int timed = 0;
+    std::vector<float> from_begin_to_begin; /* ms */
 
     explicit meter(int count)
     {
         CHECK(cudaHostAlloc((void **)&losses, (size_t)count * sizeof(float), cudaHostAllocDefault));
-        CHECK(cudaEventCreate(&begin));
-        CHECK(cudaEventCreate(&end));
+        for (cudaEvent_t *event : {&begin[0], &begin[1], &end})
+            CHECK(cudaEventCreate(event));
     }
     ~meter()
     {
         CHECK(cudaFreeHost(losses));
-        CHECK(cudaEventDestroy(begin));
-        CHECK(cudaEventDestroy(end));
+        for (cudaEvent_t event : {begin[0], begin[1], end})
+            CHECK(cudaEventDestroy(event));
     }
 };
 
@@ -88,6 +90,20 @@ static float evaluate(const struct options &o, loader &held_out, const model &lo
     return meter.losses[0];
 }
 
+/* A step's time runs until the next one begins, or the last one ends: whatever comes between counts too. */
+static void note_step_time(struct meter &meter, int step, cudaEvent_t until)
+{
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, meter.begin[step % 2], until));
+    meter.from_begin_to_begin.push_back(ms);
+}
+
+static void begin_step(const struct options &o, int step, struct meter &meter)
+{
+    noise_begin_step(o.noise_every && (step + 1) % o.noise_every == 0, o.seed + (uint64_t)step);
+    CHECK(cudaEventRecord(meter.begin[step % 2], stream_of(COMPUTE)));
+}
+
 static void finish_step(const struct options &o, int step, struct meter &meter)
 {
     float ms, loss = 0;
@@ -96,11 +112,25 @@ static void finish_step(const struct options &o, int step, struct meter &meter)
     for (int k = 0; k < o.accumulate; k++)
         loss += meter.losses[k];
     print_loss("", step + 1, loss / (float)o.accumulate);
-    CHECK(cudaEventElapsedTime(&ms, meter.begin, meter.end));
+    if (o.step_times && step > 0)
+        note_step_time(meter, step - 1, meter.begin[step % 2]);
+    CHECK(cudaEventElapsedTime(&ms, meter.begin[step % 2], meter.end));
     if (step >= 2 || o.size.steps <= 2) {
         meter.total_ms += ms;
         meter.timed++;
     }
+}
+
+static void print_times(const struct options &o, struct meter &meter)
+{
+    printf("step_ms %.3f\n", meter.total_ms / meter.timed);
+    if (!o.step_times)
+        return;
+    note_step_time(meter, o.size.steps - 1, meter.end);
+    printf("step_ms_each");
+    for (float ms : meter.from_begin_to_begin)
+        printf(" %.3f", ms);
+    printf("\n");
 }
 
 int train(const struct options &o, parameters &all, optimizer &optimizer, const dataset &data, const model &loss_of)
@@ -113,16 +143,18 @@ int train(const struct options &o, parameters &all, optimizer &optimizer, const 
     if (o.evaluate_every)
         held_out = std::make_unique<loader>(data, largest_batch(o), true);
 
+    if (o.step_times)
+        meter.from_begin_to_begin.reserve((size_t)o.size.steps);
     batches.start(batch_size(o, 0));
     for (int step = 0; step < o.size.steps; step++) {
-        CHECK(cudaEventRecord(meter.begin, stream_of(COMPUTE)));
+        begin_step(o, step, meter);
         train_step(o, step, optimizer, batches, loss_of, meter);
         finish_step(o, step, meter);
         if (o.evaluate_every && (step + 1) % o.evaluate_every == 0)
             print_loss("evaluate ", step + 1, evaluate(o, *held_out, loss_of, meter));
     }
     printf("parameters 0x%016llx\n", (unsigned long long)hash_all(all, optimizer));
-    printf("step_ms %.3f\n", meter.total_ms / meter.timed);
+    print_times(o, meter);
     printf("peak_bytes %zu\n", peak_live_bytes());
     return 0;
 }

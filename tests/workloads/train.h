@@ -15,6 +15,7 @@ using model = std::function<variable(graph &, const struct batch &)>;
  *     evaluate step 4 loss 2.345678 0x40161234
  *     parameters 0x0123456789abcdef           hash of all parameters, running statistics and optimizer state
  *     step_ms 1.234                           mean by CUDA events, without the first two steps if there are more
+ *     step_ms_each 1.501 1.234 ...            from each step's begin to the next one's, if the options ask for it
  *     peak_bytes 12345678                     of the program's own memory blocks */
 int train(const struct options &o, parameters &all, optimizer &optimizer, const dataset &data, const model &loss_of);
 
