@@ -1,12 +1,15 @@
 /* course.h - one iteration as it is expected to come again: every operation, allocation and free in order, by numbers that
  * mean the same tensor each time.
  *
- * A recording (recording.h) makes it, a cursor (cursor.h) keeps the place in it, and the planner gets it as a graph. */
+ * A recording (recording.h) makes it, a cursor (cursor.h) keeps the place in it, the planner gets it as a graph, and what
+ * the planner decides comes back as actions on its tensors. */
 #ifndef SPILLWAY_PLANNER_COURSE_H
 #define SPILLWAY_PLANNER_COURSE_H
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "detect/iteration.h"
+#include "plan/actions.h"
 #include "plan/graph.h"
 
 enum spw_course_access { SPW_COURSE_READS = 1, SPW_COURSE_WRITES = 2 };
@@ -22,6 +25,7 @@ struct spw_course_op {
     double us;     /* < 0: not known */
     uint32_t first_touch, touch_count;
     uint32_t first_alloc; /* allocations made before it, since the beginning */
+    uint32_t first_event; /* events before it, since the beginning */
 };
 
 /* Those alive at the beginning come first, in the order in which they were told; then those that the iteration allocates, in
@@ -30,26 +34,57 @@ struct spw_course_tensor {
     uint64_t id; /* whose it was while it was recorded; for those alive at the beginning it still is */
     uint64_t bytes;
     uint32_t alloc_before; /* operation; 0 for those alive at the beginning */
-    uint32_t free_after;   /* operation after which it was freed; SPW_NO_INDEX: it lives on */
+    uint32_t free_after;   /* operation after which it was freed; SPW_NO_INDEX: it lives on. For one that was freed with
+                            * no operation in between: the one that both came before */
+    uint32_t first_use, last_use; /* operations that touch it; SPW_NO_INDEX: none does */
     uint32_t from; /* alive at the beginning, and freed during the iteration: the tensor of the iteration before that it
                     * is, one that lives on (a batch loaded one step ahead, say). Itself where it is alive throughout;
                     * SPW_NO_INDEX for those that the iteration allocates, and where nothing fits */
     bool evictable;
 };
 
+struct spw_course_event { /* between operations, in order */
+    uint32_t tensor;
+    bool frees; /* else it allocates */
+};
+
+/* What a detector is told of an operation (struct spw_iteration_op): the course only keeps it. */
+struct spw_course_call {
+    uint64_t function, geometry;
+    uint32_t kind; /* enum spw_iteration_kind */
+    bool everything;
+    uint32_t first_mention, mention_count;
+};
+struct spw_course_mention { /* a touch as it was told: once for each parameter, in their order */
+    uint64_t offset;
+    uint32_t tensor;
+};
+
 struct spw_course {
     struct spw_course_op *ops;
     struct spw_course_tensor *tensors;
-    struct spw_course_touch *touches;
-    uint32_t op_count, tensor_count, live_count, touch_count;
+    struct spw_course_touch *touches; /* each tensor once in an operation */
+    struct spw_course_event *events;  /* those behind the last operation are frees */
+    struct spw_course_call *calls;    /* one for each operation */
+    struct spw_course_mention *mentions;
+    uint32_t op_count, tensor_count, live_count, touch_count, event_count, mention_count;
 };
 void spw_course_destroy(struct spw_course *course); /* NULL is fine */
 
 /* What planners take. Bandwidths in bytes per microsecond, > 0. Sizes are rounded up to `granule_bytes`; the copies take as
- * long as the bytes do. Tensors that no operation touches are left out unless they are alive throughout. An operation whose
- * duration is not known takes `unknown_us`. `ret_tensor_of`, one number for each tensor of the graph: its index in the
- * course; the caller's, to be given to free(). 0; -EINVAL: what was recorded makes no iteration (ret_problem); -ENOMEM. */
+ * long as the bytes do. An operation whose duration is not known takes `unknown_us`. `ret_tensor_of`, one number for each
+ * tensor of the graph: its index in the course; the caller's, to be given to free().
+ *
+ * How a life becomes one of the graph: course_graph.c says. Operations have the same numbers; none may be replayed.
+ *
+ * 0; -EINVAL: what was recorded makes no iteration (ret_problem); -ENOMEM. */
 int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
                      uint64_t granule_bytes, double unknown_us, struct spw_graph **ret_graph, uint32_t **ret_tensor_of,
                      struct spw_graph_problem *ret_problem);
+
+/* Makes actions for the graph (spw_actions_of()) into actions for the course, in place: ids of tensors and `start` are the
+ * course's, and what need not be done is left out: drops of what the program has freed by then, copies in of what nothing
+ * touches any more until it is freed. A drop that is left says: this is to leave the device, although the program
+ * goes on holding it. 0; -ENOMEM: they are as they were. */
+int spw_course_actions(const struct spw_course *course, const uint32_t *tensor_of, struct spw_actions *actions);
 #endif

@@ -6,6 +6,8 @@
 #define SPILLWAY_PLANNER_CURSOR_H
 #include "course.h"
 
+struct spw_cursor_other; /* cursor_tell.c: what happened to who is no tensor of the course */
+
 struct spw_cursor {
     const struct spw_course *course; /* borrowed */
     uint32_t op;                     /* the next one expected; course->op_count: the iteration is complete */
@@ -13,23 +15,38 @@ struct spw_cursor {
     uint64_t *id;                    /* by tensor: who it is this time; 0: nobody (yet), or freed */
     uint64_t *was;                   /* by tensor: the same, kept after the free, for spw_cursor_tell() */
     uint32_t extras;                 /* operations beside the backbone that were not expected, since the beginning */
+
+    /* for spw_cursor_tell() */
+    uint64_t *told;   /* by tensor alive at the beginning: who it was when the listener was told last */
+    uint8_t *skipped; /* by operation: did not come */
+    uint32_t skipped_count;
+    struct spw_cursor_other *others;
+    uint32_t other_count, other_room;
+    uint64_t first_id, newest_id; /* allocated since the listener was told last; 0: nothing was */
+    bool forgot;                  /* there was no memory to note something */
 };
 
 /* What an operation turned out to be. */
 enum spw_cursor_answer {
     SPW_CURSOR_EXPECTED, /* the cursor has gone past it (and past expected ones beside the backbone that did not come) */
     SPW_CURSOR_EXTRA,    /* beside the backbone and not expected here: the place is the same */
+    SPW_CURSOR_COMPLETE, /* the iteration is complete, without what was left of it beside the backbone; this is the next
+                          * one's: the cursor is at the end, to be rewound and asked again */
     SPW_CURSOR_LOST      /* something else: the cursor has not moved */
 };
 
-int spw_cursor_init(struct spw_cursor *cursor, const struct spw_course *course); /* at the beginning; 0 or -ENOMEM */
+/* At the beginning of an iteration before which the listener was told everything. Those alive throughout are who they were
+ * while the course was recorded, all others nobody. 0 or -ENOMEM. */
+int spw_cursor_init(struct spw_cursor *cursor, const struct spw_course *course);
 void spw_cursor_finish(struct spw_cursor *cursor);
+void spw_cursor_begin(struct spw_cursor *cursor); /* the same as init once more, after the cursor was lost */
+
+/* Who a tensor that is alive at the beginning is, where it is not known: right after init or begin. 0: nobody. */
+void spw_cursor_bind(struct spw_cursor *cursor, uint32_t tensor, uint64_t id);
 
 /* The iteration is complete and the next one begins: those alive throughout stay who they are, what lived on takes its new
- * number (`from`), all others are nobody. What is freed from now on, up to the next operation, belonged to the last one: it
- * is no tensor of this one any more, and need not be told to free(). */
+ * number (`from`), all others are nobody. What is freed from now on, up to the next operation, belonged to the last one. */
 void spw_cursor_rewind(struct spw_cursor *cursor);
-void spw_cursor_bind(struct spw_cursor *cursor, uint32_t tensor, uint64_t id);
 
 static inline bool spw_cursor_expects(const struct spw_cursor *cursor, uint64_t key)
 {
@@ -43,19 +60,28 @@ static inline void spw_cursor_advance(struct spw_cursor *cursor)
 /* Any operation; looks for it among the next few where it is not the one expected. */
 enum spw_cursor_answer spw_cursor_op(struct spw_cursor *cursor, uint64_t key, bool backbone);
 
-/* An allocation: the tensor that it is, among those that the course allocates before the next operation and of this size;
- * SPW_NO_INDEX: it is none of them. */
+/* An allocation: the tensor that it is, among those of this size that the course allocates before the next operation of the
+ * backbone, and since the last one that came; SPW_NO_INDEX: it is none of them, which the cursor notes. Ids rise. */
 uint32_t spw_cursor_alloc(struct spw_cursor *cursor, uint64_t id, uint64_t bytes);
-void spw_cursor_free(struct spw_cursor *cursor, uint32_t tensor); /* that the answer was for, or that is alive throughout */
 
-/* Tells what has happened since the beginning, with this time's ids, in the course's order: for a detector that was not told
- * while all went as expected. Before that, what is alive at the beginning and is not who it was when the listener was told
- * last (other iterations have gone by untold): a free of the old id, an allocation of the new one, in order of ids. */
+/* A free of whoever it is. `tensor`: the answer to its allocation, or its number where it was alive at the beginning, maybe
+ * of an earlier iteration; SPW_NO_INDEX: none. False: it is no tensor of this iteration. */
+bool spw_cursor_free(struct spw_cursor *cursor, uint32_t tensor, uint64_t id);
+
+/* Tells what has happened since the beginning, with this time's ids, in the order in which it happened as far as the cursor
+ * knows it (frees among allocations stand as in the course): for a detector that was not told while all went as expected.
+ * Before that, who came and went in iterations that went by untold: allocations of what is alive at the beginning and was
+ * not when the listener was told last, in order of ids, then frees of what was and is not. Ids that the listener doesn't
+ * know may be freed. Operations beside the backbone that were not expected are not told.
+ *
+ * The cursor is as before; it begins again (spw_cursor_begin()) before it is used again. 0; -ENOMEM: told nothing, or not
+ * everything. */
 struct spw_cursor_listener {
     void (*alloc)(void *context, uint64_t id, uint64_t bytes);
     void (*free)(void *context, uint64_t id);
-    void (*op)(void *context, const struct spw_course_op *op, const uint64_t *ids, const uint64_t *bytes); /* of touches */
+    /* `call` is what the recording was told (spw_recording_call()), with this time's ids; its stream is 0. */
+    void (*op)(void *context, const struct spw_course_op *op, const struct spw_iteration_op *call);
     void *context;
 };
-int spw_cursor_tell(const struct spw_cursor *cursor, const struct spw_cursor_listener *listener); /* 0 or -ENOMEM */
+int spw_cursor_tell(const struct spw_cursor *cursor, const struct spw_cursor_listener *listener);
 #endif
