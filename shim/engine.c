@@ -384,6 +384,7 @@ static int begin_slowly(struct spw_op *op)
 
 int spw_op_begin(struct spw_op *op)
 {
+    op->timed = NULL;
     spw_lock();
     op->stream = spw_stream_of_locked(op->handle);
     if (!op->stream) {

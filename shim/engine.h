@@ -4,6 +4,7 @@
  * starts), makes the driver call, and ends it. Deciding is done here and in room.c; bytes are moved by mover.c alone. */
 #ifndef SPILLWAY_SHIM_ENGINE_H
 #define SPILLWAY_SHIM_ENGINE_H
+#include "durations.h"
 #include "ledger.h"
 #include "room.h"
 
@@ -17,6 +18,9 @@ struct spw_op {
     CUfunction function;       /* for messages: the kernel, or NULL */
     const char *name;          /* for messages: the driver call */
     struct spw_stream *stream; /* set by begin */
+    /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),
+     * directly around the driver call, and ends the operation after that. */
+    struct spw_duration *timed;
 };
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()

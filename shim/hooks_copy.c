@@ -99,13 +99,17 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
     c->op.follows_no_tables = true;
     int r = spw_op_begin(&c->op);
     c->begun = r == 0;
+    if (c->begun)
+        spw_duration_before(c->op.timed);
     return r == -ENODEV ? CUDA_SUCCESS : spw_cuda(r);
 }
 
 static CUresult copy_end(struct copy *c, CUresult result)
 {
-    if (c->begun)
+    if (c->begun) {
+        spw_duration_after(c->op.timed, result == CUDA_SUCCESS);
         spw_op_end(&c->op);
+    }
     free(c->many);
     return result;
 }

@@ -46,6 +46,8 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     l->op.name = name;
     int r = spw_op_begin(&l->op);
     l->begun = r == 0;
+    if (l->begun)
+        spw_duration_before(l->op.timed);
     return r == -ENODEV ? CUDA_SUCCESS : spw_cuda(r); /* no such stream: the driver says so */
 }
 
@@ -62,8 +64,10 @@ static __attribute__((noinline)) CUresult begin_launch(struct launch *l, const c
 
 static CUresult end_launch(struct launch *l, CUresult result)
 {
-    if (l->begun)
+    if (l->begun) {
+        spw_duration_after(l->op.timed, result == CUDA_SUCCESS);
         spw_op_end(&l->op);
+    }
     return result;
 }
 
@@ -215,7 +219,17 @@ CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchP
 static bool begin_graph(struct spw_op *op, CUstream stream)
 {
     *op = (struct spw_op){.handle = stream, .follows_no_tables = true, .name = "a graph"};
-    return !spw_is_capturing(stream) && spw_op_begin(op) == 0;
+    if (spw_is_capturing(stream) || spw_op_begin(op) < 0)
+        return false;
+    spw_duration_before(op->timed);
+    return true;
+}
+
+static CUresult end_graph(struct spw_op *op, CUresult result)
+{
+    spw_duration_after(op->timed, result == CUDA_SUCCESS);
+    spw_op_end(op);
+    return result;
 }
 
 CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
@@ -223,9 +237,7 @@ CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
     struct spw_op op;
     bool noted = begin_graph(&op, hStream);
     CUresult r = spw_driver.cuGraphLaunch(hGraph, hStream);
-    if (noted)
-        spw_op_end(&op);
-    return r;
+    return noted ? end_graph(&op, r) : r;
 }
 
 CUresult spw_on_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
@@ -233,7 +245,5 @@ CUresult spw_on_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     struct spw_op op;
     bool noted = begin_graph(&op, per_thread(hStream));
     CUresult r = spw_driver.cuGraphLaunch_ptsz(hGraphExec, hStream);
-    if (noted)
-        spw_op_end(&op);
-    return r;
+    return noted ? end_graph(&op, r) : r;
 }

@@ -28,6 +28,7 @@ struct work {
     int event;
     unsigned long record; /* WAIT: the record that it waits for */
     bool done;
+    double end_us; /* when it was done, by its stream's clock */
 };
 
 static struct {
@@ -47,6 +48,9 @@ static struct {
     struct work work[WORK];
     unsigned work_count;
     unsigned long recorded[MOST]; /* per event: index + 1 of its newest record in work[] */
+    double event_us[MOST];        /* per event: when its newest record that has run did so; 0: it has no time */
+    bool untimed[MOST];
+    double stream_us[0x1000];
     unsigned event_count, stream_count, calls;
     CUdeviceptr next_address;
     struct fake_counts counts;
@@ -240,8 +244,18 @@ static CUresult on_cuMemFreeHost(void *p)
 
 static void run_until(int stream, unsigned limit);
 
+/* Each stream has a clock of its own, which waiting for another one's event sets forward. */
+static double lasts_us(const struct work *w)
+{
+    return w->kind == FILL || w->kind == EXPECT ? FAKE_KERNEL_US
+           : w->kind == OUT                     ? (double)w->bytes / FAKE_OUT_BYTES_PER_US
+           : w->kind == IN                      ? (double)w->bytes / FAKE_IN_BYTES_PER_US
+                                                : 0;
+}
+
 static void run_one(struct work *w)
 {
+    double *now_us = &f.stream_us[w->stream];
     w->done = true;
     switch (w->kind) {
     case FILL:
@@ -254,10 +268,14 @@ static void run_one(struct work *w)
         memcpy(bytes_at(w->a, w->bytes), w->host, w->bytes);
         break;
     case WAIT:
-        if (w->record)
+        if (w->record) {
             run_until(f.work[w->record - 1].stream, (unsigned)w->record);
+            if (*now_us < f.work[w->record - 1].end_us)
+                *now_us = f.work[w->record - 1].end_us;
+        }
         break;
     case RECORD:
+        f.event_us[w->event] = *now_us;
         break;
     case EXPECT: {
         const unsigned char *p = bytes_at(w->a, w->bytes);
@@ -266,6 +284,7 @@ static void run_one(struct work *w)
                 fail_msg("byte %zu at 0x%llx is 0x%02x and should be 0x%02x", i, (unsigned long long)w->a, p[i], w->value);
     }
     }
+    w->end_us = *now_us += lasts_us(w);
 }
 
 /* Runs a stream's work up to work[limit - 1]. */
@@ -377,6 +396,7 @@ static CUresult on_cuEventCreate(CUevent *e, unsigned int flags)
     CALLED();
     assert_true(f.event_count + 1 < MOST);
     *e = (CUevent)(uintptr_t)++f.event_count;
+    f.untimed[f.event_count] = flags & CU_EVENT_DISABLE_TIMING;
     f.counts.events++;
     return CUDA_SUCCESS;
 }
@@ -421,6 +441,20 @@ static CUresult on_cuEventQuery(CUevent e)
 {
     unsigned long record = f.recorded[(uintptr_t)e];
     return !record || f.work[record - 1].done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult on_cuEventElapsedTime(float *ms, CUevent from, CUevent to)
+{
+    CALLED();
+    const CUevent ends[] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        if (f.untimed[(uintptr_t)ends[i]] || f.event_us[(uintptr_t)ends[i]] == 0)
+            return CUDA_ERROR_INVALID_HANDLE;
+        if (on_cuEventQuery(ends[i]) != CUDA_SUCCESS)
+            return CUDA_ERROR_NOT_READY;
+    }
+    *ms = (float)((f.event_us[(uintptr_t)to] - f.event_us[(uintptr_t)from]) / 1000);
+    return CUDA_SUCCESS;
 }
 
 static CUresult on_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream s)
@@ -514,12 +548,15 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     f.granularity = granularity;
     f.memory = memory;
     f.next_address = UINT64_C(0x700000000000);
+    for (unsigned i = 0; i < sizeof(f.stream_us) / sizeof(f.stream_us[0]); i++)
+        f.stream_us[i] = 1;
 #define USE(name) spw_driver.name = on_##name
     USE(cuMemAddressReserve), USE(cuMemCreate), USE(cuMemRelease), USE(cuMemMap), USE(cuMemSetAccess), USE(cuMemUnmap);
     USE(cuMemGetAllocationGranularity), USE(cuMemHostRegister_v2), USE(cuMemHostUnregister), USE(cuMemHostAlloc);
     USE(cuMemFreeHost), USE(cuStreamCreate), USE(cuStreamDestroy_v2), USE(cuStreamGetCtx), USE(cuStreamSynchronize);
     USE(cuCtxSynchronize), USE(cuStreamWaitEvent), USE(cuEventCreate), USE(cuEventDestroy_v2), USE(cuEventRecord);
-    USE(cuEventSynchronize), USE(cuEventQuery), USE(cuMemcpyDtoHAsync_v2), USE(cuMemcpyHtoDAsync_v2);
+    USE(cuEventSynchronize), USE(cuEventQuery), USE(cuEventElapsedTime), USE(cuMemcpyDtoHAsync_v2),
+        USE(cuMemcpyHtoDAsync_v2);
     USE(cuCtxPushCurrent_v2), USE(cuCtxPopCurrent_v2);
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
     USE(cuThreadExchangeStreamCaptureMode), USE(cuDevicePrimaryCtxRetain), USE(cuDevicePrimaryCtxRelease_v2);

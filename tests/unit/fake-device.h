@@ -10,6 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* How long work takes, by the clock of its stream, which timed events read. */
+#define FAKE_KERNEL_US        10.0
+#define FAKE_OUT_BYTES_PER_US 4096.0
+#define FAKE_IN_BYTES_PER_US  8192.0
+
 struct fake_counts {
     uint64_t made_bytes, made_bytes_peak, mapped_bytes, mapped_bytes_peak;
     unsigned creates, releases, maps, unmaps, copies_out, copies_in, events, streams, registered;
