@@ -1,0 +1,164 @@
+"""How close a program within a budget comes to its plan, to the bound, and to a device with enough memory.
+
+Each program costs on the simulated device what a big model costs (tests/integration/likeness.py). Its steady state is the
+mean over its last steps, by its own events. The planner's figures are for its iteration as `spillway export` prints it, sizes
+rounded up to what the device maps, with the copy bandwidths of the device's profile: each way as fast as alone ("solo"), and
+as fast as both ways at once ("both"). Shares are those of that iteration's peak; "all" is what the device has mapped when the
+program runs without spillway, which is more."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from harness import DEVICE, SPILLWAY, Failed, environment, program, run, same_in_budget, succeeded
+from likeness import LIKE, PROFILES, device_like, program_like
+
+ALL, SHARES = "all", (100, 80, 60, 50, 40)
+GRANULE = 64 << 10
+SMALL = GRANULE // 2  # tensors below it are never moved
+ROOM = {("resnet", "v100-16g"), ("lstm", "v100-16g")}  # where copies alone have room at 90 % of the peak
+PROGRAMS = ("gpt", "resnet", "lstm")
+STEPS, STEADY = 16, 6  # in all; the last ones, which are the steady state
+FROM_PLAN, FROM_BOUND, AT_NINETY, AT_ALL, IN_TIME = 1.08, 1.15, 1.03, 1.01, 0.99  # the goals
+PROFILE_FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "simgpu", "profiles")
+COLUMNS = ("", "budget", "unlimited, ms", "planned", "on demand", "it predicts", "planner, both", "best other", "bound, both", "planner, solo",
+           "bound, solo", "over prediction", "over bound", "peak", "in time", "bits", "goals")
+
+
+def profile(name):
+    with open(os.path.join(PROFILE_FILES, name + ".profile"), encoding="utf-8") as file:
+        return {key: value for key, value in re.findall(r"^(\w+) = ([^#\n]*?)\s*(?:#.*)?$", file.read(), re.MULTILINE)}
+
+
+def spillway(*arguments, env=None, accepted=(0,)):
+    done = subprocess.run([SPILLWAY, *arguments], env=environment({"LD_LIBRARY_PATH": DEVICE, **(env or {})}), capture_output=True, text=True,
+                          check=False)
+    if done.returncode not in accepted:
+        raise RuntimeError(f"spillway {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+def as_mapped(graph):
+    """The iteration as the library has it: whole granules; what is small lives in slabs, which are always there."""
+    for tensor in graph["tensors"]:
+        small = tensor["bytes"] < SMALL
+        tensor["bytes"] = 0 if small else (tensor["bytes"] + GRANULE - 1) // GRANULE * GRANULE
+        tensor["evictable"] = not small and tensor.get("evictable", True)
+    return graph
+
+
+class Iteration:
+    """The program's iteration as the planner takes it, in files in `folder`."""
+
+    def __init__(self, name, kind, folder):
+        device, trace = device_like(name, kind), os.path.join(folder, "trace")
+        spillway("trace", "--output", trace, "--", *program(program_like(name, 7)), env=device)
+        graph, costs = as_mapped(json.loads(spillway("export", trace))), profile(kind)
+        self.paths = {}
+        for way, share in (("solo", 1), ("both", float(costs["duplex"]))):
+            scale = 1000 * share / LIKE[name].scale_bytes
+            graph["copy_bytes_per_us"] = {"d2h": float(costs["d2h_gbps"]) * scale, "h2d": float(costs["h2d_gbps"]) * scale}
+            self.paths[way] = os.path.join(folder, way + ".json")
+            with open(self.paths[way], "w", encoding="utf-8") as file:
+                json.dump(graph, file)
+        self.peak = self.plan("solo", "100%")["budget_bytes"]
+
+    def plan(self, way, budget, *options):
+        """Figures of plans that only copy; {} where none fits."""
+        return json.loads(spillway("plan", self.paths[way], "--json", "--no-recompute", f"--budget={budget}", *options, accepted=(0, 3)) or "{}")
+
+
+def steady_ms(finished):
+    times = re.search(r"^step_ms_each(.*)$", finished.output, re.MULTILINE).group(1).split()[-STEADY - 1:-1]  # the last has nothing behind it
+    return sum(map(float, times)) / len(times)
+
+
+def ratio(value, whole):
+    return f"{value / whole:.3f}" if value and whole else "-"
+
+
+def can_plan():
+    """Whether the library is one that follows plans; one that is not evicts on demand in either case."""
+    return "--plan" in spillway("run", "--help")
+
+
+class Row:
+    """One program on one device within one budget: `slab_bytes` more than `share` of what its iteration needs."""
+
+    def __init__(self, name, kind, share, plain, iteration, slab_bytes):
+        self.name, self.kind, self.share, self.plain, self.iteration = name, kind, share, plain, iteration
+        self.budget = plain.peak if share == ALL else iteration.peak * share // 100 + slab_bytes
+        self.to_plan_for = self.budget - slab_bytes
+        self.unlimited = steady_ms(plain)
+
+    def finished(self, planning):
+        settings = {**device_like(self.name, self.kind), **({"SPILLWAY_PLAN": planning} if can_plan() else {})}
+        return run(program_like(self.name, STEPS), budget=self.budget, env=settings)
+
+    def bits(self, finished):
+        try:
+            same_in_budget(self.plain, finished, self.budget)
+            return "same"
+        except Failed as why:
+            return str(why).splitlines()[0]
+
+    def measure(self):
+        planned, on_demand = self.finished("wait"), self.finished("off")
+        both, solo = (self.iteration.plan(way, self.to_plan_for) for way in ("both", "solo"))
+        others = [one["time_us"] for one in self.iteration.plan("both", self.to_plan_for, "--compare") or []
+                  if one["planner"] != "auto" and one["feasible"]]
+        bits, told, unlimited_us = self.bits(planned), promise(planned), self.unlimited * 1000
+        measured_us = steady_ms(planned) * 1000 if planned.status == 0 else 0
+        over_plan, over_bound = (measured_us / value if value else 0
+                                 for value in (told.get("predicted_us") or both.get("time_us"), both.get("lower_bound_us")))
+        figures = (measured_us, steady_ms(on_demand) * 1000 if on_demand.status == 0 else 0, told.get("predicted_us"), both.get("time_us"),
+                   min(others, default=0), both.get("lower_bound_us"), solo.get("time_us"), solo.get("lower_bound_us"))
+        return (f"{self.name}, {self.kind}", self.share if self.share == ALL else f"{self.share} %", f"{self.unlimited:.1f}",
+                *(ratio(figure, unlimited_us) for figure in figures), f"{over_plan:.3f}", f"{over_bound:.3f}",
+                ratio(planned.stats and planned.peak, self.budget), in_time(told), bits,
+                self.goals(measured_us / unlimited_us, over_plan, over_bound, told, bits == "same"))
+
+    def goals(self, slowdown, over_plan, over_bound, told, same):
+        missed = [] if same else ["bits"]
+        if self.share in (ALL, 100):
+            return ", ".join(missed + ["overhead"] * (slowdown > AT_ALL)) or "met"
+        missed += ["prediction"] * (over_plan > FROM_PLAN or not over_plan) + ["bound"] * (over_bound > FROM_BOUND or not over_bound)
+        missed += ["90 %"] * (self.share == 90 and slowdown > AT_NINETY)
+        if told.get("prefetches"):
+            missed += ["in time"] * (told["prefetches_in_time"] < IN_TIME * told["prefetches"])
+        return ", ".join(missed) or "met"
+
+
+def promise(finished):
+    """What the library says at exit of the plan that it followed last: predicted_us, prefetches, prefetches_in_time; {} without one."""
+    devices = (finished.summary or {}).get("devices") or [{}]
+    return devices[0].get("plan") or {}
+
+
+def in_time(told):
+    return f"{told['prefetches_in_time'] * 100 / told['prefetches']:.1f} %" if told.get("prefetches") else "-"
+
+
+def rows(name, kind):
+    device = device_like(name, kind)
+    plain = run(program_like(name, STEPS), env=device)
+    fitting = run(program_like(name, 3), budget=plain.peak * 2, env=device)
+    for finished in (plain, fitting):
+        succeeded(finished)
+    shares = [ALL, *sorted({*SHARES, *([90] if (name, kind) in ROOM else [])}, reverse=True)]
+    with tempfile.TemporaryDirectory(prefix="spillway-bench-") as folder:
+        iteration = Iteration(name, kind, folder)
+        for share in shares:
+            yield Row(name, kind, share, plain, iteration, fitting.summary["devices"][0]["slab_bytes"]).measure()
+
+
+def planned(table):
+    """ONLY, as in "lstm, v100": only the programs and devices whose names it is part of."""
+    only = os.environ.get("ONLY", "")
+    for kind in PROFILES:
+        found = [row for name in PROGRAMS if only in f"{name}, {kind}" for row in rows(name, kind)]
+        if found:
+            table(f"Steady state within a budget on {kind}, as multiples of the step with unlimited memory (simulated)", COLUMNS, found)
+            sys.stdout.flush()
