@@ -86,5 +86,6 @@ int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, d
  * course's, and what need not be done is left out: drops of what the program has freed by then, copies in of what nothing
  * touches any more until it is freed. A drop that is left says: this is to leave the device, although the program
  * goes on holding it. 0; -ENOMEM: they are as they were. */
-int spw_course_actions(const struct spw_course *course, const uint32_t *tensor_of, struct spw_actions *actions);
+int spw_course_actions(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
+                       struct spw_actions *actions);
 #endif

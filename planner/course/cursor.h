@@ -4,9 +4,9 @@
  * The usual step, the operation that is expected, is inline: it is on the path of every launch. */
 #ifndef SPILLWAY_PLANNER_CURSOR_H
 #define SPILLWAY_PLANNER_CURSOR_H
-#include "course.h"
+#include "course/course.h"
 
-struct spw_cursor_other; /* cursor_tell.c: what happened to who is no tensor of the course */
+struct spw_cursor_other; /* cursor_others.h */
 
 struct spw_cursor {
     const struct spw_course *course; /* borrowed */

@@ -1,7 +1,7 @@
 /* recording.h - writes down one iteration of one device while it happens, and makes a course of it. */
 #ifndef SPILLWAY_PLANNER_RECORDING_H
 #define SPILLWAY_PLANNER_RECORDING_H
-#include "course.h"
+#include "course/course.h"
 
 struct spw_recording;
 
@@ -9,7 +9,8 @@ struct spw_recording;
 int spw_recording_create(struct spw_recording **ret_recording);
 void spw_recording_destroy(struct spw_recording *recording); /* NULL is fine */
 
-/* Forgets everything; what is told with live() until the first event is alive at the beginning. */
+/* Forgets everything; what is told with live() until the first event is alive at the beginning (later it is an allocation).
+ */
 void spw_recording_begin(struct spw_recording *recording);
 int spw_recording_live(struct spw_recording *recording, uint64_t id, uint64_t bytes, bool evictable);
 

@@ -1,0 +1,271 @@
+/* course_graph.c - a course as a graph: which life each tensor has in it.
+ *
+ * Memory comes with the first use, so a tensor that the iteration allocates is born with the first operation that touches
+ * it. What it held before means nothing: that touch only writes, whatever it is. Each later touch that writes may write a
+ * part, so it reads too.
+ *
+ *     alive throughout                              persistent, touched or not
+ *     allocated and freed                           from the first use to the free
+ *     freed, one of the iteration before (`from`)   there at the beginning (`initial`), up to the free. If the one of which
+ *                                                   it takes the place is not touched by then: from its own first use
+ *     lives on, and has a place in the next one     from the first use to the end
+ *     freed, and nobody comes in its place          as above, and not evictable
+ *     lives on, and nobody is known to free it      persistent, not evictable: it takes its memory from the next one on
+ *
+ * Who has no memory in all of that is left out.
+ *
+ * The end of a life. Planners drop a tensor behind its last use for nothing, but as long as the program has not freed it
+ * the engine cannot: its bytes would have to be copied out. So a tensor that is freed later than used is *held*: the last
+ * operation of its life reads it in the graph. A planner then keeps it, or has it copied out and in again, which is one
+ * copy in too many (spw_course_actions() leaves it out). Where many are freed at once, the working set of that operation
+ * would become the largest of all, and no plan fit into a small budget. So nobody is held by an operation that would thereby
+ * need more than some other does anyway, but by an earlier one, if need be by none. What is dropped then before it is freed
+ * is for the engine to copy out, on no plan's time. What lives on is always held by the last operation: there it has to be.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "course/course.h"
+
+enum { MOST_STEPS_BACK = 512 };
+
+struct life {
+    uint32_t index; /* in the graph; SPW_NO_INDEX: it is not in it */
+    uint32_t birth; /* the operation whose touch only writes; SPW_NO_INDEX: there is something from the beginning */
+    uint32_t hold;  /* the operation that reads it although it does not; SPW_NO_INDEX: none */
+};
+
+struct making {
+    const struct spw_course *course;
+    struct spw_graph *graph;
+    uint64_t granule_bytes;
+    struct life *lives;   /* by tensor of the course */
+    uint32_t *tensor_of;  /* by tensor of the graph */
+    uint64_t *needs;      /* by operation: bytes that it needs on the device; one more at the end */
+    uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
+    uint32_t *held;
+    uint32_t *reads, *writes; /* of one operation */
+    uint64_t most_bytes;      /* that one operation needs */
+};
+
+static uint64_t rounded(const struct making *m, uint64_t bytes)
+{
+    return m->granule_bytes ? (bytes + m->granule_bytes - 1) / m->granule_bytes * m->granule_bytes : bytes;
+}
+
+static bool lives_on(const struct spw_course_tensor *t)
+{
+    return t->free_after == SPW_NO_INDEX;
+}
+
+/* ---- lives ---- */
+
+/* Fills in what planners are told of tensor `i`; `is_followed`: it lives on and has a place in the next iteration. False: it
+ * is left out. */
+static bool describe(const struct spw_course *course, uint32_t i, bool is_followed, struct spw_graph_tensor *ret)
+{
+    const struct spw_course_tensor *t = &course->tensors[i];
+    const bool is_old = i < course->live_count, is_used = t->first_use != SPW_NO_INDEX;
+    *ret = (struct spw_graph_tensor){.id = i,
+                                     .bytes = t->bytes,
+                                     .d2h_us = -1,
+                                     .h2d_us = -1,
+                                     .alloc_before = is_used ? t->first_use : t->alloc_before,
+                                     .free_after = lives_on(t) ? course->op_count - 1 : t->free_after,
+                                     .evictable = t->evictable};
+    if (is_old && lives_on(t)) {
+        ret->persistent = true;
+    } else if (is_old) {
+        const bool is_born = t->from != SPW_NO_INDEX && course->tensors[t->from].first_use == SPW_NO_INDEX;
+        ret->initial = !is_born;
+        ret->alloc_before = is_born ? ret->alloc_before : 0;
+        ret->evictable &= t->from != SPW_NO_INDEX;
+        return is_used || !is_born;
+    } else if (lives_on(t) && !is_followed) {
+        ret->persistent = true;
+        ret->evictable = false;
+    }
+    return is_used || is_old;
+}
+
+static int add_tensors(struct making *m)
+{
+    const struct spw_course *course = m->course;
+    bool *is_followed = calloc((size_t)course->tensor_count + 1, sizeof *is_followed);
+    int r = is_followed ? 0 : -ENOMEM;
+    for (uint32_t i = 0; r == 0 && i < course->live_count; i++)
+        if (course->tensors[i].from != SPW_NO_INDEX)
+            is_followed[course->tensors[i].from] = true;
+    for (uint32_t i = 0; r == 0 && i < course->tensor_count; i++) {
+        struct spw_graph_tensor tensor;
+        m->lives[i] = (struct life){.index = SPW_NO_INDEX, .birth = SPW_NO_INDEX, .hold = SPW_NO_INDEX};
+        if (!describe(course, i, is_followed[i], &tensor))
+            continue;
+        m->lives[i].index = m->graph->tensor_count;
+        if (!tensor.persistent && !tensor.initial)
+            m->lives[i].birth = tensor.alloc_before;
+        m->tensor_of[m->graph->tensor_count] = i;
+        r = spw_graph_add_tensor(m->graph, &tensor);
+    }
+    free(is_followed);
+    return r;
+}
+
+/* ---- who is held by which operation ---- */
+
+static bool is_fixed(const struct making *m, uint32_t tensor)
+{
+    return m->lives[tensor].index != SPW_NO_INDEX && !m->graph->tensors[m->lives[tensor].index].evictable;
+}
+
+/* What is not evictable counts from its first use to its last; where it is persistent it is the same for all. */
+static void find_needs(struct making *m)
+{
+    for (uint32_t i = 0; i < m->course->tensor_count; i++) {
+        const struct spw_course_tensor *t = &m->course->tensors[i];
+        if (!is_fixed(m, i) || m->graph->tensors[m->lives[i].index].persistent || t->first_use == SPW_NO_INDEX)
+            continue;
+        m->needs[m->lives[i].birth == SPW_NO_INDEX ? 0 : t->first_use] += rounded(m, t->bytes);
+        m->needs[t->last_use + 1] -= rounded(m, t->bytes);
+    }
+    for (uint32_t op = 1; op < m->course->op_count; op++)
+        m->needs[op] += m->needs[op - 1];
+    for (uint32_t op = 0; op < m->course->op_count; op++) {
+        const struct spw_course_op *o = &m->course->ops[op];
+        for (uint32_t i = 0; i < o->touch_count; i++) {
+            const uint32_t tensor = m->course->touches[o->first_touch + i].tensor;
+            m->needs[op] += is_fixed(m, tensor) ? 0 : rounded(m, m->course->tensors[tensor].bytes);
+        }
+    }
+}
+
+/* The operation up to which the tensor should be there: the last one of its life, unless it uses it itself. */
+static uint32_t end_of(const struct making *m, uint32_t tensor)
+{
+    const struct spw_course_tensor *t = &m->course->tensors[tensor];
+    const struct life *life = &m->lives[tensor];
+    if (life->index == SPW_NO_INDEX || m->graph->tensors[life->index].persistent)
+        return SPW_NO_INDEX;
+    const uint32_t end = m->graph->tensors[life->index].free_after;
+    return t->last_use == end ? SPW_NO_INDEX : end;
+}
+
+static void hold(struct making *m, uint32_t tensor, uint32_t op)
+{
+    m->lives[tensor].hold = op;
+    m->needs[op] += rounded(m, m->course->tensors[tensor].bytes);
+    m->held_first[op + 1]++;
+}
+
+static void hold_what_lives_on(struct making *m)
+{
+    for (uint32_t i = 0; i < m->course->tensor_count; i++)
+        if (lives_on(&m->course->tensors[i]) && end_of(m, i) != SPW_NO_INDEX)
+            hold(m, i, m->course->op_count - 1);
+}
+
+static void hold_what_is_freed(struct making *m)
+{
+    for (uint32_t op = 0; op < m->course->op_count; op++)
+        m->most_bytes = m->needs[op] > m->most_bytes ? m->needs[op] : m->most_bytes;
+    for (uint32_t i = 0; i < m->course->tensor_count; i++) {
+        const struct spw_course_tensor *t = &m->course->tensors[i];
+        const uint32_t end = end_of(m, i), first = t->last_use == SPW_NO_INDEX ? 0 : t->last_use + 1;
+        if (lives_on(t) || end == SPW_NO_INDEX)
+            continue;
+        for (uint32_t back = 0; back < MOST_STEPS_BACK && end - back >= first && end - back <= end; back++)
+            if (m->needs[end - back] + rounded(m, t->bytes) <= m->most_bytes) {
+                hold(m, i, end - back);
+                break;
+            }
+    }
+}
+
+static void list_held(struct making *m)
+{
+    for (uint32_t op = 0; op < m->course->op_count; op++)
+        m->held_first[op + 1] += m->held_first[op];
+    for (uint32_t i = 0; i < m->course->tensor_count; i++)
+        if (m->lives[i].hold != SPW_NO_INDEX)
+            m->held[m->held_first[m->lives[i].hold]++] = m->lives[i].index;
+    for (uint32_t op = m->course->op_count; op > 0; op--)
+        m->held_first[op] = m->held_first[op - 1];
+    m->held_first[0] = 0;
+}
+
+/* ---- operations ---- */
+
+static int add_op(struct making *m, uint32_t op, double unknown_us)
+{
+    const struct spw_course_op *o = &m->course->ops[op];
+    uint32_t reads = 0, writes = 0;
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const struct spw_course_touch *touch = &m->course->touches[o->first_touch + i];
+        const struct life *life = &m->lives[touch->tensor];
+        if (life->birth != op)
+            m->reads[reads++] = life->index;
+        if (life->birth == op || touch->access & SPW_COURSE_WRITES)
+            m->writes[writes++] = life->index;
+    }
+    for (uint32_t i = m->held_first[op]; i < m->held_first[op + 1]; i++)
+        m->reads[reads++] = m->held[i];
+    const struct spw_graph_op added = {.us = o->us < 0 ? unknown_us : o->us};
+    return spw_graph_add_op(m->graph, &added, m->reads, reads, m->writes, writes);
+}
+
+static int fill(struct making *m, double unknown_us, struct spw_graph_problem *ret_problem)
+{
+    int r = add_tensors(m);
+    if (r < 0)
+        return r;
+    find_needs(m);
+    hold_what_lives_on(m);
+    hold_what_is_freed(m);
+    list_held(m);
+    for (uint32_t op = 0; op < m->course->op_count && r == 0; op++)
+        r = add_op(m, op, unknown_us);
+    if (r == 0)
+        r = spw_graph_finish(m->graph, ret_problem);
+    return r == 0 ? spw_graph_round_up(m->graph, m->granule_bytes) : r;
+}
+
+/* ---- */
+
+static int make_room(struct making *m)
+{
+    const size_t tensors = (size_t)m->course->tensor_count + 1, ops = (size_t)m->course->op_count + 1;
+    m->lives = malloc(tensors * sizeof *m->lives);
+    m->tensor_of = malloc(tensors * sizeof *m->tensor_of);
+    m->needs = calloc(ops, sizeof *m->needs);
+    m->held_first = calloc(ops, sizeof *m->held_first);
+    m->held = malloc(tensors * sizeof *m->held);
+    m->reads = malloc(tensors * sizeof *m->reads);
+    m->writes = malloc(tensors * sizeof *m->writes);
+    return m->lives && m->tensor_of && m->needs && m->held_first && m->held && m->reads && m->writes ? 0 : -ENOMEM;
+}
+
+int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
+                     uint64_t granule_bytes, double unknown_us, struct spw_graph **ret_graph, uint32_t **ret_tensor_of,
+                     struct spw_graph_problem *ret_problem)
+{
+    struct making m = {.course = course, .granule_bytes = granule_bytes};
+    int r = spw_graph_create(d2h_bytes_per_us, h2d_bytes_per_us, &m.graph);
+    if (r == 0)
+        r = make_room(&m);
+    if (r == 0)
+        r = fill(&m, unknown_us, ret_problem);
+    free(m.lives);
+    free(m.needs);
+    free(m.held_first);
+    free(m.held);
+    free(m.reads);
+    free(m.writes);
+    if (r < 0) {
+        spw_graph_destroy(m.graph);
+        free(m.tensor_of);
+        return r;
+    }
+    *ret_graph = m.graph;
+    *ret_tensor_of = m.tensor_of;
+    return 0;
+}

@@ -1,0 +1,178 @@
+/* cursor.c - finds operations and allocations among those that the course has next. */
+#include "course/cursor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "course/cursor_others.h"
+
+int spw_cursor_init(struct spw_cursor *c, const struct spw_course *course)
+{
+    *c = (struct spw_cursor){.course = course};
+    c->id = malloc(((size_t)course->tensor_count + 1) * sizeof *c->id);
+    c->was = malloc(((size_t)course->tensor_count + 1) * sizeof *c->was);
+    c->told = malloc(((size_t)course->live_count + 1) * sizeof *c->told);
+    c->skipped = calloc((size_t)course->op_count + 1, sizeof *c->skipped);
+    if (!c->id || !c->was || !c->told || !c->skipped) {
+        spw_cursor_finish(c);
+        return -ENOMEM;
+    }
+    spw_cursor_begin(c);
+    return 0;
+}
+
+void spw_cursor_finish(struct spw_cursor *c)
+{
+    free(c->id);
+    free(c->was);
+    free(c->told);
+    free(c->skipped);
+    free(c->others);
+    *c = (struct spw_cursor){0};
+}
+
+static void to_start(struct spw_cursor *c)
+{
+    const struct spw_course *course = c->course;
+    if (c->skipped_count)
+        memset(c->skipped, 0, course->op_count * sizeof *c->skipped);
+    c->op = c->alloc = c->extras = c->skipped_count = 0;
+    for (uint32_t i = course->live_count; i < course->tensor_count; i++)
+        c->id[i] = c->was[i] = 0;
+}
+
+void spw_cursor_begin(struct spw_cursor *c)
+{
+    const struct spw_course *course = c->course;
+    to_start(c);
+    for (uint32_t i = 0; i < course->live_count; i++)
+        spw_cursor_bind(c, i, course->tensors[i].from == i ? course->tensors[i].id : 0);
+    c->other_count = 0;
+    c->first_id = c->newest_id = 0;
+    c->forgot = false;
+}
+
+void spw_cursor_bind(struct spw_cursor *c, uint32_t tensor, uint64_t id)
+{
+    if (tensor < c->course->live_count)
+        c->id[tensor] = c->was[tensor] = c->told[tensor] = id;
+}
+
+void spw_cursor_rewind(struct spw_cursor *c)
+{
+    const struct spw_course *course = c->course;
+    for (uint32_t i = 0; i < course->live_count; i++) {
+        const uint32_t from = course->tensors[i].from;
+        c->id[i] = c->was[i] = from == SPW_NO_INDEX ? 0 : c->id[from];
+    }
+    to_start(c);
+    spw_cursor_keep_others(c);
+}
+
+/* ---- operations ---- */
+
+/* The next operation of the backbone, from `op` on; op_count: there is none. */
+static uint32_t next_bone(const struct spw_course *course, uint32_t op)
+{
+    while (op < course->op_count && !course->ops[op].backbone)
+        op++;
+    return op;
+}
+
+static void go(struct spw_cursor *c, uint32_t op)
+{
+    for (; c->op < op; c->op++) {
+        c->skipped[c->op] = 1;
+        c->skipped_count++;
+    }
+}
+
+/* What is not the next operation. Between two operations of the backbone any of those beside it may be missing. */
+static enum spw_cursor_answer look_ahead(struct spw_cursor *c, uint64_t key, bool backbone)
+{
+    const struct spw_course *course = c->course;
+    const uint32_t bone = next_bone(course, c->op);
+    for (uint32_t op = c->op; op < bone && !backbone; op++)
+        if (course->ops[op].key == key) {
+            go(c, op);
+            c->op++;
+            return SPW_CURSOR_EXPECTED;
+        }
+    if (!backbone) {
+        c->extras++;
+        return SPW_CURSOR_EXTRA;
+    }
+    if (bone < course->op_count && course->ops[bone].key == key) {
+        go(c, bone);
+        c->op++;
+        return SPW_CURSOR_EXPECTED;
+    }
+    const uint32_t first = next_bone(course, 0);
+    if (bone < course->op_count || first == course->op_count || course->ops[first].key != key)
+        return SPW_CURSOR_LOST;
+    go(c, bone);
+    return SPW_CURSOR_COMPLETE;
+}
+
+enum spw_cursor_answer spw_cursor_op(struct spw_cursor *c, uint64_t key, bool backbone)
+{
+    if (c->op == c->course->op_count)
+        return SPW_CURSOR_COMPLETE;
+    if (!spw_cursor_expects(c, key) || c->course->ops[c->op].backbone != backbone)
+        return look_ahead(c, key, backbone);
+    spw_cursor_advance(c);
+    return SPW_CURSOR_EXPECTED;
+}
+
+/* ---- allocations and frees ---- */
+
+static bool is_free_for(const struct spw_cursor *c, uint32_t tensor, uint64_t bytes)
+{
+    return c->was[tensor] == 0 && c->course->tensors[tensor].bytes == bytes;
+}
+
+/* Allocations of the gap that the cursor is in begin with this one. */
+static uint32_t first_of_gap(const struct spw_cursor *c)
+{
+    const struct spw_course *course = c->course;
+    uint32_t op = c->op;
+    while (op > 0 && !course->ops[op - 1].backbone)
+        op--;
+    return op > 0 ? course->ops[op - 1].first_alloc : 0;
+}
+
+static uint32_t end_of_gap(const struct spw_cursor *c)
+{
+    const struct spw_course *course = c->course;
+    const uint32_t bone = next_bone(course, c->op);
+    return bone < course->op_count ? course->ops[bone].first_alloc : course->tensor_count - course->live_count;
+}
+
+uint32_t spw_cursor_alloc(struct spw_cursor *c, uint64_t id, uint64_t bytes)
+{
+    const uint32_t live = c->course->live_count, first = first_of_gap(c), end = end_of_gap(c);
+    uint32_t alloc = c->alloc;
+    c->first_id = c->first_id ? c->first_id : id;
+    c->newest_id = id;
+    if (alloc < first || alloc >= end || !is_free_for(c, live + alloc, bytes))
+        for (alloc = first; alloc < end && !is_free_for(c, live + alloc, bytes);)
+            alloc++;
+    if (alloc >= end) {
+        spw_cursor_note_alloc(c, id, bytes);
+        return SPW_NO_INDEX;
+    }
+    c->id[live + alloc] = c->was[live + alloc] = id;
+    c->alloc = alloc + 1;
+    return live + alloc;
+}
+
+bool spw_cursor_free(struct spw_cursor *c, uint32_t tensor, uint64_t id)
+{
+    if (tensor < c->course->tensor_count && c->id[tensor] == id) {
+        c->id[tensor] = 0;
+        return true;
+    }
+    spw_cursor_note_free(c, id);
+    return false;
+}
