@@ -60,6 +60,7 @@ static void number_tensors(struct cut *cut)
                                                                      .first_use = SPW_NO_INDEX,
                                                                      .last_use = SPW_NO_INDEX,
                                                                      .from = SPW_NO_INDEX,
+                                                                     .to = SPW_NO_INDEX,
                                                                      .evictable = t->evictable};
     }
 }
@@ -138,7 +139,7 @@ static void pair(struct spw_course *course, struct candidate *list)
     uint32_t leaving = 0, staying = 0, s = 0;
     for (uint32_t i = 0; i < course->live_count; i++)
         if (course->tensors[i].free_after == SPW_NO_INDEX)
-            course->tensors[i].from = i;
+            course->tensors[i].from = course->tensors[i].to = i;
         else
             list[leaving++] = (struct candidate){course->tensors[i].bytes, i};
     struct candidate *stay = list + leaving;
@@ -150,8 +151,10 @@ static void pair(struct spw_course *course, struct candidate *list)
     for (uint32_t l = 0; l < leaving; l++) {
         while (s < staying && stay[s].bytes < list[l].bytes)
             s++;
-        if (s < staying && stay[s].bytes == list[l].bytes)
-            course->tensors[list[l].tensor].from = stay[s++].tensor;
+        if (s == staying || stay[s].bytes != list[l].bytes)
+            continue;
+        course->tensors[list[l].tensor].from = stay[s].tensor;
+        course->tensors[stay[s++].tensor].to = list[l].tensor;
     }
 }
 

@@ -40,6 +40,7 @@ struct spw_course_tensor {
     uint32_t from; /* alive at the beginning, and freed during the iteration: the tensor of the iteration before that it
                     * is, one that lives on (a batch loaded one step ahead, say). Itself where it is alive throughout;
                     * SPW_NO_INDEX for those that the iteration allocates, and where nothing fits */
+    uint32_t to;   /* the other way round, for who lives on: which tensor it is in the next iteration */
     bool evictable;
 };
 

@@ -60,9 +60,8 @@ static bool lives_on(const struct spw_course_tensor *t)
 
 /* ---- lives ---- */
 
-/* Fills in what planners are told of tensor `i`; `is_followed`: it lives on and has a place in the next iteration. False: it
- * is left out. */
-static bool describe(const struct spw_course *course, uint32_t i, bool is_followed, struct spw_graph_tensor *ret)
+/* Fills in what planners are told of tensor `i`. False: it is left out. */
+static bool describe(const struct spw_course *course, uint32_t i, struct spw_graph_tensor *ret)
 {
     const struct spw_course_tensor *t = &course->tensors[i];
     const bool is_old = i < course->live_count, is_used = t->first_use != SPW_NO_INDEX;
@@ -81,7 +80,7 @@ static bool describe(const struct spw_course *course, uint32_t i, bool is_follow
         ret->alloc_before = is_born ? ret->alloc_before : 0;
         ret->evictable &= t->from != SPW_NO_INDEX;
         return is_used || !is_born;
-    } else if (lives_on(t) && !is_followed) {
+    } else if (lives_on(t) && t->to == SPW_NO_INDEX) {
         ret->persistent = true;
         ret->evictable = false;
     }
@@ -91,15 +90,11 @@ static bool describe(const struct spw_course *course, uint32_t i, bool is_follow
 static int add_tensors(struct making *m)
 {
     const struct spw_course *course = m->course;
-    bool *is_followed = calloc((size_t)course->tensor_count + 1, sizeof *is_followed);
-    int r = is_followed ? 0 : -ENOMEM;
-    for (uint32_t i = 0; r == 0 && i < course->live_count; i++)
-        if (course->tensors[i].from != SPW_NO_INDEX)
-            is_followed[course->tensors[i].from] = true;
+    int r = 0;
     for (uint32_t i = 0; r == 0 && i < course->tensor_count; i++) {
         struct spw_graph_tensor tensor;
         m->lives[i] = (struct life){.index = SPW_NO_INDEX, .birth = SPW_NO_INDEX, .hold = SPW_NO_INDEX};
-        if (!describe(course, i, is_followed[i], &tensor))
+        if (!describe(course, i, &tensor))
             continue;
         m->lives[i].index = m->graph->tensor_count;
         if (!tensor.persistent && !tensor.initial)
@@ -107,7 +102,6 @@ static int add_tensors(struct making *m)
         m->tensor_of[m->graph->tensor_count] = i;
         r = spw_graph_add_tensor(m->graph, &tensor);
     }
-    free(is_followed);
     return r;
 }
 

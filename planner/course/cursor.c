@@ -169,7 +169,10 @@ uint32_t spw_cursor_alloc(struct spw_cursor *c, uint64_t id, uint64_t bytes)
 
 bool spw_cursor_free(struct spw_cursor *c, uint32_t tensor, uint64_t id)
 {
-    if (tensor < c->course->tensor_count && c->id[tensor] == id) {
+    const struct spw_course *course = c->course;
+    if (tensor < course->tensor_count && c->id[tensor] != id) /* it was this one in the iteration before */
+        tensor = course->tensors[tensor].to;
+    if (tensor < course->tensor_count && c->id[tensor] == id) {
         c->id[tensor] = 0;
         return true;
     }

@@ -93,10 +93,11 @@ static void a_course_has_who_is_alive_first_and_then_who_is_allocated(void **sta
 {
     struct spw_recording *r = step();
     struct spw_course *course = finish(r, 5);
-    const struct spw_course_tensor expected[] = {{10, 100, 0, NONE, 0, 4, 0, true},    {11, 8, 0, NONE, 1, 1, 1, false},
-                                                 {12, 40, 0, 1, 0, 0, 5, true},        {20, 30, 0, 3, 0, 1, NONE, true},
-                                                 {21, 20, 1, 4, 1, 4, NONE, true},     {22, 40, 2, NONE, 2, 2, NONE, true},
-                                                 {23, 5, 2, 2, NONE, NONE, NONE, true}};
+    const struct spw_course_tensor expected[] = {
+        {10, 100, 0, NONE, 0, 4, 0, 0, true},       {11, 8, 0, NONE, 1, 1, 1, 1, false},
+        {12, 40, 0, 1, 0, 0, 5, NONE, true},        {20, 30, 0, 3, 0, 1, NONE, NONE, true},
+        {21, 20, 1, 4, 1, 4, NONE, NONE, true},     {22, 40, 2, NONE, 2, 2, NONE, 2, true},
+        {23, 5, 2, 2, NONE, NONE, NONE, NONE, true}};
     assert_int_equal(course->live_count, 3);
     assert_int_equal(course->tensor_count, 7);
     for (int i = 0; i < 7; i++) {
@@ -108,6 +109,7 @@ static void a_course_has_who_is_alive_first_and_then_who_is_allocated(void **sta
         assert_int_equal(t->first_use, expected[i].first_use);
         assert_int_equal(t->last_use, expected[i].last_use);
         assert_int_equal(t->from, expected[i].from);
+        assert_int_equal(t->to, expected[i].to);
         assert_int_equal(t->evictable, expected[i].evictable);
     }
     spw_course_destroy(course);
