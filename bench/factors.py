@@ -20,30 +20,30 @@ def model_of(name):
         return json.load(file)
 
 
-def measured(name, scale_bytes, scale_ops):
+def measured(name, size, scale_bytes, scale_ops):
     """Milliseconds of a step and peak of the program with these factors, on the model's device."""
-    device = {**device_like(name, LIKE[name].profile), "SIMGPU_SCALE_BYTES": scale_bytes, "SIMGPU_SCALE_OPS": scale_ops}
-    finished = run(program_like(name, 4), env=device)
+    device = {**device_like(name, LIKE[name].profile, size), "SIMGPU_SCALE_BYTES": scale_bytes, "SIMGPU_SCALE_OPS": scale_ops}
+    finished = run(program_like(name, 4, size=size), env=device)
     succeeded(finished)
     return finished.step_ms, int(re.search(r"^peak_bytes (\d+)", finished.output, re.MULTILINE).group(1))
 
 
-def find(name):
+def find(name, size):
     """Both factors; whole numbers, as what they are good for knows no fractions."""
     model = model_of(name)
     goal_ms = model["compute_us"] / 1000
-    _, peak = measured(name, 1, 1)
+    _, peak = measured(name, size, 1, 1)
     scale_bytes = round(model["peak_bytes"] / peak)
-    low, low_ms = 1, measured(name, scale_bytes, 1)[0]
+    low, low_ms = 1, measured(name, size, scale_bytes, 1)[0]
     if low_ms > goal_ms:
         raise RuntimeError(f"{name}: memory traffic alone takes {low_ms} ms, the model {goal_ms} ms")
     high, high_ms = 2, low_ms
     while high_ms < goal_ms:
         high *= 4
-        high_ms = measured(name, scale_bytes, high)[0]
+        high_ms = measured(name, size, scale_bytes, high)[0]
     for _ in range(MOST_ATTEMPTS):
         middle = round(low + (goal_ms - low_ms) * (high - low) / (high_ms - low_ms))
-        ms = measured(name, scale_bytes, middle)[0]
+        ms = measured(name, size, scale_bytes, middle)[0]
         if abs(ms / goal_ms - 1) < CLOSE or middle in (low, high):
             break
         if ms < goal_ms:
@@ -57,9 +57,10 @@ def likeness(table):
     rows = []
     for name, like in LIKE.items():
         model = model_of(name)
-        scale_bytes, scale_ops, ms = find(name)
         copying = model["peak_bytes"] / model["copy_bytes_per_us"]["d2h"] / model["compute_us"]
-        rows.append((name, like.graph, scale_bytes, like.scale_bytes, scale_ops, like.scale_ops, f"{ms:.1f}",
-                     f"{model['compute_us'] / 1000:.1f}", f"{copying:.2f}"))
+        for size, kept in like.scales.items():
+            scale_bytes, scale_ops, ms = find(name, size)
+            rows.append((f"{name}, {size}", like.graph, scale_bytes, kept[0], scale_ops, kept[1], f"{ms:.1f}",
+                         f"{model['compute_us'] / 1000:.1f}", f"{copying:.2f}"))
     table("Factors that make small programs cost what big models do (simulated), beside those in tests/integration/likeness.py",
           ("", "like", "bytes", "kept", "operations", "kept", "step, ms", "the model's", "its peak copied out, in steps"), rows)

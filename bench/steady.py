@@ -58,7 +58,7 @@ class Iteration:
         graph, costs = as_mapped(json.loads(spillway("export", trace))), profile(kind)
         self.paths = {}
         for way, share in (("solo", 1), ("both", float(costs["duplex"]))):
-            scale = 1000 * share / LIKE[name].scale_bytes
+            scale = 1000 * share / LIKE[name].scales["small"][0]
             graph["copy_bytes_per_us"] = {"d2h": float(costs["d2h_gbps"]) * scale, "h2d": float(costs["h2d_gbps"]) * scale}
             self.paths[way] = os.path.join(folder, way + ".json")
             with open(self.paths[way], "w", encoding="utf-8") as file:
