@@ -2,6 +2,7 @@
 #include "plan/timeline.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,18 +374,35 @@ static int make_room(struct spw_timer *tl, size_t steps)
     return 0;
 }
 
-/* Where copies in one direction slow down those in the other, each pass takes the other direction's from the pass before. */
+/* Whether all copies end where they did in the pass before, or need no second look: nothing goes in the other direction. */
+static bool is_settled(const struct spw_timer *tl, double time_us)
+{
+    if (tl->copy_count[0] == 0 || tl->copy_count[1] == 0)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        if (tl->copy_count[i] != tl->other_count[i])
+            return false;
+        for (size_t n = 0; n < tl->copy_count[i]; n++)
+            if (fabs(tl->copies[i][n].to_us - tl->other[i][n].to_us) > 1e-6 * time_us)
+                return false;
+    }
+    return true;
+}
+
+/* Where copies in one direction slow down those in the other, each pass takes the other direction's from the pass before,
+ * until they agree. */
 int spw_timer_run(struct spw_timer *tl, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
                   struct spw_timing *ret_timing, size_t *ret_stuck)
 {
-    enum { PASSES = 4 };
+    enum { MOST_PASSES = 64 };
     size_t stuck;
     if (make_room(tl, schedule->count) < 0)
         return -ENOMEM;
     tl->device.bytes = budget_bytes;
     tl->other_count[0] = tl->other_count[1] = 0;
     int r = run(tl, schedule, ret_start_us, ret_timing, ret_stuck ? ret_stuck : &stuck);
-    for (int pass = 1; pass < PASSES && r == 0 && tl->machine.duplex < 1; pass++) {
+    for (int pass = 1; pass < MOST_PASSES && r == 0 && tl->machine.duplex < 1 && !is_settled(tl, ret_timing->time_us);
+         pass++) {
         for (int i = 0; i < 2; i++) {
             struct interval *spare = tl->other[i];
             tl->other[i] = tl->copies[i];

@@ -130,6 +130,25 @@ static void copies_in_both_directions_slow_each_other_down(void **state)
     spw_graph_destroy(graph);
 }
 
+/* Two that begin together and are as long: each is at half speed to its end, and what comes behind them is not slowed down.
+ */
+static void copies_of_one_length_take_as_much_longer_as_they_are_slower(void **state)
+{
+    const struct spw_machine machine = {.duplex = 0.5};
+    const struct tiny_tensor tensors[] = {{.bytes = 10, .persistent = true}, {.bytes = 10, .persistent = true}};
+    static const struct tiny_op ops[] = {{1, T(0), 0}, {1, T(1), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    static const struct spw_timed_step steps[] = {OP(0, 0),    D2H(0, 0),  H2D(1, 0), OP(1, 20),
+                                                  DROP(1, 21), H2D(1, 21), D2H(1, 31)};
+    double starts[16];
+    struct spw_timing timing;
+    assert_int_equal(run(graph, OPPOSITE, &machine, 1000, steps, 7, starts, &timing, NULL), 0);
+    for (size_t i = 0; i < 7; i++)
+        assert_true(starts[i] > steps[i].start_us - 1e-3 && starts[i] < steps[i].start_us + 1e-3);
+    assert_true(timing.time_us > 41 - 1e-3 && timing.time_us < 41 + 1e-3);
+    spw_graph_destroy(graph);
+}
+
 /* The copy out ends, at 4, when the copy in can begin: nothing is slowed down. */
 static void copies_after_one_another_are_at_full_speed(void **state)
 {
@@ -282,6 +301,7 @@ int main(void)
         cmocka_unit_test(memory_costs_the_host_time_to_map_and_to_unmap),
         cmocka_unit_test(copies_in_pieces_cost_more_for_each_piece),
         cmocka_unit_test(copies_in_both_directions_slow_each_other_down),
+        cmocka_unit_test(copies_of_one_length_take_as_much_longer_as_they_are_slower),
         cmocka_unit_test(copies_after_one_another_are_at_full_speed),
         cmocka_unit_test(step_that_makes_no_sense_is_the_one_that_is_stuck),
         cmocka_unit_test(step_that_does_not_fit_is_the_one_that_is_stuck),
