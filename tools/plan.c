@@ -181,7 +181,9 @@ static int run(struct plan_asked *request)
     if (status)
         return status;
     request->wish.graph = it.graph;
-    if (request->check)
+    if (request->granularity_bytes && spw_graph_round_up(it.graph, request->granularity_bytes) < 0)
+        status = out_of_memory();
+    else if (request->check)
         status = check_events(request, &it);
     else if (request->compare || request->budget.kind == SPW_AMOUNT_UNSET)
         status = plan_many(request, &it);
@@ -193,7 +195,8 @@ static int run(struct plan_asked *request)
 
 int command_plan(int argc, char **argv)
 {
-    struct plan_asked request = {.wish = {.host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1}};
+    struct plan_asked request = {
+        .wish = {.host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .machine.duplex = 1, .seed = 1}};
     if (command_parse(arguments_plan(), argc, argv, 0, &request))
         return EXIT_USAGE;
     int status = EXIT_SUCCESS;

@@ -25,6 +25,14 @@ enum {
     KEY_PLANNERS,
     KEY_DEVICE,
     KEY_PARTIAL,
+    KEY_GRANULARITY,
+    KEY_MAP_US,
+    KEY_UNMAP_US,
+    KEY_LAUNCH_US,
+    KEY_RUN_AHEAD,
+    KEY_DUPLEX,
+    KEY_CHUNK,
+    KEY_CHUNK_US,
 };
 
 static const struct argp_option options[] = {
@@ -54,6 +62,29 @@ static const struct argp_option options[] = {
      .key = KEY_JITTER,
      .arg = "PERCENT",
      .doc = "Try the plan with durations that are off by up to so much, such as 20%"},
+    {.name = "granularity",
+     .key = KEY_GRANULARITY,
+     .arg = "BYTES",
+     .doc = "Memory is handed out in multiples of so many bytes, such as 2MiB (default: 1)"},
+    {.name = "map-us", .key = KEY_MAP_US, .arg = "US", .doc = "Host time to map a tensor's memory (default: 0)"},
+    {.name = "unmap-us", .key = KEY_UNMAP_US, .arg = "US", .doc = "Host time to unmap it (default: 0)"},
+    {.name = "launch-us",
+     .key = KEY_LAUNCH_US,
+     .arg = "US",
+     .doc = "Host time to submit an operation or a copy (default: 0)"},
+    {.name = "run-ahead",
+     .key = KEY_RUN_AHEAD,
+     .arg = "N",
+     .doc = "Operations that the host is ahead of the device at most (default: 0, any number)"},
+    {.name = "duplex",
+     .key = KEY_DUPLEX,
+     .arg = "PERCENT",
+     .doc = "Speed of a copy while one runs the other way (default: 100%)"},
+    {.name = "chunk",
+     .key = KEY_CHUNK,
+     .arg = "BYTES",
+     .doc = "Copies go in pieces of so many bytes (default: in one piece)"},
+    {.name = "chunk-us", .key = KEY_CHUNK_US, .arg = "US", .doc = "Time that each piece costs more (default: 0)"},
     {.name = "events", .key = KEY_EVENTS, .arg = "FILE", .doc = "Write the plan's timed events to FILE, as JSON"},
     {.name = "check",
      .key = KEY_CHECK,
@@ -65,6 +96,8 @@ static const struct argp_option options[] = {
     {0}};
 
 /* ---- arguments ---- */
+
+enum { MOST_COST_US = 1000000, MOST_RUN_AHEAD = 1000000, MOST_UNIT_BYTES = 1 << 30 };
 
 static struct spw_amount take_amount(struct argp_state *state, const char *option, const char *value, bool percent)
 {
@@ -95,6 +128,26 @@ static double take_real(struct argp_state *state, const char *option, const char
     return number;
 }
 
+/* A size that something comes in. */
+static uint64_t take_unit(struct argp_state *state, const char *option, const char *value)
+{
+    struct spw_amount amount;
+    if (spw_amount_parse(value, &amount) < 0 || amount.kind == SPW_AMOUNT_PERCENT || amount.bytes > MOST_UNIT_BYTES)
+        argp_error(state, "--%s=%s is refused; accepted: bytes such as 2097152, 2MiB or 2M (above 0, up to 1GiB)", option,
+                   value);
+    return amount.bytes;
+}
+
+static double take_cost(struct argp_state *state, const char *option, const char *value)
+{
+    char *end;
+    const double us = strtod(value, &end);
+    if (end == value || *end || !(us >= 0) || us > MOST_COST_US)
+        argp_error(state, "--%s=%s is refused; accepted: microseconds from 0 to %d, such as 4.5", option, value,
+                   MOST_COST_US);
+    return us;
+}
+
 static const struct spw_planner *take_planner(struct argp_state *state, const char *name)
 {
     const struct spw_planner *planner = spw_planner_find(name);
@@ -118,8 +171,50 @@ static void check_request(struct argp_state *state, const struct plan_asked *req
         argp_error(state, "--compare goes through the planners itself, and takes no --planner");
     if (request->events && (request->budget.kind == SPW_AMOUNT_UNSET || request->compare || request->check))
         argp_error(state, "--events writes one plan, for which it needs a --budget, without --compare and --check");
+    if (request->check && request->machine_option)
+        argp_error(state, "--check judges by model S+ (docs/planning.md), which has no --%s", request->machine_option);
+    if (request->wish.machine.chunk_us > 0 && !request->wish.machine.chunk_bytes)
+        argp_error(state, "--chunk-us is what a piece costs, and needs the size of one: --chunk");
     if (!request->input.path && !request->planners)
         argp_error(state, "which iteration or trace?");
+}
+
+/* What the time line takes into account besides the iteration. */
+static error_t take_machine_option(int key, const char *value, struct argp_state *state)
+{
+    struct plan_asked *request = state->input;
+    struct spw_machine *machine = &request->wish.machine;
+    const struct argp_option *option = options;
+    while (option->name && option->key != key)
+        option++;
+    switch (key) {
+    case KEY_MAP_US:
+        machine->map_us = take_cost(state, option->name, value);
+        break;
+    case KEY_UNMAP_US:
+        machine->unmap_us = take_cost(state, option->name, value);
+        break;
+    case KEY_LAUNCH_US:
+        machine->launch_us = take_cost(state, option->name, value);
+        break;
+    case KEY_RUN_AHEAD:
+        machine->run_ahead = (uint32_t)take_number(state, option->name, value, MOST_RUN_AHEAD);
+        break;
+    case KEY_DUPLEX:
+        machine->duplex =
+            take_real(state, option->name, value, 100, "a percentage above 0 and up to 100, such as 80%") / 100;
+        break;
+    case KEY_CHUNK:
+        machine->chunk_bytes = take_unit(state, option->name, value);
+        break;
+    case KEY_CHUNK_US:
+        machine->chunk_us = take_cost(state, option->name, value);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    request->machine_option = option->name;
+    return 0;
 }
 
 static error_t take_option(int key, char *value, struct argp_state *state)
@@ -183,8 +278,11 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     case KEY_PARTIAL:
         request->input.partial = true;
         return 0;
+    case KEY_GRANULARITY:
+        request->granularity_bytes = take_unit(state, "granularity", value);
+        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return take_machine_option(key, value, state);
     }
 }
 

@@ -11,6 +11,8 @@ struct plan_asked {
     const struct spw_planner *planner; /* NULL: the first */
     const char *events, *check;        /* files; NULL: none */
     struct plan_wish wish;             /* without the graph */
+    uint64_t granularity_bytes;        /* 0: sizes are as they are */
+    const char *machine_option;        /* the last option that says something of wish.machine; NULL: none does */
     bool json, sweep, compare, planners;
 };
 #endif

@@ -25,10 +25,18 @@ static struct spw_plan_request request_of(const struct plan_wish *wish, uint64_t
                                      .host_bytes = wish->host_bytes,
                                      .may_copy = wish->may_copy,
                                      .may_replay = wish->may_replay,
-                                     .machine = {.duplex = 1},
+                                     .machine = wish->machine,
                                      .seed = wish->seed,
                                      .time_limit_s = wish->time_limit_s,
                                      .now_s = wish->by_clock ? now_s : NULL};
+}
+
+/* As spw_plan_make() has it. */
+static struct spw_machine machine_of(const struct plan_wish *wish)
+{
+    struct spw_machine machine = wish->machine;
+    machine.host_bytes = wish->host_bytes;
+    return machine;
 }
 
 /* ---- with other durations ---- */
@@ -47,7 +55,7 @@ static int try_once(const struct plan_wish *wish, const struct plan_outcome *out
                     uint64_t *state, double *ret_ratio)
 {
     const struct spw_graph *graph = wish->graph;
-    const struct spw_machine machine = {.duplex = 1, .host_bytes = wish->host_bytes};
+    const struct spw_machine machine = machine_of(wish);
     struct spw_timing timing;
     shaken->compute_us = 0;
     for (uint32_t i = 0; i < graph->op_count; i++) {
@@ -90,11 +98,12 @@ static int shake(const struct plan_wish *wish, struct plan_outcome *outcome)
 
 /* ---- one plan ---- */
 
-/* When each step starts, and what a plan that is shown has to hold: that the checker accepts it. */
+/* When each step starts, and what a plan that is shown has to hold: that the checker accepts it. Whatever costs time besides
+ * the iteration only delays what comes after it, so the starts are valid without it too. */
 static int time_and_check(const struct plan_wish *wish, struct plan_outcome *outcome)
 {
     const struct spw_schedule *schedule = &outcome->plan.schedule;
-    const struct spw_machine machine = {.duplex = 1, .host_bytes = wish->host_bytes};
+    const struct spw_machine machine = machine_of(wish);
     const struct spw_check_rules rules = {outcome->budget_bytes, wish->host_bytes, wish->may_replay, wish->may_copy, false};
     struct spw_check check;
     free(outcome->start_us);

@@ -8,6 +8,7 @@ struct plan_wish {
     const struct spw_graph *graph;
     uint64_t host_bytes; /* UINT64_MAX: any number */
     bool may_copy, may_replay;
+    struct spw_machine machine; /* what costs time besides; its host_bytes are not looked at */
     uint64_t seed;
     double time_limit_s; /* for each plan; 0: the planner's own */
     bool by_clock; /* the limit is one of time; else of work that takes about so long, and the same comes of it each time */

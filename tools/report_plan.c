@@ -48,8 +48,13 @@ static json_t *point_of(const struct plan_outcome *o)
 
 static json_t *curve_of(const struct iteration *it, uint32_t device)
 {
-    const struct plan_wish wish = {
-        .graph = it->graph, .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = 0.02};
+    const struct plan_wish wish = {.graph = it->graph,
+                                   .host_bytes = UINT64_MAX,
+                                   .may_copy = true,
+                                   .may_replay = true,
+                                   .machine.duplex = 1,
+                                   .seed = 1,
+                                   .time_limit_s = 0.02};
     const struct spw_planner *planner = quick_planner();
     const uint32_t ops = it->graph->op_count;
     struct plan_outcomes outcomes;

@@ -136,6 +136,22 @@ static const struct spw_planner *some_planner(uint64_t *seed)
     return &spw_planners[random_number(seed) % 2 ? 0 : random_number(seed) % count];
 }
 
+/* One that costs nothing, or a mixture; whatever it is, a plan's events are valid without it too. */
+static struct spw_machine some_machine(uint64_t *seed)
+{
+    struct spw_machine machine = {.duplex = 1};
+    if (random_number(seed) % 2)
+        return machine;
+    machine.map_us = (double)(random_number(seed) % 3);
+    machine.unmap_us = (double)(random_number(seed) % 3);
+    machine.launch_us = (double)(random_number(seed) % 8) / 2;
+    machine.run_ahead = (uint32_t)(random_number(seed) % 4);
+    machine.duplex = (double)(1 + random_number(seed) % 4) / 4;
+    machine.chunk_bytes = random_number(seed) % 3 * 1000;
+    machine.chunk_us = 1;
+    return machine;
+}
+
 static void plan(const struct iteration *it, uint64_t *seed, struct counts *counts)
 {
     const struct spw_graph *graph = it->graph;
@@ -145,6 +161,7 @@ static void plan(const struct iteration *it, uint64_t *seed, struct counts *coun
                                    .host_bytes = random_number(seed) % 4 ? UINT64_MAX : budget / 4,
                                    .may_copy = random_number(seed) % 4,
                                    .may_replay = random_number(seed) % 4,
+                                   .machine = some_machine(seed),
                                    .seed = 1,
                                    .time_limit_s = 0.002,
                                    .by_clock = true,

@@ -255,6 +255,116 @@ def _():
         require(all(re.search(rf"^{name} ", said, re.MULTILINE) for name in names) and "lower bound" in said, said)
 
 
+# ------------------------------------------------------------------------------------------------- what the machine adds
+def chain(*durations):
+    """Operations in a row, each of which reads what the one before wrote: 100 bytes."""
+    tensors = [{"id": i, "bytes": 100, "alloc_before": max(i - 1, 0), "free_after": i, "initial": i == 0} for i in range(len(durations))]
+    ops = [{"us": us, "reads": [i], "writes": [i + 1] if i + 1 < len(durations) else [], "replayable": True} for i, us in enumerate(durations)]
+    return stored("chain.json", json.dumps({"format": "spillway-iteration/1", "copy_bytes_per_us": {"d2h": 10, "h2d": 10}, "tensors": tensors, "ops": ops}))
+
+
+def rotating():
+    """Three tensors of 100 bytes that carry over, and three operations of 10 us, each of which updates one."""
+    tensors = [{"id": i, "bytes": 100, "persistent": True} for i in range(3)]
+    ops = [{"us": 10, "reads": [i], "writes": [i], "replayable": False} for i in range(3)]
+    return stored("rotating.json", json.dumps({"format": "spillway-iteration/1", "copy_bytes_per_us": {"d2h": 10, "h2d": 10}, "tensors": tensors, "ops": ops}))
+
+
+def time_of(path, *options):
+    return plan(path, *options)["time_us"]
+
+
+@sentence("what the host has to do for each operation and each piece of memory is in the plan's time")
+def _():
+    def equals(durations, expected, *options):
+        got = time_of(chain(*durations), "--budget", "1000", "--planner", "none", *options)
+        require(got == expected, f"{durations} {options}: {got}, not {expected}")
+    equals([10, 10, 10], 30)
+    equals([10, 10, 10], 85, "--launch-us", "25")  # submitted at 25, 50 and 75
+    equals([10, 10, 10], 37.5, "--launch-us", "7.5")  # the first at 7.5, and the others while it runs
+    equals([10, 10, 10], 70, "--map-us", "25")  # the first at 25, the second at 50; the third writes nothing
+    require(time_of(chain(10, 10, 10), "--budget", "200", "--planner", "none", "--map-us", "25") == 80)  # the second waits for the first's memory
+    equals([10, 10, 10], 60, "--unmap-us", "25")  # the third comes behind two tensors that are given back
+    equals([20, 1, 1, 1], 28, "--launch-us", "5")
+    equals([20, 1, 1, 1], 28, "--launch-us", "5", "--run-ahead", "0")
+    equals([20, 1, 1, 1], 31, "--launch-us", "5", "--run-ahead", "1")  # the third is submitted when the second starts, at 25, the last 5 later
+    equals([20, 1, 1, 1], 28, "--launch-us", "5", "--run-ahead", "2")
+
+
+@sentence("copies in pieces, and copies that slow each other down, are in the plan's time")
+def _():
+    def equals(expected, *options):
+        got = time_of(rotating(), "--budget", "200", "--planner", "lru", *options)
+        require(abs(got - expected) < 1e-3, f"{options}: {got}, not {expected}")
+    # out, in, operation, in, operation; out, in, operation: of the six copies two run beside another one
+    equals(60)
+    equals(76, "--chunk", "25", "--chunk-us", "1")  # four pieces each, four copies one after the other
+    equals(68, "--chunk", "64", "--chunk-us", "1")
+    equals(60, "--chunk", "64")
+    equals(70, "--duplex", "50%")  # the first copy in runs beside one out: 20 us
+    equals(60, "--duplex", "100%")
+
+
+@sentence("sizes are rounded up to the granularity, those of the figures too, and copies take as long as before")
+def _():
+    small = stored("small.json", SMALL)
+    got = plan(small, "--budget", "448", "--planner", "none", "--granularity", "64")  # 128, 128 and 192 bytes for 100, 100 and 170
+    require(got["budget_share"] == 1 and got["peak_bytes"] == got["smallest_budget_bytes"] == 448, got)
+    require(plan(small, "--budget", "320", "--granularity", "64")["smallest_budget_bytes"] == 320)
+    refused(small, "--budget", "319", "--granularity", "64", status=3, says=["operation 1 (loss) needs 320 bytes"])
+    require(time_of(rotating(), "--budget", "256", "--planner", "lru", "--granularity", "128") == 60)
+    events = path_of("events.json")
+    require(plan(small, "--budget", "320", "--granularity", "64", "--events", events)["feasible"])
+    require(plan(small, "--check", events, "--budget", "270")["peak_bytes"] == 270)
+    require(plan(small, "--check", events, "--budget", "320", "--granularity", "64")["peak_bytes"] == 320)
+    refused(small, "--check", events, "--budget", "319", "--granularity", "64", status=1, says=["memory"])
+
+
+@sentence("the search looks for what is best with these costs")
+def _():
+    small = stored("slow.json", SMALL.replace('"us": 10', '"us": 60', 1))
+    copied = plan(small, "--budget", "270", "--seed", "1")  # 60, out 10, 10, in 10, 10
+    require(copied["time_us"] == 100 and copied["replayed_us"] == 0, copied)
+    again = plan(small, "--budget", "270", "--seed", "1", "--chunk", "10", "--chunk-us", "10")  # a copy takes 110, and a replay 60
+    require(again["time_us"] == 140 and again["replayed_us"] == 60 and again["d2h_bytes"] == 0, again)
+
+
+@sentence("sweep and comparison are made with these costs")
+def _():
+    path = chain(10, 10, 10)
+    require(plan(path, "--sweep", "--seed", "1", "--launch-us", "25")[0]["time_us"] == 85)
+    rows = {row["planner"]: row for row in plan(path, "--compare", "--seed", "1", "--budget", "100%", "--launch-us", "25")}
+    require(rows["none"]["time_us"] == rows["auto"]["time_us"] == 85, rows)
+    require(plan(path, "--budget", "100%", "--launch-us", "25", "--jitter", "1%")["jitter"]["mean_ratio"] > 2.7)
+
+
+@sentence("events with these costs are as late as they make them, and valid without")
+def _():
+    events, costs = path_of("events.json"), ("--launch-us", "50", "--map-us", "100", "--unmap-us", "80", "--run-ahead", "3", "--duplex", "60%",
+                                             "--chunk", "4MiB", "--chunk-us", "20", "--granularity", "2MiB")
+    plain = plan(VGG, "--budget", "60%", "--planner", "lru")
+    got = plan(VGG, "--budget", "60%", "--planner", "lru", *costs, "--events", events)
+    checked = plan(VGG, "--check", events, "--budget", str(got["budget_bytes"]), "--granularity", "2MiB")
+    require(checked["valid"] and checked["peak_bytes"] == got["peak_bytes"], got, checked)
+    require(plain["time_us"] < checked["time_us"] <= got["time_us"] * (1 + 1e-9), plain, checked, got)
+    refused(VGG, "--check", events, "--map-us", "100", says=["--check judges by model S+ (docs/planning.md), which has no --map-us"])
+
+
+@sentence("costs that make no sense are refused with what is accepted, in one line")
+def _():
+    microseconds, size = "microseconds from 0 to 1000000, such as 4.5", "bytes such as 2097152, 2MiB or 2M (above 0, up to 1GiB)"
+    cases = {"map-us": (microseconds, "-1", "x", "1000001", "nan", "5us", ""), "unmap-us": (microseconds, "-0.5", "inf"),
+             "launch-us": (microseconds, "1e7", "5%"), "chunk-us": (microseconds, "-1", "1 2"),
+             "run-ahead": ("a whole number from 0 to 1000000", "-1", "1.5", "1000001", "x"),
+             "duplex": ("a percentage above 0 and up to 100, such as 80%", "0", "101%", "-5%", "x", "nan"),
+             "granularity": (size, "0", "50%", "2GiB", "-1", "x"), "chunk": (size, "0", "50%", "1.1GiB", "x")}
+    for option, (accepted, *values) in cases.items():
+        for value in values:
+            said = refused(VGG, f"--{option}={value}", says=[f"--{option}={value} is refused; accepted: {accepted}\n"])
+            require(said.startswith("spillway plan: "), said)
+    refused(VGG, "--chunk-us", "3", says=["needs the size of one: --chunk"])
+
+
 # --------------------------------------------------------------------------------------------------------------- traces
 @sentence("a trace is planned for as the iteration that export prints of it")
 def _():
