@@ -246,3 +246,17 @@ bool settings_sabotage(enum sabotage kind)
             return true;
     return false;
 }
+
+const char *settings_fault_seen(size_t i, uint64_t *ret_seen)
+{
+    if (i >= fault_count)
+        return NULL;
+    *ret_seen = faults[i].seen;
+    return faults[i].name;
+}
+
+const char *settings_sabotage_seen(enum sabotage kind, uint64_t *ret_seen)
+{
+    *ret_seen = operations_seen[kind];
+    return sabotage_names[kind];
+}

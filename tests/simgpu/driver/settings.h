@@ -45,4 +45,9 @@ int settings_read(void);
 CUresult settings_fault(const char *name);
 /* Whether this operation is the one that SIMGPU_SABOTAGE chose; counts the operation. */
 bool settings_sabotage(enum sabotage kind);
+
+/* For the counts at exit. Entry `i` of SIMGPU_FAIL: its call, and how often that was called; NULL behind the last one. */
+const char *settings_fault_seen(size_t i, uint64_t *ret_seen);
+/* The kind's name in SIMGPU_SABOTAGE, and how many operations it could have chosen: 0 where no kind was asked for. */
+const char *settings_sabotage_seen(enum sabotage kind, uint64_t *ret_seen);
 #endif

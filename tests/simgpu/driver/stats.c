@@ -33,6 +33,22 @@ static void write_copies(FILE *f)
     fprintf(f, "},\n");
 }
 
+/* How often there was what SIMGPU_FAIL and SIMGPU_SABOTAGE count, so that a place late in a run can be chosen. */
+static void write_places(FILE *f)
+{
+    const char *name;
+    uint64_t seen;
+    fprintf(f, "  \"calls\": {");
+    for (size_t i = 0; (name = settings_fault_seen(i, &seen)); i++)
+        fprintf(f, "%s\"%s\": %llu", i ? ", " : "", name, (unsigned long long)seen);
+    fprintf(f, "},\n  \"sabotage\": {");
+    for (int kind = 0; kind < SABOTAGE_COUNT; kind++) {
+        name = settings_sabotage_seen((enum sabotage)kind, &seen);
+        fprintf(f, "%s\"%s\": %llu", kind ? ", " : "", name, (unsigned long long)seen);
+    }
+    fprintf(f, "},\n");
+}
+
 static void write_all(FILE *f)
 {
     const struct {
@@ -58,6 +74,7 @@ static void write_all(FILE *f)
     fprintf(f, "{\n");
     write_devices(f);
     write_copies(f);
+    write_places(f);
     fprintf(
         f,
         "  \"map_operations\": {\"create\": %llu, \"release\": %llu, \"map\": %llu, \"unmap\": %llu, \"set_access\": %llu, "

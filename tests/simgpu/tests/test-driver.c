@@ -200,6 +200,29 @@ CHILD_TEST(the_nth_call_fails_as_asked, "SIMGPU_FAIL", "cuMemAlloc:2=CUDA_ERROR_
     assert_int_equal(cuStreamCreate(&s, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+static void repeated_body(void)
+{
+    CUdeviceptr p, q;
+    device_start();
+    OK(cuMemAlloc(&p, 4));
+    OK(cuMemAlloc(&q, 4));
+    OK(cuMemcpyDtoD(p, q, 4));
+    OK(cuCtxSynchronize());
+}
+
+static void places_for_faults_and_sabotage_are_counted(void **state)
+{
+    (void)state;
+    assert_true(in_child(repeated_body, "SIMGPU_FAIL", "cuMemAlloc:9=700,cuMemFree:9=700", "SIMGPU_SABOTAGE",
+                         "skip-kernel:9", NULL));
+    assert_int_equal(child_stat("cuMemAlloc"), 2);
+    assert_int_equal(child_stat("cuMemFree"), 0);
+    assert_int_equal(child_stat("skip-copy"), 1);
+    assert_int_equal(child_stat("skip-kernel"), 0);
+    assert_true(in_child(repeated_body, NULL));
+    assert_null(strstr(child_stats(), "cuMemAlloc"));
+}
+
 static void refused_body(void)
 {
     assert_int_equal(cuInit(0), CUDA_ERROR_INVALID_VALUE);
@@ -470,6 +493,7 @@ int main(void)
         cmocka_unit_test(a_kernel_runs_beside_a_copy),
         cmocka_unit_test(the_same_program_takes_the_same_time),
         cmocka_unit_test(the_nth_call_fails_as_asked),
+        cmocka_unit_test(places_for_faults_and_sabotage_are_counted),
         cmocka_unit_test(a_bad_setting_is_refused_with_its_name),
         cmocka_unit_test(a_sound_device_brings_the_bytes_back),
         cmocka_unit_test(a_skipped_copy_shows),
