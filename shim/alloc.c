@@ -187,10 +187,10 @@ static inline struct spw_block *take_cached_plainly(struct spw_device *d, size_t
     struct spw_block *b = granules < SPW_FREE_BINS ? d->free_by_granules[granules] : NULL;
     if (!b || !s || b->holds || b->host_copy || !spw_uses_plainly_only(&b->object.uses, s))
         return NULL;
-    d->free_by_granules[granules] = b->next_free;
-    if (b->next_free)
-        b->next_free->previous_free = NULL;
-    b->next_free = NULL;
+    d->free_by_granules[granules] = b->next;
+    if (b->next)
+        b->next->previous = NULL;
+    b->next = NULL;
     d->free_bytes -= granules << d->granule_shift;
     b->object.attention = 0;
     b->size_bytes = bytes;

@@ -1,15 +1,17 @@
 /* carry.h - tensors that leave and come back ahead of need, while the program goes on: nobody waits here unless memory is
  * needed that is not free yet.
  *
- * A block that leaves is EVICTING: its copy out is submitted behind its last use, and it waits in the device's queue until
- * use and copy are complete; then its memory goes to the pool. A block that comes back takes memory from the pool and is
- * RESTORING while the copy in runs; where there is no memory yet it waits in a second queue, in order, and is served as
- * soon as there is. Nothing here happens by itself: the engine pumps, in the program's own calls.
+ * A block that leaves is EVICTING: its copy out is submitted behind its last use, and it waits in a queue of the device
+ * until use and copy are complete; then its memory goes to the pool. One that needs no copy waits in a queue beside that
+ * one, for its last use alone. A block that comes back takes memory from the pool and is RESTORING while the copy in runs;
+ * where there is no memory yet it waits in a third queue, in order, and is served as soon as there is. Nothing here happens
+ * by itself: the engine pumps, in the program's own calls.
  *
  *     RESIDENT --leave--> EVICTING --pump--> EVICTED --restore--> (queued) --pump--> RESTORING --first use--> RESIDENT
- *                            | cancel: used before it was gone                          (an operation that needs it
+ *                            | claim: used before it was gone                          (an operation that needs it
  *                            v                                                          brings it in at once)
- *                         RESIDENT, clean where it is only read; written, its host copy is void */
+ *                         RESIDENT, COPYING while its copy out still reads it: clean where it is only read; whoever
+ *                                   writes it comes after the copy, which is then void */
 #ifndef SPILLWAY_SHIM_CARRY_H
 #define SPILLWAY_SHIM_CARRY_H
 #include "ledger.h"
@@ -17,18 +19,19 @@
 struct spw_carried {                         /* since the start; engine lock */
     uint64_t left_count, left_bytes;         /* blocks that went by plan, copied or clean */
     uint64_t restored_count, restored_bytes; /* blocks that came back by plan */
-    uint64_t restored_in_time;               /* of these: complete when their first use was submitted or, if not, when
-                                              * it came to run, as far as that is known */
+    uint64_t restored_in_time;               /* of these: complete when their first use was submitted */
     uint64_t late_count;                     /* planned, but an operation needed it before it had memory */
     uint64_t cancelled_count;                /* used again before they were gone */
-    uint64_t waits, waited_ns;               /* times that the host waited for memory that was on its way out */
+    uint64_t failed_count;     /* the driver refused to let it go or to bring it back, or the host had no room */
+    uint64_t waits, waited_ns; /* times that the host waited for memory that was on its way out */
 };
 extern struct spw_carried spw_carried;
 
 /* The block is not needed for a while: its copy out is submitted now if it is dirty (its users' order is kept), and it is in
- * the queue of those that leave. Nothing happens to a block that is absent, leaving, pinned, held or free, or that another
- * thread is submitting work on. 0, also then; -ENOMEM: no host memory; another failure of the driver: it is as it was.
- * Needs the device's slow lock and the engine lock, does not let go of either. */
+ * the queue of those that leave. One that waits to come back does so no longer. Nothing happens to a block that is absent,
+ * leaving, pinned, held or free, or that another thread is submitting work on, or whose users' end no event can tell. 0,
+ * also then; -ENOMEM: no host memory; another failure of the driver: it is as it was. Needs the device's slow lock and the
+ * engine lock, does not let go of either. */
 int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be needed: served at once where there is memory, else queued. A block that is leaving stays. Nothing
@@ -37,21 +40,26 @@ int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b);
 int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b);
 
 /* Takes memory of blocks that are gone by now to the pool, and serves those that wait for it. Asks the driver about at most
- * one event that is not complete, waits for nothing. Locks as above. */
+ * one event that is not complete for each of the two queues, waits for nothing. Locks as above. */
 void spw_carry_pump_locked(struct spw_device *d);
-static inline bool spw_carry_is_idle(const struct spw_device *d); /* nothing leaves, nothing waits: no need to pump */
 
-/* The block is used by what is submitted next on `s`: it stays, or is no longer waited for. A write orders `s` after the
- * copy out. Called by the engine for whatever an operation touches and finds EVICTING. 0 or a failure, then it still leaves.
- */
-int spw_carry_cancel_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes);
+/* Nothing leaves, nothing waits: no need to pump. */
+static inline bool spw_carry_is_idle(const struct spw_device *d)
+{
+    return !d->queues[SPW_WAY_OUT].first && !d->queues[SPW_WAY_DROPPED].first && !d->queues[SPW_WAY_AWAITED].first;
+}
+
+/* An operation is about to use the block: it stays if it was leaving, and is waited for no longer if it was to come back;
+ * spw_mover_order_locked() then orders the operation after the copies. Called by the engine for whatever an operation
+ * touches. Locks as above. */
+void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b);
 
 /* Makes room from what is leaving already, waiting for the oldest first, until the pool has `bytes` or nothing leaves any
  * more. 1: it has; 0: it has not; negative: the driver failed. Lets go of the engine lock while it waits. Called by
  * spw_room_make() before it evicts on demand. */
 int spw_carry_make_room_unlocking(struct spw_device *d, uint64_t bytes);
 
-/* The block is freed, or its context goes: it is in neither queue any more. */
+/* The block is freed, or goes another way: it is in no queue any more. Engine lock. */
 void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b);
 void spw_carry_reset(void); /* for tests */
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "carry.h"
 #include "context.h"
 #include "driver.h"
 #include "layout.h"
@@ -249,22 +250,14 @@ static int bring_in_set(struct working_set *set, struct spw_device *d)
     return r;
 }
 
-/* The stream waits for copies into what the operation touches. */
+/* The stream waits for copies into what the operation touches, and out of what it writes. */
 static int order_after_copies(struct working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
-        if (!(o->attention & SPW_RESTORING))
+        if (o->kind != SPW_KIND_BLOCK)
             continue;
-        struct spw_device *d = &spw_devices[o->device];
-        struct spw_block *b = spw_block_of(o);
-        if (spw_mover_restored_locked(d, b)) {
-            o->attention &= ~(uint32_t)SPW_RESTORING;
-            continue;
-        }
-        struct spw_uses copy = {0};
-        spw_uses_add_locked(&copy, d->mover->in, b->restore_number);
-        int r = spw_uses_order_locked(&copy, s);
+        int r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].writes);
         if (r < 0)
             return r;
     }
@@ -332,9 +325,19 @@ static uint64_t devices_of(const struct spw_op *op)
     return devices;
 }
 
+static void claim_set(struct working_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (o->kind == SPW_KIND_BLOCK)
+            spw_carry_claim_locked(&spw_devices[o->device], spw_block_of(o));
+    }
+}
+
 static int make_set_ready(struct spw_op *op, struct working_set *set)
 {
     int r = 0;
+    claim_set(set);
     for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++) {
         if (!(set->devices >> i & 1))
             continue;

@@ -236,13 +236,13 @@ static struct spw_block **free_list_of(struct spw_device *d, uint32_t granules)
 
 void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (b->previous_free)
-        b->previous_free->next_free = b->next_free;
+    if (b->previous)
+        b->previous->next = b->next;
     else
-        *free_list_of(d, b->granules) = b->next_free;
-    if (b->next_free)
-        b->next_free->previous_free = b->previous_free;
-    b->next_free = b->previous_free = NULL;
+        *free_list_of(d, b->granules) = b->next;
+    if (b->next)
+        b->next->previous = b->previous;
+    b->next = b->previous = NULL;
     b->object.attention &= ~(uint32_t)SPW_FREE;
     d->free_bytes -= spw_block_mapped_bytes(d, b);
 }
@@ -261,7 +261,7 @@ struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granul
         return newest;
     }
     newest = NULL;
-    for (struct spw_block *b = *free_list_of(d, granules); b && seen < LOOK_AT; b = b->next_free) {
+    for (struct spw_block *b = *free_list_of(d, granules); b && seen < LOOK_AT; b = b->next) {
         if (b->granules != granules || b->holds)
             continue;
         seen++;
@@ -279,13 +279,36 @@ struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granul
     return newest;
 }
 
+static bool way_is_right(const struct spw_block *b)
+{
+    uint32_t a = b->object.attention;
+    switch (b->way) {
+    case SPW_WAY_NONE:
+        return true;
+    case SPW_WAY_OUT:
+        return a & SPW_EVICTING && b->host_copy && !(a & SPW_FREE) && !b->pinned;
+    case SPW_WAY_DROPPED:
+        return a & SPW_EVICTING && !spw_object_dirty(&b->object) && !(a & SPW_FREE) && !b->pinned;
+    case SPW_WAY_AWAITED:
+        return (a & SPW_EVICTED) != 0;
+    case SPW_WAY_RETURNED:
+        return a & SPW_RESTORING && !(a & SPW_FREE);
+    default:
+        return false;
+    }
+}
+
 bool spw_block_check_locked(const struct spw_block *b)
 {
     uint32_t a = b->object.attention;
+    if (!way_is_right(b))
+        return false;
     if (a & SPW_EMPTY)
-        return !b->host_copy_valid && !(a & (SPW_EVICTED | SPW_EVICTING | SPW_RESTORING | SPW_FREE));
+        return !b->host_copy_valid && !(a & ~(uint32_t)SPW_EMPTY);
     if (a & SPW_EVICTED)
-        return b->host_copy && b->host_copy_valid && !(a & (SPW_EVICTING | SPW_RESTORING | SPW_FREE));
+        return b->host_copy && b->host_copy_valid && !(a & ~(uint32_t)SPW_EVICTED);
+    if (a & SPW_COPYING && !b->host_copy)
+        return false;
     return b->handle != 0 && (!b->host_copy_valid || b->host_copy);
 }
 

@@ -21,20 +21,35 @@
 enum { SPW_MAX_DEVICES = 64 };
 
 /* Why an operation has to look closer before it uses an object. No bit set: resident, nothing in flight, use it.
- * For a block that is not SPW_FREE exactly one of these holds:
- *   neither EMPTY nor EVICTED   handle != 0, mapped at the address with access; the bytes are there (RESTORING: will be,
- * when the operation `restore_number` of the copy-in stream is complete) EMPTY                       host_copy_valid ==
- * false: never written, no bytes to keep EVICTED                     host_copy holds the bytes and host_copy_valid In the
- * last two handle == 0 and nothing is mapped, except where the driver has refused to unmap: then the block keeps the handle,
- * mapped but not to be used before it is attached anew. EVICTING goes with the first: it is on its way out, nobody may begin
- * to use it. spw_block_check_locked() tests this. */
+ * For a block that is not SPW_FREE exactly one of these holds; spw_block_check_locked() tests it:
+ *
+ *   neither EMPTY nor EVICTED   handle != 0, mapped at the address with access; the bytes are there, or, when RESTORING,
+ *                               will be when operation `restore_number` of the copy-in stream is complete
+ *   EMPTY                       host_copy_valid == false: never written, no bytes to keep
+ *   EVICTED                     host_copy holds the bytes and host_copy_valid
+ *
+ * In the last two handle == 0 and nothing is mapped, except where the driver has refused to unmap: then the block keeps the
+ * handle, mapped but not to be used before it is attached anew. The other bits go with the first: EVICTING, it is on its way
+ * out, and whoever needs it says that it stays before using it; COPYING, it was on its way out and stays, and operation
+ * `leave_number` of the copy-out stream may still read it, so whoever writes comes after that. */
 enum {
     SPW_EMPTY = 1,
     SPW_EVICTED = 2,
     SPW_EVICTING = 4,
     SPW_RESTORING = 8,
+    SPW_COPYING = 16,
     SPW_FREE = 32, /* the program gave it back; kept mapped for the next one of its size */
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED
+};
+
+/* Where a block is on a way that was not forced by an operation (carry.h). */
+enum spw_way {
+    SPW_WAY_NONE,
+    SPW_WAY_OUT,      /* EVICTING, in the queue of those whose copy out is submitted */
+    SPW_WAY_DROPPED,  /* EVICTING, in the queue of those that need no copy */
+    SPW_WAY_AWAITED,  /* EVICTED, in the queue of those that will be needed and have no memory yet */
+    SPW_WAY_QUEUES,   /* the ones before this */
+    SPW_WAY_RETURNED, /* RESTORING; its first use since is still to come */
 };
 
 enum spw_kind { SPW_KIND_BLOCK, SPW_KIND_SLAB };
@@ -105,21 +120,26 @@ struct spw_block {
     bool host_copy_valid;
     bool pinned;    /* never evicted */
     bool doomed;    /* freed while held: whoever lets go last frees it */
+    uint8_t way;    /* enum spw_way */
     uint32_t holds; /* operations that are making it resident, or evictors waiting for its copy */
-    uint64_t restore_number;
-    CUcontext context;                           /* whose allocation it is */
-    struct spw_pool_book *pool;                  /* never NULL while it lives */
-    uint64_t serial;                             /* from 1, in order of allocation in the process */
-    uint64_t met;                                /* the last operation whose pointer tables led here */
-    uint64_t sync_memops;                        /* the serial of the allocation that the program set this for; or 0 */
-    struct spw_block *next_free, *previous_free; /* among cached blocks of its size, newest first */
-    uint32_t index;                              /* in device->blocks */
+    uint64_t restore_number, leave_number;
+    CUcontext context;                 /* whose allocation it is */
+    struct spw_pool_book *pool;        /* never NULL while it lives */
+    uint64_t serial;                   /* from 1, in order of allocation in the process */
+    uint64_t met;                      /* the last operation whose pointer tables led here */
+    uint64_t sync_memops;              /* the serial of the allocation that the program set this for; or 0 */
+    struct spw_block *next, *previous; /* among cached blocks of its size, newest first, or in a queue */
+    uint32_t index;                    /* in device->blocks */
 };
 
 struct spw_slab;
 struct spw_slab_set;
 
 struct spw_mover;
+
+struct spw_queue {
+    struct spw_block *first, *last;
+};
 
 struct spw_device {
     int ordinal;
@@ -131,9 +151,10 @@ struct spw_device {
     struct spw_object **table; /* one per granule */
     struct spw_block **blocks; /* all blocks, cached ones too, in no order */
     uint32_t block_count, block_room;
-    struct spw_block **free_by_granules; /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
-    uint64_t free_bytes;                 /* in cached blocks */
-    struct spw_handles handles;          /* physical memory, and with it the budget */
+    struct spw_block **free_by_granules;     /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
+    uint64_t free_bytes;                     /* in cached blocks */
+    struct spw_queue queues[SPW_WAY_QUEUES]; /* oldest first */
+    struct spw_handles handles;              /* physical memory, and with it the budget */
     struct spw_slab_set *slabs;
     struct spw_mover *mover;
     size_t small_bytes;   /* smaller allocations go to slabs */
@@ -198,10 +219,10 @@ static inline void spw_block_cache_locked(struct spw_device *d, struct spw_block
 {
     struct spw_block **list = &d->free_by_granules[b->granules < SPW_FREE_BINS ? b->granules : 0];
     b->object.attention |= SPW_FREE;
-    b->previous_free = NULL;
-    b->next_free = *list;
+    b->previous = NULL;
+    b->next = *list;
     if (*list)
-        (*list)->previous_free = b;
+        (*list)->previous = b;
     *list = b;
     d->free_bytes += spw_block_mapped_bytes(d, b);
 }

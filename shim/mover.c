@@ -119,30 +119,40 @@ void spw_mover_drop_host_copy_locked(struct spw_block *b)
     b->host_copy_valid = false;
 }
 
-bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b)
+struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both)
 {
-    if (!d->mover || !d->mover->in)
-        return true;
-    struct spw_uses copy_in = {0};
-    spw_uses_add_locked(&copy_in, d->mover->in, b->restore_number);
-    return spw_uses_done_locked(&copy_in);
+    struct spw_uses copies = {0};
+    if (d->mover && d->mover->in)
+        spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
+    if (both && d->mover && d->mover->out)
+        spw_uses_add_locked(&copies, d->mover->out, b->leave_number);
+    return copies;
 }
 
 bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b)
 {
-    if (!spw_mover_restored_locked(d, b))
-        return false;
-    struct spw_stream *out = d->mover ? d->mover->out : NULL;
-    const struct spw_uses *u = &b->object.uses;
-    uint64_t number = out && u->overflow ? out->begun : 0;
-    for (unsigned i = 0; out && i < u->count; i++)
-        if (u->stream[i] == out->id && u->number[i] > number)
-            number = u->number[i];
-    if (!number)
-        return true;
-    struct spw_uses copy_out = {0};
-    spw_uses_add_locked(&copy_out, out, number);
-    return spw_uses_done_locked(&copy_out);
+    struct spw_uses copies = spw_mover_copies_locked(d, b, true);
+    return spw_uses_done_locked(&copies);
+}
+
+void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
+{
+    b->object.attention &= ~(uint32_t)SPW_EVICTING;
+    if (b->host_copy && !spw_mover_copies_done_locked(d, b))
+        b->object.attention |= SPW_COPYING;
+}
+
+int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes)
+{
+    uint32_t in_flight = b->object.attention & (SPW_RESTORING | SPW_COPYING);
+    if (!in_flight)
+        return 0;
+    if (spw_mover_copies_done_locked(d, b)) {
+        b->object.attention &= ~in_flight;
+        return 0;
+    }
+    struct spw_uses copies = spw_mover_copies_locked(d, b, writes);
+    return spw_uses_order_locked(&copies, s);
 }
 
 /* Host copies that nobody needs: of resident blocks, with no copy in flight. True when any was given back. */
@@ -217,11 +227,13 @@ static void end_stream(const struct spw_stream *s)
 }
 
 /* The next copy streams count from another number. */
-static void forget_copies_in(struct spw_device *d)
+static void forget_copies(struct spw_device *d)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
-        d->blocks[i]->object.attention &= ~(uint32_t)SPW_RESTORING;
-        d->blocks[i]->restore_number = 0;
+        d->blocks[i]->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING);
+        d->blocks[i]->restore_number = d->blocks[i]->leave_number = 0;
+        if (d->blocks[i]->way == SPW_WAY_RETURNED)
+            d->blocks[i]->way = SPW_WAY_NONE;
     }
 }
 
@@ -235,7 +247,7 @@ void spw_mover_context_gone_locked(CUcontext context)
         end_stream(m->in);
         m->out = m->in = NULL; /* their records go with the context's streams */
         m->context = NULL;
-        forget_copies_in(&spw_devices[i]);
+        forget_copies(&spw_devices[i]);
     }
 }
 
@@ -281,7 +293,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGene
     spw_moved.unmap_count++;
     *ret_handle = b->handle;
     b->handle = 0;
-    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_FREE);
+    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FREE);
     b->object.attention |= b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     spw_object_clean(&b->object);
     return 0;
@@ -367,8 +379,11 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     }
     b->host_copy_valid = false;
     r = copy_on(s, b, true);
-    /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. */
-    spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
+    /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. They come after all
+     * others, so whoever waits for them need not look at those. */
+    b->leave_number = spw_stream_next_locked(s);
+    b->object.uses = (struct spw_uses){0};
+    spw_uses_add_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {
         (void)spw_driver.cuStreamSynchronize(s->handle);
         return r;
@@ -378,6 +393,20 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     b->object.attention |= SPW_EVICTING;
     spw_moved.out_bytes += b->size_bytes;
     spw_moved.out_count++;
+    return 0;
+}
+
+int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b)
+{
+    int r = mover_ready(d, b->context);
+    if (r < 0)
+        return r;
+    struct spw_stream *s = d->mover->out;
+    r = spw_uses_order_locked(&b->object.uses, s);
+    if (r < 0)
+        return r;
+    b->object.uses = (struct spw_uses){0};
+    spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
     return 0;
 }
 

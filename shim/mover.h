@@ -33,19 +33,30 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGene
 
 /* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is
  * in another thread's call. On failure the block is as it was; on success it is EVICTING and host_copy_valid as soon as its
- * uses are done. */
+ * uses are done, for all of which operation b->leave_number of the copy-out stream then stands. */
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b);
+
+/* From here on an operation of the copy-out stream that copies nothing stands for all uses of the block so far. Fails as
+ * above. */
+int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b);
 
 /* Submits the copy back into the block, just attached. On success it is RESTORING until operation b->restore_number of the
  * copy-in stream is complete; the host copy stays valid. On failure host_copy still holds the bytes and nothing is in
  * flight. */
 int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b);
 
-/* True when no copy into the block is in flight any more. */
-bool spw_mover_restored_locked(struct spw_device *d, const struct spw_block *b);
+/* The block was EVICTING and is not any more: it is resident, as before, and COPYING while a copy still reads it. */
+void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b);
 
-/* The same for copies in either direction: its host copy is nobody's target or source. */
+/* The copies that may be in flight: into the block, or, with `both`, out of it as well. */
+struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both);
+
+/* True when no copy in either direction is in flight: its host copy is nobody's target or source. */
 bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b);
+
+/* What is submitted to `s` next comes after the copies in flight that it must not overtake: those into the block, and for
+ * one that writes those out of it. Forgets what is in flight where it is complete. 0 or a failure of the driver. */
+int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes);
 
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);

@@ -1,6 +1,7 @@
 /* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
 #include <errno.h>
 
+#include "carry.h"
 #include "context.h"
 #include "engine.h"
 #include "lock.h"
@@ -20,14 +21,14 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 {
     int r = 0;
     b->holds++;
+    spw_carry_claim_locked(d, b);
     if (b->object.attention & SPW_ABSENT)
         r = spw_engine_make_resident_unlocking(d, b);
-    if (r == 0 && b->object.attention & SPW_RESTORING) {
-        struct spw_uses copy = {0};
-        spw_uses_add_locked(&copy, d->mover->in, b->restore_number);
-        r = spw_uses_wait_unlocking(&copy);
+    if (r == 0 && b->object.attention & (SPW_RESTORING | SPW_COPYING)) {
+        struct spw_uses copies = spw_mover_copies_locked(d, b, true);
+        r = spw_uses_wait_unlocking(&copies);
         if (r == 0)
-            b->object.attention &= ~(uint32_t)SPW_RESTORING;
+            b->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING);
     }
     if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "carry.h"
 #include "lock.h"
 #include "mover.h"
 #include "slab.h"
@@ -47,6 +48,7 @@ static bool settle_stuck(struct spw_device *d, struct spw_block *b)
 void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
 {
     b->pinned = false;
+    spw_carry_forget_locked(d, b);
     if (!settle_stuck(d, b)) {
         b->doomed = true; /* a second free is refused */
         return;
@@ -57,6 +59,7 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
         return;
     }
     spw_object_clean(&b->object);
+    b->object.attention &= ~(uint32_t)SPW_COPYING; /* the copy is one of its uses */
     b->host_copy_valid = false;
     if (b->host_copy && spw_mover_copies_done_locked(d, b))
         spw_mover_drop_host_copy_locked(b);
@@ -75,14 +78,15 @@ void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b)
 /* ---- cached blocks ---- */
 
 /* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
- * *ret_busy: some could not be looked at because another thread is submitting work on them. */
-static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, bool *ret_busy)
+ * `only_done`: only what is known to be out of use. *ret_busy: some could not be looked at because another thread is
+ * submitting work on them. */
+static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, bool only_done, bool *ret_busy)
 {
     struct spw_block *best = NULL;
     uint64_t best_cost = UINT64_MAX;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_FREE) || b->holds)
+        if (!(b->object.attention & SPW_FREE) || b->holds || (only_done && !spw_uses_seen_done_locked(&b->object.uses)))
             continue;
         if (spw_uses_in_call_locked(&b->object.uses)) {
             *ret_busy = true;
@@ -98,9 +102,11 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, b
 }
 
 /* Gives up one cached block. 1: done; 0: there is none to give up, or *ret_busy not now; negative: the driver failed. */
-static int give_up_cached(struct spw_device *d, uint64_t bytes, bool *ret_busy)
+static int give_up_cached(struct spw_device *d, uint64_t bytes, bool only_done, bool *ret_busy)
 {
-    struct spw_block *b = cheapest_cached(d, bytes, ret_busy);
+    struct spw_block *b = cheapest_cached(d, bytes, true, ret_busy);
+    if (!b && !only_done)
+        b = cheapest_cached(d, bytes, false, ret_busy);
     if (!b)
         return 0;
     spw_block_uncache_this_locked(d, b);
@@ -116,6 +122,15 @@ static int give_up_cached(struct spw_device *d, uint64_t bytes, bool *ret_busy)
         return r;
     }
     return 1;
+}
+
+bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
+{
+    bool busy;
+    while (spw_handles_room_locked(&d->handles) < bytes)
+        if (!d->free_bytes || give_up_cached(d, bytes, true, &busy) <= 0)
+            return false;
+    return true;
 }
 
 static int give_up_empty_slab(struct spw_device *d)
@@ -161,6 +176,8 @@ static double worth_evicting(const struct spw_device *d, const struct spw_block 
         worth *= 2;
     if (!spw_object_dirty(&b->object))
         worth *= 1e6; /* needs no copy */
+    if (b->way == SPW_WAY_RETURNED)
+        worth *= 1e-12; /* it will be used soon: any other goes before it */
     return worth;
 }
 
@@ -187,9 +204,10 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
     return best;
 }
 
-/* Begins to evict: a dirty block is copied out, any other just goes. The block is held until finish_eviction(). */
+/* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
+    spw_carry_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
     if (spw_object_dirty(&b->object)) {
         int r = spw_mover_copy_out_locked(d, b);
         if (r < 0)
@@ -202,8 +220,7 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-/* The block's users and its copy are waited for; then its memory goes to the pool. */
-static int finish_eviction(struct spw_device *d, struct spw_block *b)
+int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
     CUmemGenericAllocationHandle handle;
     int r = spw_uses_wait_unlocking(&b->object.uses);
@@ -213,8 +230,8 @@ static int finish_eviction(struct spw_device *d, struct spw_block *b)
             spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
     }
     if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
-        b->object.attention &= ~(uint32_t)SPW_EVICTING;
-        if (r != 0 && !b->host_copy_valid)
+        spw_mover_keep_locked(d, b);
+        if (!b->host_copy_valid)
             spw_object_soil(&b->object);
     }
     spw_room_release_hold_locked(d, b);
@@ -245,7 +262,7 @@ static int evict(struct spw_device *d, uint64_t needed)
     }
     int first_failure = count ? 0 : r;
     for (unsigned i = 0; i < count; i++) {
-        r = finish_eviction(d, going[i]);
+        r = spw_room_finish_eviction_unlocking(d, going[i]);
         if (r == 0)
             gone++;
         else if (first_failure == 0)
@@ -290,7 +307,11 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
         bool busy = false;
-        r = give_up_cached(d, missing, &busy);
+        r = give_up_cached(d, missing, true, &busy);
+        if (r == 0)
+            r = spw_carry_make_room_unlocking(d, bytes);
+        if (r == 0)
+            r = give_up_cached(d, missing, false, &busy);
         if (r > 0)
             continue;
         if (r < 0)

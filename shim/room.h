@@ -9,6 +9,13 @@
  * GPU. 0, -ENOMEM (nothing more can go, or no host memory to go to), or a driver's failure. */
 int spw_room_make(struct spw_device *d, uint64_t bytes);
 
+/* Waits for the users of a block that is EVICTING and held, and for its copy; then its memory goes to the pool, and it is
+ * let go of. On failure it stays where it is. Lets go of the engine lock while it waits. */
+int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b);
+
+/* Gives cached blocks up that are known to be out of use, until the pool has `bytes`. True: it has. Waits for nothing. */
+bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes);
+
 /* Gives cached blocks back that nobody uses any more, until at most `keep_bytes` are cached. Waits for nothing. */
 void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes);
 

@@ -416,6 +416,19 @@ static int is_not_done(struct spw_stream *s, uint64_t number, void *arg)
     return s->done < number;
 }
 
+static int is_any(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)s;
+    (void)number;
+    (void)arg;
+    return 1;
+}
+
+bool spw_uses_seen_done_locked(const struct spw_uses *u)
+{
+    return for_each_use((struct spw_uses *)u, is_any, NULL) == 0;
+}
+
 bool spw_uses_done_locked(struct spw_uses *u)
 {
     if (for_each_use(u, is_not_done, NULL))
@@ -456,6 +469,19 @@ static int mark_for(struct spw_stream *s, uint64_t number, CUevent *ret_event, u
             return r;
     }
     return -EAGAIN;
+}
+
+static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
+{
+    CUevent event;
+    uint64_t covered;
+    (void)arg;
+    return mark_for(s, number, &event, &covered);
+}
+
+int spw_uses_mark_locked(struct spw_uses *u)
+{
+    return for_each_use(u, mark_one, NULL);
 }
 
 static int synchronize(CUcontext context)

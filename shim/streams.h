@@ -126,6 +126,13 @@ bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s);
  */
 bool spw_uses_in_call_locked(const struct spw_uses *u);
 
+/* Sees to it that spw_uses_done_locked() learns when the uses are complete: records the marks that are missing. -EAGAIN: one
+ * is in a call of another thread; -EXDEV, -EBUSY: on one's stream no event can be recorded now. */
+int spw_uses_mark_locked(struct spw_uses *u);
+
+/* True when every use is known to be complete already; asks nobody. */
+bool spw_uses_seen_done_locked(const struct spw_uses *u);
+
 /* Orders what is submitted to `s` next after every use. -EAGAIN: one is in a call of another thread. */
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s);
 

@@ -1,0 +1,270 @@
+/* carry.c - the queues of blocks that leave and of blocks that wait to come back, and their way through them. */
+#include "carry.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "context.h"
+#include "engine.h"
+#include "mover.h"
+#include "room.h"
+
+struct spw_carried spw_carried;
+
+/* ---- queues ---- */
+
+static bool is_queued(const struct spw_block *b)
+{
+    return b->way != SPW_WAY_NONE && b->way < SPW_WAY_QUEUES;
+}
+
+static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_way way)
+{
+    struct spw_queue *q = &d->queues[way];
+    b->way = (uint8_t)way;
+    b->next = NULL;
+    b->previous = q->last;
+    *(q->last ? &q->last->next : &q->first) = b;
+    q->last = b;
+}
+
+/* Takes the block off whatever way it is on. */
+static void take_off(struct spw_device *d, struct spw_block *b)
+{
+    if (is_queued(b)) {
+        struct spw_queue *q = &d->queues[b->way];
+        *(b->previous ? &b->previous->next : &q->first) = b->next;
+        *(b->next ? &b->next->previous : &q->last) = b->previous;
+        b->next = b->previous = NULL;
+    }
+    b->way = SPW_WAY_NONE;
+}
+
+static bool is_leaving(const struct spw_block *b)
+{
+    return b->way == SPW_WAY_OUT || b->way == SPW_WAY_DROPPED;
+}
+
+void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b)
+{
+    bool leaving = is_leaving(b);
+    take_off(d, b);
+    if (leaving)
+        spw_mover_keep_locked(d, b);
+}
+
+void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (b->way == SPW_WAY_NONE)
+        return;
+    if (is_leaving(b))
+        spw_carried.cancelled_count++;
+    else if (b->way == SPW_WAY_AWAITED)
+        spw_carried.late_count++;
+    else if (spw_mover_copies_done_locked(d, b))
+        spw_carried.restored_in_time++;
+    spw_carry_forget_locked(d, b);
+}
+
+/* ---- out ---- */
+
+static bool may_leave(const struct spw_block *b)
+{
+    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_FREE)) && !b->pinned && !b->doomed && b->holds == 0;
+}
+
+/* Whatever the block is waited for by then is an event that exists. */
+static int begin_leaving(struct spw_device *d, struct spw_block *b)
+{
+    bool copied = spw_object_dirty(&b->object);
+    int r = spw_uses_mark_locked(&b->object.uses);
+    if (r < 0)
+        return r;
+    if (copied)
+        r = spw_mover_copy_out_locked(d, b);
+    else if (b->object.uses.overflow)
+        r = spw_mover_gather_uses_locked(d, b);
+    if (r < 0)
+        return r;
+    spw_moved.dropped_count += !copied;
+    b->object.attention |= SPW_EVICTING;
+    take_off(d, b);
+    enqueue(d, b, copied ? SPW_WAY_OUT : SPW_WAY_DROPPED);
+    (void)spw_uses_mark_locked(&b->object.uses); /* or when it is looked for */
+    return 0;
+}
+
+int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (b->way == SPW_WAY_AWAITED)
+        take_off(d, b);
+    if (!may_leave(b) || spw_uses_in_call_locked(&b->object.uses))
+        return 0;
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, NULL);
+    if (r < 0)
+        return r;
+    r = begin_leaving(d, b);
+    spw_context_leave(&guard);
+    if (r == -EAGAIN || r == -EXDEV || r == -EBUSY)
+        return 0;
+    spw_carried.failed_count += r < 0;
+    return r;
+}
+
+static void count_gone(const struct spw_device *d, const struct spw_block *b)
+{
+    spw_carried.left_count++;
+    spw_carried.left_bytes += spw_block_mapped_bytes(d, b);
+}
+
+/* Takes the oldest of a queue to the pool if it is gone. False: there is none, or it is not. */
+static bool reap(struct spw_device *d, enum spw_way way)
+{
+    struct spw_block *b = d->queues[way].first;
+    CUmemGenericAllocationHandle handle;
+    if (!b)
+        return false;
+    if (!spw_uses_done_locked(&b->object.uses)) {
+        (void)spw_uses_mark_locked(&b->object.uses);
+        return false;
+    }
+    take_off(d, b);
+    if (spw_mover_detach_locked(d, b, &handle) < 0) {
+        spw_mover_keep_locked(d, b);
+        spw_carried.failed_count++;
+        return true;
+    }
+    spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
+    count_gone(d, b);
+    return true;
+}
+
+static bool reap_any(struct spw_device *d)
+{
+    bool any = false;
+    while (reap(d, SPW_WAY_DROPPED))
+        any = true;
+    while (reap(d, SPW_WAY_OUT))
+        any = true;
+    return any;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    uint64_t began = now_ns();
+    take_off(d, b);
+    b->holds++;
+    int r = spw_room_finish_eviction_unlocking(d, b);
+    if (r == 0 && !b->handle) /* else it was freed meanwhile */
+        count_gone(d, b);
+    spw_carried.waits++;
+    spw_carried.waited_ns += now_ns() - began;
+    return r;
+}
+
+/* The one among those that leave which is likely to be gone first. */
+static struct spw_block *first_to_go(const struct spw_device *d)
+{
+    struct spw_block *copied = d->queues[SPW_WAY_OUT].first, *dropped = d->queues[SPW_WAY_DROPPED].first;
+    if (!copied || !dropped)
+        return copied ? copied : dropped;
+    return spw_object_last_tick(&dropped->object) <= spw_object_last_tick(&copied->object) ? dropped : copied;
+}
+
+int spw_carry_make_room_unlocking(struct spw_device *d, uint64_t bytes)
+{
+    while (spw_handles_room_locked(&d->handles) < bytes) {
+        if (reap_any(d))
+            continue;
+        struct spw_block *b = first_to_go(d);
+        if (!b)
+            return 0;
+        int r = wait_for_unlocking(d, b);
+        if (r < 0)
+            return r;
+    }
+    return 1;
+}
+
+/* ---- in ---- */
+
+static int bring_back(struct spw_device *d, struct spw_block *b)
+{
+    int r = spw_engine_bring_in_locked(d, b);
+    if (r < 0) {
+        spw_carried.failed_count++;
+        return r;
+    }
+    b->way = SPW_WAY_RETURNED;
+    spw_carried.restored_count++;
+    spw_carried.restored_bytes += spw_block_mapped_bytes(d, b);
+    (void)spw_uses_mark_locked(&b->object.uses);
+    return 0;
+}
+
+static bool has_room(struct spw_device *d, const struct spw_block *b)
+{
+    return b->handle || spw_room_make_from_cache_locked(d, spw_block_mapped_bytes(d, b));
+}
+
+static int restore(struct spw_device *d, struct spw_block *b)
+{
+    if (d->queues[SPW_WAY_AWAITED].first || !has_room(d, b)) {
+        enqueue(d, b, SPW_WAY_AWAITED);
+        return 0;
+    }
+    return bring_back(d, b);
+}
+
+int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (is_leaving(b) && b->holds == 0) {
+        spw_carry_claim_locked(d, b);
+        return 0;
+    }
+    if (!(b->object.attention & SPW_EVICTED) || b->way != SPW_WAY_NONE || b->holds)
+        return 0;
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, NULL);
+    if (r < 0)
+        return r;
+    r = restore(d, b);
+    spw_context_leave(&guard);
+    return r;
+}
+
+/* Serves the oldest of those that wait. False: there is none, or no memory for it. */
+static bool serve(struct spw_device *d)
+{
+    struct spw_block *b = d->queues[SPW_WAY_AWAITED].first;
+    if (!b || !has_room(d, b))
+        return false;
+    take_off(d, b);
+    (void)bring_back(d, b); /* or it comes on demand */
+    return true;
+}
+
+void spw_carry_pump_locked(struct spw_device *d)
+{
+    struct spw_context_guard guard;
+    if (spw_carry_is_idle(d) || spw_context_enter(&guard, NULL) < 0)
+        return;
+    (void)reap_any(d);
+    while (serve(d))
+        continue;
+    spw_context_leave(&guard);
+}
+
+void spw_carry_reset(void)
+{
+    memset(&spw_carried, 0, sizeof(spw_carried));
+}
