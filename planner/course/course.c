@@ -15,7 +15,6 @@ void spw_course_destroy(struct spw_course *course)
     free(course->ops);
     free(course->tensors);
     free(course->touches);
-    free(course->events);
     free(course->calls);
     free(course->mentions);
     free(course);
@@ -65,23 +64,6 @@ static void number_tensors(struct cut *cut)
     }
 }
 
-/* The recorded events in front of operation `op`, and those behind the last one. */
-static void take_events(struct cut *cut, uint32_t op, uint32_t *allocs)
-{
-    const struct spw_recorded *recorded = cut->recorded;
-    struct spw_course *course = cut->course;
-    uint32_t i = op ? recorded->ops[op - 1].first_event : 0;
-    const uint32_t end = op < recorded->op_count ? recorded->ops[op].first_event : recorded->event_count;
-    for (; i < end; i++) {
-        const struct spw_course_event *event = &recorded->events[i];
-        const uint32_t tensor = cut->number[event->tensor];
-        if (tensor == SPW_NO_INDEX)
-            continue;
-        *allocs += !event->frees;
-        course->events[course->event_count++] = (struct spw_course_event){.tensor = tensor, .frees = event->frees};
-    }
-}
-
 static void take_op(struct cut *cut, uint32_t op)
 {
     const struct spw_recorded *recorded = cut->recorded;
@@ -105,16 +87,10 @@ static void take_op(struct cut *cut, uint32_t op)
 static void take_all(struct cut *cut)
 {
     struct spw_course *course = cut->course;
-    uint32_t allocs = 0;
     memcpy(course->ops, cut->recorded->ops, course->op_count * sizeof *course->ops);
     memcpy(course->calls, cut->recorded->calls, course->op_count * sizeof *course->calls);
-    for (uint32_t op = 0; op < course->op_count; op++) {
-        take_events(cut, op, &allocs);
-        course->ops[op].first_alloc = allocs;
-        course->ops[op].first_event = course->event_count;
+    for (uint32_t op = 0; op < course->op_count; op++)
         take_op(cut, op);
-    }
-    take_events(cut, course->op_count, &allocs);
 }
 
 /* ---- who takes whose place ---- */
@@ -170,9 +146,8 @@ static struct spw_course *make_room(const struct spw_recorded *recorded, uint32_
     course->calls = malloc(op_count * sizeof *course->calls);
     course->tensors = malloc(((size_t)recorded->tensor_count + 1) * sizeof *course->tensors);
     course->touches = malloc(((size_t)recorded->touch_count + 1) * sizeof *course->touches);
-    course->events = malloc(((size_t)recorded->event_count + 1) * sizeof *course->events);
     course->mentions = malloc(((size_t)recorded->mention_count + 1) * sizeof *course->mentions);
-    if (course->ops && course->calls && course->tensors && course->touches && course->events && course->mentions)
+    if (course->ops && course->calls && course->tensors && course->touches && course->mentions)
         return course;
     spw_course_destroy(course);
     return NULL;

@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "detect/iteration.h"
-#include "plan/actions.h"
 #include "plan/graph.h"
+
+struct spw_actions; /* plan/actions.h */
 
 enum spw_course_access { SPW_COURSE_READS = 1, SPW_COURSE_WRITES = 2 };
 
@@ -25,7 +26,6 @@ struct spw_course_op {
     double us;     /* < 0: not known */
     uint32_t first_touch, touch_count;
     uint32_t first_alloc; /* allocations made before it, since the beginning */
-    uint32_t first_event; /* events before it, since the beginning */
 };
 
 /* Those alive at the beginning come first, in the order in which they were told; then those that the iteration allocates, in
@@ -44,11 +44,6 @@ struct spw_course_tensor {
     bool evictable;
 };
 
-struct spw_course_event { /* between operations, in order */
-    uint32_t tensor;
-    bool frees; /* else it allocates */
-};
-
 /* What a detector is told of an operation (struct spw_iteration_op): the course only keeps it. */
 struct spw_course_call {
     uint64_t function, geometry;
@@ -65,10 +60,9 @@ struct spw_course {
     struct spw_course_op *ops;
     struct spw_course_tensor *tensors;
     struct spw_course_touch *touches; /* each tensor once in an operation */
-    struct spw_course_event *events;  /* those behind the last operation are frees */
     struct spw_course_call *calls;    /* one for each operation */
     struct spw_course_mention *mentions;
-    uint32_t op_count, tensor_count, live_count, touch_count, event_count, mention_count;
+    uint32_t op_count, tensor_count, live_count, touch_count, mention_count;
 };
 void spw_course_destroy(struct spw_course *course); /* NULL is fine */
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "course/course.h"
+#include "plan/actions.h"
 
 /* Whether it has to be done before operation `op` (op_count: behind the last one). */
 static bool is_needed(const struct spw_course *course, enum spw_step_kind kind, uint32_t tensor, uint32_t op)

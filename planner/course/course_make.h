@@ -10,16 +10,14 @@ struct spw_recorded_tensor {
     bool evictable;
 };
 
-/* As in struct spw_course, but that nothing is left out; those alive at the beginning come first. Counts of operations and
- * events only, no derived fields. */
+/* As in struct spw_course, but that nothing is left out; those alive at the beginning come first. */
 struct spw_recorded {
     struct spw_course_op *ops;
     struct spw_recorded_tensor *tensors;
     struct spw_course_touch *touches;
-    struct spw_course_event *events;
     struct spw_course_call *calls;
     struct spw_course_mention *mentions;
-    uint32_t op_count, tensor_count, live_count, touch_count, event_count, mention_count;
+    uint32_t op_count, tensor_count, live_count, touch_count, mention_count;
 };
 
 /* The course of the first `op_count` operations, 1 or more and no more than there are. 0 or -ENOMEM. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "course/cursor_others.h"
+#include "course/cursor_log.h"
 
 int spw_cursor_init(struct spw_cursor *c, const struct spw_course *course)
 {
@@ -28,7 +28,10 @@ void spw_cursor_finish(struct spw_cursor *c)
     free(c->was);
     free(c->told);
     free(c->skipped);
+    free(c->log);
     free(c->others);
+    free(c->noted);
+    free(c->noted_touches);
     *c = (struct spw_cursor){0};
 }
 
@@ -48,8 +51,8 @@ void spw_cursor_begin(struct spw_cursor *c)
     to_start(c);
     for (uint32_t i = 0; i < course->live_count; i++)
         spw_cursor_bind(c, i, course->tensors[i].from == i ? course->tensors[i].id : 0);
-    c->other_count = 0;
-    c->first_id = c->newest_id = 0;
+    c->log_count = c->other_count = c->noted_count = c->noted_touch_count = 0;
+    c->first_id = 0;
     c->forgot = false;
 }
 
@@ -59,15 +62,27 @@ void spw_cursor_bind(struct spw_cursor *c, uint32_t tensor, uint64_t id)
         c->id[tensor] = c->was[tensor] = c->told[tensor] = id;
 }
 
+/* Should have been freed in the iteration that is over, and not only at its very end. */
+static bool is_late(const struct spw_cursor *c, uint32_t tensor)
+{
+    const struct spw_course_tensor *t = &c->course->tensors[tensor];
+    return c->id[tensor] != 0 && t->to == SPW_NO_INDEX && t->free_after + 1 != c->course->op_count;
+}
+
 void spw_cursor_rewind(struct spw_cursor *c)
 {
     const struct spw_course *course = c->course;
+    spw_cursor_fold_log(c);
+    for (uint32_t i = course->live_count; i < course->tensor_count; i++)
+        if (is_late(c, i))
+            spw_cursor_leave(c, i);
     for (uint32_t i = 0; i < course->live_count; i++) {
         const uint32_t from = course->tensors[i].from;
+        if (from != i && c->id[i] != 0)
+            spw_cursor_leave(c, i);
         c->id[i] = c->was[i] = from == SPW_NO_INDEX ? 0 : c->id[from];
     }
     to_start(c);
-    spw_cursor_keep_others(c);
 }
 
 /* ---- operations ---- */
@@ -153,15 +168,13 @@ uint32_t spw_cursor_alloc(struct spw_cursor *c, uint64_t id, uint64_t bytes)
 {
     const uint32_t live = c->course->live_count, first = first_of_gap(c), end = end_of_gap(c);
     uint32_t alloc = c->alloc;
-    c->first_id = c->first_id ? c->first_id : id;
-    c->newest_id = id;
     if (alloc < first || alloc >= end || !is_free_for(c, live + alloc, bytes))
         for (alloc = first; alloc < end && !is_free_for(c, live + alloc, bytes);)
             alloc++;
-    if (alloc >= end) {
-        spw_cursor_note_alloc(c, id, bytes);
+    c->first_id = c->first_id ? c->first_id : id;
+    spw_cursor_log(c, (struct spw_cursor_event){.id = id, .bytes = bytes, .is_other = alloc >= end});
+    if (alloc >= end)
         return SPW_NO_INDEX;
-    }
     c->id[live + alloc] = c->was[live + alloc] = id;
     c->alloc = alloc + 1;
     return live + alloc;
@@ -172,10 +185,9 @@ bool spw_cursor_free(struct spw_cursor *c, uint32_t tensor, uint64_t id)
     const struct spw_course *course = c->course;
     if (tensor < course->tensor_count && c->id[tensor] != id) /* it was this one in the iteration before */
         tensor = course->tensors[tensor].to;
-    if (tensor < course->tensor_count && c->id[tensor] == id) {
+    const bool is_ours = tensor < course->tensor_count && c->id[tensor] == id;
+    if (is_ours)
         c->id[tensor] = 0;
-        return true;
-    }
-    spw_cursor_note_free(c, id);
-    return false;
+    spw_cursor_log(c, (struct spw_cursor_event){.id = id, .kind = SPW_CURSOR_FREE, .is_other = !is_ours});
+    return is_ours;
 }

@@ -6,7 +6,9 @@
 #define SPILLWAY_PLANNER_CURSOR_H
 #include "course/course.h"
 
-struct spw_cursor_other; /* cursor_others.h */
+struct spw_cursor_event; /* cursor_log.h */
+struct spw_cursor_other;
+struct spw_cursor_extra;
 
 struct spw_cursor {
     const struct spw_course *course; /* borrowed */
@@ -20,10 +22,13 @@ struct spw_cursor {
     uint64_t *told;   /* by tensor alive at the beginning: who it was when the listener was told last */
     uint8_t *skipped; /* by operation: did not come */
     uint32_t skipped_count;
+    struct spw_cursor_event *log; /* of this iteration */
     struct spw_cursor_other *others;
-    uint32_t other_count, other_room;
-    uint64_t first_id, newest_id; /* allocated since the listener was told last; 0: nothing was */
-    bool forgot;                  /* there was no memory to note something */
+    struct spw_cursor_extra *noted;
+    struct spw_iteration_touch *noted_touches;
+    uint32_t log_count, log_room, other_count, other_room, noted_count, noted_room, noted_touch_count, noted_touch_room;
+    uint64_t first_id; /* allocated since the listener was told last; 0: none was */
+    bool forgot;       /* there was no memory to note something */
 };
 
 /* What an operation turned out to be. */
@@ -60,6 +65,9 @@ static inline void spw_cursor_advance(struct spw_cursor *cursor)
 /* Any operation; looks for it among the next few where it is not the one expected. */
 enum spw_cursor_answer spw_cursor_op(struct spw_cursor *cursor, uint64_t key, bool backbone);
 
+/* After SPW_CURSOR_EXTRA: what it was, to be told on by spw_cursor_tell(). What is not noted here is not told. */
+void spw_cursor_note_extra(struct spw_cursor *cursor, const struct spw_iteration_op *call);
+
 /* An allocation: the tensor that it is, among those of this size that the course allocates before the next operation of the
  * backbone, and since the last one that came; SPW_NO_INDEX: it is none of them, which the cursor notes. Ids rise. */
 uint32_t spw_cursor_alloc(struct spw_cursor *cursor, uint64_t id, uint64_t bytes);
@@ -68,18 +76,18 @@ uint32_t spw_cursor_alloc(struct spw_cursor *cursor, uint64_t id, uint64_t bytes
  * of an earlier iteration; SPW_NO_INDEX: none. False: it is no tensor of this iteration. */
 bool spw_cursor_free(struct spw_cursor *cursor, uint32_t tensor, uint64_t id);
 
-/* Tells what has happened since the beginning, with this time's ids, in the order in which it happened as far as the cursor
- * knows it (frees among allocations stand as in the course): for a detector that was not told while all went as expected.
- * Before that, who came and went in iterations that went by untold: allocations of what is alive at the beginning and was
- * not when the listener was told last, in order of ids, then frees of what was and is not. Ids that the listener doesn't
- * know may be freed. Operations beside the backbone that were not expected are not told.
+/* Tells what has happened since the beginning, with this time's ids and in its order: for a detector that was not told while
+ * all went as expected. Before that, who came and went in iterations that went by untold: allocations of what is alive at
+ * the beginning and was not when the listener was told last, in order of ids, then frees of what was and is not. Ids that
+ * the listener doesn't know may be freed.
  *
  * The cursor is as before; it begins again (spw_cursor_begin()) before it is used again. 0; -ENOMEM: told nothing, or not
  * everything. */
 struct spw_cursor_listener {
     void (*alloc)(void *context, uint64_t id, uint64_t bytes);
     void (*free)(void *context, uint64_t id);
-    /* `call` is what the recording was told (spw_recording_call()), with this time's ids; its stream is 0. */
+    /* `call` is what the recording was told (spw_recording_call()), with this time's ids; its stream is 0. `op`: the
+     * course's; NULL: one that was not expected, and noted. */
     void (*op)(void *context, const struct spw_course_op *op, const struct spw_iteration_op *call);
     void *context;
 };

@@ -11,11 +11,12 @@ enum { FIRST_SLOTS = 256 };
 
 struct spw_recording {
     struct spw_recorded now;
-    uint32_t tensor_room, op_room, call_room, touch_room, event_room, mention_room;
+    uint32_t tensor_room, op_room, call_room, touch_room, mention_room;
     uint32_t *slots; /* index of a tensor + 1, by id; open addressing, at most half full */
     uint32_t slot_count;
     uint32_t *last_touch; /* by tensor: its latest in touches + 1 */
     uint32_t last_touch_room;
+    bool has_begun; /* somebody was freed */
     bool broken;
 };
 
@@ -42,7 +43,6 @@ void spw_recording_destroy(struct spw_recording *r)
     free(r->now.ops);
     free(r->now.calls);
     free(r->now.touches);
-    free(r->now.events);
     free(r->now.mentions);
     free(r->slots);
     free(r->last_touch);
@@ -52,8 +52,8 @@ void spw_recording_destroy(struct spw_recording *r)
 void spw_recording_begin(struct spw_recording *r)
 {
     struct spw_recorded *now = &r->now;
-    now->op_count = now->tensor_count = now->live_count = now->touch_count = now->event_count = now->mention_count = 0;
-    r->broken = false;
+    now->op_count = now->tensor_count = now->live_count = now->touch_count = now->mention_count = 0;
+    r->broken = r->has_begun = false;
     memset(r->slots, 0, r->slot_count * sizeof *r->slots);
 }
 
@@ -111,26 +111,16 @@ static int add_tensor(struct spw_recording *r, uint64_t id, uint64_t bytes, bool
 
 int spw_recording_live(struct spw_recording *r, uint64_t id, uint64_t bytes, bool evictable)
 {
-    if (r->now.event_count || r->now.op_count)
+    if (r->has_begun || r->now.tensor_count > r->now.live_count || r->now.op_count)
         return spw_recording_alloc(r, id, bytes, evictable);
     const int result = add_tensor(r, id, bytes, evictable);
     r->now.live_count += result == 0;
     return result;
 }
 
-static int add_event(struct spw_recording *r, uint32_t tensor, bool frees)
-{
-    struct spw_recorded *now = &r->now;
-    if (r->broken || SPW_GROW(now->events, r->event_room, now->event_count + 1) < 0)
-        return failed(r);
-    now->events[now->event_count++] = (struct spw_course_event){.tensor = tensor, .frees = frees};
-    return 0;
-}
-
 int spw_recording_alloc(struct spw_recording *r, uint64_t id, uint64_t bytes, bool evictable)
 {
-    const int result = add_tensor(r, id, bytes, evictable);
-    return result < 0 ? result : add_event(r, r->now.tensor_count - 1, false);
+    return add_tensor(r, id, bytes, evictable);
 }
 
 int spw_recording_free(struct spw_recording *r, uint64_t id)
@@ -139,7 +129,8 @@ int spw_recording_free(struct spw_recording *r, uint64_t id)
     if (r->broken || !t || t->freed_before != SPW_NO_INDEX)
         return r->broken ? -ENOMEM : 0;
     t->freed_before = r->now.op_count;
-    return add_event(r, (uint32_t)(t - r->now.tensors), true);
+    r->has_begun = true;
+    return 0;
 }
 
 void spw_recording_pin(struct spw_recording *r, uint64_t id)
@@ -177,8 +168,11 @@ int spw_recording_op(struct spw_recording *r, uint64_t key, bool backbone, const
         SPW_GROW(now->mentions, r->mention_room, now->mention_count + count) < 0)
         return failed(r);
     struct spw_course_op *op = &now->ops[now->op_count];
-    *op = (struct spw_course_op){
-        .key = key, .backbone = backbone, .us = -1, .first_touch = now->touch_count, .first_event = now->event_count};
+    *op = (struct spw_course_op){.key = key,
+                                 .backbone = backbone,
+                                 .us = -1,
+                                 .first_touch = now->touch_count,
+                                 .first_alloc = now->tensor_count - now->live_count};
     struct spw_course_call *call = &now->calls[now->op_count];
     *call = (struct spw_course_call){
         .function = key, .kind = backbone ? SPW_ITERATION_LAUNCH : SPW_ITERATION_OTHER, .first_mention = now->mention_count};

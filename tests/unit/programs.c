@@ -97,6 +97,8 @@ uint64_t program_alloc(struct program *program, uint64_t bytes, uint64_t label)
     assert(r == 0);
     (void)r;
     program->labels[id % PROGRAM_LIVE] = label;
+    if (program->watcher)
+        program->watcher->alloc(program->watcher->context, id, bytes);
     return id;
 }
 
@@ -105,6 +107,8 @@ void program_free(struct program *program, uint64_t id)
     const int r = spw_iteration_free(program->detector, id);
     assert(r == 0);
     (void)r;
+    if (program->watcher)
+        program->watcher->free(program->watcher->context, id);
 }
 
 static void judge_touched(struct program *program, const struct object *touched, uint32_t count)
@@ -138,6 +142,8 @@ void program_op(struct program *program, enum spw_iteration_kind kind, uint64_t 
     const int r = spw_iteration_op(program->detector, &op, place);
     assert(r == 0);
     (void)r;
+    if (program->watcher)
+        program->watcher->op(program->watcher->context, &op, place, label);
     program->ops++;
     program->bones += kind < SPW_ITERATION_COPY_H2D;
     program->begins += place->begins;

@@ -18,8 +18,16 @@ struct map { /* ordinal -> label, for one shape */
     uint32_t length, allocs;
 };
 
+struct program_watcher { /* is told what the detector is told, behind it */
+    void (*alloc)(void *context, uint64_t id, uint64_t bytes);
+    void (*free)(void *context, uint64_t id);
+    void (*op)(void *context, const struct spw_iteration_op *op, const struct spw_iteration_place *place, uint64_t label);
+    void *context;
+};
+
 struct program {
     struct spw_iteration *detector;
+    const struct program_watcher *watcher; /* may be NULL */
     uint64_t seed, random;
     uint64_t next_id;
 

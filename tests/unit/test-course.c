@@ -116,7 +116,7 @@ static void a_course_has_who_is_alive_first_and_then_who_is_allocated(void **sta
     spw_recording_destroy(r);
 }
 
-static void a_course_has_operations_with_each_tensor_once_and_events_between_them(void **state)
+static void a_course_has_operations_with_each_tensor_once_and_as_it_was_mentioned(void **state)
 {
     struct spw_recording *r = step();
     struct spw_course *course = finish(r, 5);
@@ -135,16 +135,6 @@ static void a_course_has_operations_with_each_tensor_once_and_events_between_the
     assert_int_equal(course->touches[op->first_touch + 1].tensor, 4);
     assert_int_equal(course->calls[1].mention_count, 4);
     assert_int_equal(course->mentions[course->calls[1].first_mention + 3].tensor, 3);
-    const struct spw_course_event expected[] = {{3, false}, {4, false}, {2, true}, {5, false},
-                                                {6, false}, {6, true},  {3, true}, {4, true}};
-    assert_int_equal(course->event_count, 8);
-    for (int i = 0; i < 8; i++) {
-        assert_int_equal(course->events[i].tensor, expected[i].tensor);
-        assert_int_equal(course->events[i].frees, expected[i].frees);
-    }
-    assert_int_equal(course->ops[0].first_event, 1);
-    assert_int_equal(course->ops[2].first_event, 6);
-    assert_int_equal(course->ops[4].first_event, 7);
     spw_course_destroy(course);
     spw_recording_destroy(r);
 }
@@ -209,7 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_course_has_who_is_alive_first_and_then_who_is_allocated),
-        cmocka_unit_test(a_course_has_operations_with_each_tensor_once_and_events_between_them),
+        cmocka_unit_test(a_course_has_operations_with_each_tensor_once_and_as_it_was_mentioned),
         cmocka_unit_test(a_graph_is_made_of_lives_from_the_first_use_to_the_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,106 @@
+/* test-cursor-programs.c - a detector that is told by a cursor what went by answers as one that was told all along, and the
+ * cursor is where it believes to be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "course-follower.h"
+#include "random-program.h"
+
+enum { STEPS = 60, PROGRAMS = 250 };
+
+static struct follower follower;
+static struct random_program random_one;
+
+static uint64_t first_seed(void)
+{
+    const char *text = getenv("FIRST_SEED");
+    return text ? strtoull(text, NULL, 10) : 1;
+}
+
+/* What all programs came to. */
+struct sums {
+    uint64_t programs, silent_iterations, told, lost, compared, right_tensors, unknown_tensors;
+};
+
+static void sum_up(struct sums *sums)
+{
+    sums->programs += follower.course != NULL;
+    sums->silent_iterations += follower.silent_iterations;
+    sums->told += follower.told;
+    sums->lost += follower.lost;
+    sums->compared += follower.compared;
+    sums->right_tensors += follower.right_tensors;
+    sums->unknown_tensors += follower.unknown_tensors;
+}
+
+/* `silences`: how often the cursor may be set. False: the course is one of a part of the iteration. */
+static bool run(uint64_t seed, uint32_t silences)
+{
+    struct program *program = program_create(1 << 14, seed);
+    follower_init(&follower, program, 1 << 14);
+    random_program_make(&random_one, program, 20 + (uint32_t)program_random(program, 400));
+    follower.silences = silences;
+    follower.record_from = 24;
+    follower.rest = 2;
+    follower.silent_most = 1 + (uint32_t)program_random(program, 8 * random_one.length);
+    random_program_setup(&random_one, program);
+    for (uint32_t step = 0; step < STEPS; step++)
+        random_program_step(&random_one, program, step);
+    random_program_finish(&random_one, program);
+    const bool is_whole = follower.course && follower.course->op_count + 2 >= random_one.length;
+    follower_finish(&follower);
+    program_destroy(program);
+    return is_whole;
+}
+
+static void a_detector_that_is_told_by_the_cursor_answers_as_if_told_all_along(void **state)
+{
+    (void)state;
+    struct sums sums = {0};
+    for (uint64_t seed = first_seed(); seed < first_seed() + PROGRAMS; seed++) {
+        if (!run(seed, 1))
+            continue;
+        sum_up(&sums);
+        if (follower.different || follower.different_sure)
+            fail_msg("seed %llu: of %llu answers %llu places and %llu certainties differ", (unsigned long long)seed,
+                     (unsigned long long)follower.compared, (unsigned long long)follower.different,
+                     (unsigned long long)follower.different_sure);
+    }
+    print_message("# %llu programs, %llu iterations not told, %llu times lost, %llu answers compared\n",
+                  (unsigned long long)sums.programs, (unsigned long long)sums.silent_iterations,
+                  (unsigned long long)sums.lost, (unsigned long long)sums.compared);
+    assert_true(sums.programs > PROGRAMS / 2 && sums.silent_iterations > PROGRAMS && sums.lost > PROGRAMS / 4 &&
+                sums.told - sums.lost > PROGRAMS / 8);
+}
+
+static void a_cursor_is_where_it_believes_to_be_and_knows_who_is_touched(void **state)
+{
+    (void)state;
+    struct sums sums = {0};
+    for (uint64_t seed = first_seed(); seed < first_seed() + PROGRAMS; seed++) {
+        (void)run(seed, UINT32_MAX);
+        sum_up(&sums);
+        if (follower.wrong_ops || follower.wrong_tensors)
+            fail_msg("seed %llu: %llu operations are others, %llu touch others (%llu as expected)", (unsigned long long)seed,
+                     (unsigned long long)follower.wrong_ops, (unsigned long long)follower.wrong_tensors,
+                     (unsigned long long)follower.right_tensors);
+    }
+    print_message("# %llu programs, %llu touches of who was expected, %llu of nobody\n", (unsigned long long)sums.programs,
+                  (unsigned long long)sums.right_tensors, (unsigned long long)sums.unknown_tensors);
+    assert_true(sums.right_tensors > 1000 * sums.unknown_tensors);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_detector_that_is_told_by_the_cursor_answers_as_if_told_all_along),
+        cmocka_unit_test(a_cursor_is_where_it_believes_to_be_and_knows_who_is_touched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
