@@ -12,6 +12,7 @@
 
 #include "plan/lineage.h"
 #include "plan/random.h"
+#include "plan/ranked.h"
 
 struct spw_cover {
     const struct spw_graph *graph;
@@ -23,10 +24,11 @@ struct spw_cover {
     int64_t *most,
         *add; /* a tree over the operations: the most in each node's range, and what is to be added to all of it */
     uint32_t leaves;
-    uint32_t *order; /* gaps by cost, while choosing */
-    double *cost;
-    uint32_t *made;     /* of each operation: a gap whose tensor it would make again; SPW_NO_INDEX: none */
-    uint32_t *retained; /* of all gaps, one behind the other */
+    uint32_t *short_before;     /* of each operation: those before it for which memory is short, when choosing begins */
+    uint32_t *chosen;           /* gaps, in the order in which they were chosen */
+    struct spw_ranking ranking; /* gaps that may be, the cheapest first */
+    uint32_t *made;             /* of each operation: a gap whose tensor it would make again; SPW_NO_INDEX: none */
+    uint32_t *retained;         /* of all gaps, one behind the other */
     uint32_t retained_count, retained_room;
     bool is_out_of_memory;
 };
@@ -46,8 +48,9 @@ void spw_cover_destroy(struct spw_cover *cover)
     free(cover->demand);
     free(cover->most);
     free(cover->add);
-    free(cover->order);
-    free(cover->cost);
+    free(cover->short_before);
+    free(cover->chosen);
+    free(cover->ranking.items);
     free(cover->made);
     free(cover->retained);
     free(cover);
@@ -238,11 +241,12 @@ static void find_demand(struct spw_cover *c)
 
 /* ---- the tree ---- */
 
+/* From the leaves. */
 static void build(struct spw_cover *c)
 {
     memset(c->add, 0, 2 * (size_t)c->leaves * sizeof *c->add);
-    for (uint32_t i = 0; i < c->leaves; i++)
-        c->most[c->leaves + i] = i < c->graph->op_count ? c->demand[i] : INT64_MIN / 2;
+    for (uint32_t i = c->graph->op_count; i < c->leaves; i++)
+        c->most[c->leaves + i] = INT64_MIN / 2;
     for (uint32_t i = c->leaves - 1; i > 0; i--)
         c->most[i] = c->most[2 * i] > c->most[2 * i + 1] ? c->most[2 * i] : c->most[2 * i + 1];
 }
@@ -298,6 +302,7 @@ static int64_t most_in_gap(const struct spw_cover *c, const struct spw_gap *gap)
 
 static void find_useful(struct spw_cover *c)
 {
+    memcpy(c->most + c->leaves, c->demand, c->graph->op_count * sizeof *c->most);
     build(c);
     for (size_t i = 0; i < c->gap_count; i++)
         c->gaps[i].is_useful = !c->gaps[i].is_end && most_in_gap(c, &c->gaps[i]) > 0;
@@ -315,14 +320,18 @@ int spw_cover_create(const struct spw_plan_request *request, struct spw_cover **
     for (c->leaves = 1; c->leaves < graph->op_count; c->leaves *= 2)
         ;
     c->gaps = calloc(most_gaps, sizeof *c->gaps);
-    c->order = malloc(most_gaps * sizeof *c->order);
-    c->cost = malloc(most_gaps * sizeof *c->cost);
+    c->short_before = malloc(((size_t)graph->op_count + 1) * sizeof *c->short_before);
+    c->chosen = malloc(most_gaps * sizeof *c->chosen);
+    c->ranking.items = malloc(most_gaps * sizeof *c->ranking.items);
     c->made = malloc(graph->op_count * sizeof *c->made);
     c->start_us = malloc(((size_t)graph->op_count + 1) * sizeof *c->start_us);
     c->demand = malloc(((size_t)graph->op_count + 2) * sizeof *c->demand);
     c->most = malloc(2 * (size_t)c->leaves * sizeof *c->most);
     c->add = malloc(2 * (size_t)c->leaves * sizeof *c->add);
-    int r = c->gaps && c->order && c->cost && c->made && c->start_us && c->demand && c->most && c->add ? 0 : -ENOMEM;
+    int r = c->gaps && c->short_before && c->chosen && c->ranking.items && c->made && c->start_us && c->demand && c->most &&
+                    c->add
+                ? 0
+                : -ENOMEM;
     if (r == 0) {
         c->start_us[0] = 0;
         for (uint32_t op = 0; op < graph->op_count; op++)
@@ -357,13 +366,6 @@ static uint8_t cheapest(const struct spw_cover *c, const struct spw_gap *gap, do
     return SPW_DROP;
 }
 
-static int compare_costs(const void *a, const void *b, void *cost)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const double *of = cost;
-    return of[x] != of[y] ? (of[x] < of[y] ? -1 : 1) : (x > y) - (x < y);
-}
-
 /* A persistent tensor's gap at the start and its gap around the end exclude each other. */
 static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const uint8_t *choices)
 {
@@ -395,51 +397,82 @@ static void apply(struct spw_cover *c, uint32_t index, uint8_t choice, uint8_t *
     spw_cover_set(c, gap, choice, choices);
 }
 
-/* The demand that is left by the choices made already. */
-static void build_demand(struct spw_cover *c, const uint8_t *choices)
+static void add_evicted(int64_t *changes, uint32_t from, uint32_t to, int64_t bytes)
 {
-    build(c);
-    for (size_t i = 0; i < c->gap_count; i++)
-        if (!c->gaps[i].is_end && choices[c->gaps[i].choice] != SPW_KEEP)
-            add_gap_bytes(c, &c->gaps[i], -(int64_t)c->graph->tensors[c->gaps[i].tensor].bytes);
+    if (from >= to)
+        return;
+    changes[from] -= bytes;
+    changes[to] += bytes;
 }
 
-static size_t sort_by_cost(struct spw_cover *c, const struct spw_cover_terms *terms, const uint8_t *choices)
+/* The demand that is left by the choices made already: what changes from one operation to the next first. */
+static void build_demand(struct spw_cover *c, const uint8_t *choices)
 {
-    size_t count = 0;
+    const uint32_t ops = c->graph->op_count;
+    int64_t *left = c->most + c->leaves, *changes = c->add, sum = 0;
+    memset(changes, 0, ((size_t)ops + 1) * sizeof *changes);
     for (size_t i = 0; i < c->gap_count; i++) {
         const struct spw_gap *gap = &c->gaps[i];
+        if (gap->is_end || choices[gap->choice] == SPW_KEEP)
+            continue;
+        const int64_t bytes = (int64_t)c->graph->tensors[gap->tensor].bytes;
+        add_evicted(changes, gap->is_boundary ? 0 : gap->from, gap->to, bytes);
+        if (gap->is_boundary)
+            add_evicted(changes, gap->from, ops, bytes);
+    }
+    c->short_before[0] = 0;
+    for (uint32_t op = 0; op < ops; op++) {
+        left[op] = c->demand[op] + (sum += changes[op]);
+        c->short_before[op + 1] = c->short_before[op] + (left[op] > 0);
+    }
+    build(c);
+}
+
+/* Whether memory was short anywhere in the gap when choosing began. */
+static bool was_short_in(const struct spw_cover *c, const struct spw_gap *gap)
+{
+    if (!gap->is_boundary)
+        return gap->from < gap->to && c->short_before[gap->from] < c->short_before[gap->to];
+    return c->short_before[gap->to] > 0 || c->short_before[gap->from] < c->short_before[c->graph->op_count];
+}
+
+static void rank_by_cost(struct spw_cover *c, const struct spw_cover_terms *terms, const uint8_t *choices)
+{
+    c->ranking.count = 0;
+    for (size_t i = 0; i < c->gap_count; i++) {
+        const struct spw_gap *gap = &c->gaps[i];
+        double factor = 1, us;
         if (gap->is_end || !gap->is_useful || choices[gap->choice] != SPW_KEEP)
             continue;
-        (void)cheapest(c, gap, terms->lane_price, &c->cost[i]);
         if (terms->spread > 0)
-            c->cost[i] *= 1 + terms->spread * (2 * spw_random_fraction(terms->random) - 1);
-        c->order[count++] = (uint32_t)i;
+            factor += terms->spread * (2 * spw_random_fraction(terms->random) - 1);
+        if (!was_short_in(c, gap))
+            continue;
+        (void)cheapest(c, gap, terms->lane_price, &us);
+        spw_ranked_push(&c->ranking, -(us * factor), (uint32_t)i);
     }
-    qsort_r(c->order, count, sizeof *c->order, compare_costs, c->cost);
-    return count;
 }
 
 void spw_cover_complete(struct spw_cover *cover, const struct spw_cover_terms *terms, uint8_t *choices)
 {
     size_t taken = 0;
     build_demand(cover, choices);
-    const size_t count = sort_by_cost(cover, terms, choices);
-    for (size_t i = 0; i < count && cover->most[1] > 0; i++) {
-        const uint32_t index = cover->order[i];
+    rank_by_cost(cover, terms, choices);
+    for (; cover->ranking.count > 0 && cover->most[1] > 0; spw_ranked_pop(&cover->ranking)) {
+        const uint32_t index = cover->ranking.items[0].index;
         const struct spw_gap *gap = &cover->gaps[index];
         double us;
         if (choices[gap->choice] != SPW_KEEP || is_taken(cover, gap, choices) || most_in_gap(cover, gap) <= 0)
             continue;
         const uint8_t choice = cheapest(cover, gap, terms->lane_price, &us);
         apply(cover, index, choice, choices);
-        cover->order[taken++] = index;
+        cover->chosen[taken++] = index;
         for (uint32_t other = gap->sibling; choice == SPW_DROP && other != index; other = cover->gaps[other].sibling)
             if (choices[cover->gaps[other].choice] == SPW_KEEP)
                 apply(cover, other, SPW_DROP, choices);
     }
     while (taken-- > 0) {
-        const uint32_t index = cover->order[taken];
+        const uint32_t index = cover->chosen[taken];
         const struct spw_gap *gap = &cover->gaps[index];
         if (most_in_gap(cover, gap) + (int64_t)cover->graph->tensors[gap->tensor].bytes > 0)
             continue;
