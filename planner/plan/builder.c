@@ -73,6 +73,21 @@ static void forget_host_copy(struct spw_builder *b, uint32_t tensor)
 
 /* ---- operations ---- */
 
+static void after_read(struct spw_builder *b, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &b->graph->tensors[tensor];
+    if (++b->places[tensor].next == t->use_count && !t->persistent && b->host_bytes != UINT64_MAX)
+        forget_host_copy(b, tensor); /* a replay may want it, but it would count until the end */
+}
+
+static void after_write(struct spw_builder *b, const struct spw_touched_tensor *write)
+{
+    struct spw_place *place = &b->places[write->tensor];
+    place->device = write->version;
+    place->next += !write->in_place;
+    forget_host_copy(b, write->tensor);
+}
+
 static uint64_t op_needs(const struct spw_builder *b, uint32_t op, bool is_replay)
 {
     const struct spw_graph_op *o = &b->graph->ops[op];
@@ -115,17 +130,10 @@ int spw_build_op(struct spw_builder *builder)
 
     builder->used_bytes += needs;
     builder->next_op++;
-    for (uint32_t i = 0; i < op->read_count; i++) {
-        const struct spw_graph_tensor *t = &graph->tensors[reads[i].tensor];
-        if (++builder->places[reads[i].tensor].next == t->use_count && !t->persistent && builder->host_bytes != UINT64_MAX)
-            forget_host_copy(builder, reads[i].tensor); /* a replay may want it, but it would count until the end */
-    }
-    for (uint32_t i = 0; i < op->write_count; i++) {
-        struct spw_place *place = &builder->places[writes[i].tensor];
-        place->device = writes[i].version;
-        place->next += !writes[i].in_place;
-        forget_host_copy(builder, writes[i].tensor);
-    }
+    for (uint32_t i = 0; i < op->read_count; i++)
+        after_read(builder, reads[i].tensor);
+    for (uint32_t i = 0; i < op->write_count; i++)
+        after_write(builder, &writes[i]);
     return 0;
 }
 
@@ -228,6 +236,59 @@ int spw_build_drop_dead(struct spw_builder *builder, uint32_t op)
             r = spw_build_drop(builder, tensor);
     }
     return r;
+}
+
+/* ---- steps that are known ---- */
+
+static void repeat_op(struct spw_builder *b, uint32_t op)
+{
+    const struct spw_graph_op *o = &b->graph->ops[op];
+    const struct spw_touched_tensor *reads = &b->graph->touched[o->first_read], *writes = &b->graph->touched[o->first_write];
+    b->next_op++;
+    for (uint32_t i = 0; i < o->read_count; i++)
+        after_read(b, reads[i].tensor);
+    for (uint32_t i = 0; i < o->write_count; i++) {
+        if (b->places[writes[i].tensor].device == SPW_ABSENT)
+            b->used_bytes += b->graph->tensors[writes[i].tensor].bytes;
+        after_write(b, &writes[i]);
+    }
+}
+
+static void repeat_replay(struct spw_builder *b, uint32_t op)
+{
+    const struct spw_graph_op *o = &b->graph->ops[op];
+    const struct spw_touched_tensor *writes = &b->graph->touched[o->first_write];
+    for (uint32_t i = 0; i < o->write_count; i++) {
+        struct spw_place *place = &b->places[writes[i].tensor];
+        if (writes[i].side)
+            continue;
+        if (place->device == SPW_ABSENT)
+            b->used_bytes += b->graph->tensors[writes[i].tensor].bytes;
+        place->device = writes[i].version;
+    }
+}
+
+void spw_build_known(struct spw_builder *builder, struct spw_step step)
+{
+    const struct spw_graph *graph = builder->graph;
+    if (step.kind == SPW_STEP_OP) {
+        repeat_op(builder, step.id);
+    } else if (step.kind == SPW_STEP_REPLAY) {
+        repeat_replay(builder, step.id);
+    } else {
+        struct spw_place *place = &builder->places[step.id];
+        const uint64_t bytes = graph->tensors[step.id].bytes;
+        if (step.kind == SPW_STEP_D2H) {
+            builder->host_used_bytes += place->host == SPW_ABSENT ? bytes : 0;
+            place->host = place->device;
+        } else if (step.kind == SPW_STEP_H2D) {
+            builder->used_bytes += bytes;
+            place->device = place->host;
+        } else {
+            builder->used_bytes -= bytes;
+            place->device = SPW_ABSENT;
+        }
+    }
 }
 
 /* What starts on the host leaves, and what starts clean has its host copy, before anything comes back. */

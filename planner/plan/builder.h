@@ -49,6 +49,9 @@ int spw_build_drop_dead(struct spw_builder *builder, uint32_t op);
 /* At the end of the list: brings each persistent tensor back to where it started, and drops all else. */
 int spw_build_end(struct spw_builder *builder);
 
+/* Does what the step does, which is known to be possible here, without a check, and without appending it. */
+void spw_build_known(struct spw_builder *builder, struct spw_step step);
+
 /* Bytes that the step would take on the device, beside what is there already. */
 uint64_t spw_build_op_needs(const struct spw_builder *builder);
 uint64_t spw_build_replay_needs(const struct spw_builder *builder, uint32_t op);

@@ -18,7 +18,7 @@ void spw_schedule_finish(struct spw_schedule *schedule)
     *schedule = (struct spw_schedule){0};
 }
 
-static int reserve(struct spw_schedule *schedule, size_t room)
+int spw_schedule_reserve(struct spw_schedule *schedule, size_t room)
 {
     if (room <= schedule->room)
         return 0;
@@ -33,7 +33,7 @@ static int reserve(struct spw_schedule *schedule, size_t room)
 
 int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uint32_t id)
 {
-    if (schedule->count == schedule->room && reserve(schedule, schedule->room + 64) < 0)
+    if (schedule->count == schedule->room && spw_schedule_reserve(schedule, schedule->room + 64) < 0)
         return -ENOMEM;
     schedule->steps[schedule->count++] = (struct spw_step){kind, id};
     return 0;
@@ -41,7 +41,7 @@ int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uin
 
 int spw_schedule_copy(struct spw_schedule *to, const struct spw_schedule *from, const struct spw_graph *graph)
 {
-    if (reserve(to, from->count + 1) < 0)
+    if (spw_schedule_reserve(to, from->count + 1) < 0)
         return -ENOMEM;
     if (from->count)
         memcpy(to->steps, from->steps, from->count * sizeof *to->steps);

@@ -36,6 +36,8 @@ struct spw_timed_step {
 int spw_schedule_init(struct spw_schedule *schedule, const struct spw_graph *graph); /* empty; all start on the device */
 void spw_schedule_finish(struct spw_schedule *schedule);
 int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uint32_t id); /* 0 or -ENOMEM */
+/* Makes room for so many steps in all. 0 or -ENOMEM. */
+int spw_schedule_reserve(struct spw_schedule *schedule, size_t room);
 int spw_schedule_copy(struct spw_schedule *to, const struct spw_schedule *from, const struct spw_graph *graph);
 
 /* The name used in files: "op", "replay", "d2h", "h2d", "drop". */

@@ -5,38 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/builder.h"
-#include "plan/lineage.h"
+#include "search/compose_parts.h"
 
 enum { MOST_DEPTH = 2000 }; /* of replays for replays */
-
-enum { LISTED = 1, SPARE = 2 };
-
-struct spw_composer {
-    const struct spw_plan_request *request;
-    const struct spw_graph *graph;
-    struct spw_lineage *lineage;
-    struct spw_builder builder;
-    uint8_t *choices;
-    struct spw_composed composed;
-    uint16_t *pins;     /* for each tensor: so many replays want it to stay just now */
-    bool *wanted;       /* for each tensor: the next operation reads it, so that it would only have to come back */
-    uint32_t *resident; /* tensors on the device, in no order */
-    uint32_t *where;    /* for each tensor: its place there; SPW_NO_INDEX: not there */
-    uint32_t resident_count;
-    uint32_t
-        *spare; /* tensors that are there though nothing chosen wants them: restored for a replay, or retained; a stack */
-    uint32_t spare_count;
-    uint32_t *early,
-        *early_next;    /* for each operation: the first tensor to be restored before it; for each tensor: the next such */
-    uint8_t *spareness; /* for each tensor: LISTED in spare, and whether it really is */
-};
 
 void spw_composer_destroy(struct spw_composer *c)
 {
     if (!c)
         return;
     spw_lineage_destroy(c->lineage);
+    spw_along_finish(c);
     free(c->pins);
     free(c->wanted);
     free(c->resident);
@@ -65,7 +43,7 @@ int spw_composer_create(const struct spw_plan_request *request, struct spw_compo
     c->early = malloc(c->graph->op_count * sizeof *c->early);
     c->early_next = malloc(tensors * sizeof *c->early_next);
     if (!c->pins || !c->wanted || !c->resident || !c->where || !c->spare || !c->spareness || !c->early || !c->early_next ||
-        spw_lineage_create(c->graph, &c->lineage) < 0) {
+        spw_along_init(c) < 0 || spw_lineage_create(c->graph, &c->lineage) < 0) {
         spw_composer_destroy(c);
         return -ENOMEM;
     }
@@ -75,7 +53,7 @@ int spw_composer_create(const struct spw_plan_request *request, struct spw_compo
 
 /* ---- who is there ---- */
 
-static void enter(struct spw_composer *c, uint32_t tensor)
+void spw_composer_enter(struct spw_composer *c, uint32_t tensor)
 {
     if (c->where[tensor] != SPW_NO_INDEX)
         return;
@@ -83,7 +61,7 @@ static void enter(struct spw_composer *c, uint32_t tensor)
     c->resident[c->resident_count++] = tensor;
 }
 
-static void leave(struct spw_composer *c, uint32_t tensor)
+void spw_composer_leave(struct spw_composer *c, uint32_t tensor)
 {
     const uint32_t place = c->where[tensor], moved = c->resident[--c->resident_count];
     c->resident[place] = moved;
@@ -91,18 +69,39 @@ static void leave(struct spw_composer *c, uint32_t tensor)
     c->where[tensor] = SPW_NO_INDEX;
 }
 
-static void set_spare(struct spw_composer *c, uint32_t tensor)
+void spw_composer_set_spare(struct spw_composer *c, uint32_t tensor)
 {
-    if (!(c->spareness[tensor] & LISTED))
+    if (!(c->spareness[tensor] & SPW_LISTED))
         c->spare[c->spare_count++] = tensor;
-    c->spareness[tensor] = LISTED | SPARE;
+    c->spareness[tensor] = SPW_LISTED | SPW_SPARE;
+}
+
+/* ---- steps ---- */
+
+static void note_bytes(struct spw_composer *c)
+{
+    if (c->builder.used_bytes > c->most_bytes)
+        c->most_bytes = c->builder.used_bytes;
+    if (c->builder.host_used_bytes > c->most_host_bytes)
+        c->most_host_bytes = c->builder.host_used_bytes;
 }
 
 static int drop(struct spw_composer *c, uint32_t tensor)
 {
+    spw_along_touch(c, tensor);
     const int r = spw_build_drop(&c->builder, tensor);
     if (r == 0)
-        leave(c, tensor);
+        spw_composer_leave(c, tensor);
+    return r;
+}
+
+static int copy_out(struct spw_composer *c, uint32_t tensor)
+{
+    spw_along_touch(c, tensor);
+    const int r = spw_build_d2h(&c->builder, tensor);
+    if (r == -ENOSPC) /* no room on the host */
+        c->flags |= SPW_OP_UNLIKE;
+    note_bytes(c);
     return r;
 }
 
@@ -132,6 +131,7 @@ static bool has_good_copy(const struct spw_composer *c, uint32_t tensor)
 /* The time to recompute what the tensor holds for its use by operation `at`; < 0: it can't be. */
 static double recompute_us(struct spw_composer *c, uint32_t tensor, uint32_t at)
 {
+    c->flags |= SPW_OP_CONSULTS;
     return spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor),
                           &(struct spw_lineage_terms){.at = at, .choices = c->choices});
 }
@@ -150,7 +150,7 @@ static uint32_t choose_spare(struct spw_composer *c, bool wanted)
     uint64_t best_next = 0;
     for (uint32_t i = 0; i < c->spare_count; i++) {
         const uint32_t tensor = c->spare[i];
-        if (c->where[tensor] == SPW_NO_INDEX || !(c->spareness[tensor] & SPARE)) {
+        if (c->where[tensor] == SPW_NO_INDEX || !(c->spareness[tensor] & SPW_SPARE)) {
             c->spareness[tensor] = 0;
             continue;
         }
@@ -209,7 +209,7 @@ static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
 {
     int r = 0;
     if (!by_replay && !has_good_copy(c, tensor))
-        r = spw_build_d2h(&c->builder, tensor);
+        r = copy_out(c, tensor);
     if (r < 0)
         return r;
     c->choices[gap_of(c, tensor)] = by_replay ? SPW_DROP : SPW_SWAP;
@@ -234,7 +234,7 @@ static int drop_spare(struct spw_composer *c, bool wanted)
     const uint32_t victim = choose_spare(c, wanted);
     if (victim == SPW_NO_INDEX)
         return -ENOSPC;
-    c->spareness[victim] &= LISTED;
+    c->spareness[victim] &= SPW_LISTED;
     return drop(c, victim);
 }
 
@@ -242,6 +242,7 @@ static int drop_spare(struct spw_composer *c, bool wanted)
 static int make_room(struct spw_composer *c, uint64_t needs)
 {
     while (needs > c->builder.device_bytes - c->builder.used_bytes) {
+        c->flags |= SPW_OP_UNLIKE; /* who goes depends on everyone who is there */
         const uint64_t needed = needs - (c->builder.device_bytes - c->builder.used_bytes);
         int r = -ENOSPC;
         for (int wanted = 0; wanted < 2 && r == -ENOSPC; wanted++) {
@@ -277,15 +278,18 @@ static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
             r = restore(c, reads[i].tensor, reads[i].version, depth + 1);
     if (r == 0)
         r = make_room(c, spw_build_replay_needs(&c->builder, index));
+    for (uint32_t i = 0; i < op->write_count && r == 0; i++)
+        spw_along_touch(c, writes[i].tensor);
     if (r == 0)
         r = spw_build_replay(&c->builder, index);
+    note_bytes(c);
     c->composed.replayed_us += r == 0 ? op->us : 0;
     pin(c, reads, op->read_count + op->write_count, -1);
     for (uint32_t i = 0; i < op->write_count && r == 0; i++) {
         if (writes[i].side)
             continue;
-        enter(c, writes[i].tensor);
-        set_spare(c, writes[i].tensor);
+        spw_composer_enter(c, writes[i].tensor);
+        spw_composer_set_spare(c, writes[i].tensor);
     }
     return r;
 }
@@ -298,11 +302,13 @@ static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, un
         return 0;
     if (place->device == SPW_ABSENT && place->host == version) {
         int r = make_room(c, c->graph->tensors[tensor].bytes);
+        spw_along_touch(c, tensor);
         if (r == 0)
             r = spw_build_h2d(&c->builder, tensor);
         if (r == 0) {
-            enter(c, tensor);
-            set_spare(c, tensor);
+            note_bytes(c);
+            spw_composer_enter(c, tensor);
+            spw_composer_set_spare(c, tensor);
         }
         return r;
     }
@@ -327,12 +333,13 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
             return drop(c, tensor);
         if (*choice == SPW_RETAIN || !t->evictable || !c->request->may_copy)
             return 0;
-        const int r = has_good_copy(c, tensor) ? 0 : spw_build_d2h(&c->builder, tensor);
+        const int r = has_good_copy(c, tensor) ? 0 : copy_out(c, tensor);
         return r < 0 ? r : drop(c, tensor);
     }
     if (SPW_CHOICE(*choice) == SPW_DROP && is_replayable(c, tensor)) {
         const uint32_t next = spw_build_next_use(&c->builder, tensor), lead = SPW_LEAD(*choice);
         if (lead && next > c->builder.next_op + lead) {
+            c->flags |= SPW_OP_UNLIKE; /* it changes what comes before another operation */
             c->early_next[tensor] = c->early[next - lead];
             c->early[next - lead] = tensor;
         }
@@ -342,7 +349,7 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
         return 0;
     if (place->next == t->use_count && c->builder.schedule->start[tensor] != SPW_START_HOST)
         return 0;
-    const int r = has_good_copy(c, tensor) ? 0 : spw_build_d2h(&c->builder, tensor);
+    const int r = has_good_copy(c, tensor) ? 0 : copy_out(c, tensor);
     return r == -ENOSPC ? 0 : r < 0 ? r : drop(c, tensor);
 }
 
@@ -372,15 +379,17 @@ static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor
 static int restore_early(struct spw_composer *c, uint32_t index)
 {
     int r = 0;
+    if (c->early[index] != SPW_NO_INDEX)
+        c->flags |= SPW_OP_UNLIKE; /* the choice was made elsewhere */
     for (uint32_t tensor = c->early[index]; tensor != SPW_NO_INDEX && r == 0; tensor = c->early_next[tensor]) {
         if (c->builder.places[tensor].device == SPW_ABSENT)
             r = restore(c, tensor, spw_build_current(&c->builder, tensor), 0);
-        c->spareness[tensor] &= LISTED;
+        c->spareness[tensor] &= SPW_LISTED;
     }
     return r == -ENOSPC ? 0 : r;
 }
 
-static int run_op(struct spw_composer *c, uint32_t index)
+int spw_composer_run_op(struct spw_composer *c, uint32_t index)
 {
     const struct spw_graph_op *op = &c->graph->ops[index];
     const struct spw_touched_tensor *touched = &c->graph->touched[op->first_read];
@@ -393,11 +402,12 @@ static int run_op(struct spw_composer *c, uint32_t index)
         r = make_room(c, spw_build_op_needs(&c->builder));
     if (r == 0)
         r = spw_build_op(&c->builder);
+    note_bytes(c);
     pin(c, touched, count, -1);
     for (uint32_t i = op->read_count; i < count && r == 0; i++)
-        enter(c, touched[i].tensor);
+        spw_composer_enter(c, touched[i].tensor);
     for (uint32_t i = 0; i < count && r == 0; i++) {
-        c->spareness[touched[i].tensor] &= LISTED;
+        c->spareness[touched[i].tensor] &= SPW_LISTED;
         r = evict_behind(c, touched[i].tensor);
     }
     return r;
@@ -426,11 +436,11 @@ static int evict_at_start(struct spw_composer *c)
     for (uint32_t i = 0; i < c->graph->tensor_count && r == 0; i++) {
         if (c->builder.places[i].device == SPW_ABSENT)
             continue;
-        enter(c, i);
+        spw_composer_enter(c, i);
         if (!c->graph->tensors[i].persistent || c->choices[(size_t)c->graph->use_count + i] != SPW_SWAP ||
             !c->request->may_copy || !c->graph->tensors[i].evictable)
             continue;
-        r = has_good_copy(c, i) ? 0 : spw_build_d2h(&c->builder, i);
+        r = has_good_copy(c, i) ? 0 : copy_out(c, i);
         r = r == -ENOSPC ? 0 : r < 0 ? r : drop(c, i);
     }
     return r;
@@ -439,6 +449,7 @@ static int evict_at_start(struct spw_composer *c)
 static int begin(struct spw_composer *c, struct spw_schedule *schedule)
 {
     c->resident_count = c->spare_count = 0;
+    c->is_following = false;
     memset(c->where, 0xff, c->graph->tensor_count * sizeof *c->where);
     memset(c->early, 0xff, c->graph->op_count * sizeof *c->early);
     memset(c->spareness, 0, c->graph->tensor_count * sizeof *c->spareness);
@@ -448,22 +459,44 @@ static int begin(struct spw_composer *c, struct spw_schedule *schedule)
     return spw_builder_init(&c->builder, c->graph, schedule, c->request->device_bytes, c->request->host_bytes);
 }
 
+static int compose(struct spw_composer *c)
+{
+    struct spw_trail *now = &c->now;
+    int r = evict_at_start(c);
+    if (r == 0)
+        memcpy(now->first, c->builder.places, c->graph->tensor_count * sizeof *now->first);
+    spw_along_begin(c, now->choices);
+    for (uint32_t op = 0; op < c->graph->op_count && r == 0; op++) {
+        const uint64_t bytes = c->builder.used_bytes, host_bytes = c->builder.host_used_bytes;
+        c->composed.op = op;
+        c->flags = 0;
+        c->most_bytes = bytes;
+        c->most_host_bytes = host_bytes;
+        now->ops[op].first_step = (uint32_t)now->schedule.count;
+        r = c->is_following ? spw_along_op(c, op) : spw_composer_run_op(c, op);
+        now->ops[op].flags = c->flags;
+        now->ops[op].rise = c->most_bytes - bytes;
+        now->ops[op].host_rise = c->most_host_bytes - host_bytes;
+    }
+    now->ops[c->graph->op_count].first_step = (uint32_t)now->schedule.count;
+    return r < 0 ? r : spw_build_end(&c->builder);
+}
+
 int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule,
                 struct spw_composed *ret_composed)
 {
+    struct spw_trail *now = &composer->now;
     composer->choices = choices;
     composer->composed = (struct spw_composed){0};
-    int r = begin(composer, schedule);
+    memcpy(now->choices, choices, spw_choice_count(composer->graph));
+    int r = begin(composer, &now->schedule);
     if (r == 0) {
-        r = evict_at_start(composer);
-        for (uint32_t op = 0; op < composer->graph->op_count && r == 0; op++) {
-            composer->composed.op = op;
-            r = run_op(composer, op);
-        }
-        if (r == 0)
-            r = spw_build_end(&composer->builder);
+        r = compose(composer);
         spw_builder_finish(&composer->builder);
     }
+    now->is_whole = r == 0;
+    if (r == 0)
+        r = spw_schedule_copy(schedule, &now->schedule, composer->graph);
     *ret_composed = composer->composed;
     return r == -EINVAL ? -ENOSPC : r;
 }

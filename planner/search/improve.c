@@ -95,6 +95,15 @@ static double judge(struct spw_improver *s, uint8_t *choices, double limit, int 
     return timing.time_us + LANE_WEIGHT * lanes_us;
 }
 
+/* Goes on from what was judged last. */
+static void stand_at(struct spw_improver *s, const uint8_t *choices, double cost)
+{
+    s->cost = cost;
+    if (choices != s->choices)
+        memcpy(s->choices, choices, s->choice_count);
+    spw_composer_keep(s->composer);
+}
+
 /* ---- beginning ---- */
 
 static void clear(struct spw_improver *s, uint8_t leaves)
@@ -121,9 +130,8 @@ static int judge_cover(struct spw_improver *s, double price)
         const double cost = judge(s, s->trial, INFINITY, &r);
         if (cost >= s->cost)
             continue;
-        s->cost = cost;
         s->price = price;
-        memcpy(s->choices, s->trial, s->choice_count);
+        stand_at(s, s->trial, cost);
     }
     return r;
 }
@@ -281,7 +289,7 @@ static int kick(struct spw_improver *s)
         memcpy(s->choices, s->best_choices, s->choice_count);
     for (size_t i = 0; i < changes; i++)
         change(s, s->choices);
-    s->cost = judge(s, s->choices, INFINITY, &r);
+    stand_at(s, s->choices, judge(s, s->choices, INFINITY, &r));
     return r;
 }
 
@@ -313,8 +321,7 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
         const double cost = judge(s, s->trial, s->cost + slack, &r);
         if (cost > s->cost + slack)
             continue;
-        s->cost = cost;
-        memcpy(s->choices, s->trial, s->choice_count);
+        stand_at(s, s->trial, cost);
     }
     return r;
 }
@@ -350,8 +357,7 @@ int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
     if (r < 0)
         return r;
     memcpy(s->trial, s->choices, s->choice_count);
-    s->cost = judge(s, s->trial, INFINITY, &r);
-    memcpy(s->choices, s->trial, s->choice_count);
+    stand_at(s, s->trial, judge(s, s->trial, INFINITY, &r));
     return r;
 }
 

@@ -1,0 +1,229 @@
+/* compose_along.c - composes along an earlier composition: operations that nothing different bears upon take over its
+ * steps.
+ *
+ * Beside the places as they are, those that tensors had in the base at the same operation are known: of most they are the
+ * same; a tensor for which they are not is apart. An operation's steps are what they were in the base where
+ *   - no choice that it looks at differs,
+ *   - no tensor in its steps is apart,
+ *   - the bytes that it takes still fit, and
+ *   - it depended on nothing else: nothing had to be evicted to make room, nothing was restored early.
+ * Then everything that the steps change is changed just as composing them would. So what is composed after that goes on
+ * from the same state, down to the order of lists, as if it had been composed from the beginning. */
+#include "search/compose_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int init_trail(struct spw_trail *trail, const struct spw_graph *graph)
+{
+    trail->choices = malloc(spw_choice_count(graph) + 1);
+    trail->ops = malloc(((size_t)graph->op_count + 1) * sizeof *trail->ops);
+    trail->first = malloc(((size_t)graph->tensor_count + 1) * sizeof *trail->first);
+    return trail->choices && trail->ops && trail->first ? spw_schedule_init(&trail->schedule, graph) : -ENOMEM;
+}
+
+static void finish_trail(struct spw_trail *trail)
+{
+    free(trail->choices);
+    free(trail->ops);
+    free(trail->first);
+    spw_schedule_finish(&trail->schedule);
+}
+
+int spw_along_init(struct spw_composer *c)
+{
+    const size_t tensors = (size_t)c->graph->tensor_count + 1;
+    c->apart = calloc(tensors, sizeof *c->apart);
+    c->touched_at = calloc(tensors, sizeof *c->touched_at);
+    c->touched = malloc(tensors * sizeof *c->touched);
+    c->then.places = malloc(tensors * sizeof *c->then.places);
+    c->changed_in = calloc(c->graph->op_count, sizeof *c->changed_in);
+    if (!c->apart || !c->touched_at || !c->touched || !c->then.places || !c->changed_in ||
+        init_trail(&c->now, c->graph) < 0 || init_trail(&c->base, c->graph) < 0)
+        return -ENOMEM;
+    c->then.graph = c->graph;
+    return 0;
+}
+
+void spw_along_finish(struct spw_composer *c)
+{
+    free(c->apart);
+    free(c->touched_at);
+    free(c->touched);
+    free(c->then.places);
+    free(c->changed_in);
+    finish_trail(&c->now);
+    finish_trail(&c->base);
+}
+
+void spw_composer_keep(struct spw_composer *composer)
+{
+    const struct spw_trail kept = composer->now;
+    if (!kept.is_whole)
+        return;
+    composer->now = composer->base;
+    composer->now.is_whole = false;
+    composer->base = kept;
+}
+
+void spw_composer_forget(struct spw_composer *composer)
+{
+    composer->base.is_whole = false;
+}
+
+/* ---- what is different ---- */
+
+static void set_apart(struct spw_composer *c, uint32_t tensor, bool is_apart)
+{
+    c->apart_count += is_apart - c->apart[tensor];
+    c->apart[tensor] = is_apart;
+}
+
+/* The choice for the gap behind a use is looked at by the use's operation; behind a last one, it may matter to whatever may
+ * be recomputed too. */
+static void note_changed(struct spw_composer *c, size_t index, uint8_t was, uint8_t is)
+{
+    if (index >= c->graph->use_count)
+        return; /* it shows in what is where before operation 0 */
+    c->changed_in[c->graph->uses[index].op] = c->composition;
+    c->is_end_changed |= (was >= SPW_RETAIN) != (is >= SPW_RETAIN);
+}
+
+static bool is_same_place(const struct spw_place *a, const struct spw_place *b)
+{
+    return a->device == b->device && a->host == b->host;
+}
+
+void spw_along_begin(struct spw_composer *c, const uint8_t *choices)
+{
+    const size_t count = spw_choice_count(c->graph);
+    if (!c->base.is_whole)
+        return;
+    c->is_following = true;
+    c->is_end_changed = false;
+    c->composition++;
+    c->apart_count = 0;
+    memset(c->apart, 0, c->graph->tensor_count * sizeof *c->apart);
+    memset(c->touched_at, 0, c->graph->tensor_count * sizeof *c->touched_at);
+    c->then.host_bytes = c->builder.host_bytes;
+    for (size_t i = 0; i < count; i++)
+        if (choices[i] != c->base.choices[i])
+            note_changed(c, i, c->base.choices[i], choices[i]);
+    for (uint32_t i = 0; i < c->graph->tensor_count; i++) {
+        if (is_same_place(&c->now.first[i], &c->base.first[i]))
+            continue;
+        set_apart(c, i, true);
+        c->then.places[i] = c->base.first[i];
+    }
+}
+
+/* ---- one operation ---- */
+
+/* Where nothing is evicted to make room, what is copied or dropped is touched by an operation or replay at its side. */
+static bool is_step_apart(const struct spw_composer *c, const struct spw_step *step)
+{
+    if (step->kind > SPW_STEP_REPLAY)
+        return false;
+    const struct spw_graph_op *op = &c->graph->ops[step->id];
+    for (uint32_t i = 0; i < op->read_count + op->write_count; i++)
+        if (c->apart[c->graph->touched[op->first_read + i].tensor])
+            return true;
+    return false;
+}
+
+static bool is_known(const struct spw_composer *c, uint32_t op)
+{
+    const struct spw_composed_op *o = &c->base.ops[op];
+    if ((o->flags & SPW_OP_UNLIKE) || c->early[op] != SPW_NO_INDEX || c->changed_in[op] == c->composition ||
+        ((o->flags & SPW_OP_CONSULTS) && c->is_end_changed) || o->rise > c->builder.device_bytes - c->builder.used_bytes ||
+        o->host_rise > c->builder.host_bytes - c->builder.host_used_bytes)
+        return false;
+    for (uint32_t i = o->first_step; i < o[1].first_step && c->apart_count; i++)
+        if (is_step_apart(c, &c->base.schedule.steps[i]))
+            return false;
+    return true;
+}
+
+/* Who is there, and who is spare, after a step. */
+static void follow_lists(struct spw_composer *c, const struct spw_step *step)
+{
+    if (step->kind == SPW_STEP_DROP) {
+        spw_composer_leave(c, step->id);
+    } else if (step->kind == SPW_STEP_H2D) {
+        spw_composer_enter(c, step->id);
+        spw_composer_set_spare(c, step->id);
+    } else if (step->kind != SPW_STEP_D2H) {
+        const struct spw_graph_op *op = &c->graph->ops[step->id];
+        const struct spw_touched_tensor *reads = &c->graph->touched[op->first_read],
+                                        *writes = &c->graph->touched[op->first_write];
+        const bool is_op = step->kind == SPW_STEP_OP;
+        c->composed.replayed_us += is_op ? 0 : op->us;
+        for (uint32_t i = 0; i < op->write_count; i++) {
+            if (is_op || !writes[i].side)
+                spw_composer_enter(c, writes[i].tensor);
+            if (!is_op && !writes[i].side)
+                spw_composer_set_spare(c, writes[i].tensor);
+        }
+        for (uint32_t i = 0; i < op->read_count + op->write_count && is_op; i++)
+            c->spareness[reads[i].tensor] &= SPW_LISTED;
+    }
+}
+
+static int take_over(struct spw_composer *c, uint32_t op)
+{
+    const struct spw_composed_op *o = &c->base.ops[op];
+    struct spw_schedule *schedule = &c->now.schedule;
+    if (spw_schedule_reserve(schedule, schedule->count + (o[1].first_step - o->first_step)) < 0)
+        return -ENOMEM;
+    c->flags = o->flags;
+    c->most_bytes = c->builder.used_bytes + o->rise;
+    c->most_host_bytes = c->builder.host_used_bytes + o->host_rise;
+    for (uint32_t i = o->first_step; i < o[1].first_step; i++) {
+        const struct spw_step step = c->base.schedule.steps[i];
+        schedule->steps[schedule->count++] = step;
+        spw_build_known(&c->builder, step);
+        follow_lists(c, &step);
+    }
+    return 0;
+}
+
+/* Brings `then` behind the operation, as the base went through it. */
+static void follow_base(struct spw_composer *c, uint32_t op)
+{
+    for (uint32_t i = c->base.ops[op].first_step; i < c->base.ops[op + 1].first_step; i++) {
+        const struct spw_step step = c->base.schedule.steps[i];
+        if (step.kind <= SPW_STEP_REPLAY) {
+            const struct spw_graph_op *o = &c->graph->ops[step.id];
+            for (uint32_t t = 0; t < o->read_count + o->write_count; t++)
+                spw_along_touch(c, c->graph->touched[o->first_read + t].tensor);
+        } else {
+            spw_along_touch(c, step.id);
+        }
+        spw_build_known(&c->then, step);
+    }
+}
+
+void spw_along_touch(struct spw_composer *c, uint32_t tensor)
+{
+    if (!c->is_following || c->touched_at[tensor] == c->composed.op + 1)
+        return;
+    c->touched_at[tensor] = c->composed.op + 1;
+    c->touched[c->touched_count++] = tensor;
+    if (!c->apart[tensor])
+        c->then.places[tensor] = c->builder.places[tensor];
+}
+
+int spw_along_op(struct spw_composer *c, uint32_t op)
+{
+    if (is_known(c, op))
+        return take_over(c, op);
+    c->touched_count = 0;
+    follow_base(c, op);
+    const int r = spw_composer_run_op(c, op);
+    for (uint32_t i = 0; i < c->touched_count; i++) {
+        const uint32_t tensor = c->touched[i];
+        set_apart(c, tensor, !is_same_place(&c->builder.places[tensor], &c->then.places[tensor]));
+    }
+    return r;
+}

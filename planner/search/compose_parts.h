@@ -1,0 +1,83 @@
+/* compose_parts.h - what composing keeps account of, for the files that compose: from nothing, or along an earlier list. */
+#ifndef SPILLWAY_PLANNER_COMPOSE_PARTS_H
+#define SPILLWAY_PLANNER_COMPOSE_PARTS_H
+#include "plan/builder.h"
+#include "plan/lineage.h"
+#include "search/compose.h"
+
+enum { SPW_LISTED = 1, SPW_SPARE = 2 };
+
+/* What composing one operation took. */
+enum {
+    SPW_OP_UNLIKE = 1, /* it depended on more than the tensors in its steps: on who else was there, or on other operations */
+    SPW_OP_CONSULTS = 2, /* on whether some tensor can be recomputed */
+};
+struct spw_composed_op {
+    uint32_t first_step;      /* of those before the operation, and behind it up to the next one's */
+    uint32_t flags;           /* SPW_OP_... */
+    uint64_t rise, host_rise; /* most bytes taken meanwhile, above those taken before it */
+};
+
+/* One composition, as far as it takes to follow it. */
+struct spw_trail {
+    uint8_t *choices; /* as they were given */
+    struct spw_schedule schedule;
+    struct spw_composed_op *ops; /* one more for the end */
+    struct spw_place *first;     /* of each tensor, before operation 0 */
+    bool is_whole;               /* a schedule came of it */
+};
+
+struct spw_composer {
+    const struct spw_plan_request *request;
+    const struct spw_graph *graph;
+    struct spw_lineage *lineage;
+    struct spw_builder builder;
+    uint8_t *choices;
+    struct spw_composed composed;
+    uint16_t *pins;     /* for each tensor: so many replays want it to stay just now */
+    bool *wanted;       /* for each tensor: the next operation reads it, so that it would only have to come back */
+    uint32_t *resident; /* tensors on the device, in no order */
+    uint32_t *where;    /* for each tensor: its place there; SPW_NO_INDEX: not there */
+    uint32_t resident_count;
+    uint32_t
+        *spare; /* tensors that are there though nothing chosen wants them: restored for a replay, or retained; a stack */
+    uint32_t spare_count;
+    uint32_t *early,
+        *early_next;    /* for each operation: the first tensor to be restored before it; for each tensor: the next such */
+    uint8_t *spareness; /* for each tensor: LISTED in spare, and whether it really is */
+
+    /* of the operation that is being composed */
+    uint32_t flags;
+    uint64_t most_bytes, most_host_bytes; /* taken so far */
+
+    /* Following: `now` is being composed, `base` is what it is held against. A tensor that is apart is not where it was
+     * then, at the same operation, but where `then` says. */
+    struct spw_trail now, base;
+    bool is_following, is_end_changed; /* what may be retained differs */
+    bool *apart;
+    uint32_t apart_count;
+    struct spw_builder then; /* only `places` of tensors that are apart, or touched now, are true */
+    uint32_t *touched_at;    /* for each tensor: 1 + the operation at which it was touched last */
+    uint32_t *touched;       /* by the operation that is being composed */
+    uint32_t touched_count;
+    uint32_t *changed_in; /* for each operation: the last composition in which a choice that it looks at was another one */
+    uint32_t composition;
+};
+
+/* compose.c */
+void spw_composer_enter(struct spw_composer *c, uint32_t tensor);
+void spw_composer_leave(struct spw_composer *c, uint32_t tensor);
+void spw_composer_set_spare(struct spw_composer *c, uint32_t tensor);
+int spw_composer_run_op(struct spw_composer *c, uint32_t op);
+
+/* compose_along.c */
+int spw_along_init(struct spw_composer *c);
+void spw_along_finish(struct spw_composer *c);
+/* Before operation 0: finds out what is different, in the choices and in what is where. */
+void spw_along_begin(struct spw_composer *c, const uint8_t *choices);
+/* Composes the operation, by the steps of the base where they are known to be the same. As spw_compose(). */
+int spw_along_op(struct spw_composer *c, uint32_t op);
+/* Notes that the tensor is about to be changed by the operation that is being composed. */
+void spw_along_touch(struct spw_composer *c, uint32_t tensor);
+
+#endif
