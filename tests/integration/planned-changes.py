@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What interrupts a plan: evaluation, accumulation, another batch size once or for good, kernels that come now and then.
+
+The bits stay the same and the budget holds; two steps after an interruption the program is back on its plan, and the whole is
+hardly ever slower than without plans.
+
+usage: planned-changes.py WORKLOAD"""
+import sys
+
+from following import CLOSE, PLAN_IN_PLACE, library_plans, schedule, step_times, usual, within_budget, without
+from harness import Skipped, finish, require, same_in_budget, sentence
+
+WORKLOAD = sys.argv.pop(1)
+BATCH = {"gpt": 8, "lstm": 128, "resnet": 64, "mlp": 256}[WORKLOAD]
+STEPS = 24
+SHARES = (70, 50)
+NEVER_WORSE = 1.10  # than on demand
+BACK = 2  # steps after an interruption that may be on demand
+
+ONCE = schedule((10, BATCH), (1, 2 * BATCH), (STEPS - 11, BATCH))
+FOR_GOOD = schedule((STEPS // 2, BATCH), (STEPS // 2, BATCH * 3 // 4))
+IN_TURN = ",".join(str(size) for size in (BATCH, BATCH * 3 // 4, BATCH // 2))
+# what it is called: options, and the steps (from 0) that are not like the others
+CHANGES = {
+    "an evaluation after every seventh step": (["--evaluate-every", "7"], (6, 13, 20)),
+    "the gradients of four batches for each update": (["--accumulate", "4"], ()),
+    "a batch twice the size in one step": (["--batch-schedule", ONCE], (10,)),
+    "a batch size that changes for good": (["--batch-schedule", FOR_GOOD], None),
+    "three batch sizes in turn": (["--batch-schedule", IN_TURN], None),
+    "half a batch at the end": (["--short-last"], ()),
+    "a few kernels somewhere in every fifth step": (["--noise", "5"], (4, 9, 14, 19)),
+    "a few kernels somewhere in every step": (["--noise", "1"], None),
+    "all of it": (["--accumulate", "2", "--evaluate-every", "7", "--noise", "4", "--streams", "3", "--batch-schedule", ONCE], None),
+}
+
+
+def budget_for(options, share):
+    """Of what the usual step needs: a larger batch presses more."""
+    accumulate = [option for option in ("--accumulate", "2") if "--accumulate" in options]
+    return without(WORKLOAD, 4, *accumulate).peak * share // 100
+
+
+def same_bits(what, options):
+    @sentence(f"{WORKLOAD} with {what}: the same bits, within {' and '.join(f'{share} %' for share in SHARES)} of the usual peak")
+    def _():
+        plain = without(WORKLOAD, STEPS, *options)
+        for share in SHARES:
+            budget = budget_for(options, share)
+            finished = within_budget(WORKLOAD, STEPS, *options, budget=budget)
+            same_in_budget(plain, finished, budget)
+            require(finished.copied("d2h") > plain.copied("d2h"), "nothing was moved, so nothing was tested")
+
+
+def hardly_slower(what, options, unlike):
+    @sentence(f"{WORKLOAD} with {what}: never slower than on demand by more than a tenth, and soon back on plan")
+    def _():
+        if not library_plans():
+            raise Skipped("this library makes no plans")
+        budget = budget_for(options, SHARES[1])
+        planned, on_demand = (within_budget(WORKLOAD, STEPS, *options, budget=budget, planning=how) for how in ("wait", "off"))
+        times, before = step_times(planned), step_times(on_demand)
+        require(sum(times) <= NEVER_WORSE * sum(before), f"planned {times}", f"on demand {before}", planned.describe())
+        if unlike is None:
+            return
+        off_plan = {step + late for step in unlike for late in range(BACK + 1)} | set(range(PLAN_IN_PLACE)) | {STEPS - 1}
+        on_plan = {step: ms for step, ms in enumerate(times) if step not in off_plan}
+        late = {step: ms for step, ms in on_plan.items() if ms > CLOSE * usual(on_plan.values())}
+        require(not late, f"steps that take longer than the others: {late}", f"all: {times}", planned.describe())
+
+
+for name, (arguments, exceptions) in CHANGES.items():
+    same_bits(name, arguments)
+    hardly_slower(name, arguments, exceptions)
+finish()
