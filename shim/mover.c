@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bandwidth.h"
 #include "context.h"
 #include "driver.h"
 #include "hostlimit.h"
@@ -239,6 +240,7 @@ static void forget_copies(struct spw_device *d)
 
 void spw_mover_context_gone_locked(CUcontext context)
 {
+    spw_bandwidth_context_gone_locked(context);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_mover *m = spw_devices[i].mover;
         if (!m || m->context != context)
@@ -355,7 +357,10 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
     int r = spw_context_enter(&guard, s->context);
     if (r < 0)
         return r;
+    struct spw_bandwidth_pair *pair =
+        spw_bandwidth_begin_locked(b->object.device, out, b->size_bytes, s->context, s->handle);
     r = copy_pieces(s, b, out);
+    spw_bandwidth_end_locked(pair, s->handle, r == 0);
     spw_context_leave(&guard);
     return r;
 }
@@ -436,4 +441,5 @@ void spw_mover_reset(void)
     host_limit = 0;
     memset(&spw_moved, 0, sizeof(spw_moved));
     memset(peers, 0, sizeof(peers));
+    spw_bandwidth_reset();
 }

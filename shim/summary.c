@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "bandwidth.h"
 #include "counters.h"
 #include "durations.h"
 #include "engine.h"
@@ -108,7 +109,7 @@ static void write_json(FILE *f)
                 spw_tally_name((enum spw_tally_kind)k), t.bytes);
     }
     spw_streams_count_locked(&streams, &events);
-    events += spw_timing_events_held() + spw_durations_events_held_locked();
+    events += spw_timing_events_held() + spw_durations_events_held_locked() + spw_bandwidth_events_held_locked();
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
             spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
     fprintf(f,

@@ -28,6 +28,7 @@ struct work {
     int event;
     unsigned long record; /* WAIT: the record that it waits for */
     bool done;
+    double slow;   /* a copy takes so many times as long as usual */
     double end_us; /* when it was done, by its stream's clock */
 };
 
@@ -50,7 +51,7 @@ static struct {
     unsigned long recorded[MOST]; /* per event: index + 1 of its newest record in work[] */
     double event_us[MOST];        /* per event: when its newest record that has run did so; 0: it has no time */
     bool untimed[MOST];
-    double stream_us[0x1000];
+    double stream_us[0x1000], slow;
     unsigned event_count, stream_count, calls;
     CUdeviceptr next_address;
     struct fake_counts counts;
@@ -248,8 +249,8 @@ static void run_until(int stream, unsigned limit);
 static double lasts_us(const struct work *w)
 {
     return w->kind == FILL || w->kind == EXPECT ? FAKE_KERNEL_US
-           : w->kind == OUT                     ? (double)w->bytes / FAKE_OUT_BYTES_PER_US
-           : w->kind == IN                      ? (double)w->bytes / FAKE_IN_BYTES_PER_US
+           : w->kind == OUT                     ? (double)w->bytes / FAKE_OUT_BYTES_PER_US * w->slow
+           : w->kind == IN                      ? (double)w->bytes / FAKE_IN_BYTES_PER_US * w->slow
                                                 : 0;
 }
 
@@ -331,8 +332,14 @@ static struct work *submit(CUstream s, struct work w)
 {
     assert_true(f.work_count < WORK);
     w.stream = stream_index(s);
+    w.slow = f.slow;
     f.work[f.work_count++] = w;
     return &f.work[f.work_count - 1];
+}
+
+void fake_slow_copies(double times)
+{
+    f.slow = times;
 }
 
 CUresult fake_fill(CUstream s, CUdeviceptr a, size_t bytes, unsigned char value)
@@ -550,6 +557,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     f.next_address = UINT64_C(0x700000000000);
     for (unsigned i = 0; i < sizeof(f.stream_us) / sizeof(f.stream_us[0]); i++)
         f.stream_us[i] = 1;
+    f.slow = 1;
 #define USE(name) spw_driver.name = on_##name
     USE(cuMemAddressReserve), USE(cuMemCreate), USE(cuMemRelease), USE(cuMemMap), USE(cuMemSetAccess), USE(cuMemUnmap);
     USE(cuMemGetAllocationGranularity), USE(cuMemHostRegister_v2), USE(cuMemHostUnregister), USE(cuMemHostAlloc);

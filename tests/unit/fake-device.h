@@ -33,6 +33,9 @@ void fake_fail_too(const char *name); /* every call of this as well, with the sa
 CUresult fake_fill(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
 CUresult fake_expect(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
 
+/* Copies submitted from now on take so many times as long. */
+void fake_slow_copies(double times);
+
 void fake_eager(bool on); /* stays until changed */
 
 /* What another thread does while the shim waits for an event: called once, within the next such wait, before it waits. */

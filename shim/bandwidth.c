@@ -1,0 +1,310 @@
+/* bandwidth.c - pairs of events around copies, and medians of what they say. */
+#include "bandwidth.h"
+
+#include <string.h>
+
+#include "context.h"
+#include "driver.h"
+#include "ledger.h"
+
+enum {
+    OUT = 0,
+    IN = 1,
+    PAIRS = 8,         /* in each direction */
+    WINDOW = 9,        /* newest values that count */
+    ENOUGH = 3,        /* values that are taken for knowledge */
+    LEARNING = 1024,   /* copies of a device after which measuring becomes rare in any case */
+    EVERY = 512,       /* then of so many copies */
+    IN_A_ROW = PAIRS,  /* these are measured */
+    LARGE = 4 << 20,   /* bytes of a copy that is always large enough */
+    LARGE_PART = 4,    /* one that is such a part of the largest is, too */
+    UNSURE_BEHIND = 4, /* copies submitted since one that was not measured, and may still be running */
+};
+
+#define GUESS_BYTES_PER_US 12000.0 /* a PCIe 3.0 link of 16 lanes, which most machines have at least */
+#define GUESS_SHARE        0.75    /* links of PCIe 4 and 5 come to about this */
+#define LEAST_SHARE        0.25
+#define ALONE              0.05 /* overlap, as a part of the copy, up to which it counts as alone */
+#define TOGETHER           0.5
+
+enum state { IDLE, PENDING, DONE }; /* DONE: its times are known to the driver, and kept for copies that overlapped */
+
+struct spw_bandwidth_pair {
+    CUevent begin, end;
+    enum state state;
+    uint8_t device, direction;
+    bool unsure; /* another copy that was not measured may have run beside it */
+    uint64_t bytes, order;
+};
+
+struct window { /* the newest values; a ring */
+    double value[WINDOW], weight[WINDOW];
+    unsigned count, next;
+};
+
+static struct device {
+    CUcontext context; /* of the events */
+    struct lane {
+        struct spw_bandwidth_pair pairs[PAIRS];
+        struct window alone, any; /* bytes per microsecond */
+        uint64_t largest_bytes;
+        uint64_t unmeasured_order; /* of the last large copy that was not measured; 0: none */
+    } lanes[2];
+    struct window share;
+    uint64_t copies; /* large ones, in either direction */
+} devices[SPW_MAX_DEVICES];
+
+/* ---- medians ---- */
+
+static void window_add(struct window *w, double value, double weight)
+{
+    w->value[w->next] = value;
+    w->weight[w->next] = weight;
+    w->next = (w->next + 1) % WINDOW;
+    w->count += w->count < WINDOW;
+}
+
+/* The value that half of the weight lies up to. */
+static double window_median(const struct window *w)
+{
+    double total = 0, below = 0, median = 0;
+    bool used[WINDOW] = {false};
+    for (unsigned i = 0; i < w->count; i++)
+        total += w->weight[i];
+    for (unsigned n = 0; n < w->count && below < total / 2; n++) {
+        unsigned least = WINDOW;
+        for (unsigned i = 0; i < w->count; i++)
+            if (!used[i] && (least == WINDOW || w->value[i] < w->value[least]))
+                least = i;
+        used[least] = true;
+        below += w->weight[least];
+        median = w->value[least];
+    }
+    return median;
+}
+
+static const struct window *best_window(const struct lane *lane)
+{
+    return lane->alone.count ? &lane->alone : &lane->any;
+}
+
+/* ---- what a measured copy says ---- */
+
+/* False when one of the two was not recorded or is not complete. */
+static bool elapsed_us(CUevent from, CUevent to, double *ret_us)
+{
+    float ms;
+    if (spw_driver.cuEventElapsedTime(&ms, from, to) != CUDA_SUCCESS)
+        return false;
+    *ret_us = (double)ms * 1000;
+    return true;
+}
+
+/* How long `p`, which took `us`, ran beside measured copies of the other direction. What has not ended yet runs on beside
+ * it. */
+static double overlap_us(const struct spw_bandwidth_pair *p, double us)
+{
+    const struct lane *other = &devices[p->device].lanes[!p->direction];
+    double sum = 0;
+    for (int i = 0; i < PAIRS; i++) {
+        const struct spw_bandwidth_pair *q = &other->pairs[i];
+        double from, to;
+        if (q->state == IDLE || !elapsed_us(p->begin, q->begin, &from))
+            continue;
+        if (!elapsed_us(p->begin, q->end, &to) || to > us)
+            to = us;
+        if (from < 0)
+            from = 0;
+        sum += to > from ? to - from : 0;
+    }
+    return sum < us ? sum : us;
+}
+
+static void learn(const struct spw_bandwidth_pair *p)
+{
+    struct device *v = &devices[p->device];
+    struct lane *lane = &v->lanes[p->direction];
+    double us, bytes = (double)p->bytes;
+    if (!elapsed_us(p->begin, p->end, &us) || us <= 0)
+        return;
+    double beside = overlap_us(p, us);
+    window_add(&lane->any, bytes / us, us);
+    if (p->unsure)
+        return;
+    if (beside <= ALONE * us) {
+        window_add(&lane->alone, bytes / us, us);
+    } else if (beside >= TOGETHER * us && lane->alone.count) {
+        double alone = window_median(&lane->alone);
+        double share = (bytes - alone * (us - beside)) / beside / alone;
+        share = share > 1 ? 1 : share < LEAST_SHARE ? LEAST_SHARE : share;
+        window_add(&v->share, share, beside);
+    }
+}
+
+/* The oldest pair of the lane in that state, NULL when there is none. */
+static struct spw_bandwidth_pair *oldest(struct lane *lane, enum state state)
+{
+    struct spw_bandwidth_pair *best = NULL;
+    for (int i = 0; i < PAIRS; i++)
+        if (lane->pairs[i].state == state && (!best || lane->pairs[i].order < best->order))
+            best = &lane->pairs[i];
+    return best;
+}
+
+/* In order of their ends, as far as two streams have one: a copy that is complete may lie beside one that is not. */
+static void harvest(struct device *v)
+{
+    for (int direction = OUT; direction <= IN; direction++) {
+        struct spw_bandwidth_pair *p;
+        while ((p = oldest(&v->lanes[direction], PENDING)) && spw_driver.cuEventQuery(p->end) != CUDA_ERROR_NOT_READY) {
+            p->state = DONE;
+            learn(p);
+        }
+    }
+}
+
+/* ---- around a copy ---- */
+
+static bool make_events(struct spw_bandwidth_pair *p)
+{
+    if (!p->begin && spw_driver.cuEventCreate(&p->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+        p->begin = NULL;
+    else if (!p->end && spw_driver.cuEventCreate(&p->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+        p->end = NULL;
+    return p->begin && p->end;
+}
+
+/* A pair that says nothing any more, or the one that has said it longest ago. */
+static struct spw_bandwidth_pair *take_pair(struct device *v, int direction)
+{
+    struct lane *lane = &v->lanes[direction], *other = &v->lanes[!direction];
+    struct spw_bandwidth_pair *p = oldest(lane, IDLE);
+    if (p)
+        return p;
+    p = oldest(lane, DONE);
+    for (int i = 0; p && i < PAIRS; i++)
+        other->pairs[i].unsure |= other->pairs[i].state == PENDING; /* may have overlapped what is forgotten now */
+    return p;
+}
+
+static bool is_large(struct lane *lane, uint64_t bytes)
+{
+    if (lane->largest_bytes < bytes)
+        lane->largest_bytes = bytes;
+    return bytes >= LARGE || bytes >= lane->largest_bytes / LARGE_PART;
+}
+
+static bool knows_enough(const struct device *v)
+{
+    return v->lanes[OUT].alone.count == WINDOW && v->lanes[IN].alone.count == WINDOW && v->share.count == WINDOW;
+}
+
+static bool is_time(const struct device *v)
+{
+    return v->copies % EVERY < IN_A_ROW || (v->copies < LEARNING && !knows_enough(v));
+}
+
+static void goes_unmeasured(struct device *v, int direction)
+{
+    struct lane *other = &v->lanes[!direction];
+    v->lanes[direction].unmeasured_order = v->copies;
+    for (int i = 0; i < PAIRS; i++)
+        other->pairs[i].unsure |= other->pairs[i].state == PENDING;
+}
+
+struct spw_bandwidth_pair *spw_bandwidth_begin_locked(int device, bool out, uint64_t bytes, CUcontext context,
+                                                      CUstream stream)
+{
+    struct device *v = &devices[device];
+    int direction = out ? OUT : IN;
+    if (!is_large(&v->lanes[direction], bytes))
+        return NULL;
+    v->copies++;
+    if (!v->context)
+        v->context = context;
+    struct spw_bandwidth_pair *p = NULL;
+    if (is_time(v) && v->context == context) {
+        harvest(v);
+        p = take_pair(v, direction);
+    }
+    if (!p || !make_events(p) || spw_driver.cuEventRecord(p->begin, stream) != CUDA_SUCCESS) {
+        if (p)
+            p->state = IDLE;
+        goes_unmeasured(v, direction);
+        return NULL;
+    }
+    uint64_t before = v->lanes[!direction].unmeasured_order;
+    *p = (struct spw_bandwidth_pair){.begin = p->begin,
+                                     .end = p->end,
+                                     .device = (uint8_t)device,
+                                     .direction = (uint8_t)direction,
+                                     .unsure = before && v->copies <= before + UNSURE_BEHIND,
+                                     .bytes = bytes,
+                                     .order = v->copies};
+    return p;
+}
+
+void spw_bandwidth_end_locked(struct spw_bandwidth_pair *p, CUstream stream, bool submitted)
+{
+    if (!p)
+        return;
+    if (submitted && spw_driver.cuEventRecord(p->end, stream) == CUDA_SUCCESS)
+        p->state = PENDING;
+    else
+        goes_unmeasured(&devices[p->device], p->direction);
+}
+
+/* ---- what is known ---- */
+
+bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
+{
+    struct device *v = &devices[device];
+    struct spw_context_guard guard;
+    if (v->context && spw_context_enter(&guard, v->context) == 0) {
+        harvest(v);
+        spw_context_leave(&guard);
+    }
+    const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
+    double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
+    *ret_bandwidth =
+        (struct spw_bandwidth){.d2h_bytes_per_us = d2h,
+                               .h2d_bytes_per_us = in->count ? window_median(in) : d2h,
+                               .duplex_share = v->share.count >= ENOUGH ? window_median(&v->share) : GUESS_SHARE};
+    return out->count >= ENOUGH && in->count >= ENOUGH;
+}
+
+static void forget_events(struct device *v, bool destroy)
+{
+    for (int i = 0; i < 2 * PAIRS; i++) {
+        struct spw_bandwidth_pair *p = &v->lanes[i / PAIRS].pairs[i % PAIRS];
+        if (destroy && p->begin)
+            (void)spw_driver.cuEventDestroy_v2(p->begin);
+        if (destroy && p->end)
+            (void)spw_driver.cuEventDestroy_v2(p->end);
+        *p = (struct spw_bandwidth_pair){.state = IDLE};
+    }
+    v->context = NULL;
+}
+
+void spw_bandwidth_context_gone_locked(CUcontext context)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices[i].context == context)
+            forget_events(&devices[i], true);
+}
+
+uint64_t spw_bandwidth_events_held_locked(void)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (int k = 0; devices[i].context && k < 2 * PAIRS; k++) {
+            const struct spw_bandwidth_pair *p = &devices[i].lanes[k / PAIRS].pairs[k % PAIRS];
+            n += (p->begin != NULL) + (p->end != NULL);
+        }
+    return n;
+}
+
+void spw_bandwidth_reset(void)
+{
+    memset(devices, 0, sizeof(devices));
+}
