@@ -39,8 +39,8 @@ void spw_recording_pin(struct spw_recording *recording, uint64_t id);
 uint32_t spw_recording_op_count(const struct spw_recording *recording);
 
 /* The course of the first `op_count` operations, with all that happened before the next one, but allocations behind the last
- * one, which are the next iteration's. What was alive at the beginning and freed before the first operation belonged to the
- * iteration before, and is no tensor of this one. The recording stays as it is. 0; -EINVAL: there are no operations, or not
- * so many; -ENOMEM. */
+ * one, which are the next iteration's. So it is time when the next operation comes: what is freed until then was the
+ * iteration's. What was alive at the beginning and freed before the first operation belonged to the iteration before, and is
+ * no tensor of this one. The recording stays as it is. 0; -EINVAL: there are no operations, or not so many; -ENOMEM. */
 int spw_recording_finish(struct spw_recording *recording, uint32_t op_count, struct spw_course **ret_course);
 #endif

@@ -83,7 +83,7 @@ static void make_course(struct follower *f, uint32_t length)
     assert_true(f->course->tensor_count < FOLLOWER_OPS);
     for (uint32_t i = 0; i < f->course->tensor_count; i++)
         f->labels[i] = f->program->labels[f->course->tensors[i].id % PROGRAM_LIVE];
-    f->is_recording = false;
+    f->is_recording = f->is_complete = false;
 }
 
 /* ---- the engine's part ---- */
@@ -103,13 +103,12 @@ static void set_cursor(struct follower *f)
 /* The iteration is over, and the detector knows it. */
 static void end_iteration(struct follower *f, uint32_t length)
 {
-    if (f->is_recording && spw_recording_op_count(f->recording) == length)
-        make_course(f, length);
-    if (f->record_from) {
+    f->is_complete = f->is_recording && spw_recording_op_count(f->recording) == length;
+    if (f->record_from)
         f->record_from--;
-    } else if (!f->course) {
+    else if (!f->course && !f->is_complete)
         begin_recording(f);
-    } else if (f->silences) {
+    else if (f->course && f->silences) {
         f->silences--;
         set_cursor(f);
     }
@@ -183,6 +182,8 @@ static void on_op(void *context, const struct spw_iteration_op *op, const struct
         f->used_bytes += f->is_used[id] ? 0 : f->bytes[id];
         f->is_used[id] = true;
     }
+    if (f->is_complete) /* what is freed behind the last operation was the iteration's */
+        make_course(f, spw_recording_op_count(f->recording));
     if (f->is_silent && is_followed(f, op, label))
         return;
     if (f->is_silent)

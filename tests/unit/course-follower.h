@@ -24,7 +24,7 @@ struct follower {
     struct spw_recording *recording;
     struct spw_course *course; /* NULL: none yet */
     struct spw_cursor cursor;
-    bool is_recording, is_silent;
+    bool is_recording, is_complete, is_silent;
     uint64_t silent_now;
     uint64_t bytes[FOLLOWER_IDS];  /* by id; 0: not alive */
     uint32_t tensor[FOLLOWER_IDS]; /* by id: what the cursor said */

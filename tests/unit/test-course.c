@@ -21,14 +21,20 @@ static struct spw_recording *begin(void)
     return recording;
 }
 
-/* An operation of the backbone of 10 us; touches as (id, access) pairs. */
-#define OP(recording, key, ...) \
-    op(recording, key, true, (struct spw_recording_touch[]){__VA_ARGS__}, \
-       sizeof((struct spw_recording_touch[]){__VA_ARGS__}) / sizeof(struct spw_recording_touch))
-static void op(struct spw_recording *recording, uint64_t key, bool backbone, const struct spw_recording_touch *touches,
-               uint32_t count)
+struct use {
+    uint64_t id;
+    uint32_t access;
+};
+/* An operation of the backbone of 10 us, or one beside it. */
+#define OP(recording, key, ...)     op(recording, key, true, USES(__VA_ARGS__))
+#define BESIDE(recording, key, ...) op(recording, key, false, USES(__VA_ARGS__))
+#define USES(...)                   (struct use[]){__VA_ARGS__}, sizeof((struct use[]){__VA_ARGS__}) / sizeof(struct use)
+static void op(struct spw_recording *recording, uint64_t key, bool backbone, const struct use *uses, uint32_t count)
 {
+    struct spw_recording_touch touches[8];
     uint32_t ordinal;
+    for (uint32_t i = 0; i < count; i++)
+        touches[i] = (struct spw_recording_touch){.id = uses[i].id, .access = uses[i].access, .offset = 16 * i};
     assert_int_equal(spw_recording_op(recording, key, backbone, touches, count, &ordinal), 0);
     spw_recording_duration(recording, ordinal, 10);
 }
@@ -79,7 +85,7 @@ static struct spw_recording *step(void)
     alloc(r, 22, 40);
     alloc(r, 23, 5);
     release(r, 23);
-    op(r, 102, false, (struct spw_recording_touch[]){{22, W}}, 1);
+    BESIDE(r, 102, {22, W});
     OP(r, 103, {10, RW}, {21, W});
     release(r, 20);
     OP(r, 104, {10, W}, {21, R});
@@ -135,6 +141,7 @@ static void a_course_has_operations_with_each_tensor_once_and_as_it_was_mentione
     assert_int_equal(course->touches[op->first_touch + 1].tensor, 4);
     assert_int_equal(course->calls[1].mention_count, 4);
     assert_int_equal(course->mentions[course->calls[1].first_mention + 3].tensor, 3);
+    assert_int_equal(course->mentions[course->calls[1].first_mention + 3].offset, 48);
     spw_course_destroy(course);
     spw_recording_destroy(r);
 }
@@ -195,12 +202,150 @@ static void a_graph_is_made_of_lives_from_the_first_use_to_the_free(void **state
     spw_recording_destroy(r);
 }
 
+static void destroy(struct spw_recording *r, struct spw_course *course, struct spw_graph *graph, uint32_t *tensor_of)
+{
+    spw_graph_destroy(graph);
+    free(tensor_of);
+    spw_course_destroy(course);
+    spw_recording_destroy(r);
+}
+
+static void sizes_are_rounded_up_and_copies_take_as_long_as_the_bytes(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 1, 100, true), 0);
+    alloc(r, 2, 64);
+    assert_int_equal(spw_recording_op(r, 7, true, &(struct spw_recording_touch){2, W, 0}, 1, NULL), 0);
+    OP(r, 7, {1, R}, {2, R});
+    release(r, 2);
+    struct spw_course *course = finish(r, 2);
+    uint32_t *tensor_of;
+    struct spw_graph *graph = graph_of(course, 64, &tensor_of);
+    assert_int_equal(graph->tensors[0].bytes, 128);
+    assert_int_equal(graph->tensors[1].bytes, 64);
+    assert_true(graph->tensors[0].d2h_us == 50 && graph->tensors[0].h2d_us == 25);
+    assert_int_equal(graph->peak_bytes, 192);
+    assert_true(graph->ops[0].us == 7 && graph->ops[1].us == 10); /* the first was not timed */
+    destroy(r, course, graph, tensor_of);
+}
+
+static void who_nobody_takes_the_place_of_does_not_leave(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 1, 10, true), 0); /* freed, and nobody of 10 bytes comes */
+    alloc(r, 2, 20);                                         /* stays, and nobody of 20 bytes went */
+    alloc(r, 3, 30);                                         /* likewise, and not used */
+    OP(r, 7, {1, R}, {2, W});
+    release(r, 1);
+    OP(r, 8, {2, R});
+    struct spw_course *course = finish(r, 2);
+    uint32_t *tensor_of;
+    struct spw_graph *graph = graph_of(course, 0, &tensor_of);
+    assert_int_equal(graph->tensor_count, 2);
+    assert_true(graph->tensors[0].initial && !graph->tensors[0].evictable);
+    assert_true(graph->tensors[1].persistent && !graph->tensors[1].evictable);
+    assert_int_equal(tensor_of[1], 1);
+    destroy(r, course, graph, tensor_of);
+}
+
+/* The next batch gets its memory when it is first used, which is in the next iteration. */
+static void who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 1, 10, true), 0);
+    alloc(r, 2, 8);
+    OP(r, 6, {2, W});
+    OP(r, 7, {1, R}, {2, R});
+    alloc(r, 3, 10);
+    release(r, 1);
+    OP(r, 8, {2, R});
+    release(r, 2);
+    struct spw_course *course = finish(r, 3);
+    uint32_t *tensor_of;
+    struct spw_graph *graph = graph_of(course, 0, &tensor_of);
+    assert_int_equal(course->tensors[0].from, 2);
+    assert_int_equal(graph->tensor_count, 2);
+    assert_true(!graph->tensors[0].initial && !graph->tensors[0].persistent && graph->tensors[0].alloc_before == 1);
+    assert_int_equal(access_of(graph, tensor_of, 1, 0), W);
+    destroy(r, course, graph, tensor_of);
+}
+
+/* 40 and 41 are used by operation 0 and freed with all others behind operation 4, which alone could not hold them all. */
+static void who_is_freed_late_is_held_where_that_makes_no_operation_the_largest(void **state)
+{
+    struct spw_recording *r = begin();
+    for (uint64_t id = 40; id < 43; id++)
+        alloc(r, id, 50);
+    OP(r, 1, {40, W}, {41, W});
+    OP(r, 2, {42, W});
+    for (uint64_t key = 3; key < 6; key++)
+        OP(r, key, {42, RW});
+    for (uint64_t id = 40; id < 43; id++)
+        release(r, id);
+    struct spw_course *course = finish(r, 5);
+    uint32_t *tensor_of;
+    struct spw_graph *graph = graph_of(course, 0, &tensor_of);
+    assert_int_equal(access_of(graph, tensor_of, 4, 0), R);
+    assert_int_equal(access_of(graph, tensor_of, 4, 1), 0);
+    assert_int_equal(access_of(graph, tensor_of, 3, 1), R);
+    assert_int_equal(graph->least_bytes, 100);
+    assert_int_equal(graph->peak_bytes, 150);
+    destroy(r, course, graph, tensor_of);
+}
+
+static void a_recording_can_be_used_again_and_forgets_all(void **state)
+{
+    struct spw_recording *r = step();
+    struct spw_course *course;
+    assert_int_equal(spw_recording_finish(r, 0, &course), -EINVAL);
+    assert_int_equal(spw_recording_finish(r, 7, &course), -EINVAL);
+    course = finish(r, 6);
+    assert_int_equal(course->tensor_count, 8);
+    spw_course_destroy(course);
+    spw_recording_begin(r);
+    assert_int_equal(spw_recording_op_count(r), 0);
+    assert_int_equal(spw_recording_live(r, 10, 100, true), 0);
+    spw_recording_pin(r, 10);
+    OP(r, 1, {10, R}, {20, R}, {999, W});
+    release(r, 999);
+    course = finish(r, 1);
+    assert_int_equal(course->tensor_count, 1);
+    assert_int_equal(course->ops[0].touch_count, 1);
+    assert_false(course->tensors[0].evictable);
+    spw_course_destroy(course);
+    spw_recording_destroy(r);
+}
+
+static void many_tensors_are_told_apart(void **state)
+{
+    enum { MANY = 5000 };
+    struct spw_recording *r = begin();
+    for (uint64_t i = 1; i <= MANY; i++)
+        assert_int_equal(spw_recording_live(r, i << 20, i, true), 0);
+    for (uint64_t i = 1; i <= MANY; i++)
+        OP(r, i, {i << 20, R});
+    struct spw_course *course = finish(r, MANY);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(course->tensors[i].bytes, i + 1);
+        assert_int_equal(course->tensors[i].first_use, i);
+        assert_int_equal(course->touches[course->ops[i].first_touch].tensor, i);
+    }
+    spw_course_destroy(course);
+    spw_recording_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_course_has_who_is_alive_first_and_then_who_is_allocated),
         cmocka_unit_test(a_course_has_operations_with_each_tensor_once_and_as_it_was_mentioned),
         cmocka_unit_test(a_graph_is_made_of_lives_from_the_first_use_to_the_free),
+        cmocka_unit_test(sizes_are_rounded_up_and_copies_take_as_long_as_the_bytes),
+        cmocka_unit_test(who_nobody_takes_the_place_of_does_not_leave),
+        cmocka_unit_test(who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use),
+        cmocka_unit_test(who_is_freed_late_is_held_where_that_makes_no_operation_the_largest),
+        cmocka_unit_test(a_recording_can_be_used_again_and_forgets_all),
+        cmocka_unit_test(many_tensors_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
