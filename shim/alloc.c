@@ -14,6 +14,7 @@
 #include "room.h"
 #include "slab.h"
 #include "status.h"
+#include "steptime.h"
 #include "tables.h"
 
 struct spw_alloc_counts spw_alloc_counts;
@@ -396,6 +397,7 @@ void spw_free_context(CUcontext context)
     spw_mover_context_gone_locked(context);
     spw_streams_context_gone_locked(context);
     spw_durations_context_gone_locked(context);
+    spw_steptime_context_gone_locked(context);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready || d->live_count)

@@ -22,6 +22,7 @@
 #include "timing.h"
 #include "settings.h"
 #include "slab.h"
+#include "steptime.h"
 
 #define U(x) ((unsigned long long)(x))
 
@@ -109,7 +110,8 @@ static void write_json(FILE *f)
                 spw_tally_name((enum spw_tally_kind)k), t.bytes);
     }
     spw_streams_count_locked(&streams, &events);
-    events += spw_timing_events_held() + spw_durations_events_held_locked() + spw_bandwidth_events_held_locked();
+    events += spw_timing_events_held() + spw_durations_events_held_locked() + spw_bandwidth_events_held_locked() +
+              spw_steptime_events_held_locked();
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
             spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
     fprintf(f,

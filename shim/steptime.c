@@ -1,0 +1,185 @@
+/* steptime.c - a ring of events at the beginnings of iterations, and a short history of the times between them. */
+#include "steptime.h"
+
+#include <string.h>
+
+#include "context.h"
+#include "driver.h"
+#include "graph.h"
+#include "ledger.h"
+
+enum { RING = 8 };
+
+struct beginning {
+    CUevent event;
+    uint32_t shape;
+    bool broken; /* not followed by the next one in the ring */
+};
+
+struct history {
+    uint32_t shape;
+    uint64_t count, used;            /* used: when it was added to, in iterations of the device */
+    double us[SPW_STEPTIME_MEAN_OF]; /* a ring: number n is at n % SPW_STEPTIME_MEAN_OF */
+};
+
+static struct device {
+    CUcontext context; /* of the events */
+    struct beginning ring[RING];
+    unsigned first, count;
+    struct history any, shapes[SPW_STEPTIME_SHAPES];
+} devices[SPW_MAX_DEVICES];
+
+/* ---- what is known ---- */
+
+static void add(struct history *h, double us, uint64_t now)
+{
+    h->us[h->count++ % SPW_STEPTIME_MEAN_OF] = us;
+    h->used = now;
+}
+
+static struct history *find(struct device *v, uint32_t shape)
+{
+    for (int i = 0; i < SPW_STEPTIME_SHAPES; i++)
+        if (v->shapes[i].count && v->shapes[i].shape == shape)
+            return &v->shapes[i];
+    return NULL;
+}
+
+/* The shape's history; where it has none yet, in the place of the one that was used longest ago. */
+static struct history *find_or_make(struct device *v, uint32_t shape)
+{
+    struct history *h = find(v, shape);
+    for (int i = 0; !h && i < SPW_STEPTIME_SHAPES; i++)
+        if (!v->shapes[i].count)
+            h = &v->shapes[i];
+    if (!h) {
+        h = &v->shapes[0];
+        for (int i = 1; i < SPW_STEPTIME_SHAPES; i++)
+            if (v->shapes[i].used < h->used)
+                h = &v->shapes[i];
+        *h = (struct history){0};
+    }
+    h->shape = shape;
+    return h;
+}
+
+/* ---- events ---- */
+
+static struct beginning *at(struct device *v, unsigned i)
+{
+    return &v->ring[(v->first + i) % RING];
+}
+
+static void take(struct device *v, const struct beginning *from, const struct beginning *to)
+{
+    float ms;
+    if (from->broken || spw_driver.cuEventElapsedTime(&ms, from->event, to->event) != CUDA_SUCCESS || ms < 0)
+        return;
+    add(&v->any, (double)ms * 1000, v->any.count);
+    add(find_or_make(v, from->shape), (double)ms * 1000, v->any.count);
+}
+
+static void harvest(struct device *v)
+{
+    while (v->count > 1 && spw_driver.cuEventQuery(at(v, 1)->event) != CUDA_ERROR_NOT_READY) {
+        take(v, at(v, 0), at(v, 1));
+        v->first = (v->first + 1) % RING;
+        v->count--;
+    }
+}
+
+static void drop_events(struct device *v)
+{
+    for (int i = 0; i < RING; i++)
+        if (v->ring[i].event)
+            (void)spw_driver.cuEventDestroy_v2(v->ring[i].event);
+    memset(v->ring, 0, sizeof(v->ring));
+    v->first = v->count = 0;
+    v->context = NULL;
+}
+
+void spw_steptime_broken_locked(int device)
+{
+    struct device *v = &devices[device];
+    if (v->count)
+        at(v, v->count - 1)->broken = true;
+}
+
+static bool record(struct beginning *b, CUstream stream)
+{
+    if (!b->event && spw_driver.cuEventCreate(&b->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+        b->event = NULL;
+        return false;
+    }
+    return spw_driver.cuEventRecord(b->event, stream) == CUDA_SUCCESS;
+}
+
+/* The context is current. */
+static void begin(struct device *v, const struct spw_stream *s, uint32_t shape)
+{
+    harvest(v);
+    struct beginning *next = at(v, v->count);
+    if (v->count == RING || !record(next, s->handle)) {
+        if (v->count)
+            at(v, v->count - 1)->broken = true;
+        return;
+    }
+    next->shape = shape;
+    next->broken = false;
+    v->count++;
+}
+
+void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t shape)
+{
+    struct device *v = &devices[device];
+    struct spw_context_guard guard;
+    if (v->context != s->context)
+        drop_events(v);
+    v->context = s->context;
+    if (!v->context || spw_is_capturing(s->handle) || spw_context_enter(&guard, v->context) < 0) {
+        spw_steptime_broken_locked(device);
+        return;
+    }
+    begin(v, s, shape);
+    spw_context_leave(&guard);
+}
+
+struct spw_steptime spw_steptime_locked(int device, uint32_t shape)
+{
+    struct device *v = &devices[device];
+    struct spw_context_guard guard;
+    if (v->context && spw_context_enter(&guard, v->context) == 0) {
+        harvest(v);
+        spw_context_leave(&guard);
+    }
+    const struct history *h = shape == SPW_STEPTIME_ANY ? &v->any : find(v, shape);
+    if (!h || !h->count)
+        return (struct spw_steptime){0};
+    unsigned n = h->count < SPW_STEPTIME_MEAN_OF ? (unsigned)h->count : SPW_STEPTIME_MEAN_OF;
+    double sum = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += h->us[i];
+    return (struct spw_steptime){
+        .count = h->count, .last_us = h->us[(h->count - 1) % SPW_STEPTIME_MEAN_OF], .mean_us = sum / n};
+}
+
+void spw_steptime_context_gone_locked(CUcontext context)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices[i].context == context)
+            drop_events(&devices[i]);
+}
+
+uint64_t spw_steptime_events_held_locked(void)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (int k = 0; devices[i].context && k < RING; k++)
+            n += devices[i].ring[k].event != NULL;
+    return n;
+}
+
+void spw_steptime_reset(void)
+{
+    memset(devices, 0, sizeof(devices));
+}
