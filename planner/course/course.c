@@ -68,7 +68,7 @@ static void take_op(struct cut *cut, uint32_t op)
 {
     const struct spw_recorded *recorded = cut->recorded;
     struct spw_course *course = cut->course;
-    const struct spw_course_call *call = &course->calls[op];
+    struct spw_course_call *call = &course->calls[op];
     for (uint32_t i = 0; i < course->ops[op].touch_count; i++) {
         const struct spw_course_touch *touch = &recorded->touches[course->touch_count];
         struct spw_course_tensor *t = &course->tensors[cut->number[touch->tensor]];
@@ -77,11 +77,11 @@ static void take_op(struct cut *cut, uint32_t op)
         t->first_use = t->first_use == SPW_NO_INDEX ? op : t->first_use;
         t->last_use = op;
     }
-    for (uint32_t i = 0; i < call->mention_count; i++) {
-        const struct spw_course_mention *mention = &recorded->mentions[course->mention_count];
+    const struct spw_course_mention *mentions = &recorded->mentions[call->first_mention];
+    call->first_mention = course->mention_count;
+    for (uint32_t i = 0; i < call->mention_count; i++)
         course->mentions[course->mention_count++] =
-            (struct spw_course_mention){.offset = mention->offset, .tensor = cut->number[mention->tensor]};
-    }
+            (struct spw_course_mention){.offset = mentions[i].offset, .tensor = cut->number[mentions[i].tensor]};
 }
 
 static void take_all(struct cut *cut)
@@ -97,7 +97,7 @@ static void take_all(struct cut *cut)
 
 struct candidate {
     uint64_t bytes;
-    uint32_t tensor;
+    uint32_t recorded; /* index of the tensor */
 };
 
 static int by_bytes_and_order(const void *a, const void *b)
@@ -105,33 +105,85 @@ static int by_bytes_and_order(const void *a, const void *b)
     const struct candidate *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? -1 : 1;
-    return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
+    return x->recorded < y->recorded ? -1 : x->recorded > y->recorded;
 }
 
-/* Those that come from the iteration before and are freed, against those that live on into the next: of each size the first
- * with the first, and so on. `list` has room for all tensors. */
-static void pair(struct spw_course *course, struct candidate *list)
+enum role { STAYS, LEAVES, WAS_LATE, IS_LATE, OTHER };
+
+/* LEAVES: comes from the iteration before, and is freed. STAYS: lives on into the next. WAS_LATE, IS_LATE: is freed behind
+ * the last operation, of the iteration before or of this one. */
+static enum role role_of(const struct cut *cut, uint32_t index)
 {
-    uint32_t leaving = 0, staying = 0, s = 0;
-    for (uint32_t i = 0; i < course->live_count; i++)
-        if (course->tensors[i].free_after == SPW_NO_INDEX)
-            course->tensors[i].from = course->tensors[i].to = i;
+    const struct spw_recorded_tensor *t = &cut->recorded->tensors[index];
+    const uint32_t op_count = cut->course->op_count;
+    const bool is_old = index < cut->recorded->live_count;
+    if (!is_old && t->alloc_before >= op_count)
+        return OTHER;
+    if (is_old && t->freed_before == 0)
+        return WAS_LATE;
+    if (t->freed_before > op_count)
+        return is_old ? OTHER : STAYS;
+    if (is_old)
+        return LEAVES;
+    return t->freed_before == op_count ? IS_LATE : OTHER;
+}
+
+static uint32_t list_role(const struct cut *cut, enum role role, struct candidate *list)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < cut->recorded->tensor_count; i++)
+        if (role_of(cut, i) == role)
+            list[count++] = (struct candidate){cut->recorded->tensors[i].bytes, i};
+    qsort(list, count, sizeof *list, by_bytes_and_order);
+    return count;
+}
+
+/* Takes from `list` one for each of the same size in `others`, the first ones first. The number of those left. */
+static uint32_t take_away(struct candidate *list, uint32_t count, const struct candidate *others, uint32_t other_count)
+{
+    uint32_t left = 0, o = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        while (o < other_count && others[o].bytes < list[i].bytes)
+            o++;
+        if (o < other_count && others[o].bytes == list[i].bytes)
+            o++;
         else
-            list[leaving++] = (struct candidate){course->tensors[i].bytes, i};
-    struct candidate *stay = list + leaving;
-    for (uint32_t i = course->live_count; i < course->tensor_count; i++)
-        if (course->tensors[i].free_after == SPW_NO_INDEX)
-            stay[staying++] = (struct candidate){course->tensors[i].bytes, i};
-    qsort(list, leaving, sizeof *list, by_bytes_and_order);
-    qsort(stay, staying, sizeof *stay, by_bytes_and_order);
-    for (uint32_t l = 0; l < leaving; l++) {
-        while (s < staying && stay[s].bytes < list[l].bytes)
-            s++;
-        if (s == staying || stay[s].bytes != list[l].bytes)
-            continue;
-        course->tensors[list[l].tensor].from = stay[s].tensor;
-        course->tensors[stay[s++].tensor].to = list[l].tensor;
+            list[left++] = list[i];
     }
+    return left;
+}
+
+/* `stays` will be in the place of `leaves` when the iteration comes again. */
+static void follow(struct cut *cut, uint32_t leaves, uint32_t stays)
+{
+    struct spw_course_tensor *tensors = cut->course->tensors;
+    const uint32_t to = cut->number[leaves], from = cut->number[stays];
+    if (to == SPW_NO_INDEX) {
+        tensors[from].free_after = cut->course->op_count - 1;
+    } else {
+        tensors[to].from = from;
+        tensors[from].to = to;
+    }
+}
+
+/* Those that leave, and those whose free was late and this time has not come yet, against those that stay: of each size the
+ * first with the first, and so on. Each list has room for all tensors. */
+static void pair(struct cut *cut, struct candidate *leave, struct candidate *stay)
+{
+    const uint32_t late = list_role(cut, IS_LATE, stay);
+    uint32_t leaving = take_away(leave, list_role(cut, WAS_LATE, leave), stay, late), s = 0;
+    leaving += list_role(cut, LEAVES, leave + leaving);
+    qsort(leave, leaving, sizeof *leave, by_bytes_and_order);
+    const uint32_t staying = list_role(cut, STAYS, stay);
+    for (uint32_t l = 0; l < leaving; l++) {
+        while (s < staying && stay[s].bytes < leave[l].bytes)
+            s++;
+        if (s < staying && stay[s].bytes == leave[l].bytes)
+            follow(cut, leave[l].recorded, stay[s++].recorded);
+    }
+    for (uint32_t i = 0; i < cut->course->live_count; i++)
+        if (cut->course->tensors[i].free_after == SPW_NO_INDEX)
+            cut->course->tensors[i].from = cut->course->tensors[i].to = i;
 }
 
 /* ---- */
@@ -155,19 +207,21 @@ static struct spw_course *make_room(const struct spw_recorded *recorded, uint32_
 
 int spw_course_make(const struct spw_recorded *recorded, uint32_t op_count, struct spw_course **ret_course)
 {
+    const size_t tensors = (size_t)recorded->tensor_count + 1;
     struct cut cut = {.recorded = recorded, .course = make_room(recorded, op_count)};
-    struct candidate *list = malloc(((size_t)recorded->tensor_count + 1) * sizeof *list);
-    cut.number = malloc(((size_t)recorded->tensor_count + 1) * sizeof *cut.number);
-    const bool is_room = cut.course && cut.number && list;
+    struct candidate *leave = malloc(tensors * sizeof *leave), *stay = malloc(tensors * sizeof *stay);
+    cut.number = malloc(tensors * sizeof *cut.number);
+    const bool is_room = cut.course && cut.number && leave && stay;
     if (is_room) {
         number_tensors(&cut);
         take_all(&cut);
-        pair(cut.course, list);
+        pair(&cut, leave, stay);
         *ret_course = cut.course;
     } else {
         spw_course_destroy(cut.course);
     }
     free(cut.number);
-    free(list);
+    free(leave);
+    free(stay);
     return is_room ? 0 : -ENOMEM;
 }

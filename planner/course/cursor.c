@@ -9,7 +9,7 @@
 
 int spw_cursor_init(struct spw_cursor *c, const struct spw_course *course)
 {
-    *c = (struct spw_cursor){.course = course};
+    *c = (struct spw_cursor){.ops = course->ops, .op_count = course->op_count, .course = course};
     c->id = malloc(((size_t)course->tensor_count + 1) * sizeof *c->id);
     c->was = malloc(((size_t)course->tensor_count + 1) * sizeof *c->was);
     c->told = malloc(((size_t)course->live_count + 1) * sizeof *c->told);

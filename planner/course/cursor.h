@@ -11,8 +11,10 @@ struct spw_cursor_other;
 struct spw_cursor_extra;
 
 struct spw_cursor {
+    const struct spw_course_op *ops; /* course->ops */
+    uint32_t op;                     /* the next one expected; op_count: the iteration is complete */
+    uint32_t op_count;               /* course->op_count */
     const struct spw_course *course; /* borrowed */
-    uint32_t op;                     /* the next one expected; course->op_count: the iteration is complete */
     uint32_t alloc;                  /* number of the next allocation expected */
     uint64_t *id;                    /* by tensor: who it is this time; 0: nobody (yet), or freed */
     uint64_t *was;                   /* by tensor: the same, kept after the free, for spw_cursor_tell() */
@@ -36,7 +38,8 @@ enum spw_cursor_answer {
     SPW_CURSOR_EXPECTED, /* the cursor has gone past it (and past expected ones beside the backbone that did not come) */
     SPW_CURSOR_EXTRA,    /* beside the backbone and not expected here: the place is the same */
     SPW_CURSOR_COMPLETE, /* the iteration is complete, without what was left of it beside the backbone; this is the next
-                          * one's: the cursor is at the end, to be rewound and asked again */
+                          * one's: the cursor is at the end, to be rewound and asked again. What was allocated for the next
+                          * one before this was known is none of its tensors */
     SPW_CURSOR_LOST      /* something else: the cursor has not moved */
 };
 
@@ -55,7 +58,7 @@ void spw_cursor_rewind(struct spw_cursor *cursor);
 
 static inline bool spw_cursor_expects(const struct spw_cursor *cursor, uint64_t key)
 {
-    return cursor->op < cursor->course->op_count && cursor->course->ops[cursor->op].key == key;
+    return cursor->op < cursor->op_count && cursor->ops[cursor->op].key == key;
 }
 /* After expects() was true. */
 static inline void spw_cursor_advance(struct spw_cursor *cursor)

@@ -194,6 +194,8 @@ void spw_recording_call(struct spw_recording *r, uint32_t ordinal, const struct 
     to->geometry = call->geometry;
     to->kind = call->kind;
     to->everything = call->everything;
+    if (call->touch_count < to->mention_count)
+        to->mention_count = call->touch_count;
 }
 
 void spw_recording_duration(struct spw_recording *r, uint32_t ordinal, double us)

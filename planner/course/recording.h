@@ -27,8 +27,9 @@ struct spw_recording_touch {
 /* Touches in the order of the parameters; those of one tensor may come several times. `ret_ordinal` may be NULL. */
 int spw_recording_op(struct spw_recording *recording, uint64_t key, bool backbone, const struct spw_recording_touch *touches,
                      uint32_t count, uint32_t *ret_ordinal);
-/* What a detector was told of operation `ordinal`, for spw_cursor_tell(); stream and touches are not looked at. Where this
- * is not called: a launch of function `key`, or OTHER beside the backbone. */
+/* What a detector was told of operation `ordinal`, for spw_cursor_tell(): of the touches only their number is looked at, it
+ * was told of so many of the first. Where this is not called: a launch of function `key`, or OTHER beside the backbone, with
+ * all touches. */
 void spw_recording_call(struct spw_recording *recording, uint32_t ordinal, const struct spw_iteration_op *call);
 /* How long operation `ordinal` ran on the device; may come late, but before finish(). */
 void spw_recording_duration(struct spw_recording *recording, uint32_t ordinal, double us);
@@ -39,8 +40,10 @@ void spw_recording_pin(struct spw_recording *recording, uint64_t id);
 uint32_t spw_recording_op_count(const struct spw_recording *recording);
 
 /* The course of the first `op_count` operations, with all that happened before the next one, but allocations behind the last
- * one, which are the next iteration's. So it is time when the next operation comes: what is freed until then was the
- * iteration's. What was alive at the beginning and freed before the first operation belonged to the iteration before, and is
- * no tensor of this one. The recording stays as it is. 0; -EINVAL: there are no operations, or not so many; -ENOMEM. */
+ * one, which are the next iteration's. So it is time when the next operation comes. Sooner, when the first allocation does:
+ * then it is assumed that as many of each size are freed yet as were before the first operation.
+ *
+ * What was alive at the beginning and freed before the first operation belonged to the iteration before, and is no tensor of
+ * this one. The recording stays as it is. 0; -EINVAL: there are no operations, or not so many; -ENOMEM. */
 int spw_recording_finish(struct spw_recording *recording, uint32_t op_count, struct spw_course **ret_course);
 #endif

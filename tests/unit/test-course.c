@@ -248,6 +248,33 @@ static void who_nobody_takes_the_place_of_does_not_leave(void **state)
     destroy(r, course, graph, tensor_of);
 }
 
+/* Each step's batch 5 is allocated before the one before it is freed, and both before the first operation. */
+static void who_is_freed_behind_the_next_steps_allocations_need_not_be_waited_for(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 4, 64, true), 0);
+    assert_int_equal(spw_recording_live(r, 3, 64, true), 0); /* is carried over all the same */
+    alloc(r, 5, 64);
+    release(r, 4);
+    OP(r, 7, {5, R}, {3, R});
+    alloc(r, 6, 64);
+    release(r, 3);
+    OP(r, 8, {5, R}, {6, W});
+    alloc(r, 8, 64);
+    for (int is_late = 0; is_late < 2; is_late++) {
+        struct spw_course *course = finish(r, 2); /* before the free, and again behind it */
+        assert_int_equal(course->tensor_count, 3);
+        assert_int_equal(course->tensors[1].id, 5);
+        assert_int_equal(course->tensors[1].free_after, 1);
+        assert_int_equal(course->tensors[2].free_after, NONE);
+        assert_int_equal(course->tensors[0].from, 2);
+        assert_int_equal(course->tensors[2].to, 0);
+        spw_course_destroy(course);
+        release(r, 5);
+    }
+    spw_recording_destroy(r);
+}
+
 /* The next batch gets its memory when it is first used, which is in the next iteration. */
 static void who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use(void **state)
 {
@@ -342,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_graph_is_made_of_lives_from_the_first_use_to_the_free),
         cmocka_unit_test(sizes_are_rounded_up_and_copies_take_as_long_as_the_bytes),
         cmocka_unit_test(who_nobody_takes_the_place_of_does_not_leave),
+        cmocka_unit_test(who_is_freed_behind_the_next_steps_allocations_need_not_be_waited_for),
         cmocka_unit_test(who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use),
         cmocka_unit_test(who_is_freed_late_is_held_where_that_makes_no_operation_the_largest),
         cmocka_unit_test(a_recording_can_be_used_again_and_forgets_all),
