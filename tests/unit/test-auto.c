@@ -3,56 +3,9 @@
 #include <errno.h>
 #include <math.h>
 
+#include "failing-memory.h"
 #include "graphs.h"
 #include "planned.h"
-
-/* ---- allocations, one of which may fail ---- */
-
-static bool are_counted;
-static size_t made, live, failing = SIZE_MAX;
-
-static bool fails(void)
-{
-    return are_counted && made++ == failing;
-}
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void __wrap_free(void *memory);
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void __real_free(void *memory);
-
-void *__wrap_malloc(size_t size)
-{
-    void *memory = fails() ? NULL : __real_malloc(size);
-    live += are_counted && memory;
-    return memory;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    void *memory = fails() ? NULL : __real_calloc(count, size);
-    live += are_counted && memory;
-    return memory;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    void *memory = fails() ? NULL : __real_realloc(old, size);
-    live += are_counted && memory && !old;
-    return memory;
-}
-
-void __wrap_free(void *memory)
-{
-    live -= are_counted && memory;
-    __real_free(memory);
-}
-
-/* ---- */
 
 static struct spw_graph *chain(uint32_t layers, uint32_t uneven)
 {
@@ -142,21 +95,20 @@ static void memory_that_runs_out_is_reported_and_leaves_nothing_behind(void **st
     request.now_s = tick;
     request.now_context = &now_s;
     size_t reported = 0;
-    for (failing = 0; failing < 5000; failing += 1 + failing / 20) {
+    for (long calls = 0; calls < 5000; calls += 1 + calls / 20) {
         struct spw_schedule schedule;
+        const long before = memory_blocks();
         assert_int_equal(spw_schedule_init(&schedule, graph), 0);
-        now_s = made = live = 0;
-        are_counted = true;
+        now_s = 0;
+        memory_fails_once_after(calls);
         const int r = spw_plan_auto(&request, &schedule);
         spw_schedule_finish(&schedule);
-        are_counted = false;
-        assert_int_equal(live + 1, 0); /* the schedule's starts were there before */
-        if (made <= failing)
+        assert_int_equal(memory_blocks(), before);
+        if (!memory_is_back())
             break;
         assert_int_equal(r, -ENOMEM);
         reported++;
     }
-    failing = SIZE_MAX;
     assert_true(reported > 20);
     spw_graph_destroy(graph);
 }

@@ -12,22 +12,11 @@
 
 #include "bounds/bounds.h"
 #include "plan/graph.h"
+#include "failing-memory.h"
 
 #define KIB        1024u
 #define COUNT(a)   (sizeof(a) / sizeof *(a))
 #define SIDE_BYTES SPW_SIDE_BUFFER_BYTES
-
-/* Calls of calloc before one fails; negative: none does. */
-static int allocations_left = -1;
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-    if (allocations_left == 0)
-        return NULL;
-    allocations_left -= allocations_left > 0;
-    return __real_calloc(count, size);
-}
 
 /* Bytes, and what else is not 0. They live throughout, which bounds do not look at. */
 struct tensor {
@@ -345,9 +334,9 @@ static void a_failed_allocation_is_told(void **state)
     struct spw_bounds bounds;
     int failures = 0;
     for (int i = 0; i < 20; i++) {
-        allocations_left = i;
+        memory_fails_after(i);
         const int r = spw_bounds(graph, 20, true, true, &bounds);
-        allocations_left = -1;
+        memory_is_back();
         if (r == 0)
             break;
         assert_int_equal(r, -ENOMEM);

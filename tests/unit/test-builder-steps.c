@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "plan/builder.h"
+#include "failing-memory.h"
 #include "tiny.h"
 
 struct world {
@@ -347,30 +348,6 @@ static void start_has_to_fit_on_both_sides(void **state)
 
 /* ---- without memory ---- */
 
-static bool lacks_memory;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-    return lacks_memory ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return lacks_memory ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return lacks_memory ? NULL : __real_realloc(old, size);
-}
-
 static void lack_of_memory_refuses_a_step_like_any_other(void **state)
 {
     struct world w;
@@ -378,20 +355,20 @@ static void lack_of_memory_refuses_a_step_like_any_other(void **state)
     FOLLOW(&w, {{SPW_STEP_OP, 0, 0}, {SPW_STEP_D2H, 1, 0}, {SPW_STEP_DROP, 1, 0}});
     while (w.schedule.count < w.schedule.room) /* the list is full */
         FOLLOW(&w, {{SPW_STEP_REPLAY, 0, 0}});
-    lacks_memory = true;
+    memory_fails_after(0);
     FOLLOW(
         &w,
         {{SPW_STEP_REPLAY, 0, -ENOMEM}, {SPW_STEP_OP, 1, -ENOMEM}, {SPW_STEP_D2H, 0, -ENOMEM}, {SPW_STEP_DROP, 0, -ENOMEM}});
-    lacks_memory = false;
+    memory_is_back();
     FOLLOW(&w, {{SPW_STEP_DROP, 1, 0}});
     while (w.schedule.count < w.schedule.room)
         FOLLOW(&w, {{SPW_STEP_D2H, 0, w.builder.places[0].host == SPW_ABSENT ? 0 : -EINVAL},
                     {SPW_STEP_REPLAY, 0, 0},
                     {SPW_STEP_DROP, 1, 0}});
-    lacks_memory = true;
+    memory_fails_after(0);
     FOLLOW(&w, {{SPW_STEP_H2D, 1, -ENOMEM}});
     assert_int_equal(spw_builder_init(&(struct spw_builder){0}, w.graph, &w.schedule, 100, 100), -ENOMEM);
-    lacks_memory = false;
+    memory_is_back();
     end(&w);
 }
 

@@ -1,67 +1,20 @@
 /* test-chain-memory.c - planners, on a chain, when memory for their bookkeeping runs out: -ENOMEM, and nothing is lost. */
 #include <errno.h>
 
+#include "failing-memory.h"
 #include "graphs.h"
 
-/* The allocation that fails, counted from 1; 0: none. How many were asked for, and how many blocks there are. */
-static struct {
-    uint64_t fail, asked;
-    int64_t blocks;
-    bool counting;
-} memory;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *block, size_t bytes);
-void __real_free(void *block);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *block, size_t bytes);
-void __wrap_free(void *block);
-
-static bool fails(void)
+/* One call fails, after so many; `ret_failed`: it came to that. */
+static int plan(const struct spw_planner *planner, const struct spw_plan_request *request, long calls, bool *ret_failed)
 {
-    return memory.counting && ++memory.asked == memory.fail;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    void *block = fails() ? NULL : __real_malloc(bytes);
-    memory.blocks += block != NULL;
-    return block;
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    void *block = fails() ? NULL : __real_calloc(count, bytes);
-    memory.blocks += block != NULL;
-    return block;
-}
-
-void *__wrap_realloc(void *block, size_t bytes)
-{
-    void *larger = fails() ? NULL : __real_realloc(block, bytes);
-    memory.blocks += larger && !block;
-    return larger;
-}
-
-void __wrap_free(void *block)
-{
-    memory.blocks -= block != NULL;
-    __real_free(block);
-}
-
-static int plan(const struct spw_planner *planner, const struct spw_plan_request *request)
-{
+    const long before = memory_blocks();
     struct spw_schedule schedule;
-    memory.asked = 0;
     assert_int_equal(spw_schedule_init(&schedule, request->graph), 0);
-    const int64_t before = memory.blocks - (schedule.start != NULL);
-    memory.counting = true;
+    memory_fails_once_after(calls);
     const int r = planner->make(request, &schedule);
-    memory.counting = false;
+    *ret_failed = memory_is_back();
     spw_schedule_finish(&schedule);
-    assert_int_equal(memory.blocks, before);
+    assert_int_equal(memory_blocks(), before);
     return r;
 }
 
@@ -84,18 +37,14 @@ static void every_allocation_may_fail_once(void **state)
                                              .machine = {.duplex = 1}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct spw_planner *planner = spw_planner_find(names[i]);
-        memory.fail = 0;
-        assert_int_equal(plan(planner, &request), 0);
-        const uint64_t asked = memory.asked;
-        assert_true(asked > 20);
-        /* all of the first hundred, then ever fewer */
-        for (uint64_t fail = 1; fail <= asked; fail += 1 + fail / 100) {
-            memory.fail = fail;
-            const int r = plan(planner, &request);
-            if (r != -ENOMEM)
-                fail_msg("%s answers %d when allocation %llu of %llu fails", names[i], r, (unsigned long long)fail,
-                         (unsigned long long)asked);
+        bool failed = true;
+        long calls = 0;
+        for (; failed; calls += 1 + calls / 100) { /* all of the first hundred, then ever fewer */
+            const int r = plan(planner, &request, calls, &failed);
+            if (r != (failed ? -ENOMEM : 0))
+                fail_msg("%s answers %d when allocation %ld %s", names[i], r, calls, failed ? "fails" : "would fail");
         }
+        assert_true(calls > 20);
     }
     spw_graph_destroy(graph);
 }

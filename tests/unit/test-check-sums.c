@@ -8,6 +8,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "failing-memory.h"
 #include "tiny.h"
 
 /* ---- instants ---- */
@@ -109,30 +110,6 @@ static void long_iterations_are_checked_in_no_time(void **state)
     spw_graph_destroy(graph);
 }
 
-static int allocations_left = -1; /* this many succeed; -1: all */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
-static bool may_allocate(void)
-{
-    if (allocations_left < 0)
-        return true;
-    return allocations_left > 0 && allocations_left-- > 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
 static void lack_of_memory_is_said(void **state)
 {
     struct spw_graph *graph = tiny_two_layers();
@@ -140,9 +117,9 @@ static void lack_of_memory_is_said(void **state)
     struct spw_check result = {.event = 77};
     int r = -ENOMEM, tries = 0;
     while (r == -ENOMEM && tries < 20) {
-        allocations_left = tries++;
+        memory_fails_after(tries++);
         r = spw_check(graph, TINY_ON_DEVICE, events, 8, &TINY_FREE, &result);
-        allocations_left = -1;
+        memory_is_back();
         assert_true(r == 0 || result.event == 77);
     }
     assert_int_equal(r, 0);

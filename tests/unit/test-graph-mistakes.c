@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "failing-memory.h"
 #include "tiny.h"
 
 /* ---- what is refused ---- */
@@ -147,35 +148,6 @@ static void iteration_without_operations_and_sizes_beyond_all_sums_are_refused(v
 
 /* ---- without memory ---- */
 
-static int allocations_left = -1; /* this many succeed; -1: all */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool may_allocate(void)
-{
-    return allocations_left < 0 || (allocations_left > 0 && allocations_left-- > 0);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return may_allocate() ? __real_realloc(old, size) : NULL;
-}
-
 /* A graph and a schedule, from the first call to the last; stops at the first that fails. */
 static int make_all(uint32_t ops)
 {
@@ -208,9 +180,9 @@ static void lack_of_memory_is_said_and_nothing_is_lost(void **state)
 {
     int r = -ENOMEM, tries = 0;
     while (r != 0 && tries < 60) {
-        allocations_left = tries++;
+        memory_fails_after(tries++);
         r = make_all(100);
-        allocations_left = -1;
+        memory_is_back();
         assert_true(r == 0 || r == -ENOMEM);
     }
     assert_int_equal(r, 0);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "failing-memory.h"
+
 /* A forward and a backward of one layer: an input, a weight that is updated, an activation. Lines are counted below. */
 #define HEAD "{\"format\": \"spillway-iteration/1\", \"name\": \"small\", \"profile\": \"made up\",\n"
 #define COPY "\"copy_bytes_per_us\": {\"d2h\": 100.0, \"h2d\": 50},\n"
@@ -20,48 +22,6 @@
     "{\"name\": \"forward\", \"us\": 10, \"reads\": [7, 3], \"writes\": [5], \"replayable\": true},\n" \
     "{\"name\": \"backward\", \"us\": 20.5, \"reads\": [7, 5, 3], \"writes\": [3]}]}\n"
 #define SMALL HEAD COPY TENSORS OPS
-
-/* Calls of malloc, calloc and realloc before all fail, jansson's among them; negative: none does. Blocks that are held. */
-static long allocations_left = -1, blocks;
-void *__real_malloc(size_t size);
-void *__real_realloc(void *block, size_t size);
-void __real_free(void *block);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-void __wrap_free(void *block);
-
-static bool may_allocate(void)
-{
-    allocations_left -= allocations_left > 0;
-    return allocations_left != 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    void *block = may_allocate() ? __real_malloc(size) : NULL;
-    blocks += block != NULL;
-    return block;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    void *block = __wrap_malloc(count * size);
-    return block ? memset(block, 0, count * size) : NULL;
-}
-
-void *__wrap_realloc(void *block, size_t size)
-{
-    void *larger = may_allocate() ? __real_realloc(block, size) : NULL;
-    blocks += !block && larger;
-    return larger;
-}
-
-void __wrap_free(void *block)
-{
-    blocks -= block != NULL;
-    __real_free(block);
-}
 
 static int take(const char *text, struct iteration *ret_iteration, struct json_problem *ret_problem)
 {
@@ -427,19 +387,19 @@ static void a_plan_that_cannot_be_meant_is_refused_with_line_and_path(void **sta
     iteration_finish(&it);
 }
 
-/* The small iteration, with so many allocations to read the text and to take it, before all fail; -1: none does. Nothing is
+/* The small iteration, with so many allocations to read the text and to take it, before all fail; -1: any number. Nothing is
  * kept where it fails. */
 static int take_with(long to_read, long to_take, struct iteration *ret_iteration, struct json_problem *ret_problem)
 {
-    const long before = blocks;
+    const long before = memory_blocks();
     struct json_text json;
-    allocations_left = to_read;
+    memory_fails_after(to_read);
     int r = json_text_parse("it.json", SMALL, strlen(SMALL), &json, ret_problem);
-    allocations_left = to_take;
+    memory_fails_after(to_take);
     if (r == 0)
         r = iteration_take(&json, ret_iteration, ret_problem);
-    allocations_left = -1;
-    assert_true(r == 0 || blocks == before);
+    memory_is_back();
+    assert_true(r == 0 || memory_blocks() == before);
     return r;
 }
 
@@ -448,12 +408,12 @@ static void a_failed_allocation_is_told(void **state)
 {
     struct iteration it;
     struct json_problem problem;
-    long left = 1;
+    long left = 0;
     int r;
     for (; (r = take_with(left, -1, &it, &problem)) < 0; left++)
         assert_true(left < 1000 && strstr(problem.message, "it.json:"));
     iteration_finish(&it);
-    for (left = 1; (r = take_with(-1, left, &it, &problem)) < 0; left++) {
+    for (left = 0; (r = take_with(-1, left, &it, &problem)) < 0; left++) {
         assert_true(left < 1000 && r == -ENOMEM);
         assert_string_equal(problem.message, "it.json: Cannot allocate memory");
     }
@@ -470,12 +430,12 @@ static void a_failed_allocation_is_told_of_plans_too(void **state)
     struct events events;
     int r = -ENOMEM;
     assert_int_equal(json_text_parse("plan.json", plan, strlen(plan), &json, &problem), 0);
-    for (long left = 1; r == -ENOMEM; left++) {
-        const long before = blocks;
-        allocations_left = left;
+    for (long left = 0; r == -ENOMEM; left++) {
+        const long before = memory_blocks();
+        memory_fails_after(left);
         r = events_take(&json, &it, &events, &problem);
-        allocations_left = -1;
-        assert_true(r == 0 || (r == -ENOMEM && blocks == before && left < 10));
+        memory_is_back();
+        assert_true(r == 0 || (r == -ENOMEM && memory_blocks() == before && left < 10));
     }
     assert_int_equal(r, 0);
     events_finish(&events);
@@ -485,7 +445,7 @@ static void a_failed_allocation_is_told_of_plans_too(void **state)
 
 int main(void)
 {
-    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
+    json_set_alloc_funcs(malloc, free); /* those that fail */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_graph_says_what_the_file_says),
         cmocka_unit_test(fields_that_are_not_known_are_passed_over),

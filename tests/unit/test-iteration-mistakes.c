@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "failing-memory.h"
 #include "programs.h"
 #include "random-program.h"
 
@@ -236,28 +237,6 @@ static void random_programs_are_found_and_never_mistaken(void **state)
 }
 
 /* ------------------------------------------------------------------------------------------------- memory that runs out */
-static int allocations_until_failure = -1; /* counts down to 0, where one fails; negative: none does */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-
-static bool fails_now(void)
-{
-    return allocations_until_failure >= 0 && allocations_until_failure-- == 0;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails_now() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, bytes);
-}
-
 /* Runs an iteration of 3000 operations several times; the number of calls that said -ENOMEM. */
 static int run_short_of_memory(struct spw_iteration *detector, struct spw_iteration_place *ret_place)
 {
@@ -279,7 +258,7 @@ static void failing_allocations_are_said_and_survived(void **state)
     for (int which = 0; which < 40; which++) {
         struct spw_iteration *detector = NULL;
         struct spw_iteration_place place = {0};
-        allocations_until_failure = which;
+        memory_fails_once_after(which);
         const int r = spw_iteration_create(1 << 16, &detector);
         if (r == 0) {
             said += run_short_of_memory(detector, &place);
@@ -289,8 +268,7 @@ static void failing_allocations_are_said_and_survived(void **state)
             assert_null(detector);
             said++;
         }
-        const bool failed = allocations_until_failure < 0;
-        allocations_until_failure = -1;
+        const bool failed = memory_is_back();
         spw_iteration_destroy(detector);
         if (failed)
             assert_int_equal(said, which + 1);

@@ -6,46 +6,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <malloc.h>
 #include <string.h>
 
 #include "chains/join.h"
 #include "chains/revolve.h"
-
-/* ---- memory fails on request ---- */
-
-static int allocations_left = -1; /* < 0: any number */
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_reallocarray(void *old, size_t count, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
-
-static bool fails(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    else if (allocations_left == 0)
-        return true;
-    return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t count, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(old, count, size);
-}
+#include "failing-memory.h"
 
 /* ---- every schedule there is ---- */
 
@@ -328,18 +293,19 @@ static void too_few_slots_and_too_many_combinations_are_refused(void **state)
 static void where_memory_fails_it_is_said_and_nothing_is_kept(void **state)
 {
     const struct spw_join join = {.branches = 2, .steps = {30, 20}, .slots = 5};
-    const size_t before = mallinfo2().uordblks;
-    int r = -ENOMEM;
-    for (int count = 0; r < 0; count++) {
+    const long before = memory_blocks();
+    int r = -ENOMEM, count = 0;
+    for (; r < 0; count++) {
         struct spw_reversal reversal = {0};
         uint64_t advances;
         assert_int_equal(r, -ENOMEM);
-        allocations_left = count;
+        memory_fails_after(count);
         r = spw_join_reverse(&join, &advances, &reversal);
-        allocations_left = -1;
+        memory_is_back();
         spw_reversal_finish(&reversal);
-        assert_int_equal(mallinfo2().uordblks, before);
+        assert_int_equal(memory_blocks(), before);
     }
+    assert_true(count > 3);
 }
 
 int main(void)

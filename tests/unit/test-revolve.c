@@ -7,42 +7,14 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <malloc.h>
 #include <math.h>
 #include <string.h>
 
 #include "chains/async_revolve.h"
 #include "chains/hrevolve.h"
+#include "failing-memory.h"
 #include "reversal-machine.h"
 #include "chains/revolve.h"
-
-/* ---- memory fails on request ---- */
-
-static int allocations_left = -1; /* < 0: any number */
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_reallocarray(void *old, size_t count, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
-
-static bool fails(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    else if (allocations_left == 0)
-        return true;
-    return false;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t count, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(old, count, size);
-}
 
 /* ---- Revolve ---- */
 
@@ -282,16 +254,17 @@ static int make_all(void)
 
 static void where_memory_fails_it_is_said_and_nothing_is_kept(void **state)
 {
-    int r = -ENOMEM;
-    const size_t before = mallinfo2().uordblks;
-    for (int count = 0; r < 0; count++) {
+    int r = -ENOMEM, count = 0;
+    const long before = memory_blocks();
+    for (; r < 0; count++) {
         assert_true(count < 1000);
         assert_int_equal(r, -ENOMEM);
-        allocations_left = count;
+        memory_fails_after(count);
         r = make_all();
-        assert_int_equal(mallinfo2().uordblks, before);
+        memory_is_back();
+        assert_int_equal(memory_blocks(), before);
     }
-    allocations_left = -1;
+    assert_true(count > 3);
 }
 
 int main(void)

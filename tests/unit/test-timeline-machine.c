@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "plan/timeline.h"
+#include "failing-memory.h"
 #include "tiny.h"
 
 static const struct spw_machine PLAIN = {.duplex = 1};
@@ -212,35 +213,6 @@ static void host_memory_that_does_not_suffice_is_said_too(void **state)
 
 /* ---- a timer's life ---- */
 
-static int allocations_left = -1; /* this many succeed; -1: all */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool may_allocate(void)
-{
-    return allocations_left < 0 || (allocations_left > 0 && allocations_left-- > 0);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return may_allocate() ? __real_realloc(old, size) : NULL;
-}
-
 static void lack_of_memory_is_said_and_nothing_is_lost(void **state)
 {
     const struct spw_machine machine = {.duplex = 0.5, .run_ahead = 3, .host_bytes = 100};
@@ -251,9 +223,9 @@ static void lack_of_memory_is_said_and_nothing_is_lost(void **state)
     assert_int_equal(spw_schedule_init(&schedule, graph), 0);
     assert_int_equal(spw_schedule_add(&schedule, SPW_STEP_D2H, 0), 0);
     while (r != 0 && tries < 30) {
-        allocations_left = tries++;
+        memory_fails_after(tries++);
         r = spw_timeline(graph, &schedule, &machine, 100, NULL, &timing, NULL);
-        allocations_left = -1;
+        memory_is_back();
         assert_true(r == 0 || r == -ENOMEM);
     }
     assert_int_equal(r, 0);

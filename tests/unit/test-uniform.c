@@ -1,9 +1,9 @@
 /* test-uniform.c - the planners `revolve`, `hrevolve` and `async-revolve` on graphs: chains that are uniform and that are
  * not. */
 #include <errno.h>
-#include <malloc.h>
 #include <string.h>
 
+#include "failing-memory.h"
 #include "graphs.h"
 #include "iteration_file.h"
 #include "chains/revolve.h"
@@ -11,48 +11,6 @@
 
 static spw_planner_function *const planners[] = {spw_plan_revolve, spw_plan_hrevolve, spw_plan_async_revolve};
 enum { PLANNERS = 3 };
-
-/* ---- memory fails on request ---- */
-
-static int allocations_left = -1; /* < 0: any number */
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__real_reallocarray(void *old, size_t count, size_t size);
-void *__wrap_reallocarray(void *old, size_t count, size_t size);
-
-static bool fails(void)
-{
-    if (allocations_left > 0)
-        allocations_left--;
-    else if (allocations_left == 0)
-        return true;
-    return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_reallocarray(void *old, size_t count, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(old, count, size);
-}
 
 /* ---- plans ---- */
 
@@ -303,19 +261,19 @@ static void where_memory_fails_it_is_said_and_nothing_is_kept(void **state)
     struct spw_graph *graph = graphs_chain(&kind);
     const struct spw_plan_request request = request_for(graph, 500);
     for (int i = 0; i < PLANNERS; i++) {
-        int r = -ENOMEM;
-        for (int count = 0; r < 0; count++) {
+        int r = -ENOMEM, count = 0;
+        for (; r < 0; count++) {
             struct spw_schedule schedule;
             assert_int_equal(r, -ENOMEM);
-            const size_t before = mallinfo2().uordblks;
-            allocations_left = -1;
+            const long before = memory_blocks();
             assert_int_equal(spw_schedule_init(&schedule, graph), 0);
-            allocations_left = count;
+            memory_fails_after(count);
             r = planners[i](&request, &schedule);
+            memory_is_back();
             spw_schedule_finish(&schedule);
-            assert_int_equal(mallinfo2().uordblks, before);
+            assert_int_equal(memory_blocks(), before);
         }
-        allocations_left = -1;
+        assert_true(count > 20);
     }
     spw_graph_destroy(graph);
 }
