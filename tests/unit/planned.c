@@ -75,3 +75,12 @@ int planned_make(const char *planner, const struct spw_plan_request *request, st
         fail_msg("%s %s: error %d", said, planner, r);
     return r;
 }
+
+bool planned_is_possible(const char *planner, const struct spw_plan_request *request)
+{
+    struct spw_plan plan;
+    if (planned_make(planner, request, &plan) < 0)
+        return false;
+    spw_plan_finish(&plan);
+    return true;
+}

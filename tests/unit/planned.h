@@ -17,6 +17,8 @@ struct spw_plan_request planned_request(const struct spw_graph *graph, uint64_t 
  * are within the request, and it uses no means that the request forbids. 0 and `ret_plan`; what the planner said otherwise,
  * which is -ENOSPC or -ENOTSUP. */
 int planned_make(const char *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan);
+/* That it came about: the plan is checked as above, and given back. */
+bool planned_is_possible(const char *planner, const struct spw_plan_request *request);
 /* What is said beside whatever fails from now on, as with printf(). */
 __attribute__((format(printf, 1, 2))) void planned_says(const char *format, ...);
 #endif
