@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "course/recording.h"
+#include "plan/actions.h"
 
 enum { R = SPW_COURSE_READS, W = SPW_COURSE_WRITES, RW = R | W };
 #define NONE SPW_NO_INDEX
@@ -80,7 +81,7 @@ static struct spw_recording *step(void)
     alloc(r, 20, 30);
     OP(r, 100, {12, R}, {10, R}, {20, R}); /* says that it reads: there is nothing to read in 20 */
     alloc(r, 21, 20);
-    OP(r, 101, {20, RW}, {21, W}, {11, R}, {20, R});
+    OP(r, 101, {20, R}, {21, W}, {11, R}, {20, W});
     release(r, 12);
     alloc(r, 22, 40);
     alloc(r, 23, 5);
@@ -88,8 +89,8 @@ static struct spw_recording *step(void)
     BESIDE(r, 102, {22, W});
     OP(r, 103, {10, RW}, {21, W});
     release(r, 20);
-    OP(r, 104, {10, W}, {21, R});
-    alloc(r, 30, 30); /* the next step's */
+    OP(r, 104, {10, W}, {21, R}, {20, R}); /* 20 is nobody any more */
+    alloc(r, 30, 30);                      /* the next step's */
     release(r, 21);
     OP(r, 100, {22, R}, {10, R}, {30, W});
     return r;
@@ -320,6 +321,83 @@ static void who_is_freed_late_is_held_where_that_makes_no_operation_the_largest(
     destroy(r, course, graph, tensor_of);
 }
 
+/* Actions as a planner might list them, as (operation, kind, tensor of the graph). */
+struct planned {
+    uint32_t op, kind, id;
+};
+
+static struct spw_actions actions_of(const struct spw_graph *graph, const struct planned *list, uint32_t count)
+{
+    struct spw_actions a = {.count = count, .op_count = graph->op_count};
+    a.list = calloc(count + 1, sizeof *a.list);
+    a.first = calloc(graph->op_count + 2, sizeof *a.first);
+    a.start = calloc(graph->tensor_count + 1, 1);
+    assert_true(a.list && a.first && a.start);
+    for (uint32_t i = 0; i < count; i++) {
+        a.list[i] = (struct spw_action){list[i].kind, list[i].id};
+        for (uint32_t op = list[i].op + 1; op <= graph->op_count + 1; op++)
+            a.first[op]++;
+    }
+    return a;
+}
+
+/* 1 and 2 are not used, so that the graph's numbers are others than the course's. */
+static void actions_are_left_out_where_the_program_frees_or_nobody_needs_them(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 3, 10, true), 0);
+    assert_int_equal(spw_recording_live(r, 5, 10, true), 0);
+    alloc(r, 1, 7);
+    alloc(r, 4, 10);
+    OP(r, 0, {4, W}, {5, R});
+    alloc(r, 2, 7);
+    alloc(r, 6, 10);
+    OP(r, 1, {3, RW}, {6, W});
+    OP(r, 2, {4, R});
+    OP(r, 3, {3, R});
+    OP(r, 4, {3, R});
+    release(r, 4);
+    release(r, 5);
+    OP(r, 5, {3, R});
+    struct spw_course *course = finish(r, 6);
+    uint32_t *tensor_of;
+    struct spw_graph *graph = graph_of(course, 0, &tensor_of);
+    enum { WEIGHTS, BATCH, LATE, NEXT, TENSORS };
+    enum { LATE_OF = 3, NEXT_OF = 5 };
+    assert_int_equal(graph->tensor_count, TENSORS);
+    assert_int_equal(tensor_of[LATE], LATE_OF);
+    assert_int_equal(tensor_of[NEXT], NEXT_OF);
+    const struct planned list[] = {
+        {1, SPW_STEP_D2H, LATE},     {1, SPW_STEP_DROP, LATE},
+        {2, SPW_STEP_H2D, LATE},                                /* all needed: it is used by 2 */
+        {3, SPW_STEP_D2H, BATCH},    {3, SPW_STEP_DROP, BATCH}, /* is to leave before it is freed */
+        {3, SPW_STEP_DROP, LATE},    {4, SPW_STEP_H2D, LATE},   /* held by 4, but not used */
+        {4, SPW_STEP_DROP, NEXT},    {5, SPW_STEP_DROP, LATE},
+        {5, SPW_STEP_DROP, WEIGHTS}, /* late is freed by then */
+        {5, SPW_STEP_H2D, NEXT},     {6, SPW_STEP_DROP, NEXT},
+        {6, SPW_STEP_DROP, WEIGHTS}, /* next is not dropped at the end */
+    };
+    struct spw_actions a = actions_of(graph, list, sizeof list / sizeof *list);
+    a.start[NEXT] = SPW_START_CLEAN;
+    assert_int_equal(spw_course_actions(course, graph, tensor_of, &a), 0);
+    const struct planned expected[] = {{1, SPW_STEP_D2H, LATE_OF},  {1, SPW_STEP_DROP, LATE_OF}, {2, SPW_STEP_H2D, LATE_OF},
+                                       {3, SPW_STEP_D2H, BATCH},    {3, SPW_STEP_DROP, BATCH},   {3, SPW_STEP_DROP, LATE_OF},
+                                       {4, SPW_STEP_DROP, NEXT_OF}, {5, SPW_STEP_DROP, 0},       {5, SPW_STEP_H2D, NEXT_OF},
+                                       {6, SPW_STEP_DROP, 0}};
+    assert_int_equal(a.count, sizeof expected / sizeof *expected);
+    for (uint32_t op = 0, i = 0; op <= 6; op++)
+        for (; i < a.first[op + 1]; i++) {
+            assert_int_equal(expected[i].op, op);
+            assert_int_equal(expected[i].kind, a.list[i].kind);
+            assert_int_equal(expected[i].id, a.list[i].id);
+        }
+    assert_int_equal(a.first[7], a.count);
+    assert_int_equal(a.start[NEXT_OF], SPW_START_CLEAN);
+    assert_int_equal(a.start[NEXT], SPW_START_DEVICE);
+    spw_actions_finish(&a);
+    destroy(r, course, graph, tensor_of);
+}
+
 static void a_recording_can_be_used_again_and_forgets_all(void **state)
 {
     struct spw_recording *r = step();
@@ -372,6 +450,7 @@ int main(void)
         cmocka_unit_test(who_is_freed_behind_the_next_steps_allocations_need_not_be_waited_for),
         cmocka_unit_test(who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use),
         cmocka_unit_test(who_is_freed_late_is_held_where_that_makes_no_operation_the_largest),
+        cmocka_unit_test(actions_are_left_out_where_the_program_frees_or_nobody_needs_them),
         cmocka_unit_test(a_recording_can_be_used_again_and_forgets_all),
         cmocka_unit_test(many_tensors_are_told_apart),
     };

@@ -146,7 +146,8 @@ static void allocations_are_found_by_size_up_to_the_next_operation_of_the_backbo
     assert_int_equal(spw_cursor_alloc(c, 23, LARGE), NOBODY); /* one too many */
     EXPECT(c, 10, true, SPW_CURSOR_EXPECTED, 1);
     assert_int_equal(spw_cursor_alloc(c, 24, LARGE), 4); /* the other way round */
-    assert_int_equal(spw_cursor_alloc(c, 25, SMALL), 3);
+    EXPECT(c, 90, false, SPW_CURSOR_EXPECTED, 2);
+    assert_int_equal(spw_cursor_alloc(c, 25, SMALL), 3); /* behind a copy that it should come before */
     EXPECT(c, 91, false, SPW_CURSOR_EXPECTED, 3);
     EXPECT(c, 11, true, SPW_CURSOR_EXPECTED, 4);
     assert_int_equal(spw_cursor_alloc(c, 26, BATCH + 1), NOBODY);
