@@ -26,13 +26,17 @@ struct tensor_place {
     bool there;
 };
 
+enum { OUTS, DROPS, ARRIVALS, COMPUTE, PARTS }; /* of a slot, in this order */
+enum { BLOCK = 32 };                            /* slots that are looked at together */
+
 struct spw_prefetcher {
     const struct spw_graph *graph;
     struct tensor_place *places;
     struct spw_step *steps; /* the new list */
     uint32_t *slots;        /* of each old step: the new slot */
     uint64_t *level;        /* of each slot: bytes taken during its compute step; first: the change there */
-    uint32_t *begin;        /* of each slot: the number of steps before it */
+    uint64_t *most, *more;  /* of each block of slots: the most that one takes; what each takes above its level */
+    uint32_t *begin;        /* of each part of each slot: the number of steps before it */
     double *time_us;        /* of each slot: when its compute step starts */
     struct arrival *arrivals;
     size_t room, arrival_count;
@@ -48,6 +52,8 @@ void spw_prefetcher_destroy(struct spw_prefetcher *p)
     free(p->steps);
     free(p->slots);
     free(p->level);
+    free(p->most);
+    free(p->more);
     free(p->begin);
     free(p->time_us);
     free(p->arrivals);
@@ -80,13 +86,17 @@ static int make_room(struct spw_prefetcher *p, size_t steps)
     p->slots = new_slots ? new_slots : p->slots;
     uint64_t *new_level = realloc(p->level, room * sizeof *p->level);
     p->level = new_level ? new_level : p->level;
-    uint32_t *new_begin = realloc(p->begin, room * sizeof *p->begin);
+    uint64_t *new_most = realloc(p->most, (room / BLOCK + 1) * sizeof *p->most);
+    p->most = new_most ? new_most : p->most;
+    uint64_t *new_more = realloc(p->more, (room / BLOCK + 1) * sizeof *p->more);
+    p->more = new_more ? new_more : p->more;
+    uint32_t *new_begin = realloc(p->begin, PARTS * room * sizeof *p->begin);
     p->begin = new_begin ? new_begin : p->begin;
     double *new_time = realloc(p->time_us, room * sizeof *p->time_us);
     p->time_us = new_time ? new_time : p->time_us;
     struct arrival *new_arrivals = realloc(p->arrivals, room * sizeof *p->arrivals);
     p->arrivals = new_arrivals ? new_arrivals : p->arrivals;
-    if (!new_steps || !new_slots || !new_level || !new_begin || !new_time || !new_arrivals)
+    if (!new_steps || !new_slots || !new_level || !new_most || !new_more || !new_begin || !new_time || !new_arrivals)
         return -ENOMEM;
     p->room = room;
     return 0;
@@ -212,6 +222,38 @@ static uint32_t slot_at(const struct spw_prefetcher *p, double at_us, uint32_t s
     return low;
 }
 
+static void gather_blocks(struct spw_prefetcher *p)
+{
+    for (uint32_t slot = 0; slot < p->slot_count; slot++) {
+        if (slot % BLOCK == 0)
+            p->most[slot / BLOCK] = p->more[slot / BLOCK] = 0;
+        if (p->level[slot] > p->most[slot / BLOCK])
+            p->most[slot / BLOCK] = p->level[slot];
+    }
+}
+
+/* Adds the bytes to the slots from `need` down to `wanted`, as far as there is room; the last one that had it. */
+static uint32_t extend(struct spw_prefetcher *p, uint32_t need, uint32_t wanted, uint64_t bytes, uint64_t budget_bytes)
+{
+    uint32_t slot = need;
+    while (slot > wanted) {
+        const uint32_t block = (slot - 1) / BLOCK;
+        if (slot % BLOCK == 0 && slot - wanted >= BLOCK && p->most[block] + bytes <= budget_bytes) {
+            p->more[block] += bytes;
+            p->most[block] += bytes;
+            slot -= BLOCK;
+            continue;
+        }
+        const uint64_t level = p->level[slot - 1] + p->more[block] + bytes;
+        if (level > budget_bytes)
+            break;
+        p->level[--slot] += bytes;
+        if (level > p->most[block])
+            p->most[block] = level;
+    }
+    return slot;
+}
+
 static void move_arrivals(struct spw_prefetcher *p, uint64_t budget_bytes, double lead)
 {
     double latest_us = p->time_us[p->slot_count - 1];
@@ -221,43 +263,41 @@ static void move_arrivals(struct spw_prefetcher *p, uint64_t budget_bytes, doubl
         latest_us = (need_us < latest_us ? need_us : latest_us) - p->graph->tensors[arrival->tensor].h2d_us * (1 + lead);
         arrival->slot = later(arrival->earliest, slot_at(p, latest_us, arrival->need));
     }
+    gather_blocks(p);
     for (size_t i = 0; i < p->arrival_count; i++) {
         struct arrival *arrival = &p->arrivals[i];
-        const uint64_t bytes = p->graph->tensors[arrival->tensor].bytes;
-        uint32_t slot = arrival->need;
-        while (slot > arrival->slot && p->level[slot - 1] + bytes <= budget_bytes)
-            p->level[--slot] += bytes;
-        arrival->slot = slot;
+        arrival->slot = extend(p, arrival->need, arrival->slot, p->graph->tensors[arrival->tensor].bytes, budget_bytes);
     }
 }
 
 /* ---- writing the list ---- */
 
-enum { OUTS, DROPS, ARRIVALS, COMPUTE, PARTS };
-
-static int part_of(uint32_t kind)
+static uint32_t *place_in(struct spw_prefetcher *p, uint32_t slot, uint32_t kind)
 {
-    return kind == SPW_STEP_D2H ? OUTS : kind == SPW_STEP_DROP ? DROPS : kind == SPW_STEP_H2D ? ARRIVALS : COMPUTE;
+    static const uint32_t parts[SPW_STEP_KINDS] = {COMPUTE, COMPUTE, OUTS, ARRIVALS, DROPS};
+    return &p->begin[PARTS * slot + parts[kind]];
 }
 
-/* Counts what each slot holds, then puts every step into its place: a pass for each part of the slots. */
+/* Counts what each part of each slot holds, then puts every step into its place. */
 static void write_list(struct spw_prefetcher *p, struct spw_schedule *schedule)
 {
-    uint32_t *next = p->begin;
+    uint32_t before = 0;
     for (size_t i = 0; i < p->arrival_count; i++)
         p->slots[p->arrivals[i].step] = p->arrivals[i].slot;
-    memset(next, 0, (p->slot_count + 1) * sizeof *next);
+    memset(p->begin, 0, PARTS * p->slot_count * sizeof *p->begin);
     for (size_t i = 0; i < schedule->count; i++)
-        next[p->slots[i] + 1]++;
-    for (uint32_t slot = 0; slot < p->slot_count; slot++)
-        next[slot + 1] += next[slot];
-    for (int part = 0; part < PARTS; part++) {
-        for (size_t i = 0; i < p->arrival_count && part == ARRIVALS; i++)
-            p->steps[next[p->arrivals[i].slot]++] = (struct spw_step){SPW_STEP_H2D, p->arrivals[i].tensor};
-        for (size_t i = 0; i < schedule->count && part != ARRIVALS; i++)
-            if (part_of(schedule->steps[i].kind) == part)
-                p->steps[next[p->slots[i]]++] = schedule->steps[i];
+        ++*place_in(p, p->slots[i], schedule->steps[i].kind);
+    for (uint32_t i = 0; i < PARTS * p->slot_count; i++) {
+        const uint32_t count = p->begin[i];
+        p->begin[i] = before;
+        before += count;
     }
+    for (size_t i = 0; i < schedule->count; i++)
+        if (schedule->steps[i].kind != SPW_STEP_H2D)
+            p->steps[(*place_in(p, p->slots[i], schedule->steps[i].kind))++] = schedule->steps[i];
+    for (size_t i = 0; i < p->arrival_count; i++)
+        p->steps[(*place_in(p, p->arrivals[i].slot, SPW_STEP_H2D))++] =
+            (struct spw_step){SPW_STEP_H2D, p->arrivals[i].tensor};
     memcpy(schedule->steps, p->steps, schedule->count * sizeof *p->steps);
 }
 
