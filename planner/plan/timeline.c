@@ -35,7 +35,8 @@ struct spw_timer {
     size_t compute_steps;
     struct interval *copies[2], *other[2]; /* this pass's, and the pass's before, where duplex < 1 */
     size_t copy_count[2], other_count[2];
-    size_t room; /* of what is freed, copies and other */
+    size_t room;              /* of what is freed, copies and other */
+    double limit_us, work_us; /* a time above the limit is not looked for; what the compute lane has to do in all */
 };
 
 enum { COMPUTE, OUT, IN };
@@ -269,6 +270,12 @@ static int place_at_start(struct spw_timer *tl, const uint8_t *start)
     return tl->device.used_bytes > tl->device.bytes ? -ENOSPC : 0;
 }
 
+/* The compute lane has that much left to do, whatever else it waits for. What adding up may be off by does not count. */
+static bool is_late(const struct spw_timer *tl, double done_us)
+{
+    return (tl->lane_us[COMPUTE] + (tl->work_us - done_us)) * (1 - 1e-9) > tl->limit_us;
+}
+
 /* One pass over all steps. `starts` may be NULL. */
 static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double *starts, struct spw_timing *timing,
                size_t *ret_stuck)
@@ -280,6 +287,7 @@ static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double
     memset(tl->lane_us, 0, sizeof tl->lane_us);
     *timing = (struct spw_timing){0};
     *ret_stuck = 0;
+    double done_us = 0;
     int r = place_at_start(tl, schedule->start);
     for (size_t i = 0; i < schedule->count && r == 0; i++) {
         const struct spw_step *step = &schedule->steps[i];
@@ -290,6 +298,10 @@ static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double
             break;
         if (starts)
             starts[i] = start_us;
+        if (step->kind <= SPW_STEP_REPLAY) {
+            done_us += tl->graph->ops[step->id].us;
+            r = is_late(tl, done_us) ? -ETIME : 0;
+        }
         if (step->kind == SPW_STEP_OP)
             timing->ops_us = tl->lane_us[COMPUTE];
         else if (step->kind == SPW_STEP_REPLAY)
@@ -391,8 +403,8 @@ static bool is_settled(const struct spw_timer *tl, double time_us)
 
 /* Where copies in one direction slow down those in the other, each pass takes the other direction's from the pass before,
  * until they agree. */
-int spw_timer_run(struct spw_timer *tl, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
-                  struct spw_timing *ret_timing, size_t *ret_stuck)
+static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
+                      struct spw_timing *ret_timing, size_t *ret_stuck)
 {
     enum { MOST_PASSES = 64 };
     size_t stuck;
@@ -412,6 +424,21 @@ int spw_timer_run(struct spw_timer *tl, const struct spw_schedule *schedule, uin
         r = run(tl, schedule, ret_start_us, ret_timing, ret_stuck ? ret_stuck : &stuck);
     }
     return r;
+}
+
+int spw_timer_run(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
+                  struct spw_timing *ret_timing, size_t *ret_stuck)
+{
+    timer->limit_us = INFINITY;
+    return run_passes(timer, schedule, budget_bytes, ret_start_us, ret_timing, ret_stuck);
+}
+
+int spw_timer_run_within(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double work_us,
+                         double limit_us, struct spw_timing *ret_timing)
+{
+    timer->limit_us = timer->machine.duplex < 1 ? INFINITY : limit_us; /* a pass may be above what the last one comes to */
+    timer->work_us = work_us;
+    return run_passes(timer, schedule, budget_bytes, NULL, ret_timing, NULL);
 }
 
 static double end_of(const struct spw_timer *tl, const struct spw_step *step, double start_us)

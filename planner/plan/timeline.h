@@ -33,6 +33,11 @@ void spw_timer_destroy(struct spw_timer *timer);
 int spw_timer_run(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
                   struct spw_timing *ret_timing, size_t *ret_stuck);
 
+/* The same without the starts, for who wants to know only times up to `limit_us`: as soon as it is certain that the time
+ * will be above that, since `work_us` is what all operations and replays of the schedule take together, it says -ETIME. */
+int spw_timer_run_within(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double work_us,
+                         double limit_us, struct spw_timing *ret_timing);
+
 /* 0; -ENOSPC: step `ret_stuck` does not fit even after all that was dropped before it; -EINVAL: it makes no sense there
  * (reads what is absent, copies in what has no host copy, ...); -ENOMEM. `machine` may be NULL. `ret_start_us`, one number
  * for each step, and `ret_stuck` may be NULL. */

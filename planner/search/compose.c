@@ -495,6 +495,7 @@ int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_sche
         spw_builder_finish(&composer->builder);
     }
     now->is_whole = r == 0;
+    composer->composed.is_kept = r == 0 && spw_along_is_base(composer);
     if (r == 0)
         r = spw_schedule_copy(schedule, &now->schedule, composer->graph);
     *ret_composed = composer->composed;

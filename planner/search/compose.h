@@ -40,14 +40,15 @@ struct spw_composed {
     size_t repairs;     /* choices that had to be changed */
     uint32_t op;        /* the operation that it came to */
     double replayed_us; /* by all replays */
+    bool is_kept;       /* a schedule came of it, and it is the one that was kept (below) */
 };
 /* Fills the schedule. 0; -ENOSPC: no way found; -ENOMEM. `ret_composed` is filled in any case. */
 int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule,
                 struct spw_composed *ret_composed);
 /* Makes what was composed last what later compositions are held against: where they meet the same choices and the same
  * places, they take over its steps. What comes out is the same with any other, or none, and takes longer the more differs.
- * Without effect where no schedule came of it. */
-void spw_composer_keep(struct spw_composer *composer);
+ * Without effect, and false, where no schedule came of it. */
+bool spw_composer_keep(struct spw_composer *composer);
 /* From now on there is none. */
 void spw_composer_forget(struct spw_composer *composer);
 #endif

@@ -57,19 +57,28 @@ void spw_along_finish(struct spw_composer *c)
     finish_trail(&c->base);
 }
 
-void spw_composer_keep(struct spw_composer *composer)
+bool spw_composer_keep(struct spw_composer *composer)
 {
     const struct spw_trail kept = composer->now;
     if (!kept.is_whole)
-        return;
+        return false;
     composer->now = composer->base;
     composer->now.is_whole = false;
     composer->base = kept;
+    return true;
 }
 
 void spw_composer_forget(struct spw_composer *composer)
 {
     composer->base.is_whole = false;
+}
+
+bool spw_along_is_base(const struct spw_composer *c)
+{
+    const struct spw_schedule *now = &c->now.schedule, *base = &c->base.schedule;
+    return c->is_following && now->count == base->count &&
+           memcmp(now->steps, base->steps, now->count * sizeof *now->steps) == 0 &&
+           memcmp(now->start, base->start, c->graph->tensor_count) == 0;
 }
 
 /* ---- what is different ---- */

@@ -77,6 +77,8 @@ void spw_along_finish(struct spw_composer *c);
 void spw_along_begin(struct spw_composer *c, const uint8_t *choices);
 /* Composes the operation, by the steps of the base where they are known to be the same. As spw_compose(). */
 int spw_along_op(struct spw_composer *c, uint32_t op);
+/* Whether the schedule that came of it is the base's. */
+bool spw_along_is_base(const struct spw_composer *c);
 /* Notes that the tensor is about to be changed by the operation that is being composed. */
 void spw_along_touch(struct spw_composer *c, uint32_t tensor);
 

@@ -40,6 +40,7 @@ struct spw_improver {
     size_t movable_count, useful_count;
     uint8_t *choices, *trial, *best_choices; /* where the search stands, one that is looked at, and the best */
     double cost;                             /* of where it stands */
+    double kept_us;                          /* the cost of what the composer keeps, within this budget; NAN: not known */
     double price;                            /* of lane time, at which the best cover was found */
     struct spw_schedule schedule, best;      /* of the one that is looked at, and the best */
     double best_us, bound_us;
@@ -77,14 +78,19 @@ static double judge(struct spw_improver *s, uint8_t *choices, double limit, int 
     *ret_error = 0;
     s->effort->evaluations++;
     int r = spw_compose(s->composer, choices, &s->schedule, &composed);
-    if (r == 0 && s->graph->compute_us + composed.replayed_us > limit)
-        return s->graph->compute_us + composed.replayed_us;
+    const double work_us = s->graph->compute_us + composed.replayed_us;
+    if (r == 0 && work_us > limit)
+        return work_us;
+    if (composed.is_kept && !isnan(s->kept_us))
+        return s->kept_us;
     if (r == 0) {
         r = spw_prefetch(s->prefetcher, &s->schedule, s->request.device_bytes, NULL, LEAD);
         r = r == -EINVAL ? 0 : r;
     }
     if (r == 0)
-        r = spw_timer_run(s->timer, &s->schedule, s->request.device_bytes, NULL, &timing, NULL);
+        r = spw_timer_run_within(s->timer, &s->schedule, s->request.device_bytes, work_us, limit, &timing);
+    if (r == -ETIME)
+        return INFINITY;
     if (r == 0 && timing.time_us < s->best_us)
         r = take_best(s, choices, timing.time_us);
     *ret_error = r == -ENOMEM ? r : 0;
@@ -101,7 +107,7 @@ static void stand_at(struct spw_improver *s, const uint8_t *choices, double cost
     s->cost = cost;
     if (choices != s->choices)
         memcpy(s->choices, choices, s->choice_count);
-    spw_composer_keep(s->composer);
+    s->kept_us = spw_composer_keep(s->composer) ? cost : s->kept_us;
 }
 
 /* ---- beginning ---- */
@@ -332,6 +338,7 @@ static int set_budget(struct spw_improver *s, uint64_t device_bytes)
 {
     struct spw_bounds bounds = {0};
     s->request.device_bytes = device_bytes;
+    s->kept_us = NAN;
     spw_cover_destroy(s->cover);
     s->cover = NULL;
     int r = spw_cover_create(&s->request, &s->cover);

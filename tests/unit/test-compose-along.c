@@ -18,7 +18,7 @@ enum { GRAPHS = 2500, CHANGES = 12 };
 struct pair {
     struct spw_plan_request request;
     struct spw_composer *follows, *begins_anew;
-    struct spw_schedule followed, anew;
+    struct spw_schedule followed, anew, kept; /* kept: with no steps, before there is one */
     size_t choice_count;
     uint8_t *choices, *trial, *expected;
     size_t composed;
@@ -43,6 +43,7 @@ static struct pair *pair_for(struct spw_graph *graph, uint64_t *random)
     assert_true(pair->choices && pair->trial && pair->expected);
     assert_int_equal(spw_schedule_init(&pair->followed, graph), 0);
     assert_int_equal(spw_schedule_init(&pair->anew, graph), 0);
+    assert_int_equal(spw_schedule_init(&pair->kept, graph), 0);
     assert_int_equal(spw_composer_create(&pair->request, &pair->follows), 0);
     assert_int_equal(spw_composer_create(&pair->request, &pair->begins_anew), 0);
     return pair;
@@ -54,6 +55,7 @@ static void finish(struct pair *pair)
     spw_composer_destroy(pair->begins_anew);
     spw_schedule_finish(&pair->followed);
     spw_schedule_finish(&pair->anew);
+    spw_schedule_finish(&pair->kept);
     free(pair->choices);
     free(pair->trial);
     free(pair->expected);
@@ -64,6 +66,12 @@ static uint8_t some_choice(uint64_t *random)
 {
     const uint32_t choice = random_below(random, 5);
     return choice == SPW_DROP && random_below(random, 3) == 0 ? SPW_DROP_EARLY(random_below(random, 16)) : (uint8_t)choice;
+}
+
+static bool is_same(const struct pair *pair, const struct spw_schedule *a, const struct spw_schedule *b)
+{
+    return a->count == b->count && memcmp(a->steps, b->steps, a->count * sizeof *a->steps) == 0 &&
+           memcmp(a->start, b->start, pair->request.graph->tensor_count) == 0;
 }
 
 /* Both compose `trial`; whether a schedule came of it. */
@@ -81,10 +89,9 @@ static bool compose_both(struct pair *pair, uint64_t seed, int change)
         fail_msg("seed %llu, change %d: other repairs", (unsigned long long)seed, change);
     if (r < 0)
         return false;
-    if (pair->followed.count != pair->anew.count ||
-        memcmp(pair->followed.steps, pair->anew.steps, pair->anew.count * sizeof *pair->anew.steps) != 0 ||
-        memcmp(pair->followed.start, pair->anew.start, pair->request.graph->tensor_count) != 0)
+    if (!is_same(pair, &pair->followed, &pair->anew))
         fail_msg("seed %llu, change %d: another schedule", (unsigned long long)seed, change);
+    assert_int_equal(followed.is_kept, pair->kept.count > 0 && is_same(pair, &pair->kept, &pair->anew));
     pair->composed++;
     return true;
 }
@@ -112,8 +119,9 @@ static size_t hold(uint64_t seed)
         const bool is_composed = compose_both(pair, seed, change);
         if (change == 0 || (is_composed && random_below(&random, 3) == 0)) {
             memcpy(pair->choices, pair->trial, pair->choice_count);
-            spw_composer_keep(pair->follows);
-            spw_composer_keep(pair->begins_anew);
+            assert_int_equal(spw_composer_keep(pair->follows), is_composed);
+            if (is_composed)
+                assert_int_equal(spw_schedule_copy(&pair->kept, &pair->anew, graph), 0);
         }
         change_some(pair, &random);
     }
