@@ -149,6 +149,11 @@ static void what_is_broken_off_is_not_told(void **state)
     wait();
     assert_is(1, 1, 30, 30);
     assert_is(SPW_STEPTIME_ANY, 1, 30, 30);
+    for (int i = 0; i < 20; i++) { /* its event is used again, for one that is whole */
+        iteration(1, 3);
+        wait();
+    }
+    assert_is(1, 21, 30, 30);
 }
 
 static void a_host_far_ahead_of_the_device_leaves_iterations_out(void **state)
