@@ -256,14 +256,18 @@ void spw_bandwidth_end_locked(struct spw_bandwidth_pair *p, CUstream stream, boo
 
 /* ---- what is known ---- */
 
+void spw_bandwidth_collect_locked(int device)
+{
+    struct spw_context_guard guard;
+    if (!devices[device].context || spw_context_enter(&guard, devices[device].context) < 0)
+        return;
+    harvest(&devices[device]);
+    spw_context_leave(&guard);
+}
+
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 {
-    struct device *v = &devices[device];
-    struct spw_context_guard guard;
-    if (v->context && spw_context_enter(&guard, v->context) == 0) {
-        harvest(v);
-        spw_context_leave(&guard);
-    }
+    const struct device *v = &devices[device];
     const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
     double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
     *ret_bandwidth =

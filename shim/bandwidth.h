@@ -24,8 +24,11 @@ struct spw_bandwidth {
     double duplex_share; /* what is left of that while a copy runs in the other direction; 0 < share <= 1 */
 };
 
-/* What is known now. True: both directions were measured, three times at least. False: what was not is a guess, from the
- * other direction where that is known. A share that was not measured is a guess in either case. */
+/* Reads the times of copies that are complete; begin() does it too. */
+void spw_bandwidth_collect_locked(int device);
+
+/* What was read until now. True: both directions were measured, three times at least. False: what was not is a guess, from
+ * the other direction where that is known. A share that was not measured is a guess in either case. */
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth);
 
 /* The context is about to be destroyed, and the events with it. What is known stays. */

@@ -161,9 +161,10 @@ struct spw_device {
     uint64_t total_bytes; /* of the real device */
     uint64_t live_bytes, live_bytes_peak;
     uint64_t live_count;
-    uint64_t largest_bytes; /* of any allocation so far */
-    uint64_t foreign_bytes; /* passed through to the driver by the program, counted against the budget */
-    pthread_mutex_t slow;   /* rank SPW_LOCK_SLOW */
+    uint64_t largest_bytes;       /* of any allocation so far */
+    uint64_t out_bytes, in_bytes; /* copied to the host and back since the start */
+    uint64_t foreign_bytes;       /* passed through to the driver by the program, counted against the budget */
+    pthread_mutex_t slow;         /* rank SPW_LOCK_SLOW */
 };
 
 enum { SPW_FREE_BINS = 1024 };

@@ -397,6 +397,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     spw_object_clean(&b->object);
     b->object.attention |= SPW_EVICTING;
     spw_moved.out_bytes += b->size_bytes;
+    d->out_bytes += b->size_bytes;
     spw_moved.out_count++;
     return 0;
 }
@@ -430,6 +431,7 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
     }
     b->object.attention |= SPW_RESTORING;
     spw_moved.in_bytes += b->size_bytes;
+    d->in_bytes += b->size_bytes;
     spw_moved.in_count++;
     return 0;
 }

@@ -144,14 +144,18 @@ void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t
     spw_context_leave(&guard);
 }
 
+void spw_steptime_collect_locked(int device)
+{
+    struct spw_context_guard guard;
+    if (!devices[device].context || spw_context_enter(&guard, devices[device].context) < 0)
+        return;
+    harvest(&devices[device]);
+    spw_context_leave(&guard);
+}
+
 struct spw_steptime spw_steptime_locked(int device, uint32_t shape)
 {
     struct device *v = &devices[device];
-    struct spw_context_guard guard;
-    if (v->context && spw_context_enter(&guard, v->context) == 0) {
-        harvest(v);
-        spw_context_leave(&guard);
-    }
     const struct history *h = shape == SPW_STEPTIME_ANY ? &v->any : find(v, shape);
     if (!h || !h->count)
         return (struct spw_steptime){0};

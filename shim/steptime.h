@@ -25,7 +25,10 @@ struct spw_steptime {
     double last_us, mean_us; /* of the last one, and of the last SPW_STEPTIME_MEAN_OF, or as many as there are */
 };
 
-/* What is known of a shape, or of all together (SPW_STEPTIME_ANY). The SPW_STEPTIME_SHAPES used last are remembered. */
+/* Reads the times of iterations that are complete; begins() does it too. */
+void spw_steptime_collect_locked(int device);
+
+/* What was read of a shape, or of all together (SPW_STEPTIME_ANY). The SPW_STEPTIME_SHAPES used last are remembered. */
 struct spw_steptime spw_steptime_locked(int device, uint32_t shape);
 
 /* The context is about to be destroyed, and the events with it. */

@@ -76,6 +76,7 @@ static void wait(void)
 static struct spw_steptime get(uint32_t shape)
 {
     spw_lock();
+    spw_steptime_collect_locked(0);
     struct spw_steptime t = spw_steptime_locked(0, shape);
     spw_unlock();
     return t;
