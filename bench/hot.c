@@ -3,8 +3,10 @@
  *     hot launch N      N launches with ten parameters, four of them device addresses; every hundred are like those before
  *     hot pointers N    N launches with ten parameters, all of them device addresses
  *     hot scalars N     N launches with ten parameters, none of them a device address
- *     hot pair N        N times allocate and free, stream-ordered, always the same size
- *     hot live N        N small allocations alive at once; prints the anonymous memory that each costs the process */
+ *     hot loop N        N launches like the first ones, in iterations of 2000; in each of them two more buffers are used
+ * once, of which only one finds room in a budget of 21 MiB hot pair N        N times allocate and free, stream-ordered,
+ * always the same size hot live N        N small allocations alive at once; prints the anonymous memory that each costs the
+ * process */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@
 
 #include "../tests/simgpu/image.h"
 
-enum { PARAMS = 10, ITERATION = 100, BUFFER_BYTES = 4 << 20, SMALL_BYTES = 4096 };
+enum { PARAMS = 10, ITERATION = 100, LOOP = 2000, BUFFER_BYTES = 4 << 20, SMALL_BYTES = 4096 };
 
 static void check(CUresult result, const char *call)
 {
@@ -52,6 +54,31 @@ static void launch(CUfunction function, unsigned addresses, unsigned long times)
     CHECK(cuCtxSynchronize());
     for (unsigned p = 0; p < PARAMS; p++)
         CHECK(cuMemFree(buffer[p]));
+}
+
+static void loop(CUfunction function, unsigned long times)
+{
+    enum { KEPT = 4, FAR = 2 };
+    CUdeviceptr buffer[KEPT + FAR];
+    uint64_t value[PARAMS] = {0};
+    void *params[PARAMS];
+    for (unsigned b = 0; b < KEPT + FAR; b++)
+        CHECK(cuMemAlloc(&buffer[b], BUFFER_BYTES));
+    for (unsigned p = 0; p < PARAMS; p++)
+        params[p] = &value[p];
+    for (unsigned long i = 0; i < times; i++) {
+        const unsigned long at = i % LOOP;
+        for (unsigned p = 0; p < KEPT; p++)
+            value[p] = buffer[p];
+        if (at % (LOOP / FAR) == LOOP / FAR / 2)
+            value[0] = buffer[KEPT + at / (LOOP / FAR)];
+        CHECK(cuLaunchKernel(function, 1 + (unsigned)at, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+        if (at == LOOP - 1)
+            CHECK(cuCtxSynchronize());
+    }
+    CHECK(cuCtxSynchronize());
+    for (unsigned b = 0; b < KEPT + FAR; b++)
+        CHECK(cuMemFree(buffer[b]));
 }
 
 static void pair(unsigned long times)
@@ -115,12 +142,14 @@ int main(int argc, char **argv)
         launch(function, PARAMS, times);
     else if (strcmp(what, "scalars") == 0)
         launch(function, 0, times);
+    else if (strcmp(what, "loop") == 0)
+        loop(function, times);
     else if (strcmp(what, "pair") == 0)
         pair(times);
     else if (strcmp(what, "live") == 0)
         live(times);
     else
-        return fprintf(stderr, "usage: hot launch | pointers | scalars | pair | live COUNT\n"), 2;
+        return fprintf(stderr, "usage: hot launch | pointers | scalars | loop | pair | live COUNT\n"), 2;
 
     CHECK(cuModuleUnload(module));
     CHECK(cuDevicePrimaryCtxRelease(device));
