@@ -5,7 +5,7 @@ are alike and no slower than on demand.
 usage: planned-budgets.py WORKLOAD"""
 import sys
 
-from following import CLOSE, PLAN_IN_PLACE, library_plans, step_times, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, library_plans, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
@@ -32,15 +32,15 @@ def matrix(variant, share):
 
 
 def on_plan(share):
-    @sentence(f"{WORKLOAD} within {share} %: from step {PLAN_IN_PLACE + 1} on all steps are alike, and no slower than on demand")
+    @sentence(f"{WORKLOAD} within {share} %: from step {ALIKE_FROM + 1} on all steps are alike, and no slower than on demand")
     def _():
         if not library_plans():
             raise Skipped("this library makes no plans")
         _, _, planned = runs("one stream", share)
         _, _, on_demand = runs("one stream", share, planning="off")
-        later = step_times(planned)[PLAN_IN_PLACE:-1]
+        later = step_times(planned)[ALIKE_FROM:-1]
         require(max(later) <= CLOSE * usual(later), f"steps differ: {later}", planned.describe())
-        require(usual(later) <= CLOSE * usual(step_times(on_demand)[PLAN_IN_PLACE:-1]), f"planned {later}",
+        require(usual(later) <= CLOSE * usual(step_times(on_demand)[ALIKE_FROM:-1]), f"planned {later}",
                 f"on demand {step_times(on_demand)}", planned.describe())
 
 

@@ -7,7 +7,7 @@ hardly ever slower than without plans.
 usage: planned-changes.py WORKLOAD"""
 import sys
 
-from following import CLOSE, PLAN_IN_PLACE, library_plans, schedule, step_times, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, library_plans, schedule, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
@@ -62,7 +62,7 @@ def hardly_slower(what, options, unlike):
         require(sum(times) <= NEVER_WORSE * sum(before), f"planned {times}", f"on demand {before}", planned.describe())
         if unlike is None:
             return
-        off_plan = {step + late for step in unlike for late in range(BACK + 1)} | set(range(PLAN_IN_PLACE)) | {STEPS - 1}
+        off_plan = {step + late for step in unlike for late in range(BACK + 1)} | set(range(ALIKE_FROM)) | {STEPS - 1}
         on_plan = {step: ms for step, ms in enumerate(times) if step not in off_plan}
         late = {step: ms for step, ms in on_plan.items() if ms > CLOSE * usual(on_plan.values())}
         require(not late, f"steps that take longer than the others: {late}", f"all: {times}", planned.describe())

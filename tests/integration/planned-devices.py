@@ -5,7 +5,7 @@ usage: planned-devices.py SEVERAL"""
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from following import CLOSE, PLAN_IN_PLACE, library_plans, settings, step_times, tiny, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, library_plans, settings, step_times, tiny, usual, within_budget, without
 from harness import Skipped, finish, no_misuse, nothing_left, require, run, same_in_budget, same_results, sentence
 
 SEVERAL = sys.argv.pop(1)
@@ -42,12 +42,12 @@ def in_one_process(devices, threads):
 
 
 def each_on_its_plan(devices):
-    @sentence(f"{devices} devices in one process: from step {PLAN_IN_PLACE + 1} on all steps are alike, and no slower than on demand")
+    @sentence(f"{devices} devices in one process: from step {ALIKE_FROM + 1} on all steps are alike, and no slower than on demand")
     def _():
         if not library_plans():
             raise Skipped("this library makes no plans")
         _, _, said, command = several(devices, False)
-        times, before = (step_times(run(command, budget=said, env=device(devices, how)))[PLAN_IN_PLACE:] for how in ("wait", "off"))
+        times, before = (step_times(run(command, budget=said, env=device(devices, how)))[ALIKE_FROM:] for how in ("wait", "off"))
         require(max(times) <= CLOSE * usual(times) and usual(times) <= CLOSE * usual(before), f"planned {times}", f"on demand {before}")
 
 
