@@ -164,20 +164,34 @@ static uint32_t end_of_gap(const struct spw_cursor *c)
     return bone < course->op_count ? course->ops[bone].first_alloc : course->tensor_count - course->live_count;
 }
 
+/* What lives on into the next iteration may come at any time (a loader's thread). course->tensor_count: it is none. */
+static uint32_t find_carried_over(const struct spw_cursor *c, uint64_t bytes)
+{
+    const struct spw_course *course = c->course;
+    uint32_t i = course->live_count;
+    while (i < course->tensor_count &&
+           (course->tensors[i].to == SPW_NO_INDEX || course->tensors[i].bytes != bytes || c->id[i] != 0))
+        i++;
+    return i;
+}
+
 uint32_t spw_cursor_alloc(struct spw_cursor *c, uint64_t id, uint64_t bytes)
 {
-    const uint32_t live = c->course->live_count, first = first_of_gap(c), end = end_of_gap(c);
+    const uint32_t live = c->course->live_count, count = c->course->tensor_count;
+    const uint32_t first = first_of_gap(c), end = end_of_gap(c);
     uint32_t alloc = c->alloc;
     if (alloc < first || alloc >= end || !is_free_for(c, live + alloc, bytes))
         for (alloc = first; alloc < end && !is_free_for(c, live + alloc, bytes);)
             alloc++;
+    const uint32_t tensor = alloc < end ? live + alloc : find_carried_over(c, bytes);
     c->first_id = c->first_id ? c->first_id : id;
-    spw_cursor_log(c, (struct spw_cursor_event){.id = id, .bytes = bytes, .is_other = alloc >= end});
-    if (alloc >= end)
+    spw_cursor_log(c, (struct spw_cursor_event){.id = id, .bytes = bytes, .is_other = tensor == count});
+    if (tensor == count)
         return SPW_NO_INDEX;
-    c->id[live + alloc] = c->was[live + alloc] = id;
-    c->alloc = alloc + 1;
-    return live + alloc;
+    c->id[tensor] = c->was[tensor] = id;
+    if (alloc < end)
+        c->alloc = alloc + 1;
+    return tensor;
 }
 
 bool spw_cursor_free(struct spw_cursor *c, uint32_t tensor, uint64_t id)

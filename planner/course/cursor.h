@@ -72,7 +72,8 @@ enum spw_cursor_answer spw_cursor_op(struct spw_cursor *cursor, uint64_t key, bo
 void spw_cursor_note_extra(struct spw_cursor *cursor, const struct spw_iteration_op *call);
 
 /* An allocation: the tensor that it is, among those of this size that the course allocates before the next operation of the
- * backbone, and since the last one that came; SPW_NO_INDEX: it is none of them, which the cursor notes. Ids rise. */
+ * backbone, and since the last one that came; those that live on into the next iteration may come anywhere. SPW_NO_INDEX: it
+ * is none of them, which the cursor notes. Ids rise. */
 uint32_t spw_cursor_alloc(struct spw_cursor *cursor, uint64_t id, uint64_t bytes);
 
 /* A free of whoever it is. `tensor`: the answer to its allocation, or its number where it was alive at the beginning, maybe

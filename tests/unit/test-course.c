@@ -371,7 +371,7 @@ static void actions_are_left_out_where_the_program_frees_or_nobody_needs_them(vo
         {1, SPW_STEP_D2H, LATE},     {1, SPW_STEP_DROP, LATE},
         {2, SPW_STEP_H2D, LATE},                                /* all needed: it is used by 2 */
         {3, SPW_STEP_D2H, BATCH},    {3, SPW_STEP_DROP, BATCH}, /* is to leave before it is freed */
-        {3, SPW_STEP_DROP, LATE},    {4, SPW_STEP_H2D, LATE},   /* held by 4, but not used */
+        {3, SPW_STEP_DROP, LATE},    {3, SPW_STEP_H2D, LATE},   /* held by 4, but not used */
         {4, SPW_STEP_DROP, NEXT},    {5, SPW_STEP_DROP, LATE},
         {5, SPW_STEP_DROP, WEIGHTS}, /* late is freed by then */
         {5, SPW_STEP_H2D, NEXT},     {6, SPW_STEP_DROP, NEXT},

@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "course-follower.h"
 #include "random-program.h"
@@ -96,10 +94,53 @@ static void a_cursor_is_where_it_believes_to_be_and_knows_who_is_touched(void **
     assert_true(sums.right_tensors > 1000 * sums.unknown_tensors);
 }
 
+/* Training with an evaluation every seventh step, something to log now and then, and a doubled batch once. */
+static void train(uint64_t seed)
+{
+    struct program *program = program_create(1 << 14, seed);
+    struct model model = model_plain();
+    model.seed = seed;
+    follower_init(&follower, program, 1 << 14);
+    follower.rest = 1;
+    model_setup(program, &model);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        model.batch = step == STEPS / 2 ? 16 : 8;
+        model.loader = true;
+        model_train(program, &model);
+        model.loader = false;
+        if (step % 7 == 6)
+            model_evaluate(program, &model, 5);
+        if (step % 4 == 3)
+            model_log(program, &model, 0);
+    }
+    model_free(program, &model);
+    follower_finish(&follower);
+    program_destroy(program);
+}
+
+/* A loader's batch is known from the second iteration on. Where something else of its size is allocated at the same time one
+ * may be taken for the other. */
+static void a_loader_may_come_at_any_time(void **state)
+{
+    (void)state;
+    struct sums sums = {0};
+    uint64_t wrong_tensors = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        train(seed);
+        sum_up(&sums);
+        wrong_tensors += follower.wrong_tensors;
+        assert_int_equal(follower.wrong_ops, 0);
+    }
+    assert_true(sums.silent_iterations > 20 * STEPS / 3);
+    assert_true(sums.unknown_tensors <= 3 * sums.told);
+    assert_true(wrong_tensors * 1000 < sums.right_tensors);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_detector_that_is_told_by_the_cursor_answers_as_if_told_all_along),
+        cmocka_unit_test(a_loader_may_come_at_any_time),
         cmocka_unit_test(a_cursor_is_where_it_believes_to_be_and_knows_who_is_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

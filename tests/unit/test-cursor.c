@@ -167,6 +167,19 @@ static void a_missing_allocation_does_not_shift_those_behind_the_next_operation(
     end(&p);
 }
 
+static void who_lives_on_may_be_allocated_at_any_time(void **state)
+{
+    struct place p = begin();
+    assert_int_equal(spw_cursor_alloc(&p.cursor, 21, BATCH), 5);
+    assert_int_equal(spw_cursor_alloc(&p.cursor, 22, LARGE), 2);
+    assert_int_equal(spw_cursor_alloc(&p.cursor, 23, BATCH), NOBODY);
+    assert_true(spw_cursor_free(&p.cursor, 5, 21));
+    assert_int_equal(spw_cursor_alloc(&p.cursor, 24, BATCH), 5); /* the other one was something else */
+    spw_cursor_rewind(&p.cursor);
+    assert_int_equal(p.cursor.id[1], 24);
+    end(&p);
+}
+
 static void who_lives_on_takes_its_new_number_and_is_freed_under_either(void **state)
 {
     struct place p = begin();
@@ -327,6 +340,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_at_the_end_shows_when_the_next_iteration_begins),
         cmocka_unit_test(allocations_are_found_by_size_up_to_the_next_operation_of_the_backbone),
         cmocka_unit_test(a_missing_allocation_does_not_shift_those_behind_the_next_operation),
+        cmocka_unit_test(who_lives_on_may_be_allocated_at_any_time),
         cmocka_unit_test(who_lives_on_takes_its_new_number_and_is_freed_under_either),
         cmocka_unit_test(what_happened_since_the_beginning_is_told_in_its_order),
         cmocka_unit_test(who_came_and_went_in_iterations_that_were_not_told_comes_before),
