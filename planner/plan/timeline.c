@@ -280,9 +280,9 @@ static bool is_late(const struct spw_timer *tl, double done_us)
 static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double *starts, struct spw_timing *timing,
                size_t *ret_stuck)
 {
-    tl->device.used_bytes = tl->host.used_bytes = 0;
-    tl->device.freed_count = tl->host.freed_count = 0;
-    tl->device.from_us = tl->host.from_us = tl->host_us = 0;
+    spw_stock_begin(&tl->device);
+    spw_stock_begin(&tl->host);
+    tl->host_us = 0;
     tl->compute_steps = tl->copy_count[0] = tl->copy_count[1] = 0;
     memset(tl->lane_us, 0, sizeof tl->lane_us);
     *timing = (struct spw_timing){0};
@@ -318,13 +318,20 @@ static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double
 
 /* ---- a timer's life ---- */
 
+static void finish_stock(struct spw_stock *stock)
+{
+    free(stock->heap);
+    for (int i = 0; i < SPW_FREED_ROWS; i++)
+        free(stock->rows[i].list);
+}
+
 void spw_timer_destroy(struct spw_timer *tl)
 {
     if (!tl)
         return;
     free(tl->tensors);
-    free(tl->device.freed);
-    free(tl->host.freed);
+    finish_stock(&tl->device);
+    finish_stock(&tl->host);
     free(tl->started_us);
     for (int i = 0; i < 2; i++) {
         free(tl->copies[i]);
@@ -353,13 +360,21 @@ int spw_timer_create(const struct spw_graph *graph, const struct spw_machine *ma
     return 0;
 }
 
+static int make_freed_room(struct spw_freed **list, size_t room)
+{
+    struct spw_freed *larger = realloc(*list, room * sizeof *larger);
+    if (!larger)
+        return -ENOMEM;
+    *list = larger;
+    return 0;
+}
+
 static int make_stock_room(struct spw_stock *stock, size_t room)
 {
-    struct spw_freed *freed = realloc(stock->freed, room * sizeof *freed);
-    if (!freed)
-        return -ENOMEM;
-    stock->freed = freed;
-    return 0;
+    int r = make_freed_room(&stock->heap, room);
+    for (int i = 0; i < SPW_FREED_ROWS && r == 0; i++)
+        r = make_freed_room(&stock->rows[i].list, room);
+    return r;
 }
 
 /* Each step drops or copies once at most; host copies come back no more often than they are made, or were at the start. */
