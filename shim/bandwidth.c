@@ -269,11 +269,12 @@ bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 {
     const struct device *v = &devices[device];
     const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
+    bool share = v->share.count >= ENOUGH;
     double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
-    *ret_bandwidth =
-        (struct spw_bandwidth){.d2h_bytes_per_us = d2h,
-                               .h2d_bytes_per_us = in->count ? window_median(in) : d2h,
-                               .duplex_share = v->share.count >= ENOUGH ? window_median(&v->share) : GUESS_SHARE};
+    *ret_bandwidth = (struct spw_bandwidth){.d2h_bytes_per_us = d2h,
+                                            .h2d_bytes_per_us = in->count ? window_median(in) : d2h,
+                                            .duplex_share = share ? window_median(&v->share) : GUESS_SHARE,
+                                            .duplex_measured = share};
     return out->count >= ENOUGH && in->count >= ENOUGH;
 }
 

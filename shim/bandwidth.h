@@ -21,14 +21,15 @@ void spw_bandwidth_end_locked(struct spw_bandwidth_pair *pair, CUstream stream, 
 
 struct spw_bandwidth {
     double d2h_bytes_per_us, h2d_bytes_per_us; /* of either direction alone, latency of its copies included; > 0 */
-    double duplex_share; /* what is left of that while a copy runs in the other direction; 0 < share <= 1 */
+    double duplex_share;  /* what is left of that while a copy runs in the other direction; 0 < share <= 1 */
+    bool duplex_measured; /* else the share is a guess */
 };
 
 /* Reads the times of copies that are complete; begin() does it too. */
 void spw_bandwidth_collect_locked(int device);
 
 /* What was read until now. True: both directions were measured, three times at least. False: what was not is a guess, from
- * the other direction where that is known. A share that was not measured is a guess in either case. */
+ * the other direction where that is known. */
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth);
 
 /* The context is about to be destroyed, and the events with it. What is known stays. */

@@ -15,7 +15,7 @@ struct spw_planned_counts spw_planned_counts[SPW_MAX_DEVICES];
 
 struct plan {
     uint32_t number, shape;
-    double predicted_us, ops_us;
+    double predicted_us, ops_us, bound_us;
     uint64_t iterations, out_bytes, in_bytes;
 };
 
@@ -33,12 +33,12 @@ static struct plan *plan_of(struct device *v, uint32_t number)
     return number && p->number == number ? p : NULL;
 }
 
-uint32_t spw_planned_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us)
+uint32_t spw_planned_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us, double bound_us)
 {
     struct device *v = &devices[d->ordinal];
     uint32_t number = ++v->adopted;
-    v->plans[number % PLANS] =
-        (struct plan){.number = number, .shape = shape, .predicted_us = predicted_us, .ops_us = ops_us};
+    v->plans[number % PLANS] = (struct plan){
+        .number = number, .shape = shape, .predicted_us = predicted_us, .ops_us = ops_us, .bound_us = bound_us};
     spw_planned_counts[d->ordinal].plans++;
     return number;
 }
@@ -98,6 +98,7 @@ struct spw_planned_step spw_planned_step_locked(const struct spw_device *d)
                                     .shape = p->shape,
                                     .predicted_us = p->predicted_us,
                                     .ops_us = p->ops_us,
+                                    .bound_us = p->bound_us,
                                     .step_us = spw_steptime_locked(d->ordinal, BY_PLAN | p->number).mean_us,
                                     .on_demand_us = spw_steptime_locked(d->ordinal, p->shape).mean_us,
                                     .out_bytes = p->out_bytes / p->iterations,

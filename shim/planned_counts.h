@@ -14,9 +14,10 @@ struct spw_planned_counts {      /* of a device, since the start */
 };
 extern struct spw_planned_counts spw_planned_counts[SPW_MAX_DEVICES];
 
-/* A plan for iterations of that shape: the time that it predicts for one, and how long the operations of the recorded one
- * took by themselves, in all. The number under which its iterations are counted, from 1. */
-uint32_t spw_planned_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us);
+/* A plan for iterations of that shape: the time that it predicts for one, how long the operations of the recorded one took
+ * by themselves, in all, and the time that no plan is below (0: not known). The number under which its iterations are
+ * counted, from 1. */
+uint32_t spw_planned_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us, double bound_us);
 
 /* The one before is complete, and an iteration of that shape begins with what the calling thread submits to `s` next, by
  * that plan (0: on demand). Its time is taken (steptime.h). */
@@ -29,6 +30,7 @@ void spw_planned_lost_locked(struct spw_device *d);
 struct spw_planned_step {
     uint32_t plan, shape; /* plan 0: no iteration went by plan yet; the rest is 0 */
     double predicted_us;
+    double bound_us;              /* no plan is faster */
     double ops_us;                /* its operations alone, as measured when it was recorded */
     double step_us;               /* measured: mean of the last few by this plan */
     double on_demand_us;          /* the same of the shape's iterations on demand */

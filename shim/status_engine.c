@@ -1,10 +1,50 @@
 /* status_engine.c - the engine's figures, as the status page tells them. */
 #include "alloc.h"
+#include "bandwidth.h"
+#include "carry.h"
 #include "engine.h"
 #include "hostpool.h"
 #include "mover.h"
+#include "planned_counts.h"
 #include "recorder.h"
 #include "status.h"
+
+static uint64_t ns(double us)
+{
+    return us > 0 ? (uint64_t)(us * 1000 + 0.5) : 0;
+}
+
+static struct spw_status_planned planned(const struct spw_device *d)
+{
+    const struct spw_planned_counts *counts = &spw_planned_counts[d->ordinal];
+    const struct spw_planned_step step = spw_planned_step_locked(d);
+    struct spw_bandwidth b;
+    bool measured = spw_bandwidth_locked(d->ordinal, &b);
+    return (struct spw_status_planned){.iterations = counts->iterations,
+                                       .planned_iterations = counts->planned_iterations,
+                                       .plans = counts->plans,
+                                       .lost = counts->lost,
+                                       .predicted_ns = ns(step.predicted_us),
+                                       .step_ns = ns(step.step_us),
+                                       .on_demand_ns = ns(step.on_demand_us),
+                                       .out_bytes = step.out_bytes,
+                                       .in_bytes = step.in_bytes,
+                                       .plan = step.plan,
+                                       .hidden_permille = step.hidden_share < 0 ? SPW_STATUS_UNKNOWN
+                                                                                : (uint32_t)(step.hidden_share * 1000 + 0.5),
+                                       .d2h_bytes_per_s = measured ? (uint64_t)(b.d2h_bytes_per_us * 1e6) : 0,
+                                       .h2d_bytes_per_s = measured ? (uint64_t)(b.h2d_bytes_per_us * 1e6) : 0};
+}
+
+static void fill_carried(struct spw_status_page *p)
+{
+    p->left = spw_carried.left_count;
+    p->restored = spw_carried.restored_count;
+    p->restored_in_time = spw_carried.restored_in_time;
+    p->late = spw_carried.late_count;
+    p->cancelled = spw_carried.cancelled_count;
+    p->failed = spw_carried.failed_count;
+}
 
 static void fill_devices(struct spw_status_page *p)
 {
@@ -18,7 +58,8 @@ static void fill_devices(struct spw_status_page *p)
                                        .budget_bytes = d->handles.budget_bytes + d->foreign_bytes,
                                        .physical_bytes = d->handles.made_bytes + d->foreign_bytes,
                                        .live_bytes = d->live_bytes,
-                                       .live_bytes_peak = d->live_bytes_peak};
+                                       .live_bytes_peak = d->live_bytes_peak,
+                                       .planned = planned(d)};
     }
 }
 
@@ -26,6 +67,7 @@ void spw_status_fill_engine(struct spw_status_page *p)
 {
     const struct spw_hostpool *pool = spw_mover_hostpool_locked();
     fill_devices(p);
+    fill_carried(p);
     const struct spw_learned learned = spw_recorder_learned();
     spw_status_fill_learned(p, &learned);
     p->host_limit_bytes = spw_mover_host_limit_locked();

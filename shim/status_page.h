@@ -11,7 +11,23 @@
 #include <stdint.h>
 
 #define SPW_STATUS_MAGIC "spwstat"
-enum { SPW_STATUS_VERSION = 1, SPW_STATUS_DEVICES = 64, SPW_STATUS_COMMAND = 256 };
+enum { SPW_STATUS_VERSION = 2, SPW_STATUS_DEVICES = 64, SPW_STATUS_COMMAND = 256 };
+
+#define SPW_STATUS_UNKNOWN UINT32_MAX
+
+/* What iterations by plan come to; all 0 where none went by plan, but the counts. */
+struct spw_status_planned {
+    uint64_t iterations, planned_iterations; /* followed from beginning to end; of these by plan */
+    uint64_t plans, lost;                    /* adopted; times that an iteration left its plan */
+
+    /* Now: by the plan that was followed last; 0: not known. */
+    uint64_t predicted_ns, step_ns, on_demand_ns; /* one iteration: as the plan has it, measured, measured without a plan */
+    uint64_t out_bytes, in_bytes;                 /* moved in each */
+    uint32_t plan;                                /* its number, from 1 */
+    uint32_t hidden_permille; /* of the copies' time, during which operations went on; or SPW_STATUS_UNKNOWN */
+
+    uint64_t d2h_bytes_per_s, h2d_bytes_per_s; /* now: measured speed of copies out and in, each alone; 0: not known */
+};
 
 struct spw_status_device {
     uint32_t ordinal, reserved;
@@ -19,6 +35,7 @@ struct spw_status_device {
     uint64_t physical_bytes; /* now: taken of it, caches included */
     uint64_t live_bytes;     /* now: allocated by the program, wherever it lies */
     uint64_t live_bytes_peak;
+    struct spw_status_planned planned;
 };
 
 struct spw_status_page {
@@ -44,6 +61,10 @@ struct spw_status_page {
     uint64_t cache_hits, cache_misses; /* large allocations served from cached memory, or not */
     uint64_t stalls, stalled_ns;       /* times that the host waited for room, and for how long */
 
+    /* Tensors that went and came back by plan. */
+    uint64_t left, restored, restored_in_time; /* in time: there before the host submitted their first use */
+    uint64_t late, cancelled, failed; /* needed before there was memory for them; used before they were gone; could not be */
+
     /* While a trace is written, once an iteration has been found. */
     uint64_t iterations;       /* begun */
     uint32_t iteration_shape;  /* as the trace numbers them */
@@ -52,5 +73,5 @@ struct spw_status_page {
 
     struct spw_status_device devices[SPW_STATUS_DEVICES]; /* the first device_count */
 };
-_Static_assert(sizeof(struct spw_status_page) == 456 + 40 * SPW_STATUS_DEVICES, "the same for every compiler");
+_Static_assert(sizeof(struct spw_status_page) == 504 + 136 * SPW_STATUS_DEVICES, "the same for every compiler");
 #endif

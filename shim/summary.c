@@ -23,6 +23,7 @@
 #include "settings.h"
 #include "slab.h"
 #include "steptime.h"
+#include "summary_planned.h"
 
 #define U(x) ((unsigned long long)(x))
 
@@ -35,31 +36,56 @@ void spw_summary_arm(void)
 
 /* ---- for people ---- */
 
-static const char *human(uint64_t bytes, char *buffer, size_t size)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)bytes;
-    unsigned u = 0;
-    for (; x >= 1024 && u < 4; u++)
-        x /= 1024;
-    snprintf(buffer, size, u && x < 100 ? "%.1f %s" : "%.0f %s", x, units[u]);
-    return buffer;
-}
-
 static void tell_device(const struct spw_device *d)
 {
     char peak[32], budget[32], live[32], out[32], in[32];
-    human(d->handles.made_bytes_peak, peak, sizeof(peak));
-    human(d->handles.budget_bytes + d->foreign_bytes, budget, sizeof(budget));
-    human(d->live_bytes_peak, live, sizeof(live));
+    spw_summary_human(d->handles.made_bytes_peak, peak, sizeof(peak));
+    spw_summary_human(d->handles.budget_bytes + d->foreign_bytes, budget, sizeof(budget));
+    spw_summary_human(d->live_bytes_peak, live, sizeof(live));
     if (spw_moved.out_count + spw_moved.in_count + spw_moved.dropped_count == 0)
         spw_warn("device %d: up to %s allocated, %s of the budget of %s used, nothing moved", d->ordinal, live, peak,
                  budget);
     else
         spw_warn("device %d: up to %s allocated within a budget of %s (%s used); moved %s to the host and %s back in %llu "
                  "operations",
-                 d->ordinal, live, budget, peak, human(spw_moved.out_bytes, out, sizeof(out)),
-                 human(spw_moved.in_bytes, in, sizeof(in)), U(spw_tick));
+                 d->ordinal, live, budget, peak, spw_summary_human(spw_moved.out_bytes, out, sizeof(out)),
+                 spw_summary_human(spw_moved.in_bytes, in, sizeof(in)), U(spw_tick));
+}
+
+/* The only device's line has all of it; several have what is counted for them together behind theirs. */
+static void tell_planned(const struct spw_device *d, bool only)
+{
+    char peak[32], budget[32], live[32], planned[384], carried[192] = "";
+    spw_summary_say_planned(d, planned, sizeof(planned));
+    if (only)
+        spw_summary_say_carried(carried, sizeof(carried));
+    spw_warn("device %d: up to %s allocated within a budget of %s (%s used); %s%s%s", d->ordinal,
+             spw_summary_human(d->live_bytes_peak, live, sizeof(live)),
+             spw_summary_human(d->handles.budget_bytes + d->foreign_bytes, budget, sizeof(budget)),
+             spw_summary_human(d->handles.made_bytes_peak, peak, sizeof(peak)), planned, only ? "; " : "", carried);
+}
+
+static void tell_devices(void)
+{
+    unsigned devices = 0, planned = 0;
+    char carried[192];
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        devices += spw_devices[i].ready;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        const struct spw_device *d = &spw_devices[i];
+        if (!d->ready)
+            continue;
+        if (!spw_summary_is_planned(d)) {
+            tell_device(d);
+            continue;
+        }
+        tell_planned(d, devices == 1);
+        planned++;
+    }
+    if (!planned || devices == 1)
+        return;
+    spw_summary_say_carried(carried, sizeof(carried));
+    spw_warn("on all devices: %s", carried);
 }
 
 /* ---- for programs ---- */
@@ -70,11 +96,13 @@ static void write_device(FILE *f, const struct spw_device *d, const char *separa
             "%s\n    {\"ordinal\": %d, \"budget_bytes\": %llu, \"foreign_bytes\": %llu, \"physical_bytes\": %llu, "
             "\"physical_bytes_peak\": %llu, \"handles\": %llu, \"live_bytes\": %llu, \"live_bytes_peak\": %llu, "
             "\"live_allocations\": %llu, \"cached_bytes\": %llu, \"slab_bytes\": %llu, \"unmovable_bytes\": %llu, "
-            "\"granularity_bytes\": %llu, \"small_bytes\": %llu}",
+            "\"granularity_bytes\": %llu, \"small_bytes\": %llu,\n     ",
             separator, d->ordinal, U(d->handles.budget_bytes + d->foreign_bytes), U(d->foreign_bytes),
             U(d->handles.made_bytes), U(d->handles.made_bytes_peak), U(d->handles.made_count), U(d->live_bytes),
             U(d->live_bytes_peak), U(d->live_count), U(d->free_bytes), U(spw_slab_total_bytes_locked(d)),
             U(spw_room_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes));
+    spw_summary_write_planned(f, d);
+    fprintf(f, "}");
 }
 
 static void write_moved(FILE *f)
@@ -121,6 +149,9 @@ static void write_json(FILE *f)
             U(spw_alloc_counts.from_cache), U(spw_alloc_counts.not_cached), U(spw_alloc_counts.refused),
             U(spw_room_stalls.count), U(spw_room_stalls.ns));
     write_moved(f);
+    fprintf(f, "  ");
+    spw_summary_write_carried(f);
+    fprintf(f, ",\n");
     write_host(f);
     fprintf(f, "  \"devices\": [");
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -149,9 +180,7 @@ __attribute__((destructor)) static void tell(void)
         return;
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: the figures may be half changed */
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].ready)
-            tell_device(&spw_devices[i]);
+    tell_devices();
     if (spw_settings()->summary[0])
         write_file(spw_settings()->summary);
     spw_unlock();

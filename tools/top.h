@@ -27,6 +27,11 @@ bool top_again(struct top_process *process);
 const char *top_mode_name(uint32_t mode);
 double top_seconds_running(const struct spw_status_page *page);
 
+/* "90 of 100 iterations by plan, ..." and what each moves: into `line` of TOP_LINE bytes, which they return. */
+enum { TOP_LINE = 256 };
+const char *top_planned(const struct spw_status_planned *planned, char *line);
+const char *top_copies(const struct spw_status_planned *planned, char *line);
+
 json_t *top_json(const struct spw_status_page *page); /* spillway-status/1; NULL: no memory */
 void top_text(const struct spw_status_page *page, FILE *to);
 

@@ -80,6 +80,29 @@ static void draw_head(const char *what)
     row = 2;
 }
 
+/* Iterations by plan, where a device had any. */
+static void draw_planned(const struct spw_status_page *p)
+{
+    char a[32], b[32], line[TOP_LINE];
+    for (uint32_t i = 0; i < p->device_count; i++) {
+        const struct spw_status_planned *planned = &p->devices[i].planned;
+        if (!planned->plan)
+            continue;
+        label("plan");
+        say("%s", top_planned(planned, line));
+        label("step");
+        say("%s   predicted %s", planned->step_ns ? report_time(planned->step_ns, a) : "not known",
+            planned->predicted_ns ? report_time(planned->predicted_ns, b) : "not known");
+        label("copies");
+        say("%s", top_copies(planned, line));
+    }
+    if (p->restored + p->left) {
+        label("by plan");
+        say("%" PRIu64 " went   %" PRIu64 " back   late %" PRIu64 "   kept after all %" PRIu64, p->left, p->restored,
+            p->late, p->cancelled);
+    }
+}
+
 static void draw_process(const struct top_process *t)
 {
     const struct spw_status_page *p = &t->page;
@@ -111,6 +134,7 @@ static void draw_process(const struct top_process *t)
     else
         say("%s",
             p->mode == SPW_MODE_TRACE ? "none found" : "not known: it is looked for in the modes trace and swap+trace");
+    draw_planned(p);
     label("operations");
     say("%" PRIu64 "   %.0f/s   slow %" PRIu64, p->operations, t->operations_per_s, p->slow_operations);
     label("stalls");

@@ -117,6 +117,7 @@ static void each_direction_is_known_after_three_copies(void **state)
         alone(false, LARGE);
     }
     assert_true(known(&b));
+    assert_false(b.duplex_measured);
     assert_about(b.d2h_bytes_per_us, FAKE_OUT_BYTES_PER_US);
     assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
 }
@@ -154,6 +155,7 @@ static void copies_beside_each_other_tell_what_the_link_does_both_ways(void **st
     assert_about(b.d2h_bytes_per_us, FAKE_OUT_BYTES_PER_US);
     assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
     assert_about(b.duplex_share, 0.6);
+    assert_true(b.duplex_measured);
 }
 
 /* The copy in runs beside the beginning of one that goes out: at full speed first, then at half. */

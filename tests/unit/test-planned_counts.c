@@ -85,7 +85,7 @@ static void lost(void)
 static uint32_t adopt(uint32_t shape, double predicted_us, double ops_us)
 {
     spw_lock();
-    uint32_t plan = spw_planned_adopt_locked(device, shape, predicted_us, ops_us);
+    uint32_t plan = spw_planned_adopt_locked(device, shape, predicted_us, ops_us, ops_us + 7);
     spw_unlock();
     return plan;
 }
@@ -156,6 +156,7 @@ static void what_is_not_a_stall_was_hidden(void **state)
     assert_int_equal(step.shape, 7);
     assert_about(step.predicted_us, 450);
     assert_about(step.ops_us, 400);
+    assert_about(step.bound_us, 407);
     assert_about(step.step_us, 480);
     assert_about(step.on_demand_us, 600);
     assert_int_equal(step.out_bytes, 3 * BYTES);

@@ -1,0 +1,104 @@
+/* summary_planned.c - the part of the summary about iterations that went by plan. */
+#include "summary_planned.h"
+
+#include "bandwidth.h"
+#include "carry.h"
+#include "planned_counts.h"
+#include "room.h"
+
+#define U(x) ((unsigned long long)(x))
+
+bool spw_summary_is_planned(const struct spw_device *d)
+{
+    return spw_planned_counts[d->ordinal].planned_iterations > 0;
+}
+
+const char *spw_summary_human(uint64_t bytes, char *buffer, size_t size)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)bytes;
+    unsigned u = 0;
+    for (; x >= 1024 && u < 4; u++)
+        x /= 1024;
+    snprintf(buffer, size, u && x < 100 ? "%.1f %s" : "%.0f %s", x, units[u]);
+    return buffer;
+}
+
+static const char *human_time(double us, char *buffer, size_t size)
+{
+    if (us <= 0)
+        snprintf(buffer, size, "an unknown time");
+    else if (us < 1000)
+        snprintf(buffer, size, "%.0f us", us);
+    else if (us < 1e6)
+        snprintf(buffer, size, "%.2f ms", us / 1e3);
+    else
+        snprintf(buffer, size, "%.2f s", us / 1e6);
+    return buffer;
+}
+
+void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t size)
+{
+    const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
+    const struct spw_planned_step step = spw_planned_step_locked(d);
+    char out[32], in[32], took[32], predicted[32], hidden[64] = "";
+    if (step.hidden_share >= 0)
+        snprintf(hidden, sizeof(hidden), ", %.0f %% of their time hidden", step.hidden_share * 100);
+    snprintf(buffer, size,
+             "%llu of %llu iterations by plan (%llu made, left %llu times): %s each, %s predicted; copies of %s to the host "
+             "and %s back%s",
+             U(c->planned_iterations), U(c->iterations), U(c->plans), U(c->lost),
+             human_time(step.step_us, took, sizeof(took)), human_time(step.predicted_us, predicted, sizeof(predicted)),
+             spw_summary_human(step.out_bytes, out, sizeof(out)), spw_summary_human(step.in_bytes, in, sizeof(in)), hidden);
+}
+
+void spw_summary_say_carried(char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%llu stalls; %llu tensors brought back, %llu needed earlier than that, %llu kept after all",
+             U(spw_room_stalls.count), U(spw_carried.restored_count), U(spw_carried.late_count),
+             U(spw_carried.cancelled_count));
+}
+
+/* A number of JSON, null where it is not known. */
+static void write_known(FILE *f, const char *name, double value, bool known)
+{
+    if (known)
+        fprintf(f, ", \"%s\": %.3f", name, value);
+    else
+        fprintf(f, ", \"%s\": null", name);
+}
+
+void spw_summary_write_planned(FILE *f, const struct spw_device *d)
+{
+    const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
+    const struct spw_planned_step step = spw_planned_step_locked(d);
+    struct spw_bandwidth b;
+    bool measured = spw_bandwidth_locked(d->ordinal, &b);
+    fprintf(f,
+            "\"planned\": {\"iterations\": %llu, \"planned_iterations\": %llu, \"plans\": %llu, \"lost\": %llu, "
+            "\"out_bytes\": %llu, \"in_bytes\": %llu",
+            U(c->iterations), U(c->planned_iterations), U(c->plans), U(c->lost), U(step.out_bytes), U(step.in_bytes));
+    write_known(f, "predicted_us", step.predicted_us, step.predicted_us > 0);
+    write_known(f, "bound_us", step.bound_us, step.bound_us > 0);
+    write_known(f, "step_us", step.step_us, step.step_us > 0);
+    write_known(f, "on_demand_us", step.on_demand_us, step.on_demand_us > 0);
+    write_known(f, "ops_us", step.ops_us, step.ops_us > 0);
+    write_known(f, "copies_us", step.copies_us, step.copies_us > 0);
+    write_known(f, "hidden_share", step.hidden_share, step.hidden_share >= 0);
+    fprintf(f, "}, \"bandwidth\": {\"measured\": %s", measured ? "true" : "false");
+    write_known(f, "d2h_bytes_per_us", b.d2h_bytes_per_us, measured);
+    write_known(f, "h2d_bytes_per_us", b.h2d_bytes_per_us, measured);
+    write_known(f, "duplex_share", b.duplex_share, b.duplex_measured);
+    fprintf(f, "}");
+}
+
+void spw_summary_write_carried(FILE *f)
+{
+    const struct spw_carried *c = &spw_carried;
+    fprintf(f,
+            "\"carried\": {\"left_count\": %llu, \"left_bytes\": %llu, \"restored_count\": %llu, \"restored_bytes\": %llu, "
+            "\"restored_in_time\": %llu, \"late_count\": %llu, \"cancelled_count\": %llu, \"failed_count\": %llu, "
+            "\"waits\": %llu, \"waited_ns\": %llu}",
+            U(c->left_count), U(c->left_bytes), U(c->restored_count), U(c->restored_bytes), U(c->restored_in_time),
+            U(c->late_count), U(c->cancelled_count), U(c->failed_count), U(c->waits), U(c->waited_ns));
+}
