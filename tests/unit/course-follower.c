@@ -100,15 +100,35 @@ static void set_cursor(struct follower *f)
             f->tensor[f->cursor.id[i]] = i;
 }
 
-/* The iteration is over, and the detector knows it. */
-static void end_iteration(struct follower *f, uint32_t length)
+static bool knows_shape(const struct follower *f, uint32_t id)
 {
-    f->is_complete = f->is_recording && spw_recording_op_count(f->recording) == length;
+    struct spw_iteration_shape shape;
+    for (size_t i = 0; spw_iteration_shape_at(f->detector, i, &shape); i++)
+        if (shape.id == id)
+            return true;
+    return false;
+}
+
+static void forget_course(struct follower *f)
+{
+    if (f->course)
+        spw_cursor_finish(&f->cursor);
+    spw_course_destroy(f->course);
+    f->course = NULL;
+}
+
+/* The iteration is over, and the detector knows it. */
+static void end_iteration(struct follower *f, uint32_t shape, uint32_t length)
+{
+    f->is_complete = f->is_recording && f->shape == shape && spw_recording_op_count(f->recording) == length;
+    if (f->course && !knows_shape(f, f->shape)) /* a better one took its place */
+        forget_course(f);
     if (f->record_from)
         f->record_from--;
-    else if (!f->course && !f->is_complete)
+    else if (!f->course && !f->is_complete) {
         begin_recording(f);
-    else if (f->course && f->silences) {
+        f->shape = shape;
+    } else if (f->course && f->silences && f->shape == shape) {
         f->silences--;
         set_cursor(f);
     }
@@ -194,7 +214,7 @@ static void on_op(void *context, const struct spw_iteration_op *op, const struct
     if (f->told)
         compare(f, truth, &place);
     if (place.sure == SPW_ITERATION_SURE && !place.extra && place.ordinal + 1 == place.length)
-        end_iteration(f, place.length);
+        end_iteration(f, place.shape, place.length);
 }
 
 static void on_alloc(void *context, uint64_t id, uint64_t bytes)
@@ -239,7 +259,5 @@ void follower_finish(struct follower *f)
     f->program->watcher = NULL;
     spw_iteration_destroy(f->detector);
     spw_recording_destroy(f->recording);
-    if (f->course)
-        spw_cursor_finish(&f->cursor);
-    spw_course_destroy(f->course);
+    forget_course(f);
 }

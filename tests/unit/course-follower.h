@@ -23,6 +23,7 @@ struct follower {
     struct spw_iteration *detector;
     struct spw_recording *recording;
     struct spw_course *course; /* NULL: none yet */
+    uint32_t shape;            /* whose it is */
     struct spw_cursor cursor;
     bool is_recording, is_complete, is_silent;
     uint64_t silent_now;

@@ -28,7 +28,7 @@ struct sums {
 
 static void sum_up(struct sums *sums)
 {
-    sums->programs += follower.course != NULL;
+    sums->programs += follower.silent_ops > 0;
     sums->silent_iterations += follower.silent_iterations;
     sums->told += follower.told;
     sums->lost += follower.lost;
