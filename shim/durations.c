@@ -20,6 +20,7 @@ struct spw_duration {
 
 static struct device {                        /* engine lock */
     struct spw_duration *idle, *first, *last; /* `first` to `last` have ended and were not told yet, oldest first */
+    struct spw_duration *latest;              /* of those told, the one that ended last: kept for its `end` */
     uint32_t taken;                           /* are in operations' hands */
     uint64_t epoch;                           /* raised when what is in operations' hands is not wanted any more */
 } devices[SPW_MAX_DEVICES];
@@ -122,19 +123,41 @@ void spw_duration_end(struct spw_duration *p, bool submitted)
     spw_unlock();
 }
 
+/* What the operation added to the time that those before it have taken; < 0: not known. */
+static double own_us(struct device *v, const struct spw_duration *p, bool *ret_is_latest)
+{
+    float ms, later_ms;
+    *ret_is_latest = true;
+    if (spw_driver.cuEventElapsedTime(&ms, p->begin, p->end) != CUDA_SUCCESS)
+        return -1;
+    if (v->latest && v->latest->context == p->context &&
+        spw_driver.cuEventElapsedTime(&later_ms, v->latest->end, p->end) == CUDA_SUCCESS) {
+        *ret_is_latest = later_ms > 0;
+        ms = later_ms < ms ? later_ms : ms;
+    }
+    return ms > 0 ? (double)ms * 1000 : 0;
+}
+
 bool spw_durations_collect_locked(struct spw_device *d, void (*tell)(void *context, uint32_t ordinal, double us),
                                   void *context)
 {
     struct device *v = &devices[d->ordinal];
     while (v->first && !capturing()) {
         struct spw_duration *p = v->first;
-        float ms;
+        bool is_latest;
         if (spw_driver.cuEventQuery(p->end) == CUDA_ERROR_NOT_READY)
             break;
         v->first = p->next;
-        if (spw_driver.cuEventElapsedTime(&ms, p->begin, p->end) == CUDA_SUCCESS)
-            tell(context, p->ordinal, ms > 0 ? (double)ms * 1000 : 0);
-        give_idle(v, p);
+        double us = own_us(v, p, &is_latest);
+        if (us >= 0)
+            tell(context, p->ordinal, us);
+        if (us >= 0 && is_latest) {
+            if (v->latest)
+                give_idle(v, v->latest);
+            v->latest = p;
+        } else {
+            give_idle(v, p);
+        }
     }
     return !v->first && !v->taken;
 }
@@ -152,6 +175,9 @@ static void forget(struct device *v)
 {
     destroy_all(&v->idle);
     destroy_all(&v->first);
+    if (v->latest)
+        destroy(v->latest);
+    v->latest = NULL;
     v->taken = 0;
     v->epoch++;
 }
@@ -171,7 +197,7 @@ void spw_durations_context_gone_locked(CUcontext context)
         if (!p)
             for (p = devices[i].idle; p && p->context != context; p = p->next)
                 ;
-        if (p || devices[i].taken)
+        if (p || devices[i].taken || (devices[i].latest && devices[i].latest->context == context))
             forget(&devices[i]);
     }
 }
@@ -185,6 +211,7 @@ void spw_durations_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_duration *lists[] = {devices[i].idle, devices[i].first};
+        free(devices[i].latest);
         for (int k = 0; k < 2; k++)
             while (lists[k]) {
                 struct spw_duration *p = lists[k];

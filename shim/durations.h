@@ -4,7 +4,8 @@
  * The first event is recorded behind everything that the operation waits for (copies that bring something in are ordered
  * before it), so the time is the operation's own; timing.h, which is for traces, measures what the program's call cost in
  * all. The two know nothing of each other and may be on at once. Where the device is faster than the host, the time from
- * one submission to the next is part of it.
+ * one submission to the next is part of it. Where operations of several streams go on at once, that time counts once, for
+ * the one submitted first: together they take as long as they took.
  *
  * The engine takes a pair for an operation that it wants timed and leaves it in spw_op.timed; whoever makes the driver call
  * for that operation records both events. Other operations cost nothing. Engine lock where a name says so, none otherwise.

@@ -144,7 +144,7 @@ static void collecting_now_and_then_needs_few_events(void **state)
         wait(s);
         assert_true(collect());
     }
-    assert_int_equal(events_held(), 2);
+    assert_int_equal(events_held(), 4); /* a pair in use, and the one that ended last */
     stop();
     assert_int_equal(events_held(), 0);
     assert_int_equal(fake_counts()->events, 0);
@@ -244,6 +244,35 @@ static void every_call_may_fail_and_only_the_time_is_lost(void **state)
         }
 }
 
+/* The first two begin together, the third begins when the first has ended. */
+static void what_goes_on_at_once_in_two_streams_counts_once(void **state)
+{
+    submit(s, 0);
+    submit(other, 1);
+    submit(s, 2);
+    wait(s);
+    wait(other);
+    assert_true(collect());
+    assert_true(told[0] == 1 && told[1] == 1 && told[2] == 1);
+    assert_true(told_us[0] > 9.9 && told_us[0] < 10.1);
+    assert_true(told_us[1] >= 0 && told_us[1] < 0.1);
+    assert_true(told_us[2] > 9.9 && told_us[2] < 10.1);
+}
+
+/* Both operations of the second stream go on while those of the first do, which were submitted before. */
+static void one_that_ends_within_another_leaves_the_next_nothing_to_count(void **state)
+{
+    submit(s, 0);
+    submit(s, 1);
+    submit(other, 2);
+    submit(other, 3);
+    wait(s);
+    wait(other);
+    assert_true(collect());
+    assert_true(told_us[0] + told_us[1] > 19.8 && told_us[0] + told_us[1] < 20.2);
+    assert_true(told_us[2] + told_us[3] >= 0 && told_us[2] + told_us[3] < 0.2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +284,8 @@ int main(void)
         cmocka_unit_test_setup(a_capture_that_begins_meanwhile_is_left_alone, begin),
         cmocka_unit_test_setup(what_was_under_way_when_timing_stopped_is_not_told, begin),
         cmocka_unit_test_setup(a_context_that_goes_takes_its_events_along, begin),
+        cmocka_unit_test_setup(what_goes_on_at_once_in_two_streams_counts_once, begin),
+        cmocka_unit_test_setup(one_that_ends_within_another_leaves_the_next_nothing_to_count, begin),
         cmocka_unit_test_setup(every_call_may_fail_and_only_the_time_is_lost, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
