@@ -51,211 +51,6 @@ int spw_composer_create(const struct spw_plan_request *request, struct spw_compo
     return 0;
 }
 
-/* ---- who is there ---- */
-
-void spw_composer_enter(struct spw_composer *c, uint32_t tensor)
-{
-    if (c->where[tensor] != SPW_NO_INDEX)
-        return;
-    c->where[tensor] = c->resident_count;
-    c->resident[c->resident_count++] = tensor;
-}
-
-void spw_composer_leave(struct spw_composer *c, uint32_t tensor)
-{
-    const uint32_t place = c->where[tensor], moved = c->resident[--c->resident_count];
-    c->resident[place] = moved;
-    c->where[moved] = place;
-    c->where[tensor] = SPW_NO_INDEX;
-}
-
-void spw_composer_set_spare(struct spw_composer *c, uint32_t tensor)
-{
-    if (!(c->spareness[tensor] & SPW_LISTED))
-        c->spare[c->spare_count++] = tensor;
-    c->spareness[tensor] = SPW_LISTED | SPW_SPARE;
-}
-
-/* ---- steps ---- */
-
-static void note_bytes(struct spw_composer *c)
-{
-    if (c->builder.used_bytes > c->most_bytes)
-        c->most_bytes = c->builder.used_bytes;
-    if (c->builder.host_used_bytes > c->most_host_bytes)
-        c->most_host_bytes = c->builder.host_used_bytes;
-}
-
-static int drop(struct spw_composer *c, uint32_t tensor)
-{
-    spw_along_touch(c, tensor);
-    const int r = spw_build_drop(&c->builder, tensor);
-    if (r == 0)
-        spw_composer_leave(c, tensor);
-    return r;
-}
-
-static int copy_out(struct spw_composer *c, uint32_t tensor)
-{
-    spw_along_touch(c, tensor);
-    const int r = spw_build_d2h(&c->builder, tensor);
-    if (r == -ENOSPC) /* no room on the host */
-        c->flags |= SPW_OP_UNLIKE;
-    note_bytes(c);
-    return r;
-}
-
-/* The gap that the tensor is in: index of its choice. */
-static size_t gap_of(const struct spw_composer *c, uint32_t tensor)
-{
-    const uint32_t next = c->builder.places[tensor].next;
-    return next ? c->graph->tensors[tensor].first_use + next - 1 : (size_t)c->graph->use_count + tensor;
-}
-
-/* Dead, and kept on the device for replays: nobody takes it away. */
-static bool is_retained(const struct spw_composer *c, uint32_t tensor)
-{
-    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
-    return !t->persistent && c->builder.places[tensor].next == t->use_count && t->use_count &&
-           c->choices[t->first_use + t->use_count - 1] == SPW_RETAIN && c->request->may_replay;
-}
-
-static bool has_good_copy(const struct spw_composer *c, uint32_t tensor)
-{
-    const struct spw_place *place = &c->builder.places[tensor];
-    return place->host != SPW_ABSENT && place->host == spw_build_current(&c->builder, tensor);
-}
-
-/* ---- making room ---- */
-
-/* The time to recompute what the tensor holds for its use by operation `at`; < 0: it can't be. */
-static double recompute_us(struct spw_composer *c, uint32_t tensor, uint32_t at)
-{
-    c->flags |= SPW_OP_CONSULTS;
-    return spw_lineage_us(c->lineage, tensor, spw_build_current(&c->builder, tensor),
-                          &(struct spw_lineage_terms){.at = at, .choices = c->choices});
-}
-
-/* Whether what the tensor holds can be dropped here and recomputed for its next use. */
-static bool is_replayable(struct spw_composer *c, uint32_t tensor)
-{
-    const uint32_t next = spw_build_next_use(&c->builder, tensor);
-    return c->request->may_replay && next != SPW_NO_INDEX && recompute_us(c, tensor, next) >= 0;
-}
-
-/* A spare tensor that may go: one that nobody will read, else the one read last. */
-static uint32_t choose_spare(struct spw_composer *c, bool wanted)
-{
-    uint32_t best = SPW_NO_INDEX, kept = 0;
-    uint64_t best_next = 0;
-    for (uint32_t i = 0; i < c->spare_count; i++) {
-        const uint32_t tensor = c->spare[i];
-        if (c->where[tensor] == SPW_NO_INDEX || !(c->spareness[tensor] & SPW_SPARE)) {
-            c->spareness[tensor] = 0;
-            continue;
-        }
-        c->spare[kept++] = tensor;
-        const uint32_t next = spw_build_next_use(&c->builder, tensor);
-        if (c->pins[tensor] || c->wanted[tensor] != wanted || (best != SPW_NO_INDEX && next <= best_next) ||
-            !c->graph->tensors[tensor].evictable || is_retained(c, tensor))
-            continue;
-        if (next != SPW_NO_INDEX && !has_good_copy(c, tensor) && !is_replayable(c, tensor))
-            continue;
-        best = tensor;
-        best_next = next;
-    }
-    c->spare_count = kept;
-    return best;
-}
-
-/* How far off its next use is; what carries over is used again in the next iteration. */
-static uint64_t distance(const struct spw_composer *c, uint32_t tensor)
-{
-    const uint32_t next = spw_build_next_use(&c->builder, tensor);
-    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
-    if (next != SPW_NO_INDEX)
-        return next - c->builder.next_op + 1;
-    return (uint64_t)c->graph->op_count - c->builder.next_op + (t->use_count ? c->graph->uses[t->first_use].op : 0) + 1;
-}
-
-/* What is used last of all, weighted by its size up to what is needed. `by_replay`: what can be recomputed, cheap ones
- * first. `wanted`: among what the next operation reads. */
-static uint32_t choose_victim(struct spw_composer *c, uint64_t needed, bool by_replay, bool wanted)
-{
-    uint32_t best = SPW_NO_INDEX;
-    double best_score = 0;
-    for (uint32_t i = 0; i < c->resident_count; i++) {
-        const uint32_t tensor = c->resident[i];
-        const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
-        if (c->pins[tensor] || c->wanted[tensor] != wanted || t->bytes == 0 || !t->evictable || is_retained(c, tensor))
-            continue;
-        double score = (double)distance(c, tensor) * (double)(t->bytes < needed ? t->bytes : needed);
-        if (by_replay) {
-            const uint32_t next = spw_build_next_use(&c->builder, tensor);
-            const double us = next == SPW_NO_INDEX ? -1 : recompute_us(c, tensor, next);
-            if (us < 0)
-                continue;
-            score /= us + 1e-3;
-        }
-        if (score > best_score) {
-            best = tensor;
-            best_score = score;
-        }
-    }
-    return best;
-}
-
-static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
-{
-    int r = 0;
-    if (!by_replay && !has_good_copy(c, tensor))
-        r = copy_out(c, tensor);
-    if (r < 0)
-        return r;
-    c->choices[gap_of(c, tensor)] = by_replay ? SPW_DROP : SPW_SWAP;
-    c->composed.repairs++;
-    return drop(c, tensor);
-}
-
-/* Evicts one more tensor that is not spare. -ENOSPC: there is none that may go. */
-static int evict_one(struct spw_composer *c, uint64_t needed, bool wanted)
-{
-    uint32_t victim;
-    int r = -ENOSPC;
-    if (c->request->may_copy && (victim = choose_victim(c, needed, false, wanted)) != SPW_NO_INDEX)
-        r = evict(c, victim, false);
-    if (r == -ENOSPC && c->request->may_replay && (victim = choose_victim(c, needed, true, wanted)) != SPW_NO_INDEX)
-        r = evict(c, victim, true);
-    return r;
-}
-
-static int drop_spare(struct spw_composer *c, bool wanted)
-{
-    const uint32_t victim = choose_spare(c, wanted);
-    if (victim == SPW_NO_INDEX)
-        return -ENOSPC;
-    c->spareness[victim] &= SPW_LISTED;
-    return drop(c, victim);
-}
-
-/* What the next operation reads goes last, since it has to come back at once. */
-static int make_room(struct spw_composer *c, uint64_t needs)
-{
-    while (needs > c->builder.device_bytes - c->builder.used_bytes) {
-        c->flags |= SPW_OP_UNLIKE; /* who goes depends on everyone who is there */
-        const uint64_t needed = needs - (c->builder.device_bytes - c->builder.used_bytes);
-        int r = -ENOSPC;
-        for (int wanted = 0; wanted < 2 && r == -ENOSPC; wanted++) {
-            r = drop_spare(c, wanted);
-            if (r == -ENOSPC)
-                r = evict_one(c, needed, wanted);
-        }
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* ---- bringing back ---- */
 
 static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, unsigned depth);
@@ -277,20 +72,14 @@ static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
         if (!reads[i].side && c->builder.places[reads[i].tensor].device != reads[i].version)
             r = restore(c, reads[i].tensor, reads[i].version, depth + 1);
     if (r == 0)
-        r = make_room(c, spw_build_replay_needs(&c->builder, index));
+        r = spw_composer_make_room(c, spw_build_replay_needs(&c->builder, index));
     for (uint32_t i = 0; i < op->write_count && r == 0; i++)
         spw_along_touch(c, writes[i].tensor);
     if (r == 0)
         r = spw_build_replay(&c->builder, index);
-    note_bytes(c);
+    spw_composer_note_bytes(c);
     c->composed.replayed_us += r == 0 ? op->us : 0;
     pin(c, reads, op->read_count + op->write_count, -1);
-    for (uint32_t i = 0; i < op->write_count && r == 0; i++) {
-        if (writes[i].side)
-            continue;
-        spw_composer_enter(c, writes[i].tensor);
-        spw_composer_set_spare(c, writes[i].tensor);
-    }
     return r;
 }
 
@@ -301,14 +90,12 @@ static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, un
     if (place->device == version)
         return 0;
     if (place->device == SPW_ABSENT && place->host == version) {
-        int r = make_room(c, c->graph->tensors[tensor].bytes);
+        int r = spw_composer_make_room(c, c->graph->tensors[tensor].bytes);
         spw_along_touch(c, tensor);
         if (r == 0)
             r = spw_build_h2d(&c->builder, tensor);
         if (r == 0) {
-            note_bytes(c);
-            spw_composer_enter(c, tensor);
-            spw_composer_set_spare(c, tensor);
+            spw_composer_note_bytes(c);
         }
         return r;
     }
@@ -325,32 +112,32 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
     const struct spw_place *place = &c->builder.places[tensor];
-    uint8_t *choice = &c->choices[gap_of(c, tensor)];
+    uint8_t *choice = &c->choices[spw_composer_gap(c, tensor)];
     if (place->device == SPW_ABSENT || !(t->evictable || (!t->persistent && place->next == t->use_count)))
         return 0;
     if (spw_build_is_dead(&c->builder, tensor)) {
         if (place->next < t->use_count || *choice < SPW_RETAIN || !c->request->may_replay)
-            return drop(c, tensor);
+            return spw_composer_drop(c, tensor);
         if (*choice == SPW_RETAIN || !t->evictable || !c->request->may_copy)
             return 0;
-        const int r = has_good_copy(c, tensor) ? 0 : copy_out(c, tensor);
-        return r < 0 ? r : drop(c, tensor);
+        const int r = spw_composer_has_copy(c, tensor) ? 0 : spw_composer_copy_out(c, tensor);
+        return r < 0 ? r : spw_composer_drop(c, tensor);
     }
-    if (SPW_CHOICE(*choice) == SPW_DROP && is_replayable(c, tensor)) {
+    if (SPW_CHOICE(*choice) == SPW_DROP && spw_composer_is_replayable(c, tensor)) {
         const uint32_t next = spw_build_next_use(&c->builder, tensor), lead = SPW_LEAD(*choice);
         if (lead && next > c->builder.next_op + lead) {
             c->flags |= SPW_OP_UNLIKE; /* it changes what comes before another operation */
             c->early_next[tensor] = c->early[next - lead];
             c->early[next - lead] = tensor;
         }
-        return drop(c, tensor);
+        return spw_composer_drop(c, tensor);
     }
     if (*choice != SPW_SWAP || !c->request->may_copy)
         return 0;
     if (place->next == t->use_count && c->builder.schedule->start[tensor] != SPW_START_HOST)
         return 0;
-    const int r = has_good_copy(c, tensor) ? 0 : copy_out(c, tensor);
-    return r == -ENOSPC ? 0 : r < 0 ? r : drop(c, tensor);
+    const int r = spw_composer_has_copy(c, tensor) ? 0 : spw_composer_copy_out(c, tensor);
+    return r == -ENOSPC ? 0 : r < 0 ? r : spw_composer_drop(c, tensor);
 }
 
 /* Restoring one may take what another holds, which then has to come back once more. */
@@ -384,7 +171,7 @@ static int restore_early(struct spw_composer *c, uint32_t index)
     for (uint32_t tensor = c->early[index]; tensor != SPW_NO_INDEX && r == 0; tensor = c->early_next[tensor]) {
         if (c->builder.places[tensor].device == SPW_ABSENT)
             r = restore(c, tensor, spw_build_current(&c->builder, tensor), 0);
-        c->spareness[tensor] &= SPW_LISTED;
+        spw_composer_wants(c, tensor);
     }
     return r == -ENOSPC ? 0 : r;
 }
@@ -399,17 +186,13 @@ int spw_composer_run_op(struct spw_composer *c, uint32_t index)
         r = restore_reads(c, touched, op->read_count);
     pin(c, touched, count, 1);
     if (r == 0)
-        r = make_room(c, spw_build_op_needs(&c->builder));
+        r = spw_composer_make_room(c, spw_build_op_needs(&c->builder));
     if (r == 0)
         r = spw_build_op(&c->builder);
-    note_bytes(c);
+    spw_composer_note_bytes(c);
     pin(c, touched, count, -1);
-    for (uint32_t i = op->read_count; i < count && r == 0; i++)
-        spw_composer_enter(c, touched[i].tensor);
-    for (uint32_t i = 0; i < count && r == 0; i++) {
-        c->spareness[touched[i].tensor] &= SPW_LISTED;
+    for (uint32_t i = 0; i < count && r == 0; i++)
         r = evict_behind(c, touched[i].tensor);
-    }
     return r;
 }
 
@@ -436,25 +219,20 @@ static int evict_at_start(struct spw_composer *c)
     for (uint32_t i = 0; i < c->graph->tensor_count && r == 0; i++) {
         if (c->builder.places[i].device == SPW_ABSENT)
             continue;
-        spw_composer_enter(c, i);
         if (!c->graph->tensors[i].persistent || c->choices[(size_t)c->graph->use_count + i] != SPW_SWAP ||
             !c->request->may_copy || !c->graph->tensors[i].evictable)
             continue;
-        r = has_good_copy(c, i) ? 0 : copy_out(c, i);
-        r = r == -ENOSPC ? 0 : r < 0 ? r : drop(c, i);
+        r = spw_composer_has_copy(c, i) ? 0 : spw_composer_copy_out(c, i);
+        r = r == -ENOSPC ? 0 : r < 0 ? r : spw_composer_drop(c, i);
     }
     return r;
 }
 
 static int begin(struct spw_composer *c, struct spw_schedule *schedule)
 {
-    c->resident_count = c->spare_count = 0;
+    c->listed_steps = SPW_NO_INDEX;
     c->is_following = false;
-    memset(c->where, 0xff, c->graph->tensor_count * sizeof *c->where);
     memset(c->early, 0xff, c->graph->op_count * sizeof *c->early);
-    memset(c->spareness, 0, c->graph->tensor_count * sizeof *c->spareness);
-    memset(c->wanted, 0, c->graph->tensor_count * sizeof *c->wanted);
-    memset(c->pins, 0, c->graph->tensor_count * sizeof *c->pins);
     place_persistent(c, schedule);
     return spw_builder_init(&c->builder, c->graph, schedule, c->request->device_bytes, c->request->host_bytes);
 }

@@ -7,8 +7,7 @@
  *   - no tensor in its steps is apart,
  *   - the bytes that it takes still fit, and
  *   - it depended on nothing else: nothing had to be evicted to make room, nothing was restored early.
- * Then everything that the steps change is changed just as composing them would. So what is composed after that goes on
- * from the same state, down to the order of lists, as if it had been composed from the beginning. */
+ * What is composed after that goes on from the same state as if all had been composed from the beginning. */
 #include "search/compose_parts.h"
 
 #include <errno.h>
@@ -154,31 +153,6 @@ static bool is_known(const struct spw_composer *c, uint32_t op)
     return true;
 }
 
-/* Who is there, and who is spare, after a step. */
-static void follow_lists(struct spw_composer *c, const struct spw_step *step)
-{
-    if (step->kind == SPW_STEP_DROP) {
-        spw_composer_leave(c, step->id);
-    } else if (step->kind == SPW_STEP_H2D) {
-        spw_composer_enter(c, step->id);
-        spw_composer_set_spare(c, step->id);
-    } else if (step->kind != SPW_STEP_D2H) {
-        const struct spw_graph_op *op = &c->graph->ops[step->id];
-        const struct spw_touched_tensor *reads = &c->graph->touched[op->first_read],
-                                        *writes = &c->graph->touched[op->first_write];
-        const bool is_op = step->kind == SPW_STEP_OP;
-        c->composed.replayed_us += is_op ? 0 : op->us;
-        for (uint32_t i = 0; i < op->write_count; i++) {
-            if (is_op || !writes[i].side)
-                spw_composer_enter(c, writes[i].tensor);
-            if (!is_op && !writes[i].side)
-                spw_composer_set_spare(c, writes[i].tensor);
-        }
-        for (uint32_t i = 0; i < op->read_count + op->write_count && is_op; i++)
-            c->spareness[reads[i].tensor] &= SPW_LISTED;
-    }
-}
-
 static int take_over(struct spw_composer *c, uint32_t op)
 {
     const struct spw_composed_op *o = &c->base.ops[op];
@@ -192,7 +166,7 @@ static int take_over(struct spw_composer *c, uint32_t op)
         const struct spw_step step = c->base.schedule.steps[i];
         schedule->steps[schedule->count++] = step;
         spw_build_known(&c->builder, step);
-        follow_lists(c, &step);
+        c->composed.replayed_us += step.kind == SPW_STEP_REPLAY ? c->graph->ops[step.id].us : 0;
     }
     return 0;
 }

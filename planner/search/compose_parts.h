@@ -5,8 +5,6 @@
 #include "plan/lineage.h"
 #include "search/compose.h"
 
-enum { SPW_LISTED = 1, SPW_SPARE = 2 };
-
 /* What composing one operation took. */
 enum {
     SPW_OP_UNLIKE = 1, /* it depended on more than the tensors in its steps: on who else was there, or on other operations */
@@ -34,10 +32,11 @@ struct spw_composer {
     struct spw_builder builder;
     uint8_t *choices;
     struct spw_composed composed;
-    uint16_t *pins;     /* for each tensor: so many replays want it to stay just now */
-    bool *wanted;       /* for each tensor: the next operation reads it, so that it would only have to come back */
-    uint32_t *resident; /* tensors on the device, in no order */
-    uint32_t *where;    /* for each tensor: its place there; SPW_NO_INDEX: not there */
+    uint16_t *pins;      /* for each tensor: so many replays want it to stay just now */
+    bool *wanted;        /* for each tensor: the next operation reads it, so that it would only have to come back */
+    size_t listed_steps; /* the lists that follow are as they were behind so many steps; SPW_NO_INDEX: they are not made */
+    uint32_t *resident;  /* tensors on the device, in no order */
+    uint32_t *where;     /* for each tensor: its place there; SPW_NO_INDEX: not there */
     uint32_t resident_count;
     uint32_t
         *spare; /* tensors that are there though nothing chosen wants them: restored for a replay, or retained; a stack */
@@ -65,10 +64,33 @@ struct spw_composer {
 };
 
 /* compose.c */
-void spw_composer_enter(struct spw_composer *c, uint32_t tensor);
-void spw_composer_leave(struct spw_composer *c, uint32_t tensor);
-void spw_composer_set_spare(struct spw_composer *c, uint32_t tensor);
 int spw_composer_run_op(struct spw_composer *c, uint32_t op);
+
+/* compose_room.c */
+/* The builder's steps, noted for those that go along this composition. */
+int spw_composer_drop(struct spw_composer *c, uint32_t tensor);
+int spw_composer_copy_out(struct spw_composer *c, uint32_t tensor);
+void spw_composer_note_bytes(struct spw_composer *c);
+/* Whether what the tensor holds can be dropped here and recomputed for its next use. */
+bool spw_composer_is_replayable(struct spw_composer *c, uint32_t tensor);
+/* Evicts until so many bytes are free. 0; -ENOSPC; -ENOMEM. */
+int spw_composer_make_room(struct spw_composer *c, uint64_t needs);
+/* It is not spare any more, though no operation has touched it. */
+void spw_composer_wants(struct spw_composer *c, uint32_t tensor);
+
+/* The gap that the tensor is in: index of its choice. */
+static inline size_t spw_composer_gap(const struct spw_composer *c, uint32_t tensor)
+{
+    const uint32_t next = c->builder.places[tensor].next;
+    return next ? c->graph->tensors[tensor].first_use + next - 1 : (size_t)c->graph->use_count + tensor;
+}
+
+/* Its host copy is good. */
+static inline bool spw_composer_has_copy(const struct spw_composer *c, uint32_t tensor)
+{
+    const struct spw_place *place = &c->builder.places[tensor];
+    return place->host != SPW_ABSENT && place->host == spw_build_current(&c->builder, tensor);
+}
 
 /* compose_along.c */
 int spw_along_init(struct spw_composer *c);
