@@ -116,8 +116,8 @@ class Row:
         both_us = self.iteration.plan("both", self.to_plan_for, "--time-limit=0.001").get("lower_bound_us")
         bits, told, unlimited_us = self.bits(planned), promise(planned), self.unlimited * 1000
         measured_us = steady_ms(planned) * 1000 if planned.status == 0 else 0
-        bound_us, predicted_us = plan.get("lower_bound_us"), told.get("predicted_us") or plan.get("time_us")
-        figures = (measured_us, steady_ms(on_demand) * 1000 if on_demand.status == 0 else 0, told.get("predicted_us"), plan.get("time_us"),
+        bound_us, predicted_us = plan.get("lower_bound_us"), told["predicted_us"] or plan.get("time_us")
+        figures = (measured_us, steady_ms(on_demand) * 1000 if on_demand.status == 0 else 0, told["predicted_us"], plan.get("time_us"),
                    min(others, default=0), bound_us, both_us)
         return (f"{self.name}, {self.kind}", self.share if self.share == ALL else f"{self.share} %", f"{self.unlimited:.1f}",
                 *(ratio(figure, unlimited_us) for figure in figures), ratio(measured_us, predicted_us), ratio(measured_us, bound_us),
@@ -131,18 +131,20 @@ class Row:
             return "overhead" if measured_us > AT_ALL * unlimited_us else ""
         missed = ["prediction"] * (measured_us > FROM_PLAN * predicted_us) + ["bound"] * (measured_us > FROM_BOUND * bound_us)
         missed += ["90 %"] * (self.share == 90 and measured_us > AT_NINETY * unlimited_us)
-        missed += ["in time"] * (told.get("prefetches_in_time", 0) < IN_TIME * told.get("prefetches", 0))
+        missed += ["in time"] * (told["in_time"] < IN_TIME * told["come"])
         return ", ".join(missed)
 
 
 def promise(finished):
-    """What the library says at exit of the plan that it followed last: predicted_us, prefetches, prefetches_in_time; {} without one."""
-    devices = (finished.summary or {}).get("devices") or [{}]
-    return devices[0].get("plan") or {}
+    """What the library says at exit of the plan that it followed last, and of what came back by plan in the whole run."""
+    books = finished.summary or {}
+    plan, carried = (books.get("devices") or [{}])[0].get("planned", {}), books.get("carried", {})
+    come = carried.get("restored_count", 0) + carried.get("late_count", 0)
+    return {"predicted_us": plan.get("predicted_us"), "come": come, "in_time": carried.get("restored_in_time", 0)}
 
 
 def in_time(told):
-    return f"{told['prefetches_in_time'] * 100 / told['prefetches']:.1f} %" if told.get("prefetches") else "-"
+    return f"{told['in_time'] * 100 / told['come']:.1f} %" if told["come"] else "-"
 
 
 def rows(name, kind):
