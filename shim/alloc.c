@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "planned.h"
 #include "pools.h"
 #include "room.h"
 #include "slab.h"
@@ -209,6 +210,8 @@ static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext 
     spw_object_use(&b->object, spw_tick, false);
     book(d, pool, b->size_bytes);
     *ret_address = b->address;
+    if (__builtin_expect(spw_planned_any, 0))
+        spw_planned_alloc_locked(d, b);
 }
 
 static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
@@ -279,6 +282,8 @@ int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcon
 static inline void free_block(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
     unbook(d, b->pool, b->size_bytes);
+    if (__builtin_expect(spw_planned_any, 0))
+        spw_planned_free_locked(d, b);
     if (s)
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
     else if (b->pinned)

@@ -151,6 +151,11 @@ static bool reap_any(struct spw_device *d)
     return any;
 }
 
+bool spw_carry_reap_locked(struct spw_device *d)
+{
+    return reap_any(d);
+}
+
 static uint64_t now_ns(void)
 {
     struct timespec t;

@@ -43,6 +43,9 @@ int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b);
  * one event that is not complete for each of the two queues, waits for nothing. Locks as above. */
 void spw_carry_pump_locked(struct spw_device *d);
 
+/* Only the first half of that: true when any memory went to the pool. */
+bool spw_carry_reap_locked(struct spw_device *d);
+
 /* Nothing leaves, nothing waits: no need to pump. */
 static inline bool spw_carry_is_idle(const struct spw_device *d)
 {

@@ -357,6 +357,16 @@ static int make_set_ready(struct spw_op *op, struct working_set *set)
     return r;
 }
 
+/* Where it took a closer look to find out what an operation touches, that is told; else its hits say it. */
+static void tell_of_set(struct spw_op *op, const struct working_set *set)
+{
+    struct spw_object **list = op->everything || follows_tables(op) ? malloc((set->count + 1) * sizeof(*list)) : NULL;
+    for (unsigned i = 0; list && i < set->count; i++)
+        list[i] = set->list[i].object;
+    spw_planned_op_locked(op, list, list ? set->count : 0);
+    free(list);
+}
+
 static int begin_slowly(struct spw_op *op)
 {
     struct working_set set = {0};
@@ -378,6 +388,8 @@ static int begin_slowly(struct spw_op *op)
         spw_tick++;
         for (unsigned i = 0; i < set.count; i++)
             note_use(set.list[i].object, op->stream, number, set.list[i].writes);
+        if (spw_planned_any)
+            tell_of_set(op, &set);
     }
     let_go(&set);
     unlock_devices(devices);
@@ -395,7 +407,11 @@ int spw_op_begin(struct spw_op *op)
         spw_unlock();
         return failure;
     }
-    int r = begin_quickly(op) ? 0 : begin_slowly(op);
+    bool quickly = begin_quickly(op);
+    int r = quickly ? 0 : begin_slowly(op);
+    op->stream->calm = false;
+    if (quickly && spw_planned_any)
+        spw_planned_op_locked(op, NULL, 0);
     if (r == 0)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     else
@@ -408,9 +424,13 @@ int spw_op_begin(struct spw_op *op)
 
 void spw_op_end_pressed(struct spw_stream *s)
 {
-    spw_lock();
-    spw_stream_maybe_mark_locked(s);
-    spw_unlock();
+    if (spw_planned_any) /* marks are made where somebody leaves */
+        spw_planned_after(s);
+    else {
+        spw_lock();
+        spw_stream_maybe_mark_locked(s);
+        spw_unlock();
+    }
 }
 
 void spw_note_stream_done(struct spw_stream *s, uint64_t begun)

@@ -6,18 +6,20 @@
 #define SPILLWAY_SHIM_ENGINE_H
 #include "durations.h"
 #include "ledger.h"
+#include "planned.h"
 #include "room.h"
 
 struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
     CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
     unsigned count, room;
-    unsigned read_only;        /* the last so many of them are only read */
-    bool follows_no_tables;    /* it moves bytes and reads none of them as addresses */
-    bool everything;           /* it could not be found out what it touches */
-    CUfunction function;       /* for messages: the kernel, or NULL */
-    const char *name;          /* for messages: the driver call */
-    struct spw_stream *stream; /* set by begin */
+    unsigned read_only;             /* the last so many of them are only read */
+    bool follows_no_tables;         /* it moves bytes and reads none of them as addresses */
+    bool everything;                /* it could not be found out what it touches */
+    CUfunction function;            /* for messages: the kernel, or NULL */
+    const char *name;               /* for messages: the driver call */
+    struct spw_signature signature; /* what it is, for recognising it */
+    struct spw_stream *stream;      /* set by begin */
     /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),
      * directly around the driver call, and ends the operation after that. */
     struct spw_duration *timed;
@@ -28,13 +30,13 @@ struct spw_op {
  * and what would do. Other negative results: a driver call of ours failed. Nothing is held after a failure. No lock held. */
 int spw_op_begin(struct spw_op *op);
 
-/* The driver has answered. */
+/* The driver has answered, and memory is short: marks are worth their price, and a plan may have something to do. */
 void spw_op_end_pressed(struct spw_stream *s);
 
 static inline void spw_op_end_on(struct spw_stream *s)
 {
     atomic_fetch_sub_explicit(&s->in_call, 1, memory_order_release);
-    if (__atomic_load_n(&spw_room_pressed, __ATOMIC_RELAXED)) /* memory is short: marks are worth their price */
+    if (__atomic_load_n(&spw_room_pressed, __ATOMIC_RELAXED) && !s->calm)
         spw_op_end_pressed(s);
 }
 

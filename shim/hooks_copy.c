@@ -16,6 +16,8 @@ struct copy { /* one driver call that copies or sets */
     struct spw_op op;
     bool begun;
     unsigned writes, reads, room;
+    bool sets;
+    uint64_t bytes;              /* copied or set, in our arenas */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
     CUdeviceptr *many;
@@ -30,6 +32,8 @@ static void copy_init(struct copy *c)
 {
     c->begun = false;
     c->writes = c->reads = 0;
+    c->sets = false;
+    c->bytes = 0;
     c->written = c->written_few;
     c->read = c->read_few;
     c->many = NULL;
@@ -58,12 +62,14 @@ static void write_to(struct copy *c, CUdeviceptr a, size_t bytes)
 {
     if (bytes && spw_in_arena(a))
         c->written[c->writes++] = a;
+    c->bytes += bytes;
 }
 
 static void read_from(struct copy *c, CUdeviceptr a, size_t bytes)
 {
     if (bytes && spw_in_arena(a))
         c->read[c->reads++] = a;
+    c->bytes += bytes;
 }
 
 static CUresult pin_ends(const struct copy *c)
@@ -73,6 +79,16 @@ static CUresult pin_ends(const struct copy *c)
     for (unsigned i = 0; i < c->reads; i++)
         spw_pin_address(c->read[i], "a graph copies from it");
     return spw_cuda(spw_pin_failure);
+}
+
+/* By its ends: what lies outside of our arenas is the host's, or as good as that. */
+static struct spw_signature signature_of(const struct copy *c)
+{
+    const enum spw_iteration_kind kind = c->sets      ? SPW_ITERATION_SET
+                                         : !c->writes ? SPW_ITERATION_COPY_D2H
+                                         : c->reads   ? SPW_ITERATION_COPY_D2D
+                                                      : SPW_ITERATION_COPY_H2D;
+    return (struct spw_signature){(uint8_t)kind, 0, c->bytes};
 }
 
 /* CUDA_SUCCESS: make the driver call, then copy_end(). Anything else is the answer to the program. */
@@ -94,7 +110,8 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
                             .count = c->writes + c->reads,
                             .room = 2 * c->room,
                             .read_only = c->reads,
-                            .name = name};
+                            .name = name,
+                            .signature = signature_of(c)};
     /* A copy moves bytes and follows no address: tables at its ends lead nowhere. */
     c->op.follows_no_tables = true;
     int r = spw_op_begin(&c->op);
@@ -310,6 +327,7 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
 static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
 {
     copy_init(c);
+    c->sets = true;
     write_to(c, dst, bytes);
     if (spw_tables_any() && spw_in_arena(dst))
         spw_tables_forget(dst, dst + bytes);
@@ -319,6 +337,7 @@ static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
 static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows)
 {
     copy_init(c);
+    c->sets = true;
     write_to(c, dst, width * rows);
     for (size_t y = 0; spw_tables_any() && spw_in_arena(dst) && y < rows; y++)
         spw_tables_forget(dst + y * pitch, dst + y * pitch + width);

@@ -32,8 +32,8 @@ static CUresult begin_captured(CUfunction f, void **params, void **extra)
 }
 
 /* Any launch: what it may touch is listed first. */
-static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name, CUfunction f,
-                              void **params, void **extra)
+static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
+                              const struct spw_launch *launch, void **params, void **extra)
 {
     int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->hits, HITS);
     l->op.hits = l->hits;
@@ -42,8 +42,9 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     l->op.read_only = 0;
     l->op.follows_no_tables = false;
     l->op.everything = n < 0;
-    l->op.function = f;
+    l->op.function = launch->function;
     l->op.name = name;
+    l->op.signature = spw_launch_signature(launch);
     int r = spw_op_begin(&l->op);
     l->begun = r == 0;
     if (l->begun)
@@ -52,14 +53,14 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
 }
 
 /* CUDA_SUCCESS: submit it, then end_launch(). Anything else is the answer to the program. */
-static __attribute__((noinline)) CUresult begin_launch(struct launch *l, const char *name, CUfunction f, CUstream stream,
-                                                       void **params, void **extra)
+static __attribute__((noinline)) CUresult begin_launch(struct launch *l, const char *name, const struct spw_launch *launch,
+                                                       CUstream stream, void **params, void **extra)
 {
     l->begun = false;
     if (spw_is_capturing(stream))
-        return begin_captured(f, params, extra);
+        return begin_captured(launch->function, params, extra);
     l->op.handle = stream;
-    return begin_scanned(l, spw_layout_of(f), name, f, params, extra);
+    return begin_scanned(l, spw_layout_of(launch->function), name, launch, params, extra);
 }
 
 static CUresult end_launch(struct launch *l, CUresult result)
@@ -72,12 +73,13 @@ static CUresult end_launch(struct launch *l, CUresult result)
 }
 
 /* The usual launch, of a few words with everything resident: NULL when this is not one, and begin_launch() decides. */
-static inline struct spw_stream *begin_plain(CUfunction f, CUstream stream, void **params, void **extra)
+static inline __attribute__((always_inline)) struct spw_stream *begin_plain(const struct spw_launch *launch, CUstream stream,
+                                                                            void **params, void **extra)
 {
     if (spw_is_capturing(stream) || extra || !params)
         return NULL;
-    const struct spw_layout *layout = spw_layout_of(f);
-    return layout->known && !layout->span_count ? spw_quick_launch(stream, layout, params) : NULL;
+    const struct spw_layout *layout = spw_layout_of(launch->function);
+    return layout->known && !layout->span_count ? spw_quick_launch(launch, stream, layout, params) : NULL;
 }
 
 static inline CUresult end_plain(struct spw_stream *s, CUresult result)
@@ -90,12 +92,13 @@ CUresult spw_on_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int
                                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
-    struct spw_stream *s = begin_plain(f, hStream, kernelParams, extra);
+    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+    struct spw_stream *s = begin_plain(&launch, hStream, kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
                                                       sharedMemBytes, hStream, kernelParams, extra));
     struct launch l;
-    CUresult r = begin_launch(&l, "cuLaunchKernel", f, hStream, kernelParams, extra);
+    CUresult r = begin_launch(&l, "cuLaunchKernel", &launch, hStream, kernelParams, extra);
     return r != CUDA_SUCCESS
                ? r
                : end_launch(&l, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
@@ -106,27 +109,35 @@ CUresult spw_on_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigne
                                     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
-    struct spw_stream *s = begin_plain(f, per_thread(hStream), kernelParams, extra);
+    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+    struct spw_stream *s = begin_plain(&launch, per_thread(hStream), kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
                                                            sharedMemBytes, hStream, kernelParams, extra));
     struct launch l;
-    CUresult r = begin_launch(&l, "cuLaunchKernel", f, per_thread(hStream), kernelParams, extra);
+    CUresult r = begin_launch(&l, "cuLaunchKernel", &launch, per_thread(hStream), kernelParams, extra);
     return r != CUDA_SUCCESS
                ? r
                : end_launch(&l, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
                                                                blockDimZ, sharedMemBytes, hStream, kernelParams, extra));
 }
 
+static inline struct spw_launch launch_of(const CUlaunchConfig *c, CUfunction f)
+{
+    return (struct spw_launch){
+        f, {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes};
+}
+
 CUresult spw_on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     if (!config)
         return spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra);
-    struct spw_stream *s = begin_plain(f, config->hStream, kernelParams, extra);
+    const struct spw_launch launch = launch_of(config, f);
+    struct spw_stream *s = begin_plain(&launch, config->hStream, kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
     struct launch l;
-    CUresult r = begin_launch(&l, "cuLaunchKernelEx", f, config->hStream, kernelParams, extra);
+    CUresult r = begin_launch(&l, "cuLaunchKernelEx", &launch, config->hStream, kernelParams, extra);
     return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
 }
 
@@ -134,11 +145,12 @@ CUresult spw_on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f
 {
     if (!config)
         return spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra);
-    struct spw_stream *s = begin_plain(f, per_thread(config->hStream), kernelParams, extra);
+    const struct spw_launch launch = launch_of(config, f);
+    struct spw_stream *s = begin_plain(&launch, per_thread(config->hStream), kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
     struct launch l;
-    CUresult r = begin_launch(&l, "cuLaunchKernelEx", f, per_thread(config->hStream), kernelParams, extra);
+    CUresult r = begin_launch(&l, "cuLaunchKernelEx", &launch, per_thread(config->hStream), kernelParams, extra);
     return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
 }
 
@@ -146,12 +158,13 @@ CUresult spw_on_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, u
                                           unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
 {
-    struct spw_stream *s = begin_plain(f, hStream, kernelParams, NULL);
+    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+    struct spw_stream *s = begin_plain(&launch, hStream, kernelParams, NULL);
     if (s)
         return end_plain(s, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
                                                                  blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
-    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", f, hStream, kernelParams, NULL);
+    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, hStream, kernelParams, NULL);
     return r != CUDA_SUCCESS
                ? r
                : end_launch(&l, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
@@ -163,12 +176,13 @@ CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDi
                                                unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                                void **kernelParams)
 {
-    struct spw_stream *s = begin_plain(f, per_thread(hStream), kernelParams, NULL);
+    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+    struct spw_stream *s = begin_plain(&launch, per_thread(hStream), kernelParams, NULL);
     if (s)
         return end_plain(s, spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
                                                                       blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
-    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", f, per_thread(hStream), kernelParams, NULL);
+    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, per_thread(hStream), kernelParams, NULL);
     return r != CUDA_SUCCESS
                ? r
                : end_launch(&l,
@@ -180,7 +194,8 @@ CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDi
 
 static CUresult begin_unparsed(struct launch *l, const char *name, CUfunction f, CUstream stream)
 {
-    return begin_launch(l, name, f, stream, NULL, NULL);
+    const struct spw_launch launch = {.function = f};
+    return begin_launch(l, name, &launch, stream, NULL, NULL);
 }
 
 CUresult spw_on_cuLaunch(CUfunction f)
@@ -216,9 +231,12 @@ CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchP
 }
 
 /* What a graph touches is pinned; that it runs is noted, so that memory which is freed is not used again before its end. */
-static bool begin_graph(struct spw_op *op, CUstream stream)
+static bool begin_graph(struct spw_op *op, CUgraphExec graph, CUstream stream)
 {
-    *op = (struct spw_op){.handle = stream, .follows_no_tables = true, .name = "a graph"};
+    *op = (struct spw_op){.handle = stream,
+                          .follows_no_tables = true,
+                          .name = "a graph",
+                          .signature = {SPW_ITERATION_GRAPH, (uint64_t)(uintptr_t)graph, 0}};
     if (spw_is_capturing(stream) || spw_op_begin(op) < 0)
         return false;
     spw_duration_before(op->timed);
@@ -235,7 +253,7 @@ static CUresult end_graph(struct spw_op *op, CUresult result)
 CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
     struct spw_op op;
-    bool noted = begin_graph(&op, hStream);
+    bool noted = begin_graph(&op, hGraph, hStream);
     CUresult r = spw_driver.cuGraphLaunch(hGraph, hStream);
     return noted ? end_graph(&op, r) : r;
 }
@@ -243,7 +261,7 @@ CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 CUresult spw_on_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
 {
     struct spw_op op;
-    bool noted = begin_graph(&op, per_thread(hStream));
+    bool noted = begin_graph(&op, hGraphExec, per_thread(hStream));
     CUresult r = spw_driver.cuGraphLaunch_ptsz(hGraphExec, hStream);
     return noted ? end_graph(&op, r) : r;
 }

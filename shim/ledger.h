@@ -130,6 +130,7 @@ struct spw_block {
     uint64_t sync_memops;              /* the serial of the allocation that the program set this for; or 0 */
     struct spw_block *next, *previous; /* among cached blocks of its size, newest first, or in a queue */
     uint32_t index;                    /* in device->blocks */
+    uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
 };
 
 struct spw_slab;

@@ -32,6 +32,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     }
     if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;
+    spw_planned_pin_locked(b);
     spw_object_soil(&b->object); /* whoever knows the address may write at any time */
     spw_room_release_hold_locked(d, b);
     return r;

@@ -7,6 +7,7 @@
 #include "layout.h"
 #include "ledger.h"
 #include "lock.h"
+#include "planned.h"
 #include "status.h"
 #include "tables.h"
 
@@ -67,17 +68,37 @@ static inline bool spw_quick_words(const struct spw_quick q, const struct spw_la
     return true;
 }
 
+/* What a launch is recognised by. */
+struct spw_launch {
+    CUfunction function;
+    unsigned grid[3], block[3], shared_bytes;
+};
+
+static inline struct spw_signature spw_launch_signature(const struct spw_launch *l)
+{
+    const uint64_t grid = (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2];
+    const uint64_t block = (uint64_t)l->block[0] << 32 ^ (uint64_t)l->block[1] << 16 ^ l->block[2];
+    return (struct spw_signature){SPW_ITERATION_LAUNCH, (uint64_t)(uintptr_t)l->function,
+                                  spw_mix(spw_mix(grid, block), l->shared_bytes)};
+}
+
+static inline bool spw_quick_expected(struct spw_stream *s, const struct spw_launch *launch)
+{
+    const struct spw_signature signature = spw_launch_signature(launch);
+    return spw_planned_expected(s, spw_signature_key(&signature));
+}
+
 /* Begins a launch whose every parameter that could be an address is one word (no spans in the layout). The stream on which
  * it was numbered, and spw_op_end_on() follows; NULL: it needs a closer look, use spw_op_begin(). */
 static inline __attribute__((always_inline)) struct spw_stream *
-spw_quick_launch(CUstream handle, const struct spw_layout *layout, void *const *params)
+spw_quick_launch(const struct spw_launch *launch, CUstream handle, const struct spw_layout *layout, void *const *params)
 {
     struct spw_quick q;
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
     if (s && !spw_tables_any()) {
         spw_quick_begin(&q, s);
-        if (spw_quick_words(q, layout, params)) {
+        if (spw_quick_words(q, layout, params) && (!spw_planned_any || spw_quick_expected(s, launch))) {
             atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
             if (SPW_STATUS_IS_TIME(q.tick))
                 spw_status_tell_locked(false);

@@ -11,6 +11,7 @@
 #include "carry.h"
 #include "lock.h"
 #include "mover.h"
+#include "planned.h"
 #include "slab.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
@@ -306,12 +307,11 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     while (spw_handles_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
+        spw_planned_press_locked(d);
         bool busy = false;
-        r = give_up_cached(d, missing, true, &busy);
+        r = spw_carry_reap_locked(d) ? 1 : give_up_cached(d, missing, false, &busy);
         if (r == 0)
             r = spw_carry_make_room_unlocking(d, bytes);
-        if (r == 0)
-            r = give_up_cached(d, missing, false, &busy);
         if (r > 0)
             continue;
         if (r < 0)

@@ -154,6 +154,18 @@ static int take_mode(const char *value, struct spw_settings *settings)
     return -EINVAL;
 }
 
+static int take_plan(const char *value, struct spw_settings *settings)
+{
+    static const char *const words[] = {[SPW_PLAN_ON] = "on", [SPW_PLAN_WAIT] = "wait", [SPW_PLAN_OFF] = "off"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (!strcmp(value, words[i])) {
+            settings->plan = (enum spw_plan_setting)i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
 static int take_host_budget(const char *value, struct spw_settings *settings)
 {
     return spw_amount_parse(value, &settings->host_budget);
@@ -282,6 +294,10 @@ const struct spw_setting spw_setting_table[] = {
      "swap: keep within the budget; trace: change nothing, write down what the program does; swap+trace: both at once; off: "
      "do nothing",
      take_mode},
+    {"SPILLWAY_PLAN", "plan", "on|wait|off", "on", "on, wait, off",
+     "on: later iterations follow a plan; wait: the same, and the program stands still while it is made; off: tensors are "
+     "evicted on demand only",
+     take_plan},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",

@@ -17,6 +17,8 @@
 
 enum spw_mode { SPW_MODE_SWAP, SPW_MODE_TRACE, SPW_MODE_OFF };
 
+enum spw_plan_setting { SPW_PLAN_ON, SPW_PLAN_WAIT, SPW_PLAN_OFF };
+
 struct spw_amount { /* an amount of memory as the user wrote it */
     enum { SPW_AMOUNT_UNSET, SPW_AMOUNT_BYTES, SPW_AMOUNT_PERCENT } kind;
     uint64_t bytes;
@@ -35,6 +37,7 @@ struct spw_settings {
     struct spw_budget budget;
     enum spw_mode mode;
     bool trace;                    /* a trace is written: in mode trace, and in mode swap where that is asked for */
+    enum spw_plan_setting plan;    /* in mode swap */
     struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;

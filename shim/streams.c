@@ -131,6 +131,8 @@ static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_
     s->handle = handle;
     s->context = context;
     s->device = -1;
+    s->place = NULL;
+    s->calm = false;
     s->owner = owner;
     s->gone = false;
     s->per_thread = handle == CU_STREAM_PER_THREAD;

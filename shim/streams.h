@@ -14,18 +14,22 @@
 
 enum { SPW_STREAM_MARKS = 32, SPW_MARK_EVERY = 8, SPW_USES = 4 };
 
+struct spw_place;
+
 struct spw_stream {
     CUstream handle;
     CUcontext context;
-    int device;          /* the ordinal, -1 until somebody asked (devices.h) */
-    uint64_t owner;      /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
-    uint32_t id;         /* index in the table of streams; 0 is never used */
-    bool gone;           /* destroyed by the program: only its last mark is left of it */
-    uint32_t waiters;    /* threads that wait for one of its marks: its events have to stay */
-    bool per_thread;     /* only its own thread can record an event on it; `owner` is the thread */
-    uint64_t begun;      /* operations numbered so far */
-    uint64_t done;       /* all up to this number are known to be complete */
-    atomic_uint in_call; /* operations that are numbered but possibly not yet handed to the driver */
+    int device;              /* the ordinal, -1 until somebody asked (devices.h) */
+    uint64_t owner;          /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
+    uint32_t id;             /* index in the table of streams; 0 is never used */
+    bool gone;               /* destroyed by the program: only its last mark is left of it */
+    uint32_t waiters;        /* threads that wait for one of its marks: its events have to stay */
+    bool per_thread;         /* only its own thread can record an event on it; `owner` is the thread */
+    uint64_t begun;          /* operations numbered so far */
+    uint64_t done;           /* all up to this number are known to be complete */
+    atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */
+    bool calm;               /* nothing is to be looked after behind the operation that was begun last (planned.h) */
+    struct spw_place *place; /* of its device in the iteration; NULL: it is not watched, or nobody has asked yet */
     unsigned mark_first, mark_count;
     struct {
         uint64_t number; /* covers the operations up to this one */

@@ -17,6 +17,7 @@
 #include "log.h"
 #include "mover.h"
 #include "pin.h"
+#include "planned.h"
 #include "resolve.h"
 #include "room.h"
 #include "timing.h"
@@ -178,6 +179,7 @@ __attribute__((destructor)) static void tell(void)
 {
     if (!armed || armed != getpid())
         return;
+    spw_planned_stop();
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: the figures may be half changed */
     tell_devices();

@@ -68,14 +68,15 @@ void spw_course_destroy(struct spw_course *course); /* NULL is fine */
 
 /* What planners take. Bandwidths in bytes per microsecond, > 0. Sizes are rounded up to `granule_bytes`; the copies take as
  * long as the bytes do. An operation whose duration is not known takes `unknown_us`. `ret_tensor_of`, one number for each
- * tensor of the graph: its index in the course; the caller's, to be given to free().
+ * tensor of the graph: its index in the course; the caller's, to be given to free(). One operation may need up to
+ * `working_bytes` on the device for the sake of tensors that are freed later than they are used.
  *
  * How a life becomes one of the graph: course_graph.c says. Operations have the same numbers; none may be replayed.
  *
  * 0; -EINVAL: what was recorded makes no iteration (ret_problem); -ENOMEM. */
 int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
-                     uint64_t granule_bytes, double unknown_us, struct spw_graph **ret_graph, uint32_t **ret_tensor_of,
-                     struct spw_graph_problem *ret_problem);
+                     uint64_t granule_bytes, double unknown_us, uint64_t working_bytes, struct spw_graph **ret_graph,
+                     uint32_t **ret_tensor_of, struct spw_graph_problem *ret_problem);
 
 /* Makes actions for the graph (spw_actions_of()) into actions for the course, in place: ids of tensors and `start` are the
  * course's, and what need not be done is left out: drops of what the program has freed by then, copies in of what nothing

@@ -19,8 +19,9 @@
  * operation of its life reads it in the graph. A planner then keeps it, or has it copied out and in again, which is one
  * copy in too many (spw_course_actions() leaves it out). Where many are freed at once, the working set of that operation
  * would become the largest of all, and no plan fit into a small budget. So nobody is held by an operation that would thereby
- * need more than some other does anyway, but by an earlier one, if need be by none. What is dropped then before it is freed
- * is for the engine to copy out, on no plan's time. What lives on is always held by the last operation: there it has to be.
+ * need more than the caller grants, or some other does anyway, but by an earlier one, if need be by none. What is dropped
+ * then before it is freed is for the engine to copy out, on no plan's time. What lives on is always held by the last
+ * operation: there it has to be.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ struct making {
     uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
     uint32_t *held;
     uint32_t *reads, *writes; /* of one operation */
-    uint64_t most_bytes;      /* that one operation needs */
+    uint64_t most_bytes;      /* that one operation may need */
 };
 
 static uint64_t rounded(const struct making *m, uint64_t bytes)
@@ -239,10 +240,10 @@ static int make_room(struct making *m)
 }
 
 int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
-                     uint64_t granule_bytes, double unknown_us, struct spw_graph **ret_graph, uint32_t **ret_tensor_of,
-                     struct spw_graph_problem *ret_problem)
+                     uint64_t granule_bytes, double unknown_us, uint64_t working_bytes, struct spw_graph **ret_graph,
+                     uint32_t **ret_tensor_of, struct spw_graph_problem *ret_problem)
 {
-    struct making m = {.course = course, .granule_bytes = granule_bytes};
+    struct making m = {.course = course, .granule_bytes = granule_bytes, .most_bytes = working_bytes};
     int r = spw_graph_create(d2h_bytes_per_us, h2d_bytes_per_us, &m.graph);
     if (r == 0)
         r = make_room(&m);

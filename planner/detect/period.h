@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plan/context.h"
+#include "detect/context.h"
 #include "detect/history.h"
 #include "detect/live.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "detect/boundary.h"
-#include "plan/context.h"
+#include "detect/context.h"
 #include "detect/history.h"
 
 struct spw_step { /* one operation of the backbone, and the gap before it */

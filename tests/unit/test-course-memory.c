@@ -122,7 +122,7 @@ static int make_graph(const struct spw_course *course)
     struct spw_graph *graph;
     struct spw_graph_problem problem;
     uint32_t *tensor_of;
-    int r = spw_course_graph(course, 1, 1, 1, 1, &graph, &tensor_of, &problem);
+    int r = spw_course_graph(course, 1, 1, 1, 1, 0, &graph, &tensor_of, &problem);
     if (r < 0)
         return r;
     struct spw_actions actions = {.op_count = OPS};

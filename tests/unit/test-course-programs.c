@@ -18,7 +18,7 @@ static struct spw_graph *graph_of(uint64_t granule_bytes, uint32_t **ret_tensor_
 {
     struct spw_graph *graph;
     struct spw_graph_problem problem;
-    const int r = spw_course_graph(follower.course, 200, 300, granule_bytes, 1, &graph, ret_tensor_of, &problem);
+    const int r = spw_course_graph(follower.course, 200, 300, granule_bytes, 1, 0, &graph, ret_tensor_of, &problem);
     if (r == -EINVAL)
         fail_msg("%s: %s", problem.path, problem.expected);
     assert_int_equal(r, 0);

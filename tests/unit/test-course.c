@@ -61,7 +61,7 @@ static struct spw_graph *graph_of(const struct spw_course *course, uint64_t gran
 {
     struct spw_graph *graph;
     struct spw_graph_problem problem;
-    const int r = spw_course_graph(course, 2, 4, granule_bytes, 7, &graph, ret_tensor_of, &problem);
+    const int r = spw_course_graph(course, 2, 4, granule_bytes, 7, 0, &graph, ret_tensor_of, &problem);
     if (r == -EINVAL)
         fail_msg("%s: %s", problem.path, problem.expected);
     assert_int_equal(r, 0);

@@ -1,0 +1,660 @@
+/* planned.c - where each device stands between being watched and following a plan, and what follows from what it does. */
+#include "planned.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bandwidth.h"
+#include "carry.h"
+#include "context.h"
+#include "devices.h"
+#include "durations.h"
+#include "engine.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "planned_counts.h"
+#include "plan/schedule.h"
+#include "planning.h"
+#include "room.h"
+#include "settings.h"
+#include "slab.h"
+#include "watch.h"
+
+enum {
+    TOUCHES = 64,        /* of one operation, without another look */
+    CONFIRMED = 8,       /* iterations in a row after which a shape is taken for the whole */
+    SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
+};
+
+bool spw_planned_any;
+
+struct shape { /* an iteration that is known in full */
+    uint32_t id;
+    struct spw_course *course;
+    struct spw_course_plan *plan;  /* in force */
+    struct spw_planning *planning; /* a better one is being made */
+    uint64_t last_used;
+    uint32_t number;   /* of the plan in force, as it is counted; 0: there is none */
+    unsigned in_a_row; /* complete ones on its course, since it was lost last */
+};
+
+struct planned { /* one device */
+    struct spw_device *device;
+    struct spw_place place;
+    struct spw_watch *watch;
+    struct shape shapes[SPW_ITERATION_SHAPES];
+    unsigned shape_count;
+    struct shape *now;         /* whose course the device is on; NULL: it is watched */
+    struct spw_block **blocks; /* by tensor of the course */
+    uint32_t next_due;         /* index in the plan's list */
+    bool conforms;             /* what the plan has away at this point has left */
+    uint32_t recording_shape;  /* what is recorded is taken for this one */
+    bool ended;                /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
+    uint32_t ended_shape;
+    bool recorded;                   /* what is recorded was complete with it, but for frees */
+    struct shape *awaited;           /* recorded, but its durations are not complete */
+    uint64_t clock;                  /* boundaries met */
+    const struct spw_stream *stream; /* of the operation that was told last */
+};
+
+static struct planned *planned_of[SPW_MAX_DEVICES];
+static const struct spw_course no_course;
+static const uint8_t nothing_due[1];
+
+static struct planned *find(const struct spw_device *d)
+{
+    return planned_of[d->ordinal];
+}
+
+/* ---- on the course, and off it ---- */
+
+static void expect_nothing(struct planned *p)
+{
+    p->place.cursor = (struct spw_cursor){.course = &no_course};
+    p->place.due = nothing_due;
+    p->place.told = false;
+    p->now = NULL;
+}
+
+static struct spw_block *block_of(const struct planned *p, uint32_t tensor)
+{
+    struct spw_block *b = p->blocks[tensor];
+    return b && b->serial == p->place.cursor.id[tensor] && !b->doomed && !(b->object.attention & SPW_FREE) ? b : NULL;
+}
+
+static void leave_course(struct planned *p)
+{
+    for (uint32_t t = 0; p->now && t < p->now->course->tensor_count; t++) {
+        struct spw_block *b = block_of(p, t);
+        if (b)
+            b->expected = 0;
+    }
+    spw_cursor_finish(&p->place.cursor);
+    free(p->blocks);
+    p->blocks = NULL;
+    expect_nothing(p);
+}
+
+/* Who those alive at the beginning are, by serial. False: one of them is missing. */
+static bool bind_live(struct planned *p, const struct spw_course *course)
+{
+    uint32_t bound = 0;
+    for (uint32_t i = 0; i < p->device->block_count; i++) {
+        struct spw_block *b = p->device->blocks[i];
+        b->expected = 0;
+        if (b->object.attention & SPW_FREE || b->doomed)
+            continue;
+        for (uint32_t low = 0, high = course->live_count; low < high;) {
+            const uint32_t middle = (low + high) / 2;
+            if (p->place.cursor.id[middle] == b->serial) {
+                p->blocks[middle] = b;
+                b->expected = middle + 1;
+                bound++;
+                break;
+            }
+            if (p->place.cursor.id[middle] < b->serial)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+    }
+    return bound > 0 || course->live_count == 0;
+}
+
+/* What the plan has away from the device at this point leaves, as far as it is there. */
+static void conform(struct planned *p)
+{
+    const struct spw_actions *actions = &p->now->plan->actions;
+    const uint32_t count = p->now->course->tensor_count;
+    uint8_t *away = calloc((size_t)count + 1, 1);
+    if (!away)
+        return;
+    for (uint32_t t = 0; t < count; t++)
+        away[t] = actions->start[t] == SPW_START_HOST;
+    for (uint32_t i = 0; i < p->next_due; i++)
+        away[actions->list[i].id] = actions->list[i].kind != SPW_STEP_H2D;
+    for (uint32_t t = 0; t < count; t++) {
+        struct spw_block *b = away[t] ? block_of(p, t) : NULL;
+        if (b)
+            (void)spw_carry_leave_locked(p->device, b);
+    }
+    free(away);
+}
+
+/* The plan of the course that the device is on was replaced. Slow lock and engine lock held. */
+static void take_up_plan(struct planned *p)
+{
+    p->place.due = p->now->plan->due;
+    p->place.busy = true;
+    p->next_due = p->now->plan->actions.first[p->place.cursor.op];
+    p->conforms = false;
+}
+
+/* An iteration of the shape is about to begin. */
+static int enter_course(struct planned *p, struct shape *shape)
+{
+    const struct spw_course *course = shape->course;
+    int r = spw_cursor_init(&p->place.cursor, course);
+    if (r < 0) {
+        expect_nothing(p);
+        return r;
+    }
+    p->blocks = calloc((size_t)course->tensor_count + 1, sizeof(struct spw_block *));
+    p->now = shape;
+    if (!p->blocks) {
+        leave_course(p);
+        return -ENOMEM;
+    }
+    p->place.told = shape->in_a_row < CONFIRMED;
+    take_up_plan(p);
+    if (!bind_live(p, course)) {
+        leave_course(p);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* ---- plans ---- */
+
+static void terms_of(const struct planned *p, struct spw_plan_terms *ret)
+{
+    const struct spw_device *d = p->device;
+    const uint64_t fixed = spw_slab_total_bytes_locked(d), budget = d->handles.budget_bytes;
+    struct spw_bandwidth bandwidth;
+    (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
+    *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
+                                   .host_bytes = spw_mover_host_limit_locked(),
+                                   .granule_bytes = (uint64_t)1 << d->granule_shift,
+                                   .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
+                                   .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
+                                   .duplex = bandwidth.duplex_share};
+}
+
+static void say_plan(const struct planned *p, const struct spw_course_plan *plan)
+{
+    spw_info(
+        "device %d: planned an iteration of %u operations within %.1f MiB: %.3f ms (%.3f ms with enough memory, no plan is "
+        "below %.3f ms), %.1f MiB to the host and %.1f MiB back%s",
+        p->device->ordinal, plan->op_count, (double)plan->peak_bytes / 1048576, plan->predicted_us / 1000,
+        plan->compute_us / 1000, plan->lower_bound_us / 1000, (double)plan->out_bytes / 1048576,
+        (double)plan->in_bytes / 1048576, plan->is_quick ? "; looking for a better one" : "");
+}
+
+static void take_plan(struct planned *p, struct shape *shape, struct spw_course_plan *plan)
+{
+    if (!plan)
+        return;
+    if (shape->plan && plan->predicted_us >= shape->plan->predicted_us) {
+        spw_course_plan_destroy(plan);
+        return;
+    }
+    spw_course_plan_destroy(shape->plan);
+    shape->plan = plan;
+    shape->number =
+        spw_planned_adopt_locked(p->device, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us);
+    say_plan(p, plan);
+}
+
+/* A first plan, unless that would take longer than an iteration; and a better one on a thread. */
+static void make_plans(struct planned *p, struct shape *shape)
+{
+    struct spw_plan_terms terms;
+    struct spw_course_plan *plan = NULL;
+    const bool wait = spw_settings()->plan == SPW_PLAN_WAIT;
+    terms_of(p, &terms);
+    int r = 0;
+    if (wait || shape->course->op_count <= SMALL_COURSE) {
+        r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
+        take_plan(p, shape, r == 0 ? plan : NULL);
+    }
+    if (!wait && r != -EINVAL)
+        (void)spw_planning_start(shape->course, &terms, &shape->planning);
+    if (r < 0)
+        spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on",
+                 p->device->ordinal, shape->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
+}
+
+static void adopt_better(struct planned *p, struct shape *shape)
+{
+    if (!shape->planning || !spw_planning_is_done(shape->planning))
+        return;
+    take_plan(p, shape, spw_planning_finish(shape->planning, false));
+    shape->planning = NULL;
+}
+
+static void forget_shape(struct shape *shape)
+{
+    if (shape->planning)
+        spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
+    spw_course_plan_destroy(shape->plan);
+    spw_course_destroy(shape->course);
+    *shape = (struct shape){0};
+}
+
+static struct shape *find_shape(struct planned *p, uint32_t id)
+{
+    for (unsigned i = 0; i < p->shape_count; i++)
+        if (p->shapes[i].id == id)
+            return &p->shapes[i];
+    return NULL;
+}
+
+/* A place for one more; the one not used for the longest time makes room. */
+static struct shape *new_shape(struct planned *p, uint32_t id)
+{
+    struct shape *oldest = &p->shapes[0];
+    if (p->shape_count < SPW_ITERATION_SHAPES) {
+        oldest = &p->shapes[p->shape_count++];
+    } else {
+        for (unsigned i = 1; i < p->shape_count; i++)
+            if (p->shapes[i].last_used < oldest->last_used && &p->shapes[i] != p->now)
+                oldest = &p->shapes[i];
+        forget_shape(oldest);
+    }
+    *oldest = (struct shape){.id = id, .last_used = p->clock};
+    return oldest;
+}
+
+/* ---- a boundary ---- */
+
+static void take_duration(void *context, uint32_t ordinal, double us)
+{
+    const struct shape *shape = context;
+    if (ordinal < shape->course->op_count)
+        shape->course->ops[ordinal].us = us;
+}
+
+/* Something new happens after the last operation of the iteration that was recorded: takes it. */
+static void finish_recording(struct planned *p)
+{
+    struct spw_course *course;
+    p->recorded = false;
+    int r = spw_watch_course(p->watch, &course);
+    spw_watch_stop_recording(p->watch);
+    if (r < 0) {
+        spw_durations_stop_locked(p->device);
+        return;
+    }
+    struct shape *shape = new_shape(p, p->recording_shape);
+    shape->course = course;
+    shape->plan = spw_course_plan_none(course);
+    p->awaited = shape;
+    if (shape->plan && !p->now)
+        (void)enter_course(p, shape);
+}
+
+/* Once the device has done all of it as well, it can be planned. */
+static void await_durations(struct planned *p)
+{
+    if (!p->awaited || !spw_durations_collect_locked(p->device, take_duration, p->awaited))
+        return;
+    struct shape *shape = p->awaited;
+    p->awaited = NULL;
+    spw_durations_stop_locked(p->device);
+    make_plans(p, shape);
+    if (p->now == shape)
+        take_up_plan(p);
+}
+
+/* What lived on takes its new number, and the others of the iteration are nobody any more. */
+static void rewind_course(struct planned *p)
+{
+    const struct spw_course *course = p->now->course;
+    for (uint32_t t = 0; t < course->live_count; t++) {
+        const uint32_t from = course->tensors[t].from;
+        if (from == t)
+            continue;
+        p->blocks[t] = from == SPW_NO_INDEX ? NULL : p->blocks[from];
+        if (p->blocks[t]) {
+            p->blocks[t]->expected = t + 1;
+            p->blocks[from] = NULL;
+        }
+    }
+    for (uint32_t t = course->live_count; t < course->tensor_count; t++) {
+        if (p->blocks[t])
+            p->blocks[t]->expected = 0;
+        p->blocks[t] = NULL;
+    }
+    spw_cursor_rewind(&p->place.cursor);
+    p->place.due = p->now->plan->due;
+    p->place.busy = true;
+    p->next_due = 0;
+}
+
+/* The course is complete, and what comes next belongs to the iteration after it. */
+static void next_round(struct planned *p)
+{
+    p->now->last_used = ++p->clock;
+    p->place.told = ++p->now->in_a_row < CONFIRMED;
+    adopt_better(p, p->now);
+    rewind_course(p);
+    spw_planned_begins_locked(p->device, p->stream, p->now->id, p->now->number);
+}
+
+/* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
+ * part of it: then it goes on being followed until there is a plan for the whole. */
+static void learn(struct planned *p)
+{
+    struct shape *shape = find_shape(p, p->ended_shape);
+    p->ended = false;
+    if (!p->now) {
+        p->clock++;
+        spw_planned_begins_locked(p->device, p->stream, p->ended_shape, 0);
+    }
+    if (spw_watch_is_recording(p->watch)) {
+        p->recorded = p->ended_shape == p->recording_shape;
+        return;
+    }
+    if (!shape && !p->awaited && spw_watch_record(p->watch) == 0)
+        p->recording_shape = p->ended_shape;
+    if (!shape || shape == p->now)
+        return;
+    adopt_better(p, shape);
+    const bool is_whole =
+        p->now && shape->course->op_count > p->now->course->op_count && shape->plan->predicted_us < INFINITY;
+    if (p->now && !is_whole)
+        return;
+    leave_course(p);
+    shape->last_used = p->clock;
+    if (enter_course(p, shape) == 0)
+        spw_planned_begins_locked(p->device, p->stream, shape->id, shape->number);
+}
+
+static bool is_complete(const struct planned *p)
+{
+    return p->now && p->place.cursor.op == p->now->course->op_count;
+}
+
+/* Something happens next: what was complete before it is settled first. */
+static void settle(struct planned *p)
+{
+    if (p->recorded)
+        finish_recording(p);
+    if (is_complete(p))
+        next_round(p);
+    if (p->ended)
+        learn(p);
+}
+
+/* What is planned before the next operation. Slow lock and engine lock held. */
+static void carry_out_due(struct planned *p)
+{
+    const struct spw_course_plan *plan = p->now->plan;
+    const uint32_t end = plan->actions.first[p->place.cursor.op + 1];
+    for (; p->next_due < end; p->next_due++) {
+        const struct spw_action *due = &plan->actions.list[p->next_due];
+        struct spw_block *b = block_of(p, due->id);
+        if (b)
+            (void)(due->kind == SPW_STEP_H2D ? spw_carry_restore_locked(p->device, b)
+                                             : spw_carry_leave_locked(p->device, b));
+    }
+}
+
+/* ---- watched ---- */
+
+struct touches {
+    struct spw_watch_touch few[TOUCHES], *list;
+    uint32_t count;
+};
+
+static void add_touch(const struct spw_device *d, struct touches *t, const struct spw_object *o, CUdeviceptr address,
+                      bool writes)
+{
+    const struct spw_block *b = (const struct spw_block *)o;
+    if (!o || o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || o->attention & SPW_FREE)
+        return;
+    t->list[t->count++] = (struct spw_watch_touch){b->serial, b->size_bytes, address ? address - b->address : 0, writes};
+}
+
+/* In the order of parameters where the hits are all there is to know; else in that of addresses. */
+static bool list_touches(const struct spw_device *d, const struct spw_op *op, struct spw_object *const *objects,
+                         unsigned count, struct touches *ret)
+{
+    const unsigned most = objects ? count : op->count;
+    ret->count = 0;
+    ret->list = most <= TOUCHES ? ret->few : malloc(most * sizeof(*ret->list));
+    if (!ret->list)
+        return false;
+    for (unsigned i = 0; objects && i < count; i++)
+        add_touch(d, ret, objects[i], 0, true);
+    for (unsigned i = 0; !objects && i < op->count; i++)
+        add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], i < op->count - op->read_only);
+    return true;
+}
+
+static void stop_recording(struct planned *p)
+{
+    spw_watch_stop_recording(p->watch);
+    spw_durations_stop_locked(p->device);
+    p->recorded = false;
+}
+
+static void tell_watch(struct planned *p, struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    struct spw_iteration_place place = {0};
+    struct touches touches;
+    if (!list_touches(p->device, op, objects, count, &touches)) {
+        stop_recording(p);
+        return;
+    }
+    const bool recording = spw_watch_is_recording(p->watch);
+    const uint32_t number = spw_watch_op(p->watch, &op->signature, touches.list, touches.count, op->everything, &place);
+    if (touches.list != touches.few)
+        free(touches.list);
+    if (recording && (number == SPW_NO_INDEX || place.sure == SPW_ITERATION_NO || place.shape != p->recording_shape))
+        stop_recording(p);
+    else if (recording)
+        op->timed = spw_duration_take_locked(p->device, op->stream, number);
+    if (place.sure == SPW_ITERATION_SURE && !place.extra && place.ordinal + 1 == place.length) {
+        p->ended = true;
+        p->ended_shape = place.shape;
+    }
+}
+
+/* Something else came than the course expects. */
+static void lose(struct planned *p)
+{
+    spw_planned_lost_locked(p->device);
+    p->now->in_a_row = 0;
+    if (!p->place.told)
+        spw_watch_catch_up(p->watch, &p->place.cursor);
+    spw_debug("device %d: off the course at operation %u of %u", p->device->ordinal, p->place.cursor.op,
+              p->now->course->op_count);
+    leave_course(p);
+}
+
+static void follow(struct planned *p, const struct spw_op *op)
+{
+    const uint64_t key = spw_signature_key(&op->signature);
+    const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
+    enum spw_cursor_answer answer = spw_cursor_op(&p->place.cursor, key, backbone);
+    if (answer == SPW_CURSOR_COMPLETE) {
+        next_round(p);
+        answer = spw_cursor_op(&p->place.cursor, key, backbone);
+    }
+    if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
+        lose(p);
+}
+
+static struct planned *planned_of_stream(struct spw_stream *s)
+{
+    const struct spw_device *d = spw_device_of_stream_locked(s);
+    return d ? find(d) : NULL;
+}
+
+void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    struct planned *p = planned_of_stream(op->stream);
+    if (!p)
+        return;
+    op->stream->place = &p->place;
+    op->stream->calm = false;
+    p->stream = op->stream;
+    settle(p);
+    if (p->now)
+        follow(p, op);
+    if (!p->now || p->place.told)
+        tell_watch(p, op, objects, count);
+}
+
+void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct planned *p = find(d);
+    b->expected = 0;
+    if (!p)
+        return;
+    settle(p);
+    if (!p->now || p->place.told)
+        spw_watch_alloc(p->watch, b);
+    if (!p->now)
+        return;
+    const uint32_t tensor = spw_cursor_alloc(&p->place.cursor, b->serial, b->size_bytes);
+    if (tensor == SPW_NO_INDEX)
+        return;
+    p->blocks[tensor] = b;
+    b->expected = tensor + 1;
+}
+
+void spw_planned_free_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct planned *p = find(d);
+    if (!p)
+        return;
+    if (!p->now || p->place.told)
+        spw_watch_free(p->watch, b->serial);
+    if (!p->now)
+        return;
+    const uint32_t tensor = b->expected ? b->expected - 1 : SPW_NO_INDEX;
+    (void)spw_cursor_free(&p->place.cursor, tensor, b->serial);
+    if (tensor != SPW_NO_INDEX && p->blocks[tensor] == b)
+        p->blocks[tensor] = NULL;
+    b->expected = 0;
+}
+
+void spw_planned_pin_locked(struct spw_block *b)
+{
+    struct planned *p = find(&spw_devices[b->object.device]);
+    if (p)
+        spw_watch_pin(p->watch, b->serial);
+}
+
+void spw_planned_hint_locked(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (planned_of[i])
+            spw_watch_hint(planned_of[i]->watch);
+}
+
+/* ---- beginning and end ---- */
+
+void spw_planned_press_locked(struct spw_device *d)
+{
+    if (planned_of[d->ordinal] || spw_settings()->plan == SPW_PLAN_OFF)
+        return;
+    struct planned *p = calloc(1, sizeof(*p));
+    if (!p || spw_watch_create(d, &p->watch) < 0) {
+        free(p);
+        return; /* the next time that memory is short it is tried again */
+    }
+    p->device = d;
+    expect_nothing(p);
+    planned_of[d->ordinal] = p;
+    spw_planned_any = true;
+    spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
+}
+
+/* What is due now is carried out with the device's slow lock held, which somebody else may hold for long: then it is left
+ * for the next time. */
+static void look_after(struct planned *p)
+{
+    struct spw_context_guard guard;
+    if (is_complete(p))
+        next_round(p);
+    if (p->ended && !p->now)
+        learn(p);
+    await_durations(p);
+    bool entered = spw_context_enter(&guard, NULL) == 0;
+    if (p->now && !p->conforms)
+        conform(p);
+    p->conforms = true;
+    if (p->now)
+        carry_out_due(p);
+    spw_carry_pump_locked(p->device);
+    if (entered)
+        spw_context_leave(&guard);
+    p->place.busy = !spw_carry_is_idle(p->device);
+}
+
+void spw_planned_after(struct spw_stream *s)
+{
+    struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;
+    if (!d || pthread_mutex_trylock(&d->slow) != 0)
+        return;
+    spw_lock();
+    struct planned *p = find(d);
+    if (p) {
+        p->stream = s;
+        look_after(p);
+    }
+    spw_unlock();
+    pthread_mutex_unlock(&d->slow);
+}
+
+static void destroy(struct planned *p)
+{
+    leave_course(p);
+    for (unsigned i = 0; i < p->shape_count; i++)
+        forget_shape(&p->shapes[i]);
+    spw_watch_destroy(p->watch);
+    free(p);
+}
+
+void spw_planned_stop(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (unsigned k = 0; planned_of[i] && k < planned_of[i]->shape_count; k++) {
+            struct shape *shape = &planned_of[i]->shapes[k];
+            if (shape->planning)
+                spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
+            shape->planning = NULL;
+        }
+}
+
+/* The threads are the parent's, and so is what they were making: it is left where it is. */
+void spw_planned_in_child(void)
+{
+    memset(planned_of, 0, sizeof(planned_of));
+    spw_planned_any = false;
+}
+
+void spw_planned_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (planned_of[i])
+            destroy(planned_of[i]);
+    spw_planned_in_child();
+}

@@ -1,0 +1,92 @@
+/* planned.h - later iterations follow a plan: which devices are watched, who knows their iteration, and what the engine
+ * tells.
+ *
+ * A device begins to be watched when its memory turns out to be short. From then on the engine tells of every operation,
+ * allocation and free of its blocks. Once the iteration is known, has been recorded with durations and planned, the device
+ * is on its course: an operation that is the expected one costs a comparison, and between operations tensors leave and come
+ * back as planned (carry.h). Anything else is watched again, on demand, until the program is back in an iteration that has a
+ * plan.
+ *
+ *     FITS --short of memory--> WATCHED --sure of the iteration--> (recorded, planned) --boundary--> ON COURSE
+ *                                  ^-----------------------something unexpected------------------------|
+ *
+ * The course is followed as soon as it is known, planned or not. Until an iteration has come a few times in a row, the
+ * detector goes on being told: it may be a part of a longer one.
+ *
+ * A wrong plan is slow, never wrong: whatever an operation touches is made resident before it runs, plan or not. */
+#ifndef SPILLWAY_SHIM_PLANNED_H
+#define SPILLWAY_SHIM_PLANNED_H
+#include "course/cursor.h"
+#include "detect/iteration.h"
+#include "ledger.h"
+#include "ours.h"
+
+/* What it is that is called, by numbers that stay the same while the process lives. */
+struct spw_signature {
+    uint8_t kind;      /* enum spw_iteration_kind */
+    uint64_t function; /* of a launch or graph, else 0 */
+    uint64_t geometry; /* of a launch; else the bytes that are copied or set */
+};
+
+static inline uint64_t spw_mix(uint64_t x, uint64_t y)
+{
+    x = (x ^ y) * 0x9e3779b97f4a7c15u;
+    return x ^ x >> 32;
+}
+static inline uint64_t spw_signature_key(const struct spw_signature *signature)
+{
+    return spw_mix(spw_mix(signature->function, signature->geometry), signature->kind);
+}
+
+struct spw_op;
+
+/* A device's place, where its streams find it: nothing is expected while it is not on its course. */
+struct spw_place {
+    struct spw_cursor cursor;
+    const uint8_t *due; /* by operation, op_count + 1 of them: whether something is planned before it */
+    bool busy;          /* something is on its way, or was left undone: look after every operation */
+    bool told;          /* the detector is told of everything, though the device is on its course */
+};
+
+extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
+
+/* The usual operation of a device on its course: true when it is the one expected, and then it counts as told. To be asked
+ * last, when nothing else needs a closer look. */
+static inline bool spw_planned_expected(struct spw_stream *s, uint64_t key)
+{
+    struct spw_place *place = s->place;
+    if (!place || place->told || !spw_cursor_expects(&place->cursor, key))
+        return false;
+    spw_cursor_advance(&place->cursor);
+    s->calm = !place->busy && !place->due[place->cursor.op] && place->cursor.op < place->cursor.course->op_count;
+    return true;
+}
+
+/* ---- what the engine tells; engine lock held ---- */
+
+/* Memory is short on the device. */
+void spw_planned_press_locked(struct spw_device *d);
+
+/* The operation was begun: everything that it touches is there. `objects` is what it touches where that took a closer look,
+ * else NULL: then its hits say so. Sets op->timed where its duration is wanted. */
+void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects, unsigned count);
+
+void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b);
+void spw_planned_free_locked(struct spw_device *d, struct spw_block *b);
+void spw_planned_pin_locked(struct spw_block *b);
+
+/* The program says that an iteration begins. */
+void spw_planned_hint_locked(void);
+
+/* ---- no lock held ---- */
+
+/* After the driver has taken an operation: carries out what is due. */
+void spw_planned_after(struct spw_stream *s);
+
+/* Before the program waits for the device, and may not come back for a while: the same for all devices. */
+void spw_planned_before_wait(void);
+
+void spw_planned_stop(void);     /* at the end of the process: no thread of ours goes on */
+void spw_planned_in_child(void); /* a forked child follows nothing */
+void spw_planned_reset(void);    /* forgets everything: for tests */
+#endif

@@ -1,0 +1,227 @@
+/* planning.c - asks the planner for a course, at once or on a thread, and ties its answer to the course's tensors. */
+#include "planning.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plan/plan.h"
+
+/* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
+ * it could be. Where little is lacking, most of it is left to the plan all the same. */
+enum { RESERVE_PERCENT = 3 };
+
+/* A first plan takes about as long as one iteration of that many operations. */
+#define QUICK_S 0.001
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A clock that runs out when the thread is no longer wanted. */
+static double now_or_never_s(void *cancelled)
+{
+    const bool *c = cancelled;
+    return c && __atomic_load_n(c, __ATOMIC_RELAXED) ? INFINITY : now_s();
+}
+
+void spw_course_plan_destroy(struct spw_course_plan *plan)
+{
+    if (!plan)
+        return;
+    spw_actions_finish(&plan->actions);
+    free(plan->due);
+    free(plan);
+}
+
+struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
+{
+    struct spw_course_plan *plan = calloc(1, sizeof(*plan));
+    if (!plan)
+        return NULL;
+    plan->actions.op_count = plan->op_count = course->op_count;
+    plan->actions.first = calloc((size_t)course->op_count + 2, sizeof(*plan->actions.first));
+    plan->actions.start = calloc((size_t)course->tensor_count + 1, 1);
+    plan->due = calloc((size_t)course->op_count + 1, 1);
+    plan->predicted_us = INFINITY;
+    if (plan->actions.first && plan->actions.start && plan->due)
+        return plan;
+    spw_course_plan_destroy(plan);
+    return NULL;
+}
+
+static int take(struct spw_course_plan *to, const struct spw_course *course, const struct spw_graph *graph,
+                const struct spw_plan *plan, uint64_t host_bytes, const uint32_t *tensor_of)
+{
+    struct spw_actions *a = &to->actions;
+    int r = spw_actions_of(graph, &plan->schedule, host_bytes, a);
+    if (r == 0)
+        r = spw_course_actions(course, graph, tensor_of, a);
+    to->due = r == 0 ? calloc((size_t)course->op_count + 1, 1) : NULL;
+    if (!to->due)
+        return r < 0 ? r : -ENOMEM;
+    for (uint32_t o = 0; o <= course->op_count; o++)
+        to->due[o] = a->first[o + 1] > a->first[o];
+    to->op_count = course->op_count;
+    to->compute_us = graph->compute_us;
+    to->predicted_us = plan->timing.time_us;
+    to->lower_bound_us = plan->lower_bound_us;
+    to->peak_bytes = plan->timing.peak_bytes;
+    to->out_bytes = plan->timing.d2h_bytes;
+    to->in_bytes = plan->timing.h2d_bytes;
+    to->host_bytes = plan->timing.host_peak_bytes;
+    return 0;
+}
+
+/* ---- one plan ---- */
+
+static uint64_t bytes_to_plan_with(const struct spw_graph *graph, uint64_t device_bytes)
+{
+    const uint64_t usual = device_bytes / 100 * RESERVE_PERCENT;
+    const uint64_t lacking = graph->peak_bytes > device_bytes ? graph->peak_bytes - device_bytes : 0;
+    return device_bytes - (lacking / 2 < usual ? lacking / 2 : usual);
+}
+
+/* For an operation whose duration could not be had: what the others take on average. */
+static double usual_us(const struct spw_course *course)
+{
+    double sum = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < course->op_count; i++)
+        if (course->ops[i].us >= 0) {
+            sum += course->ops[i].us;
+            n++;
+        }
+    return n ? sum / n : 1;
+}
+
+static int make(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
+                const struct spw_plan_terms *terms, bool quick, const bool *cancelled, struct spw_course_plan *to)
+{
+    const struct spw_planner *planner = spw_planner_find("auto");
+    struct spw_plan plan;
+    const struct spw_plan_request request = {.graph = graph,
+                                             .device_bytes = bytes_to_plan_with(graph, terms->device_bytes),
+                                             .host_bytes = terms->host_bytes,
+                                             .may_copy = true,
+                                             .may_replay = false,
+                                             .machine = {.duplex = terms->duplex},
+                                             .seed = 1,
+                                             .time_limit_s = quick ? QUICK_S : 0,
+                                             .now_s = cancelled ? now_or_never_s : NULL,
+                                             .now_context = (void *)cancelled};
+    int r = spw_plan_make(planner, &request, &plan);
+    if (r < 0)
+        return r;
+    r = take(to, course, graph, &plan, terms->host_bytes, tensor_of);
+    spw_plan_finish(&plan);
+    return r;
+}
+
+int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
+                    struct spw_course_plan **ret_plan)
+{
+    struct spw_graph_problem problem;
+    struct spw_graph *graph;
+    uint32_t *tensor_of;
+    const double began_s = now_s();
+    int r = spw_course_graph(course, terms->d2h_bytes_per_us, terms->h2d_bytes_per_us, terms->granule_bytes,
+                             usual_us(course), terms->device_bytes / 4 * 3, &graph, &tensor_of, &problem);
+    if (r < 0)
+        return r;
+    struct spw_course_plan *plan = calloc(1, sizeof(*plan));
+    r = plan ? make(course, graph, tensor_of, terms, quick, cancelled, plan) : -ENOMEM;
+    spw_graph_destroy(graph);
+    free(tensor_of);
+    if (r == 0 && cancelled && __atomic_load_n(cancelled, __ATOMIC_RELAXED))
+        r = -ECANCELED;
+    if (r < 0) {
+        spw_course_plan_destroy(plan);
+        return r;
+    }
+    plan->is_quick = quick;
+    plan->planning_s = now_s() - began_s;
+    *ret_plan = plan;
+    return 0;
+}
+
+/* ---- on a thread ---- */
+
+struct spw_planning {
+    const struct spw_course *course;
+    struct spw_plan_terms terms;
+    struct spw_course_plan *plan;
+    bool cancelled, done; /* atomic */
+    pthread_t thread;
+};
+
+/* Only what would stand idle otherwise is used for it, where the system can be told so. */
+static void be_modest(void)
+{
+    const struct sched_param none = {0};
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+    (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+}
+
+static void *run(void *context)
+{
+    struct spw_planning *p = context;
+    be_modest();
+    if (spw_plan_course(p->course, &p->terms, false, &p->cancelled, &p->plan) < 0)
+        p->plan = NULL;
+    __atomic_store_n(&p->done, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* The program's signals are not for this thread. */
+static int create_deaf(struct spw_planning *p)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = pthread_create(&p->thread, NULL, run, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r ? -EAGAIN : 0;
+}
+
+int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                       struct spw_planning **ret_planning)
+{
+    struct spw_planning *p = calloc(1, sizeof(*p));
+    if (!p)
+        return -EAGAIN;
+    p->course = course;
+    p->terms = *terms;
+    int r = create_deaf(p);
+    if (r < 0)
+        free(p);
+    else
+        *ret_planning = p;
+    return r;
+}
+
+bool spw_planning_is_done(const struct spw_planning *p)
+{
+    return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE);
+}
+
+struct spw_course_plan *spw_planning_finish(struct spw_planning *p, bool cancel)
+{
+    if (cancel)
+        __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
+    pthread_join(p->thread, NULL);
+    struct spw_course_plan *plan = p->plan;
+    free(p);
+    return plan;
+}

@@ -1,0 +1,43 @@
+/* planning.h - makes a plan of a course: what to do before each operation, and what that promises.
+ *
+ * Plain numbers in, plain numbers out; no driver call. A first plan is made at once, a better one on a thread of low
+ * priority that touches nothing but its own copies, and is ended with it. */
+#ifndef SPILLWAY_SHIM_PLANNING_H
+#define SPILLWAY_SHIM_PLANNING_H
+#include "course/course.h"
+#include "plan/actions.h"
+
+struct spw_plan_terms {
+    uint64_t device_bytes, host_bytes; /* what tensors may take; all of a device's, this device's share of the host's */
+    uint64_t granule_bytes;
+    double d2h_bytes_per_us, h2d_bytes_per_us, duplex;
+};
+
+struct spw_course_plan {
+    struct spw_actions
+        actions;  /* on tensors of the course: a drop says that one is to leave, though its owner goes on holding it */
+    uint8_t *due; /* by operation, op_count + 1 of them: whether there is anything to do before it */
+    uint32_t op_count;
+    double compute_us, predicted_us, lower_bound_us; /* of an iteration */
+    uint64_t peak_bytes, out_bytes, in_bytes, host_bytes;
+    double planning_s; /* host time that it took */
+    bool is_quick;
+};
+void spw_course_plan_destroy(struct spw_course_plan *plan); /* NULL is fine */
+
+/* The plan to do nothing, until there is a better one: predicted_us is infinite. NULL: no memory. */
+struct spw_course_plan *spw_course_plan_none(const struct spw_course *course);
+
+/* A plan within the terms. `quick`: the first that is found. 0; -ENOSPC: there is none; -EINVAL: the course makes no
+ * iteration; -ENOMEM. `cancelled` may be NULL; once true it ends early, with -ECANCELED. */
+int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
+                    struct spw_course_plan **ret_plan);
+
+/* The same on a thread of its own; the course has to stay as it is meanwhile. 0 or -EAGAIN: there can be no thread. */
+struct spw_planning;
+int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                       struct spw_planning **ret_planning);
+bool spw_planning_is_done(const struct spw_planning *planning);
+/* Waits for it, takes what came of it (NULL: no plan) and ends it. With `cancel` it is told to stop first. */
+struct spw_course_plan *spw_planning_finish(struct spw_planning *planning, bool cancel);
+#endif

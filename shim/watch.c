@@ -1,0 +1,226 @@
+/* watch.c - tells the detector and the recording of one device the same things. */
+#include "watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "course/recording.h"
+#include "slab.h"
+
+enum { MAX_OPERATIONS = 1 << 20, LOOKED_AT = 64 /* touches of one operation that the detector gets */ };
+
+struct spw_watch {
+    struct spw_device *device;
+    struct spw_iteration *detector;
+    struct spw_recording *recording;
+    bool is_recording, broken;
+    struct spw_recording_touch *touches; /* of one operation, for the recording */
+    uint32_t touch_room;
+};
+
+/* ---- blocks that are there already ---- */
+
+static int by_serial(const void *a, const void *b)
+{
+    const struct spw_block *x = *(struct spw_block *const *)a, *y = *(struct spw_block *const *)b;
+    return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+/* Allocations of the program that are alive, in order: the caller's to free. */
+static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_count)
+{
+    struct spw_block **list = malloc((d->block_count + 1) * sizeof(struct spw_block *));
+    *ret_count = 0;
+    for (uint32_t i = 0; list && i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        const bool is_slab = d->table[b->first] != &b->object;
+        if (!is_slab && !(b->object.attention & SPW_FREE) && !b->doomed)
+            list[(*ret_count)++] = b;
+    }
+    if (list)
+        qsort(list, *ret_count, sizeof(struct spw_block *), by_serial);
+    return list;
+}
+
+int spw_watch_create(struct spw_device *d, struct spw_watch **ret_watch)
+{
+    uint32_t count;
+    struct spw_watch *w = calloc(1, sizeof(*w));
+    struct spw_block **list = live_blocks(d, &count);
+    int r = w && list ? spw_iteration_create(MAX_OPERATIONS, &w->detector) : -ENOMEM;
+    if (r == 0)
+        r = spw_recording_create(&w->recording);
+    if (r == 0) {
+        w->device = d;
+        for (uint32_t i = 0; i < count; i++)
+            spw_watch_alloc(w, list[i]);
+        *ret_watch = w;
+    } else {
+        spw_watch_destroy(w);
+    }
+    free(list);
+    return r;
+}
+
+void spw_watch_destroy(struct spw_watch *w)
+{
+    if (!w)
+        return;
+    spw_iteration_destroy(w->detector);
+    spw_recording_destroy(w->recording);
+    free(w->touches);
+    free(w);
+}
+
+/* ---- what happens ---- */
+
+void spw_watch_alloc(struct spw_watch *w, const struct spw_block *b)
+{
+    (void)spw_iteration_alloc(w->detector, b->serial, b->size_bytes, 0); /* what there is no memory for is not recognised */
+    if (w->is_recording && spw_recording_alloc(w->recording, b->serial, b->size_bytes, !b->pinned) < 0)
+        w->broken = true;
+}
+
+void spw_watch_free(struct spw_watch *w, uint64_t serial)
+{
+    (void)spw_iteration_free(w->detector, serial);
+    if (w->is_recording && spw_recording_free(w->recording, serial) < 0)
+        w->broken = true;
+}
+
+void spw_watch_pin(struct spw_watch *w, uint64_t serial)
+{
+    if (w->is_recording)
+        spw_recording_pin(w->recording, serial);
+}
+
+void spw_watch_hint(struct spw_watch *w)
+{
+    spw_iteration_hint(w->detector);
+}
+
+static bool is_backbone(const struct spw_signature *signature)
+{
+    return signature->kind < SPW_ITERATION_COPY_H2D;
+}
+
+static int room_for(struct spw_watch *w, uint32_t count)
+{
+    if (count <= w->touch_room)
+        return 0;
+    void *p = realloc(w->touches, count * sizeof(*w->touches));
+    if (!p)
+        return -ENOMEM;
+    w->touches = p;
+    w->touch_room = count;
+    return 0;
+}
+
+/* What may be written is both: a kernel may read what it writes. */
+static int record(struct spw_watch *w, const struct spw_signature *signature, const struct spw_watch_touch *touches,
+                  uint32_t count, const struct spw_iteration_op *told, uint32_t *ret_number)
+{
+    int r = room_for(w, count);
+    for (uint32_t i = 0; i < count && r == 0; i++)
+        w->touches[i] = (struct spw_recording_touch){.id = touches[i].serial,
+                                                     .access = touches[i].writes ? SPW_COURSE_READS | SPW_COURSE_WRITES
+                                                                                 : SPW_COURSE_READS,
+                                                     .offset = touches[i].offset};
+    if (r == 0)
+        r = spw_recording_op(w->recording, spw_signature_key(signature), is_backbone(signature), w->touches, count,
+                             ret_number);
+    if (r == 0)
+        spw_recording_call(w->recording, *ret_number, told);
+    return r;
+}
+
+uint32_t spw_watch_op(struct spw_watch *w, const struct spw_signature *signature, const struct spw_watch_touch *touches,
+                      uint32_t count, bool everything, struct spw_iteration_place *ret_place)
+{
+    struct spw_iteration_touch list[LOOKED_AT];
+    uint32_t number = SPW_NO_INDEX, told = count < LOOKED_AT ? count : LOOKED_AT;
+    for (uint32_t i = 0; i < told; i++)
+        list[i] = (struct spw_iteration_touch){touches[i].serial, touches[i].bytes, touches[i].offset};
+    const struct spw_iteration_op op = {.kind = signature->kind,
+                                        .function = signature->function,
+                                        .geometry = signature->geometry,
+                                        .everything = everything || told < count,
+                                        .touch_count = told,
+                                        .touches = list};
+    (void)spw_iteration_op(w->detector, &op, ret_place); /* without memory its answer is NO */
+    if (!w->is_recording || w->broken)
+        return SPW_NO_INDEX;
+    if (record(w, signature, touches, count, &op, &number) == 0)
+        return number;
+    w->broken = true;
+    return SPW_NO_INDEX;
+}
+
+/* ---- one iteration in full ---- */
+
+int spw_watch_record(struct spw_watch *w)
+{
+    uint32_t count;
+    struct spw_block **list = live_blocks(w->device, &count);
+    if (!list)
+        return -ENOMEM;
+    spw_recording_begin(w->recording);
+    w->is_recording = true;
+    w->broken = false;
+    for (uint32_t i = 0; i < count; i++)
+        if (spw_recording_live(w->recording, list[i]->serial, list[i]->size_bytes, !list[i]->pinned) < 0)
+            w->broken = true;
+    free(list);
+    return 0;
+}
+
+bool spw_watch_is_recording(const struct spw_watch *w)
+{
+    return w->is_recording;
+}
+
+void spw_watch_stop_recording(struct spw_watch *w)
+{
+    w->is_recording = false;
+}
+
+int spw_watch_course(struct spw_watch *w, struct spw_course **ret_course)
+{
+    if (!w->is_recording || w->broken)
+        return -EINVAL;
+    return spw_recording_finish(w->recording, spw_recording_op_count(w->recording), ret_course);
+}
+
+/* ---- what was not told ---- */
+
+static void missed_alloc(void *context, uint64_t id, uint64_t bytes)
+{
+    const struct spw_watch *w = context;
+    (void)spw_iteration_alloc(w->detector, id, bytes, 0);
+}
+
+static void missed_free(void *context, uint64_t id)
+{
+    const struct spw_watch *w = context;
+    (void)spw_iteration_free(w->detector, id);
+}
+
+static void missed_op(void *context, const struct spw_course_op *op, const struct spw_iteration_op *call)
+{
+    const struct spw_watch *w = context;
+    struct spw_iteration_place place;
+    (void)op;
+    (void)spw_iteration_op(w->detector, call, &place);
+}
+
+void spw_watch_catch_up(struct spw_watch *w, const struct spw_cursor *cursor)
+{
+    const struct spw_cursor_listener listener = {missed_alloc, missed_free, missed_op, w};
+    (void)spw_cursor_tell(cursor, &listener); /* what there is no memory for is found again later */
+}
+
+size_t spw_watch_memory_bytes(const struct spw_watch *w)
+{
+    return spw_iteration_memory_bytes(w->detector) + w->touch_room * sizeof(*w->touches);
+}
