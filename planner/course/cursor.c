@@ -85,6 +85,18 @@ void spw_cursor_rewind(struct spw_cursor *c)
     to_start(c);
 }
 
+int spw_cursor_rewind_telling(struct spw_cursor *c, const struct spw_cursor_listener *listener)
+{
+    const int r = spw_cursor_tell(c, listener);
+    spw_cursor_rewind(c);
+    for (uint32_t i = 0; i < c->course->live_count; i++)
+        c->told[i] = c->id[i];
+    c->other_count = 0;
+    c->first_id = 0;
+    c->forgot = false;
+    return r;
+}
+
 /* ---- operations ---- */
 
 /* The next operation of the backbone, from `op` on; op_count: there is none. */

@@ -96,4 +96,10 @@ struct spw_cursor_listener {
     void *context;
 };
 int spw_cursor_tell(const struct spw_cursor *cursor, const struct spw_cursor_listener *listener);
+
+/* In place of rewind: tells the iteration that is complete, and goes on as one before which the listener was told
+ * everything. A detector that is told like this now and then, and always while it may yet find out that the iteration is
+ * only part of a longer one, learns what it would have learned. As above; where there is no memory, the cursor is rewound
+ * all the same. */
+int spw_cursor_rewind_telling(struct spw_cursor *cursor, const struct spw_cursor_listener *listener);
 #endif

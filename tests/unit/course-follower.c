@@ -24,17 +24,15 @@ static void tell_free(void *context, uint64_t id)
     (void)spw_iteration_free(f->detector, id);
 }
 
-static struct spw_iteration_place tell_op(struct follower *f, const struct spw_iteration_op *op)
+static void tell_op(struct follower *f, const struct spw_iteration_op *op)
 {
-    struct spw_iteration_place place;
-    assert_int_equal(spw_iteration_op(f->detector, op, &place), 0);
-    return place;
+    assert_int_equal(spw_iteration_op(f->detector, op, &f->place), 0);
 }
 
 static void tell_op_again(void *context, const struct spw_course_op *op, const struct spw_iteration_op *call)
 {
     (void)op;
-    (void)tell_op(context, call);
+    tell_op(context, call);
 }
 
 /* ---- recording ---- */
@@ -92,7 +90,7 @@ static void set_cursor(struct follower *f)
 {
     spw_cursor_begin(&f->cursor);
     f->is_silent = true;
-    f->silent_now = 0;
+    f->silent_now = f->told_now = 0;
     for (uint64_t id = 1; id <= f->program->next_id; id++)
         f->tensor[id] = SPW_NO_INDEX;
     for (uint32_t i = 0; i < f->course->live_count; i++)
@@ -134,13 +132,32 @@ static void end_iteration(struct follower *f, uint32_t shape, uint32_t length)
     }
 }
 
+static struct spw_cursor_listener listener_of(struct follower *f)
+{
+    return (struct spw_cursor_listener){.alloc = tell_alloc, .free = tell_free, .op = tell_op_again, .context = f};
+}
+
 static void speak(struct follower *f)
 {
-    const struct spw_cursor_listener listener = {.alloc = tell_alloc, .free = tell_free, .op = tell_op_again, .context = f};
+    const struct spw_cursor_listener listener = listener_of(f);
     assert_int_equal(spw_cursor_tell(&f->cursor, &listener), 0);
     f->is_silent = false;
     f->told++;
     f->record_from = f->rest;
+}
+
+/* The cursor is at the end of the iteration. */
+static void go_round(struct follower *f)
+{
+    const struct spw_cursor_listener listener = listener_of(f);
+    f->silent_iterations++;
+    if (f->told_now++ >= f->told_at_end) {
+        spw_cursor_rewind(&f->cursor);
+        return;
+    }
+    assert_int_equal(spw_cursor_rewind_telling(&f->cursor, &listener), 0);
+    if (f->place.sure == SPW_ITERATION_NO || f->place.shape != f->shape) /* it is something else, as a whole */
+        f->is_silent = false;
 }
 
 /* The operation that the cursor has gone past is the one that it is in the program, and touches who it believes. */
@@ -165,8 +182,9 @@ static bool is_followed(struct follower *f, const struct spw_iteration_op *op, u
         return false;
     enum spw_cursor_answer answer = spw_cursor_op(&f->cursor, key_of(op), is_backbone(op));
     if (answer == SPW_CURSOR_COMPLETE) {
-        spw_cursor_rewind(&f->cursor);
-        f->silent_iterations++;
+        go_round(f);
+        if (!f->is_silent)
+            return false;
         answer = spw_cursor_op(&f->cursor, key_of(op), is_backbone(op));
     }
     f->lost += answer == SPW_CURSOR_LOST;
@@ -178,10 +196,8 @@ static bool is_followed(struct follower *f, const struct spw_iteration_op *op, u
         return true;
     }
     judge(f, op, label);
-    if (f->cursor.op == f->course->op_count) {
-        spw_cursor_rewind(&f->cursor);
-        f->silent_iterations++;
-    }
+    if (f->cursor.op == f->course->op_count)
+        go_round(f);
     return true;
 }
 
@@ -210,11 +226,11 @@ static void on_op(void *context, const struct spw_iteration_op *op, const struct
         speak(f);
     if (f->is_recording)
         record_op(f, op, label);
-    const struct spw_iteration_place place = tell_op(f, op);
+    tell_op(f, op);
     if (f->told)
-        compare(f, truth, &place);
-    if (place.sure == SPW_ITERATION_SURE && !place.extra && place.ordinal + 1 == place.length)
-        end_iteration(f, place.shape, place.length);
+        compare(f, truth, &f->place);
+    if (f->place.sure == SPW_ITERATION_SURE && !f->place.extra && f->place.ordinal + 1 == f->place.length)
+        end_iteration(f, f->place.shape, f->place.length);
 }
 
 static void on_alloc(void *context, uint64_t id, uint64_t bytes)

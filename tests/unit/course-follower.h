@@ -17,6 +17,7 @@ struct follower {
     uint32_t rest;        /* iterations that pass after the cursor was lost */
     uint32_t silences;    /* how often the cursor may be set */
     uint32_t silent_most; /* operations that the cursor may follow at a time */
+    uint32_t told_at_end; /* iterations that are told when they are complete, each time that the cursor is set */
 
     struct program_watcher watcher;
     struct program *program;
@@ -26,6 +27,8 @@ struct follower {
     uint32_t shape;            /* whose it is */
     struct spw_cursor cursor;
     bool is_recording, is_complete, is_silent;
+    struct spw_iteration_place place; /* the detector's latest */
+    uint32_t told_now;                /* iterations, since the cursor was set */
     uint64_t silent_now;
     uint64_t bytes[FOLLOWER_IDS];  /* by id; 0: not alive */
     uint32_t tensor[FOLLOWER_IDS]; /* by id: what the cursor said */
@@ -43,7 +46,8 @@ struct follower {
     uint64_t compared, different, different_sure;
 };
 
-/* The first four fields are the caller's afterwards; by default: at once, 0, any number, any number. */
+/* The first fields are the caller's afterwards; by default: at once, 0, any number, any
+ * number, 0. */
 void follower_init(struct follower *follower, struct program *program, size_t max_operations);
 void follower_finish(struct follower *follower);
 #endif

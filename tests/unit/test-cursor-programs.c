@@ -39,14 +39,16 @@ static void sum_up(struct sums *sums)
     sums->wrong_ops += follower.wrong_ops;
 }
 
-/* `silences`: how often the cursor may be set. False: the course is one of a part of the iteration. */
-static bool run(uint64_t seed, uint32_t silences)
+/* `silences`: how often the cursor may be set; `told_at_end`: the iterations that are told then, first of all. False: the
+ * course is one of a part of the iteration. */
+static bool run(uint64_t seed, uint32_t silences, uint32_t told_at_end)
 {
     struct program *program = program_create(1 << 14, seed);
     follower_init(&follower, program, 1 << 14);
     random_program_make(&random_one, program, 20 + (uint32_t)program_random(program, 400));
     follower.silences = silences;
-    follower.record_from = 24;
+    follower.told_at_end = told_at_end;
+    follower.record_from = told_at_end ? 0 : 24;
     follower.rest = 2;
     follower.silent_most = 1 + (uint32_t)program_random(program, 8 * random_one.length);
     random_program_setup(&random_one, program);
@@ -59,18 +61,23 @@ static bool run(uint64_t seed, uint32_t silences)
     return is_whole;
 }
 
+static void fail_unless_same(uint64_t seed)
+{
+    if (follower.different || follower.different_sure)
+        fail_msg("seed %llu: of %llu answers %llu places and %llu certainties differ", (unsigned long long)seed,
+                 (unsigned long long)follower.compared, (unsigned long long)follower.different,
+                 (unsigned long long)follower.different_sure);
+}
+
 static void a_detector_that_is_told_by_the_cursor_answers_as_if_told_all_along(void **state)
 {
     (void)state;
     struct sums sums = {0};
     for (uint64_t seed = first_seed(); seed < first_seed() + PROGRAMS; seed++) {
-        if (!run(seed, 1))
+        if (!run(seed, 1, 0))
             continue;
         sum_up(&sums);
-        if (follower.different || follower.different_sure)
-            fail_msg("seed %llu: of %llu answers %llu places and %llu certainties differ", (unsigned long long)seed,
-                     (unsigned long long)follower.compared, (unsigned long long)follower.different,
-                     (unsigned long long)follower.different_sure);
+        fail_unless_same(seed);
     }
     print_message("# %llu programs, %llu iterations not told, %llu times lost, %llu answers compared\n",
                   (unsigned long long)sums.programs, (unsigned long long)sums.silent_iterations,
@@ -79,13 +86,29 @@ static void a_detector_that_is_told_by_the_cursor_answers_as_if_told_all_along(v
                 sums.told - sums.lost > PROGRAMS / 8);
 }
 
+/* Whatever there is: micro-steps that turn out to be parts of a longer iteration, evaluations, noise. */
+static void a_detector_that_is_told_each_iteration_when_it_is_complete_learns_the_same(void **state)
+{
+    (void)state;
+    struct sums sums = {0};
+    for (uint64_t seed = first_seed(); seed < first_seed() + PROGRAMS; seed++) {
+        (void)run(seed, UINT32_MAX, UINT32_MAX);
+        sum_up(&sums);
+        fail_unless_same(seed);
+    }
+    print_message("# %llu iterations told late, %llu times lost, %llu answers compared\n",
+                  (unsigned long long)sums.silent_iterations, (unsigned long long)sums.lost,
+                  (unsigned long long)sums.compared);
+    assert_true(sums.silent_iterations > 10 * PROGRAMS && sums.lost > PROGRAMS);
+}
+
 /* The course of a micro-step may begin as what comes behind the last of them does. */
 static void a_cursor_is_where_it_believes_to_be_and_knows_who_is_touched(void **state)
 {
     (void)state;
     struct sums sums = {0};
     for (uint64_t seed = first_seed(); seed < first_seed() + PROGRAMS; seed++) {
-        const bool is_whole = run(seed, UINT32_MAX);
+        const bool is_whole = run(seed, UINT32_MAX, 0);
         sum_up(&sums);
         if (is_whole && (follower.wrong_ops || follower.wrong_tensors))
             fail_msg("seed %llu: %llu operations are others, %llu touch others (%llu as expected)", (unsigned long long)seed,
@@ -143,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_detector_that_is_told_by_the_cursor_answers_as_if_told_all_along),
+        cmocka_unit_test(a_detector_that_is_told_each_iteration_when_it_is_complete_learns_the_same),
         cmocka_unit_test(a_loader_may_come_at_any_time),
         cmocka_unit_test(a_cursor_is_where_it_believes_to_be_and_knows_who_is_touched),
     };

@@ -331,6 +331,37 @@ static void a_tensor_that_should_have_been_freed_is_told_of_as_long_as_it_lives(
     end(&p);
 }
 
+static void an_iteration_that_is_told_when_it_is_complete_is_not_told_again(void **state)
+{
+    const struct spw_cursor_listener listener = {hear_alloc, hear_free, hear_op, NULL};
+    struct place p = begin();
+    struct spw_cursor *c = &p.cursor;
+    spw_cursor_bind(c, 1, 9);
+    (void)spw_cursor_alloc(c, 20, LARGE);
+    EXPECT(c, 10, true, SPW_CURSOR_EXPECTED, 1);
+    EXPECT(c, 11, true, SPW_CURSOR_EXPECTED, 4);
+    (void)spw_cursor_free(c, 2, 20);
+    (void)spw_cursor_free(c, 1, 9);
+    (void)spw_cursor_alloc(c, 23, BATCH);
+    (void)spw_cursor_alloc(c, 24, 7);
+    EXPECT(c, 12, true, SPW_CURSOR_EXPECTED, 5);
+    EXPECT(c, 92, false, SPW_CURSOR_EXPECTED, 6);
+    heard[0] = 0;
+    assert_int_equal(spw_cursor_rewind_telling(c, &listener), 0);
+    assert_string_equal(heard, "+20:64 10(9:40@0 20:64@16) 11(1:100@0 0:64@16) -20 -9 +23:40 +24:7 "
+                               "12(1:100@0 23:40@16) 92(0:64@0 0:8@16) ");
+    assert_int_equal(c->op, 0);
+    assert_int_equal(c->id[1], 23);
+    expect_told(c, "");
+    (void)spw_cursor_free(c, NOBODY, 24);
+    (void)spw_cursor_alloc(c, 30, LARGE);
+    EXPECT(c, 10, true, SPW_CURSOR_EXPECTED, 1);
+    expect_told(c, "-24 +30:64 10(23:40@0 30:64@16) ");
+    spw_cursor_rewind(c);
+    expect_told(c, "+30:64 -24 ");
+    end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +375,7 @@ int main(void)
         cmocka_unit_test(who_lives_on_takes_its_new_number_and_is_freed_under_either),
         cmocka_unit_test(what_happened_since_the_beginning_is_told_in_its_order),
         cmocka_unit_test(who_came_and_went_in_iterations_that_were_not_told_comes_before),
+        cmocka_unit_test(an_iteration_that_is_told_when_it_is_complete_is_not_told_again),
         cmocka_unit_test(a_tensor_that_should_have_been_freed_is_told_of_as_long_as_it_lives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
