@@ -421,6 +421,32 @@ static void a_recording_can_be_used_again_and_forgets_all(void **state)
     spw_recording_destroy(r);
 }
 
+static void a_detectors_part_of_the_touches_is_kept(void **state)
+{
+    const struct spw_iteration_op call = {
+        .kind = SPW_ITERATION_SET, .function = 5, .geometry = 6, .everything = true, .touch_count = 1};
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 1, 10, true), 0);
+    assert_int_equal(spw_recording_live(r, 2, 20, true), 0);
+    OP(r, 9, {1, R}, {2, R}, {1, W});
+    spw_recording_call(r, 0, &call);
+    OP(r, 8, {2, R}, {1, R});
+    struct spw_course *course = finish(r, 2);
+    const struct spw_course_call *calls = course->calls;
+    assert_true(calls[0].kind == SPW_ITERATION_SET && calls[0].function == 5 && calls[0].geometry == 6 &&
+                calls[0].everything);
+    assert_true(calls[1].kind == SPW_ITERATION_LAUNCH && calls[1].function == 8 && !calls[1].everything);
+    assert_int_equal(calls[0].mention_count, 1);
+    assert_int_equal(calls[1].mention_count, 2);
+    assert_int_equal(course->mentions[calls[0].first_mention].tensor, 0);
+    assert_int_equal(course->mentions[calls[1].first_mention].tensor, 1);
+    assert_int_equal(course->mentions[calls[1].first_mention + 1].tensor, 0);
+    assert_int_equal(course->ops[0].touch_count, 2); /* the graph has them all */
+    assert_int_equal(course->touches[course->ops[0].first_touch].access, RW);
+    spw_course_destroy(course);
+    spw_recording_destroy(r);
+}
+
 static void many_tensors_are_told_apart(void **state)
 {
     enum { MANY = 5000 };
@@ -452,6 +478,7 @@ int main(void)
         cmocka_unit_test(who_is_freed_late_is_held_where_that_makes_no_operation_the_largest),
         cmocka_unit_test(actions_are_left_out_where_the_program_frees_or_nobody_needs_them),
         cmocka_unit_test(a_recording_can_be_used_again_and_forgets_all),
+        cmocka_unit_test(a_detectors_part_of_the_touches_is_kept),
         cmocka_unit_test(many_tensors_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,18 @@ static void operations_that_come_as_expected_are_gone_past(void **state)
     end(&p);
 }
 
+static void nothing_is_expected_behind_the_last_operation(void **state)
+{
+    struct spw_course_op ops[] = {{.key = 1, .backbone = true}, {.key = 2, .backbone = true}};
+    const struct spw_course course = {.ops = ops, .op_count = 1};
+    struct spw_cursor cursor;
+    assert_int_equal(spw_cursor_init(&cursor, &course), 0);
+    spw_cursor_advance(&cursor);
+    assert_false(spw_cursor_expects(&cursor, 2));
+    EXPECT(&cursor, 2, true, SPW_CURSOR_COMPLETE, 1);
+    spw_cursor_finish(&cursor);
+}
+
 static void copies_may_be_missing_or_too_many(void **state)
 {
     struct place p = begin();
@@ -366,6 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_that_come_as_expected_are_gone_past),
+        cmocka_unit_test(nothing_is_expected_behind_the_last_operation),
         cmocka_unit_test(copies_may_be_missing_or_too_many),
         cmocka_unit_test(another_operation_of_the_backbone_loses_the_place_and_moves_nothing),
         cmocka_unit_test(what_is_missing_at_the_end_shows_when_the_next_iteration_begins),
