@@ -232,15 +232,38 @@ struct spw_stream *spw_stream_by_id_locked(uint32_t id)
     return id && id < table_used ? table[id] : NULL;
 }
 
-/* The place for the next mark. A full ring gives up its oldest: who waits for that one then waits a little longer. */
+static unsigned mark_at(const struct spw_stream *s, unsigned k)
+{
+    return (s->mark_first + k) % SPW_STREAM_MARKS;
+}
+
+/* Gives up the mark of a full ring that is missed least: the one between the two that are closest together, the newest among
+ * equals. Whoever waits for what it covered waits a little longer, however far the host runs ahead. */
+static void give_up_one_mark(struct spw_stream *s)
+{
+    unsigned least = 1;
+    uint64_t least_gap = UINT64_MAX;
+    for (unsigned k = 1; k + 1 < s->mark_count; k++) {
+        uint64_t gap = s->marks[mark_at(s, k + 1)].number - s->marks[mark_at(s, k - 1)].number;
+        if (gap <= least_gap) {
+            least = k;
+            least_gap = gap;
+        }
+    }
+    CUevent event = s->marks[mark_at(s, least)].event;
+    for (unsigned k = least; k + 1 < s->mark_count; k++)
+        s->marks[mark_at(s, k)] = s->marks[mark_at(s, k + 1)];
+    s->mark_count--;
+    s->marks[mark_at(s, s->mark_count)].event = event;
+}
+
+/* The place for the next mark. */
 static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
 {
     retire_marks(s);
-    if (s->mark_count == SPW_STREAM_MARKS) {
-        s->mark_first = (s->mark_first + 1) % SPW_STREAM_MARKS;
-        s->mark_count--;
-    }
-    unsigned i = (s->mark_first + s->mark_count) % SPW_STREAM_MARKS;
+    if (s->mark_count == SPW_STREAM_MARKS)
+        give_up_one_mark(s);
+    unsigned i = mark_at(s, s->mark_count);
     if (!s->marks[i].event) {
         int r = spw_result(spw_driver.cuEventCreate(&s->marks[i].event, CU_EVENT_DISABLE_TIMING));
         if (r < 0)
@@ -275,7 +298,7 @@ void spw_stream_maybe_mark_locked(struct spw_stream *s)
 {
     uint64_t last = s->done;
     if (s->mark_count)
-        last = s->marks[(s->mark_first + s->mark_count - 1) % SPW_STREAM_MARKS].number;
+        last = s->marks[mark_at(s, s->mark_count - 1)].number;
     if (s->begun >= last + SPW_MARK_EVERY && atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
         (void)spw_stream_mark_locked(s);
 }
@@ -455,7 +478,7 @@ static int mark_for(struct spw_stream *s, uint64_t number, CUevent *ret_event, u
 {
     for (int attempt = 0; attempt < 2; attempt++) {
         for (unsigned k = 0; k < s->mark_count; k++) {
-            unsigned i = (s->mark_first + k) % SPW_STREAM_MARKS;
+            unsigned i = mark_at(s, k);
             if (s->marks[i].number >= number) {
                 *ret_event = s->marks[i].event;
                 *ret_number = s->marks[i].number;

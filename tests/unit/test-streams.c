@@ -158,6 +158,29 @@ static void waiting_for_everything_does_not_wait_for_what_comes_later(void **sta
     assert_true(rounds < 5);
 }
 
+/* However far the host runs ahead, waiting for the oldest operation waits for little more than it, and waiting for one in
+ * the middle not for the newest; the events are used again and again. */
+static void an_old_operation_can_be_waited_for_without_the_newest(void **state)
+{
+    enum { MANY = 1000 };
+    begin();
+    s = fake_stream();
+    spw_lock();
+    record = spw_stream_of_locked(s);
+    for (int i = 0; i < MANY; i++) {
+        (void)spw_stream_next_locked(record);
+        assert_int_equal(spw_stream_mark_locked(record), 0);
+    }
+    for (unsigned number = 1; number < MANY; number += number < 4 ? 1 : 100) {
+        struct spw_uses uses = {0};
+        spw_uses_add_locked(&uses, record, number);
+        assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+        assert_true(record->done >= number && record->done <= (number == 1 ? 1 : number + MANY / 4));
+    }
+    spw_unlock();
+    assert_int_equal(fake_counts()->events, SPW_STREAM_MARKS);
+}
+
 static CUstreamCaptureStatus capture_status;
 
 static CUresult capture_status_of(CUstream stream, CUstreamCaptureStatus *status)
@@ -200,6 +223,7 @@ int main(void)
         cmocka_unit_test(an_operation_on_one_stream_too_many_is_refused),
         cmocka_unit_test(a_mark_outlives_its_stream_while_somebody_waits),
         cmocka_unit_test(waiting_for_everything_does_not_wait_for_what_comes_later),
+        cmocka_unit_test(an_old_operation_can_be_waited_for_without_the_newest),
         cmocka_unit_test(nothing_of_ours_gets_into_a_capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
