@@ -99,7 +99,7 @@ int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
 {
     if (b->way == SPW_WAY_AWAITED)
         take_off(d, b);
-    if (!may_leave(b) || spw_uses_in_call_locked(&b->object.uses))
+    if (!may_leave(b))
         return 0;
     struct spw_context_guard guard;
     int r = spw_context_enter(&guard, NULL);

@@ -118,6 +118,7 @@ void spw_mover_drop_host_copy_locked(struct spw_block *b)
     b->host_copy = NULL;
     b->host_bytes = 0;
     b->host_copy_valid = false;
+    b->object.attention &= ~(uint32_t)SPW_COPYING;
 }
 
 struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both)

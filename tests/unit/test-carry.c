@@ -29,6 +29,7 @@ static CUstream s, t;
 
 static void begin(uint64_t budget, uint64_t host_budget)
 {
+    atomic_store(&spw_engine_lock, 0); /* a test that failed may have left with it */
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();
@@ -108,10 +109,12 @@ static void restore(CUdeviceptr a)
 
 static void check_blocks(void)
 {
+    bool all = true;
     spw_lock();
     for (uint32_t i = 0; i < device->block_count; i++)
-        assert_true(spw_block_check_locked(device->blocks[i]));
+        all &= spw_block_check_locked(device->blocks[i]);
     spw_unlock();
+    assert_true(all);
 }
 
 static void pump(void)
@@ -320,7 +323,9 @@ static void what_is_freed_on_its_way_leaves_no_trace(void **state)
     fill(a, 1);
     fill(b, 2);
     leave(b);
+    struct spw_block *freed = block_at(b);
     assert_int_equal(spw_free(b, NULL), 0);
+    assert_non_null(freed->host_copy); /* the copy writes to it yet */
     assert_true(spw_carry_is_idle(device));
     CUdeviceptr again = allocate(BYTES);
     fill(again, 7);
@@ -337,6 +342,383 @@ static void what_is_freed_on_its_way_leaves_no_trace(void **state)
     check_blocks();
 }
 
+/* Only what nobody holds, pins or submits work on leaves; what is not on the device is not moved by asking. */
+static void what_cannot_leave_stays_as_it_is(void **state)
+{
+    begin(4 * BYTES, 16 << 20);
+    CUdeviceptr pinned = allocate(BYTES), busy = allocate(BYTES), freed = allocate(BYTES), a = allocate(BYTES);
+    fill(pinned, 1);
+    fill(freed, 3);
+    spw_pin_address(pinned, "the test says so");
+    leave(pinned);
+    assert_true(spw_carry_is_idle(device));
+    struct spw_op op = {.handle = s, .hits = &busy, .count = 1, .room = 1, .name = "a call of another thread"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    struct spw_block *f = block_at(freed);
+    assert_int_equal(spw_free(freed, NULL), 0);
+    leave(busy);
+    assert_true(spw_carry_is_idle(device));
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_carry_leave_locked(device, f), 0);
+    assert_int_equal(spw_carry_restore_locked(device, f), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    assert_true(spw_carry_is_idle(device));
+    spw_op_end(&op);
+    fill(a, 4);
+    leave(a);
+    leave(a);
+    assert_int_equal(fake_counts()->copies_out, 1);
+    restore(a); /* is leaving: stays */
+    assert_true(spw_carry_is_idle(device));
+    restore(a);
+    leave(a);
+    let_run();
+    pump();
+    leave(a);
+    assert_int_equal(attention(a), SPW_EVICTED);
+    spw_pin_address(a, "the test says so");
+    fake_expect(t, a, BYTES, 4); /* nobody asks: it is there */
+    fake_run_all();
+    check_blocks();
+}
+
+/* What is pinned on its way out stays, and what waits to come back is there, when the pinning is through. */
+static void pinning_ends_every_way(void **state)
+{
+    begin(2 * BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    fill(c, 3); /* a is gone */
+    restore(a);
+    leave(b);
+    spw_pin_address(b, "the test says so");
+    fake_fill(t, b, BYTES, 4); /* no operation tells of it, and nothing still reads the old bytes */
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_int_equal(*(unsigned char *)block_at(b)->host_copy, 2);
+    spw_pin_address(a, "the test says so");
+    fake_expect(t, a, BYTES, 1);
+    fake_expect(t, b, BYTES, 4);
+    assert_true(spw_carry_is_idle(device));
+    let_run();
+    assert_int_equal(spw_carried.late_count, 1);
+    assert_int_equal(attention(c), SPW_EVICTED);
+    fake_run_all();
+    check_blocks();
+}
+
+/* A tensor of other memory's context loses its copy streams on the way, not its bytes. */
+static void a_context_that_goes_takes_no_bytes_of_others_along(void **state)
+{
+    CUcontext other = (CUcontext)(uintptr_t)0xd0;
+    for (int stage = 0; stage < 3; stage++) {
+        CUdeviceptr first = 0;
+        begin(4 * BYTES, 16 << 20);
+        assert_int_equal(spw_allocate(device, BYTES, NULL, other, spw_pool_book_of_locked(NULL), &first), 0);
+        fill(first, 9);
+        leave(first); /* the copy streams are the other context's */
+        CUdeviceptr a = allocate(BYTES);
+        fill(a, 1);
+        leave(a);
+        if (stage > 0) {
+            let_run();
+            pump();
+        }
+        if (stage > 1)
+            restore(a);
+        let_run();
+        spw_free_context(other);
+        check_blocks();
+        pump();
+        restore(a);
+        expect_on(s, a, BYTES, 1);
+        fill(a, 2);
+        leave(a);
+        let_run();
+        pump();
+        assert_int_equal(attention(a), SPW_EVICTED);
+        expect(a, 2);
+        fake_run_all();
+        check_blocks();
+    }
+}
+
+/* The copies of a context that is gone are complete, whatever the numbers of the next copy streams. */
+static void the_numbers_of_streams_that_are_gone_mean_nothing(void **state)
+{
+    CUcontext other = (CUcontext)(uintptr_t)0xd0;
+    CUdeviceptr first = 0;
+    begin(4 * BYTES, 16 << 20);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, other, spw_pool_book_of_locked(NULL), &first), 0);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    for (unsigned char i = 0; i < 9; i++) {
+        fill(first, i);
+        leave(first);
+        fill(a, i);
+        leave(a);
+        let_run();
+        pump();
+        restore(a);
+        expect(a, i);
+    }
+    let_run();
+    spw_free_context(other);
+    for (int i = 0; i < 4; i++) /* these take the records of the streams that are gone */
+        assert_int_equal(expect_on(fake_stream(), a, BYTES, 8), 0);
+    let_run();
+    fill(b, 1);
+    leave(b); /* makes copy streams */
+    leave(a);
+    assert_int_equal(attention(a), SPW_EVICTING);
+    expect(a, 8);
+    assert_int_equal(attention(a), 0); /* nothing copies it */
+    fill(a, 9);
+    expect(b, 1);
+    fake_run_all();
+}
+
+/* Where the host has no room, the tensor stays; what needs no host memory leaves all the same. */
+static void a_tensor_that_the_host_has_no_room_for_stays(void **state)
+{
+    begin(4 * BYTES, BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    leave(a);
+    assert_int_equal(under_locks(spw_carry_leave_locked, b), -ENOMEM);
+    leave(c); /* was never written */
+    check_blocks();
+    let_run();
+    pump();
+    assert_int_equal(attention(b), 0);
+    assert_int_equal(attention(c), SPW_EMPTY);
+    expect(a, 1);
+    expect(b, 2);
+    fake_run_all();
+}
+
+/* Freed while somebody waits for its memory, a leaving tensor is cached, and the waiting goes on with the next. */
+static CUdeviceptr to_be_freed;
+
+static void free_it(void)
+{
+    assert_int_equal(spw_free(to_be_freed, NULL), 0);
+}
+
+static void a_tensor_freed_while_its_leaving_is_waited_for_is_cached(void **state)
+{
+    begin(2 * BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    leave(a);
+    leave(b);
+    to_be_freed = a;
+    fake_meanwhile(free_it);
+    fill(c, 3);
+    fake_meanwhile(NULL);
+    expect(b, 2);
+    expect(c, 3);
+    fake_run_all();
+    check_blocks();
+}
+
+/* A training loop by plan: from the second step on the driver is asked for nothing that lasts. */
+static void a_steady_state_makes_nothing_new(void **state)
+{
+    enum { N = 12, STEPS = 50, SETTLED = 3 };
+    CUdeviceptr a[N];
+    begin(N / 2 * BYTES, 16 << 20);
+    for (unsigned i = 0; i < N; i++)
+        a[i] = allocate(BYTES);
+    struct fake_counts settled = {0};
+    for (unsigned step = 0; step < STEPS; step++) {
+        if (step == SETTLED)
+            settled = *fake_counts();
+        for (unsigned i = 0; i < N; i++) {
+            fill(a[i], (unsigned char)(step + i));
+            leave(a[i]);
+            restore(a[(i + 3) % N]);
+            if (i % 2)
+                let_run();
+            pump();
+        }
+        let_run();
+        for (unsigned i = 0; i < N; i++)
+            expect(a[i], (unsigned char)(step + i));
+        fake_run_all();
+    }
+    const struct fake_counts *now = fake_counts();
+    assert_int_equal(now->creates, settled.creates);
+    assert_int_equal(now->releases, settled.releases);
+    assert_int_equal(now->events, settled.events);
+    assert_int_equal(now->streams, settled.streams);
+    assert_int_equal(now->registered, settled.registered);
+    assert_true(now->copies_out > settled.copies_out);
+    assert_true(spw_carried.left_count > STEPS * N / 4 && spw_carried.restored_count > STEPS * N / 4);
+}
+
+/* ---- random sequences ---- */
+
+enum { TENSORS = 14 };
+
+static struct {
+    CUdeviceptr a;
+    size_t bytes;
+    unsigned char value;
+    bool written;
+    CUstream last; /* whose order the next use on another stream has to follow */
+} model[TENSORS];
+
+static CUevent order_event;
+static uint32_t seed;
+
+static unsigned any(unsigned below)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % below;
+}
+
+static void model_allocate(unsigned i)
+{
+    static const size_t sizes[] = {BYTES / 2, BYTES, 3 * BYTES / 2};
+    model[i].bytes = sizes[any(3)];
+    model[i].last = NULL;
+    model[i].written = false;
+    spw_lock();
+    struct spw_stream *record = any(2) ? spw_stream_of_locked(s) : NULL;
+    spw_unlock();
+    if (spw_allocate(device, model[i].bytes, record, context, spw_pool_book_of_locked(NULL), &model[i].a) < 0)
+        model[i].a = 0;
+    else if (record)
+        model[i].last = s;
+}
+
+static void model_use(unsigned i)
+{
+    CUstream stream = any(3) ? s : t;
+    if (model[i].last && model[i].last != stream) { /* as a program does it */
+        if (spw_driver.cuEventRecord(order_event, model[i].last) != CUDA_SUCCESS ||
+            spw_driver.cuStreamWaitEvent(stream, order_event, 0) != CUDA_SUCCESS)
+            return;
+    }
+    if (model[i].written && any(2)) {
+        if (expect_on(stream, model[i].a, model[i].bytes, model[i].value) == 0)
+            model[i].last = stream;
+    } else {
+        unsigned char value = (unsigned char)any(256);
+        if (fill_on(stream, model[i].a, model[i].bytes, value) < 0)
+            return;
+        model[i].value = value;
+        model[i].written = true;
+        model[i].last = stream;
+    }
+}
+
+/* Freed in the order of its last stream, as a caching allocator does, or after everything is complete. */
+static void model_free(unsigned i)
+{
+    spw_lock();
+    struct spw_stream *record = model[i].last ? spw_stream_of_locked(model[i].last) : NULL;
+    spw_unlock();
+    assert_int_equal(spw_free(model[i].a, record), 0);
+    model[i].a = 0;
+}
+
+static void model_step(void)
+{
+    unsigned i = any(TENSORS), what = any(100);
+    if (!model[i].a) {
+        model_allocate(i);
+        return;
+    }
+    if (what < 35)
+        model_use(i);
+    else if (what < 55)
+        (void)under_locks(spw_carry_leave_locked, model[i].a);
+    else if (what < 75)
+        (void)under_locks(spw_carry_restore_locked, model[i].a);
+    else if (what < 88)
+        pump();
+    else if (what < 94)
+        model_free(i);
+    else if (what < 97)
+        (void)spw_driver.cuStreamSynchronize(any(2) ? s : t);
+    else
+        (void)spw_driver.cuStreamSynchronize(device->mover && device->mover->out ? device->mover->out->handle : s);
+    check_blocks();
+}
+
+static void model_begin(uint64_t budget, uint64_t host_budget, uint32_t first)
+{
+    begin(budget, host_budget);
+    memset(model, 0, sizeof(model));
+    seed = first;
+    assert_int_equal(spw_driver.cuEventCreate(&order_event, 0), CUDA_SUCCESS);
+}
+
+/* `lacks`: an operation may find no room, since the host has none, or the driver did not take memory back. */
+static void model_end(uint64_t budget, bool lacks)
+{
+    for (unsigned i = 0; i < TENSORS; i++)
+        if (model[i].a && model[i].written) {
+            let_run();
+            int r = expect_on(s, model[i].a, model[i].bytes, model[i].value);
+            assert_true(r == 0 || (lacks && r == -ENOMEM));
+        }
+    fake_run_all();
+    check_blocks();
+    assert_true(fake_counts()->made_bytes_peak <= budget);
+    for (unsigned i = 0; i < TENSORS; i++)
+        if (model[i].a)
+            assert_int_equal(spw_free(model[i].a, NULL), 0);
+    pump();
+    assert_true(spw_carry_is_idle(device));
+    for (uint32_t i = 0; i < device->block_count; i++)
+        assert_int_equal(device->blocks[i]->way, SPW_WAY_NONE);
+}
+
+/* Whatever a plan asks for and whenever, each tensor has the bytes that were written last. */
+static void random_plans_change_no_byte(void **state)
+{
+    enum { SEEDS = 100, STEPS = 200 };
+    for (uint32_t first = 1; first <= SEEDS; first++) {
+        uint64_t budget = (first % 3 + 4) * BYTES;
+        bool tight = first % 4 == 0;
+        model_begin(budget, tight ? 10 * BYTES : 16 << 20, first);
+        for (int step = 0; step < STEPS; step++)
+            model_step();
+        model_end(budget, tight);
+    }
+}
+
+static const char *const fallible[] = {
+    "cuMemCreate",          "cuMemMap",          "cuMemSetAccess",       "cuMemUnmap",           "cuMemRelease",
+    "cuMemHostRegister_v2", "cuMemHostAlloc",    "cuStreamCreate",       "cuEventCreate",        "cuEventRecord",
+    "cuEventSynchronize",   "cuStreamWaitEvent", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize",
+    "cuCtxSynchronize"};
+
+/* The same while each driver call fails once, at each place, and for a while: an operation may be refused, no byte changes.
+ */
+static void failing_calls_change_no_byte_of_a_plan(void **state)
+{
+    enum { STEPS = 40, BUDGET = 4 * BYTES };
+    for (unsigned i = 0; i < sizeof(fallible) / sizeof(fallible[0]); i++)
+        for (unsigned n = 1; n <= 10; n++)
+            for (int for_good = 0; for_good < 2; for_good++) {
+                model_begin(BUDGET, 16 << 20, n * 31 + i);
+                fake_fail(fallible[i], n, CUDA_ERROR_UNKNOWN, for_good);
+                for (int step = 0; step < STEPS; step++)
+                    model_step();
+                fake_fail("", 0, 0, false);
+                for (int step = 0; step < STEPS; step++)
+                    model_step();
+                model_end(BUDGET, strcmp(fallible[i], "cuMemRelease") == 0);
+            }
+}
+
 /* `test-carry eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
@@ -349,6 +731,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_tensor_needed_before_it_has_memory_comes_on_demand),
         cmocka_unit_test(memory_is_taken_from_what_leaves_before_anything_is_evicted),
         cmocka_unit_test(what_is_freed_on_its_way_leaves_no_trace),
+        cmocka_unit_test(what_cannot_leave_stays_as_it_is),
+        cmocka_unit_test(pinning_ends_every_way),
+        cmocka_unit_test(a_context_that_goes_takes_no_bytes_of_others_along),
+        cmocka_unit_test(the_numbers_of_streams_that_are_gone_mean_nothing),
+        cmocka_unit_test(a_tensor_that_the_host_has_no_room_for_stays),
+        cmocka_unit_test(a_tensor_freed_while_its_leaving_is_waited_for_is_cached),
+        cmocka_unit_test(a_steady_state_makes_nothing_new),
+        cmocka_unit_test(random_plans_change_no_byte),
+        cmocka_unit_test(failing_calls_change_no_byte_of_a_plan),
     };
     fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
