@@ -1,0 +1,48 @@
+/* recorder_parts.h - where the parts of the recorder meet: recorder_memory.c knows the program's allocations,
+ * recorder_touches.c finds out what an operation touches of them, recorder.c has the file and tells whoever else wants to
+ * know. */
+#ifndef SPILLWAY_SHIM_RECORDER_PARTS_H
+#define SPILLWAY_SHIM_RECORDER_PARTS_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../trace/follow.h"
+#include "extents.h"
+#include "lock.h"
+#include "ours.h"
+
+/* Guards all that they know, and what the sites, definitions and hidden pointers know. A leaf: no driver call is made with
+ * it. */
+extern atomic_int spw_recorder_lock SPW_OURS;
+
+/* ---- recorder_memory.c ---- */
+
+struct spw_status_page;
+
+extern struct spw_extents spw_recorder_extents SPW_OURS; /* the program's allocations */
+uint64_t spw_recorder_allocs_locked(void);               /* so many were recorded */
+void spw_recorder_fill_live_bytes(struct spw_status_page *page);
+void spw_recorder_memory_reset(void); /* for tests */
+
+static inline bool spw_recorder_is_of_device(enum spw_alloc_kind kind)
+{
+    return kind != SPW_ALLOC_HOST;
+}
+
+/* Memory of a device, as far as we know: an address that nobody allocated is the host's. */
+static inline bool spw_recorder_on_device(const struct spw_extent *e)
+{
+    return e && spw_recorder_is_of_device((enum spw_alloc_kind)e->kind);
+}
+
+/* ---- recorder_touches.c ---- */
+
+extern uint32_t spw_recorder_last_function SPW_OURS; /* of the last operation; 0: it was no launch */
+
+/* ---- recorder.c ---- */
+
+/* An operation is complete: it gets its number, goes into the trace, and to the search for the iteration, with its touches
+ * as spw_learn_op() wants them. */
+void spw_record_op_locked(const struct spw_record *operation, const struct spw_iteration_touch *touches);
+#endif

@@ -1,0 +1,193 @@
+/* recorder_touches.c - what an operation touches: what its addresses lie in, and what those lead to. */
+#include "definitions.h"
+#include "graph.h"
+#include "hidden.h"
+#include "recorder.h"
+#include "recorder_parts.h"
+
+enum { TOUCHES = 4096 };
+
+uint32_t spw_recorder_last_function;
+
+/* Guarded by the recorder's lock: what the operation at hand touches. */
+static struct spw_touch touches[TOUCHES];
+static struct spw_extent *touched[TOUCHES];
+static struct spw_iteration_touch touches_learned[SPW_FOLLOW_TOUCHES];
+static uint32_t touch_count;
+static bool touches_lost;
+
+static inline void touch_locked(struct spw_extent *e, uint64_t offset, uint64_t bytes, enum spw_access access)
+{
+    const uint32_t n = touch_count;
+    if (n == TOUCHES) {
+        touches_lost = true;
+        return;
+    }
+    touched[n] = e;
+    if (n < SPW_FOLLOW_TOUCHES)
+        touches_learned[n] = (struct spw_iteration_touch){.alloc = e->id, .bytes = e->bytes, .offset = offset};
+    touches[n] = (struct spw_touch){e->id, offset, bytes, access};
+    touch_count = n + 1;
+}
+
+static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum spw_access access)
+{
+    struct spw_extent *e = spw_extents_find(&spw_recorder_extents, address);
+    if (e)
+        touch_locked(e, address - e->start, bytes, access);
+    return e;
+}
+
+/* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */
+static void reach_all_locked(const CUdeviceptr *addresses, int count)
+{
+    const uint64_t low = spw_recorder_extents.low, span = spw_recorder_extents.high - low;
+    const int few = count < SPW_FOLLOW_TOUCHES ? count : SPW_FOLLOW_TOUCHES;
+    struct spw_iteration_touch *learned = touches_learned;
+    struct spw_touch *t = touches;
+    struct spw_extent **of = touched;
+    for (int i = 0; i < few; i++) {
+        struct spw_extent *e =
+            addresses[i] - low < span ? spw_extents_find_between(&spw_recorder_extents, addresses[i]) : NULL;
+        if (!e)
+            continue;
+        *of++ = e;
+        *t = (struct spw_touch){e->id, addresses[i] - e->start, 0, SPW_ACCESS_BOTH};
+        *learned++ = (struct spw_iteration_touch){.alloc = t->alloc, .bytes = e->bytes, .offset = t->offset};
+        t++;
+    }
+    touch_count = (uint32_t)(t - touches);
+    for (int i = few; i < count; i++)
+        (void)reach_locked(addresses[i], 0, SPW_ACCESS_BOTH);
+}
+
+static void reach_hidden(void *context, uint64_t target)
+{
+    (void)reach_locked(target, 0, SPW_ACCESS_BOTH);
+}
+
+/* Any kernel may find what a variable of a module holds. */
+static void reach_variable(void *context, uint64_t start)
+{
+    struct spw_extent *e = spw_extents_find(&spw_recorder_extents, start);
+    if (e && e->start == start && e->kind == SPW_ALLOC_GLOBAL && e->pointer_count)
+        touch_locked(e, 0, 0, SPW_ACCESS_BOTH);
+}
+
+/* What the addresses that lie in an allocation lead to, and so on: each allocation is looked into once. */
+static void follow_locked(void)
+{
+    static uint64_t walk;
+    walk++;
+    touches_lost |= !spw_hidden_each_variable(reach_variable, NULL);
+    for (uint32_t i = 0; i < touch_count; i++) { /* grows meanwhile */
+        if (touched[i]->met == walk)
+            continue;
+        touched[i]->met = walk;
+        spw_hidden_each(touched[i], reach_hidden, NULL);
+    }
+}
+
+static void note_captured_locked(bool everything)
+{
+    static uint64_t addresses[TOUCHES];
+    for (uint32_t i = 0; i < touch_count; i++)
+        addresses[i] = touched[i]->start + touches[i].offset;
+    spw_graphs_captured_locked(touches, addresses, touch_count, everything);
+}
+
+static void op_begin_locked(void)
+{
+    touch_count = 0;
+    touches_lost = false;
+}
+
+static inline __attribute__((always_inline)) void op_put_locked(struct spw_record *r, struct spw_stream_facts *stream)
+{
+    struct spw_record_op *op = &r->op;
+    r->kind = SPW_RECORD_OP;
+    op->stream = spw_stream_number_locked(stream);
+    op->time_ns = spw_note_now.began_ns;
+    spw_recorder_last_function = op->function;
+    op->everything |= touches_lost;
+    op->touch_count = touch_count;
+    op->touches = touches;
+    if (op->captured)
+        note_captured_locked(op->everything);
+    spw_record_op_locked(r, touches_learned);
+}
+
+/* ---- operations ---- */
+
+static enum spw_op_kind copy_kind(const struct spw_extent *to, const struct spw_extent *from)
+{
+    if (spw_recorder_on_device(to))
+        return spw_recorder_on_device(from) ? SPW_OP_COPY_D2D : SPW_OP_COPY_H2D;
+    return spw_recorder_on_device(from) ? SPW_OP_COPY_D2H : SPW_OP_COPY_H2H;
+}
+
+void spw_record_op(struct spw_record *r, const struct spw_reach *reach, unsigned count)
+{
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_record_op *op = &r->op;
+    struct spw_extent *ends[2] = {NULL, NULL};
+    op->captured = spw_is_capturing(spw_note_now.stream);
+    spw_word_lock(&spw_recorder_lock);
+    op_begin_locked();
+    for (unsigned i = 0; i < count; i++) {
+        struct spw_extent *e = reach_locked(reach[i].address, reach[i].bytes, reach[i].access);
+        if (i < 2)
+            ends[i] = e;
+    }
+    if (op->kind == SPW_OP_KINDS)
+        op->kind = copy_kind(ends[0], ends[1]);
+    op_put_locked(r, stream);
+    spw_word_unlock(&spw_recorder_lock);
+}
+
+static uint32_t number_function_unlocking(CUfunction f)
+{
+    struct spw_function_facts facts;
+    spw_word_unlock(&spw_recorder_lock);
+    spw_function_ask(f, &facts);
+    spw_word_lock(&spw_recorder_lock);
+    return spw_function_number_locked(&facts);
+}
+
+void spw_record_launch(struct spw_record *r, CUfunction function, const CUdeviceptr *hits, int count)
+{
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_record_op *op = &r->op;
+    op->kind = SPW_OP_LAUNCH;
+    op->captured = spw_is_capturing(spw_note_now.stream);
+    op->everything = count < 0;
+    spw_word_lock(&spw_recorder_lock);
+    op->function = spw_function_known_locked(function);
+    if (!op->function)
+        op->function = number_function_unlocking(function);
+    op_begin_locked();
+    reach_all_locked(hits, count);
+    if (spw_hidden_any())
+        follow_locked();
+    op_put_locked(r, stream);
+    spw_word_unlock(&spw_recorder_lock);
+}
+
+void spw_record_graph_launch(CUgraphExec exec)
+{
+    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_record r = {.op = {.kind = SPW_OP_GRAPH, .captured = spw_is_capturing(spw_note_now.stream)}};
+    spw_word_lock(&spw_recorder_lock);
+    op_begin_locked();
+    const struct spw_graph_reach *reach = spw_graphs_of_exec_locked(exec);
+    r.op.everything = !reach || reach->everything;
+    for (uint32_t i = 0; reach && i < reach->count; i++) {
+        struct spw_extent *e = spw_extents_find(&spw_recorder_extents, reach->list[i].address);
+        if (e)
+            touch_locked(e, reach->list[i].address - e->start, 0, reach->list[i].access);
+    }
+    if (spw_hidden_any())
+        follow_locked(); /* what the tables hold now may be other than when it was captured */
+    op_put_locked(&r, stream);
+    spw_word_unlock(&spw_recorder_lock);
+}
