@@ -94,6 +94,7 @@ CUresult event_record(struct event *e, struct stream *s)
     sim_spend(settings.profile.event_ns);
     op_drop(e->op);
     e->op = op_keep(op);
+    op->brought_in = s->brings_in && !s->runs_kernels;
     return settings_sabotage(SABOTAGE_EARLY_EVENT) ? mark_early(s, op) : stream_run(s, op);
 }
 
@@ -179,6 +180,8 @@ static CUresult wait_event(struct stream *s, const struct event *e)
         op_drop(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    op->brought_in = s->runs_kernels && e->op->brought_in;
+    stats.brought_in += op->brought_in;
     timeline_follow(&s->timeline, &e->op->when);
     return stream_run(s, op);
 }

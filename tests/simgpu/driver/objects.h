@@ -51,9 +51,10 @@ struct stream {
     unsigned flags;
     int priority;
     uint64_t id;
-    unsigned refs; /* one for the handle, one for each waiting call */
-    bool blocking; /* takes turns with the legacy default stream */
-    bool hidden;   /* a default stream: the program didn't create it */
+    unsigned refs;                /* one for the handle, one for each waiting call */
+    bool blocking;                /* takes turns with the legacy default stream */
+    bool hidden;                  /* a default stream: the program didn't create it */
+    bool runs_kernels, brings_in; /* since it was made; its newest copy was one from the host */
     struct timeline timeline;
     struct op *tail;              /* the newest operation; NULL before the first */
     uint64_t legacy_position;     /* how far this stream follows the legacy stream ... */

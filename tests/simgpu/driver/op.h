@@ -72,8 +72,9 @@ struct op {
     double ready_ns;  /* when it could start; before that, when it was submitted */
     double work_ns;   /* what is left of it, at the full rate of its lane */
     double end_ns;
-    bool declared;  /* the ranges of a kernel are declared, not guessed */
-    bool sabotaged; /* moves no bytes */
+    bool declared;   /* the ranges of a kernel are declared, not guessed */
+    bool sabotaged;  /* moves no bytes */
+    bool brought_in; /* of a mark: behind a copy from the host, in a stream that runs no kernels; or waits for such a one */
     struct op **waiters;
     unsigned waiter_count, waiter_room;
     struct op *waiters_inline[2];

@@ -294,6 +294,20 @@ static void op_ready(struct op *op, double now)
     lane_add(op->lane, op);
 }
 
+/* `earlier` is complete, on which `op` depends. */
+static void op_go_on(struct op *op, const struct op *earlier, double now)
+{
+    if (op->brought_in && earlier->stream_id == op->stream_id)
+        op->ready_ns = now > op->ready_ns ? now : op->ready_ns; /* its stream could go on */
+    if (--op->unmet > 0)
+        return;
+    if (op->brought_in && now > op->ready_ns) {
+        stats.late++;
+        stats.late_ns += now - op->ready_ns;
+    }
+    op_ready(op, now);
+}
+
 static void op_complete(struct op *op, double now)
 {
     op->state = OP_DONE;
@@ -301,8 +315,7 @@ static void op_complete(struct op *op, double now)
     if (op->kind == OP_HOST_FUNCTION || op->kind == OP_CALLBACK)
         host_learn(&op->when);
     for (unsigned i = 0; i < op->waiter_count; i++)
-        if (--op->waiters[i]->unmet == 0)
-            op_ready(op->waiters[i], now);
+        op_go_on(op->waiters[i], op, now);
     op->waiter_count = 0;
     op_release_payload(op);
     op_drop(op);

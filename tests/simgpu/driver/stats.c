@@ -74,6 +74,8 @@ static void write_all(FILE *f)
     fprintf(f, "{\n");
     write_devices(f);
     write_copies(f);
+    fprintf(f, "  \"brought_in\": {\"count\": %llu, \"late\": %llu, \"late_ns\": %.0f},\n",
+            (unsigned long long)stats.brought_in, (unsigned long long)stats.late, stats.late_ns);
     write_places(f);
     fprintf(
         f,

@@ -13,6 +13,8 @@ struct stats {
     uint64_t create, release, map, unmap, set_access, reserve, address_free;
     uint64_t ordering_errors, faults, injected_failures, graph_launches, host_functions;
     uint64_t live_allocations, live_handles, live_reservations, streams, events, host_bytes;
+    uint64_t brought_in, late; /* waits of streams that run kernels for copies from the host in others; that took time */
+    double late_ns;
     uint64_t mapped_peak; /* of the sum over devices */
 };
 

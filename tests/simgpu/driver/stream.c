@@ -133,6 +133,14 @@ static int follow(struct op *op, struct stream *s, struct stream *other, uint64_
     return r;
 }
 
+static void note_use(struct stream *s, const struct op *op)
+{
+    if (op->kind == OP_KERNEL)
+        s->runs_kernels = true;
+    if (op->kind == OP_COPY)
+        s->brings_in = op->u.copy.direction == COPY_H2D;
+}
+
 CUresult stream_submit(struct stream *s, struct op *op)
 {
     struct context *c = s->context;
@@ -151,6 +159,7 @@ CUresult stream_submit(struct stream *s, struct op *op)
     }
     op_drop(s->tail);
     s->tail = op_keep(op);
+    note_use(s, op);
     op_issue(op, &s->timeline, s->id);
     return CUDA_SUCCESS;
 }

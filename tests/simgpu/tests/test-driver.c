@@ -459,6 +459,37 @@ static void statistics_tell_what_was_done_and_what_is_left(void **state)
     assert_int_equal(child_stat("unmap"), 1);
 }
 
+/* Three waits for copies: the first is early, the second is for what is there, the third is the copying stream's own. */
+static void brought_in_body(void)
+{
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAlloc(&p, MIB));
+    void *pinned = new_pinned(MIB, 0);
+    CUstream s = new_stream(), t = new_stream();
+    CUevent e = new_event(), f = new_event();
+    OK(launch_add(add, p, 1, 1, s));
+    OK(cuEventRecord(f, s));
+    OK(cuStreamWaitEvent(t, f, 0));
+    OK(cuMemcpyHtoDAsync(p, pinned, MIB, t));
+    OK(cuEventRecord(e, t));
+    OK(cuStreamWaitEvent(s, e, 0));
+    OK(launch_add(add, p, 1, 1, s));
+    OK(cuCtxSynchronize());
+    OK(cuStreamWaitEvent(s, e, 0));
+    OK(launch_add(add, p, 1, 1, s));
+}
+
+static void waits_for_what_is_brought_in_are_counted_and_those_that_took_time(void **state)
+{
+    (void)state;
+    assert_true(in_child(brought_in_body, "SIMGPU_PROFILE", "v100-16g", NULL));
+    const char *counts = strstr(child_stats(), "\"brought_in\": {\"count\": 2, \"late\": 1, \"late_ns\": ");
+    assert_non_null(counts);
+    long long late_ns = child_stat("late_ns"); /* a MiB over 12.3 GB/s, or so */
+    assert_true(late_ns > 80000 && late_ns < 100000);
+}
+
 /* ---- values ---- */
 
 CHILD_TEST(a_stream_waits_for_a_value_that_another_writes)
@@ -508,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_graph_is_ordered_like_its_stream),
         cmocka_unit_test(parameters_of_a_kernel_node_can_be_changed_in_the_exec),
         cmocka_unit_test(statistics_tell_what_was_done_and_what_is_left),
+        cmocka_unit_test(waits_for_what_is_brought_in_are_counted_and_those_that_took_time),
         cmocka_unit_test(a_stream_waits_for_a_value_that_another_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
