@@ -131,16 +131,19 @@ class Row:
             return "overhead" if measured_us > AT_ALL * unlimited_us else ""
         missed = ["prediction"] * (measured_us > FROM_PLAN * predicted_us) + ["bound"] * (measured_us > FROM_BOUND * bound_us)
         missed += ["90 %"] * (self.share == 90 and measured_us > AT_NINETY * unlimited_us)
-        missed += ["in time"] * (told["in_time"] < IN_TIME * told["come"])
+        if predicted_us < AT_ALL * unlimited_us:  # otherwise the plan itself has operations wait for the link
+            missed += ["in time"] * (told["in_time"] < IN_TIME * told["come"])
         return ", ".join(missed)
 
 
 def promise(finished):
-    """What the library says at exit of the plan that it followed last, and of what came back by plan in the whole run."""
+    """What the library says at exit of the plan that it followed last; how much came back by plan in the whole run, and how much of
+    that too late by the device's count."""
     books = finished.summary or {}
     plan, carried = (books.get("devices") or [{}])[0].get("planned", {}), books.get("carried", {})
     come = carried.get("restored_count", 0) + carried.get("late_count", 0)
-    return {"predicted_us": plan.get("predicted_us"), "come": come, "in_time": carried.get("restored_in_time", 0)}
+    late = min(come, finished.stats["brought_in"]["late"]) if finished.stats else come
+    return {"predicted_us": plan.get("predicted_us"), "come": come, "in_time": come - late}
 
 
 def in_time(told):
