@@ -229,7 +229,7 @@ static int fill(struct making *m, double unknown_us, struct spw_graph_problem *r
 static int make_room(struct making *m)
 {
     const size_t tensors = (size_t)m->course->tensor_count + 1, ops = (size_t)m->course->op_count + 1;
-    m->lives = malloc(tensors * sizeof *m->lives);
+    m->lives = calloc(tensors, sizeof *m->lives);
     m->tensor_of = malloc(tensors * sizeof *m->tensor_of);
     m->needs = calloc(ops, sizeof *m->needs);
     m->held_first = calloc(ops, sizeof *m->held_first);
