@@ -37,6 +37,7 @@ static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_
     return evaluations < (double)most ? (uint64_t)evaluations : most;
 }
 
+/* With an effort: until it is used up, if something has been found by then. */
 static int try_others(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     const struct spw_schedule *best;
@@ -45,7 +46,7 @@ static int try_others(const struct spw_plan_request *request, const struct spw_e
         struct spw_schedule schedule;
         if (other->make == spw_plan_auto || (other->is_slow && request->graph->op_count > MANY_OPS))
             continue;
-        if (spw_improver_best(improver, &best) < INFINITY && spw_effort_used(effort, request) >= 1)
+        if (effort && spw_improver_best(improver, &best) < INFINITY && spw_effort_used(effort, request) >= 1)
             break;
         r = spw_schedule_init(&schedule, request->graph);
         if (r == 0)
@@ -93,6 +94,16 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
     return r;
 }
 
+/* Where the clock stopped the climb, what the others come to within the budget itself has not been looked at. On few
+ * operations that is a matter of milliseconds. */
+static int catch_up(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
+{
+    if (!request->now_s || request->graph->op_count > FEW_OPS || spw_effort_used(effort, request) < 1)
+        return 0;
+    const int r = spw_improver_raise(improver, request->device_bytes);
+    return r == 0 ? try_others(request, NULL, improver) : r;
+}
+
 int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *schedule)
 {
     struct spw_effort effort = {.limit_s = request->time_limit_s, .limit = default_evaluations(request->graph)};
@@ -111,6 +122,8 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
     if (r < 0)
         return r;
     r = climb(request, &effort, improver);
+    if (r == 0)
+        r = catch_up(request, &effort, improver);
     if (r == 0)
         r = spw_improver_polish(improver);
     if (r == 0)

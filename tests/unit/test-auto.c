@@ -86,6 +86,25 @@ static void a_search_ends_in_time(void **state)
     spw_graph_destroy(graph);
 }
 
+/* However little time there is: what the others do at once is known. */
+static void a_search_without_time_finds_no_slower_plan_than_the_others(void **state)
+{
+    struct spw_graph *graph = chain(6, 3);
+    for (uint64_t share = 0; share <= 8; share++) {
+        struct spw_plan_request request =
+            planned_request(graph, graph->least_bytes + (graph->peak_bytes - graph->least_bytes) * share / 8);
+        double now_s = 0;
+        request.time_limit_s = 1e-3;
+        request.now_s = tick;
+        request.now_context = &now_s;
+        const double us = time_of("auto", &request);
+        for (const struct spw_planner *other = spw_planners + 1; other->name; other++)
+            if (time_of(other->name, &request) < us - 1e-9)
+                fail_msg("%s is faster with %llu bytes", other->name, (unsigned long long)request.device_bytes);
+    }
+    spw_graph_destroy(graph);
+}
+
 static void memory_that_runs_out_is_reported_and_leaves_nothing_behind(void **state)
 {
     struct spw_graph *graph = chain(12, 3);
@@ -119,6 +138,7 @@ int main(void)
         cmocka_unit_test(the_same_request_gives_the_same_schedule),
         cmocka_unit_test(more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one),
         cmocka_unit_test(a_search_ends_in_time),
+        cmocka_unit_test(a_search_without_time_finds_no_slower_plan_than_the_others),
         cmocka_unit_test(memory_that_runs_out_is_reported_and_leaves_nothing_behind),
     };
     return cmocka_run_group_tests_name("auto", tests, NULL, NULL);
