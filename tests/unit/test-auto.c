@@ -6,6 +6,7 @@
 #include "failing-memory.h"
 #include "graphs.h"
 #include "planned.h"
+#include "random-iteration.h"
 
 static struct spw_graph *chain(uint32_t layers, uint32_t uneven)
 {
@@ -63,6 +64,31 @@ static void more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one(vo
     }
     assert_true(before <= graph->compute_us * (1 + 1e-9));
     spw_graph_destroy(graph);
+}
+
+/* Three iterations for which the best plan is one that hands the host's memory on in time. A search that took host memory
+ * for unlimited would prefer plans that turn out to wait for it, and end with what another planner has found. */
+static void a_search_knows_that_copies_out_wait_for_memory_on_the_host(void **state)
+{
+    static const struct {
+        uint64_t seed, host_eighths;
+        double share; /* of the best other planner's time, that is beaten */
+    } cases[] = {{77, 3, 0.95}, {112, 3, 0.98}, {195, 3, 0.95}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct spw_graph *graph = random_iteration(cases[i].seed, 6);
+        struct spw_plan_request request =
+            planned_request(graph, graph->least_bytes + (graph->peak_bytes - graph->least_bytes) / 4);
+        double best_us = INFINITY;
+        request.seed = 1;
+        request.host_bytes = graph->peak_bytes * cases[i].host_eighths / 8;
+        request.time_limit_s = 0.1; /* of work: there is no clock */
+        for (const struct spw_planner *other = spw_planners + 1; other->name; other++)
+            best_us = fmin(best_us, time_of(other->name, &request));
+        const double us = time_of("auto", &request);
+        if (!(us < best_us * cases[i].share))
+            fail_msg("seed %llu: %g us, and %g", (unsigned long long)cases[i].seed, us, best_us);
+        spw_graph_destroy(graph);
+    }
 }
 
 static double tick(void *context)
@@ -137,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_request_gives_the_same_schedule),
         cmocka_unit_test(more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one),
+        cmocka_unit_test(a_search_knows_that_copies_out_wait_for_memory_on_the_host),
         cmocka_unit_test(a_search_ends_in_time),
         cmocka_unit_test(a_search_without_time_finds_no_slower_plan_than_the_others),
         cmocka_unit_test(memory_that_runs_out_is_reported_and_leaves_nothing_behind),
