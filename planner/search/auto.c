@@ -37,14 +37,14 @@ static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_
     return evaluations < (double)most ? (uint64_t)evaluations : most;
 }
 
-/* With an effort: until it is used up, if something has been found by then. */
+/* With an effort: until it is used up, if something has been found by then. Without: those that are quick, all of them. */
 static int try_others(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     const struct spw_schedule *best;
     int r = 0;
     for (const struct spw_planner *other = spw_planners; other->name && r == 0; other++) {
         struct spw_schedule schedule;
-        if (other->make == spw_plan_auto || (other->is_slow && request->graph->op_count > MANY_OPS))
+        if (other->make == spw_plan_auto || (other->is_slow && (!effort || request->graph->op_count > MANY_OPS)))
             continue;
         if (effort && spw_improver_best(improver, &best) < INFINITY && spw_effort_used(effort, request) >= 1)
             break;
@@ -95,7 +95,7 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
 }
 
 /* Where the clock stopped the climb, what the others come to within the budget itself has not been looked at. On few
- * operations that is a matter of milliseconds. */
+ * operations that is a matter of milliseconds, for those that are quick. */
 static int catch_up(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     if (!request->now_s || request->graph->op_count > FEW_OPS || spw_effort_used(effort, request) < 1)

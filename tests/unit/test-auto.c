@@ -113,7 +113,7 @@ static void a_search_ends_in_time(void **state)
 }
 
 /* However little time there is: what the others do at once is known. */
-static void a_search_without_time_finds_no_slower_plan_than_the_others(void **state)
+static void a_search_without_time_finds_no_slower_plan_than_quick_planners(void **state)
 {
     struct spw_graph *graph = chain(6, 3);
     for (uint64_t share = 0; share <= 8; share++) {
@@ -125,7 +125,7 @@ static void a_search_without_time_finds_no_slower_plan_than_the_others(void **st
         request.now_context = &now_s;
         const double us = time_of("auto", &request);
         for (const struct spw_planner *other = spw_planners + 1; other->name; other++)
-            if (time_of(other->name, &request) < us - 1e-9)
+            if (!other->is_slow && time_of(other->name, &request) < us - 1e-9)
                 fail_msg("%s is faster with %llu bytes", other->name, (unsigned long long)request.device_bytes);
     }
     spw_graph_destroy(graph);
@@ -165,7 +165,7 @@ int main(void)
         cmocka_unit_test(more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one),
         cmocka_unit_test(a_search_knows_that_copies_out_wait_for_memory_on_the_host),
         cmocka_unit_test(a_search_ends_in_time),
-        cmocka_unit_test(a_search_without_time_finds_no_slower_plan_than_the_others),
+        cmocka_unit_test(a_search_without_time_finds_no_slower_plan_than_quick_planners),
         cmocka_unit_test(memory_that_runs_out_is_reported_and_leaves_nothing_behind),
     };
     return cmocka_run_group_tests_name("auto", tests, NULL, NULL);
