@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrivals.h"
 #include "context.h"
 #include "engine.h"
 #include "lock.h"
@@ -403,6 +404,7 @@ void spw_free_context(CUcontext context)
     spw_streams_context_gone_locked(context);
     spw_durations_context_gone_locked(context);
     spw_steptime_context_gone_locked(context);
+    spw_arrivals_context_gone_locked(context);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready || d->live_count)

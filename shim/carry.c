@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arrivals.h"
 #include "context.h"
 #include "engine.h"
 #include "mover.h"
@@ -50,6 +51,7 @@ void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b)
 {
     bool leaving = is_leaving(b);
     take_off(d, b);
+    spw_arrival_forget_locked(d, b);
     if (leaving)
         spw_mover_keep_locked(d, b);
 }
@@ -60,9 +62,10 @@ void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b)
         return;
     if (is_leaving(b))
         spw_carried.cancelled_count++;
-    else if (b->way == SPW_WAY_AWAITED)
+    else if (b->way == SPW_WAY_AWAITED) {
         spw_carried.late_count++;
-    else if (spw_mover_copies_done_locked(d, b))
+        spw_arrival_missed_locked(d);
+    } else if (spw_mover_copies_done_locked(d, b))
         spw_carried.restored_in_time++;
     spw_carry_forget_locked(d, b);
 }
@@ -210,6 +213,7 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
         return r;
     }
     b->way = SPW_WAY_RETURNED;
+    spw_arrival_expect_locked(d, b);
     spw_carried.restored_count++;
     spw_carried.restored_bytes += spw_block_mapped_bytes(d, b);
     (void)spw_uses_mark_locked(&b->object.uses);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrivals.h"
 #include "carry.h"
 #include "context.h"
 #include "driver.h"
@@ -325,19 +326,21 @@ static uint64_t devices_of(const struct spw_op *op)
     return devices;
 }
 
-static void claim_set(struct working_set *set)
+static void claim_set(struct working_set *set, const struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
-        if (o->kind == SPW_KIND_BLOCK)
-            spw_carry_claim_locked(&spw_devices[o->device], spw_block_of(o));
+        if (o->kind != SPW_KIND_BLOCK)
+            continue;
+        spw_arrival_used_locked(&spw_devices[o->device], spw_block_of(o), s);
+        spw_carry_claim_locked(&spw_devices[o->device], spw_block_of(o));
     }
 }
 
 static int make_set_ready(struct spw_op *op, struct working_set *set)
 {
     int r = 0;
-    claim_set(set);
+    claim_set(set, op->stream);
     for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++) {
         if (!(set->devices >> i & 1))
             continue;

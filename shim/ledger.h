@@ -118,10 +118,11 @@ struct spw_block {
     void *host_copy; /* host_bytes of the host pool, or NULL */
     size_t host_bytes;
     bool host_copy_valid;
-    bool pinned;    /* never evicted */
-    bool doomed;    /* freed while held: whoever lets go last frees it */
-    uint8_t way;    /* enum spw_way */
-    uint32_t holds; /* operations that are making it resident, or evictors waiting for its copy */
+    bool pinned;      /* never evicted */
+    bool doomed;      /* freed while held: whoever lets go last frees it */
+    uint8_t way;      /* enum spw_way */
+    uint16_t arrival; /* arrivals.c: what tells whether it came back in time; 0: nobody asks */
+    uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
     CUcontext context;                 /* whose allocation it is */
     struct spw_pool_book *pool;        /* never NULL while it lives */

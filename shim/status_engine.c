@@ -1,5 +1,6 @@
 /* status_engine.c - the engine's figures, as the status page tells them. */
 #include "alloc.h"
+#include "arrivals.h"
 #include "bandwidth.h"
 #include "carry.h"
 #include "engine.h"
@@ -24,6 +25,8 @@ static struct spw_status_planned planned(const struct spw_device *d)
                                        .planned_iterations = counts->planned_iterations,
                                        .plans = counts->plans,
                                        .lost = counts->lost,
+                                       .prefetches = spw_arrivals[d->ordinal].used_count,
+                                       .prefetches_in_time = spw_arrivals[d->ordinal].in_time_count,
                                        .predicted_ns = ns(step.predicted_us),
                                        .step_ns = ns(step.step_us),
                                        .on_demand_ns = ns(step.on_demand_us),

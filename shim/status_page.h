@@ -19,6 +19,7 @@ enum { SPW_STATUS_VERSION = 2, SPW_STATUS_DEVICES = 64, SPW_STATUS_COMMAND = 256
 struct spw_status_planned {
     uint64_t iterations, planned_iterations; /* followed from beginning to end; of these by plan */
     uint64_t plans, lost;                    /* adopted; times that an iteration left its plan */
+    uint64_t prefetches, prefetches_in_time; /* used; there when the device got to their first use */
 
     /* Now: by the plan that was followed last; 0: not known. */
     uint64_t predicted_ns, step_ns, on_demand_ns; /* one iteration: as the plan has it, measured, measured without a plan */
@@ -73,5 +74,5 @@ struct spw_status_page {
 
     struct spw_status_device devices[SPW_STATUS_DEVICES]; /* the first device_count */
 };
-_Static_assert(sizeof(struct spw_status_page) == 504 + 136 * SPW_STATUS_DEVICES, "the same for every compiler");
+_Static_assert(sizeof(struct spw_status_page) == 504 + 152 * SPW_STATUS_DEVICES, "the same for every compiler");
 #endif

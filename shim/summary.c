@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "arrivals.h"
 #include "bandwidth.h"
 #include "counters.h"
 #include "durations.h"
@@ -140,7 +141,7 @@ static void write_json(FILE *f)
     }
     spw_streams_count_locked(&streams, &events);
     events += spw_timing_events_held() + spw_durations_events_held_locked() + spw_bandwidth_events_held_locked() +
-              spw_steptime_events_held_locked();
+              spw_steptime_events_held_locked() + spw_arrivals_events_held_locked();
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
             spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
     fprintf(f,

@@ -1,6 +1,7 @@
 /* summary_planned.c - the part of the summary about iterations that went by plan. */
 #include "summary_planned.h"
 
+#include "arrivals.h"
 #include "bandwidth.h"
 #include "carry.h"
 #include "planned_counts.h"
@@ -41,22 +42,26 @@ void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t si
 {
     const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
     const struct spw_planned_step step = spw_planned_step_locked(d);
-    char out[32], in[32], took[32], predicted[32], hidden[64] = "";
+    const struct spw_arrivals *a = &spw_arrivals[d->ordinal];
+    char out[32], in[32], took[32], predicted[32], hidden[64] = "", prefetches[96] = "";
+    if (a->used_count)
+        snprintf(prefetches, sizeof(prefetches), ", %.1f %% of %llu prefetches in time",
+                 100 * (double)a->in_time_count / (double)a->used_count, U(a->used_count));
     if (step.hidden_share >= 0)
         snprintf(hidden, sizeof(hidden), ", %.0f %% of their time hidden", step.hidden_share * 100);
     snprintf(buffer, size,
              "%llu of %llu iterations by plan (%llu made, left %llu times): %s each, %s predicted; copies of %s to the host "
-             "and %s back%s",
+             "and %s back%s%s",
              U(c->planned_iterations), U(c->iterations), U(c->plans), U(c->lost),
              human_time(step.step_us, took, sizeof(took)), human_time(step.predicted_us, predicted, sizeof(predicted)),
-             spw_summary_human(step.out_bytes, out, sizeof(out)), spw_summary_human(step.in_bytes, in, sizeof(in)), hidden);
+             spw_summary_human(step.out_bytes, out, sizeof(out)), spw_summary_human(step.in_bytes, in, sizeof(in)), hidden,
+             prefetches);
 }
 
 void spw_summary_say_carried(char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%llu stalls; %llu tensors brought back, %llu needed earlier than that, %llu kept after all",
-             U(spw_room_stalls.count), U(spw_carried.restored_count), U(spw_carried.late_count),
-             U(spw_carried.cancelled_count));
+    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all", U(spw_room_stalls.count),
+             U(spw_carried.late_count), U(spw_carried.cancelled_count));
 }
 
 /* A number of JSON, null where it is not known. */
@@ -72,12 +77,15 @@ void spw_summary_write_planned(FILE *f, const struct spw_device *d)
 {
     const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
     const struct spw_planned_step step = spw_planned_step_locked(d);
+    const struct spw_arrivals *a = &spw_arrivals[d->ordinal];
     struct spw_bandwidth b;
     bool measured = spw_bandwidth_locked(d->ordinal, &b);
     fprintf(f,
             "\"planned\": {\"iterations\": %llu, \"planned_iterations\": %llu, \"plans\": %llu, \"lost\": %llu, "
             "\"out_bytes\": %llu, \"in_bytes\": %llu",
             U(c->iterations), U(c->planned_iterations), U(c->plans), U(c->lost), U(step.out_bytes), U(step.in_bytes));
+    fprintf(f, ", \"prefetches\": %llu, \"prefetches_in_time\": %llu, \"late_us\": %.3f", U(a->used_count),
+            U(a->in_time_count), a->late_us);
     write_known(f, "predicted_us", step.predicted_us, step.predicted_us > 0);
     write_known(f, "bound_us", step.bound_us, step.bound_us > 0);
     write_known(f, "step_us", step.step_us, step.step_us > 0);

@@ -14,12 +14,12 @@ static json_t *known(uint64_t value, bool is_known)
 
 static json_t *planned_json(const struct spw_status_planned *p)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "iterations", I(p->iterations),
-                     "planned_iterations", I(p->planned_iterations), "plans", I(p->plans), "lost", I(p->lost), "plan",
-                     I(p->plan), "out_bytes", I(p->out_bytes), "in_bytes", I(p->in_bytes), "predicted_ns",
-                     known(p->predicted_ns, p->predicted_ns), "step_ns", known(p->step_ns, p->step_ns), "on_demand_ns",
-                     known(p->on_demand_ns, p->on_demand_ns), "hidden_permille",
-                     known(p->hidden_permille, p->plan && p->hidden_permille != SPW_STATUS_UNKNOWN));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "iterations", I(p->iterations),
+                     "planned_iterations", I(p->planned_iterations), "plans", I(p->plans), "lost", I(p->lost), "prefetches",
+                     I(p->prefetches), "prefetches_in_time", I(p->prefetches_in_time), "plan", I(p->plan), "out_bytes",
+                     I(p->out_bytes), "in_bytes", I(p->in_bytes), "predicted_ns", known(p->predicted_ns, p->predicted_ns),
+                     "step_ns", known(p->step_ns, p->step_ns), "on_demand_ns", known(p->on_demand_ns, p->on_demand_ns),
+                     "hidden_permille", known(p->hidden_permille, p->plan && p->hidden_permille != SPW_STATUS_UNKNOWN));
 }
 
 static json_t *bandwidth_json(const struct spw_status_planned *p)
@@ -83,8 +83,12 @@ static void planned_text(const struct spw_status_device *d, FILE *to)
 
 const char *top_planned(const struct spw_status_planned *p, char *line)
 {
-    snprintf(line, TOP_LINE, "%" PRIu64 " of %" PRIu64 " iterations by plan, %" PRIu64 " made, left %" PRIu64 " times",
-             p->planned_iterations, p->iterations, p->plans, p->lost);
+    char prefetches[96] = "";
+    if (p->prefetches)
+        snprintf(prefetches, sizeof(prefetches), ", %.1f %% of %" PRIu64 " prefetches in time",
+                 100 * (double)p->prefetches_in_time / (double)p->prefetches, p->prefetches);
+    snprintf(line, TOP_LINE, "%" PRIu64 " of %" PRIu64 " iterations by plan, %" PRIu64 " made, left %" PRIu64 " times%s",
+             p->planned_iterations, p->iterations, p->plans, p->lost, prefetches);
     return line;
 }
 
