@@ -267,6 +267,24 @@ static int evict(struct spw_device *d, uint64_t needed)
     return first_failure;
 }
 
+/* Memory of absent blocks that the driver has refused to unmap: it may not refuse for ever. True when any came back. */
+static bool reclaim_stuck(struct spw_device *d)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!(b->object.attention & SPW_ABSENT) || !b->memory.count || b->holds || spw_mover_detach_locked(d, b) < 0)
+            continue;
+        any = true;
+        if (b->doomed) {
+            b->doomed = false;
+            spw_room_retire_block_locked(d, b);
+            i--; /* another one has its place */
+        }
+    }
+    return any;
+}
+
 uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
 {
     uint64_t bytes = 0;
@@ -314,7 +332,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             r = -EAGAIN;
         if (r == -EAGAIN && let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        if (r == -ENOMEM && spw_handles_ask_again_locked(&d->handles))
+        if (r == -ENOMEM && (reclaim_stuck(d) || spw_handles_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;

@@ -354,6 +354,33 @@ static void a_tensor_lies_in_the_memory_of_two(void **state)
     assert_int_equal(fake_counts()->releases, 0);
 }
 
+/* A call that fails for a while: the bytes are right afterwards, and no memory is lost or used beyond the budget. */
+static void whatever_fails_under_a_tensor_in_pieces_is_made_good(void **state)
+{
+    const char *names[] = {"cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"};
+    for (unsigned name = 0; name < 5; name++)
+        for (unsigned too = 0; too < 2; too++)
+            for (unsigned n = 1; n <= 6; n++)
+                for (unsigned for_good = 0; for_good < 2; for_good++) {
+                    begin_with_blocks();
+                    assert_int_equal(use(large, 8, 9, true), 0);
+                    assert_int_equal(use(five, 5, 5, false), 0);
+                    fake_fail(names[name], n, CUDA_ERROR_UNKNOWN, for_good);
+                    if (too)
+                        fake_fail_too("cuMemUnmap");
+                    int first = use(large, 8, 9, false), second = use(three, 3, 3, false), third = use(large, 8, 9, false);
+                    assert_true(first == 0 || too || for_good || name > 0);
+                    fake_fail("", 0, 0, false);
+                    check_blocks();
+                    assert_true(second <= 0 && third <= 0);
+                    assert_int_equal(use(large, 8, 9, false), 0);
+                    assert_int_equal(use(three, 3, 3, false), 0);
+                    assert_int_equal(use(five, 5, 5, false), 0);
+                    check_blocks();
+                    fake_run_all();
+                }
+}
+
 /* Only the pieces that are mapped stay with a block that cannot be unmapped; the next try adds what is missing. */
 static void a_block_that_is_stuck_keeps_what_is_mapped(void **state)
 {
@@ -382,6 +409,29 @@ static void a_block_that_is_stuck_keeps_what_is_mapped(void **state)
     assert_int_equal(fake_counts()->creates, 2);
 }
 
+/* What could not be unmapped is unmapped as soon as the driver does it and somebody needs it, of freed tensors too. */
+static void memory_that_was_stuck_comes_back(void **state)
+{
+    for (int freed = 0; freed < 2; freed++) {
+        begin_with_blocks();
+        assert_int_equal(use(large, 8, 9, true), 0);
+        assert_int_equal(use(five, 5, 5, false), 0);
+        fake_fail("cuMemSetAccess", 1, CUDA_ERROR_UNKNOWN, true);
+        fake_fail_too("cuMemUnmap");
+        assert_true(use(three, 3, 3, false) < 0);
+        assert_int_equal(block_at(three)->memory.granules, 3);
+        if (freed)
+            assert_int_equal(spw_free(three, NULL), 0);
+        fake_fail("", 0, 0, false);
+        assert_int_equal(use(large, 8, 9, false), 0);
+        assert_int_equal(device->block_count, freed ? 2 : 3);
+        check_blocks();
+        if (!freed)
+            assert_int_equal(use(three, 3, 3, false), 0);
+        fake_run_all();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,7 +447,9 @@ int main(void)
         cmocka_unit_test(pieces_are_cut_where_the_device_has_no_room_for_more),
         cmocka_unit_test(a_lower_budget_and_a_trim_release_the_largest_first),
         cmocka_unit_test(a_tensor_lies_in_the_memory_of_two),
+        cmocka_unit_test(whatever_fails_under_a_tensor_in_pieces_is_made_good),
         cmocka_unit_test(a_block_that_is_stuck_keeps_what_is_mapped),
+        cmocka_unit_test(memory_that_was_stuck_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
