@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bandwidth.h"
 #include "carry.h"
 #include "context.h"
 #include "devices.h"
@@ -18,37 +17,24 @@
 #include "mover.h"
 #include "planned_counts.h"
 #include "plan/schedule.h"
-#include "planning.h"
 #include "room.h"
 #include "settings.h"
-#include "slab.h"
+#include "shapes.h"
 #include "watch.h"
 
 enum {
-    TOUCHES = 64,        /* of one operation, without another look */
-    CONFIRMED = 8,       /* iterations in a row after which a shape is taken for the whole */
-    SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
+    TOUCHES = 64,   /* of one operation, without another look */
+    CONFIRMED = 16, /* iterations in a row after which a shape is taken for the whole */
 };
 
 bool spw_planned_any;
-
-struct shape { /* an iteration that is known in full */
-    uint32_t id;
-    struct spw_course *course;
-    struct spw_course_plan *plan;  /* in force */
-    struct spw_planning *planning; /* a better one is being made */
-    uint64_t last_used;
-    uint32_t number;   /* of the plan in force, as it is counted; 0: there is none */
-    unsigned in_a_row; /* complete ones on its course, since it was lost last */
-};
 
 struct planned { /* one device */
     struct spw_device *device;
     struct spw_place place;
     struct spw_watch *watch;
-    struct shape shapes[SPW_ITERATION_SHAPES];
-    unsigned shape_count;
-    struct shape *now;         /* whose course the device is on; NULL: it is watched */
+    struct spw_shapes shapes;
+    struct spw_shape *now;     /* whose course the device is on; NULL: it is watched */
     struct spw_block **blocks; /* by tensor of the course */
     uint32_t next_due;         /* index in the plan's list */
     bool conforms;             /* what the plan has away at this point has left */
@@ -56,7 +42,7 @@ struct planned { /* one device */
     bool ended;                /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
     uint32_t ended_shape;
     bool recorded;                   /* what is recorded was complete with it, but for frees */
-    struct shape *awaited;           /* recorded, but its durations are not complete */
+    struct spw_shape *awaited;       /* recorded, but its durations are not complete */
     uint64_t clock;                  /* boundaries met */
     const struct spw_stream *stream; /* of the operation that was told last */
 };
@@ -155,7 +141,7 @@ static void take_up_plan(struct planned *p)
 }
 
 /* An iteration of the shape is about to begin. */
-static int enter_course(struct planned *p, struct shape *shape)
+static int enter_course(struct planned *p, struct spw_shape *shape)
 {
     const struct spw_course *course = shape->course;
     int r = spw_cursor_init(&p->place.cursor, course);
@@ -178,112 +164,11 @@ static int enter_course(struct planned *p, struct shape *shape)
     return 0;
 }
 
-/* ---- plans ---- */
-
-static void terms_of(const struct planned *p, struct spw_plan_terms *ret)
-{
-    const struct spw_device *d = p->device;
-    const uint64_t fixed = spw_slab_total_bytes_locked(d), budget = d->handles.budget_bytes;
-    struct spw_bandwidth bandwidth;
-    (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
-    *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
-                                   .host_bytes = spw_mover_host_limit_locked(),
-                                   .granule_bytes = (uint64_t)1 << d->granule_shift,
-                                   .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
-                                   .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
-                                   .duplex = bandwidth.duplex_share};
-}
-
-static void say_plan(const struct planned *p, const struct spw_course_plan *plan)
-{
-    spw_info(
-        "device %d: planned an iteration of %u operations within %.1f MiB: %.3f ms (%.3f ms with enough memory, no plan is "
-        "below %.3f ms), %.1f MiB to the host and %.1f MiB back%s",
-        p->device->ordinal, plan->op_count, (double)plan->peak_bytes / 1048576, plan->predicted_us / 1000,
-        plan->compute_us / 1000, plan->lower_bound_us / 1000, (double)plan->out_bytes / 1048576,
-        (double)plan->in_bytes / 1048576, plan->is_quick ? "; looking for a better one" : "");
-}
-
-static void take_plan(struct planned *p, struct shape *shape, struct spw_course_plan *plan)
-{
-    if (!plan)
-        return;
-    if (shape->plan && plan->predicted_us >= shape->plan->predicted_us) {
-        spw_course_plan_destroy(plan);
-        return;
-    }
-    spw_course_plan_destroy(shape->plan);
-    shape->plan = plan;
-    shape->number =
-        spw_planned_adopt_locked(p->device, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us);
-    say_plan(p, plan);
-}
-
-/* A first plan, unless that would take longer than an iteration; and a better one on a thread. */
-static void make_plans(struct planned *p, struct shape *shape)
-{
-    struct spw_plan_terms terms;
-    struct spw_course_plan *plan = NULL;
-    const bool wait = spw_settings()->plan == SPW_PLAN_WAIT;
-    terms_of(p, &terms);
-    int r = 0;
-    if (wait || shape->course->op_count <= SMALL_COURSE) {
-        r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
-        take_plan(p, shape, r == 0 ? plan : NULL);
-    }
-    if (!wait && r != -EINVAL)
-        (void)spw_planning_start(shape->course, &terms, &shape->planning);
-    if (r < 0)
-        spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on",
-                 p->device->ordinal, shape->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
-}
-
-static void adopt_better(struct planned *p, struct shape *shape)
-{
-    if (!shape->planning || !spw_planning_is_done(shape->planning))
-        return;
-    take_plan(p, shape, spw_planning_finish(shape->planning, false));
-    shape->planning = NULL;
-}
-
-static void forget_shape(struct shape *shape)
-{
-    if (shape->planning)
-        spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
-    spw_course_plan_destroy(shape->plan);
-    spw_course_destroy(shape->course);
-    *shape = (struct shape){0};
-}
-
-static struct shape *find_shape(struct planned *p, uint32_t id)
-{
-    for (unsigned i = 0; i < p->shape_count; i++)
-        if (p->shapes[i].id == id)
-            return &p->shapes[i];
-    return NULL;
-}
-
-/* A place for one more; the one not used for the longest time makes room. */
-static struct shape *new_shape(struct planned *p, uint32_t id)
-{
-    struct shape *oldest = &p->shapes[0];
-    if (p->shape_count < SPW_ITERATION_SHAPES) {
-        oldest = &p->shapes[p->shape_count++];
-    } else {
-        for (unsigned i = 1; i < p->shape_count; i++)
-            if (p->shapes[i].last_used < oldest->last_used && &p->shapes[i] != p->now)
-                oldest = &p->shapes[i];
-        forget_shape(oldest);
-    }
-    *oldest = (struct shape){.id = id, .last_used = p->clock};
-    return oldest;
-}
-
 /* ---- a boundary ---- */
 
 static void take_duration(void *context, uint32_t ordinal, double us)
 {
-    const struct shape *shape = context;
+    const struct spw_shape *shape = context;
     if (ordinal < shape->course->op_count)
         shape->course->ops[ordinal].us = us;
 }
@@ -299,11 +184,14 @@ static void finish_recording(struct planned *p)
         spw_durations_stop_locked(p->device);
         return;
     }
-    struct shape *shape = new_shape(p, p->recording_shape);
-    shape->course = course;
-    shape->plan = spw_course_plan_none(course);
+    struct spw_shape *shape = spw_shapes_add(&p->shapes, p->recording_shape, course, p->clock, p->now);
+    if (!shape) {
+        spw_course_destroy(course);
+        spw_durations_stop_locked(p->device);
+        return;
+    }
     p->awaited = shape;
-    if (shape->plan && !p->now)
+    if (!p->now)
         (void)enter_course(p, shape);
 }
 
@@ -312,10 +200,10 @@ static void await_durations(struct planned *p)
 {
     if (!p->awaited || !spw_durations_collect_locked(p->device, take_duration, p->awaited))
         return;
-    struct shape *shape = p->awaited;
+    struct spw_shape *shape = p->awaited;
     p->awaited = NULL;
     spw_durations_stop_locked(p->device);
-    make_plans(p, shape);
+    spw_shape_plan(p->device, shape);
     if (p->now == shape)
         take_up_plan(p);
 }
@@ -345,13 +233,41 @@ static void rewind_course(struct planned *p)
     p->next_due = 0;
 }
 
+/* Something else came than the course expects. */
+static void lose(struct planned *p)
+{
+    spw_planned_lost_locked(p->device);
+    p->now->in_a_row = 0;
+    if (!p->place.told)
+        spw_watch_catch_up(p->watch, &p->place.cursor);
+    spw_debug("device %d: off the course at operation %u of %u", p->device->ordinal, p->place.cursor.op,
+              p->now->course->op_count);
+    leave_course(p);
+}
+
+/* The steps are not what they were: the shape is learned anew. */
+static void give_up(struct planned *p)
+{
+    struct spw_shape *shape = p->now;
+    spw_info("device %d: iterations of %u operations take another time than they did: learning them anew",
+             p->device->ordinal, shape->course->op_count);
+    spw_cursor_rewind(&p->place.cursor);
+    lose(p);
+    spw_shapes_forget(&p->shapes, shape);
+}
+
 /* The course is complete, and what comes next belongs to the iteration after it. */
 static void next_round(struct planned *p)
 {
     p->now->last_used = ++p->clock;
     p->place.told = ++p->now->in_a_row < CONFIRMED;
-    adopt_better(p, p->now);
+    const struct spw_course_plan *before = p->now->plan;
+    if (!spw_shape_improve(p->device, p->now, true)) {
+        give_up(p);
+        return;
+    }
     rewind_course(p);
+    p->conforms = before == p->now->plan;
     spw_planned_begins_locked(p->device, p->stream, p->now->id, p->now->number);
 }
 
@@ -359,7 +275,7 @@ static void next_round(struct planned *p)
  * part of it: then it goes on being followed until there is a plan for the whole. */
 static void learn(struct planned *p)
 {
-    struct shape *shape = find_shape(p, p->ended_shape);
+    struct spw_shape *shape = spw_shapes_find(&p->shapes, p->ended_shape);
     p->ended = false;
     if (!p->now) {
         p->clock++;
@@ -373,7 +289,7 @@ static void learn(struct planned *p)
         p->recording_shape = p->ended_shape;
     if (!shape || shape == p->now)
         return;
-    adopt_better(p, shape);
+    (void)spw_shape_improve(p->device, shape, false);
     const bool is_whole =
         p->now && shape->course->op_count > p->now->course->op_count && shape->plan->predicted_us < INFINITY;
     if (p->now && !is_whole)
@@ -475,16 +391,21 @@ static void tell_watch(struct planned *p, struct spw_op *op, struct spw_object *
     }
 }
 
-/* Something else came than the course expects. */
-static void lose(struct planned *p)
+static void note_extra(struct planned *p, const struct spw_op *op)
 {
-    spw_planned_lost_locked(p->device);
-    p->now->in_a_row = 0;
-    if (!p->place.told)
-        spw_watch_catch_up(p->watch, &p->place.cursor);
-    spw_debug("device %d: off the course at operation %u of %u", p->device->ordinal, p->place.cursor.op,
-              p->now->course->op_count);
-    leave_course(p);
+    struct spw_iteration_touch touches[TOUCHES];
+    struct spw_iteration_op call = {.kind = op->signature.kind,
+                                    .function = op->signature.function,
+                                    .geometry = op->signature.geometry,
+                                    .everything = op->everything,
+                                    .touches = touches};
+    for (unsigned i = 0; i < op->count && call.touch_count < TOUCHES; i++) {
+        const struct spw_object *o = spw_object_at_locked(op->hits[i]);
+        const struct spw_block *b = (const struct spw_block *)o;
+        if (o && o->kind == SPW_KIND_BLOCK && !(o->attention & SPW_FREE))
+            touches[call.touch_count++] = (struct spw_iteration_touch){b->serial, b->size_bytes, op->hits[i] - b->address};
+    }
+    spw_cursor_note_extra(&p->place.cursor, &call);
 }
 
 static void follow(struct planned *p, const struct spw_op *op)
@@ -496,6 +417,8 @@ static void follow(struct planned *p, const struct spw_op *op)
         next_round(p);
         answer = spw_cursor_op(&p->place.cursor, key, backbone);
     }
+    if (answer == SPW_CURSOR_EXTRA && !p->place.told)
+        note_extra(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
         lose(p);
 }
@@ -580,7 +503,7 @@ void spw_planned_press_locked(struct spw_device *d)
         free(p);
         return; /* the next time that memory is short it is tried again */
     }
-    p->device = d;
+    p->device = p->shapes.device = d;
     expect_nothing(p);
     planned_of[d->ordinal] = p;
     spw_planned_any = true;
@@ -627,8 +550,7 @@ void spw_planned_after(struct spw_stream *s)
 static void destroy(struct planned *p)
 {
     leave_course(p);
-    for (unsigned i = 0; i < p->shape_count; i++)
-        forget_shape(&p->shapes[i]);
+    spw_shapes_finish(&p->shapes);
     spw_watch_destroy(p->watch);
     free(p);
 }
@@ -636,12 +558,8 @@ static void destroy(struct planned *p)
 void spw_planned_stop(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        for (unsigned k = 0; planned_of[i] && k < planned_of[i]->shape_count; k++) {
-            struct shape *shape = &planned_of[i]->shapes[k];
-            if (shape->planning)
-                spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
-            shape->planning = NULL;
-        }
+        if (planned_of[i])
+            spw_shapes_stop(&planned_of[i]->shapes);
 }
 
 /* The threads are the parent's, and so is what they were making: it is left where it is. */

@@ -15,10 +15,6 @@
 
 #include "plan/plan.h"
 
-/* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
- * it could be. Where little is lacking, most of it is left to the plan all the same. */
-enum { RESERVE_PERCENT = 3 };
-
 /* A first plan takes about as long as one iteration of that many operations. */
 #define QUICK_S 0.001
 
@@ -86,11 +82,12 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
 
 /* ---- one plan ---- */
 
-static uint64_t bytes_to_plan_with(const struct spw_graph *graph, uint64_t device_bytes)
+/* Where little is lacking, most of it is left to the plan all the same. */
+static uint64_t bytes_to_plan_with(const struct spw_graph *graph, const struct spw_plan_terms *terms)
 {
-    const uint64_t usual = device_bytes / 100 * RESERVE_PERCENT;
-    const uint64_t lacking = graph->peak_bytes > device_bytes ? graph->peak_bytes - device_bytes : 0;
-    return device_bytes - (lacking / 2 < usual ? lacking / 2 : usual);
+    const uint64_t bytes = terms->device_bytes, usual = (uint64_t)((double)bytes * terms->reserve);
+    const uint64_t lacking = graph->peak_bytes > bytes ? graph->peak_bytes - bytes : 0;
+    return bytes - (lacking / 2 < usual ? lacking / 2 : usual);
 }
 
 /* For an operation whose duration could not be had: what the others take on average. */
@@ -112,7 +109,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
     const struct spw_planner *planner = spw_planner_find("auto");
     struct spw_plan plan;
     const struct spw_plan_request request = {.graph = graph,
-                                             .device_bytes = bytes_to_plan_with(graph, terms->device_bytes),
+                                             .device_bytes = bytes_to_plan_with(graph, terms),
                                              .host_bytes = terms->host_bytes,
                                              .may_copy = true,
                                              .may_replay = false,

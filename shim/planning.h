@@ -9,6 +9,7 @@
 
 struct spw_plan_terms {
     uint64_t device_bytes, host_bytes; /* what tensors may take; all of a device's, this device's share of the host's */
+    double reserve;                    /* share of device_bytes that the plan leaves alone; less where little is lacking */
     uint64_t granule_bytes;
     double d2h_bytes_per_us, h2d_bytes_per_us, duplex;
 };

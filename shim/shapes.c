@@ -1,0 +1,245 @@
+/* shapes.c - plans for known iterations: made, tried, and kept or not. */
+#include "shapes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "bandwidth.h"
+#include "log.h"
+#include "mover.h"
+#include "planned_counts.h"
+#include "settings.h"
+#include "slab.h"
+#include "steptime.h"
+
+enum {
+    SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
+    FIRST_ROUNDS = 20,   /* iterations by the first plan before others are tried: short runs are not for that */
+    ROUNDS = 5,          /* by each of the others: the first ones carry what the plan before left behind */
+    LOOK_EVERY = 16,     /* iterations, once it is settled */
+    STRAYED = 4,         /* looks that must agree before a shape is given up */
+};
+static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
+static const double STRAYS = 1.15; /* from what it was */
+
+/* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
+ * it could be. In the order in which they are tried. */
+static const double reserves[] = {0.03, 0.015, 0.05};
+enum { RESERVES = sizeof(reserves) / sizeof(reserves[0]) };
+
+/* ---- the list ---- */
+
+struct spw_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
+{
+    for (unsigned i = 0; i < shapes->count; i++)
+        if (shapes->list[i].course && shapes->list[i].id == id)
+            return &shapes->list[i];
+    return NULL;
+}
+
+static void stop_planning(struct spw_shape *shape)
+{
+    if (shape->planning)
+        spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
+    shape->planning = NULL;
+}
+
+void spw_shapes_forget(struct spw_shapes *shapes, struct spw_shape *shape)
+{
+    (void)shapes;
+    stop_planning(shape);
+    spw_course_plan_destroy(shape->plan);
+    spw_course_plan_destroy(shape->best);
+    spw_course_destroy(shape->course);
+    *shape = (struct spw_shape){0};
+}
+
+static struct spw_shape *free_place(struct spw_shapes *shapes, const struct spw_shape *but)
+{
+    struct spw_shape *oldest = NULL;
+    for (unsigned i = 0; i < shapes->count; i++) {
+        struct spw_shape *s = &shapes->list[i];
+        if (!s->course)
+            return s;
+        if (s != but && (!oldest || s->last_used < oldest->last_used))
+            oldest = s;
+    }
+    if (shapes->count < SPW_ITERATION_SHAPES)
+        return &shapes->list[shapes->count++];
+    spw_shapes_forget(shapes, oldest);
+    return oldest;
+}
+
+struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
+                                 const struct spw_shape *but)
+{
+    struct spw_course_plan *none = spw_course_plan_none(course);
+    if (!none)
+        return NULL;
+    struct spw_shape *shape = free_place(shapes, but);
+    *shape = (struct spw_shape){.id = id, .course = course, .plan = none, .last_used = now};
+    return shape;
+}
+
+void spw_shapes_finish(struct spw_shapes *shapes)
+{
+    for (unsigned i = 0; i < shapes->count; i++)
+        spw_shapes_forget(shapes, &shapes->list[i]);
+}
+
+void spw_shapes_stop(struct spw_shapes *shapes)
+{
+    for (unsigned i = 0; i < shapes->count; i++)
+        stop_planning(&shapes->list[i]);
+}
+
+/* ---- making plans ---- */
+
+static void terms_of(const struct spw_device *d, double reserve, struct spw_plan_terms *ret)
+{
+    const uint64_t fixed = spw_slab_total_bytes_locked(d), budget = d->handles.budget_bytes;
+    struct spw_bandwidth bandwidth;
+    (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
+    *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
+                                   .reserve = reserve,
+                                   .host_bytes = spw_mover_host_limit_locked(),
+                                   .granule_bytes = (uint64_t)1 << d->granule_shift,
+                                   .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
+                                   .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
+                                   .duplex = bandwidth.duplex_share};
+}
+
+static void say_plan(const struct spw_device *d, const struct spw_course_plan *plan)
+{
+    spw_info(
+        "device %d: planned an iteration of %u operations within %.1f MiB: %.3f ms (%.3f ms with enough memory, no plan "
+        "is below %.3f ms), %.1f MiB to the host and %.1f MiB back; made in %.0f ms%s",
+        d->ordinal, plan->op_count, (double)plan->peak_bytes / 1048576, plan->predicted_us / 1000, plan->compute_us / 1000,
+        plan->lower_bound_us / 1000, (double)plan->out_bytes / 1048576, (double)plan->in_bytes / 1048576,
+        plan->planning_s * 1000, plan->is_quick ? ", looking for a better one" : "");
+}
+
+/* `plan` is in force from now on; the one before is the caller's. */
+static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)
+{
+    struct spw_course_plan *before = shape->plan;
+    shape->plan = plan;
+    shape->rounds = 0;
+    shape->number = plan->predicted_us < INFINITY
+                        ? spw_planned_adopt_locked(d, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us)
+                        : 0;
+    return before;
+}
+
+/* A plan that has not been tried: a better one for the same terms, or the next one to be tried. */
+static void take_plan(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)
+{
+    if (!plan)
+        return;
+    const bool is_trial = shape->best_us > 0;
+    if (!is_trial && plan->predicted_us >= shape->plan->predicted_us) {
+        shape->plan->is_quick = false; /* there is no better one */
+        spw_course_plan_destroy(plan);
+        return;
+    }
+    say_plan(d, plan);
+    struct spw_course_plan *before = put_in_force(d, shape, plan);
+    if (is_trial && !shape->best)
+        shape->best = before;
+    else
+        spw_course_plan_destroy(before);
+}
+
+static void plan_with(struct spw_device *d, struct spw_shape *shape, double reserve)
+{
+    struct spw_plan_terms terms;
+    struct spw_course_plan *plan = NULL;
+    terms_of(d, reserve, &terms);
+    if (spw_settings()->plan != SPW_PLAN_WAIT)
+        (void)spw_planning_start(shape->course, &terms, &shape->planning);
+    else if (spw_plan_course(shape->course, &terms, false, NULL, &plan) == 0)
+        take_plan(d, shape, plan);
+}
+
+void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
+{
+    struct spw_plan_terms terms;
+    struct spw_course_plan *plan = NULL;
+    const bool wait = spw_settings()->plan == SPW_PLAN_WAIT;
+    terms_of(d, reserves[0], &terms);
+    shape->tried = 1;
+    int r = 0;
+    if (wait || shape->course->op_count <= SMALL_COURSE) {
+        r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
+        take_plan(d, shape, r == 0 ? plan : NULL);
+    }
+    if (!wait && r != -EINVAL)
+        (void)spw_planning_start(shape->course, &terms, &shape->planning);
+    if (r < 0)
+        spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on", d->ordinal,
+                 shape->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
+}
+
+/* ---- what they turn out to take ---- */
+
+/* Back to the best one that was tried; to none, where on demand is faster. */
+static void settle(struct spw_device *d, struct spw_shape *shape)
+{
+    const double on_demand_us = spw_steptime_locked(d->ordinal, shape->id).mean_us;
+    if (shape->best)
+        spw_course_plan_destroy(put_in_force(d, shape, shape->best));
+    shape->best = NULL;
+    shape->settled = true;
+    if (on_demand_us <= 0 || shape->best_us <= on_demand_us)
+        return;
+    struct spw_course_plan *none = spw_course_plan_none(shape->course);
+    if (!none)
+        return;
+    spw_info("device %d: an iteration of %u operations takes %.3f ms by plan and %.3f ms on demand: no plan for it",
+             d->ordinal, shape->course->op_count, shape->best_us / 1000, on_demand_us / 1000);
+    spw_course_plan_destroy(put_in_force(d, shape, none));
+    shape->best_us = on_demand_us;
+}
+
+/* The plan in force took step_us. */
+static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
+{
+    const bool is_close = step_us <= CLOSE * shape->plan->lower_bound_us;
+    spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted", d->ordinal, step_us / 1000,
+              shape->plan->predicted_us / 1000);
+    if (shape->best_us == 0 || step_us < shape->best_us) {
+        shape->best_us = step_us;
+        spw_course_plan_destroy(shape->best);
+        shape->best = NULL;
+    }
+    if (is_close || shape->tried == RESERVES)
+        settle(d, shape);
+    else
+        plan_with(d, shape, reserves[shape->tried++]);
+}
+
+static bool strays(struct spw_shape *shape, double step_us)
+{
+    if (step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us)
+        shape->strayed++;
+    else
+        shape->strayed = 0;
+    return shape->strayed >= STRAYED;
+}
+
+bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
+{
+    if (shape->planning && spw_planning_is_done(shape->planning)) {
+        struct spw_planning *planning = shape->planning;
+        shape->planning = NULL;
+        take_plan(d, shape, spw_planning_finish(planning, false));
+    }
+    shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
+    const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
+    if (shape->settled)
+        return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);
+    if (shape->rounds >= (shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS) && shape->number && !shape->planning && step_us > 0)
+        judge(d, shape, step_us);
+    return true;
+}

@@ -1,0 +1,55 @@
+/* shapes.h - the iterations of a device that are known in full, with the plan of each, and how plans get better by what they
+ * turn out to take.
+ *
+ * A plan is a prediction. Once it has been followed a few times, what a step took is known; unless that is close to what no
+ * plan is below, plans that leave a little more or less of the budget alone are tried, and the one that was fastest stays.
+ * Where none is faster than the same iteration on demand, there is none. Engine lock held throughout. */
+#ifndef SPILLWAY_SHIM_SHAPES_H
+#define SPILLWAY_SHIM_SHAPES_H
+#include "detect/iteration.h"
+#include "ledger.h"
+#include "planning.h"
+
+struct spw_shape {
+    uint32_t id; /* the detector's */
+    struct spw_course *course;
+    struct spw_course_plan *plan;  /* in force; at first the one to do nothing */
+    uint32_t number;               /* of that plan, as it is counted; 0: it does nothing */
+    struct spw_planning *planning; /* another one is being made */
+    uint64_t last_used;
+    unsigned in_a_row; /* complete ones on its course, since it was lost last */
+
+    /* trying */
+    struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
+    double best_us;               /* what a step took by the best; 0: none was tried yet */
+    unsigned tried, rounds;       /* plans; iterations by the one in force */
+    bool settled;
+    unsigned strayed; /* looks in a row at which a step took something else than it did when this was settled */
+};
+
+struct spw_shapes {
+    struct spw_device *device;
+    struct spw_shape list[SPW_ITERATION_SHAPES];
+    unsigned count;
+};
+
+struct spw_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id); /* NULL: it is not known */
+
+/* One more, which owns the course from then on. The one that was not used for the longest time makes room, but not `but`.
+ * NULL: no memory; the course is still the caller's. */
+struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
+                                 const struct spw_shape *but);
+void spw_shapes_forget(struct spw_shapes *shapes, struct spw_shape *shape); /* pointers to others stay good */
+void spw_shapes_finish(struct spw_shapes *shapes);
+
+/* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a
+ * better one be made. */
+void spw_shape_plan(struct spw_device *d, struct spw_shape *shape);
+
+/* An iteration of the shape begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
+ * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
+bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan);
+
+/* No thread goes on. */
+void spw_shapes_stop(struct spw_shapes *shapes);
+#endif
