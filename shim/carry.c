@@ -126,7 +126,6 @@ static void count_gone(const struct spw_device *d, const struct spw_block *b)
 static bool reap(struct spw_device *d, enum spw_way way)
 {
     struct spw_block *b = d->queues[way].first;
-    CUmemGenericAllocationHandle handle;
     if (!b)
         return false;
     if (!spw_uses_done_locked(&b->object.uses)) {
@@ -134,12 +133,11 @@ static bool reap(struct spw_device *d, enum spw_way way)
         return false;
     }
     take_off(d, b);
-    if (spw_mover_detach_locked(d, b, &handle) < 0) {
+    if (spw_mover_detach_locked(d, b) < 0) {
         spw_mover_keep_locked(d, b);
         spw_carried.failed_count++;
         return true;
     }
-    spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
     count_gone(d, b);
     return true;
 }
@@ -172,7 +170,7 @@ static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
     take_off(d, b);
     b->holds++;
     int r = spw_room_finish_eviction_unlocking(d, b);
-    if (r == 0 && !b->handle) /* else it was freed meanwhile */
+    if (r == 0 && !b->memory.count) /* else it was freed meanwhile */
         count_gone(d, b);
     spw_carried.waits++;
     spw_carried.waited_ns += now_ns() - began;
@@ -222,7 +220,7 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
 
 static bool has_room(struct spw_device *d, const struct spw_block *b)
 {
-    return b->handle || spw_room_make_from_cache_locked(d, spw_block_mapped_bytes(d, b));
+    return spw_room_make_from_cache_locked(d, spw_block_lacking_bytes(d, b));
 }
 
 static int restore(struct spw_device *d, struct spw_block *b)

@@ -187,26 +187,14 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
 
 int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
 {
-    CUmemGenericAllocationHandle handle = b->handle, taken_back;
-    uint64_t bytes = spw_block_mapped_bytes(d, b);
     bool evicted = (b->object.attention & SPW_EVICTED) != 0;
-    int r = handle ? 0 : spw_handles_take_locked(&d->handles, bytes, &handle);
-    if (r < 0)
+    int r = spw_mover_attach_locked(d, b);
+    if (r < 0 || !evicted)
         return r;
-    r = spw_mover_attach_locked(d, b, handle);
-    if (r < 0) {
-        if (!b->handle)
-            spw_handles_give_locked(&d->handles, bytes, handle);
-        return r;
-    }
-    if (!evicted)
-        return 0;
     r = spw_mover_copy_in_locked(d, b);
     if (r == 0)
         return 0;
-    if (spw_mover_detach_locked(d, b, &taken_back) == 0)
-        spw_handles_give_locked(&d->handles, bytes, taken_back);
-    else
+    if (spw_mover_detach_locked(d, b) < 0)
         b->object.attention |= SPW_EVICTED; /* mapped, but its bytes are in the host copy only: the next try copies again */
     return r;
 }
@@ -214,10 +202,9 @@ int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b)
 {
     enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
-    uint64_t bytes = spw_block_mapped_bytes(d, b);
     int r = -ENOMEM;
     for (int i = 0; i < TIMES && r == -ENOMEM; i++) {
-        r = spw_room_make(d, bytes);
+        r = spw_room_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
         r = spw_engine_bring_in_locked(d, b);
@@ -231,7 +218,7 @@ static uint64_t absent_bytes(const struct working_set *set, const struct spw_dev
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
         if (o->kind == SPW_KIND_BLOCK && o->device == d->ordinal && o->attention & SPW_ABSENT)
-            bytes += spw_block_mapped_bytes(d, spw_block_of(o));
+            bytes += spw_block_lacking_bytes(d, spw_block_of(o));
     }
     return bytes;
 }

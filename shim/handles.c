@@ -1,4 +1,4 @@
-/* handles.c - the pool of physical memory handles of one device. */
+/* handles.c - the pool of pieces of physical memory of one device, and how more of them are made. */
 #include "handles.h"
 
 #include <errno.h>
@@ -9,12 +9,67 @@
 #include "log.h"
 #include "result.h"
 
-static uint32_t bin_position(const struct spw_handles *h, uint64_t bytes)
+static uint64_t bytes_of(const struct spw_handles *h, uint32_t granules)
+{
+    return (uint64_t)granules << h->granule_shift;
+}
+
+/* What may still be made. */
+static uint64_t unmade_bytes(const struct spw_handles *h)
+{
+    return h->budget_bytes > h->made_bytes ? h->budget_bytes - h->made_bytes : 0;
+}
+
+/* ---- the pieces of one range ---- */
+
+enum { LEAST_LIST = 4 };
+
+/* The list has room for LEAST_LIST, then for the next power of two. */
+static int append(struct spw_memory *m, struct spw_piece piece)
+{
+    if (m->count == 0) {
+        m->handle = piece.handle;
+    } else {
+        if (m->count == 1 || (m->count >= LEAST_LIST && (m->count & (m->count - 1)) == 0)) {
+            struct spw_piece only = spw_memory_piece(m, 0);
+            size_t room = m->count == 1 ? LEAST_LIST : (size_t)m->count * 2;
+            struct spw_piece *list = realloc(m->count == 1 ? NULL : m->pieces, room * sizeof(*list));
+            if (!list)
+                return -ENOMEM;
+            if (m->count == 1)
+                list[0] = only;
+            m->pieces = list;
+        }
+        m->pieces[m->count] = piece;
+    }
+    m->count++;
+    m->granules += piece.granules;
+    return 0;
+}
+
+static struct spw_piece remove_last(struct spw_memory *m)
+{
+    struct spw_piece last = spw_memory_piece(m, m->count - 1);
+    m->count--;
+    m->granules -= last.granules;
+    if (m->count == 1) {
+        CUmemGenericAllocationHandle first = m->pieces[0].handle;
+        free(m->pieces);
+        m->handle = first;
+    } else if (m->count == 0) {
+        m->handle = 0;
+    }
+    return last;
+}
+
+/* ---- the pool ---- */
+
+static uint32_t bin_position(const struct spw_handles *h, uint32_t granules)
 {
     uint32_t low = 0, high = h->bin_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (h->bins[middle].bytes < bytes)
+        if (h->bins[middle].granules < granules)
             low = middle + 1;
         else
             high = middle;
@@ -22,29 +77,26 @@ static uint32_t bin_position(const struct spw_handles *h, uint64_t bytes)
     return low;
 }
 
-static struct spw_handle_bin *bin_of(struct spw_handles *h, uint64_t bytes)
+static struct spw_handle_bin *bin_of(struct spw_handles *h, uint32_t granules)
 {
-    uint32_t i = bin_position(h, bytes);
-    return i < h->bin_count && h->bins[i].bytes == bytes ? &h->bins[i] : NULL;
-}
-
-static struct spw_handle_bin *bin_make(struct spw_handles *h, uint64_t bytes)
-{
-    uint32_t i = bin_position(h, bytes);
+    uint32_t i = bin_position(h, granules);
+    if (i < h->bin_count && h->bins[i].granules == granules)
+        return &h->bins[i];
     struct spw_handle_bin *grown = realloc(h->bins, (h->bin_count + 1) * sizeof(*grown));
     if (!grown)
         return NULL;
     h->bins = grown;
     memmove(&grown[i + 1], &grown[i], (h->bin_count - i) * sizeof(*grown));
-    grown[i] = (struct spw_handle_bin){.bytes = bytes};
+    grown[i] = (struct spw_handle_bin){.granules = granules};
     h->bin_count++;
     return &grown[i];
 }
 
-static void release(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle handle)
+static void release(struct spw_handles *h, struct spw_piece piece)
 {
     static int warned;
-    CUresult r = spw_driver.cuMemRelease(handle);
+    uint64_t bytes = bytes_of(h, piece.granules);
+    CUresult r = spw_driver.cuMemRelease(piece.handle);
     if (r != CUDA_SUCCESS) {
         /* The memory may still be taken: it stays on the bill. */
         spw_warn_once(&warned, "the driver refused to release %llu bytes of device memory (error %d); they count as used",
@@ -55,24 +107,45 @@ static void release(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocatio
     h->made_count--;
 }
 
-static void release_one_of(struct spw_handles *h, struct spw_handle_bin *bin)
+static struct spw_piece take_from(struct spw_handles *h, struct spw_handle_bin *bin)
 {
-    CUmemGenericAllocationHandle handle = bin->handles[--bin->count];
-    h->pooled_bytes -= bin->bytes;
-    release(h, bin->bytes, handle);
+    h->pooled_bytes -= bytes_of(h, bin->granules);
+    return (struct spw_piece){bin->handles[--bin->count], bin->granules};
 }
 
-/* The largest pooled handles go first: few calls make much room. */
+static void pool(struct spw_handles *h, struct spw_piece piece)
+{
+    struct spw_handle_bin *bin = bin_of(h, piece.granules);
+    if (bin && bin->count == bin->room) {
+        uint32_t room = bin->room ? bin->room * 2 : 8;
+        CUmemGenericAllocationHandle *grown = realloc(bin->handles, room * sizeof(*grown));
+        if (grown) {
+            bin->handles = grown;
+            bin->room = room;
+        }
+    }
+    if (!bin || bin->count == bin->room) { /* no memory to remember it by */
+        release(h, piece);
+        return;
+    }
+    bin->handles[bin->count++] = piece.handle;
+    h->pooled_bytes += bytes_of(h, piece.granules);
+}
+
+/* The largest pooled pieces go first: few calls make much room. */
 static void release_until(struct spw_handles *h, uint64_t made_limit, uint64_t pooled_limit)
 {
     for (uint32_t i = h->bin_count; i > 0; i--) {
         struct spw_handle_bin *bin = &h->bins[i - 1];
         while (bin->count && (h->made_bytes > made_limit || h->pooled_bytes > pooled_limit))
-            release_one_of(h, bin);
+            release(h, take_from(h, bin));
     }
 }
 
-static int make(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle *ret_handle)
+/* ---- making ---- */
+
+/* -ENOSPC: the device has no room. */
+static int make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_piece)
 {
     CUmemAllocationProp prop;
     memset(&prop, 0, sizeof(prop));
@@ -80,14 +153,14 @@ static int make(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHan
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = h->device;
     CUmemGenericAllocationHandle handle = 0;
-    int r = spw_result(spw_driver.cuMemCreate(&handle, bytes, &prop, 0));
+    int r = spw_result(spw_driver.cuMemCreate(&handle, bytes_of(h, granules), &prop, 0));
     if (r < 0)
-        return r;
-    h->made_bytes += bytes;
+        return r == -ENOMEM ? -ENOSPC : r;
+    h->made_bytes += bytes_of(h, granules);
     h->made_count++;
     if (h->made_bytes_peak < h->made_bytes)
         h->made_bytes_peak = h->made_bytes;
-    *ret_handle = handle;
+    *ret_piece = (struct spw_piece){handle, granules};
     return 0;
 }
 
@@ -105,28 +178,113 @@ static void learn_what_lacks(struct spw_handles *h)
     h->budget_bytes = h->made_bytes;
 }
 
-int spw_handles_take_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle *ret_handle)
+/* Releases the largest pooled piece, of at least so many granules. Answers how many granules went, 0: there is none. The
+ * largest gives the most sizes when it is cut, so that soon nothing has to be cut any more. */
+static uint32_t release_one(struct spw_handles *h, uint32_t least)
 {
-    struct spw_handle_bin *bin = bin_of(h, bytes);
-    if (bin && bin->count) {
-        *ret_handle = bin->handles[--bin->count];
-        h->pooled_bytes -= bytes;
-        return 0;
-    }
-    if (bytes > h->budget_bytes)
-        return -ENOMEM;
-    if (h->made_bytes + bytes > h->budget_bytes)
-        release_until(h, h->budget_bytes - bytes, UINT64_MAX);
-    if (h->made_bytes + bytes > h->budget_bytes)
-        return -ENOMEM;
-    int r = make(h, bytes, ret_handle);
-    if (r < 0 && h->pooled_bytes) { /* the device has less than the budget says: what we hoard may be what is missing */
-        release_until(h, 0, 0);
-        r = make(h, bytes, ret_handle);
-    }
-    if (r == -ENOMEM)
-        learn_what_lacks(h);
+    uint32_t first = bin_position(h, least);
+    for (uint32_t i = h->bin_count; i-- > first;)
+        while (h->bins[i].count) {
+            uint64_t made_count = h->made_count;
+            release(h, take_from(h, &h->bins[i]));
+            if (h->made_count < made_count) /* else the driver has refused it */
+                return h->bins[i].granules;
+        }
+    return 0;
+}
+
+static uint32_t largest_power_of_two(uint32_t most)
+{
+    return UINT32_C(1) << (31 - __builtin_clz(most));
+}
+
+static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_memory *m)
+{
+    struct spw_piece piece;
+    int r = make(h, granules, &piece);
+    if (r < 0)
+        return r;
+    r = append(m, piece);
+    if (r < 0)
+        pool(h, piece);
     return r;
+}
+
+/* Makes pieces for the pool, two of each size: what nobody had is likely to be what is missing next. */
+static void stock(struct spw_handles *h, uint32_t granules)
+{
+    struct spw_piece piece;
+    while (granules && bytes_of(h, granules) <= unmade_bytes(h)) {
+        uint32_t part = granules > 1 ? largest_power_of_two(granules / 2) : 1;
+        if (make(h, part, &piece) < 0)
+            return;
+        pool(h, piece);
+        granules -= part;
+    }
+}
+
+/* Makes what no pooled piece is small enough for. Where the budget or the device has no room for that, larger pieces are
+ * cut: released and made again as smaller ones, the part that is missing now and the rest for the pool. */
+static int make_missing(struct spw_handles *h, uint32_t missing, struct spw_memory *m)
+{
+    const uint32_t whole = m->granules + missing;
+    uint64_t released = 0;
+    while (m->granules < whole) {
+        uint32_t left = whole - m->granules;
+        int r = -ENOMEM;
+        if (bytes_of(h, left) <= unmade_bytes(h))
+            r = make_and_append(h, released ? largest_power_of_two(left) : left, m);
+        if (r == 0)
+            continue;
+        uint32_t larger = release_one(h, left);
+        if (larger == 0)
+            return r;
+        released += larger;
+    }
+    if (released > missing)
+        stock(h, (uint32_t)(released - missing));
+    return 0;
+}
+
+/* Appends pooled pieces of at most *missing granules, the largest first, and takes them off *missing. */
+static int take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memory *m)
+{
+    for (uint32_t i = bin_position(h, *missing + 1); i > 0 && *missing; i--) {
+        struct spw_handle_bin *bin = &h->bins[i - 1];
+        while (bin->count && bin->granules <= *missing) {
+            struct spw_piece piece = take_from(h, bin);
+            int r = append(m, piece);
+            if (r < 0) {
+                pool(h, piece);
+                return r;
+            }
+            *missing -= piece.granules;
+        }
+    }
+    return 0;
+}
+
+int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory)
+{
+    uint32_t had = memory->count, missing = granules;
+    if (bytes_of(h, granules) > spw_handles_room_locked(h))
+        return -ENOMEM;
+    int r = take_pooled(h, &missing, memory);
+    if (r == 0 && missing)
+        r = make_missing(h, missing, memory);
+    if (r == 0)
+        return 0;
+    spw_handles_give_locked(h, memory, had);
+    if (r != -ENOSPC)
+        return r;
+    learn_what_lacks(h);
+    return -ENOMEM;
+}
+
+void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep)
+{
+    while (memory->count > keep)
+        pool(h, remove_last(memory));
 }
 
 bool spw_handles_ask_again_locked(struct spw_handles *h)
@@ -143,27 +301,6 @@ uint64_t spw_handles_room_locked(const struct spw_handles *h)
     return h->budget_bytes > used ? h->budget_bytes - used : 0;
 }
 
-void spw_handles_give_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle handle)
-{
-    struct spw_handle_bin *bin = bin_of(h, bytes);
-    if (!bin)
-        bin = bin_make(h, bytes);
-    if (bin && bin->count == bin->room) {
-        uint32_t room = bin->room ? bin->room * 2 : 8;
-        CUmemGenericAllocationHandle *grown = realloc(bin->handles, room * sizeof(*grown));
-        if (grown) {
-            bin->handles = grown;
-            bin->room = room;
-        }
-    }
-    if (!bin || bin->count == bin->room) { /* no memory to remember it by */
-        release(h, bytes, handle);
-        return;
-    }
-    bin->handles[bin->count++] = handle;
-    h->pooled_bytes += bytes;
-}
-
 void spw_handles_fit_locked(struct spw_handles *h)
 {
     release_until(h, h->budget_bytes, UINT64_MAX);
@@ -172,4 +309,12 @@ void spw_handles_fit_locked(struct spw_handles *h)
 void spw_handles_trim_locked(struct spw_handles *h, uint64_t keep_bytes)
 {
     release_until(h, UINT64_MAX, keep_bytes);
+}
+
+void spw_handles_reset(struct spw_handles *h)
+{
+    for (uint32_t i = 0; i < h->bin_count; i++)
+        free(h->bins[i].handles);
+    free(h->bins);
+    *h = (struct spw_handles){0};
 }

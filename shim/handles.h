@@ -1,35 +1,63 @@
-/* handles.h - physical device memory: made, recycled by size, and never more of it than the budget.
+/* handles.h - physical device memory in pieces: made, recycled in any combination, and never more of it than the budget.
  *
- * Making memory is the dearest call of the driver's virtual memory management, so handles are kept when they come back and
- * given out again for the same size. Everything made counts against the budget, in use or not. */
+ * Making memory is the dearest call of the driver's virtual memory management, and each piece costs a mapping. So memory is
+ * made in one piece of the size that is asked for as long as the budget lasts; pieces are kept when they come back and given
+ * out again, the largest that fit first; and only where all that are left are larger than what is missing is one of these
+ * cut, released and made again as smaller ones. Pieces are never joined, so at some point those that there are serve
+ * whatever the program goes on doing, and none is made any more. Everything made counts against the budget, in use or not.
+ */
 #ifndef SPILLWAY_SHIM_HANDLES_H
 #define SPILLWAY_SHIM_HANDLES_H
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spw_handle_bin {
-    uint64_t bytes;
-    CUmemGenericAllocationHandle *handles;
+struct spw_piece {
+    CUmemGenericAllocationHandle handle; /* of exactly so many granules */
+    uint32_t granules;
+};
+
+/* What lies, or is about to lie, behind a range of addresses, one piece behind the other. All zero: none. */
+struct spw_memory {
+    union {
+        CUmemGenericAllocationHandle handle; /* the usual case of one piece */
+        struct spw_piece *pieces;            /* more */
+    };
+    uint32_t count;    /* pieces */
+    uint32_t granules; /* in all of them */
+};
+
+static inline struct spw_piece spw_memory_piece(const struct spw_memory *m, uint32_t i)
+{
+    return m->count > 1 ? m->pieces[i] : (struct spw_piece){m->handle, m->granules};
+}
+
+struct spw_handle_bin { /* the pooled pieces of one size */
+    uint32_t granules;
     uint32_t count, room;
+    CUmemGenericAllocationHandle *handles;
 };
 
 struct spw_handles {
     int device;
+    unsigned granule_shift;
     uint64_t budget_bytes;  /* for made_bytes */
     uint64_t lacking_bytes; /* taken off the budget since the device turned out not to have them */
     uint64_t made_bytes;    /* all physical memory of ours on this device */
     uint64_t made_bytes_peak;
     uint64_t pooled_bytes; /* the part of it that nobody uses */
-    uint64_t made_count;   /* handles that exist */
+    uint64_t made_count;   /* pieces that exist */
     uint32_t bin_count;
     struct spw_handle_bin *bins; /* by size, ascending */
 };
 
-/* A handle of exactly `bytes` (a multiple of the granularity): a pooled one, else a new one; pooled ones of other sizes are
- * released if that makes room for it. -ENOMEM: the budget or the device has no room, the pool then being empty of what could
- * have made room; where it is the device that has none, the budget is lowered to what there is. */
-int spw_handles_take_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle *ret_handle);
+/* Puts so many granules more behind what `memory` has. 0; -ENOMEM: the budget or the device has no room, or there is no
+ * memory for the list of pieces; where it is the device, the budget is lowered to what there is; or a failure of the
+ * driver. After a failure `memory` is as it was. */
+int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory);
+
+/* Keeps the pieces behind the first `keep` for the next taker. They are mapped nowhere. */
+void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep);
 
 /* Puts back on the budget what the device lacked, since it may have it by now. False when there is nothing to put back. */
 bool spw_handles_ask_again_locked(struct spw_handles *h);
@@ -37,12 +65,12 @@ bool spw_handles_ask_again_locked(struct spw_handles *h);
 /* What spw_handles_take_locked() could hand out at most now without anybody giving something back. */
 uint64_t spw_handles_room_locked(const struct spw_handles *h);
 
-/* Keeps the handle for the next taker. It is mapped nowhere. */
-void spw_handles_give_locked(struct spw_handles *h, uint64_t bytes, CUmemGenericAllocationHandle handle);
-
-/* Releases pooled handles until what was made is within the budget, which has been lowered. */
+/* Releases pooled pieces until what was made is within the budget, which has been lowered. */
 void spw_handles_fit_locked(struct spw_handles *h);
 
-/* Releases pooled handles until at most `keep_bytes` are pooled. */
+/* Releases pooled pieces until at most `keep_bytes` are pooled. */
 void spw_handles_trim_locked(struct spw_handles *h, uint64_t keep_bytes);
+
+/* Forgets all pieces, without a driver call: for tests. */
+void spw_handles_reset(struct spw_handles *h);
 #endif

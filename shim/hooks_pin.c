@@ -142,12 +142,15 @@ CUresult spw_on_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, si
         "cuMemGetHandleForAddressRange");
 }
 
+/* The program has not mapped what lies at our addresses: it is told what the driver says of memory that nobody mapped. The
+ * memory there is in pieces, other ones each time it comes back, and would be two programs' if it were held beyond its time.
+ */
 CUresult spw_on_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    CUdeviceptr address = (CUdeviceptr)(uintptr_t)addr;
-    CUresult r = shared(SPW_PIN_THEN(pin(address, why_shared), cuMemRetainAllocationHandle, (handle, addr)), address,
-                        "cuMemRetainAllocationHandle");
-    if (r == CUDA_SUCCESS && !spw_in_arena(address))
+    if (spw_in_arena((CUdeviceptr)(uintptr_t)addr))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = spw_driver.cuMemRetainAllocationHandle(handle, addr);
+    if (r == CUDA_SUCCESS)
         spw_foreign_retained(*handle);
     return r;
 }

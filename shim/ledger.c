@@ -41,7 +41,7 @@ static int read_granularity(struct spw_device *d)
         return r;
     if (granularity == 0 || (granularity & (granularity - 1)))
         return -ENOTSUP;
-    d->granule_shift = (unsigned)__builtin_ctzll(granularity);
+    d->granule_shift = d->handles.granule_shift = (unsigned)__builtin_ctzll(granularity);
     return 0;
 }
 
@@ -309,7 +309,7 @@ bool spw_block_check_locked(const struct spw_block *b)
         return b->host_copy && b->host_copy_valid && !(a & ~(uint32_t)SPW_EVICTED);
     if (a & SPW_COPYING && !b->host_copy)
         return false;
-    return b->handle != 0 && (!b->host_copy_valid || b->host_copy);
+    return b->memory.granules == b->granules && (!b->host_copy_valid || b->host_copy);
 }
 
 void spw_ledger_reset(void)
@@ -318,8 +318,12 @@ void spw_ledger_reset(void)
         struct spw_device *d = &spw_devices[i];
         if (!d->ready)
             continue;
-        for (uint32_t k = 0; k < d->block_count; k++)
+        for (uint32_t k = 0; k < d->block_count; k++) {
+            if (d->blocks[k]->memory.count > 1)
+                free(d->blocks[k]->memory.pieces);
             free(d->blocks[k]);
+        }
+        spw_handles_reset(&d->handles);
         (void)munmap(d->table, (d->arena_bytes >> d->granule_shift) * sizeof(*d->table));
         spw_ranges_destroy(d->ranges);
         free(d->blocks);

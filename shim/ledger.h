@@ -23,15 +23,15 @@ enum { SPW_MAX_DEVICES = 64 };
 /* Why an operation has to look closer before it uses an object. No bit set: resident, nothing in flight, use it.
  * For a block that is not SPW_FREE exactly one of these holds; spw_block_check_locked() tests it:
  *
- *   neither EMPTY nor EVICTED   handle != 0, mapped at the address with access; the bytes are there, or, when RESTORING,
- *                               will be when operation `restore_number` of the copy-in stream is complete
+ *   neither EMPTY nor EVICTED   memory for all of it, mapped at the address with access; the bytes are there, or, when
+ *                               RESTORING, will be when operation `restore_number` of the copy-in stream is complete
  *   EMPTY                       host_copy_valid == false: never written, no bytes to keep
  *   EVICTED                     host_copy holds the bytes and host_copy_valid
  *
- * In the last two handle == 0 and nothing is mapped, except where the driver has refused to unmap: then the block keeps the
- * handle, mapped but not to be used before it is attached anew. The other bits go with the first: EVICTING, it is on its way
- * out, and whoever needs it says that it stays before using it; COPYING, it was on its way out and stays, and operation
- * `leave_number` of the copy-out stream may still read it, so whoever writes comes after that. */
+ * In the last two there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
+ * keeps that memory, mapped but not to be used before the block is attached anew. The other bits go with the first:
+ * EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING, it was on its way out
+ * and stays, and operation `leave_number` of the copy-out stream may still read it, so whoever writes comes after that. */
 enum {
     SPW_EMPTY = 1,
     SPW_EVICTED = 2,
@@ -114,8 +114,8 @@ struct spw_block {
     CUdeviceptr address;
     size_t size_bytes; /* as the program asked */
     uint32_t first, granules;
-    CUmemGenericAllocationHandle handle;
-    void *host_copy; /* host_bytes of the host pool, or NULL */
+    struct spw_memory memory; /* mapped from the address on */
+    void *host_copy;          /* host_bytes of the host pool, or NULL */
     size_t host_bytes;
     bool host_copy_valid;
     bool pinned;      /* never evicted */
@@ -206,6 +206,12 @@ static inline struct spw_block *spw_block_of(struct spw_object *o)
 static inline size_t spw_block_mapped_bytes(const struct spw_device *d, const struct spw_block *b)
 {
     return (size_t)b->granules << d->granule_shift;
+}
+
+/* What has to be taken from the pool before it is resident. */
+static inline size_t spw_block_lacking_bytes(const struct spw_device *d, const struct spw_block *b)
+{
+    return (size_t)(b->granules - b->memory.granules) << d->granule_shift;
 }
 
 /* The device's arena and tables, made at first need for the device of the current context. NULL and *ret_r negative when it

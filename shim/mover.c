@@ -269,33 +269,67 @@ static unsigned access_list(const struct spw_device *d, CUmemAccessDesc *list)
     return n;
 }
 
-int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle handle)
+static int set_access(const struct spw_device *d, const struct spw_block *b)
 {
     CUmemAccessDesc list[SPW_MAX_DEVICES];
-    size_t bytes = spw_block_mapped_bytes(d, b);
-    int r = b->handle == handle ? 0 : spw_result(spw_driver.cuMemMap(b->address, bytes, 0, handle, 0));
+    size_t bytes = (size_t)b->memory.granules << d->granule_shift;
+    return spw_result(spw_driver.cuMemSetAccess(b->address, bytes, list, access_list(d, list)));
+}
+
+/* Maps the block's pieces behind the first *mapped of them, and counts these. */
+static int map_pieces(const struct spw_device *d, const struct spw_block *b, uint32_t *mapped)
+{
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < b->memory.count; i++) {
+        struct spw_piece piece = spw_memory_piece(&b->memory, i);
+        uint64_t bytes = (uint64_t)piece.granules << d->granule_shift;
+        if (i >= *mapped) {
+            int r = spw_result(spw_driver.cuMemMap(b->address + done, bytes, 0, piece.handle, 0));
+            if (r < 0)
+                return r;
+            ++*mapped;
+        }
+        done += bytes;
+    }
+    return 0;
+}
+
+/* Gives back all pieces of a block of which the first `mapped` are mapped, or, where the driver refuses, the others. */
+static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
+{
+    spw_handles_give_locked(&d->handles, &b->memory, mapped);
+    size_t bytes = (size_t)b->memory.granules << d->granule_shift;
+    int r = bytes ? spw_result(spw_driver.cuMemUnmap(b->address, bytes)) : 0;
+    if (r == 0)
+        spw_handles_give_locked(&d->handles, &b->memory, 0);
+    return r;
+}
+
+int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
+{
+    uint32_t mapped = b->memory.count, missing = b->granules - b->memory.granules;
+    int r = missing ? spw_handles_take_locked(&d->handles, missing, &b->memory) : 0;
     if (r < 0)
         return r;
-    r = spw_result(spw_driver.cuMemSetAccess(b->address, bytes, list, access_list(d, list)));
+    r = map_pieces(d, b, &mapped);
+    if (r == 0)
+        r = set_access(d, b);
     if (r < 0) {
-        b->handle = spw_driver.cuMemUnmap(b->address, bytes) == CUDA_SUCCESS ? 0 : handle;
+        (void)give_back(d, b, mapped); /* or it is stuck */
         return r;
     }
     spw_moved.map_count++;
-    b->handle = handle;
     b->object.attention &= ~(uint32_t)SPW_ABSENT;
     spw_object_clean(&b->object);
     return 0;
 }
 
-int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle *ret_handle)
+int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = spw_result(spw_driver.cuMemUnmap(b->address, spw_block_mapped_bytes(d, b)));
+    int r = give_back(d, b, b->memory.count);
     if (r < 0)
         return r;
     spw_moved.unmap_count++;
-    *ret_handle = b->handle;
-    b->handle = 0;
     b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FREE);
     b->object.attention |= b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     spw_object_clean(&b->object);
@@ -304,14 +338,12 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGene
 
 int spw_mover_enable_peer_locked(int user, int owner)
 {
-    CUmemAccessDesc list[SPW_MAX_DEVICES];
     struct spw_device *d = &spw_devices[owner];
     int r = 0;
     peers[owner] |= (uint64_t)1 << user;
     for (uint32_t i = 0; i < d->block_count && r == 0; i++)
-        if (d->blocks[i]->handle)
-            r = spw_result(spw_driver.cuMemSetAccess(d->blocks[i]->address, spw_block_mapped_bytes(d, d->blocks[i]), list,
-                                                     access_list(d, list)));
+        if (d->blocks[i]->memory.count)
+            r = set_access(d, d->blocks[i]);
     return r;
 }
 

@@ -21,15 +21,14 @@ extern struct spw_moved spw_moved;
 /* Copies are cut into pieces of this size, so that the program's own small copies get in between. */
 #define SPW_PIECE_BYTES ((size_t)16 << 20)
 
-/* Maps `handle` at the block's address (unless it still is mapped there), with access for its device and the peers that may
- * use it. On failure the block stays absent, and the handle is the caller's if b->handle is 0; else the driver has refused
- * to unmap it, the block keeps it, and the next try is made with it. On success the block is resident, its contents
- * undefined. */
-int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle handle);
+/* Takes what the block lacks from the pool of its device and maps it, with access for its device and the peers that may use
+ * it. On failure the block stays absent and has no memory, except for what the driver refuses to unmap: that stays mapped,
+ * and the next try completes it. -ENOMEM: the pool has no room. On success the block is resident, its contents undefined. */
+int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b);
 
-/* Unmaps the block, whose users have all been waited for, and hands its memory to the caller. The block is then EVICTED if
- * its host copy holds the bytes, else EMPTY. On failure it is as it was. */
-int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b, CUmemGenericAllocationHandle *ret_handle);
+/* Unmaps the block, whose users have all been waited for, and takes its memory to the pool. The block is then EVICTED if its
+ * host copy holds the bytes, else EMPTY. On failure it is as it was. */
+int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b);
 
 /* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is
  * in another thread's call. On failure the block is as it was; on success it is EVICTING and host_copy_valid as soon as its

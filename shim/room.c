@@ -2,7 +2,7 @@
  *
  * The choice follows "bytes x distance" without knowing the future: how long nobody used a block stands for how long nobody
  * will (least recently used), weighted by how much of it is really needed (evicting a large tensor for a small one moves
- * bytes for nothing) and by whether its memory fits the newcomer as it is (no new handle). */
+ * bytes for nothing) and by whether its memory fits the newcomer as it is (no other pieces to map). */
 #include "room.h"
 
 #include <errno.h>
@@ -23,12 +23,10 @@ struct spw_room_stalls spw_room_stalls;
 
 int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
 {
-    CUmemGenericAllocationHandle handle;
     b->host_copy_valid = false;
-    int r = spw_mover_detach_locked(d, b, &handle);
+    int r = spw_mover_detach_locked(d, b);
     if (r < 0)
         return r;
-    spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
     spw_mover_drop_host_copy_locked(b);
     spw_block_destroy_locked(d, b);
     return 0;
@@ -38,12 +36,9 @@ int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
  * has none; false: it is stuck, and nobody will be handed the address again. */
 static bool settle_stuck(struct spw_device *d, struct spw_block *b)
 {
-    CUmemGenericAllocationHandle handle = b->handle;
-    if (!handle || !(b->object.attention & SPW_ABSENT) || spw_mover_attach_locked(d, b, handle) == 0)
+    if (!b->memory.count || !(b->object.attention & SPW_ABSENT) || spw_mover_attach_locked(d, b) == 0)
         return true;
-    if (!b->handle)
-        spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
-    return !b->handle;
+    return !b->memory.count;
 }
 
 void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
@@ -54,7 +49,7 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
         b->doomed = true; /* a second free is refused */
         return;
     }
-    if (!b->handle) {
+    if (!b->memory.count) {
         spw_mover_drop_host_copy_locked(b);
         spw_block_destroy_locked(d, b);
         return;
@@ -223,13 +218,9 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
 
 int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
-    CUmemGenericAllocationHandle handle;
     int r = spw_uses_wait_unlocking(&b->object.uses);
-    if (r == 0 && !b->doomed) {
-        r = spw_mover_detach_locked(d, b, &handle);
-        if (r == 0)
-            spw_handles_give_locked(&d->handles, spw_block_mapped_bytes(d, b), handle);
-    }
+    if (r == 0 && !b->doomed)
+        r = spw_mover_detach_locked(d, b);
     if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
         spw_mover_keep_locked(d, b);
         if (!b->host_copy_valid)
@@ -276,12 +267,30 @@ static int evict(struct spw_device *d, uint64_t needed)
     return first_failure;
 }
 
+/* Memory of absent blocks that the driver has refused to unmap: it may not refuse for ever. True when any came back. */
+static bool reclaim_stuck(struct spw_device *d)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!(b->object.attention & SPW_ABSENT) || !b->memory.count || b->holds || spw_mover_detach_locked(d, b) < 0)
+            continue;
+        any = true;
+        if (b->doomed) {
+            b->doomed = false;
+            spw_room_retire_block_locked(d, b);
+            i--; /* another one has its place */
+        }
+    }
+    return any;
+}
+
 uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < d->block_count; i++)
-        if (d->blocks[i]->pinned && d->blocks[i]->handle)
-            bytes += spw_block_mapped_bytes(d, d->blocks[i]);
+        if (d->blocks[i]->pinned)
+            bytes += (uint64_t)d->blocks[i]->memory.granules << d->granule_shift;
     return bytes;
 }
 
@@ -323,7 +332,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             r = -EAGAIN;
         if (r == -EAGAIN && let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        if (r == -ENOMEM && spw_handles_ask_again_locked(&d->handles))
+        if (r == -ENOMEM && (reclaim_stuck(d) || spw_handles_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;

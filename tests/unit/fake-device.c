@@ -95,16 +95,41 @@ void fake_fail_too(const char *name)
 
 /* ---- memory ---- */
 
-static unsigned char *bytes_at(CUdeviceptr a, size_t bytes)
+/* The mapping that an address lies in; MOST: none. */
+static unsigned map_at(CUdeviceptr a)
 {
-    for (unsigned i = 0; i < MOST; i++)
-        if (f.maps[i].live && a >= f.maps[i].a && a + bytes <= f.maps[i].a + f.maps[i].bytes) {
-            if (!f.maps[i].access)
-                fail_msg("bytes at 0x%llx are used before access was set", (unsigned long long)a);
-            return f.handles[f.maps[i].handle].data + (a - f.maps[i].a);
-        }
-    fail_msg("%zu bytes at 0x%llx are used and not mapped", bytes, (unsigned long long)a);
-    return NULL;
+    unsigned i = 0;
+    while (i < MOST && !(f.maps[i].live && a - f.maps[i].a < f.maps[i].bytes))
+        i++;
+    return i;
+}
+
+/* True when the range is exactly one or more whole mappings, one behind the other. */
+static bool is_whole_mappings(CUdeviceptr a, size_t bytes)
+{
+    CUdeviceptr at = a;
+    while (at < a + bytes) {
+        unsigned i = map_at(at);
+        if (i == MOST || f.maps[i].a != at)
+            return false;
+        at += f.maps[i].bytes;
+    }
+    return bytes && at == a + bytes;
+}
+
+/* The bytes at an address, of which at most *bytes lie in one mapping. */
+static unsigned char *bytes_at(CUdeviceptr a, size_t *bytes)
+{
+    unsigned i = map_at(a);
+    if (i == MOST) {
+        fail_msg("%zu bytes at 0x%llx are used and not mapped", *bytes, (unsigned long long)a);
+        return NULL;
+    }
+    if (!f.maps[i].access)
+        fail_msg("bytes at 0x%llx are used before access was set", (unsigned long long)a);
+    if (*bytes > f.maps[i].a + f.maps[i].bytes - a)
+        *bytes = f.maps[i].a + f.maps[i].bytes - a;
+    return f.handles[f.maps[i].handle].data + (a - f.maps[i].a);
 }
 
 static CUresult on_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
@@ -177,12 +202,11 @@ static CUresult on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGe
 static CUresult on_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
     CALLED();
-    for (unsigned i = 0; i < MOST; i++)
-        if (f.maps[i].live && f.maps[i].a == ptr && f.maps[i].bytes == size) {
-            f.maps[i].access = true;
-            return CUDA_SUCCESS;
-        }
-    return CUDA_ERROR_INVALID_VALUE;
+    if (!is_whole_mappings(ptr, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (CUdeviceptr at = ptr; at < ptr + size; at += f.maps[map_at(at)].bytes)
+        f.maps[map_at(at)].access = true;
+    return CUDA_SUCCESS;
 }
 
 static bool touches(const struct work *w, CUdeviceptr a, size_t bytes)
@@ -197,15 +221,17 @@ static CUresult on_cuMemUnmap(CUdeviceptr ptr, size_t size)
         if (touches(&f.work[i], ptr, size))
             fail_msg("0x%llx is unmapped while work %u (kind %d) on it has not run", (unsigned long long)ptr, i,
                      f.work[i].kind);
-    for (unsigned i = 0; i < MOST; i++)
-        if (f.maps[i].live && f.maps[i].a == ptr && f.maps[i].bytes == size) {
-            f.maps[i].live = false;
-            f.handles[f.maps[i].handle].mapped = false;
-            f.counts.unmaps++;
-            f.counts.mapped_bytes -= size;
-            return CUDA_SUCCESS;
-        }
-    return CUDA_ERROR_INVALID_VALUE;
+    if (!is_whole_mappings(ptr, size))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (CUdeviceptr at = ptr; at < ptr + size;) {
+        unsigned i = map_at(at);
+        at += f.maps[i].bytes;
+        f.maps[i].live = false;
+        f.handles[f.maps[i].handle].mapped = false;
+        f.counts.unmaps++;
+    }
+    f.counts.mapped_bytes -= size;
+    return CUDA_SUCCESS;
 }
 
 static CUresult on_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
@@ -254,19 +280,35 @@ static double lasts_us(const struct work *w)
                                                 : 0;
 }
 
+/* FILL, EXPECT, OUT or IN of the part of its bytes that lies in one mapping, from `done` on. Answers how many. */
+static size_t run_part(const struct work *w, size_t done)
+{
+    size_t n = w->bytes - done;
+    unsigned char *p = bytes_at(w->a + done, &n), *host = (unsigned char *)w->host + done;
+    if (w->kind == FILL)
+        memset(p, w->value, n);
+    else if (w->kind == OUT)
+        memcpy(host, p, n);
+    else if (w->kind == IN)
+        memcpy(p, host, n);
+    for (size_t i = 0; w->kind == EXPECT && i < n; i++)
+        if (p[i] != w->value)
+            fail_msg("byte %zu at 0x%llx is 0x%02x and should be 0x%02x", done + i, (unsigned long long)w->a, p[i],
+                     w->value);
+    return n;
+}
+
 static void run_one(struct work *w)
 {
     double *now_us = &f.stream_us[w->stream];
     w->done = true;
     switch (w->kind) {
     case FILL:
-        memset(bytes_at(w->a, w->bytes), w->value, w->bytes);
-        break;
+    case EXPECT:
     case OUT:
-        memcpy(w->host, bytes_at(w->a, w->bytes), w->bytes);
-        break;
     case IN:
-        memcpy(bytes_at(w->a, w->bytes), w->host, w->bytes);
+        for (size_t done = 0; done < w->bytes;)
+            done += run_part(w, done);
         break;
     case WAIT:
         if (w->record) {
@@ -278,12 +320,6 @@ static void run_one(struct work *w)
     case RECORD:
         f.event_us[w->event] = *now_us;
         break;
-    case EXPECT: {
-        const unsigned char *p = bytes_at(w->a, w->bytes);
-        for (size_t i = 0; i < w->bytes; i++)
-            if (p[i] != w->value)
-                fail_msg("byte %zu at 0x%llx is 0x%02x and should be 0x%02x", i, (unsigned long long)w->a, p[i], w->value);
-    }
     }
     w->end_us = *now_us += lasts_us(w);
 }
