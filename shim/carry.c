@@ -274,4 +274,5 @@ void spw_carry_pump_locked(struct spw_device *d)
 void spw_carry_reset(void)
 {
     memset(&spw_carried, 0, sizeof(spw_carried));
+    spw_arrivals_reset();
 }
