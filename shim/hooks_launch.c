@@ -73,13 +73,13 @@ static CUresult end_launch(struct launch *l, CUresult result)
 }
 
 /* The usual launch, of a few words with everything resident: NULL when this is not one, and begin_launch() decides. */
-static inline __attribute__((always_inline)) struct spw_stream *begin_plain(const struct spw_launch *launch, CUstream stream,
+static inline __attribute__((always_inline)) struct spw_stream *begin_plain(const struct spw_launch launch, CUstream stream,
                                                                             void **params, void **extra)
 {
     if (spw_is_capturing(stream) || extra || !params)
         return NULL;
-    const struct spw_layout *layout = spw_layout_of(launch->function);
-    return layout->known && !layout->span_count ? spw_quick_launch(launch, stream, layout, params) : NULL;
+    const struct spw_layout *layout = spw_layout_of(launch.function);
+    return layout->known && !layout->span_count ? spw_quick_launch(&launch, stream, layout, params) : NULL;
 }
 
 static inline CUresult end_plain(struct spw_stream *s, CUresult result)
@@ -88,16 +88,33 @@ static inline CUresult end_plain(struct spw_stream *s, CUresult result)
     return result;
 }
 
+/* Made anew where it is needed, so that the usual launch keeps it in registers. */
+static inline struct spw_launch launch_with(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ,
+                                            unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ,
+                                            unsigned sharedMemBytes)
+{
+    return (struct spw_launch){f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+}
+
+static inline struct spw_launch launch_of(const CUlaunchConfig *c, CUfunction f)
+{
+    return (struct spw_launch){
+        f, {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes};
+}
+
 CUresult spw_on_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
-    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
-    struct spw_stream *s = begin_plain(&launch, hStream, kernelParams, extra);
+    struct spw_stream *s =
+        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes), hStream,
+                    kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
                                                       sharedMemBytes, hStream, kernelParams, extra));
     struct launch l;
+    const struct spw_launch launch =
+        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
     CUresult r = begin_launch(&l, "cuLaunchKernel", &launch, hStream, kernelParams, extra);
     return r != CUDA_SUCCESS
                ? r
@@ -109,12 +126,15 @@ CUresult spw_on_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigne
                                     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
-    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
-    struct spw_stream *s = begin_plain(&launch, per_thread(hStream), kernelParams, extra);
+    struct spw_stream *s =
+        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes),
+                    per_thread(hStream), kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
                                                            sharedMemBytes, hStream, kernelParams, extra));
     struct launch l;
+    const struct spw_launch launch =
+        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
     CUresult r = begin_launch(&l, "cuLaunchKernel", &launch, per_thread(hStream), kernelParams, extra);
     return r != CUDA_SUCCESS
                ? r
@@ -122,21 +142,15 @@ CUresult spw_on_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigne
                                                                blockDimZ, sharedMemBytes, hStream, kernelParams, extra));
 }
 
-static inline struct spw_launch launch_of(const CUlaunchConfig *c, CUfunction f)
-{
-    return (struct spw_launch){
-        f, {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes};
-}
-
 CUresult spw_on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     if (!config)
         return spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra);
-    const struct spw_launch launch = launch_of(config, f);
-    struct spw_stream *s = begin_plain(&launch, config->hStream, kernelParams, extra);
+    struct spw_stream *s = begin_plain(launch_of(config, f), config->hStream, kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
     struct launch l;
+    const struct spw_launch launch = launch_of(config, f);
     CUresult r = begin_launch(&l, "cuLaunchKernelEx", &launch, config->hStream, kernelParams, extra);
     return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
 }
@@ -145,11 +159,11 @@ CUresult spw_on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f
 {
     if (!config)
         return spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra);
-    const struct spw_launch launch = launch_of(config, f);
-    struct spw_stream *s = begin_plain(&launch, per_thread(config->hStream), kernelParams, extra);
+    struct spw_stream *s = begin_plain(launch_of(config, f), per_thread(config->hStream), kernelParams, extra);
     if (s)
         return end_plain(s, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
     struct launch l;
+    const struct spw_launch launch = launch_of(config, f);
     CUresult r = begin_launch(&l, "cuLaunchKernelEx", &launch, per_thread(config->hStream), kernelParams, extra);
     return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
 }
@@ -158,12 +172,15 @@ CUresult spw_on_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, u
                                           unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
 {
-    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
-    struct spw_stream *s = begin_plain(&launch, hStream, kernelParams, NULL);
+    struct spw_stream *s =
+        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes), hStream,
+                    kernelParams, NULL);
     if (s)
         return end_plain(s, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
                                                                  blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
+    const struct spw_launch launch =
+        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
     CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, hStream, kernelParams, NULL);
     return r != CUDA_SUCCESS
                ? r
@@ -176,12 +193,15 @@ CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDi
                                                unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                                void **kernelParams)
 {
-    const struct spw_launch launch = {f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
-    struct spw_stream *s = begin_plain(&launch, per_thread(hStream), kernelParams, NULL);
+    struct spw_stream *s =
+        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes),
+                    per_thread(hStream), kernelParams, NULL);
     if (s)
         return end_plain(s, spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
                                                                       blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
+    const struct spw_launch launch =
+        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
     CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, per_thread(hStream), kernelParams, NULL);
     return r != CUDA_SUCCESS
                ? r
