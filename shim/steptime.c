@@ -133,6 +133,10 @@ void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t
 {
     struct device *v = &devices[device];
     struct spw_context_guard guard;
+    if (!s || s->gone) {
+        spw_steptime_broken_locked(device);
+        return;
+    }
     if (v->context != s->context)
         drop_events(v);
     v->context = s->context;

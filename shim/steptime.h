@@ -14,7 +14,8 @@
 enum { SPW_STEPTIME_MEAN_OF = 16, SPW_STEPTIME_SHAPES = 16 };
 #define SPW_STEPTIME_ANY UINT32_MAX
 
-/* An iteration of that shape begins with what the calling thread submits to `s` next, and the one before it ends there. */
+/* An iteration of that shape begins with what the calling thread submits to `s` next, and the one before it ends there.
+ * Where `s` is NULL or gone, that is not known: the times of both are not told. */
 void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t shape);
 
 /* What has begun is no iteration after all, or it is not known where it ends: its time is not told. */
