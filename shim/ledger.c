@@ -15,8 +15,6 @@ struct spw_device spw_devices[SPW_MAX_DEVICES];
 CUdeviceptr spw_arena_low, spw_arena_high;
 uint64_t spw_tick, spw_serials;
 
-static uint64_t blocks_made;
-
 enum { ARENA_GRANULES = 1 << 20, ARENA_LEAST_GRANULES = 1 << 12 };
 
 /* ---- devices ---- */
@@ -202,7 +200,6 @@ int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block
     b->granules = (uint32_t)granules;
     b->address = d->arena + ((uint64_t)b->first << d->granule_shift);
     b->size_bytes = bytes;
-    b->serial = ++blocks_made;
     b->object.kind = SPW_KIND_BLOCK;
     b->object.device = (uint16_t)d->ordinal;
     b->object.attention = SPW_EMPTY;

@@ -126,7 +126,7 @@ struct spw_block {
     uint64_t restore_number, leave_number;
     CUcontext context;                 /* whose allocation it is */
     struct spw_pool_book *pool;        /* never NULL while it lives */
-    uint64_t serial;                   /* from 1, in order of allocation in the process */
+    uint64_t serial;                   /* from 1, in order of allocation in the process; 0: it was nobody's yet */
     uint64_t met;                      /* the last operation whose pointer tables led here */
     uint64_t sync_memops;              /* the serial of the allocation that the program set this for; or 0 */
     struct spw_block *next, *previous; /* among cached blocks of its size, newest first, or in a queue */

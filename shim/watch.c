@@ -35,7 +35,7 @@ static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_
     for (uint32_t i = 0; list && i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
         const bool is_slab = d->table[b->first] != &b->object;
-        if (!is_slab && !(b->object.attention & SPW_FREE) && !b->doomed)
+        if (b->serial && !is_slab && !(b->object.attention & SPW_FREE) && !b->doomed)
             list[(*ret_count)++] = b;
     }
     if (list)
