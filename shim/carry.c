@@ -116,6 +116,16 @@ int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
+int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (!may_leave(b) || !spw_object_dirty(&b->object))
+        return 0;
+    int r = spw_carry_leave_locked(d, b);
+    if (is_leaving(b))
+        spw_carry_forget_locked(d, b);
+    return r;
+}
+
 static void count_gone(const struct spw_device *d, const struct spw_block *b)
 {
     spw_carried.left_count++;

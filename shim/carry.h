@@ -34,6 +34,10 @@ extern struct spw_carried spw_carried;
  * engine lock, does not let go of either. */
 int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b);
 
+/* The block is copied out as if it left, and stays: as long as nobody writes it, it can leave later without a copy. Nothing
+ * happens to one that needs no copy, and to those above. As there. */
+int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b);
+
 /* The block will be needed: served at once where there is memory, else queued. A block that is leaving stays. Nothing
  * happens to one that is resident, EMPTY or free. 0 or a failure; then it is EVICTED as before, and comes on demand. Locks
  * as above. */

@@ -74,7 +74,7 @@ static struct spw_block *block_of(const struct planned *p, uint32_t tensor)
 
 static void leave_course(struct planned *p)
 {
-    for (uint32_t t = 0; p->now && t < p->now->course->tensor_count; t++) {
+    for (uint32_t t = 0; p->now && p->blocks && t < p->now->course->tensor_count; t++) {
         struct spw_block *b = block_of(p, t);
         if (b)
             b->expected = 0;
@@ -85,30 +85,39 @@ static void leave_course(struct planned *p)
     expect_nothing(p);
 }
 
-/* Who those alive at the beginning are, by serial. False: one of them is missing. */
+/* Those alive when the recording began are in the order of their serials. */
+static uint32_t find_live(const struct spw_course *course, uint64_t serial)
+{
+    uint32_t low = 0, high = course->live_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (course->tensors[middle].id < serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < course->live_count && course->tensors[low].id == serial ? low : SPW_NO_INDEX;
+}
+
+/* Who those alive throughout are, by serial. False: nobody is there any more. */
 static bool bind_live(struct planned *p, const struct spw_course *course)
 {
-    uint32_t bound = 0;
+    uint32_t bound = 0, wanted = 0;
+    for (uint32_t t = 0; t < course->live_count; t++)
+        wanted += p->place.cursor.id[t] != 0;
     for (uint32_t i = 0; i < p->device->block_count; i++) {
         struct spw_block *b = p->device->blocks[i];
         b->expected = 0;
         if (b->object.attention & SPW_FREE || b->doomed)
             continue;
-        for (uint32_t low = 0, high = course->live_count; low < high;) {
-            const uint32_t middle = (low + high) / 2;
-            if (p->place.cursor.id[middle] == b->serial) {
-                p->blocks[middle] = b;
-                b->expected = middle + 1;
-                bound++;
-                break;
-            }
-            if (p->place.cursor.id[middle] < b->serial)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        const uint32_t t = find_live(course, b->serial);
+        if (t == SPW_NO_INDEX || p->place.cursor.id[t] != b->serial)
+            continue;
+        p->blocks[t] = b;
+        b->expected = t + 1;
+        bound++;
     }
-    return bound > 0 || course->live_count == 0;
+    return bound > 0 || wanted == 0;
 }
 
 /* What the plan has away from the device at this point leaves, as far as it is there. */
@@ -122,13 +131,38 @@ static void conform(struct planned *p)
     for (uint32_t t = 0; t < count; t++)
         away[t] = actions->start[t] == SPW_START_HOST;
     for (uint32_t i = 0; i < p->next_due; i++)
-        away[actions->list[i].id] = actions->list[i].kind != SPW_STEP_H2D;
+        if (actions->list[i].kind != SPW_STEP_D2H)
+            away[actions->list[i].id] = actions->list[i].kind == SPW_STEP_DROP;
     for (uint32_t t = 0; t < count; t++) {
         struct spw_block *b = away[t] ? block_of(p, t) : NULL;
         if (b)
             (void)spw_carry_leave_locked(p->device, b);
     }
     free(away);
+}
+
+/* What is copied out stays until it is dropped: something may use it until then. */
+static void carry_out(struct spw_device *d, uint32_t kind, struct spw_block *b)
+{
+    if (kind == SPW_STEP_H2D)
+        (void)spw_carry_restore_locked(d, b);
+    else if (kind == SPW_STEP_D2H)
+        (void)spw_carry_copy_locked(d, b);
+    else
+        (void)spw_carry_leave_locked(d, b);
+}
+
+/* What is planned before the next operation. Slow lock and engine lock held. */
+static void carry_out_due(struct planned *p)
+{
+    const struct spw_course_plan *plan = p->now->plan;
+    const uint32_t end = plan->actions.first[p->place.cursor.op + 1];
+    for (; p->next_due < end; p->next_due++) {
+        const struct spw_action *due = &plan->actions.list[p->next_due];
+        struct spw_block *b = block_of(p, due->id);
+        if (b)
+            carry_out(p->device, due->kind, b);
+    }
 }
 
 /* The plan of the course that the device is on was replaced. Slow lock and engine lock held. */
@@ -165,6 +199,13 @@ static int enter_course(struct planned *p, struct spw_shape *shape)
 }
 
 /* ---- a boundary ---- */
+
+static void stop_recording(struct planned *p)
+{
+    spw_watch_stop_recording(p->watch);
+    spw_durations_stop_locked(p->device);
+    p->recorded = false;
+}
 
 static void take_duration(void *context, uint32_t ordinal, double us)
 {
@@ -259,15 +300,18 @@ static void give_up(struct planned *p)
 /* The course is complete, and what comes next belongs to the iteration after it. */
 static void next_round(struct planned *p)
 {
+    const struct spw_course_plan *before = p->now->plan;
+    const bool all_done = p->next_due == before->actions.count;
     p->now->last_used = ++p->clock;
     p->place.told = ++p->now->in_a_row < CONFIRMED;
-    const struct spw_course_plan *before = p->now->plan;
+    if (!p->place.told && spw_watch_is_recording(p->watch))
+        stop_recording(p); /* it would miss what is not told */
     if (!spw_shape_improve(p->device, p->now, true)) {
         give_up(p);
         return;
     }
     rewind_course(p);
-    p->conforms = before == p->now->plan;
+    p->conforms = all_done && before == p->now->plan;
     spw_planned_begins_locked(p->device, p->stream, p->now->id, p->now->number);
 }
 
@@ -308,26 +352,12 @@ static bool is_complete(const struct planned *p)
 /* Something happens next: what was complete before it is settled first. */
 static void settle(struct planned *p)
 {
-    if (p->recorded)
-        finish_recording(p);
     if (is_complete(p))
         next_round(p);
     if (p->ended)
         learn(p);
-}
-
-/* What is planned before the next operation. Slow lock and engine lock held. */
-static void carry_out_due(struct planned *p)
-{
-    const struct spw_course_plan *plan = p->now->plan;
-    const uint32_t end = plan->actions.first[p->place.cursor.op + 1];
-    for (; p->next_due < end; p->next_due++) {
-        const struct spw_action *due = &plan->actions.list[p->next_due];
-        struct spw_block *b = block_of(p, due->id);
-        if (b)
-            (void)(due->kind == SPW_STEP_H2D ? spw_carry_restore_locked(p->device, b)
-                                             : spw_carry_leave_locked(p->device, b));
-    }
+    if (p->recorded)
+        finish_recording(p);
 }
 
 /* ---- watched ---- */
@@ -360,13 +390,6 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
     for (unsigned i = 0; !objects && i < op->count; i++)
         add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], i < op->count - op->read_only);
     return true;
-}
-
-static void stop_recording(struct planned *p)
-{
-    spw_watch_stop_recording(p->watch);
-    spw_durations_stop_locked(p->device);
-    p->recorded = false;
 }
 
 static void tell_watch(struct planned *p, struct spw_op *op, struct spw_object *const *objects, unsigned count)
@@ -415,6 +438,8 @@ static void follow(struct planned *p, const struct spw_op *op)
     enum spw_cursor_answer answer = spw_cursor_op(&p->place.cursor, key, backbone);
     if (answer == SPW_CURSOR_COMPLETE) {
         next_round(p);
+        if (!p->now)
+            return; /* it was given up */
         answer = spw_cursor_op(&p->place.cursor, key, backbone);
     }
     if (answer == SPW_CURSOR_EXTRA && !p->place.told)
@@ -447,10 +472,13 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
 void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
 {
     struct planned *p = find(d);
+    const uint64_t serial = b->serial;
     b->expected = 0;
     if (!p)
         return;
+    b->serial = 0; /* who looks at what there is, finds nobody here yet */
     settle(p);
+    b->serial = serial;
     if (!p->now || p->place.told)
         spw_watch_alloc(p->watch, b);
     if (!p->now)
@@ -515,12 +543,14 @@ void spw_planned_press_locked(struct spw_device *d)
 static void look_after(struct planned *p)
 {
     struct spw_context_guard guard;
-    if (is_complete(p))
+    bool entered = spw_context_enter(&guard, NULL) == 0;
+    if (is_complete(p)) {
+        carry_out_due(p);
         next_round(p);
+    }
     if (p->ended && !p->now)
         learn(p);
     await_durations(p);
-    bool entered = spw_context_enter(&guard, NULL) == 0;
     if (p->now && !p->conforms)
         conform(p);
     p->conforms = true;
@@ -535,16 +565,20 @@ static void look_after(struct planned *p)
 void spw_planned_after(struct spw_stream *s)
 {
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;
-    if (!d || pthread_mutex_trylock(&d->slow) != 0)
+    if (!d)
         return;
+    const bool is_ours = pthread_mutex_trylock(&d->slow) == 0;
     spw_lock();
     struct planned *p = find(d);
-    if (p) {
+    if (p && is_ours) {
         p->stream = s;
         look_after(p);
+    } else if (p) {
+        p->place.busy = true;
     }
     spw_unlock();
-    pthread_mutex_unlock(&d->slow);
+    if (is_ours)
+        pthread_mutex_unlock(&d->slow);
 }
 
 static void destroy(struct planned *p)

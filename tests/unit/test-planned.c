@@ -1,0 +1,174 @@
+/* test-planned.c - a training loop on the fake device gets on its course, is followed, lost and found again; its bytes stay
+ * what they were and the budget holds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "carry.h"
+#include "fake-device.h"
+#include "engine.h"
+#include "planned_counts.h"
+#include "room.h"
+#include "training-loop.h"
+
+#define SHORT ((uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10)
+
+enum { KNOWN_AFTER = 5 /* steps until a plan is in place */ };
+
+static struct training_loop loop;
+
+static const struct spw_planned_counts *counts(void)
+{
+    return &spw_planned_counts[0];
+}
+
+/* So many steps, all by plan: nothing comes on demand, nothing is waited for. */
+static void goes_by_plan(unsigned steps)
+{
+    const struct spw_planned_counts before = *counts();
+    const struct spw_carried carried = spw_carried;
+    const uint64_t stalls = spw_room_stalls.count, copies_in = fake_counts()->copies_in;
+    loop_steps(&loop, steps);
+    assert_int_equal(counts()->planned_iterations - before.planned_iterations, steps);
+    assert_int_equal(counts()->lost, before.lost);
+    assert_true(spw_carried.restored_count - carried.restored_count >= steps);
+    assert_int_equal(fake_counts()->copies_in - copies_in, spw_carried.restored_count - carried.restored_count);
+    assert_int_equal(spw_carried.restored_in_time - carried.restored_in_time,
+                     spw_carried.restored_count - carried.restored_count);
+    assert_int_equal(spw_carried.late_count, carried.late_count);
+    assert_int_equal(spw_carried.failed_count, carried.failed_count);
+    assert_int_equal(spw_room_stalls.count, stalls);
+}
+
+static void the_fifth_step_goes_by_plan(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, KNOWN_AFTER);
+    goes_by_plan(40);
+    loop_check(&loop);
+}
+
+/* A tensor that is copied out soon after it was made stays until its last use before it leaves. */
+static void what_is_used_again_after_its_copy_out_stays(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop.skips = 3;
+    loop_steps(&loop, KNOWN_AFTER);
+    goes_by_plan(20);
+    loop_check(&loop);
+}
+
+/* Bytes are right also where the device is behind, and memory has to be waited for. */
+static void a_device_that_lags_behind_gets_the_same_bytes(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop.device_lags = true;
+    loop_steps(&loop, 30);
+    assert_true(counts()->planned_iterations >= 20);
+    assert_int_equal(counts()->lost, 0);
+    loop_check(&loop);
+}
+
+static void what_nobody_frees_in_between_is_planned_as_well(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop.frees_nothing = true;
+    loop_steps(&loop, KNOWN_AFTER);
+    goes_by_plan(20);
+    loop_check(&loop);
+}
+
+/* ---- off the course, and back ---- */
+
+static void something_else(void)
+{
+    assert_true(loop_launch(&loop, 999, &loop.weights[3], 1, 1));
+    fake_expect(loop.stream, loop.weights[3], LOOP_BYTES, loop.weight_values[3]);
+    loop_end_launch(&loop);
+}
+
+static void an_unexpected_operation_costs_two_steps_at_most(void **state)
+{
+    static const unsigned after[] = {KNOWN_AFTER + 3, 30}; /* while the detector is told everything, and later */
+    for (unsigned i = 0; i < 2; i++) {
+        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+        loop_steps(&loop, after[i]);
+        const uint64_t lost = counts()->lost, plans = counts()->plans;
+        something_else();
+        loop_steps(&loop, 3);
+        assert_int_equal(counts()->lost, lost + 1);
+        goes_by_plan(10);
+        assert_int_equal(counts()->plans, plans);
+        loop_check(&loop);
+    }
+}
+
+static void an_evaluation_in_between_costs_two_steps_at_most(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, 10);
+    for (unsigned i = 0; i < 4; i++) {
+        loop_evaluate(&loop);
+        loop_steps(&loop, 3);
+        goes_by_plan(4);
+    }
+    loop_check(&loop);
+}
+
+static void another_batch_size_gets_a_plan_of_its_own(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, 10);
+    const uint64_t plans = counts()->plans;
+    loop.bytes = LOOP_BYTES / 2 + LOOP_BYTES / 4;
+    loop.geometry = 2;
+    loop_steps(&loop, KNOWN_AFTER + 2);
+    goes_by_plan(5);
+    assert_int_equal(counts()->plans, plans + 1);
+    loop.bytes = LOOP_BYTES;
+    loop.geometry = 1;
+    loop_steps(&loop, 3);
+    goes_by_plan(5);
+    assert_int_equal(counts()->plans, plans + 1);
+    loop_check(&loop);
+}
+
+/* ---- nobody is watched ---- */
+
+static void without_planning_nothing_is_watched(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_OFF);
+    loop_steps(&loop, 20);
+    assert_false(spw_planned_any);
+    assert_true(spw_room_pressed);
+    assert_int_equal(counts()->iterations, 0);
+    assert_int_equal(spw_carried.left_count + spw_carried.restored_count, 0);
+    loop_check(&loop);
+}
+
+static void with_enough_memory_nothing_is_watched(void **state)
+{
+    loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES, SPW_PLAN_WAIT);
+    loop_steps(&loop, 20);
+    assert_false(spw_planned_any);
+    assert_int_equal(fake_counts()->copies_out + fake_counts()->copies_in, 0);
+    loop_check(&loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fifth_step_goes_by_plan),
+        cmocka_unit_test(what_is_used_again_after_its_copy_out_stays),
+        cmocka_unit_test(a_device_that_lags_behind_gets_the_same_bytes),
+        cmocka_unit_test(what_nobody_frees_in_between_is_planned_as_well),
+        cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
+        cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
+        cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),
+        cmocka_unit_test(without_planning_nothing_is_watched),
+        cmocka_unit_test(with_enough_memory_nothing_is_watched),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
