@@ -10,12 +10,12 @@
 enum {
     OUT = 0,
     IN = 1,
-    PAIRS = 8,         /* in each direction */
+    PAIRS = 32,        /* in each direction */
     WINDOW = 9,        /* newest values that count */
     ENOUGH = 3,        /* values that are taken for knowledge */
     LEARNING = 1024,   /* copies of a device after which measuring becomes rare in any case */
     EVERY = 512,       /* then of so many copies */
-    IN_A_ROW = PAIRS,  /* these are measured */
+    IN_A_ROW = 8,      /* these are measured */
     LARGE = 4 << 20,   /* bytes of a copy that is always large enough */
     LARGE_PART = 4,    /* one that is such a part of the largest is, too */
     UNSURE_BEHIND = 4, /* copies submitted since one that was not measured, and may still be running */
