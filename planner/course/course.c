@@ -108,10 +108,10 @@ static int by_bytes_and_order(const void *a, const void *b)
     return x->recorded < y->recorded ? -1 : x->recorded > y->recorded;
 }
 
-enum role { STAYS, LEAVES, WAS_LATE, IS_LATE, OTHER };
+enum role { STAYS, LEAVES, LEAVES_LATE, WAS_LATE, IS_LATE, OTHER };
 
 /* LEAVES: comes from the iteration before, and is freed. STAYS: lives on into the next. WAS_LATE, IS_LATE: is freed behind
- * the last operation, of the iteration before or of this one. */
+ * the last operation, of the iteration before or of this one. LEAVES_LATE: both LEAVES and IS_LATE. */
 static enum role role_of(const struct cut *cut, uint32_t index)
 {
     const struct spw_recorded_tensor *t = &cut->recorded->tensors[index];
@@ -124,7 +124,7 @@ static enum role role_of(const struct cut *cut, uint32_t index)
     if (t->freed_before > op_count)
         return is_old ? OTHER : STAYS;
     if (is_old)
-        return LEAVES;
+        return t->freed_before == op_count ? LEAVES_LATE : LEAVES;
     return t->freed_before == op_count ? IS_LATE : OTHER;
 }
 
@@ -170,9 +170,12 @@ static void follow(struct cut *cut, uint32_t leaves, uint32_t stays)
  * first with the first, and so on. Each list has room for all tensors. */
 static void pair(struct cut *cut, struct candidate *leave, struct candidate *stay)
 {
-    const uint32_t late = list_role(cut, IS_LATE, stay);
-    uint32_t leaving = take_away(leave, list_role(cut, WAS_LATE, leave), stay, late), s = 0;
+    uint32_t late = list_role(cut, IS_LATE, stay), s = 0;
+    late += list_role(cut, LEAVES_LATE, stay + late);
+    qsort(stay, late, sizeof *stay, by_bytes_and_order);
+    uint32_t leaving = take_away(leave, list_role(cut, WAS_LATE, leave), stay, late);
     leaving += list_role(cut, LEAVES, leave + leaving);
+    leaving += list_role(cut, LEAVES_LATE, leave + leaving);
     qsort(leave, leaving, sizeof *leave, by_bytes_and_order);
     const uint32_t staying = list_role(cut, STAYS, stay);
     for (uint32_t l = 0; l < leaving; l++) {

@@ -277,6 +277,35 @@ static void who_is_freed_behind_the_next_steps_allocations_need_not_be_waited_fo
 }
 
 /* The next batch gets its memory when it is first used, which is in the next iteration. */
+/* Batches that are loaded one step ahead and freed behind the last operation: 2 of the step before, 4 of this one, 6 of the
+ * next. */
+static void who_is_freed_late_is_not_taken_for_one_that_the_step_before_was_to_free(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 1, 64, true), 0);
+    assert_int_equal(spw_recording_live(r, 2, 64, true), 0);
+    assert_int_equal(spw_recording_live(r, 3, 64, true), 0);
+    assert_int_equal(spw_recording_live(r, 4, 64, true), 0);
+    release(r, 3);
+    release(r, 2);
+    alloc(r, 5, 64);
+    OP(r, 100, {5, W}, {4, R}, {1, R});
+    alloc(r, 6, 64);
+    OP(r, 101, {6, W});
+    OP(r, 102, {5, R}, {1, RW});
+    release(r, 5);
+    release(r, 4);
+    struct spw_course *course = finish(r, 3);
+    assert_int_equal(course->live_count, 2);
+    assert_int_equal(course->tensors[1].id, 4);
+    assert_int_equal(course->tensors[1].from, 3);
+    assert_int_equal(course->tensors[3].id, 6);
+    assert_int_equal(course->tensors[3].to, 1);
+    assert_int_equal(course->tensors[3].free_after, NONE);
+    spw_course_destroy(course);
+    spw_recording_destroy(r);
+}
+
 static void who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use(void **state)
 {
     struct spw_recording *r = begin();
@@ -475,6 +504,7 @@ int main(void)
         cmocka_unit_test(who_nobody_takes_the_place_of_does_not_leave),
         cmocka_unit_test(who_is_freed_behind_the_next_steps_allocations_need_not_be_waited_for),
         cmocka_unit_test(who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use),
+        cmocka_unit_test(who_is_freed_late_is_not_taken_for_one_that_the_step_before_was_to_free),
         cmocka_unit_test(who_is_freed_late_is_held_where_that_makes_no_operation_the_largest),
         cmocka_unit_test(actions_are_left_out_where_the_program_frees_or_nobody_needs_them),
         cmocka_unit_test(a_recording_can_be_used_again_and_forgets_all),

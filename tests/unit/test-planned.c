@@ -60,6 +60,15 @@ static void what_is_used_again_after_its_copy_out_stays(void **state)
     loop_check(&loop);
 }
 
+static void a_batch_that_is_loaded_one_step_ahead_is_known_under_its_new_number(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop.loads_ahead = true;
+    loop_steps(&loop, KNOWN_AFTER + 1);
+    goes_by_plan(20);
+    loop_check(&loop);
+}
+
 /* Bytes are right also where the device is behind, and memory has to be waited for. */
 static void a_device_that_lags_behind_gets_the_same_bytes(void **state)
 {
@@ -162,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fifth_step_goes_by_plan),
         cmocka_unit_test(what_is_used_again_after_its_copy_out_stays),
+        cmocka_unit_test(a_batch_that_is_loaded_one_step_ahead_is_known_under_its_new_number),
         cmocka_unit_test(a_device_that_lags_behind_gets_the_same_bytes),
         cmocka_unit_test(what_nobody_frees_in_between_is_planned_as_well),
         cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
