@@ -134,7 +134,7 @@ def _():
 @sentence("a process that is looked at while it makes its page keeps it")
 def _():
     with Running(LD_PRELOAD=LACKING, LACKS="time") as running:
-        for _ in range(200):
+        for _ in range(5000):
             if pages(running.pid):
                 break
             time.sleep(0.002)
