@@ -258,7 +258,17 @@ static int forward(struct runner *r, const struct spw_stage_action *action)
     return e == 0 && action->act == SPW_ACT_WALK ? release(r, stage, false) : e;
 }
 
-/* What was held for replays of this stage, and has no further use. */
+static bool is_read_before(const struct spw_graph *graph, uint32_t tensor, uint32_t op)
+{
+    const struct spw_graph_tensor *t = &graph->tensors[tensor];
+    for (uint32_t n = 0; n < t->use_count && graph->uses[t->first_use + n].op < op; n++)
+        if (graph->uses[t->first_use + n].reads)
+            return true;
+    return false;
+}
+
+/* What was held for replays of this stage, and has no further use: stages before it, which may be run again, do not read it.
+ */
 static int drop_held(struct runner *r, uint32_t stage)
 {
     const struct spw_stage *s = &r->chain->stages[stage];
@@ -269,8 +279,7 @@ static int drop_held(struct runner *r, uint32_t stage)
             const uint32_t tensor = r->graph->touched[o->first_read + i].tensor;
             const struct spw_graph_tensor *t = &r->graph->tensors[tensor];
             if (r->chain->held[tensor] && r->builder->places[tensor].device != SPW_ABSENT &&
-                r->builder->places[tensor].next == t->use_count &&
-                r->graph->uses[t->first_use + t->use_count - 1].op >= s->first_op)
+                r->builder->places[tensor].next == t->use_count && !is_read_before(r->graph, tensor, s->first_op))
                 e = spw_build_drop(r->builder, tensor);
         }
     }

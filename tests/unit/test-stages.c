@@ -151,6 +151,42 @@ static void what_came_from_outside_stays_for_replays(void **state)
     spw_graph_destroy(graph);
 }
 
+/* Two layers read it: with the backward of the later one the earlier one is still to be run again. */
+static void what_came_from_outside_stays_for_the_first_that_reads_it(void **state)
+{
+    struct spw_graph *graph = graphs_new();
+    const uint32_t outside = graphs_tensor(graph, 100);
+    uint32_t a[7], saved[6];
+    for (uint32_t i = 0; i < 7; i++)
+        a[i] = graphs_tensor(graph, 100);
+    graphs_op(graph, 1, NOTHING, LIST(outside, a[0]));
+    graph->ops[0].replayable = false;
+    for (uint32_t i = 0; i < 6; i++) {
+        saved[i] = graphs_tensor(graph, 100);
+        if (i == 1 || i == 4)
+            graphs_op(graph, 10, LIST(a[i], outside), LIST(a[i + 1], saved[i]));
+        else
+            graphs_op(graph, 10, LIST(a[i]), LIST(a[i + 1], saved[i]));
+    }
+    uint32_t gradient = graphs_tensor(graph, 100);
+    graphs_op(graph, 1, LIST(a[6]), LIST(gradient));
+    for (uint32_t i = 6; i-- > 0;)
+        graphs_op(graph, 1, LIST(gradient, saved[i]), LIST(gradient));
+    graphs_finish(graph);
+    struct spw_chain *chain;
+    assert_int_equal(spw_chain_create(graph, SPW_STAGES_DEFAULT, &chain), 0);
+    const uint32_t count = chain->count;
+    assert_true(chain->held[outside]);
+    spw_chain_destroy(chain);
+    assert_true(count >= 6);
+    struct spw_timing timing;
+    for (uint32_t period = 1; period <= count; period++) {
+        act_with_checkpoints(count, period);
+        assert_int_equal(run(graph, UINT64_MAX / 4, &timing), 0);
+    }
+    spw_graph_destroy(graph);
+}
+
 /* Layers of a dear operation, a cheap one, and a dear one again; the backward reads what each of them made. */
 static struct spw_graph *make_dear_and_cheap(uint32_t layers)
 {
@@ -261,6 +297,7 @@ int main(void)
         cmocka_unit_test(checkpoints_replay_each_stage_once_and_take_less),
         cmocka_unit_test(only_what_is_missing_is_replayed),
         cmocka_unit_test(what_came_from_outside_stays_for_replays),
+        cmocka_unit_test(what_came_from_outside_stays_for_the_first_that_reads_it),
         cmocka_unit_test(what_is_cheap_is_left_out_and_made_again_before_the_backward),
         cmocka_unit_test(inputs_and_records_go_out_and_come_back),
         cmocka_unit_test(actions_out_of_order_are_refused_where_they_stand),
