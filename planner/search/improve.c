@@ -51,9 +51,12 @@ struct spw_improver {
 double spw_effort_used(const struct spw_effort *effort, const struct spw_plan_request *request)
 {
     const double work = (double)effort->evaluations / (double)effort->limit;
+    const double now_s = request->now_s ? request->now_s(request->now_context) : 0;
+    if (now_s == INFINITY)
+        return INFINITY; /* whoever asked is not interested any more */
     if (effort->limit_s <= 0 || !request->now_s)
         return work;
-    return (request->now_s(request->now_context) - effort->begun_s) / effort->limit_s;
+    return (now_s - effort->begun_s) / effort->limit_s;
 }
 
 /* ---- judging ---- */

@@ -158,6 +158,37 @@ static void memory_that_runs_out_is_reported_and_leaves_nothing_behind(void **st
     spw_graph_destroy(graph);
 }
 
+struct running_out {
+    unsigned looks, until; /* at the clock */
+};
+
+static double run_out(void *context)
+{
+    struct running_out *clock = context;
+    return ++clock->looks > clock->until ? INFINITY : clock->looks;
+}
+
+/* The only limit that a search without one of time has is its work; and it stops where nobody wants it any more. */
+static void a_search_ends_soon_after_the_clock_has_run_out(void **state)
+{
+    struct spw_graph *graph = chain(12, 3);
+    struct spw_plan_request request = planned_request(graph, (graph->least_bytes + graph->peak_bytes) / 2);
+    struct running_out never = {.until = UINT32_MAX}, soon = {.until = 100};
+    struct spw_schedule schedule;
+    request.now_s = run_out;
+    request.now_context = &never;
+    assert_int_equal(spw_schedule_init(&schedule, graph), 0);
+    assert_int_equal(spw_plan_auto(&request, &schedule), 0);
+    spw_schedule_finish(&schedule);
+    request.now_context = &soon;
+    assert_int_equal(spw_schedule_init(&schedule, graph), 0);
+    assert_int_equal(spw_plan_auto(&request, &schedule), 0);
+    spw_schedule_finish(&schedule);
+    assert_true(never.looks > 1000);
+    assert_true(soon.looks < soon.until + 100);
+    spw_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +196,7 @@ int main(void)
         cmocka_unit_test(more_memory_never_makes_a_slower_plan_and_no_planner_a_faster_one),
         cmocka_unit_test(a_search_knows_that_copies_out_wait_for_memory_on_the_host),
         cmocka_unit_test(a_search_ends_in_time),
+        cmocka_unit_test(a_search_ends_soon_after_the_clock_has_run_out),
         cmocka_unit_test(a_search_without_time_finds_no_slower_plan_than_quick_planners),
         cmocka_unit_test(memory_that_runs_out_is_reported_and_leaves_nothing_behind),
     };
