@@ -1,0 +1,256 @@
+/* test-planning.c - a course becomes a plan within its terms, at once or on a thread, or a reason why not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "course/recording.h"
+#include "failing-memory.h"
+#include "planning.h"
+
+enum { R = SPW_COURSE_READS, W = SPW_COURSE_WRITES, RW = R | W };
+#define MIB ((uint64_t)1 << 20)
+
+static const struct spw_plan_terms usual = {.reserve = 0.03,
+                                            .host_bytes = 64 << 20,
+                                            .granule_bytes = 4096,
+                                            .d2h_bytes_per_us = 20000,
+                                            .h2d_bytes_per_us = 25000,
+                                            .duplex = 0.9};
+
+static struct spw_plan_terms terms_of(uint64_t device_bytes)
+{
+    struct spw_plan_terms terms = usual;
+    terms.device_bytes = device_bytes;
+    return terms;
+}
+
+/* Weights of 1 MiB, activations of 1 MiB from forward to backward, 100 us an operation; half of them where `knows` is
+ * false. NULL: no memory. */
+static struct spw_course *training(uint32_t layers, bool knows)
+{
+    struct spw_recording *r;
+    struct spw_course *course = NULL;
+    if (spw_recording_create(&r) < 0)
+        return NULL;
+    spw_recording_begin(r);
+    for (uint32_t i = 0; i < layers; i++)
+        (void)spw_recording_live(r, 1 + i, MIB, true);
+    for (uint32_t i = 0; i < layers; i++) {
+        const struct spw_recording_touch touches[] = {{1 + i, R, 0}, {10000 + i, W, 0}, {10000 + i - 1, R, 0}};
+        (void)spw_recording_alloc(r, 10000 + i, MIB, true);
+        (void)spw_recording_op(r, i, true, touches, i ? 3 : 2, NULL);
+    }
+    for (uint32_t i = layers; i-- > 0;) {
+        const struct spw_recording_touch touches[] = {{1 + i, RW, 0}, {10000 + i, R, 0}};
+        (void)spw_recording_op(r, layers + i, true, touches, 2, NULL);
+        (void)spw_recording_free(r, 10000 + i);
+    }
+    (void)spw_recording_finish(r, 2 * layers, &course);
+    for (uint32_t o = 0; course && o < course->op_count; o++)
+        course->ops[o].us = knows || o % 2 ? 100 : -1;
+    spw_recording_destroy(r);
+    return course;
+}
+
+/* Carries the actions out by hand: whatever an operation touches is there, and there is never more than device_bytes. */
+static void follow(const struct spw_course *course, const struct spw_course_plan *plan, uint64_t device_bytes)
+{
+    bool *there = calloc(course->tensor_count, 1), *copied = calloc(course->tensor_count, 1);
+    uint64_t bytes = 0;
+    assert_non_null(there);
+    assert_non_null(copied);
+    for (uint32_t t = 0; t < course->live_count; t++) {
+        there[t] = plan->actions.start[t] != SPW_START_HOST;
+        copied[t] = plan->actions.start[t] != SPW_START_DEVICE;
+        bytes += there[t] ? course->tensors[t].bytes : 0;
+    }
+    for (uint32_t o = 0; o <= course->op_count; o++) {
+        assert_int_equal(plan->due[o], plan->actions.first[o + 1] > plan->actions.first[o]);
+        for (uint32_t i = plan->actions.first[o]; i < plan->actions.first[o + 1]; i++) {
+            const struct spw_action *a = &plan->actions.list[i];
+            if (a->kind == SPW_STEP_D2H) {
+                assert_true(there[a->id]);
+                copied[a->id] = true;
+                continue;
+            }
+            assert_true(there[a->id] == (a->kind == SPW_STEP_DROP));
+            assert_true(copied[a->id]);
+            there[a->id] = a->kind == SPW_STEP_H2D;
+            bytes += there[a->id] ? course->tensors[a->id].bytes : -course->tensors[a->id].bytes;
+            assert_true(bytes <= device_bytes);
+        }
+        for (uint32_t i = 0; o < course->op_count && i < course->ops[o].touch_count; i++) {
+            const struct spw_course_touch *touch = &course->touches[course->ops[o].first_touch + i];
+            const struct spw_course_tensor *t = &course->tensors[touch->tensor];
+            const bool is_new = touch->tensor >= course->live_count && t->first_use == o;
+            assert_true(is_new || there[touch->tensor]);
+            there[touch->tensor] = true;
+            bytes += is_new ? t->bytes : 0;
+            copied[touch->tensor] &= !(touch->access & W);
+        }
+        assert_true(bytes <= device_bytes);
+        for (uint32_t t = 0; o < course->op_count && t < course->tensor_count; t++)
+            if (course->tensors[t].free_after == o && there[t]) {
+                there[t] = false;
+                bytes -= course->tensors[t].bytes;
+            }
+    }
+    for (uint32_t t = 0; t < course->live_count; t++)
+        assert_int_equal(there[t], plan->actions.start[t] != SPW_START_HOST);
+    free(there);
+    free(copied);
+}
+
+static void a_plan_keeps_within_its_terms(void **state)
+{
+    struct spw_course *course = training(12, true);
+    for (uint64_t mib = 22; mib >= 6; mib -= 4)
+        for (int quick = 0; quick < 2; quick++) {
+            const struct spw_plan_terms terms = terms_of(mib * MIB);
+            struct spw_course_plan *plan;
+            assert_int_equal(spw_plan_course(course, &terms, quick, NULL, &plan), 0);
+            assert_true(plan->peak_bytes <= terms.device_bytes && plan->host_bytes <= terms.host_bytes);
+            assert_true(plan->predicted_us >= plan->lower_bound_us && plan->lower_bound_us >= plan->compute_us * 0.999);
+            assert_true(fabs(plan->compute_us - 2400) < 1);
+            assert_int_equal(plan->op_count, 24);
+            assert_int_equal(plan->is_quick, quick);
+            assert_true(plan->out_bytes > 0 && plan->in_bytes >= plan->out_bytes);
+            follow(course, plan, terms.device_bytes);
+            spw_course_plan_destroy(plan);
+        }
+    spw_course_destroy(course);
+}
+
+static void with_memory_enough_a_plan_costs_no_time(void **state)
+{
+    struct spw_course *course = training(12, true);
+    const struct spw_plan_terms terms = terms_of(26 * MIB);
+    struct spw_course_plan *plan;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
+    assert_true(fabs(plan->predicted_us - plan->compute_us) < 1);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
+static void what_fits_nowhere_has_no_plan(void **state)
+{
+    struct spw_course *course = training(12, true);
+    struct spw_plan_terms terms = terms_of(2 * MIB); /* an operation touches three tensors */
+    struct spw_course_plan *plan = NULL;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), -ENOSPC);
+    terms = terms_of(8 * MIB);
+    terms.host_bytes = MIB;
+    assert_int_equal(spw_plan_course(course, &terms, true, NULL, &plan), -ENOSPC);
+    assert_null(plan);
+    spw_course_destroy(course);
+}
+
+static void durations_that_are_not_known_are_taken_for_usual_ones(void **state)
+{
+    struct spw_course *course = training(12, false);
+    const struct spw_plan_terms terms = terms_of(12 * MIB);
+    struct spw_course_plan *plan;
+    assert_int_equal(spw_plan_course(course, &terms, true, NULL, &plan), 0);
+    assert_true(fabs(plan->compute_us - 2400) < 1);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
+static void the_plan_to_do_nothing_does_nothing(void **state)
+{
+    struct spw_course *course = training(3, true);
+    struct spw_course_plan *plan = spw_course_plan_none(course);
+    assert_non_null(plan);
+    assert_true(isinf(plan->predicted_us));
+    follow(course, plan, 6 * MIB);
+    spw_course_plan_destroy(plan);
+    spw_course_plan_destroy(NULL);
+    spw_course_destroy(course);
+}
+
+/* ---- on a thread ---- */
+
+static void a_thread_comes_to_the_same_plan(void **state)
+{
+    struct spw_course *course = training(12, true);
+    const struct spw_plan_terms terms = terms_of(12 * MIB);
+    struct spw_planning *planning;
+    struct spw_course_plan *here, *there;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &here), 0);
+    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+    for (int i = 0; i < 10000 && !spw_planning_is_done(planning); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    assert_true(spw_planning_is_done(planning));
+    there = spw_planning_finish(planning, false);
+    assert_non_null(there);
+    assert_true(there->predicted_us == here->predicted_us);
+    assert_int_equal(there->actions.count, here->actions.count);
+    assert_memory_equal(there->actions.list, here->actions.list, here->actions.count * sizeof(*here->actions.list));
+    spw_course_plan_destroy(here);
+    spw_course_plan_destroy(there);
+    spw_course_destroy(course);
+}
+
+/* Its plan is not what anybody waits for, and it says so also where it has found one by then. */
+static void planning_that_is_cancelled_has_no_plan(void **state)
+{
+    struct spw_course *course = training(100, true);
+    struct spw_plan_terms terms = terms_of(100 * MIB);
+    struct spw_planning *planning;
+    struct spw_course_plan *plan = NULL;
+    const bool cancelled = true;
+    terms.host_bytes = 400 * MIB;
+    assert_int_equal(spw_plan_course(course, &terms, false, &cancelled, &plan), -ECANCELED);
+    assert_null(plan);
+    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+    spw_course_plan_destroy(spw_planning_finish(planning, true)); /* unless it was there already */
+    spw_course_destroy(course);
+}
+
+/* ---- no memory ---- */
+
+static void where_memory_runs_out_it_says_so_and_leaves_nothing_behind(void **state)
+{
+    struct spw_course *course = training(6, true);
+    const struct spw_plan_terms terms = terms_of(8 * MIB);
+    const long before = memory_blocks();
+    bool has_failed = true;
+    for (long n = 0; has_failed; n += n < 100 ? 1 : n / 8) {
+        struct spw_course_plan *plan = NULL;
+        memory_fails_once_after(n);
+        const int r = spw_plan_course(course, &terms, true, NULL, &plan);
+        has_failed = memory_is_back();
+        assert_true(r == 0 || (has_failed && r == -ENOMEM));
+        spw_course_plan_destroy(plan);
+        assert_int_equal(memory_blocks(), before);
+    }
+    for (long n = 0; n < 4; n++) {
+        memory_fails_once_after(n);
+        assert_null(spw_course_plan_none(course));
+        assert_true(memory_is_back());
+        assert_int_equal(memory_blocks(), before);
+    }
+    spw_course_destroy(course);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_keeps_within_its_terms),
+        cmocka_unit_test(with_memory_enough_a_plan_costs_no_time),
+        cmocka_unit_test(what_fits_nowhere_has_no_plan),
+        cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
+        cmocka_unit_test(the_plan_to_do_nothing_does_nothing),
+        cmocka_unit_test(a_thread_comes_to_the_same_plan),
+        cmocka_unit_test(planning_that_is_cancelled_has_no_plan),
+        cmocka_unit_test(where_memory_runs_out_it_says_so_and_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
