@@ -110,9 +110,9 @@ class Row:
 
     def measure(self):
         planned, on_demand = self.finished("wait"), self.finished("off")
-        plan = self.iteration.plan("alone", self.to_plan_for, *self.iteration.machine)
-        others = [one["time_us"] for one in self.iteration.plan("alone", self.to_plan_for, "--compare", *self.iteration.machine) or []
-                  if one["planner"] != "auto" and one["feasible"]]
+        plans = [one for one in self.iteration.plan("alone", self.to_plan_for, "--compare", *self.iteration.machine) or [] if one["feasible"]]
+        plan = next((one for one in plans if one["planner"] == "auto"), {})
+        others = [one["time_us"] for one in plans if one["planner"] != "auto"]
         both_us = self.iteration.plan("both", self.to_plan_for, "--time-limit=0.001").get("lower_bound_us")
         bits, told, unlimited_us = self.bits(planned), promise(planned), self.unlimited * 1000
         measured_us = steady_ms(planned) * 1000 if planned.status == 0 else 0

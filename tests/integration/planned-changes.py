@@ -7,7 +7,7 @@ hardly ever slower than without plans.
 usage: planned-changes.py WORKLOAD"""
 import sys
 
-from following import ALIKE_FROM, CLOSE, PLAN_IN_PLACE, library_plans, schedule, step_times, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, library_plans, schedule, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
@@ -26,7 +26,7 @@ CHANGES = {
     "an evaluation after every seventh step": (["--evaluate-every", "7"], (6, 13, 20)),
     "the gradients of four batches for each update": (["--accumulate", "4"], range(ACCUMULATED)),
     "a batch twice the size in one step": (["--batch-schedule", ONCE], (9, 10)),
-    "a batch size that changes for good": (["--batch-schedule", FOR_GOOD], range(STEPS // 2 - 1, STEPS // 2 + PLAN_IN_PLACE - BACK)),
+    "a batch size that changes for good": (["--batch-schedule", FOR_GOOD], range(STEPS // 2 - 1, STEPS // 2 + ALIKE_FROM - 1)),
     "three batch sizes in turn": (["--batch-schedule", IN_TURN], None),
     "half a batch at the end": (["--short-last"], (STEPS - 2, )),
     "a few kernels somewhere in every ninth step": (["--noise", "9"], (8, 17)),
