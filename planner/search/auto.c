@@ -17,14 +17,14 @@ enum {
     RUNGS = 64,
     RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the operations squared */
     RUNG_EVALUATIONS = 20000,
-    MOST_EVALUATIONS = 8000,
+    MOST_EVALUATIONS = 16000,
     MANY_OPS = 20000, /* too many for slow planners */
 };
 
 /* About the work of some 45 s on one core for the largest graphs, and of one second for hundreds of operations. */
 static uint64_t default_evaluations(const struct spw_graph *graph)
 {
-    const double most = 4e7 / (double)graph->op_count;
+    const double most = 8e7 / (double)graph->op_count;
     if (graph->op_count <= FEW_OPS)
         return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1);
     return most < MOST_EVALUATIONS ? (uint64_t)most + 1 : MOST_EVALUATIONS;
@@ -33,7 +33,7 @@ static uint64_t default_evaluations(const struct spw_graph *graph)
 /* About what can be done in that time, where there is no clock. */
 static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_s, uint64_t most)
 {
-    const double evaluations = 1 + time_limit_s * 3e6 / (double)(graph->op_count + 10);
+    const double evaluations = 1 + time_limit_s * 6e6 / (double)(graph->op_count + 10);
     return evaluations < (double)most ? (uint64_t)evaluations : most;
 }
 
