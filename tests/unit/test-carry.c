@@ -272,6 +272,30 @@ static void a_tensor_waits_in_order_for_memory_that_leaves(void **state)
     fake_run_all();
 }
 
+/* What came back ahead of its use is clean and was used long ago, and yet goes last of all when room is made on demand. */
+static void a_tensor_that_came_back_is_not_evicted_before_its_use(void **state)
+{
+    begin(3 * BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES), d = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    leave(a);
+    let_run();
+    pump();
+    fill(c, 3);
+    restore(a);
+    fill(d, 4);
+    assert_false(attention(a) & SPW_ABSENT);
+    assert_int_equal(attention(b), SPW_EVICTED);
+    expect(a, 1);
+    expect(b, 2); /* and after its use it is one of all: clean, it is the first to go */
+    assert_int_equal(attention(a), SPW_EVICTED);
+    expect(c, 3);
+    expect(d, 4);
+    fake_run_all();
+    check_blocks();
+}
+
 /* An operation that needs what waits for memory brings it in itself. */
 static void a_tensor_needed_before_it_has_memory_comes_on_demand(void **state)
 {
@@ -728,6 +752,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_tensor_that_is_read_on_its_way_out_stays_clean),
         cmocka_unit_test(a_tensor_that_is_written_on_its_way_out_stays_and_goes_anew),
         cmocka_unit_test(a_tensor_waits_in_order_for_memory_that_leaves),
+        cmocka_unit_test(a_tensor_that_came_back_is_not_evicted_before_its_use),
         cmocka_unit_test(a_tensor_needed_before_it_has_memory_comes_on_demand),
         cmocka_unit_test(memory_is_taken_from_what_leaves_before_anything_is_evicted),
         cmocka_unit_test(what_is_freed_on_its_way_leaves_no_trace),
