@@ -591,9 +591,12 @@ static void destroy(struct planned *p)
 
 void spw_planned_stop(void)
 {
+    if (!spw_try_lock())
+        return; /* a thread was ended in the middle of something: nothing that is being planned can be relied on */
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             spw_shapes_stop(&planned_of[i]->shapes);
+    spw_unlock();
 }
 
 /* The threads are the parent's, and so is what they were making: it is left where it is. */
