@@ -10,12 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "course/recording.h"
 #include "failing-memory.h"
 #include "planning.h"
-
-enum { R = SPW_COURSE_READS, W = SPW_COURSE_WRITES, RW = R | W };
-#define MIB ((uint64_t)1 << 20)
+#include "training-course.h"
 
 static const struct spw_plan_terms usual = {.reserve = 0.03,
                                             .host_bytes = 64 << 20,
@@ -29,34 +26,6 @@ static struct spw_plan_terms terms_of(uint64_t device_bytes)
     struct spw_plan_terms terms = usual;
     terms.device_bytes = device_bytes;
     return terms;
-}
-
-/* Weights of 1 MiB, activations of 1 MiB from forward to backward, 100 us an operation; half of them where `knows` is
- * false. NULL: no memory. */
-static struct spw_course *training(uint32_t layers, bool knows)
-{
-    struct spw_recording *r;
-    struct spw_course *course = NULL;
-    if (spw_recording_create(&r) < 0)
-        return NULL;
-    spw_recording_begin(r);
-    for (uint32_t i = 0; i < layers; i++)
-        (void)spw_recording_live(r, 1 + i, MIB, true);
-    for (uint32_t i = 0; i < layers; i++) {
-        const struct spw_recording_touch touches[] = {{1 + i, R, 0}, {10000 + i, W, 0}, {10000 + i - 1, R, 0}};
-        (void)spw_recording_alloc(r, 10000 + i, MIB, true);
-        (void)spw_recording_op(r, i, true, touches, i ? 3 : 2, NULL);
-    }
-    for (uint32_t i = layers; i-- > 0;) {
-        const struct spw_recording_touch touches[] = {{1 + i, RW, 0}, {10000 + i, R, 0}};
-        (void)spw_recording_op(r, layers + i, true, touches, 2, NULL);
-        (void)spw_recording_free(r, 10000 + i);
-    }
-    (void)spw_recording_finish(r, 2 * layers, &course);
-    for (uint32_t o = 0; course && o < course->op_count; o++)
-        course->ops[o].us = knows || o % 2 ? 100 : -1;
-    spw_recording_destroy(r);
-    return course;
 }
 
 /* Carries the actions out by hand: whatever an operation touches is there, and there is never more than device_bytes. */
@@ -93,7 +62,7 @@ static void follow(const struct spw_course *course, const struct spw_course_plan
             assert_true(is_new || there[touch->tensor]);
             there[touch->tensor] = true;
             bytes += is_new ? t->bytes : 0;
-            copied[touch->tensor] &= !(touch->access & W);
+            copied[touch->tensor] &= !(touch->access & SPW_COURSE_WRITES);
         }
         assert_true(bytes <= device_bytes);
         for (uint32_t t = 0; o < course->op_count && t < course->tensor_count; t++)
@@ -110,7 +79,7 @@ static void follow(const struct spw_course *course, const struct spw_course_plan
 
 static void a_plan_keeps_within_its_terms(void **state)
 {
-    struct spw_course *course = training(12, true);
+    struct spw_course *course = training_course(12, true);
     for (uint64_t mib = 22; mib >= 6; mib -= 4)
         for (int quick = 0; quick < 2; quick++) {
             const struct spw_plan_terms terms = terms_of(mib * MIB);
@@ -130,7 +99,7 @@ static void a_plan_keeps_within_its_terms(void **state)
 
 static void with_memory_enough_a_plan_costs_no_time(void **state)
 {
-    struct spw_course *course = training(12, true);
+    struct spw_course *course = training_course(12, true);
     const struct spw_plan_terms terms = terms_of(26 * MIB);
     struct spw_course_plan *plan;
     assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
@@ -141,7 +110,7 @@ static void with_memory_enough_a_plan_costs_no_time(void **state)
 
 static void what_fits_nowhere_has_no_plan(void **state)
 {
-    struct spw_course *course = training(12, true);
+    struct spw_course *course = training_course(12, true);
     struct spw_plan_terms terms = terms_of(2 * MIB); /* an operation touches three tensors */
     struct spw_course_plan *plan = NULL;
     assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), -ENOSPC);
@@ -154,7 +123,7 @@ static void what_fits_nowhere_has_no_plan(void **state)
 
 static void durations_that_are_not_known_are_taken_for_usual_ones(void **state)
 {
-    struct spw_course *course = training(12, false);
+    struct spw_course *course = training_course(12, false);
     const struct spw_plan_terms terms = terms_of(12 * MIB);
     struct spw_course_plan *plan;
     assert_int_equal(spw_plan_course(course, &terms, true, NULL, &plan), 0);
@@ -165,7 +134,7 @@ static void durations_that_are_not_known_are_taken_for_usual_ones(void **state)
 
 static void the_plan_to_do_nothing_does_nothing(void **state)
 {
-    struct spw_course *course = training(3, true);
+    struct spw_course *course = training_course(3, true);
     struct spw_course_plan *plan = spw_course_plan_none(course);
     assert_non_null(plan);
     assert_true(isinf(plan->predicted_us));
@@ -179,7 +148,7 @@ static void the_plan_to_do_nothing_does_nothing(void **state)
 
 static void a_thread_comes_to_the_same_plan(void **state)
 {
-    struct spw_course *course = training(12, true);
+    struct spw_course *course = training_course(12, true);
     const struct spw_plan_terms terms = terms_of(12 * MIB);
     struct spw_planning *planning;
     struct spw_course_plan *here, *there;
@@ -201,7 +170,7 @@ static void a_thread_comes_to_the_same_plan(void **state)
 /* Its plan is not what anybody waits for, and it says so also where it has found one by then. */
 static void planning_that_is_cancelled_has_no_plan(void **state)
 {
-    struct spw_course *course = training(100, true);
+    struct spw_course *course = training_course(100, true);
     struct spw_plan_terms terms = terms_of(100 * MIB);
     struct spw_planning *planning;
     struct spw_course_plan *plan = NULL;
@@ -218,7 +187,7 @@ static void planning_that_is_cancelled_has_no_plan(void **state)
 
 static void where_memory_runs_out_it_says_so_and_leaves_nothing_behind(void **state)
 {
-    struct spw_course *course = training(6, true);
+    struct spw_course *course = training_course(6, true);
     const struct spw_plan_terms terms = terms_of(8 * MIB);
     const long before = memory_blocks();
     bool has_failed = true;

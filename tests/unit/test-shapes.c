@@ -1,0 +1,263 @@
+/* test-shapes.c - plans of one shape are tried against each other, by the time that the device takes, and the fastest stays;
+ * none, where on demand is faster. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "bandwidth.h"
+#include "driver.h"
+#include "engine.h"
+#include "fake-device.h"
+#include "planned_counts.h"
+#include "shapes.h"
+#include "steptime.h"
+#include "training-course.h"
+#include "training-loop.h"
+
+enum { ID = 7, LAYERS = 33, TRIALS = 3 };
+
+static struct training_loop loop; /* only its device, its stream and a piece of memory */
+static struct spw_shapes shapes;
+static struct spw_stream *s;
+
+/* Copies that hide behind 100 us of work: plans are found at once. */
+static void learn_bandwidth(void)
+{
+    static char host[409600];
+    const CUdeviceptr a = loop_allocate(&loop, sizeof(host));
+    const CUstream copies = fake_stream();
+    fake_slow_copies(0.01);
+    for (int i = 0; i < 6; i++) {
+        struct spw_bandwidth_pair *p = spw_bandwidth_begin_locked(0, i & 1, sizeof(host), loop.context, copies);
+        if (i & 1)
+            (void)spw_driver.cuMemcpyDtoHAsync_v2(host, a, sizeof(host), copies);
+        else
+            (void)spw_driver.cuMemcpyHtoDAsync_v2(a, host, sizeof(host), copies);
+        spw_bandwidth_end_locked(p, copies, true);
+    }
+    fake_run_all();
+    spw_bandwidth_collect_locked(0);
+}
+
+static void begin(uint64_t budget, enum spw_plan_setting plan)
+{
+    loop_start(&loop, budget, plan);
+    shapes = (struct spw_shapes){.device = loop.device};
+    s = spw_stream_of_locked(loop.stream);
+    assert_non_null(s);
+    learn_bandwidth();
+}
+
+static struct spw_shape *add(uint32_t id, uint64_t now, const struct spw_shape *but)
+{
+    struct spw_course *course = training_course(LAYERS, true);
+    assert_non_null(course);
+    struct spw_shape *shape = spw_shapes_add(&shapes, id, course, now, but);
+    assert_non_null(shape);
+    return shape;
+}
+
+static void takes(double us)
+{
+    static char host[(size_t)FAKE_OUT_BYTES_PER_US]; /* 1 us */
+    fake_slow_copies(us);
+    (void)spw_driver.cuMemcpyDtoHAsync_v2(host, loop.weights[0], sizeof(host), loop.stream);
+    fake_run_all();
+}
+
+/* The device takes so long for an iteration, by the plan in force or on demand. */
+static bool iterate(struct spw_shape *shape, uint32_t plan, double us)
+{
+    spw_planned_begins_locked(loop.device, s, shape->id, plan);
+    takes(us);
+    spw_steptime_collect_locked(0);
+    return spw_shape_improve(loop.device, shape, true);
+}
+
+static void on_demand(const struct spw_shape *shape, double us)
+{
+    for (int i = 0; i < 3; i++) {
+        spw_planned_begins_locked(loop.device, s, shape->id, 0);
+        takes(us);
+    }
+    spw_planned_begins_locked(loop.device, s, shape->id, 0);
+    spw_planned_lost_locked(loop.device);
+    fake_run_all();
+    spw_steptime_collect_locked(0);
+}
+
+/* What the plan with the k-th number takes. The number of trials that it took to settle. */
+static unsigned iterate_until_settled(struct spw_shape *shape, const double *us, const struct spw_course_plan **ret_plans)
+{
+    for (int i = 0; i < 100 && !shape->settled; i++) {
+        const uint32_t number = shape->number;
+        assert_true(number >= 1 && number <= TRIALS);
+        ret_plans[number - 1] = shape->plan;
+        assert_true(iterate(shape, number, us[number - 1]));
+    }
+    assert_true(shape->settled);
+    return shape->tried;
+}
+
+static void the_fastest_plan_stays(void **state)
+{
+    for (unsigned best = 0; best < TRIALS; best++) {
+        const struct spw_course_plan *plans[TRIALS] = {0};
+        double us[TRIALS] = {90000, 90000, 90000};
+        begin(50 * MIB, SPW_PLAN_WAIT);
+        struct spw_shape *shape = add(ID, 1, NULL);
+        on_demand(shape, 120000);
+        spw_shape_plan(loop.device, shape);
+        assert_int_equal(shape->number, 1);
+        assert_true(shape->plan->predicted_us < INFINITY && shape->plan->lower_bound_us < 70000);
+        us[best] = 80000;
+        assert_int_equal(iterate_until_settled(shape, us, plans), TRIALS);
+        assert_ptr_equal(shape->plan, plans[best]);
+        assert_true(fabs(shape->best_us - 80000) < 1);
+        assert_null(shape->best);
+        assert_true(shape->number >= 1);
+        spw_shapes_finish(&shapes);
+    }
+}
+
+static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
+{
+    begin(60 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 120000);
+    spw_shape_plan(loop.device, shape);
+    const struct spw_course_plan *plans[TRIALS];
+    const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
+    assert_int_equal(iterate_until_settled(shape, us, plans), 1);
+    assert_ptr_equal(shape->plan, plans[0]);
+    assert_int_equal(shape->number, 1);
+    spw_shapes_finish(&shapes);
+}
+
+static void where_on_demand_is_faster_there_is_no_plan(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 70000);
+    spw_shape_plan(loop.device, shape);
+    const struct spw_course_plan *plans[TRIALS];
+    const double us[TRIALS] = {90000, 80000, 85000};
+    iterate_until_settled(shape, us, plans);
+    assert_int_equal(shape->number, 0);
+    assert_true(isinf(shape->plan->predicted_us));
+    assert_int_equal(shape->plan->actions.count, 0);
+    assert_true(fabs(shape->best_us - 70000) < 1);
+    for (int i = 0; i < 200; i++) /* and it does not stray */
+        assert_true(iterate(shape, 0, 70000));
+    spw_shapes_finish(&shapes);
+}
+
+static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 120000);
+    spw_shape_plan(loop.device, shape);
+    const struct spw_course_plan *plans[TRIALS];
+    const double us[TRIALS] = {80000, 80000, 80000};
+    iterate_until_settled(shape, us, plans);
+    for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 40; k++)
+            assert_true(iterate(shape, shape->number, 160000));
+        for (int k = 0; k < 40; k++)
+            assert_true(iterate(shape, shape->number, 80000));
+    }
+    int rounds = 0;
+    while (iterate(shape, shape->number, 160000))
+        assert_true(++rounds < 100);
+    assert_true(rounds > 40);
+    struct spw_shape *other = add(ID + 1, 2, NULL);
+    spw_shapes_forget(&shapes, shape);
+    assert_null(spw_shapes_find(&shapes, ID));
+    assert_ptr_equal(spw_shapes_find(&shapes, ID + 1), other);
+    spw_shapes_finish(&shapes);
+}
+
+static void what_fits_nowhere_goes_on_without_a_plan(void **state)
+{
+    begin(2 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    spw_shape_plan(loop.device, shape);
+    for (int i = 0; i < 100; i++)
+        assert_true(iterate(shape, shape->number, 100));
+    assert_int_equal(shape->number, 0);
+    assert_true(isinf(shape->plan->predicted_us));
+    assert_false(shape->settled);
+    spw_shapes_finish(&shapes);
+}
+
+static void the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_WAIT);
+    for (uint32_t i = 0; i < SPW_ITERATION_SHAPES; i++)
+        (void)add(100 + i, i == 0 ? 50 : i, NULL); /* 101 is the oldest, then 102 */
+    const struct spw_shape *kept = spw_shapes_find(&shapes, 101);
+    (void)add(200, 60, kept);
+    assert_ptr_equal(spw_shapes_find(&shapes, 101), kept);
+    assert_null(spw_shapes_find(&shapes, 102));
+    (void)add(201, 61, NULL);
+    assert_null(spw_shapes_find(&shapes, 101));
+    assert_non_null(spw_shapes_find(&shapes, 100));
+    assert_non_null(spw_shapes_find(&shapes, 200));
+    assert_int_equal(shapes.count, SPW_ITERATION_SHAPES);
+    spw_shapes_finish(&shapes);
+}
+
+/* ---- on a thread ---- */
+
+static void a_better_plan_is_taken_when_it_is_there(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_ON);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    spw_shape_plan(loop.device, shape);
+    assert_int_equal(shape->number, 1);
+    assert_true(shape->plan->is_quick);
+    const double quick_us = shape->plan->predicted_us;
+    for (int i = 0; i < 10000 && shape->planning; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        assert_true(spw_shape_improve(loop.device, shape, true));
+    }
+    assert_null(shape->planning);
+    assert_false(shape->plan->is_quick);
+    assert_true(shape->plan->predicted_us <= quick_us);
+    spw_shapes_finish(&shapes);
+}
+
+static void a_thread_ends_when_its_shape_is_forgotten_or_everything_stops(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_ON);
+    struct spw_shape *shape = add(ID, 1, NULL), *other = add(ID + 1, 2, NULL);
+    spw_shape_plan(loop.device, shape);
+    spw_shape_plan(loop.device, other);
+    assert_non_null(shape->planning);
+    spw_shapes_forget(&shapes, shape);
+    spw_shapes_stop(&shapes);
+    assert_null(other->planning);
+    spw_shapes_stop(&shapes);
+    spw_shapes_finish(&shapes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fastest_plan_stays),
+        cmocka_unit_test(a_plan_as_fast_as_can_be_is_not_tried_against_others),
+        cmocka_unit_test(where_on_demand_is_faster_there_is_no_plan),
+        cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
+        cmocka_unit_test(what_fits_nowhere_goes_on_without_a_plan),
+        cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
+        cmocka_unit_test(a_better_plan_is_taken_when_it_is_there),
+        cmocka_unit_test(a_thread_ends_when_its_shape_is_forgotten_or_everything_stops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
