@@ -176,6 +176,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
     }
     if (!wait && r != -EINVAL)
         (void)spw_planning_start(shape->course, &terms, &shape->planning);
+    shape->lacked_memory = r == -ENOMEM;
     if (r < 0)
         spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on", d->ordinal,
                  shape->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
@@ -236,6 +237,8 @@ bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_
         take_plan(d, shape, spw_planning_finish(planning, false));
     }
     shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
+    if (shape->lacked_memory && !shape->number && !shape->planning && shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
+        spw_shape_plan(d, shape);
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);

@@ -17,7 +17,8 @@ struct spw_shape {
     uint32_t number;               /* of that plan, as it is counted; 0: it does nothing */
     struct spw_planning *planning; /* another one is being made */
     uint64_t last_used;
-    unsigned in_a_row; /* complete ones on its course, since it was lost last */
+    bool lacked_memory; /* for planning: worth another attempt */
+    unsigned in_a_row;  /* complete ones on its course, since it was lost last */
 
     /* trying */
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */

@@ -151,6 +151,8 @@ static CUresult on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     assert_true(f.handle_count < MOST);
     f.handles[f.handle_count].bytes = size;
     f.handles[f.handle_count].data = malloc(size);
+    if (!f.handles[f.handle_count].data)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     memset(f.handles[f.handle_count].data, 0xcb, size);
     f.counts.made_bytes += size;
     if (f.counts.made_bytes_peak < f.counts.made_bytes)
