@@ -211,16 +211,28 @@ static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_
 }
 
 /* Makes pieces for the pool, two of each size: what nobody had is likely to be what is missing next. */
-static void stock(struct spw_handles *h, uint32_t granules)
+static void stock(struct spw_handles *h, uint32_t granules, bool singly)
 {
     struct spw_piece piece;
     while (granules && bytes_of(h, granules) <= unmade_bytes(h)) {
-        uint32_t part = granules > 1 ? largest_power_of_two(granules / 2) : 1;
+        uint32_t part = granules > 1 && !singly ? largest_power_of_two(granules / 2) : 1;
         if (make(h, part, &piece) < 0)
             return;
         pool(h, piece);
         granules -= part;
     }
+}
+
+/* Pieces of so few granules are cut to single ones, and several at once: one by one it would go on for hundreds of takings.
+ */
+enum { SMALL = 32, SMALL_AT_ONCE = 8 };
+
+static uint32_t pooled_of(const struct spw_handles *h, uint32_t granules)
+{
+    for (uint32_t i = 0; i < h->bin_count; i++)
+        if (h->bins[i].granules == granules)
+            return h->bins[i].count;
+    return 0;
 }
 
 /* Makes what no pooled piece is small enough for. Where the budget or the device has no room for that, larger pieces are
@@ -229,6 +241,7 @@ static int make_missing(struct spw_handles *h, uint32_t missing, struct spw_memo
 {
     const uint32_t whole = m->granules + missing;
     uint64_t released = 0;
+    bool singly = false;
     while (m->granules < whole) {
         uint32_t left = whole - m->granules;
         int r = -ENOMEM;
@@ -240,9 +253,12 @@ static int make_missing(struct spw_handles *h, uint32_t missing, struct spw_memo
         if (larger == 0)
             return r;
         released += larger;
+        singly = larger <= SMALL;
+        for (unsigned i = 1; singly && i < SMALL_AT_ONCE && pooled_of(h, larger); i++)
+            released += release_one(h, larger);
     }
     if (released > missing)
-        stock(h, (uint32_t)(released - missing));
+        stock(h, (uint32_t)(released - missing), singly);
     return 0;
 }
 

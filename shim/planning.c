@@ -15,6 +15,10 @@
 
 #include "plan/plan.h"
 
+/* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
+#define AMPLE 0.12
+#define FREE  1.005
+
 /* A first plan takes about as long as one iteration of that many operations. */
 #define QUICK_S 0.001
 
@@ -103,22 +107,43 @@ static double usual_us(const struct spw_course *course)
     return n ? sum / n : 1;
 }
 
+/* Where a plan costs no time with even less memory, that is the better one: nothing then comes in at the last moment. */
+static int make_within(struct spw_plan_request *request, double reserve, struct spw_plan *ret_plan)
+{
+    const struct spw_planner *planner = spw_planner_find("auto");
+    const uint64_t bytes = request->device_bytes, fewer = bytes - (uint64_t)((double)bytes * AMPLE);
+    const double limit_s = request->time_limit_s;
+    if (reserve < AMPLE && fewer > request->graph->least_bytes) {
+        request->device_bytes = fewer;
+        request->time_limit_s = QUICK_S;
+        int r = spw_plan_make(planner, request, ret_plan);
+        if (r == 0 && ret_plan->timing.time_us <= FREE * request->graph->compute_us)
+            return 0;
+        if (r == 0)
+            spw_plan_finish(ret_plan);
+        else if (r != -ENOSPC)
+            return r;
+    }
+    request->device_bytes = bytes;
+    request->time_limit_s = limit_s;
+    return spw_plan_make(planner, request, ret_plan);
+}
+
 static int make(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
                 const struct spw_plan_terms *terms, bool quick, const bool *cancelled, struct spw_course_plan *to)
 {
-    const struct spw_planner *planner = spw_planner_find("auto");
     struct spw_plan plan;
-    const struct spw_plan_request request = {.graph = graph,
-                                             .device_bytes = bytes_to_plan_with(graph, terms),
-                                             .host_bytes = terms->host_bytes,
-                                             .may_copy = true,
-                                             .may_replay = false,
-                                             .machine = {.duplex = terms->duplex},
-                                             .seed = 1,
-                                             .time_limit_s = quick ? QUICK_S : 0,
-                                             .now_s = cancelled ? now_or_never_s : NULL,
-                                             .now_context = (void *)cancelled};
-    int r = spw_plan_make(planner, &request, &plan);
+    struct spw_plan_request request = {.graph = graph,
+                                       .device_bytes = bytes_to_plan_with(graph, terms),
+                                       .host_bytes = terms->host_bytes,
+                                       .may_copy = true,
+                                       .may_replay = false,
+                                       .machine = {.duplex = terms->duplex},
+                                       .seed = 1,
+                                       .time_limit_s = quick ? QUICK_S : 0,
+                                       .now_s = cancelled ? now_or_never_s : NULL,
+                                       .now_context = (void *)cancelled};
+    int r = make_within(&request, terms->reserve, &plan);
     if (r < 0)
         return r;
     r = take(to, course, graph, &plan, terms->host_bytes, tensor_of);

@@ -15,7 +15,7 @@
 
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
-    FIRST_ROUNDS = 20,   /* iterations by the first plan before others are tried: short runs are not for that */
+    FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
     ROUNDS = 5,          /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
     STRAYED = 4,         /* looks that must agree before a shape is given up */
@@ -96,6 +96,15 @@ void spw_shapes_stop(struct spw_shapes *shapes)
 
 /* ---- making plans ---- */
 
+/* Of the host's memory, as much for each device that is in use. */
+static uint64_t host_bytes_of_one(void)
+{
+    unsigned devices = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        devices += spw_devices[i].ready;
+    return spw_mover_host_limit_locked() / (devices ? devices : 1);
+}
+
 static void terms_of(const struct spw_device *d, double reserve, struct spw_plan_terms *ret)
 {
     const uint64_t fixed = spw_slab_total_bytes_locked(d), budget = d->handles.budget_bytes;
@@ -103,7 +112,7 @@ static void terms_of(const struct spw_device *d, double reserve, struct spw_plan
     (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
     *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
                                    .reserve = reserve,
-                                   .host_bytes = spw_mover_host_limit_locked(),
+                                   .host_bytes = host_bytes_of_one(),
                                    .granule_bytes = (uint64_t)1 << d->granule_shift,
                                    .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
                                    .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
