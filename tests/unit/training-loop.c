@@ -63,8 +63,13 @@ bool loop_launch(struct training_loop *loop, uint64_t function, CUdeviceptr *hit
 
 void loop_end_launch(struct training_loop *loop)
 {
+    const struct spw_place *place = op.stream->place;
+    const uint32_t next = place ? place->cursor.op : 0, count = place ? place->cursor.op_count : 0;
+    const bool is_due = place && (place->due[next] || (next == count && place->due[0]));
+    const unsigned copies = fake_counts()->copies_out;
     spw_duration_after(op.timed, true);
     spw_op_end(&op);
+    assert_true(!loop->is_strict || is_due || fake_counts()->copies_out == copies);
     if (!loop->device_lags)
         fake_run_all();
     assert_true(fake_counts()->made_bytes <= loop->device->handles.budget_bytes);

@@ -27,6 +27,7 @@ struct training_loop {
     bool loads_ahead;   /* the batch of the next step is allocated during this one */
     bool frees_nothing; /* during a step: all activations at its end */
     unsigned skips;     /* a layer also reads the activation of so many layers before it; 0: it does not */
+    bool is_strict;     /* a copy out that is submitted behind an operation has to be due there */
     bool is_patient;    /* what is refused is asked for again, once */
     uint64_t refused;   /* operations that there was no memory for */
 };
