@@ -10,6 +10,7 @@ from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
 STEPS = 12
+ALIKE = 1.25  # no step takes more times as long as the usual one, though physical memory is still being cut to size
 AT_ALL = 1.01  # the step's time within a budget that is all it needs
 VARIANTS = {"one stream": [], "two streams": ["--streams", "2"], "three streams": ["--streams", "3"],
             "plain allocation": ["--streams", "2", "--alloc", "plain"]}
@@ -40,7 +41,7 @@ def on_plan(share):
         _, _, planned = runs("one stream", share)
         _, _, on_demand = runs("one stream", share, planning="off")
         later = step_times(planned)[ALIKE_FROM:-1]
-        require(max(later) <= CLOSE * usual(later), f"steps differ: {later}", planned.describe())
+        require(max(later) <= ALIKE * usual(later), f"steps differ: {later}", planned.describe())
         require(usual(later) <= CLOSE * usual(step_times(on_demand)[ALIKE_FROM:-1]), f"planned {later}",
                 f"on demand {step_times(on_demand)}", planned.describe())
 
