@@ -83,9 +83,6 @@ void spw_planned_hint_locked(void);
 /* After the driver has taken an operation: carries out what is due. */
 void spw_planned_after(struct spw_stream *s);
 
-/* Before the program waits for the device, and may not come back for a while: the same for all devices. */
-void spw_planned_before_wait(void);
-
 void spw_planned_stop(void);     /* at the end of the process: no thread of ours goes on */
 void spw_planned_in_child(void); /* a forked child follows nothing */
 void spw_planned_reset(void);    /* forgets everything: for tests */
