@@ -113,7 +113,7 @@ static int make_within(struct spw_plan_request *request, double reserve, struct 
     const struct spw_planner *planner = spw_planner_find("auto");
     const uint64_t bytes = request->device_bytes, fewer = bytes - (uint64_t)((double)bytes * AMPLE);
     const double limit_s = request->time_limit_s;
-    if (reserve < AMPLE && fewer > request->graph->least_bytes) {
+    if (reserve < AMPLE && request->graph->peak_bytes > bytes && fewer > request->graph->least_bytes) {
         request->device_bytes = fewer;
         request->time_limit_s = QUICK_S;
         int r = spw_plan_make(planner, request, ret_plan);
