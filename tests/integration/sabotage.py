@@ -9,8 +9,10 @@ from harness import TINY, Failed, finish, require, run, same_in_budget, sentence
 
 COMMAND = ["mlp", *TINY["mlp"], "--streams", "2"]
 PLACES = (7, 19, 43, 69, 93, 120)
+# Most waits of a stream order what the host has waited for already, or another wait orders as well.
+WAITS = range(1, 140, 6)
 # switch: how many of the places have to show
-SWITCHES = {"skip-copy": 4, "truncate-copy": 3, "wrong-map": 3, "drop-wait": 3, "early-event": 1, "skip-kernel": 4}
+SWITCHES = {"skip-copy": 4, "truncate-copy": 3, "wrong-map": 3, "drop-wait": 4, "early-event": 1, "skip-kernel": 4}
 
 plain = run(COMMAND)
 budget = plain.peak // 2
@@ -28,9 +30,10 @@ def shows(switch, place):
 def noticed(switch, least):
     @sentence(f"{switch}: a device that does this once is noticed")
     def _():
-        places = [place for place in PLACES if shows(switch, place)]
-        print(f"# noticed at {len(places)} of {len(PLACES)} places: {places}")
-        require(len(places) >= least, f"{switch} was noticed at {places} only, of {PLACES}")
+        tried = WAITS if switch == "drop-wait" else PLACES
+        places = [place for place in tried if shows(switch, place)]
+        print(f"# noticed at {len(places)} of {len(tried)} places: {places}")
+        require(len(places) >= least, f"{switch} was noticed at {places} only, of {list(tried)}")
 
 
 @sentence("an honest device gives the same bits within the budget")
