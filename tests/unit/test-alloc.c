@@ -27,6 +27,7 @@ static CUdeviceptr other; /* what the other thread works on */
 
 static void begin(uint64_t budget)
 {
+    spw_planned_reset();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -27,6 +27,7 @@ static CUstream s;
 
 static void begin(uint64_t memory, uint64_t budget, uint64_t host_budget)
 {
+    spw_planned_reset();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();
