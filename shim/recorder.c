@@ -13,6 +13,7 @@
 #include "hooks.h"
 #include "learn.h"
 #include "log.h"
+#include "now.h"
 #include "recorder_parts.h"
 #include "settings.h"
 #include "sites.h"
@@ -34,11 +35,9 @@ static bool hint_before_start, tells_status;
 
 /* ---- time, and the way into the file ---- */
 
-static uint64_t now_ns(void)
+static uint64_t trace_ns(void) /* since the recorder started */
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - origin_ns;
+    return spw_now_ns() - origin_ns;
 }
 
 static void stop_noting(void)
@@ -79,7 +78,7 @@ void spw_record_put_locked(const struct spw_record *record)
 
 static void flush_locked(uint64_t older_than_ns)
 {
-    uint64_t now = now_ns();
+    uint64_t now = trace_ns();
     if (!writer || !spw_recording || now - flushed_ns < older_than_ns)
         return;
     flushed_ns = now;
@@ -109,7 +108,7 @@ static void flush_if_older(uint64_t now, uint64_t limit_ns)
 
 void spw_note_begin(CUstream stream, const void *caller, bool waits)
 {
-    spw_note_now = (struct spw_note){.began_ns = now_ns(), .stream = stream, .caller = caller, .op = SPW_NO_OP};
+    spw_note_now = (struct spw_note){.began_ns = trace_ns(), .stream = stream, .caller = caller, .op = SPW_NO_OP};
     flush_if_older(spw_note_now.began_ns, waits ? FLUSH_BEFORE_WAIT_NS : FLUSH_NS);
     if (__builtin_expect(spw_timing_is_on(), 0))
         spw_note_now.timed = spw_timing_begin(stream);
@@ -145,7 +144,7 @@ void spw_record_wait(enum spw_wait_kind kind, CUevent event)
     struct spw_stream_facts *stream = NULL;
     if (kind == SPW_WAIT_STREAM)
         stream = spw_stream_facts(spw_note_now.stream);
-    uint64_t now = now_ns();
+    uint64_t now = trace_ns();
     spw_word_lock(&spw_recorder_lock);
     struct spw_record r = {
         .kind = SPW_RECORD_WAIT,
@@ -240,8 +239,7 @@ int spw_recorder_start(void)
     }
     spw_word_lock(&spw_recorder_lock);
     writer = made;
-    origin_ns = 0;
-    origin_ns = now_ns();
+    origin_ns = spw_now_ns();
     spw_recording = 1;
     __atomic_fetch_or(&spw_live, SPW_NOTES, __ATOMIC_RELAXED);
     spw_define_process_locked();
@@ -265,7 +263,7 @@ void spw_recorder_stop(void)
     if (writer && spw_recording) {
         put_durations_locked();
         struct spw_record r = {.kind = SPW_RECORD_END,
-                               .end = {.time_ns = now_ns(), .ops = next_op, .allocs = spw_recorder_allocs_locked()}};
+                               .end = {.time_ns = trace_ns(), .ops = next_op, .allocs = spw_recorder_allocs_locked()}};
         spw_record_put_locked(&r);
         spw_learn_tell();
     }

@@ -11,6 +11,7 @@
 #include "carry.h"
 #include "lock.h"
 #include "mover.h"
+#include "now.h"
 #include "planned.h"
 #include "slab.h"
 
@@ -340,20 +341,13 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     return 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int spw_room_make(struct spw_device *d, uint64_t bytes)
 {
     if (spw_handles_room_locked(&d->handles) >= bytes)
         return 0;
-    uint64_t began = now_ns();
+    uint64_t began = spw_now_ns();
     int r = make_room(d, bytes);
     spw_room_stalls.count++;
-    spw_room_stalls.ns += now_ns() - began;
+    spw_room_stalls.ns += spw_now_ns() - began;
     return r;
 }
