@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "arrivals.h"
 #include "context.h"
 #include "engine.h"
 #include "mover.h"
+#include "now.h"
 #include "room.h"
 
 struct spw_carried spw_carried;
@@ -152,7 +152,7 @@ static bool reap(struct spw_device *d, enum spw_way way)
     return true;
 }
 
-static bool reap_any(struct spw_device *d)
+bool spw_carry_reap_locked(struct spw_device *d)
 {
     bool any = false;
     while (reap(d, SPW_WAY_DROPPED))
@@ -162,28 +162,16 @@ static bool reap_any(struct spw_device *d)
     return any;
 }
 
-bool spw_carry_reap_locked(struct spw_device *d)
-{
-    return reap_any(d);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 {
-    uint64_t began = now_ns();
+    uint64_t began = spw_now_ns();
     take_off(d, b);
     b->holds++;
     int r = spw_room_finish_eviction_unlocking(d, b);
     if (r == 0 && !b->memory.count) /* else it was freed meanwhile */
         count_gone(d, b);
     spw_carried.waits++;
-    spw_carried.waited_ns += now_ns() - began;
+    spw_carried.waited_ns += spw_now_ns() - began;
     return r;
 }
 
@@ -199,7 +187,7 @@ static struct spw_block *first_to_go(const struct spw_device *d)
 int spw_carry_make_room_unlocking(struct spw_device *d, uint64_t bytes)
 {
     while (spw_handles_room_locked(&d->handles) < bytes) {
-        if (reap_any(d))
+        if (spw_carry_reap_locked(d))
             continue;
         struct spw_block *b = first_to_go(d);
         if (!b)
@@ -275,7 +263,7 @@ void spw_carry_pump_locked(struct spw_device *d)
     struct spw_context_guard guard;
     if (spw_carry_is_idle(d) || spw_context_enter(&guard, NULL) < 0)
         return;
-    (void)reap_any(d);
+    (void)spw_carry_reap_locked(d);
     while (serve(d))
         continue;
     spw_context_leave(&guard);

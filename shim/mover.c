@@ -398,15 +398,19 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
     return r;
 }
 
-int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
+/* What is submitted to the copy-out stream next comes after all uses of the block. */
+static int order_out_after_uses(struct spw_device *d, struct spw_block *b)
 {
     int r = mover_ready(d, b->context);
+    return r < 0 ? r : spw_uses_order_locked(&b->object.uses, d->mover->out);
+}
+
+int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
+{
+    int r = order_out_after_uses(d, b);
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->out;
-    r = spw_uses_order_locked(&b->object.uses, s);
-    if (r < 0)
-        return r;
     if (!b->host_copy) {
         r = host_take_or_recycle(d, b->size_bytes, &b->host_copy);
         if (r < 0) {
@@ -437,13 +441,10 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = mover_ready(d, b->context);
+    int r = order_out_after_uses(d, b);
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->out;
-    r = spw_uses_order_locked(&b->object.uses, s);
-    if (r < 0)
-        return r;
     b->object.uses = (struct spw_uses){0};
     spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
     return 0;

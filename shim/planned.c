@@ -294,7 +294,7 @@ static void give_up(struct planned *p)
              p->device->ordinal, shape->course->op_count);
     spw_cursor_rewind(&p->place.cursor);
     lose(p);
-    spw_shapes_forget(&p->shapes, shape);
+    spw_shape_forget(shape);
 }
 
 /* The course is complete, and what comes next belongs to the iteration after it. */
@@ -513,13 +513,6 @@ void spw_planned_pin_locked(struct spw_block *b)
         spw_watch_pin(p->watch, b->serial);
 }
 
-void spw_planned_hint_locked(void)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (planned_of[i])
-            spw_watch_hint(planned_of[i]->watch);
-}
-
 /* ---- beginning and end ---- */
 
 void spw_planned_press_locked(struct spw_device *d)
@@ -531,7 +524,7 @@ void spw_planned_press_locked(struct spw_device *d)
         free(p);
         return; /* the next time that memory is short it is tried again */
     }
-    p->device = p->shapes.device = d;
+    p->device = d;
     expect_nothing(p);
     planned_of[d->ordinal] = p;
     spw_planned_any = true;

@@ -75,9 +75,6 @@ void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b);
 void spw_planned_free_locked(struct spw_device *d, struct spw_block *b);
 void spw_planned_pin_locked(struct spw_block *b);
 
-/* The program says that an iteration begins. */
-void spw_planned_hint_locked(void);
-
 /* ---- no lock held ---- */
 
 /* After the driver has taken an operation: carries out what is due. */

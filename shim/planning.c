@@ -50,7 +50,7 @@ struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
     struct spw_course_plan *plan = calloc(1, sizeof(*plan));
     if (!plan)
         return NULL;
-    plan->actions.op_count = plan->op_count = course->op_count;
+    plan->actions.op_count = course->op_count;
     plan->actions.first = calloc((size_t)course->op_count + 2, sizeof(*plan->actions.first));
     plan->actions.start = calloc((size_t)course->tensor_count + 1, 1);
     plan->due = calloc((size_t)course->op_count + 1, 1);
@@ -73,7 +73,6 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
         return r < 0 ? r : -ENOMEM;
     for (uint32_t o = 0; o <= course->op_count; o++)
         to->due[o] = a->first[o + 1] > a->first[o];
-    to->op_count = course->op_count;
     to->compute_us = graph->compute_us;
     to->predicted_us = plan->timing.time_us;
     to->lower_bound_us = plan->lower_bound_us;

@@ -18,7 +18,6 @@ struct spw_course_plan {
     struct spw_actions
         actions;  /* on tensors of the course: a drop says that one is to leave, though its owner goes on holding it */
     uint8_t *due; /* by operation, op_count + 1 of them: whether there is anything to do before it */
-    uint32_t op_count;
     double compute_us, predicted_us, lower_bound_us; /* of an iteration */
     uint64_t peak_bytes, out_bytes, in_bytes, host_bytes;
     double planning_s; /* host time that it took */

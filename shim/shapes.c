@@ -45,9 +45,8 @@ static void stop_planning(struct spw_shape *shape)
     shape->planning = NULL;
 }
 
-void spw_shapes_forget(struct spw_shapes *shapes, struct spw_shape *shape)
+void spw_shape_forget(struct spw_shape *shape)
 {
-    (void)shapes;
     stop_planning(shape);
     spw_course_plan_destroy(shape->plan);
     spw_course_plan_destroy(shape->best);
@@ -67,7 +66,7 @@ static struct spw_shape *free_place(struct spw_shapes *shapes, const struct spw_
     }
     if (shapes->count < SPW_ITERATION_SHAPES)
         return &shapes->list[shapes->count++];
-    spw_shapes_forget(shapes, oldest);
+    spw_shape_forget(oldest);
     return oldest;
 }
 
@@ -85,7 +84,7 @@ struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct 
 void spw_shapes_finish(struct spw_shapes *shapes)
 {
     for (unsigned i = 0; i < shapes->count; i++)
-        spw_shapes_forget(shapes, &shapes->list[i]);
+        spw_shape_forget(&shapes->list[i]);
 }
 
 void spw_shapes_stop(struct spw_shapes *shapes)
@@ -124,9 +123,9 @@ static void say_plan(const struct spw_device *d, const struct spw_course_plan *p
     spw_info(
         "device %d: planned an iteration of %u operations within %.1f MiB: %.3f ms (%.3f ms with enough memory, no plan "
         "is below %.3f ms), %.1f MiB to the host and %.1f MiB back; made in %.0f ms%s",
-        d->ordinal, plan->op_count, (double)plan->peak_bytes / 1048576, plan->predicted_us / 1000, plan->compute_us / 1000,
-        plan->lower_bound_us / 1000, (double)plan->out_bytes / 1048576, (double)plan->in_bytes / 1048576,
-        plan->planning_s * 1000, plan->is_quick ? ", looking for a better one" : "");
+        d->ordinal, plan->actions.op_count, (double)plan->peak_bytes / 1048576, plan->predicted_us / 1000,
+        plan->compute_us / 1000, plan->lower_bound_us / 1000, (double)plan->out_bytes / 1048576,
+        (double)plan->in_bytes / 1048576, plan->planning_s * 1000, plan->is_quick ? ", looking for a better one" : "");
 }
 
 /* `plan` is in force from now on; the one before is the caller's. */

@@ -29,7 +29,6 @@ struct spw_shape {
 };
 
 struct spw_shapes {
-    struct spw_device *device;
     struct spw_shape list[SPW_ITERATION_SHAPES];
     unsigned count;
 };
@@ -40,7 +39,7 @@ struct spw_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id); /* NU
  * NULL: no memory; the course is still the caller's. */
 struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
                                  const struct spw_shape *but);
-void spw_shapes_forget(struct spw_shapes *shapes, struct spw_shape *shape); /* pointers to others stay good */
+void spw_shape_forget(struct spw_shape *shape); /* pointers to others stay good */
 void spw_shapes_finish(struct spw_shapes *shapes);
 
 /* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a

@@ -95,11 +95,6 @@ void spw_watch_pin(struct spw_watch *w, uint64_t serial)
         spw_recording_pin(w->recording, serial);
 }
 
-void spw_watch_hint(struct spw_watch *w)
-{
-    spw_iteration_hint(w->detector);
-}
-
 static bool is_backbone(const struct spw_signature *signature)
 {
     return signature->kind < SPW_ITERATION_COPY_H2D;
@@ -218,9 +213,4 @@ void spw_watch_catch_up(struct spw_watch *w, const struct spw_cursor *cursor)
 {
     const struct spw_cursor_listener listener = {missed_alloc, missed_free, missed_op, w};
     (void)spw_cursor_tell(cursor, &listener); /* what there is no memory for is found again later */
-}
-
-size_t spw_watch_memory_bytes(const struct spw_watch *w)
-{
-    return spw_iteration_memory_bytes(w->detector) + w->touch_room * sizeof(*w->touches);
 }

@@ -16,7 +16,6 @@ void spw_watch_destroy(struct spw_watch *watch); /* NULL is fine */
 void spw_watch_alloc(struct spw_watch *watch, const struct spw_block *b);
 void spw_watch_free(struct spw_watch *watch, uint64_t serial);
 void spw_watch_pin(struct spw_watch *watch, uint64_t serial);
-void spw_watch_hint(struct spw_watch *watch);
 
 struct spw_watch_touch {
     uint64_t serial, bytes, offset;
@@ -39,6 +38,4 @@ int spw_watch_course(struct spw_watch *watch, struct spw_course **ret_course);
 
 /* While the device was on its course, up to the cursor's place, nothing was told: tells it. */
 void spw_watch_catch_up(struct spw_watch *watch, const struct spw_cursor *cursor);
-
-size_t spw_watch_memory_bytes(const struct spw_watch *watch);
 #endif

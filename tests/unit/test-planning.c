@@ -88,7 +88,7 @@ static void a_plan_keeps_within_its_terms(void **state)
             assert_true(plan->peak_bytes <= terms.device_bytes && plan->host_bytes <= terms.host_bytes);
             assert_true(plan->predicted_us >= plan->lower_bound_us && plan->lower_bound_us >= plan->compute_us * 0.999);
             assert_true(fabs(plan->compute_us - 2400) < 1);
-            assert_int_equal(plan->op_count, 24);
+            assert_int_equal(plan->actions.op_count, 24);
             assert_int_equal(plan->is_quick, quick);
             assert_true(plan->out_bytes > 0 && plan->in_bytes >= plan->out_bytes);
             follow(course, plan, terms.device_bytes);

@@ -47,7 +47,7 @@ static void learn_bandwidth(void)
 static void begin(uint64_t budget, enum spw_plan_setting plan)
 {
     loop_start(&loop, budget, plan);
-    shapes = (struct spw_shapes){.device = loop.device};
+    shapes = (struct spw_shapes){0};
     s = spw_stream_of_locked(loop.stream);
     assert_non_null(s);
     learn_bandwidth();
@@ -177,7 +177,7 @@ static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_
         assert_true(++rounds < 100);
     assert_true(rounds > 40);
     struct spw_shape *other = add(ID + 1, 2, NULL);
-    spw_shapes_forget(&shapes, shape);
+    spw_shape_forget(shape);
     assert_null(spw_shapes_find(&shapes, ID));
     assert_ptr_equal(spw_shapes_find(&shapes, ID + 1), other);
     spw_shapes_finish(&shapes);
@@ -240,7 +240,7 @@ static void a_thread_ends_when_its_shape_is_forgotten_or_everything_stops(void *
     spw_shape_plan(loop.device, shape);
     spw_shape_plan(loop.device, other);
     assert_non_null(shape->planning);
-    spw_shapes_forget(&shapes, shape);
+    spw_shape_forget(shape);
     spw_shapes_stop(&shapes);
     assert_null(other->planning);
     spw_shapes_stop(&shapes);
