@@ -17,6 +17,7 @@
 #include "handles.h"
 #include "ranges.h"
 #include "streams.h"
+#include "versions.h"
 
 enum { SPW_MAX_DEVICES = 64 };
 
@@ -113,6 +114,7 @@ struct spw_block {
     struct spw_object object;
     CUdeviceptr address;
     size_t size_bytes; /* as the program asked */
+    struct spw_versioned content;
     uint32_t first, granules;
     struct spw_memory memory; /* mapped from the address on */
     void *host_copy;          /* host_bytes of the host pool, or NULL */

@@ -9,6 +9,7 @@ struct spw_slot {      /* one small allocation, or room for one */
     struct spw_pool_book *pool; /* never NULL while it lives */
     uint64_t serial;
     uint64_t met, sync_memops; /* as in a block */
+    struct spw_versioned content;
     struct spw_slab *slab;
     struct spw_slot *next_free;
     struct spw_uses uses; /* while free: who may still be using it */
