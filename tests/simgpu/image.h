@@ -20,6 +20,7 @@ struct simgpu_launch {     /* how a kernel was launched; borrowed for the length
     uint32_t block[3];     /* threads per block */
     uint32_t shared_bytes; /* dynamic shared memory */
     uint64_t serial;       /* position of this launch in the order in which the device runs them, from 1 */
+    uint64_t order;        /* of the blocks: 0 ascending, else a number that chooses another order */
 };
 
 struct simgpu_range { /* bytes that a kernel may touch */

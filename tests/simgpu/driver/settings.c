@@ -160,6 +160,18 @@ static int parse_order(void)
     return 0;
 }
 
+static int parse_block_order(void)
+{
+    const char *value = getenv("SIMGPU_BLOCK_ORDER");
+    if (!value || !*value || strcmp(value, "ascending") == 0)
+        settings.vary_blocks = false;
+    else if (strcmp(value, "varying") == 0)
+        settings.vary_blocks = true;
+    else
+        return refuse("SIMGPU_BLOCK_ORDER", value, "ascending, varying");
+    return 0;
+}
+
 static int parse_switch(const char *variable, bool *ret_on)
 {
     const char *value = getenv(variable);
@@ -207,8 +219,8 @@ int settings_read(void)
     if (parse_bytes("SIMGPU_MEMORY", &settings.memory_bytes) < 0 ||
         parse_bytes("SIMGPU_GRANULARITY", &settings.granularity_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
-        parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_devices() < 0 ||
-        parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_block_order() < 0 ||
+        parse_devices() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||
         parse_list(
             "SIMGPU_SABOTAGE", add_sabotage,

@@ -33,6 +33,7 @@ struct settings {
     uint64_t memory_bytes, granularity_bytes;
     double scale_bytes, scale_ops;
     bool host_numa;
+    bool vary_blocks; /* the blocks of a launch run in an order of its own */
     enum order_mode order;
     char *stats_path, *touched_path; /* NULL: none wanted */
 };

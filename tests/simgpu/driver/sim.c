@@ -405,8 +405,10 @@ static void lane_finish(struct lane *lane, double now)
         sim.blocked = op;
         return;
     }
-    if (op->kind == OP_KERNEL)
+    if (op->kind == OP_KERNEL) {
         op->u.run.launch.serial = ++sim.kernels;
+        op->u.run.launch.order = settings.vary_blocks ? sim.kernels : 0;
+    }
     exec_run(op);
     op_complete(op, now);
     if (sim.blocked)

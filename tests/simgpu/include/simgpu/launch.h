@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
+#include <numeric>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -238,6 +239,40 @@ template <class Here, class... P> struct record<Here, void(P...)> : kernel_entry
 
 template <class Here, class... P> record<Here, void(P...)> record<Here, void(P...)>::object;
 
+/* The order in which blocks run: each of them once, from `block`, `count` times, with next() in between. */
+class block_order
+{
+  public:
+    explicit block_order(const simgpu_launch &launch)
+        : width_(launch.grid[0]), height_(launch.grid[1]), count(static_cast<uint64_t>(width_) * height_ * launch.grid[2])
+    {
+        if (launch.order == 0)
+            return;
+        const uint64_t bits = launch.order * 0x9e3779b97f4a7c15u;
+        at_ = (bits >> 16) % count;
+        stride_ = 1 + (bits >> 40) % count;
+        while (std::gcd(stride_, count) != 1)
+            stride_++;
+    }
+    uint3 block() const
+    {
+        const uint64_t row = at_ / width_;
+        return uint3{static_cast<unsigned>(at_ % width_), static_cast<unsigned>(row % height_),
+                     static_cast<unsigned>(row / height_)};
+    }
+    void next()
+    {
+        at_ = (at_ + stride_) % count;
+    }
+
+  private:
+    uint32_t width_, height_;
+    uint64_t at_ = 0, stride_ = 1;
+
+  public:
+    const uint64_t count;
+};
+
 /* Runs every thread of the launch: `body` is the kernel's body with the thread's place as its first parameter. */
 template <class Body, class... P> void execute(const simgpu_launch &launch, const Body &body, P &...args)
 {
@@ -252,12 +287,11 @@ template <class Body, class... P> void execute(const simgpu_launch &launch, cons
         return;
     }
     using closure = std::remove_const_t<decltype(thread)>;
-    for (uint32_t z = 0; z < launch.grid[2]; z++)
-        for (uint32_t y = 0; y < launch.grid[1]; y++)
-            for (uint32_t x = 0; x < launch.grid[0]; x++) {
-                blockIdx = uint3{x, y, z};
-                threads().run([](void *c) { (*static_cast<closure *>(c))(); }, const_cast<closure *>(&thread));
-            }
+    block_order order(launch);
+    for (uint64_t i = 0; i < order.count; i++, order.next()) {
+        blockIdx = order.block();
+        threads().run([](void *c) { (*static_cast<closure *>(c))(); }, const_cast<closure *>(&thread));
+    }
 }
 
 /* `<<<grid, block, shared_bytes, stream>>>`; nonzero when the launch can't be made. */
