@@ -46,8 +46,9 @@ struct spw_iteration {
     uint64_t boundary;      /* the event before which it began */
     uint64_t start_live_bytes;
     bool start_known;
-    uint64_t ended;  /* the bone behind the last one that completed an iteration of the shape */
-    uint64_t copies; /* hash of those beside the backbone in the iteration before */
+    uint32_t previous; /* the shape of the last complete iteration; 0: none */
+    uint64_t ended;    /* the bone behind the last one that completed an iteration of the shape */
+    uint64_t copies;   /* hash of those beside the backbone in the iteration before */
 
     struct spw_shape *lost;
     uint32_t off_step;

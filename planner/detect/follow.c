@@ -146,6 +146,15 @@ static void begin(struct spw_iteration *detector, struct spw_shape *shape, uint6
     shape->last_seen = detector->began;
 }
 
+static void complete(struct spw_iteration *detector, struct spw_shape *shape)
+{
+    shape->seen++;
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i]->id == detector->previous)
+            detector->shapes[i]->repeats = detector->shapes[i] == shape;
+    detector->previous = shape->id;
+}
+
 static void take_step(struct spw_iteration *detector, uint64_t bone)
 {
     struct spw_shape *shape = detector->shape;
@@ -164,19 +173,29 @@ static void take_step(struct spw_iteration *detector, uint64_t bone)
         detector->trial = false;
     detector->beside_cursor = shape->steps[detector->cursor].besides;
     if (detector->cursor == shape->backbone && 4 * (uint64_t)detector->matched >= 3 * (uint64_t)shape->backbone)
-        shape->seen++;
+        complete(detector, shape);
+}
+
+/* Whether it is likelier than the best so far: the one that goes on repeating, if any does, else what came most. */
+static bool is_likelier(const struct spw_shape *other, const struct spw_shape *best, const struct spw_shape *repeating)
+{
+    if (!best || best == repeating)
+        return !best;
+    return other == repeating || other->seen > best->seen;
 }
 
 /* Another shape that has been the same so far and goes on with this token. */
 static struct spw_shape *other_shape(const struct spw_iteration *detector, uint64_t token)
 {
     const struct spw_shape *shape = detector->shape;
+    const bool is_complete = detector->cursor == shape->backbone;
+    const struct spw_shape *repeating = is_complete && shape->repeats ? shape : NULL;
+    const uint32_t step = is_complete ? 0 : detector->cursor;
     struct spw_shape *best = NULL;
     for (size_t i = 0; i < detector->shape_count; i++) {
         struct spw_shape *other = detector->shapes[i];
-        const uint32_t step = detector->cursor == shape->backbone ? 0 : detector->cursor;
         if (other->backbone > step && other->steps[step].token == token &&
-            other->steps[step].prefix == shape->steps[step].prefix && (!best || other->seen > best->seen))
+            other->steps[step].prefix == shape->steps[step].prefix && is_likelier(other, best, repeating))
             best = other;
     }
     return best;

@@ -67,6 +67,7 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     if (instead)
         forget_shape(detector, instead);
     shape->seen += (window.end - phase) / period;
+    shape->repeats = true;
     shape->last_seen = spw_bone_at(&detector->history, window.begin)->op;
     detector->shape = NULL;
     detector->trial = false;

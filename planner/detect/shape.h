@@ -51,6 +51,7 @@ struct spw_shape {
     bool hints;              /* there are any */
     uint32_t distinct_after; /* its first so many tokens are found at its beginning only: 4, 16, or UINT32_MAX */
     uint64_t seen, last_seen;
+    bool repeats; /* the last time it came, it came again next */
     uint64_t boundary_live_bytes;
 };
 

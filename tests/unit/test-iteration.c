@@ -306,6 +306,33 @@ static void another_model_is_learned_anew(void **state)
     program_destroy(program);
 }
 
+/* One operation more in every iteration from now on, which begins as it always did: however often the old one came, the new
+ * one is expected from its third time on. */
+static void an_operation_that_comes_to_stay_is_expected_soon(void **state)
+{
+    struct program *program = program_create(1 << 16, 1);
+    struct model model = model_plain();
+    model_setup(program, &model);
+    for (int i = 0; i < 200; i++)
+        model_train(program, &model);
+    const uint32_t before = program_followed(program);
+    for (int i = 0; i < 20; i++) {
+        const uint64_t likely = program->likely, off = program->off;
+        program_step(program);
+        model_micro_step(program, &model, 0);
+        program_op(program, SPW_ITERATION_LAUNCH, 777, 1, 777, &model.weight[2], 1);
+        model_update(program, &model);
+        if (i < 3)
+            continue;
+        assert_int_equal(program_followed(program), before + 1);
+        assert_int_equal(program->likely, likely);
+        assert_int_equal(program->off, off);
+    }
+    assert_int_equal(program->wrong_sure, 0);
+    model_free(program, &model);
+    program_destroy(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +346,7 @@ int main(void)
         cmocka_unit_test(hints_choose_the_boundary),
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
+        cmocka_unit_test(an_operation_that_comes_to_stay_is_expected_soon),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
 }
