@@ -25,6 +25,7 @@
 enum {
     TOUCHES = 64,   /* of one operation, without another look */
     CONFIRMED = 16, /* iterations in a row after which a shape is taken for the whole */
+    MOST = 8,       /* all but one of so many bytes */
 };
 
 bool spw_planned_any;
@@ -99,12 +100,9 @@ static uint32_t find_live(const struct spw_course *course, uint64_t serial)
     return low < course->live_count && course->tensors[low].id == serial ? low : SPW_NO_INDEX;
 }
 
-/* Who those alive throughout are, by serial. False: nobody is there any more. */
-static bool bind_live(struct planned *p, const struct spw_course *course)
+/* Who those alive throughout are, by serial. */
+static void bind_live(struct planned *p, const struct spw_course *course)
 {
-    uint32_t bound = 0, wanted = 0;
-    for (uint32_t t = 0; t < course->live_count; t++)
-        wanted += p->place.cursor.id[t] != 0;
     for (uint32_t i = 0; i < p->device->block_count; i++) {
         struct spw_block *b = p->device->blocks[i];
         b->expected = 0;
@@ -115,9 +113,23 @@ static bool bind_live(struct planned *p, const struct spw_course *course)
             continue;
         p->blocks[t] = b;
         b->expected = t + 1;
-        bound++;
     }
-    return bound > 0 || wanted == 0;
+}
+
+/* Whether most of what the course works on, and lives throughout, is there still. A program that makes its tensors anew goes
+ * through the same operations, but they are none of the course's tensors. */
+static bool is_there(const struct planned *p)
+{
+    const struct spw_course *course = p->now->course;
+    uint64_t all_bytes = 0, gone_bytes = 0;
+    for (uint32_t t = 0; t < course->live_count; t++) {
+        const struct spw_course_tensor *tensor = &course->tensors[t];
+        if (tensor->from != t || tensor->first_use == SPW_NO_INDEX)
+            continue;
+        all_bytes += tensor->bytes;
+        gone_bytes += block_of(p, t) ? 0 : tensor->bytes;
+    }
+    return gone_bytes <= all_bytes / MOST;
 }
 
 /* What the plan has away from the device at this point leaves, as far as it is there. */
@@ -174,7 +186,7 @@ static void take_up_plan(struct planned *p)
     p->conforms = false;
 }
 
-/* An iteration of the shape is about to begin. */
+/* An iteration of the shape is about to begin. 0; -ENOENT: what it works on is gone; -ENOMEM. */
 static int enter_course(struct planned *p, struct spw_shape *shape)
 {
     const struct spw_course *course = shape->course;
@@ -191,11 +203,11 @@ static int enter_course(struct planned *p, struct spw_shape *shape)
     }
     p->place.told = shape->in_a_row < CONFIRMED;
     take_up_plan(p);
-    if (!bind_live(p, course)) {
-        leave_course(p);
-        return -EINVAL;
-    }
-    return 0;
+    bind_live(p, course);
+    if (is_there(p))
+        return 0;
+    leave_course(p);
+    return -ENOENT;
 }
 
 /* ---- a boundary ---- */
@@ -286,15 +298,24 @@ static void lose(struct planned *p)
     leave_course(p);
 }
 
-/* The steps are not what they were: the shape is learned anew. */
-static void give_up(struct planned *p)
+/* The shape is to be learned anew. */
+static void forget_shape(struct planned *p, struct spw_shape *shape, const char *why)
+{
+    spw_info("device %d: iterations of %u operations %s: learning them anew", p->device->ordinal, shape->course->op_count,
+             why);
+    if (shape == p->awaited) {
+        p->awaited = NULL;
+        spw_durations_stop_locked(p->device);
+    }
+    spw_shape_forget(shape);
+}
+
+/* An iteration of the course has begun. */
+static void give_up(struct planned *p, const char *why)
 {
     struct spw_shape *shape = p->now;
-    spw_info("device %d: iterations of %u operations take another time than they did: learning them anew",
-             p->device->ordinal, shape->course->op_count);
-    spw_cursor_rewind(&p->place.cursor);
     lose(p);
-    spw_shape_forget(shape);
+    forget_shape(p, shape, why);
 }
 
 /* The course is complete, and what comes next belongs to the iteration after it. */
@@ -306,11 +327,12 @@ static void next_round(struct planned *p)
     p->place.told = ++p->now->in_a_row < CONFIRMED;
     if (!p->place.told && spw_watch_is_recording(p->watch))
         stop_recording(p); /* it would miss what is not told */
-    if (!spw_shape_improve(p->device, p->now, true)) {
-        give_up(p);
+    const bool is_as_it_was = spw_shape_improve(p->device, p->now, true);
+    rewind_course(p);
+    if (!is_as_it_was || !is_there(p)) {
+        give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return;
     }
-    rewind_course(p);
     p->conforms = all_done && before == p->now->plan;
     spw_planned_begins_locked(p->device, p->stream, p->now->id, p->now->number);
 }
@@ -340,8 +362,11 @@ static void learn(struct planned *p)
         return;
     leave_course(p);
     shape->last_used = p->clock;
-    if (enter_course(p, shape) == 0)
+    const int r = enter_course(p, shape);
+    if (r == 0)
         spw_planned_begins_locked(p->device, p->stream, shape->id, shape->number);
+    else if (r == -ENOENT)
+        forget_shape(p, shape, "work on other tensors than they did");
 }
 
 static bool is_complete(const struct planned *p)

@@ -1,0 +1,203 @@
+/* nets.h - small nets that train on one device, for incidents.cu: layers that mix what comes in with a weight, forward and
+ * backward, on a stream of their own. */
+#ifndef SPILLWAY_TESTS_NETS_H
+#define SPILLWAY_TESTS_NETS_H
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#ifndef SIMGPU
+#define SIMGPU_FOOTPRINT(...)
+#endif
+
+static struct {
+    int nets = 1, layers = 16, steps = 14, kibibytes = 64;
+    bool turns = false, own_context = false, between = false;
+    std::vector<int> at;
+    std::string incident;
+} o;
+
+static void check(cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess)
+        return;
+    fprintf(stderr, "incidents: %s: %s\n", call, cudaGetErrorString(error));
+    _exit(3);
+}
+static void check(CUresult result, const char *call)
+{
+    check(result == CUDA_SUCCESS ? cudaSuccess : cudaErrorUnknown, call);
+}
+#define CHECK(call) check((call), #call)
+
+/* out = a / 2 + b */
+__global__ void mix(float *out, const float *a, const float *b, int n)
+{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        out[i] = 0.5f * a[i] + b[i];
+}
+SIMGPU_FOOTPRINT(mix, (float *out, const float *a, const float *b, int n), 100.0 * n, W(out, n), R(a, n), R(b, n))
+
+/* w = w + rate * g */
+__global__ void update(float *w, const float *g, float rate, int n)
+{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        w[i] += rate * g[i];
+}
+SIMGPU_FOOTPRINT(update, (float *w, const float *g, float rate, int n), 100.0 * n, RW(w, n), R(g, n))
+
+/* ---- nets ---- */
+
+static size_t tensor_bytes()
+{
+    return (size_t)o.kibibytes * 1024;
+}
+static int tensor_length()
+{
+    return (int)(tensor_bytes() / sizeof(float));
+}
+
+static float *make(cudaStream_t stream)
+{
+    void *p;
+    CHECK(cudaMallocAsync(&p, tensor_bytes(), stream));
+    return (float *)p;
+}
+
+static float *make_weight(cudaStream_t stream, int seed)
+{
+    std::vector<float> values((size_t)tensor_length());
+    for (size_t i = 0; i < values.size(); i++)
+        values[i] = (float)((i * 31 + (size_t)seed * 17) % 101) / 101.0f;
+    float *w = make(stream);
+    CHECK(cudaMemcpyAsync(w, values.data(), tensor_bytes(), cudaMemcpyHostToDevice, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    return w;
+}
+
+/* One after the other, so that what several threads submit has an order. */
+struct turns {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int next = 0;
+
+    void take(int who)
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        changed.wait(lock, [&] { return next == who; });
+    }
+    void pass()
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        next = (next + 1) % o.nets;
+        changed.notify_all();
+    }
+};
+static turns order;
+
+/* What happens in the middle of a step; without a stream afterwards: the context has gone. incidents.cu. */
+static void happen(struct net &in);
+
+struct net {
+    int number, n = tensor_length();
+    cudaStream_t stream;
+    std::vector<float *> weights;
+    float *loss;                     /* pinned */
+    cudaGraphExec_t graph = nullptr; /* launched in every step once it is there */
+
+    net(int number, const std::vector<float *> &shared) : number(number)
+    {
+        CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        CHECK(cudaMallocHost((void **)&loss, sizeof *loss));
+        for (int l = 0; l < o.layers; l++)
+            weights.push_back(l % 2 && !shared.empty() ? shared[(size_t)l / 2 % shared.size()]
+                                                       : make_weight(stream, number * 100 + l));
+    }
+    bool owns(size_t layer) const
+    {
+        return o.nets == 1 || layer % 2 == 0;
+    }
+
+    /* A step: forward, what happens in it, backward with updates, and the loss on its way back. */
+    void submit(bool something_happens)
+    {
+        turn();
+        std::vector<float *> values = {make(stream)};
+        CHECK(cudaMemsetAsync(values[0], 0, tensor_bytes(), stream));
+        turn_is_over();
+        for (float *w : weights) {
+            turn();
+            values.push_back(make(stream));
+            mix<<<1, 1, 0, stream>>>(values.back(), values[values.size() - 2], w, n);
+            turn_is_over();
+        }
+        if (something_happens)
+            happen(*this);
+        if (!stream)
+            return; /* the context has gone, and all of this with it */
+        turn();
+        if (graph)
+            CHECK(cudaGraphLaunch(graph, stream));
+        float *gradient = make(stream);
+        CHECK(cudaMemcpyAsync(gradient, values.back(), tensor_bytes(), cudaMemcpyDeviceToDevice, stream));
+        CHECK(cudaMemcpyAsync(loss, gradient + n / 2, sizeof *loss, cudaMemcpyDeviceToHost, stream));
+        turn_is_over();
+        for (size_t l = weights.size(); l-- > 0;) {
+            turn();
+            CHECK(cudaFreeAsync(values.back(), stream));
+            values.pop_back();
+            float *next = make(stream);
+            mix<<<1, 1, 0, stream>>>(next, gradient, values.back(), n);
+            if (owns(l))
+                update<<<1, 1, 0, stream>>>(weights[l], gradient, -0.001f, n);
+            CHECK(cudaFreeAsync(gradient, stream));
+            gradient = next;
+            turn_is_over();
+        }
+        turn();
+        CHECK(cudaFreeAsync(gradient, stream));
+        CHECK(cudaFreeAsync(values[0], stream));
+        CHECK(cudaGetLastError());
+        turn_is_over();
+    }
+
+    uint32_t finish()
+    {
+        uint32_t bits;
+        CHECK(cudaStreamSynchronize(stream));
+        memcpy(&bits, loss, sizeof bits);
+        return bits;
+    }
+
+    void close()
+    {
+        for (size_t l = 0; l < weights.size(); l++)
+            if (owns(l))
+                CHECK(cudaFreeAsync(weights[l], stream));
+        CHECK(cudaStreamSynchronize(stream));
+        if (graph)
+            CHECK(cudaGraphExecDestroy(graph));
+        CHECK(cudaFreeHost(loss));
+        CHECK(cudaStreamDestroy(stream));
+    }
+
+  private:
+    void turn()
+    {
+        if (o.turns)
+            order.take(number);
+    }
+    void turn_is_over()
+    {
+        if (o.turns)
+            order.pass();
+    }
+};
+#endif

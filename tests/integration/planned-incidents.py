@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What happens to a program in the middle of a step, while its plan is being made or followed: children, contexts that go,
+tensors that are made anew or known by their address from then on, threads that submit at once. The bits stay the same, the
+budget holds, and the program is back on a plan.
+
+usage: planned-incidents.py INCIDENTS"""
+import functools
+import os
+import sys
+
+from following import library_plans
+from harness import Skipped, finish, nothing_left, no_misuse, require, run, same_results, sentence, within
+
+INCIDENTS = os.path.abspath(sys.argv.pop(1))
+COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090"}
+STEPS = 20
+SHARE = 55  # of the peak
+EARLY, LATE = "3,4,5,6", "10"  # steps in which the iteration is recorded and planned; one in which the plan is followed
+KNOWN_AFTER = 5  # steps until there is a plan
+
+
+@functools.cache
+def plain(*options):
+    return run([INCIDENTS, "--steps", str(STEPS), *options], env=COSTS)
+
+
+@functools.cache
+def budget():
+    return plain().peak * SHARE // 100
+
+
+def planned(options, planning):
+    plans = {"SPILLWAY_PLAN": planning} if library_plans() else {}
+    return run([INCIDENTS, "--steps", str(STEPS), *options], budget=budget(), env={**COSTS, **plans}, timeout=60)
+
+
+def same(options, planning):
+    """The run, which was under pressure and right."""
+    finished = planned(options, planning)
+    same_results(plain(*options), finished)
+    no_misuse(finished)
+    within(budget(), finished)
+    require(finished.copied("d2h") > plain(*options).copied("d2h"), "nothing was moved, so nothing was tested")
+    return finished
+
+
+def plan_of(finished):
+    return finished.summary["devices"][0]["planned"]
+
+
+# what it is called: options, how many iterations are by plan at least, how often the course may be left, how many plans there are
+INCIDENT = {
+    "children that exit": (["child-exits"], STEPS - KNOWN_AFTER, 0, 1),
+    "children that become another program": (["child-becomes"], STEPS - KNOWN_AFTER, 0, 1),
+    "children that work without the device": (["child-works"], STEPS - KNOWN_AFTER, 0, 1),
+    "children that call the device all the same": (["child-uses"], STEPS - KNOWN_AFTER, 0, 1),
+    "a weight that is offered to other processes": (["offer"], STEPS - KNOWN_AFTER, 0, 1),
+    "another context that comes and goes": (["another"], STEPS - KNOWN_AFTER - 3, 1, 1),
+    "a graph that knows two weights by address": (["graph"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+    "a device that is reset": (["renew"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+    "a device that is reset between two steps": (["--between", "renew"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+    "a context of its own that is destroyed": (["--own-context", "renew"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+    "weights that are made anew": (["anew"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+    "weights that are made anew between two steps": (["--between", "anew"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+}
+
+
+def while_planning(what, options):
+    @sentence(f"{what}, while the iteration is learned and planned on a thread: the same bits within {SHARE} % of the peak")
+    def _():
+        same(["--at", EARLY, *options], "on")
+
+
+def on_course(what, options, by_plan, lost, plans):
+    @sentence(f"{what}, while a plan is followed: the same bits within {SHARE} % of the peak, and back on a plan")
+    def _():
+        finished = same(["--at", LATE, *options], "wait")
+        if not library_plans():
+            raise Skipped("this library makes no plans")
+        counted = plan_of(finished)
+        require(counted["planned_iterations"] >= by_plan and counted["lost"] <= lost, counted, finished.describe())
+        require(counted["plans"] == plans, counted, finished.describe())
+
+
+@sentence("nothing is left behind where nothing happens")
+def _():
+    nothing_left(plain(), same([], "wait"))
+
+
+@sentence("two threads that submit in turn, on streams of their own, and share weights: one plan for both is followed")
+def _():
+    finished = same(["--nets", "2", "--turns"], "wait")
+    if library_plans():
+        counted = plan_of(finished)
+        require(counted["planned_iterations"] >= STEPS - KNOWN_AFTER - 2 and counted["lost"] == 0, counted)
+
+
+for how in ("wait", "on"):
+    @sentence(f"two and three threads that submit as they come, and share weights, plans made with {how}: the same bits")
+    def _(how=how):
+        for nets in ("2", "3"):
+            for _ in range(2):
+                same(["--nets", nets], how)
+
+
+for name, (arguments, iterations, times_lost, made) in INCIDENT.items():
+    while_planning(name, arguments)
+    on_course(name, arguments, iterations, times_lost, made)
+finish()
