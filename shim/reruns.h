@@ -11,14 +11,14 @@
 
 enum spw_rerun_access { SPW_RERUN_READS = 1, SPW_RERUN_WRITES = 2 };
 
-struct spw_rerun_touch {   /* each block or slot once */
+struct spw_rerun_touch { /* each block or slot once */
     struct spw_versioned *what;
     struct spw_block *block; /* NULL: a slot */
     CUdeviceptr address;     /* where it begins */
     uint64_t bytes, serial;  /* a serial that differs means that it is somebody else by now */
     uint64_t before, after;  /* versions; equal where it is only read */
     uint8_t access;          /* enum spw_rerun_access, or-ed */
-    uint32_t saved;          /* of a slot that is read and written: what it held before, offset in the stash plus 1; 0: none */
+    uint32_t saved; /* of a slot that is read and written: what it held before, offset in the stash plus 1; 0: none */
 };
 
 struct spw_rerun {
@@ -34,8 +34,8 @@ struct spw_rerun {
     /* behind it, for reruns.c alone: the launch as the driver was told, or the copy or set */
 };
 
-/* Submits it again to `s`, as the next operation of that stream: the driver's call alone. Whatever it touches is resident and
- * ordered, side buffers are in place. 0 or a failure of the driver. */
+/* Submits it again to `s`, as the next operation of that stream: the driver's call alone. Whatever it touches is resident
+ * and ordered, side buffers are in place. 0 or a failure of the driver. */
 int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s);
 
 void spw_rerun_hold(struct spw_rerun *rerun);

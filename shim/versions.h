@@ -1,8 +1,8 @@
 /* versions.h - which bytes something holds: each possible write gives it a new version.
  *
- * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. They are kept only where
- * recomputation wants them: on devices that follow a course. What may have been written without anybody seeing what exactly
- * raises the epoch, and then no version of before says anything any more. Engine lock throughout. */
+ * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. They are kept only
+ * where recomputation wants them: on devices that follow a course. What may have been written without anybody seeing what
+ * exactly raises the epoch, and then no version of before says anything any more. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
 #include "ours.h"

@@ -1,0 +1,32 @@
+/* verdicts.h - whether operations of a kind may be submitted again in place of keeping what they made, and if not, why. */
+#ifndef SPILLWAY_SHIM_VERDICTS_H
+#define SPILLWAY_SHIM_VERDICTS_H
+
+/* One line each: name, as in files, and for people. The first two are no refusals. */
+#define SPW_REPLAY_VERDICTS(X) \
+    X(SPW_REPLAY_NOT_TRIED, "not-tried", "it was not tried") \
+    X(SPW_REPLAYABLE, "replayable", "it can be replayed") \
+    X(SPW_REPLAY_READS_OWN_OUTPUT, "reads-own-output", "it reads or keeps a part of what it writes to") \
+    X(SPW_REPLAY_DIFFERS, "differs", "it gives something else from one run to the next") \
+    X(SPW_REPLAY_HIDDEN_STATE, "hidden-state", "it depends on something that its parameters do not lead to") \
+    X(SPW_REPLAY_EVENTS, "events", "it was launched with attributes that carry events or nodes of a graph") \
+    X(SPW_REPLAY_CAPTURED, "captured", "it is a part of a graph") \
+    X(SPW_REPLAY_COLLECTIVE, "collective", "it communicates with other devices") \
+    X(SPW_REPLAY_UNPARSED, "unparsed", "its parameters cannot be parsed") \
+    X(SPW_REPLAY_POINTER_TABLE, "pointer-table", "it follows addresses that lie in memory") \
+    X(SPW_REPLAY_OUTSIDE_MEMORY, "outside-memory", "it touches memory that is not the program's device memory alone") \
+    X(SPW_REPLAY_SEVERAL_STREAMS, "several-streams", "the iteration runs on several streams") \
+    X(SPW_REPLAY_TOO_LARGE, "too-large", \
+      "what it touches does not fit into scratch memory, or its record into the room for records") \
+    X(SPW_REPLAY_MISMATCH, "mismatch", "a replay gave other bytes than the program's launch")
+
+enum spw_replay_verdict {
+#define X(symbol, name, text) symbol,
+    SPW_REPLAY_VERDICTS(X)
+#undef X
+        SPW_REPLAY_VERDICT_COUNT
+};
+
+const char *spw_replay_verdict_name(enum spw_replay_verdict verdict);
+const char *spw_replay_verdict_text(enum spw_replay_verdict verdict);
+#endif

@@ -1,0 +1,146 @@
+/* test-lessons.c - what is learned of which launch: everything in the end, within the time that it may take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lessons.h"
+
+#define F(n) ((CUfunction)(uintptr_t)(0x1000 + 16 * (n)))
+
+static struct spw_lessons lessons;
+
+static int finish(void **state)
+{
+    (void)state;
+    spw_lessons_finish(&lessons);
+    return 0;
+}
+
+/* One launch; answers at once. `verdict` is what a trial would say. */
+static enum spw_lesson_step launch(CUfunction f, uint64_t geometry, double us, uint64_t written,
+                                   enum spw_replay_verdict verdict)
+{
+    uint32_t i;
+    const enum spw_lesson_step step = spw_lessons_next(&lessons, f, 3, geometry, us, &i);
+    if (step == SPW_LESSON_LOOK)
+        spw_lesson_looked(&lessons, i, written);
+    if (step == SPW_LESSON_TRY)
+        spw_lesson_tried(&lessons, i, verdict);
+    return step;
+}
+
+static void a_function_is_looked_at_twice_and_tried_twice_then_left_alone(void **state)
+{
+    (void)state;
+    const enum spw_lesson_step expected[] = {SPW_LESSON_LOOK, SPW_LESSON_TRY, SPW_LESSON_LOOK, SPW_LESSON_TRY,
+                                             SPW_LESSON_NOTHING};
+    spw_lessons_begin(&lessons, 1000);
+    assert_false(spw_lessons_round(&lessons)); /* none has gone by yet */
+    assert_null(spw_lessons_of(&lessons, F(0), 3));
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(launch(F(0), 7 + i % 2, 1, 1u << i, SPW_REPLAYABLE), expected[i]);
+    const struct spw_lesson *it = spw_lessons_of(&lessons, F(0), 3);
+    assert_int_equal(it->written, 1 | 4);
+    assert_int_equal(it->verdict, SPW_REPLAYABLE);
+    assert_null(spw_lessons_of(&lessons, F(0), 2));
+    assert_false(spw_lessons_round(&lessons)); /* something was learned */
+    assert_int_equal(launch(F(0), 7, 1, 0, SPW_REPLAYABLE), SPW_LESSON_NOTHING);
+    assert_true(spw_lessons_round(&lessons));
+    spw_lessons_begin(&lessons, 1000); /* another shape: what is known stays */
+    assert_false(spw_lessons_round(&lessons));
+    assert_int_equal(launch(F(0), 7, 1, 0, SPW_REPLAYABLE), SPW_LESSON_NOTHING);
+}
+
+static void what_writes_nothing_or_failed_is_not_tried(void **state)
+{
+    (void)state;
+    spw_lessons_begin(&lessons, 1000);
+    assert_int_equal(launch(F(1), 7, 1, 0, SPW_REPLAYABLE), SPW_LESSON_LOOK);
+    assert_int_equal(launch(F(1), 7, 1, 0, SPW_REPLAYABLE), SPW_LESSON_LOOK);
+    assert_int_equal(launch(F(1), 7, 1, 0, SPW_REPLAYABLE), SPW_LESSON_NOTHING);
+    assert_int_equal(launch(F(2), 7, 1, 1, SPW_REPLAY_DIFFERS), SPW_LESSON_LOOK);
+    assert_int_equal(launch(F(2), 7, 1, 1, SPW_REPLAY_DIFFERS), SPW_LESSON_TRY);
+    assert_int_equal(launch(F(2), 7, 1, 1, SPW_REPLAYABLE), SPW_LESSON_LOOK);
+    assert_int_equal(launch(F(2), 7, 1, 1, SPW_REPLAYABLE), SPW_LESSON_NOTHING);
+    assert_int_equal(spw_lessons_of(&lessons, F(2), 3)->verdict, SPW_REPLAY_DIFFERS);
+}
+
+static void one_pass_is_not_enough_where_the_next_one_fails(void **state)
+{
+    (void)state;
+    spw_lessons_begin(&lessons, 1000);
+    for (unsigned i = 0; i < 4; i++)
+        (void)launch(F(0), i, 1, 1, i == 3 ? SPW_REPLAY_MISMATCH : SPW_REPLAYABLE);
+    assert_int_equal(spw_lessons_of(&lessons, F(0), 3)->verdict, SPW_REPLAY_MISMATCH);
+    (void)launch(F(3), 1, 1, 1, SPW_REPLAYABLE);
+    (void)launch(F(3), 1, 1, 1, SPW_REPLAYABLE);
+    spw_lessons_condemn(&lessons, F(3), SPW_REPLAY_MISMATCH);
+    (void)launch(F(3), 2, 1, 1, SPW_REPLAYABLE);
+    (void)launch(F(3), 2, 1, 1, SPW_REPLAYABLE);
+    assert_int_equal(spw_lessons_of(&lessons, F(3), 3)->verdict, SPW_REPLAY_MISMATCH);
+    spw_lessons_forget(&lessons, F(3));
+    assert_null(spw_lessons_of(&lessons, F(3), 3));
+    assert_int_equal(launch(F(3), 2, 1, 1, SPW_REPLAYABLE), SPW_LESSON_LOOK);
+}
+
+/* Iterations of `count` functions that take `us` each: how many until nothing is left, and what they cost at most. */
+static unsigned learn(unsigned count, double us, double *ret_most_us, double *ret_all_us)
+{
+    unsigned rounds = 0;
+    *ret_most_us = *ret_all_us = 0;
+    spw_lessons_begin(&lessons, count * us);
+    assert_false(spw_lessons_round(&lessons));
+    do {
+        for (unsigned i = 0; i < count; i++)
+            (void)launch(F(i), 5, us, 1, SPW_REPLAYABLE);
+        *ret_most_us = lessons.spent_us > *ret_most_us ? lessons.spent_us : *ret_most_us;
+        *ret_all_us += lessons.spent_us;
+        assert_true(++rounds < 100);
+    } while (!spw_lessons_round(&lessons));
+    return rounds;
+}
+
+static void learning_takes_no_more_than_it_may_in_one_iteration_and_in_all(void **state)
+{
+    (void)state;
+    double most, all;
+    (void)learn(200, 10, &most, &all);
+    assert_true(most <= 0.6 * 2000 && all <= 2.5 * 2000 + 0.6 * 2000);
+    assert_true(all > 2 * 2000); /* and as much as there is time for */
+    assert_true(spw_lessons_of(&lessons, F(0), 3)->tries > 0);
+    spw_lessons_finish(&lessons);
+    (void)learn(1, 10, &most, &all); /* one that is more than the allowance of an iteration has its turn all the same */
+    assert_int_equal(spw_lessons_of(&lessons, F(0), 3)->looks, 1);
+}
+
+static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
+{
+    (void)state;
+    uint32_t i;
+    unsigned times = 0;
+    spw_lessons_begin(&lessons, 1e9);
+    while (spw_lessons_next(&lessons, F(0), 3, 1, 1, &i) != SPW_LESSON_NOTHING) {
+        assert_int_equal(spw_lessons_next(&lessons, F(0), 3, 1, 1, &i), SPW_LESSON_NOTHING); /* it is under way */
+        assert_false(spw_lessons_round(&lessons));
+        spw_lesson_missed(&lessons, 0);
+        assert_true(++times < 100);
+    }
+    assert_true(times > 1);
+    assert_int_equal(spw_lessons_of(&lessons, F(0), 3)->looks, 0);
+    assert_int_equal(spw_lessons_next(&lessons, F(1), 0, 1, 1, &i), SPW_LESSON_NOTHING);
+    assert_int_equal(spw_lessons_next(&lessons, F(1), SPW_LESSON_HITS + 1, 1, 1, &i), SPW_LESSON_NOTHING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_function_is_looked_at_twice_and_tried_twice_then_left_alone, finish),
+        cmocka_unit_test_teardown(what_writes_nothing_or_failed_is_not_tried, finish),
+        cmocka_unit_test_teardown(one_pass_is_not_enough_where_the_next_one_fails, finish),
+        cmocka_unit_test_teardown(learning_takes_no_more_than_it_may_in_one_iteration_and_in_all, finish),
+        cmocka_unit_test_teardown(a_lesson_without_an_answer_is_given_up_after_a_while, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
