@@ -1,4 +1,4 @@
-/* module.c - loads device programs: tables of host functions, as image.h describes them. */
+/* module.c - loads device programs: tables of host functions, as image.h describes them, or PTX whose kernels have twins. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -7,17 +7,22 @@
 #include "driver.h"
 #include "exec.h"
 #include "memory.h"
+#include "ptx.h"
 
-static CUresult image_check(const void *candidate, const struct simgpu_image **ret_image)
+/* *ret_made is what was made of PTX text, to be freed; NULL: the image is the program's own. */
+static CUresult image_read(const void *candidate, const struct simgpu_image **ret_image, struct simgpu_image **ret_made)
 {
     char magic[8] = {0};
+    *ret_made = NULL;
     if (!candidate)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!exec_read(magic, (uint64_t)(uintptr_t)candidate, sizeof magic) ||
-        memcmp(magic, SIMGPU_IMAGE_MAGIC, sizeof magic) != 0)
-        return CUDA_ERROR_INVALID_IMAGE;
     *ret_image = candidate;
-    return CUDA_SUCCESS;
+    if (exec_read(magic, (uint64_t)(uintptr_t)candidate, sizeof magic) &&
+        memcmp(magic, SIMGPU_IMAGE_MAGIC, sizeof magic) == 0)
+        return CUDA_SUCCESS;
+    CUresult r = ptx_load(candidate, ret_made);
+    *ret_image = *ret_made;
+    return r;
 }
 
 static struct function *function_add(struct function **list, enum handle kind, const struct simgpu_kernel *kernel)
@@ -70,15 +75,18 @@ const struct simgpu_global *image_global(const struct simgpu_image *image, const
 CUresult module_create(struct context *context, const void *image, struct library *library, struct module **ret_module)
 {
     const struct simgpu_image *checked;
-    CUresult r = image_check(image, &checked);
+    struct simgpu_image *made;
+    CUresult r = image_read(image, &checked, &made);
     if (r != CUDA_SUCCESS)
         return r;
     struct module *m = calloc(1, sizeof *m);
     if (!m || handle_add(HANDLE_MODULE, m) < 0) {
         free(m);
+        free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     m->image = checked;
+    m->made = made;
     m->context = context;
     m->library = library;
     for (uint32_t i = 0; i < checked->global_count; i++)
@@ -101,6 +109,7 @@ void module_destroy(struct module *m)
     if (m->next)
         m->next->link = m->link;
     handle_remove(m);
+    free(m->made);
     free(m);
 }
 
@@ -127,15 +136,18 @@ struct function *module_function_at(struct module *m, unsigned index)
 CUresult library_create(const void *image, struct library **ret_library)
 {
     const struct simgpu_image *checked;
-    CUresult r = image_check(image, &checked);
+    struct simgpu_image *made;
+    CUresult r = image_read(image, &checked, &made);
     if (r != CUDA_SUCCESS)
         return r;
     struct library *l = calloc(1, sizeof *l);
     if (!l || handle_add(HANDLE_LIBRARY, l) < 0) {
         free(l);
+        free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     l->image = checked;
+    l->made = made;
     *ret_library = l;
     return CUDA_SUCCESS;
 }
@@ -152,6 +164,7 @@ void library_destroy(struct library *l)
     }
     functions_destroy(&l->kernels);
     handle_remove(l);
+    free(l->made);
     free(l);
 }
 

@@ -3,7 +3,8 @@
 #define SIMGPU_DRIVER_MODULE_H
 #include "objects.h"
 
-/* CUDA_ERROR_INVALID_IMAGE where `image` is no struct simgpu_image. */
+/* `image` is a struct simgpu_image or PTX text; CUDA_ERROR_INVALID_IMAGE where it is neither, CUDA_ERROR_INVALID_PTX for
+ * text with a kernel that has no twin (ptx.h). */
 CUresult module_create(struct context *context, const void *image, struct library *library, struct module **ret_module);
 void module_destroy(struct module *module);
 /* The function of that name, made at its first use; NULL without such a kernel or without memory. */

@@ -87,6 +87,7 @@ struct function { /* CUfunction of a module, or CUkernel of a library */
 
 struct module {
     const struct simgpu_image *image;
+    struct simgpu_image *made; /* that, where it was made of PTX; else NULL */
     struct context *context;
     struct library *library; /* NULL: loaded as a module */
     struct function *functions;
@@ -95,6 +96,7 @@ struct module {
 
 struct library {
     const struct simgpu_image *image;
+    struct simgpu_image *made; /* as in a module */
     struct function *kernels;
 };
 

@@ -1,0 +1,9 @@
+/* twins.h - kernels that programs bring as PTX, written again in C: the simulated device cannot read machine code, so it
+ * knows these by name. */
+#ifndef SIMGPU_DRIVER_TWINS_H
+#define SIMGPU_DRIVER_TWINS_H
+#include "../image.h"
+
+/* The kernel that stands for the .entry of that name; NULL: there is none. */
+const struct simgpu_kernel *twin_find(const char *name, size_t length);
+#endif
