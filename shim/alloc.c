@@ -7,6 +7,7 @@
 
 #include "arrivals.h"
 #include "context.h"
+#include "digest.h"
 #include "engine.h"
 #include "lock.h"
 #include "log.h"
@@ -401,6 +402,7 @@ void spw_free_context(CUcontext context)
         }
     }
     spw_mover_context_gone_locked(context);
+    spw_digests_context_gone_locked(context);
     spw_streams_context_gone_locked(context);
     spw_durations_context_gone_locked(context);
     spw_steptime_context_gone_locked(context);

@@ -54,15 +54,28 @@ static void say_what_does_not_fit(const struct spw_device *d, uint64_t bytes, co
                                                  : "the device has less memory than the budget says");
 }
 
+static void put_on_bill(struct spw_device *d, uint64_t bytes)
+{
+    d->handles.budget_bytes -= bytes;
+    d->foreign_bytes += bytes;
+    spw_handles_fit_locked(&d->handles);
+}
+
+int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)
+{
+    if (bytes > d->handles.budget_bytes || !spw_room_make_from_cache_locked(d, bytes))
+        return -ENOMEM;
+    put_on_bill(d, bytes);
+    return 0;
+}
+
 int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
     pthread_mutex_lock(&d->slow);
     spw_lock();
     int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
     if (r == 0) {
-        d->handles.budget_bytes -= bytes;
-        d->foreign_bytes += bytes;
-        spw_handles_fit_locked(&d->handles);
+        put_on_bill(d, bytes);
     } else if (r == -ENOMEM) {
         say_what_does_not_fit(d, bytes, what);
     }
@@ -71,7 +84,7 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
     return r;
 }
 
-static void give_locked(struct spw_device *d, uint64_t bytes)
+void spw_foreign_give_locked(struct spw_device *d, uint64_t bytes)
 {
     d->handles.budget_bytes += bytes;
     d->foreign_bytes -= bytes;
@@ -80,7 +93,7 @@ static void give_locked(struct spw_device *d, uint64_t bytes)
 void spw_foreign_give(struct spw_device *d, uint64_t bytes)
 {
     spw_lock();
-    give_locked(d, bytes);
+    spw_foreign_give_locked(d, bytes);
     spw_unlock();
 }
 
@@ -110,7 +123,7 @@ static void settle(struct bill *b)
 {
     if (b->holders || b->mappings)
         return;
-    give_locked(b->device, b->bytes);
+    spw_foreign_give_locked(b->device, b->bytes);
     HASH_DEL(bills, b);
     free(b);
 }

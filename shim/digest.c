@@ -1,0 +1,374 @@
+/* digest.c - the rings of slots, and what has become of what was asked. */
+#include "digest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "devices.h"
+#include "driver.h"
+#include "foreign.h"
+#include "graph.h"
+#include "hash_kernel.h"
+#include "lock.h"
+#include "log.h"
+#include "result.h"
+#include "room.h"
+
+enum {
+    SLOTS = SPW_DIGEST_SLOTS,
+    SLOT_BITS = 12,
+    GENERATION_BITS = 14,
+    RING_BYTES = SLOTS * (int)sizeof(struct spw_hash),
+    FORGOTTEN_ASKED_ABOUT = 4 /* in one search for a slot; asking is a driver call */
+};
+
+_Static_assert(SLOTS == 1 << SLOT_BITS && SPW_MAX_DEVICES <= 1 << (32 - SLOT_BITS - GENERATION_BITS), "both fit a ticket");
+
+/*   FREE       nothing on the device knows it
+ *   ASKED      kernel submitted; it is in `unsent`
+ *   SENT       its copy is operation `number` of the stream; complete: the mirror has the hash
+ *   FAILED     no copy was taken; the kernel was operation `number`
+ *   FORGOTTEN  nobody waits for it any more; free when operation `number` is complete */
+enum state { FREE, ASKED, SENT, FAILED, FORGOTTEN };
+
+struct slot {
+    uint64_t number;
+    uint32_t stream; /* id of the record */
+    uint16_t generation;
+    uint8_t state;
+};
+
+struct ring {
+    CUcontext context;
+    struct spw_hash_kernel kernel;
+    CUdeviceptr results;     /* 0: not made yet */
+    struct spw_hash *mirror; /* pinned */
+    struct slot slots[SLOTS];
+    uint16_t unsent[SLOTS];  /* slots, in order of asking */
+    uint16_t sending[SLOTS]; /* while some are sent, these */
+    unsigned unsent_count;
+    unsigned next; /* where to look for the next free slot */
+    unsigned held;
+};
+
+/* Engine lock. A device has a ring, or the context whose kernel it refused, or neither. */
+static struct ring *rings[SPW_MAX_DEVICES];
+static CUcontext refused[SPW_MAX_DEVICES];
+
+/* ---- rings ---- */
+
+/* The context is current. */
+static int make_memory(struct spw_device *d, struct ring *ring)
+{
+    void *mirror = NULL;
+    int r = spw_foreign_take_locked(d, RING_BYTES);
+    if (r < 0)
+        return r;
+    r = spw_result(spw_driver.cuMemHostAlloc(&mirror, RING_BYTES, CU_MEMHOSTALLOC_PORTABLE));
+    if (r == 0) {
+        r = spw_result(spw_driver.cuMemAlloc_v2(&ring->results, RING_BYTES));
+        if (r < 0)
+            (void)spw_driver.cuMemFreeHost(mirror);
+    }
+    if (r < 0) {
+        ring->results = 0;
+        spw_foreign_give_locked(d, RING_BYTES);
+        spw_debug("device %d: no memory for the slots of digests (%d)", d->ordinal, r);
+        return r;
+    }
+    ring->mirror = mirror;
+    return 0;
+}
+
+/* The context is current. */
+static int make_ring(struct spw_device *d, CUcontext context)
+{
+    struct ring *ring = calloc(1, sizeof(*ring));
+    if (!ring)
+        return -ENOMEM;
+    ring->context = context;
+    int r = spw_hash_kernel_load(d->ordinal, &ring->kernel);
+    if (r < 0) {
+        refused[d->ordinal] = context;
+        free(ring);
+        return r;
+    }
+    rings[d->ordinal] = ring;
+    return 0;
+}
+
+static int check_context(const struct spw_device *d, CUcontext context)
+{
+    static int warned;
+    const struct ring *ring = rings[d->ordinal];
+    if (refused[d->ordinal] == context)
+        return -ENOTSUP;
+    if (!ring || ring->context == context)
+        return 0;
+    spw_warn_once(&warned, "device %d has several contexts: only what one of them computes can be recomputed", d->ordinal);
+    return -ENOTSUP;
+}
+
+/* The context is current. */
+static int make_ready(struct spw_device *d, CUcontext context)
+{
+    int r = rings[d->ordinal] ? 0 : make_ring(d, context);
+    if (r == 0 && !rings[d->ordinal]->results)
+        r = make_memory(d, rings[d->ordinal]);
+    return r;
+}
+
+int spw_digests_open(struct spw_device *d, CUcontext context)
+{
+    struct spw_context_guard guard;
+    pthread_mutex_lock(&d->slow);
+    spw_lock();
+    int r = check_context(d, context);
+    if (r == 0 && !(rings[d->ordinal] && rings[d->ordinal]->results))
+        r = spw_room_make(d, RING_BYTES);
+    if (r == 0)
+        r = spw_context_enter(&guard, context);
+    if (r == 0) {
+        r = make_ready(d, context);
+        spw_context_leave(&guard);
+    }
+    spw_unlock();
+    pthread_mutex_unlock(&d->slow);
+    return r;
+}
+
+void spw_digests_context_gone_locked(CUcontext context)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct ring *ring = rings[i];
+        if (refused[i] == context)
+            refused[i] = NULL;
+        if (!ring || ring->context != context)
+            continue;
+        if (ring->results) {
+            (void)spw_driver.cuMemFree_v2(ring->results);
+            (void)spw_driver.cuMemFreeHost(ring->mirror);
+            spw_foreign_give_locked(&spw_devices[i], RING_BYTES);
+        }
+        spw_hash_kernel_unload(&ring->kernel);
+        free(ring);
+        rings[i] = NULL;
+    }
+}
+
+void spw_digests_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        free(rings[i]);
+        rings[i] = NULL;
+        refused[i] = NULL;
+    }
+}
+
+/* ---- slots ---- */
+
+static struct spw_uses uses_of(const struct slot *slot)
+{
+    struct spw_uses uses = {0};
+    spw_uses_add_locked(&uses, spw_stream_by_id_locked(slot->stream), slot->number);
+    return uses;
+}
+
+/* True when the slot can be written to by what is submitted to `s` next. Up to *budget driver calls. */
+static bool can_take(const struct slot *slot, const struct spw_stream *s, unsigned *budget)
+{
+    if (slot->state == FREE || (slot->state == FORGOTTEN && slot->stream == s->id))
+        return true;
+    if (slot->state != FORGOTTEN)
+        return false;
+    struct spw_uses uses = uses_of(slot);
+    if (spw_uses_seen_done_locked(&uses))
+        return true;
+    if (*budget == 0)
+        return false;
+    --*budget;
+    if (spw_uses_done_locked(&uses))
+        return true;
+    (void)spw_uses_mark_locked(&uses); /* else nobody may ever learn when it is */
+    return false;
+}
+
+static int take_slot(struct ring *ring, struct spw_stream *s, unsigned *ret_index)
+{
+    unsigned budget = FORGOTTEN_ASKED_ABOUT;
+    for (unsigned n = 0; n < SLOTS; n++) {
+        unsigned i = (ring->next + n) % SLOTS;
+        if (!can_take(&ring->slots[i], s, &budget))
+            continue;
+        ring->next = (i + 1) % SLOTS;
+        *ret_index = i;
+        return 0;
+    }
+    return -EAGAIN;
+}
+
+static uint32_t ticket_of(const struct spw_device *d, const struct ring *ring, unsigned i)
+{
+    return (uint32_t)d->ordinal << (SLOT_BITS + GENERATION_BITS) | (uint32_t)ring->slots[i].generation << SLOT_BITS | i;
+}
+
+/* The ticket's slot and ring; NULL: there is none any more. */
+static struct slot *slot_of(uint32_t ticket, struct ring **ret_ring)
+{
+    struct ring *ring = rings[ticket >> (SLOT_BITS + GENERATION_BITS)];
+    struct slot *slot = ring ? &ring->slots[ticket % SLOTS] : NULL;
+    if (!slot || slot->state == FREE || slot->state == FORGOTTEN ||
+        slot->generation != (ticket >> SLOT_BITS & ((1 << GENERATION_BITS) - 1)))
+        return NULL;
+    *ret_ring = ring;
+    return slot;
+}
+
+/* ---- asking and answering ---- */
+
+/* The context is current. */
+static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, CUdeviceptr address, size_t bytes,
+               uint32_t *ret_ticket)
+{
+    struct ring *ring = rings[d->ordinal];
+    unsigned i;
+    int r = take_slot(ring, s, &i);
+    if (r < 0)
+        return r;
+    struct slot *slot = &ring->slots[i];
+    r = spw_hash_kernel_submit(&ring->kernel, stream, address, bytes, ring->results + i * sizeof(struct spw_hash));
+    if (r == -ENOTSUP)
+        refused[d->ordinal] = ring->context;
+    slot->stream = s->id;
+    slot->number = spw_stream_next_locked(s); /* in any case: part of it may be under way */
+    slot->generation = (slot->generation + 1) % (1 << GENERATION_BITS);
+    slot->generation += slot->generation == 0;
+    slot->state = r == 0 ? ASKED : FORGOTTEN;
+    if (r < 0)
+        return r;
+    ring->unsent[ring->unsent_count++] = (uint16_t)i;
+    ring->held++;
+    *ret_ticket = ticket_of(d, ring, i);
+    return 0;
+}
+
+int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
+                          uint32_t *ret_ticket)
+{
+    struct spw_context_guard guard;
+    if (spw_is_capturing(stream))
+        return -EBUSY;
+    int r = check_context(d, context);
+    if (r < 0)
+        return r;
+    r = spw_context_enter(&guard, context);
+    if (r < 0)
+        return r;
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    r = s ? make_ready(d, context) : spw_stream_find_failure_locked();
+    if (r == 0)
+        r = ask(d, s, stream, address, bytes, ret_ticket);
+    spw_context_leave(&guard);
+    return r;
+}
+
+/* Moves what was asked for on the stream from one list to the other; tells how much it is. */
+static unsigned take_unsent(struct ring *ring, const struct spw_stream *s)
+{
+    unsigned kept = 0, taken = 0;
+    for (unsigned n = 0; n < ring->unsent_count; n++) {
+        if (ring->slots[ring->unsent[n]].stream == s->id)
+            ring->sending[taken++] = ring->unsent[n];
+        else
+            ring->unsent[kept++] = ring->unsent[n];
+    }
+    ring->unsent_count = kept;
+    return taken;
+}
+
+/* The context is current. */
+static int send(struct ring *ring, struct spw_stream *s, CUstream stream, unsigned count)
+{
+    const uint16_t *slots = ring->sending;
+    uint64_t number = spw_stream_next_locked(s);
+    int failure = 0;
+    for (unsigned n = 0, run; n < count; n += run) {
+        for (run = 1; n + run < count && slots[n + run] == slots[n] + run; run++)
+            ;
+        int r = spw_result(spw_driver.cuMemcpyDtoHAsync_v2(&ring->mirror[slots[n]],
+                                                           ring->results + slots[n] * sizeof(struct spw_hash),
+                                                           run * sizeof(struct spw_hash), stream));
+        for (unsigned k = n; k < n + run; k++) {
+            ring->slots[slots[k]].number = number;
+            ring->slots[slots[k]].state = r == 0 ? SENT : FAILED;
+        }
+        if (r < 0)
+            failure = r;
+    }
+    return failure;
+}
+
+int spw_digests_send_locked(struct spw_device *d, CUstream stream)
+{
+    struct ring *ring = rings[d->ordinal];
+    struct spw_context_guard guard;
+    if (!ring || !ring->unsent_count)
+        return 0;
+    if (spw_is_capturing(stream))
+        return -EBUSY;
+    int r = spw_context_enter(&guard, ring->context);
+    if (r < 0)
+        return r;
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    unsigned count = s ? take_unsent(ring, s) : 0;
+    if (count) {
+        r = send(ring, s, stream, count);
+        /* While an operation that is numbered is not submitted, no event can stand for all up to here: answer records it. */
+        if (atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
+            (void)spw_stream_mark_locked(s);
+    }
+    spw_context_leave(&guard);
+    return r;
+}
+
+int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_hash *ret_hash)
+{
+    struct ring *ring;
+    const struct slot *slot = slot_of(ticket, &ring);
+    if (!slot || ring != rings[d->ordinal])
+        return -EINVAL;
+    if (slot->state == FAILED || ring->context == spw_failed_context)
+        return -EIO;
+    if (slot->state != SENT)
+        return 0;
+    struct spw_uses uses = uses_of(slot);
+    if (!spw_uses_seen_done_locked(&uses) && !spw_uses_done_locked(&uses)) {
+        (void)spw_uses_mark_locked(&uses);
+        return 0;
+    }
+    *ret_hash = ring->mirror[ticket % SLOTS];
+    return 1;
+}
+
+void spw_digest_forget_locked(uint32_t ticket)
+{
+    struct ring *ring;
+    struct slot *slot = slot_of(ticket, &ring);
+    if (!slot)
+        return;
+    for (unsigned n = 0; slot->state == ASKED && n < ring->unsent_count; n++)
+        if (ring->unsent[n] == ticket % SLOTS) {
+            ring->unsent_count--;
+            memmove(&ring->unsent[n], &ring->unsent[n + 1], (ring->unsent_count - n) * sizeof(ring->unsent[0]));
+            break;
+        }
+    slot->state = FORGOTTEN;
+    ring->held--;
+}
+
+unsigned spw_digests_held_locked(const struct spw_device *d)
+{
+    return rings[d->ordinal] ? rings[d->ordinal]->held : 0;
+}

@@ -1,0 +1,59 @@
+/* digest.h - hashes of device memory (hash.h), taken in the order of a stream and read later, without anybody waiting.
+ *
+ * A digest is asked for and gets a ticket; asked digests are sent to the host together, when their stream has come so far;
+ * the answer is there some time later, until the ticket is forgotten. Each device has a ring of 4096 slots of 16 bytes for
+ * it, in memory from the driver that is on the bill (foreign.h), with a pinned mirror on the host; both are made at the
+ * first need, with the kernel, and belong to one context: the first that asks. In steady state nothing is made.
+ *
+ * Each submission is the next operation of its stream's record (streams.h). Whoever holds the memory that is read adds that
+ * use:
+ *
+ *     spw_uses_add_locked(&b->object.uses, s, s->begun)        after spw_digest_ask_locked()
+ *
+ * All with the engine lock held, but spw_digests_open(). No driver call here waits for the device, except where a context
+ * goes. The calls go to the driver itself, so that no hook and no recorder sees them. */
+#ifndef SPILLWAY_SHIM_DIGEST_H
+#define SPILLWAY_SHIM_DIGEST_H
+#include "hash.h"
+#include "ledger.h"
+
+enum { SPW_DIGEST_SLOTS = 4096 };
+
+/* Makes what digests of the device need while nobody is in a hurry, with room made for it where memory is short: waits for
+ * the GPU then. No lock held. Optional: ask does it as far as that needs no waiting. Fails as ask does. */
+int spw_digests_open(struct spw_device *d, CUcontext context);
+
+/* Submits to `stream`, a stream of `context`, what computes the hash of `bytes` at `address` as they are then. The alignment
+ * is any; reading is fastest from 16 bytes on, half as fast else (and then up to 7 bytes before and behind are read as well,
+ * those in the same aligned 8). The ticket is never 0. On failure nothing has to be forgotten:
+ *
+ *   -EAGAIN   all slots are in use
+ *   -ENOMEM   there is no room for slots at the moment, on the device or the host
+ *   -EBUSY    the stream is being captured
+ *   -ENOTSUP  the device will not take the kernel, or another context has the slots; said once, and true from then on
+ *   another negative result of the driver */
+int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
+                          uint32_t *ret_ticket);
+
+/* Submits to `stream` the copies to the host of what was asked for on it and is not sent yet: one for slots that lie side by
+ * side, which they do as long as one stream asks at a time. 0, also where there is nothing; -EBUSY: it is being captured,
+ * nothing is sent; else a failure of the driver: what could not be sent answers -EIO from then on. */
+int spw_digests_send_locked(struct spw_device *d, CUstream stream);
+
+/* 1: *ret_hash is the hash; it stays until the ticket is forgotten. 0: not yet, or not sent. -EIO: it could not be sent, or
+ * a fault has ended the context. -EINVAL: no such ticket, or its context is gone. */
+int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_hash *ret_hash);
+
+/* At any time, sent or not: the slot is given out again when nothing can write to it any more. What is no ticket is ignored.
+ */
+void spw_digest_forget_locked(uint32_t ticket);
+
+/* Tickets that nobody has forgotten yet. */
+unsigned spw_digests_held_locked(const struct spw_device *d);
+
+/* The context, which is current and synchronised, is about to go, and with it all tickets. */
+void spw_digests_context_gone_locked(CUcontext context);
+
+/* Forgets everything without a driver call: for tests. */
+void spw_digests_reset(void);
+#endif

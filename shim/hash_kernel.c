@@ -1,0 +1,68 @@
+/* hash_kernel.c - loads and launches hash.ptx. */
+#include "hash_kernel.h"
+
+#include "driver.h"
+#include "hash-ptx.h"
+#include "hash.h"
+#include "log.h"
+#include "result.h"
+
+enum {
+    THREADS = 256,       /* of a block, as hash.ptx says */
+    BLOCKS_EACH = 4,     /* of a multiprocessor: as many as it can hold at once */
+    WORDS_EACH = 16,     /* of a thread at least, so that small ranges need few blocks */
+    MULTIPROCESSORS = 16 /* where the driver does not say: slow on a large device, and right */
+};
+
+static void say_refused(const char *what, CUresult r)
+{
+    static int warned;
+    spw_warn_once(&warned, "the driver does not take the kernel that compares memory (%s answers %d): nothing is recomputed",
+                  what, (int)r);
+}
+
+int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
+{
+    struct spw_hash_kernel kernel;
+    int multiprocessors = 0;
+    CUresult r = spw_driver.cuModuleLoadData(&kernel.module, spw_hash_ptx);
+    if (r != CUDA_SUCCESS) {
+        say_refused("cuModuleLoadData", r);
+        return -ENOTSUP;
+    }
+    r = spw_driver.cuModuleGetFunction(&kernel.function, kernel.module, "spillway_hash");
+    if (r != CUDA_SUCCESS) {
+        (void)spw_driver.cuModuleUnload(kernel.module);
+        say_refused("cuModuleGetFunction", r);
+        return -ENOTSUP;
+    }
+    r = spw_driver.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    if (r != CUDA_SUCCESS || multiprocessors < 1)
+        multiprocessors = MULTIPROCESSORS;
+    kernel.most_blocks = (unsigned)multiprocessors * BLOCKS_EACH;
+    *ret_kernel = kernel;
+    return 0;
+}
+
+void spw_hash_kernel_unload(const struct spw_hash_kernel *kernel)
+{
+    (void)spw_driver.cuModuleUnload(kernel->module);
+}
+
+int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
+                           CUdeviceptr result)
+{
+    uint64_t blocks = bytes / (THREADS * WORDS_EACH * 8) + 1;
+    void *params[] = {&address, &bytes, &result};
+    if (blocks > kernel->most_blocks)
+        blocks = kernel->most_blocks;
+    int r = spw_result(spw_driver.cuMemsetD32Async(result, 0, sizeof(struct spw_hash) / 4, stream));
+    if (r < 0)
+        return r;
+    CUresult launched =
+        spw_driver.cuLaunchKernel(kernel->function, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
+    if (launched == CUDA_SUCCESS)
+        return 0;
+    say_refused("cuLaunchKernel", launched);
+    return -ENOTSUP;
+}
