@@ -143,7 +143,7 @@ class Probes(Case):
 class Workloads(Case):
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(workloads, 'WORKLOADS', ('gpt',))
+        patch = mock.patch.object(workloads, 'PROGRAMS', ('gpt',))
         patch.start()
         self.addCleanup(patch.stop)
         for variant in ('static', 'shared'):

@@ -28,6 +28,7 @@ PTX = '75'
 C_FLAGS = ('-std=gnu17', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Werror')
 CUDA_FLAGS = ('-std=c++17', '-O2', '-lineinfo', '-Xcompiler', '-Wall,-Wextra')
 WORKLOADS = ('gpt', 'resnet', 'lstm', 'mlp')
+PROGRAMS = (*WORKLOADS, 'replay')   # a program of several files has a folder of its name
 COMPILE_LIMIT_S = 300
 
 # What single probes are linked with beyond the driver.
@@ -91,16 +92,16 @@ def _probe_targets(cuda, arch_flags):
 def _workload_targets(cuda, arch_flags):
     """Each source is compiled once; each program is linked from its own and the common ones, twice."""
     headers = sorted(path for path in place.WORKLOADS.rglob('*') if path.suffix in ('.h', '.cuh'))
-    sources = sorted(place.WORKLOADS.glob('*.cu'))
+    own = {name: sorted([*place.WORKLOADS.glob(f'{name}.cu'), *place.WORKLOADS.glob(f'{name}/*.cu')]) for name in PROGRAMS}
+    common = [source for source in sorted(place.WORKLOADS.glob('*.cu')) if source.stem not in PROGRAMS]
     nvcc = str(cuda / 'bin/nvcc')
-    objects = {source.stem: Target(f'workloads/objects/{source.stem}.o', [source], headers,
-                                   [nvcc, *CUDA_FLAGS, *arch_flags, f'-I{place.WORKLOADS}', '-c', str(source)])
-               for source in sources}
-    common = [name for name in objects if name not in WORKLOADS]
-    for name in WORKLOADS:
-        if name not in objects:
+    objects = {source: Target(f'workloads/objects/{source.stem}.o', [source], headers,
+                              [nvcc, *CUDA_FLAGS, *arch_flags, f'-I{place.WORKLOADS}', '-c', str(source)])
+               for source in [*common, *(source for sources in own.values() for source in sources)]}
+    for name, sources in own.items():
+        if not sources:
             continue
-        parts = [objects[part] for part in [name, *common]]
+        parts = [objects[source] for source in [*sources, *common]]
         link = [nvcc, *(f'@into@/{part.name}' for part in parts)]
         compiled = [source for part in parts for source in part.sources]
         for variant, flags in (('static', ['-cudart', 'static']),

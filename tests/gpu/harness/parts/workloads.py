@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import place
-from ..build import WORKLOADS
+from ..build import PROGRAMS
 from ..device import Watch
 from ..results import FAILED, OK, Result
 
@@ -101,7 +101,7 @@ def measure(bench, command, **environment):
 
 def run(bench):
     """All plain runs, then budget by budget all programs under spillway."""
-    plain = {name: run_plain(bench, name) for name in filter(bench.wants, WORKLOADS)}
+    plain = {name: run_plain(bench, name) for name in filter(bench.wants, PROGRAMS)}
     plain = {name: reference for name, reference in plain.items() if reference}
     if bench.missing_spillway():
         return bench.skip('under spillway', bench.missing_spillway())
