@@ -8,21 +8,36 @@
 #include "ledger.h"
 #include "planned.h"
 #include "room.h"
+#include "verdicts.h"
+
+struct spw_submission;
+struct spw_writeset;
+struct spw_rerun;
 
 struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
     CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
     unsigned count, room;
-    unsigned read_only;             /* the last so many of them are only read */
-    bool follows_no_tables;         /* it moves bytes and reads none of them as addresses */
-    bool everything;                /* it could not be found out what it touches */
-    CUfunction function;            /* for messages: the kernel, or NULL */
-    const char *name;               /* for messages: the driver call */
-    struct spw_signature signature; /* what it is, for recognising it */
-    struct spw_stream *stream;      /* set by begin */
+    unsigned read_only;                      /* the last so many of them are only read */
+    bool follows_no_tables;                  /* it moves bytes and reads none of them as addresses */
+    bool everything;                         /* it could not be found out what it touches */
+    CUfunction function;                     /* for messages: the kernel, or NULL */
+    const char *name;                        /* for messages: the driver call */
+    struct spw_signature signature;          /* what it is, for recognising it */
+    const struct spw_submission *submission; /* what the driver will be told (reruns.h); NULL: it is not kept for later */
+    struct spw_stream *stream;               /* set by begin */
     /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),
      * directly around the driver call, and ends the operation after that. */
     struct spw_duration *timed;
+    /* Set by begin. Those of the hits that lie behind `count` were reached through pointer tables. */
+    unsigned reached;
+    struct spw_writeset *writeset; /* of a launch, while versions are kept (versions.h) */
+    /* Set while it is told of (spw_planned_op_locked()), while versions are kept: it is to be kept as operation `wish` - 1
+     * of the course, and overwrites completely what the hits in `makes` (bit per hit) lie in. */
+    uint32_t wish;
+    uint64_t makes;
+    struct spw_rerun *rerun; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */
+    enum spw_replay_verdict verdict;
 };
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()

@@ -59,11 +59,23 @@ static struct planned *find(const struct spw_device *d)
 
 /* ---- on the course, and off it ---- */
 
+/* What every operation gets a closer look for. */
+static void look_closer(struct planned *p, bool told)
+{
+    p->place.look = told ? SPW_LOOK_TOLD : 0;
+}
+
+/* The detector is told of everything. */
+static bool is_told(const struct planned *p)
+{
+    return !p->now || p->place.look & SPW_LOOK_TOLD;
+}
+
 static void expect_nothing(struct planned *p)
 {
     p->place.cursor = (struct spw_cursor){.course = &no_course};
     p->place.due = nothing_due;
-    p->place.told = false;
+    look_closer(p, false);
     p->now = NULL;
 }
 
@@ -201,7 +213,7 @@ static int enter_course(struct planned *p, struct spw_shape *shape)
         leave_course(p);
         return -ENOMEM;
     }
-    p->place.told = shape->in_a_row < CONFIRMED;
+    look_closer(p, shape->in_a_row < CONFIRMED);
     take_up_plan(p);
     bind_live(p, course);
     if (is_there(p))
@@ -291,7 +303,7 @@ static void lose(struct planned *p)
 {
     spw_planned_lost_locked(p->device);
     p->now->in_a_row = 0;
-    if (!p->place.told)
+    if (!is_told(p))
         spw_watch_catch_up(p->watch, &p->place.cursor);
     spw_debug("device %d: off the course at operation %u of %u", p->device->ordinal, p->place.cursor.op,
               p->now->course->op_count);
@@ -324,8 +336,8 @@ static void next_round(struct planned *p)
     const struct spw_course_plan *before = p->now->plan;
     const bool all_done = p->next_due == before->actions.count;
     p->now->last_used = ++p->clock;
-    p->place.told = ++p->now->in_a_row < CONFIRMED;
-    if (!p->place.told && spw_watch_is_recording(p->watch))
+    look_closer(p, ++p->now->in_a_row < CONFIRMED);
+    if (!is_told(p) && spw_watch_is_recording(p->watch))
         stop_recording(p); /* it would miss what is not told */
     const bool is_as_it_was = spw_shape_improve(p->device, p->now, true);
     rewind_course(p);
@@ -467,7 +479,7 @@ static void follow(struct planned *p, const struct spw_op *op)
             return; /* it was given up */
         answer = spw_cursor_op(&p->place.cursor, key, backbone);
     }
-    if (answer == SPW_CURSOR_EXTRA && !p->place.told)
+    if (answer == SPW_CURSOR_EXTRA && !is_told(p))
         note_extra(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
         lose(p);
@@ -490,7 +502,7 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
     settle(p);
     if (p->now)
         follow(p, op);
-    if (!p->now || p->place.told)
+    if (is_told(p))
         tell_watch(p, op, objects, count);
 }
 
@@ -504,7 +516,7 @@ void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
     b->serial = 0; /* who looks at what there is, finds nobody here yet */
     settle(p);
     b->serial = serial;
-    if (!p->now || p->place.told)
+    if (is_told(p))
         spw_watch_alloc(p->watch, b);
     if (!p->now)
         return;
@@ -520,7 +532,7 @@ void spw_planned_free_locked(struct spw_device *d, struct spw_block *b)
     struct planned *p = find(d);
     if (!p)
         return;
-    if (!p->now || p->place.told)
+    if (is_told(p))
         spw_watch_free(p->watch, b->serial);
     if (!p->now)
         return;

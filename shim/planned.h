@@ -45,7 +45,12 @@ struct spw_place {
     struct spw_cursor cursor;
     const uint8_t *due; /* by operation, op_count + 1 of them: whether something is planned before it */
     bool busy;          /* something is on its way, or was left undone: look after every operation */
-    bool told;          /* the detector is told of everything, though the device is on its course */
+    uint8_t look; /* enum spw_look, or-ed: why every operation gets a closer look, though the device is on its course */
+};
+
+enum spw_look {
+    SPW_LOOK_TOLD = 1,    /* the detector is told of everything */
+    SPW_LOOK_VERSIONS = 2 /* versions are kept (versions.h) */
 };
 
 extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
@@ -55,7 +60,7 @@ extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course
 static inline bool spw_planned_expected(struct spw_stream *s, uint64_t key)
 {
     struct spw_place *place = s->place;
-    if (!place || place->told || !spw_cursor_expects(&place->cursor, key))
+    if (!place || place->look || !spw_cursor_expects(&place->cursor, key))
         return false;
     spw_cursor_advance(&place->cursor);
     s->calm = !place->busy && !place->due[place->cursor.op] && place->cursor.op < place->cursor.course->op_count;
@@ -74,6 +79,9 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
 void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b);
 void spw_planned_free_locked(struct spw_device *d, struct spw_block *b);
 void spw_planned_pin_locked(struct spw_block *b);
+
+/* Versions begin to be kept (versions.h), or are not kept any more: nothing is dropped then. Makes no difference twice. */
+void spw_planned_keep_versions_locked(bool keep);
 
 /* ---- no lock held ---- */
 

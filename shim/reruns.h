@@ -1,23 +1,29 @@
 /* reruns.h - operations of the program kept such that they can be submitted again: everything that the driver was told, with
  * the versions of what they touched.
  *
- * A rerun is made when its operation is submitted, and belongs to whoever holds it: the iteration that it is a part of, and
- * each block whose bytes it made. It is void once something happened that it cannot know about: the epoch went on, a module
- * was unloaded, a context was destroyed. Their memory is bounded. Engine lock throughout. */
+ * A rerun is made when its operation is begun, just before the driver is told of it, and belongs to whoever holds it: the
+ * operation itself until the driver has answered, the iteration that it is a part of, and each block whose bytes it made. It
+ * is void when the driver refused the operation, or once something happened that it cannot know about: the epoch went on.
+ * Their memory is bounded. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_RERUNS_H
 #define SPILLWAY_SHIM_RERUNS_H
 #include "ledger.h"
+#include "verdicts.h"
 #include "versions.h"
+
+#define SPW_RERUNS_MAX_BYTES ((size_t)64 << 20) /* of all reruns together */
 
 enum spw_rerun_access { SPW_RERUN_READS = 1, SPW_RERUN_WRITES = 2 };
 
-struct spw_rerun_touch { /* each block or slot once */
-    struct spw_versioned *what;
-    struct spw_block *block; /* NULL: a slot */
-    CUdeviceptr address;     /* where it begins */
-    uint64_t bytes, serial;  /* a serial that differs means that it is somebody else by now */
-    uint64_t before, after;  /* versions; equal where it is only read */
-    uint8_t access;          /* enum spw_rerun_access, or-ed */
+struct spw_rerun_touch {        /* each block or slot once, in the order of the hits */
+    struct spw_versioned *what; /* to be looked at only after spw_rerun_touch_is_there() */
+    struct spw_block *block;    /* NULL: a slot; the same holds */
+    CUdeviceptr address;        /* where it begins */
+    uint64_t bytes, serial;     /* a serial that differs means that it is somebody else by now */
+    uint64_t before, after;     /* versions; equal where it is only read */
+    uint64_t hits;              /* bit per hit of the launch that lies in it; those from the 64th on: none */
+    uint8_t access; /* enum spw_rerun_access, or-ed. A launch reads all it is given, a copy or set what it says */
+    bool whole;     /* it is known (op->wish) to be overwritten completely */
     uint32_t saved; /* of a slot that is read and written: what it held before, offset in the stash plus 1; 0: none */
 };
 
@@ -31,17 +37,75 @@ struct spw_rerun {
     CUfunction function;       /* NULL: a copy or set */
     uint16_t touch_count;
     struct spw_rerun_touch *touches;
+    size_t bytes; /* that it takes of SPW_RERUNS_MAX_BYTES */
     /* behind it, for reruns.c alone: the launch as the driver was told, or the copy or set */
 };
 
+/* ---- what the driver will be told, as the hook has it at hand: borrowed until the driver's call is over ---- */
+
+enum spw_submission_kind {
+    SPW_SUBMIT_OTHER,  /* a call that is not kept */
+    SPW_SUBMIT_LAUNCH, /* launch */
+    SPW_SUBMIT_COPY,   /* linear: `bytes` from `from` to `to` */
+    SPW_SUBMIT_PLANE,  /* plane */
+    SPW_SUBMIT_VOLUME, /* volume */
+    SPW_SUBMIT_SET     /* rows of `width` elements of `element` bytes, `pitch` bytes apart; one row: pitch 0 */
+};
+
+struct spw_layout;
+
+struct spw_submission {
+    enum spw_submission_kind kind;
+    union {
+        struct {
+            const CUlaunchConfig *config; /* every form of launch is one of these; its stream is not looked at */
+            const struct spw_layout *layout;
+            CUfunction function;
+            void *const *params, *const *extra;
+        } launch;
+        struct {
+            CUdeviceptr to, from;
+            size_t bytes;
+        } copy;
+        const CUDA_MEMCPY2D *plane;
+        const CUDA_MEMCPY3D *volume;
+        struct {
+            CUdeviceptr to;
+            size_t pitch, width, rows;
+            uint32_t value;
+            uint8_t element;
+        } set;
+    };
+};
+
+/* ---- */
+
+/* Whether it could be kept, as far as that can be told without keeping it: SPW_REPLAY_UNKNOWN: yes. */
+enum spw_replay_verdict spw_rerun_may_keep_locked(const struct spw_op *op);
+
+/* Keeps the operation that is about to be submitted: to be called with what it touches at the versions of before; `after` is
+ * filled in by the caller (versions.c does both). NULL, and the reason in *ret_why. One holder: the caller. */
+struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
+
 /* Submits it again to `s`, as the next operation of that stream: the driver's call alone. Whatever it touches is resident
- * and ordered, side buffers are in place. 0 or a failure of the driver. */
+ * and ordered, side buffers are in place, its context is current. 0 or a failure of the driver. */
 int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s);
 
 void spw_rerun_hold(struct spw_rerun *rerun);
 void spw_rerun_let_go(struct spw_rerun *rerun); /* the last one frees it; NULL is fine */
 
-/* True when running it again now would give `what` is left of its making: it is not void, of this epoch, and each touch that
- * it reads without writing it is whose it was. Versions are the caller's to compare. */
+/* Whose it was is still there at that address. */
+bool spw_rerun_touch_is_there(const struct spw_rerun_touch *touch);
+
+/* True when running it again now would give what is left of its making: it is not void, of this epoch, and each touch is
+ * whose it was. Versions are the caller's to compare. */
 bool spw_rerun_is_good(const struct spw_rerun *rerun);
+
+struct spw_rerun_counts {
+    uint64_t alive, bytes, bytes_peak;
+    uint64_t made, refused_for_room;
+};
+extern struct spw_rerun_counts spw_rerun_counts SPW_OURS;
+
+void spw_reruns_reset(void); /* forgets the counts: for tests, after the last one was let go of */
 #endif

@@ -13,6 +13,7 @@
     X(SPW_REPLAY_CAPTURED, "captured", "it is a part of a graph") \
     X(SPW_REPLAY_COLLECTIVE, "collective", "it communicates with other devices") \
     X(SPW_REPLAY_UNPARSED, "unparsed", "its parameters cannot be parsed") \
+    X(SPW_REPLAY_OTHER_CALL, "other-call", "it is a call of a kind that is not kept") \
     X(SPW_REPLAY_POINTER_TABLE, "pointer-table", "it follows addresses that lie in memory") \
     X(SPW_REPLAY_OUTSIDE_MEMORY, "outside-memory", "it touches memory that is not the program's device memory alone") \
     X(SPW_REPLAY_SEVERAL_STREAMS, "several-streams", "the iteration runs on several streams") \

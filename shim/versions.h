@@ -1,14 +1,22 @@
 /* versions.h - which bytes something holds: each possible write gives it a new version.
  *
  * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. They are kept only
- * where recomputation wants them: on devices that follow a course. What may have been written without anybody seeing what
- * exactly raises the epoch, and then no version of before says anything any more. Engine lock throughout. */
+ * while recomputation wants them, of everything in our arenas at once. What may have been written without anybody seeing
+ * what exactly raises the epoch, and then no version of before says anything any more. What is pinned is not versioned: by
+ * whom it is written no operation tells.
+ *
+ * Something is *needed* while dropped blocks are made again with what is in it. Whoever is about to write it, or to raise
+ * the epoch, has what depends on it made again first: that is asked of the rescuer. */
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
 #include "ours.h"
+#include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct spw_rerun;
+struct spw_op;
+struct spw_stream;
 
 struct spw_versioned {       /* in a block, and in a slot of a slab */
     uint64_t version;        /* of the bytes; 0: written before anybody kept count */
@@ -16,5 +24,66 @@ struct spw_versioned {       /* in a block, and in a slot of a slab */
     uint32_t needed;         /* so many dropped blocks are made again with what is in here */
 };
 
-extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS;
+extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
+extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
+
+/* What replay.c does when something dropped would be lost. Slow locks of all devices concerned and the engine lock are held;
+ * the latter may be let go of while waiting, but whatever is needed by something dropped when it returns 0 is still as it
+ * was. `s` is the stream that what follows is submitted to, NULL: none in particular. Negative: it could not be done, and
+ * the operation is refused with that. */
+struct spw_rescuer {
+    int (*rescue)(struct spw_versioned *needed, struct spw_stream *s); /* so that needed->needed is 0 */
+    int (*rescue_all)(struct spw_stream *s);                           /* so that nothing is dropped any more */
+    bool (*anything_dropped)(void);                                    /* engine lock only */
+    /* An operation that was asked to be kept (op->wish) is: before the driver is told of it, in time to save what it is
+     * about to overwrite. Negative: it cannot be replayed, and is void. */
+    int (*kept)(struct spw_op *op, struct spw_rerun *rerun);
+};
+extern const struct spw_rescuer *spw_rescuer SPW_OURS; /* NULL: nothing is ever dropped */
+
+/* Begins to keep versions (with a new epoch), or stops; nothing is dropped then. Engine lock. Places of devices look at it
+ * through spw_planned_keep_versions_locked() (planned.h), which is what others call. */
+void spw_versions_keep_locked(bool keep);
+
+/* `v` was, or is just about to be, written: a new version, and nobody's making. Engine lock. */
+void spw_version_raise_locked(struct spw_versioned *v);
+
+/* It becomes somebody else's: its bytes mean nothing. needed is 0. Engine lock. */
+void spw_version_reset_locked(struct spw_versioned *v);
+
+/* The thing at an address, interior addresses too: a block or a slot in use. NULL: nothing versioned lies there (not ours,
+ * freed, or pinned). *ret_serial (may be NULL) tells apart who had the address at which time. Engine lock. */
+struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial);
+
+/* ---- what the engine asks and tells of each operation while versions are kept; engine lock ---- */
+
+/* True when the operation has to be begun the slow way: it may write something needed, or everything. */
+bool spw_versions_endangers(const struct spw_op *op);
+
+/* With the slow locks of its devices held: what the operation would ruin is made again. 0 or a negative result. */
+int spw_versions_before_op_locked(struct spw_op *op);
+
+/* The operation is certain to be submitted next: what it may write gets new versions, and if it is to be kept (op->wish), it
+ * is (op->rerun, or op->verdict says why not). */
+void spw_versions_op_locked(struct spw_op *op);
+
+/* The driver has answered: what it refused is void. Lets go of op->rerun. No lock held. */
+void spw_versions_op_end(struct spw_op *op, bool taken);
+
+/* ---- changes that nobody sees exactly; no lock held ---- */
+
+/* Before something that may change the outcome of any operation: module globals are written, a module is unloaded, functions
+ * get other attributes, a graph is launched, memory is pinned. What is dropped is made again, and the epoch raised. Does
+ * nothing while no versions are kept. 0 or a negative result: then the epoch was raised, and what was dropped and could not
+ * be made again is lost to nobody: its maker is still there, as the rescuer decides. */
+int spw_versions_break(void);
+
+/* The same for a write to device memory at `address`, which matters when that is outside of our arenas and not the host's.
+ */
+int spw_versions_break_for(CUdeviceptr address);
+
+/* A function, kernel, or (NULL) the context is told something about how to run. True: it was not told just that before. */
+bool spw_versions_setting(const void *function, unsigned what, uint64_t value);
+
+void spw_versions_reset(void); /* forgets everything: for tests and a forked child */
 #endif

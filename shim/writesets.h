@@ -1,0 +1,51 @@
+/* writesets.h - which of the addresses that a launch is given it writes to, as was learned from what changed.
+ *
+ * A launch is one of a class: the same function, and the same parameters that hold addresses of ours. An address is
+ * taken to be written until several observations of its class, each with contents that a write would have been likely to
+ * change, have seen it unchanged, and ever again after one that saw it change. A class of which no address is seen to be
+ * written is not believed. What a name says of a kernel is never used. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_WRITESETS_H
+#define SPILLWAY_SHIM_WRITESETS_H
+#include "ours.h"
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SPW_WRITESET_HITS = 64, /* of one launch; those behind are always taken to be written */
+    SPW_WRITESET_SURE = 2   /* observations */
+};
+
+struct spw_writeset {
+    CUfunction function; /* NULL: it was forgotten, and means nothing any more */
+    uint64_t places;
+    uint64_t writes;                 /* bit per hit, in the order of the parameters: it may be written */
+    uint64_t changed;                /* bit per hit: it was seen to change */
+    uint8_t count;                   /* hits */
+    uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
+};
+
+/* The class of a launch of `function`: `places` is a number made of where in its parameters addresses are, `hits` how many.
+ * NULL when there is no memory for it: everything may be written. It stays where it is; after its module was unloaded it is
+ * forgotten, and a new one is made for what gets the handle. */
+struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits);
+
+static inline bool spw_writeset_writes(const struct spw_writeset *set, unsigned hit)
+{
+    return !set || hit >= SPW_WRITESET_HITS || set->writes >> hit & 1;
+}
+
+/* True when no further observation is wanted: each hit was seen to change, or often enough not to. */
+bool spw_writeset_is_learned(const struct spw_writeset *set);
+
+/* One launch was watched: which hits changed, and of which ones it says something that they did not (the contents were not
+ * such that a write could leave them alike: not blank; all ones where that is not known). Hits of one allocation change
+ * together. True: something was written that had been taken for read only, so whatever relied on it is wrong: the caller has
+ * to raise the epoch. */
+bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, uint64_t telling);
+
+/* The function is gone (its module was unloaded); NULL: all are. */
+void spw_writesets_forget_locked(CUfunction function);
+void spw_writesets_reset(void);
+
+#endif
