@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "pace.h"
 #include "planned_counts.h"
 #include "plan/schedule.h"
 #include "room.h"
@@ -44,6 +45,7 @@ struct planned { /* one device */
     uint32_t ended_shape;
     bool recorded;                   /* what is recorded was complete with it, but for frees */
     struct spw_shape *awaited;       /* recorded, but its durations are not complete */
+    struct spw_pace pace;            /* of the host on its course */
     uint64_t clock;                  /* boundaries met */
     const struct spw_stream *stream; /* of the operation that was told last */
 };
@@ -92,6 +94,7 @@ static void leave_course(struct planned *p)
         if (b)
             b->expected = 0;
     }
+    spw_pace_restart_locked(&p->pace);
     spw_cursor_finish(&p->place.cursor);
     free(p->blocks);
     p->blocks = NULL;
@@ -592,6 +595,15 @@ static void look_after(struct planned *p)
     p->place.busy = !spw_carry_is_idle(p->device);
 }
 
+/* While a tensor waits for memory the host stays close to the device. */
+static void keep_pace_unlocking(struct planned *p, struct spw_stream *s)
+{
+    if (!p->now || !p->now->waits)
+        return;
+    spw_pace_unlocking(&p->pace, p->device, s, p->now->course, p->now->waits, p->place.cursor.op);
+    p->place.busy = !spw_carry_is_idle(p->device);
+}
+
 void spw_planned_after(struct spw_stream *s)
 {
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;
@@ -603,6 +615,7 @@ void spw_planned_after(struct spw_stream *s)
     if (p && is_ours) {
         p->stream = s;
         look_after(p);
+        keep_pace_unlocking(p, s);
     } else if (p) {
         p->place.busy = true;
     }

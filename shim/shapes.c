@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bandwidth.h"
@@ -51,6 +52,7 @@ void spw_shape_forget(struct spw_shape *shape)
     spw_course_plan_destroy(shape->plan);
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);
+    free(shape->waits);
     *shape = (struct spw_shape){0};
 }
 
@@ -78,6 +80,7 @@ struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct 
         return NULL;
     struct spw_shape *shape = free_place(shapes, but);
     *shape = (struct spw_shape){.id = id, .course = course, .plan = none, .last_used = now};
+    shape->waits = calloc((size_t)course->op_count + 1, 1);
     return shape;
 }
 

@@ -18,6 +18,7 @@ struct spw_shape {
     struct spw_planning *planning; /* another one is being made */
     uint64_t last_used;
     bool lacked_memory; /* for planning: worth another attempt */
+    uint8_t *waits;     /* by operation: whether the host can wait behind it (pace.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */
 
     /* trying */
