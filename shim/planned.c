@@ -39,6 +39,8 @@ struct planned { /* one device */
     struct spw_shape *now;     /* whose course the device is on; NULL: it is watched */
     struct spw_block **blocks; /* by tensor of the course */
     uint32_t next_due;         /* index in the plan's list */
+    uint64_t made_bytes;       /* that an iteration of the course allocates */
+    uint64_t strange_bytes;    /* allocated in this one, and none of the course's tensors */
     bool conforms;             /* what the plan has away at this point has left */
     uint32_t recording_shape;  /* what is recorded is taken for this one */
     bool ended;                /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
@@ -219,6 +221,9 @@ static int enter_course(struct planned *p, struct spw_shape *shape)
     look_closer(p, shape->in_a_row < CONFIRMED);
     take_up_plan(p);
     bind_live(p, course);
+    p->made_bytes = p->strange_bytes = 0;
+    for (uint32_t t = course->live_count; t < course->tensor_count; t++)
+        p->made_bytes += course->tensors[t].bytes;
     if (is_there(p))
         return 0;
     leave_course(p);
@@ -277,7 +282,7 @@ static void await_durations(struct planned *p)
 }
 
 /* What lived on takes its new number, and the others of the iteration are nobody any more. */
-static void rewind_course(struct planned *p)
+static void rewind_course(struct planned *p, bool catches_up)
 {
     const struct spw_course *course = p->now->course;
     for (uint32_t t = 0; t < course->live_count; t++) {
@@ -295,7 +300,10 @@ static void rewind_course(struct planned *p)
             p->blocks[t]->expected = 0;
         p->blocks[t] = NULL;
     }
-    spw_cursor_rewind(&p->place.cursor);
+    if (catches_up)
+        spw_watch_catch_up_and_rewind(p->watch, &p->place.cursor);
+    else
+        spw_cursor_rewind(&p->place.cursor);
     p->place.due = p->now->plan->due;
     p->place.busy = true;
     p->next_due = 0;
@@ -333,17 +341,26 @@ static void give_up(struct planned *p, const char *why)
     forget_shape(p, shape, why);
 }
 
+/* The same operations on tensors of other sizes (another batch) are another iteration: the detector has to see it. */
+static bool is_another(const struct planned *p)
+{
+    return p->strange_bytes > p->made_bytes / MOST;
+}
+
 /* The course is complete, and what comes next belongs to the iteration after it. */
 static void next_round(struct planned *p)
 {
     const struct spw_course_plan *before = p->now->plan;
     const bool all_done = p->next_due == before->actions.count;
+    const bool was_told = is_told(p);
     p->now->last_used = ++p->clock;
-    look_closer(p, ++p->now->in_a_row < CONFIRMED);
+    p->now->in_a_row = is_another(p) ? 0 : p->now->in_a_row + 1;
+    p->strange_bytes = 0;
+    look_closer(p, p->now->in_a_row < CONFIRMED);
     if (!is_told(p) && spw_watch_is_recording(p->watch))
         stop_recording(p); /* it would miss what is not told */
     const bool is_as_it_was = spw_shape_improve(p->device, p->now, true);
-    rewind_course(p);
+    rewind_course(p, is_told(p) && !was_told);
     if (!is_as_it_was || !is_there(p)) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return;
@@ -353,7 +370,8 @@ static void next_round(struct planned *p)
 }
 
 /* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
- * part of it: then it goes on being followed until there is a plan for the whole. */
+ * part of it, or the same operations on tensors of other sizes: then it goes on being followed until there is a plan for
+ * what was seen. */
 static void learn(struct planned *p)
 {
     struct spw_shape *shape = spw_shapes_find(&p->shapes, p->ended_shape);
@@ -371,9 +389,9 @@ static void learn(struct planned *p)
     if (!shape || shape == p->now)
         return;
     (void)spw_shape_improve(p->device, shape, false);
-    const bool is_whole =
-        p->now && shape->course->op_count > p->now->course->op_count && shape->plan->predicted_us < INFINITY;
-    if (p->now && !is_whole)
+    const bool is_better =
+        p->now && shape->course->op_count >= p->now->course->op_count && shape->plan->predicted_us < INFINITY;
+    if (p->now && !is_better)
         return;
     leave_course(p);
     shape->last_used = p->clock;
@@ -524,8 +542,10 @@ void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
     if (!p->now)
         return;
     const uint32_t tensor = spw_cursor_alloc(&p->place.cursor, b->serial, b->size_bytes);
-    if (tensor == SPW_NO_INDEX)
+    if (tensor == SPW_NO_INDEX) {
+        p->strange_bytes += b->size_bytes;
         return;
+    }
     p->blocks[tensor] = b;
     b->expected = tensor + 1;
 }

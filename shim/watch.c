@@ -209,8 +209,19 @@ static void missed_op(void *context, const struct spw_course_op *op, const struc
     (void)spw_iteration_op(w->detector, call, &place);
 }
 
+static struct spw_cursor_listener listener_of(struct spw_watch *w)
+{
+    return (struct spw_cursor_listener){missed_alloc, missed_free, missed_op, w};
+}
+
 void spw_watch_catch_up(struct spw_watch *w, const struct spw_cursor *cursor)
 {
-    const struct spw_cursor_listener listener = {missed_alloc, missed_free, missed_op, w};
+    const struct spw_cursor_listener listener = listener_of(w);
     (void)spw_cursor_tell(cursor, &listener); /* what there is no memory for is found again later */
+}
+
+void spw_watch_catch_up_and_rewind(struct spw_watch *w, struct spw_cursor *cursor)
+{
+    const struct spw_cursor_listener listener = listener_of(w);
+    (void)spw_cursor_rewind_telling(cursor, &listener);
 }

@@ -38,4 +38,6 @@ int spw_watch_course(struct spw_watch *watch, struct spw_course **ret_course);
 
 /* While the device was on its course, up to the cursor's place, nothing was told: tells it. */
 void spw_watch_catch_up(struct spw_watch *watch, const struct spw_cursor *cursor);
+/* The same at the end of an iteration; the cursor goes on with the next one, of which everything is told. */
+void spw_watch_catch_up_and_rewind(struct spw_watch *watch, struct spw_cursor *cursor);
 #endif

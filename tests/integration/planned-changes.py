@@ -16,7 +16,8 @@ STEPS = 24
 SHARES = (70, 50)
 NEVER_WORSE = 1.10  # than on demand
 BACK = 2  # steps after an interruption that may be on demand
-ACCUMULATED = 9  # steps until it is certain that four batches, each like the other, are one iteration
+FOLLOWS_SIZE = 5  # steps until another batch size has a plan of its own: two to notice it, one to record it, one until its durations are known
+AS_FROM_THE_START = 1.12  # what a step may take by that plan, of what it takes where the size never was another
 
 ONCE = schedule((10, BATCH), (1, 2 * BATCH), (STEPS - 11, BATCH))
 FOR_GOOD = schedule((STEPS // 2, BATCH), (STEPS // 2, BATCH * 3 // 4))
@@ -24,9 +25,9 @@ IN_TURN = ",".join(str(size) for size in (BATCH, BATCH * 3 // 4, BATCH // 2))
 # what it is called: options, and the steps (from 0) that are not like the others; each begins to load what the next one learns from
 CHANGES = {
     "an evaluation after every seventh step": (["--evaluate-every", "7"], (6, 13, 20)),
-    "the gradients of four batches for each update": (["--accumulate", "4"], range(ACCUMULATED)),
+    "the gradients of four batches for each update": (["--accumulate", "4"], ()),
     "a batch twice the size in one step": (["--batch-schedule", ONCE], (9, 10)),
-    "a batch size that changes for good": (["--batch-schedule", FOR_GOOD], range(STEPS // 2 - 1, STEPS // 2 + ALIKE_FROM - 1)),
+    "a batch size that changes for good": (["--batch-schedule", FOR_GOOD], range(STEPS // 2 - 1, STEPS // 2 + FOLLOWS_SIZE - BACK)),
     "three batch sizes in turn": (["--batch-schedule", IN_TURN], None),
     "half a batch at the end": (["--short-last"], (STEPS - 2, )),
     "a few kernels somewhere in every ninth step": (["--noise", "9"], (8, 17)),
@@ -69,6 +70,18 @@ def hardly_slower(what, options, unlike):
         kinds = [[step for step in on_plan if step < STEPS // 2], [step for step in on_plan if step >= STEPS // 2]] if "good" in what else [on_plan]
         late = {step: times[step] for kind in kinds for step in kind if times[step] > CLOSE * usual([times[one] for one in kind])}
         require(not late, f"steps that take longer than the others: {late}", f"all: {times}", planned.describe())
+
+
+@sentence(f"{WORKLOAD} with a batch size that changes for good: soon as fast as if it had been that size from the start")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    budget = budget_for([], SHARES[1])
+    changed, always = (step_times(within_budget(WORKLOAD, STEPS, "--batch-schedule", sizes, budget=budget))
+                       for sizes in (FOR_GOOD, schedule((STEPS, BATCH * 3 // 4))))
+    since = STEPS // 2 + FOLLOWS_SIZE + BACK
+    took, takes = usual(changed[since:-1]), usual(always[since:-1])
+    require(took <= AS_FROM_THE_START * takes, f"{took} ms, and {takes} ms from the start", f"{changed}", f"{always}")
 
 
 for name, (arguments, exceptions) in CHANGES.items():

@@ -150,6 +150,26 @@ static void another_batch_size_gets_a_plan_of_its_own(void **state)
     loop_check(&loop);
 }
 
+/* The kernels are the same, launched alike: only the tensors tell. */
+static void another_batch_size_by_the_same_operations_gets_a_plan_of_its_own(void **state)
+{
+    static const unsigned after[] = {10, 30}; /* while the detector is told everything, and later */
+    for (unsigned i = 0; i < 2; i++) {
+        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+        loop_steps(&loop, after[i]);
+        const uint64_t plans = counts()->plans;
+        loop.bytes = LOOP_BYTES / 2 + LOOP_BYTES / 4;
+        loop_steps(&loop, KNOWN_AFTER + 3);
+        goes_by_plan(5);
+        assert_int_equal(counts()->plans, plans + 1);
+        loop.bytes = LOOP_BYTES;
+        loop_steps(&loop, 4);
+        goes_by_plan(5);
+        assert_int_equal(counts()->plans, plans + 1);
+        loop_check(&loop);
+    }
+}
+
 /* ---- nobody is watched ---- */
 
 static void without_planning_nothing_is_watched(void **state)
@@ -183,6 +203,7 @@ int main(void)
         cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
         cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
         cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),
+        cmocka_unit_test(another_batch_size_by_the_same_operations_gets_a_plan_of_its_own),
         cmocka_unit_test(without_planning_nothing_is_watched),
         cmocka_unit_test(with_enough_memory_nothing_is_watched),
     };
