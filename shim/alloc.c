@@ -306,6 +306,8 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
 {
     CUdeviceptr address = spw_slot_address(slot);
     unbook(d, slot->pool, slot->size_bytes);
+    if (__builtin_expect(spw_planned_any, 0))
+        spw_planned_free_slot_locked(d, slot);
     if (spw_tables_any())
         spw_tables_forget(address, address + slot->size_bytes);
     spw_slab_give_locked(d, slot, s, spw_pinning_everything);

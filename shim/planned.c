@@ -21,6 +21,7 @@
 #include "room.h"
 #include "settings.h"
 #include "shapes.h"
+#include "slab.h"
 #include "watch.h"
 
 enum {
@@ -425,13 +426,26 @@ struct touches {
     uint32_t count;
 };
 
-static void add_touch(const struct spw_device *d, struct touches *t, const struct spw_object *o, CUdeviceptr address,
-                      bool writes)
+/* Of a slab as a whole nothing is told. */
+static void add_touch(const struct spw_device *d, struct touches *t, struct spw_object *o, CUdeviceptr address, bool writes)
 {
-    const struct spw_block *b = (const struct spw_block *)o;
-    if (!o || o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || o->attention & SPW_FREE)
+    struct spw_watch_touch *touch = &t->list[t->count++];
+    *touch = (struct spw_watch_touch){.writes = writes};
+    if (!o || o->device != d->ordinal || o->attention & SPW_FREE)
         return;
-    t->list[t->count++] = (struct spw_watch_touch){b->serial, b->size_bytes, address ? address - b->address : 0, writes};
+    if (o->kind == SPW_KIND_BLOCK) {
+        const struct spw_block *b = spw_block_of(o);
+        touch->serial = b->serial;
+        touch->bytes = b->size_bytes;
+        touch->offset = address ? address - b->address : 0;
+        return;
+    }
+    const struct spw_slot *slot = address ? spw_slab_slot_at_locked((struct spw_slab *)o, address) : NULL;
+    if (!slot)
+        return;
+    touch->serial = slot->serial;
+    touch->bytes = slot->size_bytes;
+    touch->small = true;
 }
 
 /* In the order of parameters where the hits are all there is to know; else in that of addresses. */
@@ -459,7 +473,8 @@ static void tell_watch(struct planned *p, struct spw_op *op, struct spw_object *
         return;
     }
     const bool recording = spw_watch_is_recording(p->watch);
-    const uint32_t number = spw_watch_op(p->watch, &op->signature, touches.list, touches.count, op->everything, &place);
+    const struct spw_watch_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
+    const uint32_t number = spw_watch_op(p->watch, &told, &place);
     if (touches.list != touches.few)
         free(touches.list);
     if (recording && (number == SPW_NO_INDEX || place.sure == SPW_ITERATION_NO || place.shape != p->recording_shape))
@@ -564,6 +579,13 @@ void spw_planned_free_locked(struct spw_device *d, struct spw_block *b)
     if (tensor != SPW_NO_INDEX && p->blocks[tensor] == b)
         p->blocks[tensor] = NULL;
     b->expected = 0;
+}
+
+void spw_planned_free_slot_locked(struct spw_device *d, const struct spw_slot *slot)
+{
+    struct planned *p = find(d);
+    if (p && is_told(p))
+        spw_watch_free_small(p->watch, slot->serial);
 }
 
 void spw_planned_pin_locked(struct spw_block *b)

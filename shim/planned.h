@@ -39,6 +39,7 @@ static inline uint64_t spw_signature_key(const struct spw_signature *signature)
 }
 
 struct spw_op;
+struct spw_slot;
 
 /* A device's place, where its streams find it: nothing is expected while it is not on its course. */
 struct spw_place {
@@ -78,6 +79,7 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
 
 void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b);
 void spw_planned_free_locked(struct spw_device *d, struct spw_block *b);
+void spw_planned_free_slot_locked(struct spw_device *d, const struct spw_slot *slot); /* while it has its serial still */
 void spw_planned_pin_locked(struct spw_block *b);
 
 /* Versions begin to be kept (versions.h), or are not kept any more: nothing is dropped then. Makes no difference twice. */

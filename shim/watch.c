@@ -89,6 +89,12 @@ void spw_watch_free(struct spw_watch *w, uint64_t serial)
         w->broken = true;
 }
 
+void spw_watch_free_small(struct spw_watch *w, uint64_t serial)
+{
+    if (w->is_recording && spw_recording_free(w->recording, serial) < 0)
+        w->broken = true;
+}
+
 void spw_watch_pin(struct spw_watch *w, uint64_t serial)
 {
     if (w->is_recording)
@@ -113,40 +119,53 @@ static int room_for(struct spw_watch *w, uint32_t count)
 }
 
 /* What may be written is both: a kernel may read what it writes. */
-static int record(struct spw_watch *w, const struct spw_signature *signature, const struct spw_watch_touch *touches,
-                  uint32_t count, const struct spw_iteration_op *told, uint32_t *ret_number)
+static struct spw_recording_touch recorded(const struct spw_watch_touch *touch)
 {
-    int r = room_for(w, count);
-    for (uint32_t i = 0; i < count && r == 0; i++)
-        w->touches[i] = (struct spw_recording_touch){.id = touches[i].serial,
-                                                     .access = touches[i].writes ? SPW_COURSE_READS | SPW_COURSE_WRITES
-                                                                                 : SPW_COURSE_READS,
-                                                     .offset = touches[i].offset};
+    return (struct spw_recording_touch){.id = touch->serial,
+                                        .access = touch->writes ? SPW_COURSE_READS | SPW_COURSE_WRITES : SPW_COURSE_READS,
+                                        .offset = touch->offset,
+                                        .small_bytes = touch->small ? touch->bytes : 0};
+}
+
+static int record(struct spw_watch *w, const struct spw_watch_op *op, const struct spw_iteration_op *told,
+                  uint32_t *ret_number)
+{
+    int r = room_for(w, op->count);
+    for (uint32_t i = 0; i < op->count && r == 0; i++)
+        w->touches[i] = recorded(&op->touches[i]);
     if (r == 0)
-        r = spw_recording_op(w->recording, spw_signature_key(signature), is_backbone(signature), w->touches, count,
-                             ret_number);
+        r = spw_recording_op(w->recording, spw_signature_key(&op->signature), is_backbone(&op->signature), w->touches,
+                             op->count, ret_number);
     if (r == 0)
         spw_recording_call(w->recording, *ret_number, told);
+    if (r == 0 && !op->order_known)
+        spw_recording_unordered(w->recording, *ret_number);
     return r;
 }
 
-uint32_t spw_watch_op(struct spw_watch *w, const struct spw_signature *signature, const struct spw_watch_touch *touches,
-                      uint32_t count, bool everything, struct spw_iteration_place *ret_place)
+uint32_t spw_watch_op(struct spw_watch *w, const struct spw_watch_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
-    uint32_t number = SPW_NO_INDEX, told = count < LOOKED_AT ? count : LOOKED_AT;
-    for (uint32_t i = 0; i < told; i++)
-        list[i] = (struct spw_iteration_touch){touches[i].serial, touches[i].bytes, touches[i].offset};
-    const struct spw_iteration_op op = {.kind = signature->kind,
-                                        .function = signature->function,
-                                        .geometry = signature->geometry,
-                                        .everything = everything || told < count,
-                                        .touch_count = told,
-                                        .touches = list};
-    (void)spw_iteration_op(w->detector, &op, ret_place); /* without memory its answer is NO */
+    struct spw_iteration_op told = {.kind = op->signature.kind,
+                                    .function = op->signature.function,
+                                    .geometry = op->signature.geometry,
+                                    .everything = op->everything,
+                                    .touches = list};
+    uint32_t number = SPW_NO_INDEX;
+    for (uint32_t i = 0; i < op->count; i++) {
+        const struct spw_watch_touch *touch = &op->touches[i];
+        if (!touch->serial || touch->small)
+            continue;
+        if (told.touch_count == LOOKED_AT) {
+            told.everything = true;
+            break;
+        }
+        list[told.touch_count++] = (struct spw_iteration_touch){touch->serial, touch->bytes, touch->offset};
+    }
+    (void)spw_iteration_op(w->detector, &told, ret_place); /* without memory its answer is NO */
     if (!w->is_recording || w->broken)
         return SPW_NO_INDEX;
-    if (record(w, signature, touches, count, &op, &number) == 0)
+    if (record(w, op, &told, &number) == 0)
         return number;
     w->broken = true;
     return SPW_NO_INDEX;

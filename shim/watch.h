@@ -17,15 +17,24 @@ void spw_watch_alloc(struct spw_watch *watch, const struct spw_block *b);
 void spw_watch_free(struct spw_watch *watch, uint64_t serial);
 void spw_watch_pin(struct spw_watch *watch, uint64_t serial);
 
+void spw_watch_free_small(struct spw_watch *watch, uint64_t serial); /* a slot of a slab */
+
 struct spw_watch_touch {
-    uint64_t serial, bytes, offset;
+    uint64_t serial, bytes, offset; /* serial 0: nothing of the device's */
     bool writes;
+    bool small; /* a slot: the recording alone is told of it */
 };
 
-/* What the device does next, with its touches in the order of the parameters. `ret_place` as the detector answers. Returns
- * the operation's number in the recording, SPW_NO_INDEX: nothing is recorded. */
-uint32_t spw_watch_op(struct spw_watch *watch, const struct spw_signature *signature, const struct spw_watch_touch *touches,
-                      uint32_t count, bool everything, struct spw_iteration_place *ret_place);
+/* What the device does next, with its touches in the order of the parameters, unless the order is not `known`. `ret_place`
+ * as the detector answers. Returns the operation's number in the recording, SPW_NO_INDEX: nothing is recorded. */
+struct spw_watch_op {
+    struct spw_signature signature;
+    const struct spw_watch_touch *touches;
+    uint32_t count;
+    bool everything; /* that there is */
+    bool order_known;
+};
+uint32_t spw_watch_op(struct spw_watch *watch, const struct spw_watch_op *op, struct spw_iteration_place *ret_place);
 
 /* An iteration ends here: records the next one. 0 or -ENOMEM. */
 int spw_watch_record(struct spw_watch *watch);

@@ -17,6 +17,9 @@ void spw_course_destroy(struct spw_course *course)
     free(course->touches);
     free(course->calls);
     free(course->mentions);
+    free(course->smalls);
+    free(course->small_touches);
+    free(course->hits);
     free(course);
 }
 
@@ -25,13 +28,15 @@ void spw_course_destroy(struct spw_course *course)
 struct cut {
     const struct spw_recorded *recorded;
     struct spw_course *course;
-    uint32_t *number; /* by recorded tensor: its number in the course; SPW_NO_INDEX: it is not in it */
+    uint32_t *number; /* by recorded tensor: as in course->hits */
 };
 
 /* Freed before the first operation: that was the end of the iteration before. Allocated behind the last: the next one's. */
 static bool belongs(const struct cut *cut, uint32_t index)
 {
     const struct spw_recorded_tensor *t = &cut->recorded->tensors[index];
+    if (t->small)
+        return false;
     return index < cut->recorded->live_count ? t->freed_before != 0 : t->alloc_before < cut->course->op_count;
 }
 
@@ -64,24 +69,63 @@ static void number_tensors(struct cut *cut)
     }
 }
 
+/* Those that some operation of the course touches, in the order in which that happens first. */
+static void take_small_touch(struct cut *cut, struct spw_course_call *call, const struct spw_course_touch *touch)
+{
+    struct spw_course *course = cut->course;
+    const struct spw_recorded_tensor *t = &cut->recorded->tensors[touch->tensor];
+    uint32_t *number = &cut->number[touch->tensor];
+    if (*number == SPW_NO_INDEX) {
+        *number = SPW_COURSE_SMALL | course->small_count;
+        course->smalls[course->small_count++] =
+            (struct spw_course_small){.id = t->id,
+                                      .bytes = t->bytes,
+                                      .freed_before = t->freed_before < course->op_count ? t->freed_before : SPW_NO_INDEX};
+    }
+    course->small_touches[course->small_touch_count++] =
+        (struct spw_course_touch){.tensor = *number & ~SPW_COURSE_SMALL, .access = touch->access};
+    call->small_count++;
+}
+
+static void take_touches(struct cut *cut, uint32_t op)
+{
+    struct spw_course *course = cut->course;
+    struct spw_course_op *o = &course->ops[op];
+    struct spw_course_call *call = &course->calls[op];
+    const struct spw_course_touch *touches = &cut->recorded->touches[o->first_touch];
+    const uint32_t count = o->touch_count;
+    o->first_touch = course->touch_count;
+    o->touch_count = 0;
+    call->first_small = course->small_touch_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (cut->recorded->tensors[touches[i].tensor].small) {
+            take_small_touch(cut, call, &touches[i]);
+            continue;
+        }
+        struct spw_course_tensor *t = &course->tensors[cut->number[touches[i].tensor]];
+        course->touches[course->touch_count++] =
+            (struct spw_course_touch){.tensor = cut->number[touches[i].tensor], .access = touches[i].access};
+        o->touch_count++;
+        t->first_use = t->first_use == SPW_NO_INDEX ? op : t->first_use;
+        t->last_use = op;
+    }
+}
+
 static void take_op(struct cut *cut, uint32_t op)
 {
     const struct spw_recorded *recorded = cut->recorded;
     struct spw_course *course = cut->course;
     struct spw_course_call *call = &course->calls[op];
-    for (uint32_t i = 0; i < course->ops[op].touch_count; i++) {
-        const struct spw_course_touch *touch = &recorded->touches[course->touch_count];
-        struct spw_course_tensor *t = &course->tensors[cut->number[touch->tensor]];
-        course->touches[course->touch_count++] =
-            (struct spw_course_touch){.tensor = cut->number[touch->tensor], .access = touch->access};
-        t->first_use = t->first_use == SPW_NO_INDEX ? op : t->first_use;
-        t->last_use = op;
-    }
+    take_touches(cut, op);
     const struct spw_course_mention *mentions = &recorded->mentions[call->first_mention];
     call->first_mention = course->mention_count;
     for (uint32_t i = 0; i < call->mention_count; i++)
         course->mentions[course->mention_count++] =
             (struct spw_course_mention){.offset = mentions[i].offset, .tensor = cut->number[mentions[i].tensor]};
+    const uint32_t *hits = &recorded->hits[call->first_hit];
+    call->first_hit = course->hit_count;
+    for (uint32_t i = 0; i < call->hit_count; i++)
+        course->hits[course->hit_count++] = hits[i] == SPW_NO_INDEX ? SPW_NO_INDEX : cut->number[hits[i]];
 }
 
 static void take_all(struct cut *cut)
@@ -117,7 +161,7 @@ static enum role role_of(const struct cut *cut, uint32_t index)
     const struct spw_recorded_tensor *t = &cut->recorded->tensors[index];
     const uint32_t op_count = cut->course->op_count;
     const bool is_old = index < cut->recorded->live_count;
-    if (!is_old && t->alloc_before >= op_count)
+    if (t->small || (!is_old && t->alloc_before >= op_count))
         return OTHER;
     if (is_old && t->freed_before == 0)
         return WAS_LATE;
@@ -202,7 +246,11 @@ static struct spw_course *make_room(const struct spw_recorded *recorded, uint32_
     course->tensors = malloc(((size_t)recorded->tensor_count + 1) * sizeof *course->tensors);
     course->touches = malloc(((size_t)recorded->touch_count + 1) * sizeof *course->touches);
     course->mentions = malloc(((size_t)recorded->mention_count + 1) * sizeof *course->mentions);
-    if (course->ops && course->calls && course->tensors && course->touches && course->mentions)
+    course->smalls = malloc(((size_t)recorded->small_count + 1) * sizeof *course->smalls);
+    course->small_touches = malloc(((size_t)recorded->touch_count + 1) * sizeof *course->small_touches);
+    course->hits = malloc(((size_t)recorded->hit_count + 1) * sizeof *course->hits);
+    if (course->ops && course->calls && course->tensors && course->touches && course->mentions && course->smalls &&
+        course->small_touches && course->hits)
         return course;
     spw_course_destroy(course);
     return NULL;

@@ -21,9 +21,10 @@ struct spw_course_touch {
 };
 
 struct spw_course_op {
-    uint64_t key;  /* what was called, with which geometry: equal for equal operations of one process */
-    bool backbone; /* comes every time, in this order; the others (copies from and to the host) may be missing */
-    double us;     /* < 0: not known */
+    uint64_t key;    /* what was called, with which geometry: equal for equal operations of one process */
+    bool backbone;   /* comes every time, in this order; the others (copies from and to the host) may be missing */
+    bool replayable; /* learned: run again on the same bytes it makes the same bytes, and overwrites all of what it writes */
+    double us;       /* < 0: not known */
     uint32_t first_touch, touch_count;
     uint32_t first_alloc; /* allocations made before it, since the beginning */
 };
@@ -44,12 +45,23 @@ struct spw_course_tensor {
     bool evictable;
 };
 
-/* What a detector is told of an operation (struct spw_iteration_op): the course only keeps it. */
+/* A tensor that stays on the device and whose bytes are not worth counting. It matters only for what is run again: whether
+ * it still holds what it held then. */
+struct spw_course_small {
+    uint64_t id; /* whose it was while it was recorded */
+    uint64_t bytes;
+    uint32_t freed_before; /* operation before which it was freed; SPW_NO_INDEX: it lives on */
+};
+
+/* What a detector is told of an operation (struct spw_iteration_op), which the course only keeps, and what replays ask for
+ * besides. */
 struct spw_course_call {
     uint64_t function, geometry;
     uint32_t kind; /* enum spw_iteration_kind */
     bool everything;
     uint32_t first_mention, mention_count;
+    uint32_t first_small, small_count; /* in small_touches */
+    uint32_t first_hit, hit_count;
 };
 struct spw_course_mention { /* a touch as it was told: once for each parameter, in their order */
     uint64_t offset;
@@ -62,9 +74,20 @@ struct spw_course {
     struct spw_course_touch *touches; /* each tensor once in an operation */
     struct spw_course_call *calls;    /* one for each operation */
     struct spw_course_mention *mentions;
-    uint32_t op_count, tensor_count, live_count, touch_count, mention_count;
+    struct spw_course_small *smalls;
+    struct spw_course_touch *small_touches; /* each small tensor once in an operation; `tensor` is its index in smalls */
+    uint32_t *hits; /* by what was told of an operation, one after the other: the tensor; SPW_COURSE_SMALL or-ed to the small
+                     * tensor; SPW_NO_INDEX: neither */
+    uint32_t op_count, tensor_count, live_count, touch_count, mention_count, small_count, small_touch_count, hit_count;
 };
 void spw_course_destroy(struct spw_course *course); /* NULL is fine */
+
+#define SPW_COURSE_SMALL 0x80000000u
+
+/* How operation `op` really uses what it was told to touch: `access` (enum spw_course_access, or-ed) by the order in which
+ * the recording was told, `count` of them. What was told several times is used in all these ways. And whether it is
+ * replayable. 0; -EINVAL: the recording was told of another number. */
+int spw_course_learn(struct spw_course *course, uint32_t op, const uint8_t *access, uint32_t count, bool replayable);
 
 /* What planners take. Bandwidths in bytes per microsecond, > 0. Sizes are rounded up to `granule_bytes`; the copies take as
  * long as the bytes do. An operation whose duration is not known takes `unknown_us`. `ret_tensor_of`, one number for each

@@ -11,7 +11,7 @@ enum { FIRST_SLOTS = 256 };
 
 struct spw_recording {
     struct spw_recorded now;
-    uint32_t tensor_room, op_room, call_room, touch_room, mention_room;
+    uint32_t tensor_room, op_room, call_room, touch_room, mention_room, hit_room;
     uint32_t *slots; /* index of a tensor + 1, by id; open addressing, at most half full */
     uint32_t slot_count;
     uint32_t *last_touch; /* by tensor: its latest in touches + 1 */
@@ -44,6 +44,7 @@ void spw_recording_destroy(struct spw_recording *r)
     free(r->now.calls);
     free(r->now.touches);
     free(r->now.mentions);
+    free(r->now.hits);
     free(r->slots);
     free(r->last_touch);
     free(r);
@@ -52,7 +53,8 @@ void spw_recording_destroy(struct spw_recording *r)
 void spw_recording_begin(struct spw_recording *r)
 {
     struct spw_recorded *now = &r->now;
-    now->op_count = now->tensor_count = now->live_count = now->touch_count = now->mention_count = 0;
+    now->op_count = now->tensor_count = now->live_count = now->small_count = 0;
+    now->touch_count = now->mention_count = now->hit_count = 0;
     r->broken = r->has_begun = false;
     memset(r->slots, 0, r->slot_count * sizeof *r->slots);
 }
@@ -140,15 +142,32 @@ void spw_recording_pin(struct spw_recording *r, uint64_t id)
         t->evictable = false;
 }
 
+/* Small tensors are known from the first operation on that touches them. */
+static int know_small(struct spw_recording *r, const struct spw_recording_touch *touches, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!touches[i].small_bytes || find(r, touches[i].id))
+            continue;
+        if (add_tensor(r, touches[i].id, touches[i].small_bytes, false) < 0)
+            return -ENOMEM;
+        r->now.tensors[r->now.tensor_count - 1].small = true;
+        r->now.small_count++;
+    }
+    return 0;
+}
+
 /* The tensor is in the operation's list once. */
 static void take_touch(struct spw_recording *r, struct spw_course_op *op, const struct spw_recording_touch *touch)
 {
     struct spw_recorded *now = &r->now;
-    const struct spw_recorded_tensor *t = find(r, touch->id);
-    if (!t || t->freed_before != SPW_NO_INDEX)
+    const struct spw_recorded_tensor *t = touch->id ? find(r, touch->id) : NULL;
+    const bool is_known = t && t->freed_before == SPW_NO_INDEX;
+    now->hits[now->hit_count++] = is_known ? (uint32_t)(t - now->tensors) : SPW_NO_INDEX;
+    if (!is_known)
         return;
     const uint32_t tensor = (uint32_t)(t - now->tensors);
-    now->mentions[now->mention_count++] = (struct spw_course_mention){.tensor = tensor, .offset = touch->offset};
+    if (!t->small)
+        now->mentions[now->mention_count++] = (struct spw_course_mention){.tensor = tensor, .offset = touch->offset};
     if (r->last_touch[tensor] > op->first_touch) {
         now->touches[r->last_touch[tensor] - 1].access |= touch->access;
         return;
@@ -165,17 +184,21 @@ int spw_recording_op(struct spw_recording *r, uint64_t key, bool backbone, const
     if (r->broken || count > UINT32_MAX / 8 || SPW_GROW(now->ops, r->op_room, now->op_count + 1) < 0 ||
         SPW_GROW(now->calls, r->call_room, now->op_count + 1) < 0 ||
         SPW_GROW(now->touches, r->touch_room, now->touch_count + count) < 0 ||
-        SPW_GROW(now->mentions, r->mention_room, now->mention_count + count) < 0)
+        SPW_GROW(now->mentions, r->mention_room, now->mention_count + count) < 0 ||
+        SPW_GROW(now->hits, r->hit_room, now->hit_count + count) < 0 || know_small(r, touches, count) < 0)
         return failed(r);
     struct spw_course_op *op = &now->ops[now->op_count];
     *op = (struct spw_course_op){.key = key,
                                  .backbone = backbone,
                                  .us = -1,
                                  .first_touch = now->touch_count,
-                                 .first_alloc = now->tensor_count - now->live_count};
+                                 .first_alloc = now->tensor_count - now->live_count - now->small_count};
     struct spw_course_call *call = &now->calls[now->op_count];
-    *call = (struct spw_course_call){
-        .function = key, .kind = backbone ? SPW_ITERATION_LAUNCH : SPW_ITERATION_OTHER, .first_mention = now->mention_count};
+    *call = (struct spw_course_call){.function = key,
+                                     .kind = backbone ? SPW_ITERATION_LAUNCH : SPW_ITERATION_OTHER,
+                                     .first_mention = now->mention_count,
+                                     .first_hit = now->hit_count,
+                                     .hit_count = count};
     for (uint32_t i = 0; i < count; i++)
         take_touch(r, op, &touches[i]);
     call->mention_count = now->mention_count - call->first_mention;
@@ -196,6 +219,12 @@ void spw_recording_call(struct spw_recording *r, uint32_t ordinal, const struct 
     to->everything = call->everything;
     if (call->touch_count < to->mention_count)
         to->mention_count = call->touch_count;
+}
+
+void spw_recording_unordered(struct spw_recording *r, uint32_t ordinal)
+{
+    if (ordinal < r->now.op_count)
+        r->now.calls[ordinal].hit_count = 0;
 }
 
 void spw_recording_duration(struct spw_recording *r, uint32_t ordinal, double us)

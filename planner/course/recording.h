@@ -20,17 +20,21 @@ int spw_recording_alloc(struct spw_recording *recording, uint64_t id, uint64_t b
 int spw_recording_free(struct spw_recording *recording, uint64_t id);
 
 struct spw_recording_touch {
-    uint64_t id;
-    uint32_t access; /* enum spw_course_access, or-ed */
-    uint64_t offset; /* of the address within it; 0 where not known. For spw_cursor_tell() alone */
+    uint64_t id;          /* 0: nobody's, which counts for spw_course_learn() alone */
+    uint32_t access;      /* enum spw_course_access, or-ed */
+    uint64_t offset;      /* of the address within it; 0 where not known. For spw_cursor_tell() alone */
+    uint64_t small_bytes; /* > 0: a small tensor of so many bytes, which needs no telling of but when it is freed */
 };
-/* Touches in the order of the parameters; those of one tensor may come several times. `ret_ordinal` may be NULL. */
+/* Touches in the order of the parameters, one for each that was found; those of one tensor may come several times.
+ * `ret_ordinal` may be NULL. */
 int spw_recording_op(struct spw_recording *recording, uint64_t key, bool backbone, const struct spw_recording_touch *touches,
                      uint32_t count, uint32_t *ret_ordinal);
 /* What a detector was told of operation `ordinal`, for spw_cursor_tell(): of the touches only their number is looked at, it
  * was told of so many of the first. Where this is not called: a launch of function `key`, or OTHER beside the backbone, with
  * all touches. */
 void spw_recording_call(struct spw_recording *recording, uint32_t ordinal, const struct spw_iteration_op *call);
+/* Operation `ordinal` was told of without the order of its parameters: nothing can be learned about it. */
+void spw_recording_unordered(struct spw_recording *recording, uint32_t ordinal);
 /* How long operation `ordinal` ran on the device; may come late, but before finish(). */
 void spw_recording_duration(struct spw_recording *recording, uint32_t ordinal, double us);
 

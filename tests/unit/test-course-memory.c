@@ -68,10 +68,11 @@ static int record(struct spw_recording *r)
     for (uint64_t i = 1; i <= LIVE && result == 0; i++)
         result = spw_recording_live(r, i, i, true);
     for (uint64_t i = 1; i <= OPS && result == 0; i++) {
-        const struct spw_recording_touch touches[] = {{i, SPW_COURSE_READS, 0}, {1000 + i, SPW_COURSE_WRITES, 0}};
+        const struct spw_recording_touch touches[] = {
+            {i, SPW_COURSE_READS, 0}, {1000 + i, SPW_COURSE_WRITES, 0}, {2000 + i, SPW_COURSE_WRITES, 0, 64}};
         result = spw_recording_alloc(r, 1000 + i, 64, true);
         if (result == 0)
-            result = spw_recording_op(r, i, true, touches, 2, NULL);
+            result = spw_recording_op(r, i, true, touches, 3, NULL);
         if (result == 0)
             result = spw_recording_free(r, 1000 + i);
     }

@@ -1,0 +1,116 @@
+/* test-watch.c - what a device does is told to the detector and to the recording, and slots of slabs to the recording alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+
+#include "slab.h"
+#include "training-loop.h"
+#include "watch.h"
+
+enum { FUNCTION = 900 };
+
+static struct training_loop loop;
+static struct spw_watch *watch;
+
+static void begin(void)
+{
+    loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES, SPW_PLAN_OFF);
+    assert_int_equal(spw_watch_create(loop.device, &watch), 0);
+    assert_int_equal(spw_watch_record(watch), 0);
+}
+
+static struct spw_watch_touch block_touch(CUdeviceptr address)
+{
+    const struct spw_block *b = spw_block_of(spw_object_at_locked(address));
+    return (struct spw_watch_touch){b->serial, b->size_bytes, address - b->address, true, false};
+}
+
+static void tell(const struct spw_watch_touch *touches, uint32_t count, bool order_known)
+{
+    const struct spw_watch_op op = {{SPW_ITERATION_LAUNCH, FUNCTION, 0}, touches, count, false, order_known};
+    struct spw_iteration_place place;
+    assert_int_not_equal(spw_watch_op(watch, &op, &place), SPW_NO_INDEX);
+}
+
+static struct spw_course *end(void)
+{
+    struct spw_course *course;
+    assert_int_equal(spw_watch_course(watch, &course), 0);
+    spw_watch_destroy(watch);
+    return course;
+}
+
+static void slots_come_into_the_course_and_blocks_as_they_do_without(void **state)
+{
+    begin();
+    const struct spw_watch_touch block = block_touch(loop.weights[2] + 64), slot = {7000, 256, 0, true, true};
+    const struct spw_watch_touch touches[] = {slot, {.writes = true}, block}, only_read[] = {{7000, 256, 0, false, true}};
+    tell(touches, 3, true);
+    tell(only_read, 1, true);
+    spw_watch_free_small(watch, 7000);
+    tell(&block, 1, true);
+    struct spw_course *course = end();
+    assert_int_equal(course->op_count, 3);
+    assert_int_equal(course->ops[0].touch_count, 1);
+    assert_int_equal(course->ops[1].touch_count, 0);
+    assert_int_equal(course->mention_count, 2);
+    assert_int_equal(course->mentions[0].offset, 64);
+    assert_int_equal(course->calls[0].mention_count, 1);
+    assert_false(course->calls[0].everything);
+    assert_int_equal(course->small_count, 1);
+    assert_int_equal(course->smalls[0].bytes, 256);
+    assert_int_equal(course->smalls[0].freed_before, 2);
+    assert_int_equal(course->small_touches[1].access, SPW_COURSE_READS);
+    assert_int_equal(course->calls[0].hit_count, 3);
+    spw_course_destroy(course);
+}
+
+static void touches_without_an_order_teach_nothing(void **state)
+{
+    const uint8_t access[] = {SPW_COURSE_READS};
+    begin();
+    const struct spw_watch_touch block = block_touch(loop.weights[0]);
+    tell(&block, 1, true);
+    tell(&block, 1, false);
+    struct spw_course *course = end();
+    assert_int_equal(spw_course_learn(course, 0, access, 1, true), 0);
+    assert_int_equal(spw_course_learn(course, 1, access, 1, true), -EINVAL);
+    spw_course_destroy(course);
+}
+
+static void only_so_many_touches_are_told_to_the_detector(void **state)
+{
+    struct spw_watch_touch touches[70];
+    begin();
+    for (int i = 0; i < 70; i++)
+        touches[i] = i % 2 ? block_touch(loop.weights[i % LOOP_LAYERS])
+                           : (struct spw_watch_touch){7000 + (uint64_t)i, 256, 0, true, true};
+    tell(touches, 70, true);
+    for (int i = 0; i < 70; i++)
+        touches[i] = block_touch(loop.weights[i % LOOP_LAYERS]);
+    tell(touches, 64, true);
+    tell(touches, 65, true);
+    struct spw_course *course = end();
+    assert_int_equal(course->calls[0].mention_count, 35);
+    assert_false(course->calls[0].everything);
+    assert_int_equal(course->calls[1].mention_count, 64);
+    assert_false(course->calls[1].everything);
+    assert_int_equal(course->calls[2].mention_count, 64);
+    assert_true(course->calls[2].everything);
+    assert_int_equal(course->small_count, 35);
+    spw_course_destroy(course);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_come_into_the_course_and_blocks_as_they_do_without),
+        cmocka_unit_test(touches_without_an_order_teach_nothing),
+        cmocka_unit_test(only_so_many_touches_are_told_to_the_detector),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
