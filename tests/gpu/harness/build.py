@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,9 @@ COMPILE_LIMIT_S = 300
 
 # What single probes are linked with beyond the driver.
 SHARED_RUNTIME = {'escapes'}
+
+# What single probes take from spillway itself.
+OURS = {'hash': [place.ROOT / 'shim' / name for name in ('hash.c', 'hash.h', 'hash.ptx')]}
 
 
 @dataclass
@@ -81,7 +85,7 @@ def _probe_targets(cuda, arch_flags):
                          [*command, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1', '-ldl', '-pthread'])
         else:
             runtime = ['-L' + str(cuda / 'lib64'), '-L' + str(cuda / 'lib'), '-lcudart', '-Wl,-rpath,$ORIGIN/../lib']
-            yield Target(f'probes/{source.stem}', [source], headers + [place.CALLS],
+            yield Target(f'probes/{source.stem}', [source], headers + [place.CALLS, *OURS.get(source.stem, ())],
                          [*command, '-Wl,-z,lazy', *driver, *(runtime if source.stem in SHARED_RUNTIME else ()),
                           '-ldl', '-pthread'])
     for source in sorted(place.PROBES.glob('*.cu')):
@@ -137,8 +141,10 @@ def driver_symbols(cuda):
 
 
 def write_generated(cuda, folder):
-    """The lists that probes compile in, as X-macros."""
+    """What probes compile in: lists, as X-macros, and the hash's kernel."""
     folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, str(place.ROOT / 'shim/make-string'), str(place.ROOT / 'shim/hash.ptx'),
+                    str(folder / 'hash-ptx.h'), 'spw_hash_ptx'], check=True)
     lines = ['/* Made by tests/gpu/harness/build.py. */', '#define DRIVER_SYMBOLS(X) \\']
     lines += [f'    X({name}) \\' for name in driver_symbols(cuda)]
     lines += ['', '#define COVERED_CALLS(X) \\']

@@ -46,6 +46,7 @@ PROBES = (
     *(Probe(f'replay-{name}', 30, workloads.SHORT, 'spy-replay', f'workloads/shared/{name}', True, True)
       for name in WORKLOADS),
     Probe('host-register', 50),
+    Probe('hash', 40, simulated=True),
 )
 
 
