@@ -267,8 +267,9 @@ int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stre
     if (r < 0)
         return r;
     struct spw_stream *s = spw_stream_of_locked(stream);
-    r = s ? make_ready(d, context) : spw_stream_find_failure_locked();
-    if (r == 0)
+    if (!s)
+        r = spw_stream_find_failure_locked();
+    else if ((r = make_ready(d, context)) == 0)
         r = ask(d, s, stream, address, bytes, ret_ticket);
     spw_context_leave(&guard);
     return r;

@@ -212,10 +212,13 @@ CHILD_TEST(the_slots_are_all_used_and_then_given_out_again)
     CUdeviceptr p = new_mapping(GRANULE, NULL);
     CUstream s = new_stream();
     for (int round = 0; round < 3; round++) {
+        uint32_t old = tickets[5];
         OK(cuMemsetD32Async(p, (unsigned)round, 16, s));
         for (int i = 0; i < SPW_DIGEST_SLOTS; i++)
             assert_int_equal(ask(s, p, (size_t)i % 64, &tickets[i]), 0);
         assert_int_equal(ask(s, p, 8, &one_more), -EAGAIN);
+        forget(old); /* somebody else has the slot now */
+        assert_int_equal(answer(old, &hash), -EINVAL);
         assert_int_equal(held(), SPW_DIGEST_SLOTS);
         assert_int_equal(send(s), 0);
         OK(cuStreamSynchronize(s));
