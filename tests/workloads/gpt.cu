@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     {
         parameters p(o.seed);
         gpt model(p, o.size);
-        optimizer adam(p, ADAM, 3e-3f);
+        optimizer adam(p, ADAM, 3e-3f, o.fused);
         status = train(o, p, adam, data, [&](graph &g, const struct batch &b) { return model.loss(g, b); });
     }
     device_close();

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     {
         parameters p(o.seed);
         lstm model(p, o.size);
-        optimizer adam(p, ADAM, 1e-2f);
+        optimizer adam(p, ADAM, 1e-2f, o.fused);
         status = train(o, p, adam, data, [&](graph &g, const struct batch &b) { return model.loss(g, b); });
     }
     device_close();

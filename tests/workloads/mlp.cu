@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     {
         parameters p(o.seed);
         mlp model(p, o.size);
-        optimizer momentum(p, MOMENTUM, 0.05f);
+        optimizer momentum(p, MOMENTUM, 0.05f, o.fused);
         status = train(o, p, momentum, data, [&](graph &g, const struct batch &b) { return model.loss(g, b); });
     }
     device_close();

@@ -21,6 +21,7 @@ enum {
     SHORT,
     NOISE,
     TIMES,
+    FUSED,
     ALLOC,
     DEVICE,
     DATA,
@@ -43,6 +44,7 @@ static const struct argp_option known[] = {
     {"short-last", SHORT, nullptr, 0, "the last step's batch has half the size", 0},
     {"noise", NOISE, "N", 0, "in every N-th step a few kernels more, at a place that changes (never)", 0},
     {"step-times", TIMES, nullptr, 0, "print how long each step took", 0},
+    {"fused", FUSED, nullptr, 0, "the optimizer updates several parameters with each kernel", 0},
     {"alloc", ALLOC, "plain|async", 0, "cudaMalloc or cudaMallocAsync (async)", 0},
     {"device", DEVICE, "N", 0, "which device (0)", 0},
     {"data", DATA, "FILE", 0, "learn from this file", 0},
@@ -157,6 +159,9 @@ static error_t read_option(int key, char *text, struct argp_state *state)
         return 0;
     case TIMES:
         o.step_times = true;
+        return 0;
+    case FUSED:
+        o.fused = true;
         return 0;
     case ALLOC:
         if (strcmp(text, "plain") && strcmp(text, "async"))

@@ -23,6 +23,7 @@ struct options {
     int evaluate_every, noise_every; /* steps; 0: never */
     std::vector<int> schedule;       /* batch sizes, used in turn; empty: always size.batch */
     bool short_last, step_times, check;
+    bool fused; /* the optimizer updates several parameters with each kernel */
     enum allocator allocator;
     std::string data; /* empty: the usual file */
 };

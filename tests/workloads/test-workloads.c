@@ -184,6 +184,17 @@ static void noise_changes_no_result_and_comes_when_it_is_asked_for(void **state)
     assert_string_equal(noisy.output, again.output); /* times too: the same noise at the same places */
 }
 
+static void a_fused_optimizer_gives_the_same_bits_with_fewer_kernels(void **state)
+{
+    struct run usual, fused;
+    run_well("--size tiny --streams 4", &usual);
+    const long launches = counted("launches");
+    run_well("--size tiny --streams 4 --fused", &fused);
+    assert_true(counted("launches") < launches);
+    assert_int_equal(counted("ordering_errors"), 0);
+    assert_same_bits(&usual, &fused);
+}
+
 /* Each step's time holds what lies between it and the next one, an evaluation too. */
 static void times_of_all_steps_are_printed_on_request(void **state)
 {
@@ -263,6 +274,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(evaluation_does_not_change_training),
         cmocka_unit_test(batches_may_be_accumulated_and_differ_in_size),
         cmocka_unit_test(noise_changes_no_result_and_comes_when_it_is_asked_for),
+        cmocka_unit_test(a_fused_optimizer_gives_the_same_bits_with_fewer_kernels),
         cmocka_unit_test(times_of_all_steps_are_printed_on_request),
         cmocka_unit_test(a_missing_wait_is_noticed),
         cmocka_unit_test(a_failed_call_is_named_and_ends_the_program),
