@@ -8,10 +8,10 @@
 
 #define TOLERANCE 0.02 /* relative */
 
-static float loss_at(const struct batch &b, const model &loss_of)
+static float loss_at(const struct options &o, const struct batch &b, const model &loss_of)
 {
     float loss;
-    graph g(true);
+    graph g(o, true);
     variable at = loss_of(g, b);
     wait_for_device();
     CHECK(cudaMemcpy(&loss, at.value.data(), sizeof loss, cudaMemcpyDeviceToHost));
@@ -35,27 +35,27 @@ static double length_of(const std::vector<float> &v)
 }
 
 /* The loss with the parameter moved by `distance` along the direction. */
-static float moved_loss(const tensor &value, const std::vector<float> &from, const std::vector<float> &direction,
-                        double distance, const struct batch &b, const model &loss_of)
+static float moved_loss(const struct options &o, const tensor &value, const std::vector<float> &from,
+                        const std::vector<float> &direction, double distance, const struct batch &b, const model &loss_of)
 {
     std::vector<float> moved(from);
     for (size_t i = 0; i < moved.size(); i++)
         moved[i] += (float)(distance * direction[i]);
     CHECK(cudaMemcpy(value.data(), moved.data(), value.bytes(), cudaMemcpyHostToDevice));
-    return loss_at(b, loss_of);
+    return loss_at(o, b, loss_of);
 }
 
 /* How fast the loss changes along the direction. */
-static double slope(const tensor &value, const std::vector<float> &from, const std::vector<float> &direction,
-                    double distance, const struct batch &b, const model &loss_of)
+static double slope(const struct options &o, const tensor &value, const std::vector<float> &from,
+                    const std::vector<float> &direction, double distance, const struct batch &b, const model &loss_of)
 {
-    double ahead = moved_loss(value, from, direction, distance, b, loss_of);
-    return (ahead - moved_loss(value, from, direction, -distance, b, loss_of)) / (2 * distance);
+    double ahead = moved_loss(o, value, from, direction, distance, b, loss_of);
+    return (ahead - moved_loss(o, value, from, direction, -distance, b, loss_of)) / (2 * distance);
 }
 
 /* A long distance crosses kinks of the model, over a short one floats lose the difference: a right gradient is found in
  * between. */
-static bool check_parameter(const parameter &p, const struct batch &b, const model &loss_of)
+static bool check_parameter(const struct options &o, const parameter &p, const struct batch &b, const model &loss_of)
 {
     std::vector<float> value = numbers_of(p.value), grad = numbers_of(p.grad), direction(grad);
     double length = length_of(grad), expected = 0, other;
@@ -72,7 +72,7 @@ static bool check_parameter(const parameter &p, const struct batch &b, const mod
     bool good = false;
     double distance = fmin(0.01, 0.005 / (length + 1e-9)), found = 0;
     for (int i = 0; i < 4 && !good; i++, distance /= 4) {
-        found = slope(p.value, value, direction, distance, b, loss_of);
+        found = slope(o, p.value, value, direction, distance, b, loss_of);
         good = fabs(found - expected) <= TOLERANCE * fabs(expected) + 1e-4;
     }
     CHECK(cudaMemcpy(p.value.data(), value.data(), p.value.bytes(), cudaMemcpyHostToDevice));
@@ -87,12 +87,12 @@ int check_gradients(const struct options &o, parameters &all, const dataset &dat
     batches.start(largest_batch(o));
     struct batch b = batches.take();
     {
-        graph g(true);
+        graph g(o, true);
         variable loss = loss_of(g, b);
         g.backward(loss, 1.0f);
     }
     for (const auto &p : all.trained)
-        wrong += !check_parameter(*p, b, loss_of);
+        wrong += !check_parameter(o, *p, b, loss_of);
     for (const auto &p : all.trained)
         p->grad = tensor();
     printf("%zu parameters checked, %d wrong\n", all.trained.size(), wrong);

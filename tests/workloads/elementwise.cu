@@ -83,6 +83,20 @@ __global__ void relu_gradient_kernel(const float *__restrict__ y, const float *_
 SIMGPU_FOOTPRINT(relu_gradient_kernel, (const float *y, const float *dy, float *dx, size_t n), 1.0 * n, R(y, n), R(dy, n),
                  W(dx, n))
 
+__global__ void relu_in_place_kernel(float *__restrict__ x, size_t n)
+{
+    SPAN (i, n)
+        x[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+SIMGPU_FOOTPRINT(relu_in_place_kernel, (float *x, size_t n), 1.0 * n, RW(x, n))
+
+__global__ void relu_gradient_in_place_kernel(const float *__restrict__ y, float *__restrict__ dy, size_t n)
+{
+    SPAN (i, n)
+        dy[i] = y[i] == 0.0f ? 0.0f : dy[i];
+}
+SIMGPU_FOOTPRINT(relu_gradient_in_place_kernel, (const float *y, float *dy, size_t n), 1.0 * n, R(y, n), RW(dy, n))
+
 /* x times the normal distribution's share below x, by the usual approximation with tanh. */
 #define GELU_A 0.7978845608f /* sqrt(2 / pi) */
 #define GELU_B 0.044715f
@@ -96,18 +110,29 @@ __global__ void gelu_kernel(const float *__restrict__ x, float *__restrict__ y, 
 }
 SIMGPU_FOOTPRINT(gelu_kernel, (const float *x, float *y, size_t n), 30.0 * n, R(x, n), W(y, n))
 
+static ON_DEVICE inline float gelu_gradient(float x, float dy)
+{
+    float square = x * x;
+    float t = hyperbolic_tangent(GELU_A * (x + GELU_B * square * x));
+    float dt = (1.0f - t * t) * GELU_A * (1.0f + 3.0f * GELU_B * square);
+    return dy * 0.5f * (1.0f + t + x * dt);
+}
+
 __global__ void gelu_gradient_kernel(const float *__restrict__ x, const float *__restrict__ dy, float *__restrict__ dx,
                                      size_t n)
 {
-    SPAN (i, n) {
-        float square = x[i] * x[i];
-        float t = hyperbolic_tangent(GELU_A * (x[i] + GELU_B * square * x[i]));
-        float dt = (1.0f - t * t) * GELU_A * (1.0f + 3.0f * GELU_B * square);
-        dx[i] = dy[i] * 0.5f * (1.0f + t + x[i] * dt);
-    }
+    SPAN (i, n)
+        dx[i] = gelu_gradient(x[i], dy[i]);
 }
 SIMGPU_FOOTPRINT(gelu_gradient_kernel, (const float *x, const float *dy, float *dx, size_t n), 40.0 * n, R(x, n), R(dy, n),
                  W(dx, n))
+
+__global__ void gelu_gradient_in_place_kernel(const float *__restrict__ x, float *__restrict__ dy, size_t n)
+{
+    SPAN (i, n)
+        dy[i] = gelu_gradient(x[i], dy[i]);
+}
+SIMGPU_FOOTPRINT(gelu_gradient_in_place_kernel, (const float *x, float *dy, size_t n), 40.0 * n, R(x, n), RW(dy, n))
 
 tensor activate(enum activation kind, const tensor &x)
 {
@@ -130,6 +155,22 @@ tensor activation_gradient(enum activation kind, const tensor &saved, const tens
         gelu_gradient_kernel<<<blocks_for(n), THREADS, 0, stream_of(COMPUTE)>>>(saved.data(), dy.data(), dx.data(), n);
     CHECK_LAUNCH(activation_gradient);
     return dx;
+}
+
+void relu_in_place(const tensor &x)
+{
+    relu_in_place_kernel<<<blocks_for(x.count()), THREADS, 0, stream_of(COMPUTE)>>>(x.data(), x.count());
+    CHECK_LAUNCH(relu_in_place_kernel);
+}
+
+void activation_gradient_in_place(enum activation kind, const tensor &saved, const tensor &dy)
+{
+    size_t n = dy.count();
+    if (kind == RELU)
+        relu_gradient_in_place_kernel<<<blocks_for(n), THREADS, 0, stream_of(COMPUTE)>>>(saved.data(), dy.data(), n);
+    else
+        gelu_gradient_in_place_kernel<<<blocks_for(n), THREADS, 0, stream_of(COMPUTE)>>>(saved.data(), dy.data(), n);
+    CHECK_LAUNCH(activation_gradient_in_place);
 }
 
 /* On a GPU a block sums 32 columns at a time: 32 groups of rows each by itself, then the groups in order. */

@@ -14,6 +14,9 @@ void add_to(const tensor &sum, const tensor &a, enum role role = COMPUTE);
 tensor activate(enum activation kind, const tensor &x);
 /* `saved` is the input for GELU and the output for RELU: what the gradient is computed from. */
 tensor activation_gradient(enum activation kind, const tensor &saved, const tensor &dy);
+/* The same bits, over x and over dy. */
+void relu_in_place(const tensor &x);
+void activation_gradient_in_place(enum activation kind, const tensor &saved, const tensor &dy);
 
 tensor column_sums(const tensor &x, enum role role);
 

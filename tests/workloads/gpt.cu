@@ -8,7 +8,8 @@ static const struct program program = {
     "Trains a decoder transformer (learned positions, pre-norm, GELU, Adam) on a text, byte by byte.",
     {2, 64, 2, 8, 64, 6},
     {4, 96, 4, 8, 128, 7},
-    {12, 768, 12, 8, 512, 20}};
+    {12, 768, 12, 8, 512, 20},
+    true};
 
 struct layer {
     parameter &norm1_scale, &norm1_shift, &qkv, &qkv_bias, &out, &out_bias;

@@ -5,6 +5,7 @@
 #ifndef WORKLOADS_GRAPH_H
 #define WORKLOADS_GRAPH_H
 #include "array.h"
+#include "options.h"
 #include <functional>
 #include <string>
 #include <vector>
@@ -50,7 +51,7 @@ class graph
 {
   public:
     /* `training`: false computes values only, and uses running statistics. */
-    explicit graph(bool is_training) : training(is_training)
+    graph(const struct options &o, bool is_training) : training(is_training), in_place(o.in_place)
     {
     }
     /* Notes how to go back through the operation that made what the step takes gradients from. */
@@ -58,7 +59,7 @@ class graph
     /* Goes back from `loss`, whose own gradient is `scale`, and forgets all steps. */
     void backward(const variable &loss, float scale);
 
-    const bool training;
+    const bool training, in_place;
 
   private:
     std::vector<std::function<void()>> steps;

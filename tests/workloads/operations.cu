@@ -23,11 +23,21 @@ variable linear(graph &g, const variable &x, parameter &weight, parameter &bias)
     return y;
 }
 
-variable activate(graph &g, enum activation kind, const variable &x)
+/* What goes back through GELU is computed from its input, so that stays; RELU's own output does. */
+variable activate(graph &g, enum activation kind, variable x)
 {
-    variable y = result(activate(kind, x.value));
-    g.on_backward([kind, saved = kind == RELU ? y.value : x.value, dx = x.grad, from = y.grad] {
-        give(dx, activation_gradient(kind, saved, take(from)));
+    const bool over_input = g.in_place && kind == RELU && x.value.alone();
+    if (over_input)
+        relu_in_place(x.value);
+    variable y = result(over_input ? x.value : activate(kind, x.value));
+    g.on_backward([kind, in_place = g.in_place, saved = kind == RELU ? y.value : x.value, dx = x.grad, from = y.grad] {
+        tensor dy = take(from);
+        if (in_place && dy.alone()) {
+            activation_gradient_in_place(kind, saved, dy);
+            give(dx, dy);
+        } else {
+            give(dx, activation_gradient(kind, saved, dy));
+        }
     });
     return y;
 }

@@ -6,7 +6,8 @@
 #include "graph.h"
 
 variable linear(graph &g, const variable &x, parameter &weight, parameter &bias);
-variable activate(graph &g, enum activation kind, const variable &x);
+/* In place, if the graph is to do that, for a RELU whose input no one else holds: pass it with std::move(). */
+variable activate(graph &g, enum activation kind, variable x);
 variable add(graph &g, const variable &a, const variable &b);
 variable embed(graph &g, const indices &which, parameter &table);
 variable layer_norm(graph &g, const variable &x, parameter &scale, parameter &shift);

@@ -21,6 +21,7 @@ enum {
     SHORT,
     NOISE,
     TIMES,
+    IN_PLACE,
     FUSED,
     ALLOC,
     DEVICE,
@@ -44,6 +45,7 @@ static const struct argp_option known[] = {
     {"short-last", SHORT, nullptr, 0, "the last step's batch has half the size", 0},
     {"noise", NOISE, "N", 0, "in every N-th step a few kernels more, at a place that changes (never)", 0},
     {"step-times", TIMES, nullptr, 0, "print how long each step took", 0},
+    {"in-place", IN_PLACE, nullptr, 0, "activations, or their gradients, take the place of what they are computed from", 0},
     {"fused", FUSED, nullptr, 0, "the optimizer updates several parameters with each kernel", 0},
     {"alloc", ALLOC, "plain|async", 0, "cudaMalloc or cudaMallocAsync (async)", 0},
     {"device", DEVICE, "N", 0, "which device (0)", 0},
@@ -106,6 +108,8 @@ static void combine(struct argp_state *state, struct reading *r)
     const struct dimensions &d = r->options.size;
     if (d.heads && d.width % d.heads)
         argp_error(state, "--width=%d is not a multiple of --heads=%d", d.width, d.heads);
+    if (r->options.in_place && !p->in_place)
+        argp_error(state, "--in-place means nothing to this program");
     if (r->options.short_last && !r->options.schedule.empty())
         argp_error(state, "--short-last and --batch-schedule exclude each other");
 }
@@ -159,6 +163,9 @@ static error_t read_option(int key, char *text, struct argp_state *state)
         return 0;
     case TIMES:
         o.step_times = true;
+        return 0;
+    case IN_PLACE:
+        o.in_place = true;
         return 0;
     case FUSED:
         o.fused = true;

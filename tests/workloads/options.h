@@ -14,6 +14,7 @@ struct dimensions {
 struct program {
     const char *about; /* one sentence for --help */
     struct dimensions tiny, small, base;
+    bool in_place = false; /* has activations that can be computed in place */
 };
 
 struct options {
@@ -23,7 +24,8 @@ struct options {
     int evaluate_every, noise_every; /* steps; 0: never */
     std::vector<int> schedule;       /* batch sizes, used in turn; empty: always size.batch */
     bool short_last, step_times, check;
-    bool fused; /* the optimizer updates several parameters with each kernel */
+    bool in_place; /* activations and their gradients, where no one needs what was there */
+    bool fused;    /* the optimizer updates several parameters with each kernel */
     enum allocator allocator;
     std::string data; /* empty: the usual file */
 };

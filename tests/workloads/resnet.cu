@@ -10,7 +10,8 @@ static const struct program program = {
     "Trains a residual network (3x3 convolutions, batch normalisation, momentum) on images of digits.",
     {1, 8, 0, 64, 0, 6},
     {3, 16, 0, 256, 0, 6},
-    {4, 64, 0, 1024, 0, 20}};
+    {4, 64, 0, 1024, 0, 20},
+    true};
 
 /* A convolution and its normalisation. */
 struct unit {
@@ -50,7 +51,7 @@ struct residual {
         variable y = activate(g, RELU, first.forward(g, x, images, side));
         y = second.forward(g, y, images, side / first.stride);
         y = add(g, y, shortcut ? shortcut->forward(g, x, images, side) : x);
-        return activate(g, RELU, y);
+        return activate(g, RELU, std::move(y));
     }
 };
 

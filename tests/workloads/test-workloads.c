@@ -1,6 +1,7 @@
 /* test-workloads.c - what holds for every training program, on the simulated device: test-workloads PROGRAM. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -184,6 +185,29 @@ static void noise_changes_no_result_and_comes_when_it_is_asked_for(void **state)
     assert_string_equal(noisy.output, again.output); /* times too: the same noise at the same places */
 }
 
+static bool program_is(const char *name)
+{
+    const char *slash = strrchr(program, '/');
+    return strcmp(slash ? slash + 1 : program, name) == 0;
+}
+
+static void activations_in_place_give_the_same_bits_in_fewer_tensors(void **state)
+{
+    struct run usual, in_place;
+    run_well("--size tiny --streams 3", &usual);
+    const long allocations = counted("allocations");
+    run_program("", "--size tiny --streams 3 --in-place", &in_place);
+    if (!program_is("gpt") && !program_is("resnet")) {
+        assert_int_equal(in_place.status, 2);
+        assert_non_null(strstr(in_place.output, "--in-place means nothing"));
+        return;
+    }
+    assert_int_equal(in_place.status, 0);
+    assert_true(counted("allocations") < allocations);
+    assert_int_equal(counted("ordering_errors"), 0);
+    assert_same_bits(&usual, &in_place);
+}
+
 static void a_fused_optimizer_gives_the_same_bits_with_fewer_kernels(void **state)
 {
     struct run usual, fused;
@@ -274,6 +298,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(evaluation_does_not_change_training),
         cmocka_unit_test(batches_may_be_accumulated_and_differ_in_size),
         cmocka_unit_test(noise_changes_no_result_and_comes_when_it_is_asked_for),
+        cmocka_unit_test(activations_in_place_give_the_same_bits_in_fewer_tensors),
         cmocka_unit_test(a_fused_optimizer_gives_the_same_bits_with_fewer_kernels),
         cmocka_unit_test(times_of_all_steps_are_printed_on_request),
         cmocka_unit_test(a_missing_wait_is_noticed),
