@@ -2,6 +2,9 @@
  *
  * Each parameter is moved along one direction: half its own gradient, so that the loss changes as much as it can, and half
  * random, so that elements whose gradient is wrongly zero are moved, too. */
+#include "dropout.h"
+#include "elementwise.h"
+#include "random.h"
 #include "train.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@
 static float loss_at(const struct options &o, const struct batch &b, const model &loss_of)
 {
     float loss;
-    graph g(o, true);
+    graph g(o, true, 0);
     variable at = loss_of(g, b);
     wait_for_device();
     CHECK(cudaMemcpy(&loss, at.value.data(), sizeof loss, cudaMemcpyDeviceToHost));
@@ -80,14 +83,37 @@ static bool check_parameter(const struct options &o, const parameter &p, const s
     return good;
 }
 
+/* Dropout against the host: what is dropped is zero, the rest is as much larger, both ways drop the same, about as much as
+ * was asked for. */
+static bool check_dropout(const struct options &o)
+{
+    const struct drawing d = {o.dropout, o.seed, 12345};
+    tensor x(256, 128);
+    mask noted;
+    fill_random(x, 1, o.seed);
+    const std::vector<float> from = numbers_of(x), drawn = numbers_of(drop(d, x)), again = numbers_of(drop(d, x, &noted)),
+                             back = numbers_of(drop_gradient(d, noted, x));
+    size_t dropped = 0, different = 0;
+    for (size_t i = 0; i < from.size(); i++) {
+        const bool gone = random_unit(d.seed, d.first + i) < d.share;
+        const float expected = gone ? 0.0f : from[i] * (1.0f / (1.0f - d.share));
+        dropped += gone;
+        different += drawn[i] != expected || again[i] != expected || back[i] != expected;
+    }
+    const double share = (double)dropped / (double)from.size();
+    const bool good = different == 0 && fabs(share - d.share) < 0.02;
+    printf("%s dropout: %.3f dropped of %.3f, %zu numbers differ\n", good ? "ok" : "WRONG", share, d.share, different);
+    return good;
+}
+
 int check_gradients(const struct options &o, parameters &all, const dataset &data, const model &loss_of)
 {
     loader batches(data, largest_batch(o), false);
-    int wrong = 0;
+    int wrong = o.dropout > 0 && !check_dropout(o);
     batches.start(largest_batch(o));
     struct batch b = batches.take();
     {
-        graph g(o, true);
+        graph g(o, true, 0);
         variable loss = loss_of(g, b);
         g.backward(loss, 1.0f);
     }

@@ -1,6 +1,7 @@
 /* elementwise.cu - kernels that treat every element by itself, sums over columns, and the rows of a table. */
 #include "elementwise.h"
 #include "launch.h"
+#include "random.h"
 
 __global__ void fill_kernel(float *__restrict__ out, float value, size_t n)
 {
@@ -13,16 +14,6 @@ void fill(const tensor &out, float value, enum role role)
 {
     fill_kernel<<<blocks_for(out.count()), THREADS, 0, stream_of(role)>>>(out.data(), value, out.count());
     CHECK_LAUNCH(fill_kernel);
-}
-
-/* A number from its position alone, so that it does not matter who computes which. */
-static ON_DEVICE inline float random_unit(uint64_t seed, uint64_t i)
-{
-    uint64_t z = (seed + i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    return (float)(z >> 40) * (1.0f / 16777216.0f);
 }
 
 __global__ void fill_random_kernel(float *__restrict__ out, float limit, uint64_t seed, size_t n)

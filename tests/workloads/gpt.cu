@@ -9,6 +9,7 @@ static const struct program program = {
     {2, 64, 2, 8, 64, 6},
     {4, 96, 4, 8, 128, 7},
     {12, 768, 12, 8, 512, 20},
+    true,
     true};
 
 struct layer {
@@ -30,13 +31,13 @@ struct layer {
         variable y = layer_norm(g, x, norm1_scale, norm1_shift);
         y = linear(g, y, qkv, qkv_bias);
         y = causal_attention(g, y, sequence, heads);
-        y = linear(g, y, out, out_bias);
+        y = dropout(g, linear(g, y, out, out_bias), DRAW_AGAIN);
         x = add(g, x, y);
 
         y = layer_norm(g, x, norm2_scale, norm2_shift);
         y = linear(g, y, up, up_bias);
         y = activate(g, GELU, y);
-        y = linear(g, y, down, down_bias);
+        y = dropout(g, linear(g, y, down, down_bias), DRAW_AGAIN);
         return add(g, x, y);
     }
 };
@@ -66,6 +67,7 @@ struct gpt {
     variable loss(graph &g, const struct batch &b) const
     {
         variable x = add(g, embed(g, b.tokens, bytes), embed(g, position_numbers(b.size, sequence), positions));
+        x = dropout(g, x, NOTE_MASK);
         for (const layer &layer : layers)
             x = layer.forward(g, x, sequence, heads);
         x = layer_norm(g, x, norm_scale, norm_shift);

@@ -50,8 +50,11 @@ class parameters
 class graph
 {
   public:
-    /* `training`: false computes values only, and uses running statistics. */
-    graph(const struct options &o, bool is_training) : training(is_training), in_place(o.in_place)
+    /* `training`: false computes values only, and uses running statistics. `pass` numbers what is trained on: each pass
+     * draws random numbers of its own, always the same ones. */
+    graph(const struct options &o, bool is_training, uint64_t pass)
+        : training(is_training), in_place(o.in_place), dropout(is_training ? o.dropout : 0), seed((o.seed + 1) * 1000003),
+          next_random(pass << 40)
     {
     }
     /* Notes how to go back through the operation that made what the step takes gradients from. */
@@ -59,9 +62,19 @@ class graph
     /* Goes back from `loss`, whose own gradient is `scale`, and forgets all steps. */
     void backward(const variable &loss, float scale);
 
+    /* The next `count` random numbers of this pass begin at the answer. */
+    uint64_t draw(size_t count)
+    {
+        next_random += count;
+        return next_random - count;
+    }
+
     const bool training, in_place;
+    const float dropout;
+    const uint64_t seed;
 
   private:
+    uint64_t next_random;
     std::vector<std::function<void()>> steps;
 };
 

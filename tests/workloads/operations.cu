@@ -4,6 +4,7 @@
  * its gradient's sake. Gradients of parameters are computed on WEIGHTS, so that they may overlap with the way back. */
 #include "operations.h"
 #include "cell.h"
+#include "dropout.h"
 #include "matmul.h"
 #include "normalize.h"
 #include "softmax.h"
@@ -38,6 +39,20 @@ variable activate(graph &g, enum activation kind, variable x)
         } else {
             give(dx, activation_gradient(kind, saved, dy));
         }
+    });
+    return y;
+}
+
+variable dropout(graph &g, const variable &x, enum way_back way)
+{
+    if (g.dropout == 0)
+        return x;
+    const struct drawing d = {g.dropout, g.seed, g.draw(x.value.count())};
+    mask noted;
+    variable y = result(way == NOTE_MASK ? drop(d, x.value, &noted) : drop(d, x.value));
+    g.on_backward([d, noted, dx = x.grad, from = y.grad] {
+        tensor dy = take(from);
+        give(dx, noted ? drop_gradient(d, noted, dy) : drop(d, dy));
     });
     return y;
 }

@@ -8,6 +8,9 @@
 variable linear(graph &g, const variable &x, parameter &weight, parameter &bias);
 /* In place, if the graph is to do that, for a RELU whose input no one else holds: pass it with std::move(). */
 variable activate(graph &g, enum activation kind, variable x);
+/* Dropout, if the graph is to do that and trains. What was dropped is drawn again on the way back, or noted till then. */
+enum way_back { DRAW_AGAIN, NOTE_MASK };
+variable dropout(graph &g, const variable &x, enum way_back way);
 variable add(graph &g, const variable &a, const variable &b);
 variable embed(graph &g, const indices &which, parameter &table);
 variable layer_norm(graph &g, const variable &x, parameter &scale, parameter &shift);

@@ -21,6 +21,7 @@ enum {
     SHORT,
     NOISE,
     TIMES,
+    DROPOUT,
     IN_PLACE,
     FUSED,
     ALLOC,
@@ -45,6 +46,7 @@ static const struct argp_option known[] = {
     {"short-last", SHORT, nullptr, 0, "the last step's batch has half the size", 0},
     {"noise", NOISE, "N", 0, "in every N-th step a few kernels more, at a place that changes (never)", 0},
     {"step-times", TIMES, nullptr, 0, "print how long each step took", 0},
+    {"dropout", DROPOUT, "P", 0, "while training, zero this share of some activations (0)", 0},
     {"in-place", IN_PLACE, nullptr, 0, "activations, or their gradients, take the place of what they are computed from", 0},
     {"fused", FUSED, nullptr, 0, "the optimizer updates several parameters with each kernel", 0},
     {"alloc", ALLOC, "plain|async", 0, "cudaMalloc or cudaMallocAsync (async)", 0},
@@ -68,6 +70,15 @@ static long number(struct argp_state *state, const char *name, const char *text,
     long value = strtol(text, &end, 10);
     if (errno || end == text || *end || value < least || value > most)
         argp_error(state, "--%s=%s: expected a number from %ld to %ld", name, text, least, most);
+    return value;
+}
+
+static float share(struct argp_state *state, const char *name, const char *text)
+{
+    char *end;
+    float value = strtof(text, &end);
+    if (end == text || *end || !(value >= 0 && value < 1))
+        argp_error(state, "--%s=%s: expected a number from 0 to less than 1", name, text);
     return value;
 }
 
@@ -108,6 +119,8 @@ static void combine(struct argp_state *state, struct reading *r)
     const struct dimensions &d = r->options.size;
     if (d.heads && d.width % d.heads)
         argp_error(state, "--width=%d is not a multiple of --heads=%d", d.width, d.heads);
+    if (r->options.dropout > 0 && !p->dropout)
+        argp_error(state, "--dropout means nothing to this program");
     if (r->options.in_place && !p->in_place)
         argp_error(state, "--in-place means nothing to this program");
     if (r->options.short_last && !r->options.schedule.empty())
@@ -163,6 +176,9 @@ static error_t read_option(int key, char *text, struct argp_state *state)
         return 0;
     case TIMES:
         o.step_times = true;
+        return 0;
+    case DROPOUT:
+        o.dropout = share(state, "dropout", text);
         return 0;
     case IN_PLACE:
         o.in_place = true;

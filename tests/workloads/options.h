@@ -15,6 +15,7 @@ struct program {
     const char *about; /* one sentence for --help */
     struct dimensions tiny, small, base;
     bool in_place = false; /* has activations that can be computed in place */
+    bool dropout = false;  /* has places for dropout */
 };
 
 struct options {
@@ -24,6 +25,7 @@ struct options {
     int evaluate_every, noise_every; /* steps; 0: never */
     std::vector<int> schedule;       /* batch sizes, used in turn; empty: always size.batch */
     bool short_last, step_times, check;
+    float dropout; /* share of numbers that become 0, from 0 to less than 1 */
     bool in_place; /* activations and their gradients, where no one needs what was there */
     bool fused;    /* the optimizer updates several parameters with each kernel */
     enum allocator allocator;

@@ -191,6 +191,32 @@ static bool program_is(const char *name)
     return strcmp(slash ? slash + 1 : program, name) == 0;
 }
 
+static void dropout_is_drawn_anew_in_each_pass_and_the_same_in_each_run(void **state)
+{
+    struct run usual, none, dropped, again, evaluated;
+    char one[256], two[256];
+    run_program("", "--size tiny --dropout 0.2", &dropped);
+    if (!program_is("gpt")) {
+        assert_int_equal(dropped.status, 2);
+        assert_non_null(strstr(dropped.output, "--dropout means nothing"));
+        return;
+    }
+    assert_int_equal(dropped.status, 0);
+    run_well("--size tiny", &usual);
+    run_well("--size tiny --dropout 0", &none);
+    assert_same_bits(&usual, &none);
+    assert_string_not_equal(line_of(&usual, "parameters ", one), line_of(&dropped, "parameters ", two));
+    run_well("--size tiny --dropout 0.2 --streams 4 --alloc plain", &again);
+    assert_same_bits(&dropped, &again);
+    run_well("--size tiny --dropout 0.2 --evaluate-every 2", &evaluated);
+    assert_string_equal(line_of(&evaluated, "parameters ", one), line_of(&dropped, "parameters ", two));
+    run_well("--dropout 0.2", &dropped);
+    assert_true(loss_of(&dropped, 0) < 0.8 * loss_of(&dropped, 1));
+    run_well("--check --dropout 0.3", &dropped);
+    assert_non_null(strstr(dropped.output, "ok dropout"));
+    assert_non_null(strstr(dropped.output, " 0 wrong"));
+}
+
 static void activations_in_place_give_the_same_bits_in_fewer_tensors(void **state)
 {
     struct run usual, in_place;
@@ -260,21 +286,15 @@ static void a_failed_call_is_named_and_ends_the_program(void **state)
 
 static void bad_options_are_refused(void **state)
 {
-    static const char *const bad[] = {"--size huge",
-                                      "--steps 0",
-                                      "--steps 3x",
-                                      "--streams 5",
-                                      "--alloc magic",
-                                      "--batch -1",
-                                      "--accumulate 0",
-                                      "--batch-schedule 4,,4",
-                                      "--unknown",
-                                      "argument",
-                                      "--device none",
-                                      "--layers",
-                                      "--batch-schedule ''",
-                                      "--short-last --batch-schedule 4",
-                                      "--noise 0"};
+    static const char *const bad[] = {"--size huge",         "--steps 0",
+                                      "--steps 3x",          "--streams 5",
+                                      "--alloc magic",       "--batch -1",
+                                      "--accumulate 0",      "--batch-schedule 4,,4",
+                                      "--unknown",           "argument",
+                                      "--device none",       "--layers",
+                                      "--batch-schedule ''", "--short-last --batch-schedule 4",
+                                      "--noise 0",           "--dropout 1",
+                                      "--dropout -0.1",      "--dropout much"};
     struct run run;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         run_program("", bad[i], &run);
@@ -298,6 +318,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(evaluation_does_not_change_training),
         cmocka_unit_test(batches_may_be_accumulated_and_differ_in_size),
         cmocka_unit_test(noise_changes_no_result_and_comes_when_it_is_asked_for),
+        cmocka_unit_test(dropout_is_drawn_anew_in_each_pass_and_the_same_in_each_run),
         cmocka_unit_test(activations_in_place_give_the_same_bits_in_fewer_tensors),
         cmocka_unit_test(a_fused_optimizer_gives_the_same_bits_with_fewer_kernels),
         cmocka_unit_test(times_of_all_steps_are_printed_on_request),

@@ -72,7 +72,7 @@ static void train_step(const struct options &o, int step, optimizer &optimizer, 
         struct batch now = batches.take();
         if (!last || step + 1 < o.size.steps)
             batches.start(batch_size(o, last ? step + 1 : step));
-        graph g(o, true);
+        graph g(o, true, (uint64_t)step * (uint64_t)o.accumulate + (uint64_t)k);
         variable loss = loss_of(g, now);
         g.backward(loss, 1.0f / (float)o.accumulate);
         read_back(&meter.losses[k], loss.value);
@@ -84,7 +84,7 @@ static float evaluate(const struct options &o, loader &held_out, const model &lo
 {
     held_out.start(largest_batch(o));
     struct batch now = held_out.take();
-    graph g(o, false);
+    graph g(o, false, 0);
     read_back(meter.losses, loss_of(g, now).value);
     CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
     return meter.losses[0];
