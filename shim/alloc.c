@@ -14,6 +14,7 @@
 #include "mover.h"
 #include "planned.h"
 #include "pools.h"
+#include "rejoin.h"
 #include "room.h"
 #include "slab.h"
 #include "status.h"
@@ -157,12 +158,18 @@ static bool fits_plainly(const struct spw_device *d, size_t bytes)
     return bytes <= d->largest_bytes && d->live_bytes + bytes <= d->handles.budget_bytes;
 }
 
-/* A cached block, its former users out of the way; NULL when there is none of the size. */
+/* A cached block, its former users out of the way; where memory is short, one made of those of other sizes. NULL: there is
+ * none.
+ */
 static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
 {
     bool must_wait = false;
     uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
+    if (!b && spw_handles_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift) {
+        b = spw_rejoin_locked(d, granules, s);
+        must_wait = false;
+    }
     *ret_block = b;
     if (!b)
         return 0;

@@ -188,6 +188,7 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
 int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
 {
     bool evicted = (b->object.attention & SPW_EVICTED) != 0;
+    spw_room_suit_locked(d, b->granules - b->memory.granules);
     int r = spw_mover_attach_locked(d, b);
     if (r < 0 || !evicted)
         return r;

@@ -62,6 +62,34 @@ static struct spw_piece remove_last(struct spw_memory *m)
     return last;
 }
 
+/* Appends the pieces of `from` behind its first `skip`, all or none. */
+static int append_from(struct spw_memory *into, const struct spw_memory *from, uint32_t skip)
+{
+    const uint32_t had = into->count;
+    int r = 0;
+    for (uint32_t i = skip; i < from->count && r == 0; i++)
+        r = append(into, spw_memory_piece(from, i));
+    while (r < 0 && into->count > had)
+        (void)remove_last(into);
+    return r;
+}
+
+int spw_memory_split(struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
+{
+    int r = append_from(rest, memory, keep);
+    while (r == 0 && memory->count > keep)
+        (void)remove_last(memory);
+    return r;
+}
+
+int spw_memory_join(struct spw_memory *into, struct spw_memory *from)
+{
+    int r = append_from(into, from, 0);
+    while (r == 0 && from->count)
+        (void)remove_last(from);
+    return r;
+}
+
 /* ---- the pool ---- */
 
 static uint32_t bin_position(const struct spw_handles *h, uint32_t granules)
@@ -211,28 +239,16 @@ static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_
 }
 
 /* Makes pieces for the pool, two of each size: what nobody had is likely to be what is missing next. */
-static void stock(struct spw_handles *h, uint32_t granules, bool singly)
+static void stock(struct spw_handles *h, uint32_t granules)
 {
     struct spw_piece piece;
     while (granules && bytes_of(h, granules) <= unmade_bytes(h)) {
-        uint32_t part = granules > 1 && !singly ? largest_power_of_two(granules / 2) : 1;
+        uint32_t part = granules > 1 ? largest_power_of_two(granules / 2) : 1;
         if (make(h, part, &piece) < 0)
             return;
         pool(h, piece);
         granules -= part;
     }
-}
-
-/* Pieces of so few granules are cut to single ones, and several at once: one by one it would go on for hundreds of takings.
- */
-enum { SMALL = 32, SMALL_AT_ONCE = 8 };
-
-static uint32_t pooled_of(const struct spw_handles *h, uint32_t granules)
-{
-    for (uint32_t i = 0; i < h->bin_count; i++)
-        if (h->bins[i].granules == granules)
-            return h->bins[i].count;
-    return 0;
 }
 
 /* Makes what no pooled piece is small enough for. Where the budget or the device has no room for that, larger pieces are
@@ -241,9 +257,10 @@ static int make_missing(struct spw_handles *h, uint32_t missing, struct spw_memo
 {
     const uint32_t whole = m->granules + missing;
     uint64_t released = 0;
-    bool singly = false;
     while (m->granules < whole) {
         uint32_t left = whole - m->granules;
+        if (left > SPW_PIECE_GRANULES)
+            left = SPW_PIECE_GRANULES;
         int r = -ENOMEM;
         if (bytes_of(h, left) <= unmade_bytes(h))
             r = make_and_append(h, released ? largest_power_of_two(left) : left, m);
@@ -253,12 +270,9 @@ static int make_missing(struct spw_handles *h, uint32_t missing, struct spw_memo
         if (larger == 0)
             return r;
         released += larger;
-        singly = larger <= SMALL;
-        for (unsigned i = 1; singly && i < SMALL_AT_ONCE && pooled_of(h, larger); i++)
-            released += release_one(h, larger);
     }
     if (released > missing)
-        stock(h, (uint32_t)(released - missing), singly);
+        stock(h, (uint32_t)(released - missing));
     return 0;
 }
 
@@ -278,6 +292,18 @@ static int take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memo
         }
     }
     return 0;
+}
+
+uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granules)
+{
+    if (bytes_of(h, granules) <= unmade_bytes(h))
+        return 0;
+    for (uint32_t i = bin_position(h, granules + 1); i > 0 && granules; i--) {
+        const struct spw_handle_bin *bin = &h->bins[i - 1];
+        const uint32_t fit = granules / bin->granules;
+        granules -= (fit < bin->count ? fit : bin->count) * bin->granules;
+    }
+    return granules;
 }
 
 int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory)

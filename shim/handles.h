@@ -1,16 +1,20 @@
 /* handles.h - physical device memory in pieces: made, recycled in any combination, and never more of it than the budget.
  *
  * Making memory is the dearest call of the driver's virtual memory management, and each piece costs a mapping. So memory is
- * made in one piece of the size that is asked for as long as the budget lasts; pieces are kept when they come back and given
- * out again, the largest that fit first; and only where all that are left are larger than what is missing is one of these
- * cut, released and made again as smaller ones. Pieces are never joined, so at some point those that there are serve
- * whatever the program goes on doing, and none is made any more. Everything made counts against the budget, in use or not.
+ * made in pieces of the size that is asked for, up to SPW_PIECE_GRANULES, as long as the budget lasts; pieces are kept when
+ * they come back and given out again, the largest that fit first; and only where all that are left are larger than what is
+ * missing is one of these cut, released and made again as smaller ones. Pieces are never joined, so at some point those that
+ * there are serve whatever the program goes on doing, and none is made any more. Everything made counts against the budget,
+ * in use or not.
  */
 #ifndef SPILLWAY_SHIM_HANDLES_H
 #define SPILLWAY_SHIM_HANDLES_H
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Larger pieces would save few mappings, and take long to be made again when they are cut. */
+enum { SPW_PIECE_GRANULES = 16 };
 
 struct spw_piece {
     CUmemGenericAllocationHandle handle; /* of exactly so many granules */
@@ -31,6 +35,12 @@ static inline struct spw_piece spw_memory_piece(const struct spw_memory *m, uint
 {
     return m->count > 1 ? m->pieces[i] : (struct spw_piece){m->handle, m->granules};
 }
+
+/* Moves the pieces behind the first `keep` to `rest`, which has none. 0 or -ENOMEM: nothing was moved. */
+int spw_memory_split(struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);
+
+/* Moves all pieces of `from` behind those of `into`. 0 or -ENOMEM: nothing was moved. */
+int spw_memory_join(struct spw_memory *into, struct spw_memory *from);
 
 struct spw_handle_bin { /* the pooled pieces of one size */
     uint32_t granules;
@@ -55,6 +65,10 @@ struct spw_handles {
  * memory for the list of pieces; where it is the device, the budget is lowered to what there is; or a failure of the
  * driver. After a failure `memory` is as it was. */
 int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory);
+
+/* How many of so many granules the pooled pieces would not serve, since all that are left are larger; 0: none has to be cut.
+ */
+uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granules);
 
 /* Keeps the pieces behind the first `keep` for the next taker. They are mapped nowhere. */
 void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep);

@@ -224,6 +224,52 @@ void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b)
     free(b);
 }
 
+static void set_extent(struct spw_device *d, struct spw_block *b, uint32_t first)
+{
+    b->first = first;
+    b->granules = b->memory.granules;
+    b->address = d->arena + ((uint64_t)first << d->granule_shift);
+    b->size_bytes = spw_block_mapped_bytes(d, b);
+    point_table(d, b, &b->object);
+}
+
+int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t keep, struct spw_block **ret_rest)
+{
+    struct spw_block *rest = malloc(sizeof(*rest));
+    if (!rest)
+        return -ENOMEM;
+    *rest = *b; /* whoever may be using one may be using the other */
+    rest->memory = (struct spw_memory){0};
+    int r = remember(d, rest);
+    if (r == 0) {
+        r = spw_memory_split(&b->memory, keep, &rest->memory);
+        if (r < 0)
+            forget(d, rest);
+    }
+    if (r < 0) {
+        free(rest);
+        return r;
+    }
+    set_extent(d, b, b->first);
+    set_extent(d, rest, b->first + b->granules);
+    *ret_rest = rest;
+    return 0;
+}
+
+int spw_block_join_locked(struct spw_device *d, struct spw_block *b, struct spw_block *next)
+{
+    int r = spw_memory_join(&b->memory, &next->memory);
+    if (r < 0)
+        return r;
+    if (b->object.used < next->object.used)
+        b->object.used = next->object.used;
+    spw_uses_merge_locked(&b->object.uses, &next->object.uses);
+    forget(d, next);
+    free(next);
+    set_extent(d, b, b->first);
+    return 0;
+}
+
 /* ---- cached blocks ---- */
 
 static struct spw_block **free_list_of(struct spw_device *d, uint32_t granules)

@@ -244,6 +244,13 @@ struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granul
                                            bool *ret_must_wait);
 void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b);
 
+/* Makes two of a block that is nobody's, in no list, and has no host copy: it keeps its first `keep` pieces (at least one,
+ * not all), *ret_rest has the others. 0 or -ENOMEM. */
+int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t keep, struct spw_block **ret_rest);
+
+/* Makes one of two such blocks, of which `next` begins where `b` ends: it goes. 0 or -ENOMEM. */
+int spw_block_join_locked(struct spw_device *d, struct spw_block *b, struct spw_block *next);
+
 /* Forgets all devices and what lies on them, without a driver call: for tests. */
 void spw_ledger_reset(void);
 

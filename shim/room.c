@@ -130,6 +130,50 @@ bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
     return true;
 }
 
+/* How many of `granules` the block's pieces would serve. */
+static uint32_t granules_served_by(const struct spw_block *b, uint32_t granules)
+{
+    uint32_t left = granules;
+    for (uint32_t i = 0; i < b->memory.count && left; i++) {
+        uint32_t piece = spw_memory_piece(&b->memory, i).granules;
+        left -= piece <= left ? piece : 0;
+    }
+    return granules - left;
+}
+
+/* The cached block that is known to be out of use and serves most of so many granules; of those that serve as much, the one
+ * of the fewest pieces. */
+static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32_t granules)
+{
+    struct spw_block *best = NULL;
+    uint32_t best_served = 0;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!(b->object.attention & SPW_FREE) || b->holds || !spw_uses_seen_done_locked(&b->object.uses))
+            continue;
+        uint32_t served = granules_served_by(b, granules);
+        if (served > best_served || (best && served == best_served && b->memory.count < best->memory.count)) {
+            best = b;
+            best_served = served;
+        }
+    }
+    return best;
+}
+
+void spw_room_suit_locked(struct spw_device *d, uint32_t granules)
+{
+    for (uint32_t left; (left = spw_handles_unserved_locked(&d->handles, granules)) != 0;) {
+        struct spw_block *b = most_suitable_cached(d, left);
+        if (!b)
+            return;
+        spw_block_uncache_this_locked(d, b);
+        if (spw_room_dissolve_locked(d, b) == 0)
+            continue;
+        spw_block_cache_locked(d, b);
+        return;
+    }
+}
+
 static int give_up_empty_slab(struct spw_device *d)
 {
     struct spw_block *b = spw_slab_remove_empty_locked(d);

@@ -87,6 +87,17 @@ static void memory_that_was_never_short_is_in_one_piece(void **state)
     assert_int_equal(fake_counts()->creates, 8);
 }
 
+/* So that none takes long to be made again when it has to be cut. */
+static void no_piece_is_larger_than_the_largest(void **state)
+{
+    begin(100, 100);
+    assert_int_equal(take(0, 2 * SPW_PIECE_GRANULES + 7), 0);
+    assert_int_equal(held[0].count, 3);
+    assert_int_equal(spw_memory_piece(&held[0], 0).granules, SPW_PIECE_GRANULES);
+    assert_int_equal(spw_memory_piece(&held[0], 1).granules, SPW_PIECE_GRANULES);
+    assert_int_equal(spw_memory_piece(&held[0], 2).granules, 7);
+}
+
 static void what_came_back_is_put_together_the_largest_first(void **state)
 {
     begin(100, 11);
@@ -191,7 +202,7 @@ static void nothing_is_made_any_more_once_a_pattern_has_repeated(void **state)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         begin(200, 200);
-        for (int i = 0; i < 25; i++)
+        for (int i = 0; i < 30; i++)
             period(seed);
         struct fake_counts before = *fake_counts();
         for (int i = 0; i < 25; i++)
@@ -436,6 +447,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_was_never_short_is_in_one_piece),
+        cmocka_unit_test(no_piece_is_larger_than_the_largest),
         cmocka_unit_test(what_came_back_is_put_together_the_largest_first),
         cmocka_unit_test(a_piece_that_fits_exactly_is_taken_alone),
         cmocka_unit_test(a_piece_is_cut_where_all_are_too_large),
