@@ -40,6 +40,8 @@ struct sweep {
     const struct spw_graph *graph;
     double budget;
     bool may_copy, may_replay;
+    struct spw_bounds_effort effort;
+    bool cancelled;
     double *head_us;     /* [op_count + 1]: durations of the operations before */
     double *held;        /* [op_count + 1]: bytes of what may not leave, and of what is touched */
     double *absent;      /* [op_count + 1]: bytes that have to be absent; <= 0: none */
@@ -301,13 +303,19 @@ static uint32_t fullest(const struct sweep *s, uint32_t first, uint32_t end)
     return best;
 }
 
+static bool goes_on(struct sweep *s, const struct spw_bounds *bounds)
+{
+    s->cancelled |= s->effort.now_s && isinf(s->effort.now_s(s->effort.now_context));
+    return bounds->feasible && !s->cancelled;
+}
+
 /* Looks at one cut, the fullest, in each of the blocks of `block` operations from `first` on. Returns the best one. */
 static uint32_t look_at_cuts(struct sweep *s, uint32_t first, uint32_t end, uint32_t block, struct spw_bounds *bounds)
 {
     uint32_t next = 0, best = first;
     double best_us = -1;
     s->active_count = 0;
-    for (uint32_t at = first; at < end && bounds->feasible; at += block) {
+    for (uint32_t at = first; at < end && goes_on(s, bounds); at += block) {
         const uint32_t cut = fullest(s, at, end - at < block ? end : at + block);
         if (!(s->absent[cut] > 0))
             continue;
@@ -332,9 +340,10 @@ static void look_at_all(struct sweep *s, struct spw_bounds *bounds)
     double items = 0;
     for (uint32_t i = 0; i < s->need_count; i++)
         items += (double)(s->needs[i].last - s->needs[i].first) + 1;
-    const uint32_t block = 1 + (uint32_t)fmin(items / WORK, ops);
+    const double work = s->effort.limit_s > 0 ? fmin(WORK, 2 * WORK * s->effort.limit_s) : WORK;
+    const uint32_t block = 1 + (uint32_t)fmin(items / work, ops);
     const uint32_t best = look_at_cuts(s, 0, ops, block, bounds);
-    if (block <= 1 || !bounds->feasible)
+    if (block <= 1 || !bounds->feasible || s->cancelled)
         return;
     const uint32_t first = best > block ? best - block : 0, end = ops - best > block ? best + block : ops;
     (void)look_at_cuts(s, first, end, 1 + (end - first) / (1 + ops / block), bounds);
@@ -367,12 +376,13 @@ static void name_best(struct spw_bounds *bounds)
     }
 }
 
-int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
-               struct spw_bounds *ret_bounds)
+int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
+                      const struct spw_bounds_effort *effort, struct spw_bounds *ret_bounds)
 {
-    struct sweep s = {.graph = graph, .budget = (double)device_bytes, .may_copy = may_copy, .may_replay = may_replay};
+    struct sweep s = {
+        .graph = graph, .budget = (double)device_bytes, .may_copy = may_copy, .may_replay = may_replay, .effort = *effort};
     struct spw_bounds bounds = {.feasible = graph->least_bytes <= device_bytes, .time_us = graph->compute_us};
-    const int r = sweep_init(&s);
+    int r = sweep_init(&s);
     if (r == 0) {
         look_at_ops(&s);
         list_needs(&s);
@@ -380,9 +390,17 @@ int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_co
         look_at_all(&s, &bounds);
         name_best(&bounds);
         *ret_bounds = bounds;
+        r = s.cancelled ? -ECANCELED : 0;
     }
     sweep_finish(&s);
     return r;
+}
+
+int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
+               struct spw_bounds *ret_bounds)
+{
+    const struct spw_bounds_effort usual = {0};
+    return spw_bounds_within(graph, device_bytes, may_copy, may_replay, &usual, ret_bounds);
 }
 
 int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay, double *ret_us)

@@ -15,6 +15,16 @@ struct spw_bounds {
 /* Bounds for any schedule within `device_bytes` that copies or replays only if it may. 0 or -ENOMEM. */
 int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                struct spw_bounds *ret_bounds);
+/* What ends it early; all zero: nothing does. Each operation gives a valid bound, so one for which fewer are looked at is
+ * lower. */
+struct spw_bounds_effort {
+    double limit_s;                     /* about so much of the host's time; 0: half a second */
+    double (*now_s)(void *now_context); /* may be NULL; where it is infinite, the bound is not wanted any more */
+    void *now_context;
+};
+/* The same with no more than this effort. 0, -ENOMEM, -ECANCELED. */
+int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
+                      const struct spw_bounds_effort *effort, struct spw_bounds *ret_bounds);
 /* The cut bound of each operation, op_count numbers: 0 where all fits, INFINITY where nothing can be done. 0 or -ENOMEM. */
 int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay, double *ret_us);
 #endif

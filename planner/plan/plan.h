@@ -20,8 +20,10 @@ struct spw_plan_request {
     struct spw_machine machine; /* spw_plan_make() sets its host_bytes to those of the request */
     uint64_t seed;              /* what is chosen at random is chosen the same for the same seed */
     double time_limit_s;        /* planners that search stop after so long; 0: their own default for the graph's size */
+    double bound_limit_s;       /* for the lower bound about so much of the host's time; 0: half a second */
     double (*now_s)(void *now_context); /* a clock that does not go backwards; NULL: a limit of work in place of time. Where
-                                         * it is infinite, searches end, whatever their limit */
+                                         * it is infinite, searches end, whatever their limit, and nothing may come of it:
+                                         * -ECANCELED */
     void *now_context;
 };
 

@@ -328,6 +328,58 @@ static void a_hundred_thousand_operations_take_seconds(void **state)
     spw_graph_destroy(graph);
 }
 
+struct clock {
+    long asked, ends_after;
+    double latest_s, longest_s; /* of this thread's own time, from one question to the next */
+};
+
+static double thread_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double ask(void *context)
+{
+    struct clock *c = context;
+    const double now_s = thread_s();
+    c->longest_s = fmax(c->longest_s, now_s - c->latest_s);
+    c->latest_s = now_s;
+    return ++c->asked > c->ends_after ? INFINITY : now_s;
+}
+
+static void a_bound_that_is_not_wanted_any_more_is_left_at_once(void **state)
+{
+    struct spw_graph *graph = make_chain(2000);
+    struct spw_bounds bounds;
+    for (long ends_after = 0; ends_after < 2000; ends_after = 3 * ends_after + 1) {
+        struct clock clock = {.ends_after = ends_after, .latest_s = thread_s()};
+        const struct spw_bounds_effort effort = {.now_s = ask, .now_context = &clock};
+        assert_int_equal(spw_bounds_within(graph, graph->peak_bytes / 2, true, false, &effort, &bounds), -ECANCELED);
+        clock.longest_s = fmax(clock.longest_s, thread_s() - clock.latest_s);
+        assert_int_equal(clock.asked, ends_after + 1);
+        assert_true(clock.longest_s < 0.05);
+    }
+    spw_graph_destroy(graph);
+}
+
+static void with_less_effort_the_bound_is_sooner_there_and_no_higher(void **state)
+{
+    struct spw_graph *graph = make_chain(2000);
+    struct spw_bounds all;
+    assert_int_equal(spw_bounds(graph, graph->peak_bytes / 2, true, false, &all), 0);
+    for (double limit_s = 1; limit_s > 1e-4; limit_s /= 10) {
+        const struct spw_bounds_effort effort = {.limit_s = limit_s};
+        struct spw_bounds bounds;
+        const double began_s = thread_s();
+        assert_int_equal(spw_bounds_within(graph, graph->peak_bytes / 2, true, false, &effort, &bounds), 0);
+        assert_true(thread_s() - began_s < 10 * limit_s + 0.02);
+        assert_true(bounds.best_us <= all.best_us && bounds.best_us >= 0.9 * all.best_us);
+    }
+    spw_graph_destroy(graph);
+}
+
 static void a_failed_allocation_is_told(void **state)
 {
     struct spw_graph *graph = make_sandwich();
@@ -370,6 +422,8 @@ int main(void)
         cmocka_unit_test(each_operation_has_its_own_bound),
         cmocka_unit_test(less_memory_and_fewer_means_are_never_faster),
         cmocka_unit_test(a_hundred_thousand_operations_take_seconds),
+        cmocka_unit_test(a_bound_that_is_not_wanted_any_more_is_left_at_once),
+        cmocka_unit_test(with_less_effort_the_bound_is_sooner_there_and_no_higher),
         cmocka_unit_test(a_failed_allocation_is_told),
     };
     return cmocka_run_group_tests_name("bounds", tests, NULL, NULL);
