@@ -681,6 +681,7 @@ void spw_planned_stop(void)
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             spw_shapes_stop(&planned_of[i]->shapes);
+    spw_planning_reap_locked(true);
     spw_unlock();
 }
 
@@ -689,6 +690,7 @@ void spw_planned_in_child(void)
 {
     memset(planned_of, 0, sizeof(planned_of));
     spw_planned_any = false;
+    spw_planning_forget_abandoned();
 }
 
 void spw_planned_reset(void)
@@ -696,5 +698,6 @@ void spw_planned_reset(void)
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             destroy(planned_of[i]);
+    spw_planning_reap_locked(true);
     spw_planned_in_child();
 }

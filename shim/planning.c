@@ -140,6 +140,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
                                        .machine = {.duplex = terms->duplex},
                                        .seed = 1,
                                        .time_limit_s = quick ? QUICK_S : 0,
+                                       .bound_limit_s = quick ? QUICK_S : 0,
                                        .now_s = cancelled ? now_or_never_s : NULL,
                                        .now_context = (void *)cancelled};
     int r = make_within(&request, terms->reserve, &plan);
@@ -185,7 +186,11 @@ struct spw_planning {
     struct spw_course_plan *plan;
     bool cancelled, done; /* atomic */
     pthread_t thread;
+    struct spw_course *abandoned; /* the same course, once it is the thread's own */
+    struct spw_planning *next;
 };
+
+static struct spw_planning *abandoned; /* told to stop, newest first; engine lock */
 
 /* Only what would stand idle otherwise is used for it, where the system can be told so. */
 static void be_modest(void)
@@ -219,6 +224,7 @@ static int create_deaf(struct spw_planning *p)
 int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
                        struct spw_planning **ret_planning)
 {
+    spw_planning_reap_locked(false);
     struct spw_planning *p = calloc(1, sizeof(*p));
     if (!p)
         return -EAGAIN;
@@ -245,4 +251,32 @@ struct spw_course_plan *spw_planning_finish(struct spw_planning *p, bool cancel)
     struct spw_course_plan *plan = p->plan;
     free(p);
     return plan;
+}
+
+void spw_planning_abandon_locked(struct spw_planning *p, struct spw_course *course)
+{
+    __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
+    p->abandoned = course;
+    p->next = abandoned;
+    abandoned = p;
+}
+
+void spw_planning_reap_locked(bool wait)
+{
+    for (struct spw_planning **at = &abandoned; *at;) {
+        struct spw_planning *p = *at;
+        if (!wait && !spw_planning_is_done(p)) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        struct spw_course *course = p->abandoned;
+        spw_course_plan_destroy(spw_planning_finish(p, true));
+        spw_course_destroy(course);
+    }
+}
+
+void spw_planning_forget_abandoned(void)
+{
+    abandoned = NULL;
 }

@@ -33,11 +33,19 @@ struct spw_course_plan *spw_course_plan_none(const struct spw_course *course);
 int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
                     struct spw_course_plan **ret_plan);
 
-/* The same on a thread of its own; the course has to stay as it is meanwhile. 0 or -EAGAIN: there can be no thread. */
+/* The same on a thread of its own; the course has to stay as it is meanwhile. 0 or -EAGAIN: there can be no thread. Engine
+ * lock held. */
 struct spw_planning;
 int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
                        struct spw_planning **ret_planning);
 bool spw_planning_is_done(const struct spw_planning *planning);
 /* Waits for it, takes what came of it (NULL: no plan) and ends it. With `cancel` it is told to stop first. */
 struct spw_course_plan *spw_planning_finish(struct spw_planning *planning, bool cancel);
+
+/* Nobody wants it any more: it is told to stop, and nobody waits for it. The course goes to it. Engine lock held. */
+void spw_planning_abandon_locked(struct spw_planning *planning, struct spw_course *course);
+
+/* Ends those that were abandoned and have stopped; with `wait` all of them. Engine lock held. */
+void spw_planning_reap_locked(bool wait);
+void spw_planning_forget_abandoned(void); /* in a forked child, which has none of these threads */
 #endif

@@ -48,7 +48,10 @@ static void stop_planning(struct spw_shape *shape)
 
 void spw_shape_forget(struct spw_shape *shape)
 {
-    stop_planning(shape);
+    if (shape->planning) {
+        spw_planning_abandon_locked(shape->planning, shape->course);
+        shape->course = NULL;
+    }
     spw_course_plan_destroy(shape->plan);
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);
@@ -150,7 +153,8 @@ static void take_plan(struct spw_device *d, struct spw_shape *shape, struct spw_
         return;
     const bool is_trial = shape->best_us > 0;
     if (!is_trial && plan->predicted_us >= shape->plan->predicted_us) {
-        shape->plan->is_quick = false; /* there is no better one */
+        shape->plan->is_quick = false; /* there is no better one, but it has found a better bound */
+        shape->plan->lower_bound_us = fmax(shape->plan->lower_bound_us, plan->lower_bound_us);
         spw_course_plan_destroy(plan);
         return;
     }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -144,6 +145,29 @@ static void the_plan_to_do_nothing_does_nothing(void **state)
     spw_course_destroy(course);
 }
 
+/* How much of this thread's own time a plan takes. */
+static double seconds_of(const struct spw_course *course, bool quick, bool cancelled)
+{
+    struct spw_plan_terms terms = terms_of(1000 * MIB);
+    struct spw_course_plan *plan = NULL;
+    terms.host_bytes = 4000 * MIB;
+    struct timespec began, ended;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+    assert_int_equal(spw_plan_course(course, &terms, quick, cancelled ? &cancelled : NULL, &plan),
+                     cancelled ? -ECANCELED : 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+    spw_course_plan_destroy(plan);
+    return (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
+}
+
+static void a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time(void **state)
+{
+    struct spw_course *course = training_course(1000, true); /* 0.2 s on the device */
+    assert_true(seconds_of(course, true, false) < 0.1);
+    assert_true(seconds_of(course, false, true) < 0.05);
+    spw_course_destroy(course);
+}
+
 /* ---- on a thread ---- */
 
 static void a_thread_comes_to_the_same_plan(void **state)
@@ -183,6 +207,38 @@ static void planning_that_is_cancelled_has_no_plan(void **state)
     spw_course_destroy(course);
 }
 
+static int joins;
+int __real_pthread_join(pthread_t thread, void **ret);
+int __wrap_pthread_join(pthread_t thread, void **ret);
+int __wrap_pthread_join(pthread_t thread, void **ret)
+{
+    joins++;
+    return __real_pthread_join(thread, ret);
+}
+
+/* Whoever lets a shape go has an operation of the program to go on with. */
+static void nobody_waits_for_planning_that_is_abandoned(void **state)
+{
+    const long before = memory_blocks();
+    struct spw_plan_terms terms = terms_of(1000 * MIB);
+    terms.host_bytes = 4000 * MIB;
+    joins = 0;
+    for (int i = 1; i <= 3; i++) {
+        struct spw_course *course = training_course(1000, true);
+        struct spw_planning *planning;
+        assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        const int already = joins;
+        spw_planning_abandon_locked(planning, course);
+        assert_int_equal(joins, already);
+    }
+    spw_planning_reap_locked(true);
+    assert_int_equal(joins, 3);
+    spw_planning_reap_locked(true);
+    assert_int_equal(joins, 3);
+    assert_int_equal(memory_blocks(), before);
+}
+
 /* ---- no memory ---- */
 
 static void where_memory_runs_out_it_says_so_and_leaves_nothing_behind(void **state)
@@ -217,8 +273,10 @@ int main(void)
         cmocka_unit_test(what_fits_nowhere_has_no_plan),
         cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
         cmocka_unit_test(the_plan_to_do_nothing_does_nothing),
+        cmocka_unit_test(a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time),
         cmocka_unit_test(a_thread_comes_to_the_same_plan),
         cmocka_unit_test(planning_that_is_cancelled_has_no_plan),
+        cmocka_unit_test(nobody_waits_for_planning_that_is_abandoned),
         cmocka_unit_test(where_memory_runs_out_it_says_so_and_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
