@@ -115,7 +115,16 @@ static uint32_t fitting(const struct spw_history *history, const struct spw_shap
     return count;
 }
 
-/* Back on the path of `shape`, from bone `first` on, which is its step `step`. */
+static bool is_known(const struct spw_iteration *detector, uint32_t id)
+{
+    for (size_t i = 0; i < detector->shape_count; i++)
+        if (detector->shapes[i]->id == id)
+            return true;
+    return false;
+}
+
+/* Back on the path of `shape`, from bone `first` on, which is its step `step`; unless what came in between has become a
+ * shape in its place. */
 static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint64_t first, uint32_t step, bool *ret_learned)
 {
     const bool same = shape == detector->lost && step == detector->off_step;
@@ -124,9 +133,12 @@ static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint
         r = spw_merge_remainder(detector, shape, detector->off_since, first, ret_learned);
     if (r < 0 || *ret_learned)
         return r;
+    const uint32_t id = shape->id;
     const uint64_t begin = detector->off_step ? detector->start : detector->off_since;
     if (step == 0 && detector->lost && first > begin && (detector->start_known || detector->off_step == 0))
         r = spw_merge_stretch(detector, shape, begin, first);
+    if (!is_known(detector, id))
+        return r;
     detector->trial = true;
     detector->since_back = 0;
     (void)spw_follow_adopt(detector, shape, first, step);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
@@ -306,6 +307,40 @@ static void another_model_is_learned_anew(void **state)
     program_destroy(program);
 }
 
+/* A loop over what is there, of eight launches of its own. */
+static void go_around(struct program *program, const struct object *kept, uint64_t which, unsigned times)
+{
+    while (times-- > 0) {
+        program_step(program);
+        for (uint64_t i = 0; i < 8; i++)
+            program_op(program, SPW_ITERATION_LAUNCH, 100 * which + i, 1, 100 * which + i, kept, 3);
+    }
+}
+
+/* As many loops as can be known at once. What comes in between for the second time is one more, and takes the place of the
+ * one that was not seen for the longest time, which is the one that the program goes back to just then. */
+static void a_loop_that_loses_its_place_as_it_comes_back_is_learned_anew(void **state)
+{
+    (void)mallopt(M_PERTURB, 0x5a); /* what is freed is no pointer any more */
+    struct program *program = program_create(1 << 16, 1);
+    const struct object kept[] = {
+        {program_alloc(program, 512, 1), 512}, {program_alloc(program, 512, 2), 512}, {program_alloc(program, 512, 3), 512}};
+    for (uint64_t which = 1; which <= SPW_ITERATION_SHAPES; which++)
+        go_around(program, kept, which, 5);
+    assert_int_equal(spw_iteration_shape_count(program->detector), SPW_ITERATION_SHAPES);
+    go_around(program, kept, 50, 1);
+    go_around(program, kept, SPW_ITERATION_SHAPES, 3);
+    go_around(program, kept, 50, 1);
+    for (unsigned i = 0; i < 5; i++) {
+        go_around(program, kept, 1, 1);
+        assert_true(program->place.sure == SPW_ITERATION_NO || program_followed(program) == 8);
+    }
+    assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+    assert_int_equal(program->wrong_sure, 0);
+    program_destroy(program);
+    (void)mallopt(M_PERTURB, 0);
+}
+
 /* One operation more in every iteration from now on, which begins as it always did: however often the old one came, the new
  * one is expected from its third time on. */
 static void an_operation_that_comes_to_stay_is_expected_soon(void **state)
@@ -347,6 +382,7 @@ int main(void)
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
         cmocka_unit_test(an_operation_that_comes_to_stay_is_expected_soon),
+        cmocka_unit_test(a_loop_that_loses_its_place_as_it_comes_back_is_learned_anew),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
 }
