@@ -171,8 +171,10 @@ static void primary_released(CUdevice dev, bool reset)
     if (dev < 0 || dev >= SPW_MAX_DEVICES)
         return;
     spw_lock();
-    if (primaries[dev].retained && (reset || --primaries[dev].retained == 0))
+    if (primaries[dev].retained && (reset || --primaries[dev].retained == 0)) {
         goes = primaries[dev].context;
+        primaries[dev].context = NULL; /* what is retained next is another one, or the same made anew */
+    }
     spw_unlock();
     context_goes(goes);
 }
