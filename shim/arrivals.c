@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "context.h"
-#include "driver.h"
 #include "graph.h"
 #include "mover.h"
 
@@ -32,7 +32,7 @@ static struct device {
 static bool elapsed_us(CUevent from, CUevent to, double *ret_us)
 {
     float ms;
-    if (spw_driver.cuEventElapsedTime(&ms, from, to) != CUDA_SUCCESS)
+    if (SPW_ASK(cuEventElapsedTime, &ms, from, to) != CUDA_SUCCESS)
         return false;
     *ret_us = (double)ms * 1000;
     return true;
@@ -63,8 +63,8 @@ static void judge(int device)
     while (v->judged < v->uses) {
         struct slot *slot = oldest_used(v);
         double late_us;
-        if (spw_driver.cuEventQuery(slot->came) == CUDA_ERROR_NOT_READY ||
-            spw_driver.cuEventQuery(slot->reached) == CUDA_ERROR_NOT_READY)
+        if (SPW_ASK(cuEventQuery, slot->came) == CUDA_ERROR_NOT_READY ||
+            SPW_ASK(cuEventQuery, slot->reached) == CUDA_ERROR_NOT_READY)
             return;
         if (elapsed_us(slot->reached, slot->came, &late_us))
             count(device, late_us);
@@ -75,9 +75,9 @@ static void judge(int device)
 
 static bool has_events(struct slot *slot)
 {
-    if (!slot->came && spw_driver.cuEventCreate(&slot->came, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    if (!slot->came && SPW_ASK(cuEventCreate, &slot->came, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
         slot->came = NULL;
-    else if (!slot->reached && spw_driver.cuEventCreate(&slot->reached, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    else if (!slot->reached && SPW_ASK(cuEventCreate, &slot->reached, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
         slot->reached = NULL;
     return slot->came && slot->reached;
 }
@@ -101,7 +101,7 @@ static void expect(struct spw_device *d, struct spw_block *b, struct spw_stream 
         return;
     judge(d->ordinal);
     struct slot *slot = take(v);
-    if (!slot || !has_events(slot) || spw_driver.cuEventRecord(slot->came, in->handle) != CUDA_SUCCESS)
+    if (!slot || !has_events(slot) || SPW_ASK(cuEventRecord, slot->came, in->handle) != CUDA_SUCCESS)
         return;
     slot->state = EXPECTED;
     b->arrival = (uint16_t)(slot - v->slots + 1);
@@ -136,7 +136,7 @@ void spw_arrival_forget_locked(struct spw_device *d, struct spw_block *b)
 static bool mark_use(struct device *v, struct slot *slot, const struct spw_stream *s)
 {
     if (s->context != v->context || spw_is_capturing(s->handle) ||
-        spw_driver.cuEventRecord(slot->reached, s->handle) != CUDA_SUCCESS)
+        SPW_ASK(cuEventRecord, slot->reached, s->handle) != CUDA_SUCCESS)
         return false;
     slot->order = ++v->uses;
     slot->state = USED;
@@ -154,7 +154,7 @@ void spw_arrival_used_locked(struct spw_device *d, struct spw_block *b, const st
     slot->state = FREE;
     if (spw_context_enter(&guard, v->context) < 0)
         return;
-    CUresult r = spw_driver.cuEventQuery(slot->came);
+    CUresult r = SPW_ASK(cuEventQuery, slot->came);
     if (r == CUDA_SUCCESS)
         count(d->ordinal, 0);
     else if (r == CUDA_ERROR_NOT_READY)
@@ -180,9 +180,9 @@ static void forget(struct device *v, bool destroy)
 {
     for (int i = 0; v->slots && destroy && i < SLOTS; i++) {
         if (v->slots[i].came)
-            (void)spw_driver.cuEventDestroy_v2(v->slots[i].came);
+            (void)SPW_ASK(cuEventDestroy_v2, v->slots[i].came);
         if (v->slots[i].reached)
-            (void)spw_driver.cuEventDestroy_v2(v->slots[i].reached);
+            (void)SPW_ASK(cuEventDestroy_v2, v->slots[i].reached);
     }
     free(v->slots);
     *v = (struct device){0};

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "ask.h"
 #include "context.h"
-#include "driver.h"
 #include "ledger.h"
 
 enum {
@@ -94,7 +94,7 @@ static const struct window *best_window(const struct lane *lane)
 static bool elapsed_us(CUevent from, CUevent to, double *ret_us)
 {
     float ms;
-    if (spw_driver.cuEventElapsedTime(&ms, from, to) != CUDA_SUCCESS)
+    if (SPW_ASK(cuEventElapsedTime, &ms, from, to) != CUDA_SUCCESS)
         return false;
     *ret_us = (double)ms * 1000;
     return true;
@@ -156,7 +156,7 @@ static void harvest(struct device *v)
 {
     for (int direction = OUT; direction <= IN; direction++) {
         struct spw_bandwidth_pair *p;
-        while ((p = oldest(&v->lanes[direction], PENDING)) && spw_driver.cuEventQuery(p->end) != CUDA_ERROR_NOT_READY) {
+        while ((p = oldest(&v->lanes[direction], PENDING)) && SPW_ASK(cuEventQuery, p->end) != CUDA_ERROR_NOT_READY) {
             p->state = DONE;
             learn(p);
         }
@@ -167,9 +167,9 @@ static void harvest(struct device *v)
 
 static bool make_events(struct spw_bandwidth_pair *p)
 {
-    if (!p->begin && spw_driver.cuEventCreate(&p->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    if (!p->begin && SPW_ASK(cuEventCreate, &p->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
         p->begin = NULL;
-    else if (!p->end && spw_driver.cuEventCreate(&p->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+    else if (!p->end && SPW_ASK(cuEventCreate, &p->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
         p->end = NULL;
     return p->begin && p->end;
 }
@@ -227,7 +227,7 @@ struct spw_bandwidth_pair *spw_bandwidth_begin_locked(int device, bool out, uint
         harvest(v);
         p = take_pair(v, direction);
     }
-    if (!p || !make_events(p) || spw_driver.cuEventRecord(p->begin, stream) != CUDA_SUCCESS) {
+    if (!p || !make_events(p) || SPW_ASK(cuEventRecord, p->begin, stream) != CUDA_SUCCESS) {
         if (p)
             p->state = IDLE;
         goes_unmeasured(v, direction);
@@ -248,7 +248,7 @@ void spw_bandwidth_end_locked(struct spw_bandwidth_pair *p, CUstream stream, boo
 {
     if (!p)
         return;
-    if (submitted && spw_driver.cuEventRecord(p->end, stream) == CUDA_SUCCESS)
+    if (submitted && SPW_ASK(cuEventRecord, p->end, stream) == CUDA_SUCCESS)
         p->state = PENDING;
     else
         goes_unmeasured(&devices[p->device], p->direction);
@@ -283,9 +283,9 @@ static void forget_events(struct device *v, bool destroy)
     for (int i = 0; i < 2 * PAIRS; i++) {
         struct spw_bandwidth_pair *p = &v->lanes[i / PAIRS].pairs[i % PAIRS];
         if (destroy && p->begin)
-            (void)spw_driver.cuEventDestroy_v2(p->begin);
+            (void)SPW_ASK(cuEventDestroy_v2, p->begin);
         if (destroy && p->end)
-            (void)spw_driver.cuEventDestroy_v2(p->end);
+            (void)SPW_ASK(cuEventDestroy_v2, p->end);
         *p = (struct spw_bandwidth_pair){.state = IDLE};
     }
     v->context = NULL;

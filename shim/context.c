@@ -1,6 +1,7 @@
 /* context.c - entering and leaving a context for driver calls of our own. */
 #include "context.h"
 
+#include "ask.h"
 #include "graph.h"
 #include "driver.h"
 #include "result.h"
@@ -10,14 +11,14 @@ int spw_context_enter(struct spw_context_guard *guard, CUcontext context)
     CUcontext current = NULL;
     *guard = (struct spw_context_guard){0};
     if (context && (spw_driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != context)) {
-        int r = spw_result(spw_driver.cuCtxPushCurrent_v2(context));
+        int r = spw_result(SPW_ASK(cuCtxPushCurrent_v2, context));
         if (r < 0)
             return r;
         guard->pushed = true;
     }
     if (atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0) {
         guard->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-        guard->exchanged = spw_driver.cuThreadExchangeStreamCaptureMode(&guard->mode) == CUDA_SUCCESS;
+        guard->exchanged = SPW_ASK(cuThreadExchangeStreamCaptureMode, &guard->mode) == CUDA_SUCCESS;
     }
     return 0;
 }
@@ -26,7 +27,7 @@ void spw_context_leave(struct spw_context_guard *guard)
 {
     CUcontext popped;
     if (guard->exchanged)
-        (void)spw_driver.cuThreadExchangeStreamCaptureMode(&guard->mode);
+        (void)SPW_ASK(cuThreadExchangeStreamCaptureMode, &guard->mode);
     if (guard->pushed)
-        (void)spw_driver.cuCtxPopCurrent_v2(&popped);
+        (void)SPW_ASK(cuCtxPopCurrent_v2, &popped);
 }

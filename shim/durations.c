@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "ask.h"
 #include "context.h"
-#include "driver.h"
 #include "graph.h"
 #include "lock.h"
 
@@ -28,8 +28,8 @@ static uint64_t pairs;
 
 static void destroy(struct spw_duration *p)
 {
-    (void)spw_driver.cuEventDestroy_v2(p->begin);
-    (void)spw_driver.cuEventDestroy_v2(p->end);
+    (void)SPW_ASK(cuEventDestroy_v2, p->begin);
+    (void)SPW_ASK(cuEventDestroy_v2, p->end);
     free(p);
     pairs--;
 }
@@ -40,12 +40,12 @@ static struct spw_duration *make(CUcontext context)
     if (!p)
         return NULL;
     p->context = context;
-    if (spw_driver.cuEventCreate(&p->begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
-        if (spw_driver.cuEventCreate(&p->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
+    if (SPW_ASK(cuEventCreate, &p->begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
+        if (SPW_ASK(cuEventCreate, &p->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
             pairs++;
             return p;
         }
-        (void)spw_driver.cuEventDestroy_v2(p->begin);
+        (void)SPW_ASK(cuEventDestroy_v2, p->begin);
     }
     free(p);
     return NULL;
@@ -100,12 +100,12 @@ struct spw_duration *spw_duration_take_locked(struct spw_device *d, const struct
 
 void spw_duration_begin(struct spw_duration *p)
 {
-    p->begun = !capturing() && spw_driver.cuEventRecord(p->begin, p->stream) == CUDA_SUCCESS;
+    p->begun = !capturing() && SPW_ASK(cuEventRecord, p->begin, p->stream) == CUDA_SUCCESS;
 }
 
 void spw_duration_end(struct spw_duration *p, bool submitted)
 {
-    bool measured = p->begun && submitted && !capturing() && spw_driver.cuEventRecord(p->end, p->stream) == CUDA_SUCCESS;
+    bool measured = p->begun && submitted && !capturing() && SPW_ASK(cuEventRecord, p->end, p->stream) == CUDA_SUCCESS;
     struct device *v = &devices[p->device];
     spw_lock();
     if (p->epoch != v->epoch) {
@@ -128,10 +128,10 @@ static double own_us(struct device *v, const struct spw_duration *p, bool *ret_i
 {
     float ms, later_ms;
     *ret_is_latest = true;
-    if (spw_driver.cuEventElapsedTime(&ms, p->begin, p->end) != CUDA_SUCCESS)
+    if (SPW_ASK(cuEventElapsedTime, &ms, p->begin, p->end) != CUDA_SUCCESS)
         return -1;
     if (v->latest && v->latest->context == p->context &&
-        spw_driver.cuEventElapsedTime(&later_ms, v->latest->end, p->end) == CUDA_SUCCESS) {
+        SPW_ASK(cuEventElapsedTime, &later_ms, v->latest->end, p->end) == CUDA_SUCCESS) {
         *ret_is_latest = later_ms > 0;
         ms = later_ms < ms ? later_ms : ms;
     }
@@ -145,7 +145,7 @@ bool spw_durations_collect_locked(struct spw_device *d, void (*tell)(void *conte
     while (v->first && !capturing()) {
         struct spw_duration *p = v->first;
         bool is_latest;
-        if (spw_driver.cuEventQuery(p->end) == CUDA_ERROR_NOT_READY)
+        if (SPW_ASK(cuEventQuery, p->end) == CUDA_ERROR_NOT_READY)
             break;
         v->first = p->next;
         double us = own_us(v, p, &is_latest);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "ask.h"
 #include "log.h"
 #include "result.h"
 
@@ -124,7 +124,7 @@ static void release(struct spw_handles *h, struct spw_piece piece)
 {
     static int warned;
     uint64_t bytes = bytes_of(h, piece.granules);
-    CUresult r = spw_driver.cuMemRelease(piece.handle);
+    CUresult r = SPW_ASK(cuMemRelease, piece.handle);
     if (r != CUDA_SUCCESS) {
         /* The memory may still be taken: it stays on the bill. */
         spw_warn_once(&warned, "the driver refused to release %llu bytes of device memory (error %d); they count as used",
@@ -181,7 +181,7 @@ static int make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = h->device;
     CUmemGenericAllocationHandle handle = 0;
-    int r = spw_result(spw_driver.cuMemCreate(&handle, bytes_of(h, granules), &prop, 0));
+    int r = spw_result(SPW_ASK(cuMemCreate, &handle, bytes_of(h, granules), &prop, 0));
     if (r < 0)
         return r == -ENOMEM ? -ENOSPC : r;
     h->made_bytes += bytes_of(h, granules);

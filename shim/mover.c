@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "bandwidth.h"
 #include "context.h"
 #include "driver.h"
@@ -27,14 +28,14 @@ static uint64_t host_limit;
 static int pin(void *ctx, void *address, size_t bytes)
 {
     (void)ctx;
-    return spw_result(spw_driver.cuMemHostRegister_v2(address, bytes, CU_MEMHOSTREGISTER_PORTABLE));
+    return spw_result(SPW_ASK(cuMemHostRegister_v2, address, bytes, CU_MEMHOSTREGISTER_PORTABLE));
 }
 
 static int unpin(void *ctx, void *address, size_t bytes)
 {
     (void)ctx;
     (void)bytes;
-    return spw_result(spw_driver.cuMemHostUnregister(address));
+    return spw_result(SPW_ASK(cuMemHostUnregister, address));
 }
 
 /* What the driver allocates goes with the context that was current then. Only a primary context stays as long as we do; in
@@ -56,14 +57,14 @@ static void *alloc_pinned(void *ctx, size_t bytes)
     (void)ctx;
     if (!in_primary_context())
         return NULL;
-    return spw_driver.cuMemHostAlloc(&p, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? p : NULL;
+    return SPW_ASK(cuMemHostAlloc, &p, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? p : NULL;
 }
 
 static void free_pinned(void *ctx, void *address, size_t bytes)
 {
     (void)ctx;
     (void)bytes;
-    (void)spw_driver.cuMemFreeHost(address);
+    (void)SPW_ASK(cuMemFreeHost, address);
 }
 
 static const struct spw_host_ops host_ops = {
@@ -187,11 +188,11 @@ static int host_take_or_recycle(struct spw_device *d, size_t bytes, void **ret_a
 static struct spw_stream *make_stream(CUcontext context)
 {
     CUstream handle = NULL;
-    if (spw_driver.cuStreamCreate(&handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+    if (SPW_ASK(cuStreamCreate, &handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         return NULL;
     struct spw_stream *s = spw_stream_adopt_locked(handle, context);
     if (!s)
-        (void)spw_driver.cuStreamDestroy_v2(handle);
+        (void)SPW_ASK(cuStreamDestroy_v2, handle);
     return s;
 }
 
@@ -224,8 +225,8 @@ static void end_stream(const struct spw_stream *s)
 {
     if (!s)
         return;
-    (void)spw_driver.cuStreamSynchronize(s->handle);
-    (void)spw_driver.cuStreamDestroy_v2(s->handle);
+    (void)SPW_ASK(cuStreamSynchronize, s->handle);
+    (void)SPW_ASK(cuStreamDestroy_v2, s->handle);
 }
 
 /* The next copy streams count from another number. */
@@ -273,7 +274,7 @@ static int set_access(const struct spw_device *d, const struct spw_block *b)
 {
     CUmemAccessDesc list[SPW_MAX_DEVICES];
     size_t bytes = (size_t)b->memory.granules << d->granule_shift;
-    return spw_result(spw_driver.cuMemSetAccess(b->address, bytes, list, access_list(d, list)));
+    return spw_result(SPW_ASK(cuMemSetAccess, b->address, bytes, list, access_list(d, list)));
 }
 
 /* Maps the block's pieces behind the first *mapped of them, and counts these. */
@@ -284,7 +285,7 @@ static int map_pieces(const struct spw_device *d, const struct spw_block *b, uin
         struct spw_piece piece = spw_memory_piece(&b->memory, i);
         uint64_t bytes = (uint64_t)piece.granules << d->granule_shift;
         if (i >= *mapped) {
-            int r = spw_result(spw_driver.cuMemMap(b->address + done, bytes, 0, piece.handle, 0));
+            int r = spw_result(SPW_ASK(cuMemMap, b->address + done, bytes, 0, piece.handle, 0));
             if (r < 0)
                 return r;
             ++*mapped;
@@ -299,7 +300,7 @@ static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
 {
     spw_handles_give_locked(&d->handles, &b->memory, mapped);
     size_t bytes = (size_t)b->memory.granules << d->granule_shift;
-    int r = bytes ? spw_result(spw_driver.cuMemUnmap(b->address, bytes)) : 0;
+    int r = bytes ? spw_result(SPW_ASK(cuMemUnmap, b->address, bytes)) : 0;
     if (r == 0)
         spw_handles_give_locked(&d->handles, &b->memory, 0);
     return r;
@@ -375,8 +376,8 @@ static int copy_pieces(struct spw_stream *s, struct spw_block *b, bool out)
             n = SPW_PIECE_BYTES;
         if (whole && n > whole)
             n = whole;
-        int r = spw_result(out ? spw_driver.cuMemcpyDtoHAsync_v2(host + done, b->address + done, n, s->handle)
-                               : spw_driver.cuMemcpyHtoDAsync_v2(b->address + done, host + done, n, s->handle));
+        int r = spw_result(out ? SPW_ASK(cuMemcpyDtoHAsync_v2, host + done, b->address + done, n, s->handle)
+                               : SPW_ASK(cuMemcpyHtoDAsync_v2, b->address + done, host + done, n, s->handle));
         if (r < 0)
             return r;
         done += n;
@@ -427,7 +428,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     b->object.uses = (struct spw_uses){0};
     spw_uses_add_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {
-        (void)spw_driver.cuStreamSynchronize(s->handle);
+        (void)SPW_ASK(cuStreamSynchronize, s->handle);
         return r;
     }
     b->host_copy_valid = true;
@@ -460,7 +461,7 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
     b->restore_number = spw_stream_next_locked(s);
     spw_uses_add_locked(&b->object.uses, s, b->restore_number);
     if (r < 0) {
-        (void)spw_driver.cuStreamSynchronize(s->handle);
+        (void)SPW_ASK(cuStreamSynchronize, s->handle);
         return r;
     }
     b->object.attention |= SPW_RESTORING;

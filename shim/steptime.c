@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "ask.h"
 #include "context.h"
-#include "driver.h"
 #include "graph.h"
 #include "ledger.h"
 
@@ -73,7 +73,7 @@ static struct beginning *at(struct device *v, unsigned i)
 static void take(struct device *v, const struct beginning *from, const struct beginning *to)
 {
     float ms;
-    if (from->broken || spw_driver.cuEventElapsedTime(&ms, from->event, to->event) != CUDA_SUCCESS || ms < 0)
+    if (from->broken || SPW_ASK(cuEventElapsedTime, &ms, from->event, to->event) != CUDA_SUCCESS || ms < 0)
         return;
     add(&v->any, (double)ms * 1000, v->any.count);
     add(find_or_make(v, from->shape), (double)ms * 1000, v->any.count);
@@ -81,7 +81,7 @@ static void take(struct device *v, const struct beginning *from, const struct be
 
 static void harvest(struct device *v)
 {
-    while (v->count > 1 && spw_driver.cuEventQuery(at(v, 1)->event) != CUDA_ERROR_NOT_READY) {
+    while (v->count > 1 && SPW_ASK(cuEventQuery, at(v, 1)->event) != CUDA_ERROR_NOT_READY) {
         take(v, at(v, 0), at(v, 1));
         v->first = (v->first + 1) % RING;
         v->count--;
@@ -92,7 +92,7 @@ static void drop_events(struct device *v)
 {
     for (int i = 0; i < RING; i++)
         if (v->ring[i].event)
-            (void)spw_driver.cuEventDestroy_v2(v->ring[i].event);
+            (void)SPW_ASK(cuEventDestroy_v2, v->ring[i].event);
     memset(v->ring, 0, sizeof(v->ring));
     v->first = v->count = 0;
     v->context = NULL;
@@ -107,11 +107,11 @@ void spw_steptime_broken_locked(int device)
 
 static bool record(struct beginning *b, CUstream stream)
 {
-    if (!b->event && spw_driver.cuEventCreate(&b->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+    if (!b->event && SPW_ASK(cuEventCreate, &b->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
         b->event = NULL;
         return false;
     }
-    return spw_driver.cuEventRecord(b->event, stream) == CUDA_SUCCESS;
+    return SPW_ASK(cuEventRecord, b->event, stream) == CUDA_SUCCESS;
 }
 
 /* The context is current. */

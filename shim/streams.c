@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "context.h"
 #include "driver.h"
 #include "graph.h"
@@ -72,7 +73,7 @@ static void retire_marks(struct spw_stream *s)
     while (s->mark_count) {
         unsigned i = s->mark_first;
         if (s->marks[i].number > s->done) {
-            if (spw_driver.cuEventQuery(s->marks[i].event) != CUDA_SUCCESS)
+            if (SPW_ASK(cuEventQuery, s->marks[i].event) != CUDA_SUCCESS)
                 return;
             s->done = s->marks[i].number;
         }
@@ -86,7 +87,7 @@ static void drop_events(struct spw_stream *s)
     for (unsigned i = 0; i < SPW_STREAM_MARKS; i++) {
         if (!s->marks[i].event)
             continue;
-        (void)spw_driver.cuEventDestroy_v2(s->marks[i].event);
+        (void)SPW_ASK(cuEventDestroy_v2, s->marks[i].event);
         s->marks[i].event = NULL;
         events_held--;
     }
@@ -265,7 +266,7 @@ static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
         give_up_one_mark(s);
     unsigned i = mark_at(s, s->mark_count);
     if (!s->marks[i].event) {
-        int r = spw_result(spw_driver.cuEventCreate(&s->marks[i].event, CU_EVENT_DISABLE_TIMING));
+        int r = spw_result(SPW_ASK(cuEventCreate, &s->marks[i].event, CU_EVENT_DISABLE_TIMING));
         if (r < 0)
             return r;
         events_held++;
@@ -285,7 +286,7 @@ int spw_stream_mark_locked(struct spw_stream *s)
         return r;
     r = mark_slot(s, &i);
     if (r == 0)
-        r = spw_result(spw_driver.cuEventRecord(s->marks[i].event, s->handle));
+        r = spw_result(SPW_ASK(cuEventRecord, s->marks[i].event, s->handle));
     spw_context_leave(&guard);
     if (r < 0)
         return r;
@@ -312,7 +313,7 @@ void spw_stream_gone_locked(CUstream handle)
         /* No event to be had: the context's end of work stands for the stream's. */
         struct spw_context_guard guard;
         if (spw_context_enter(&guard, s->context) == 0) {
-            (void)spw_driver.cuStreamSynchronize(handle);
+            (void)SPW_ASK(cuStreamSynchronize, handle);
             spw_context_leave(&guard);
         }
         s->done = s->begun;
@@ -515,7 +516,7 @@ static int synchronize(CUcontext context)
     int r = spw_context_enter(&guard, context);
     if (r < 0)
         return r;
-    r = spw_result(spw_driver.cuCtxSynchronize());
+    r = spw_result(SPW_ASK(cuCtxSynchronize));
     spw_context_leave(&guard);
     return r;
 }
@@ -526,7 +527,7 @@ static int wait_event_on(struct spw_stream *s, CUevent event)
     int r = spw_context_enter(&guard, s->context);
     if (r < 0)
         return r;
-    r = spw_result(spw_driver.cuStreamWaitEvent(s->handle, event, 0));
+    r = spw_result(SPW_ASK(cuStreamWaitEvent, s->handle, event, 0));
     spw_context_leave(&guard);
     return r;
 }
@@ -573,7 +574,7 @@ static int wait_unlocking(struct spw_stream *s, CUevent event)
     CUcontext context = s->context;
     s->waiters++;
     spw_unlock();
-    int r = event ? spw_result(spw_driver.cuEventSynchronize(event)) : -EXDEV;
+    int r = event ? spw_result(SPW_ASK(cuEventSynchronize, event)) : -EXDEV;
     if (r < 0)
         r = synchronize(context);
     spw_lock();

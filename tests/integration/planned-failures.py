@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A driver call that fails late in a run, when plans are followed, once or from then on: the same bits, or a clean CUDA error;
-the budget holds, and the library says what failed.
+the budget holds, and where the program is not told, a line of the log names the call.
 
 usage: planned-failures.py once | forever"""
 import sys
@@ -21,7 +21,8 @@ CALLS = {
     "cuEventSynchronize": "CUDA_ERROR_INVALID_VALUE", "cuEventElapsedTime": "CUDA_ERROR_INVALID_VALUE",
     "cuEventDestroy": "CUDA_ERROR_INVALID_VALUE", "cuStreamWaitEvent": "CUDA_ERROR_INVALID_VALUE",
     "cuStreamSynchronize": "CUDA_ERROR_INVALID_VALUE", "cuStreamQuery": "CUDA_ERROR_INVALID_VALUE", "cuCtxSetCurrent": "CUDA_ERROR_INVALID_VALUE",
-    "cuCtxPushCurrent": "CUDA_ERROR_INVALID_VALUE", "cuCtxPopCurrent": "CUDA_ERROR_INVALID_VALUE", "cuLaunchKernel": "CUDA_ERROR_INVALID_VALUE",
+    "cuStreamCreate": "CUDA_ERROR_OUT_OF_MEMORY", "cuMemHostUnregister": "CUDA_ERROR_INVALID_VALUE",
+    "cuThreadExchangeStreamCaptureMode": "CUDA_ERROR_INVALID_VALUE", "cuCtxPushCurrent": "CUDA_ERROR_INVALID_VALUE", "cuCtxPopCurrent": "CUDA_ERROR_INVALID_VALUE", "cuLaunchKernel": "CUDA_ERROR_INVALID_VALUE",
 }
 WHERE = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9)  # of all calls of that name
 
@@ -41,8 +42,12 @@ def never():
 usual = never()
 
 
+def refusal_is_told(finished, call):
+    return any(line.startswith("spillway: ") and call in line for line in finished.errors.splitlines())
+
+
 def failing(call, code):
-    @sentence(f"{call} failing {REPEAT} with {code} while a plan is followed: the same bits, or a clean error")
+    @sentence(f"{call} failing {REPEAT} with {code} while a plan is followed: the same bits and a line in the log, or a clean error")
     def _():
         made = usual.stats["calls"][call]
         outcomes = []
@@ -50,6 +55,7 @@ def failing(call, code):
             finished = disturbed(f"{call}:{place}{HOW[REPEAT]}={code}")
             same_or_clean_error(plain, finished, budget)
             require(finished.stats["injected_failures"] > 0, f"call {place} of {made} did not come", finished.describe())
+            require(finished.status != 0 or refusal_is_told(finished, call), f"call {place} of {made}: no line names it", finished.describe())
             outcomes.append(f"{place}: " + ("same bits" if finished.status == 0 else "clean error"))
         print(f"# of {made} calls " + (", ".join(outcomes) or "none is made"))
 

@@ -1,0 +1,44 @@
+/* ask.c - which calls were told of. */
+#include "ask.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "log.h"
+
+enum { CALLS = 64, FIRST_FAULT = 700, LAST_FAULT = 799, FIRST_CAPTURE = 900, LAST_CAPTURE = 908 };
+
+static const char *told[CALLS]; /* from the first on; atomic */
+
+/* True for the first who asks about this name. */
+static bool is_news(const char *name)
+{
+    for (int i = 0; i < CALLS; i++) {
+        const char *there = NULL;
+        if (__atomic_compare_exchange_n(&told[i], &there, name, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return true;
+        if (there == name || strcmp(there, name) == 0)
+            return false;
+    }
+    return false;
+}
+
+void spw_ask_refused(const char *call, CUresult result)
+{
+    const int code = (int)result;
+    const bool is_fault = code >= FIRST_FAULT && code <= LAST_FAULT;
+    const char *name = NULL;
+    if (result == CUDA_ERROR_DEINITIALIZED || (code >= FIRST_CAPTURE && code <= LAST_CAPTURE))
+        return;
+    if (!is_news(is_fault ? "a fault" : call))
+        return;
+    if (!spw_driver.cuGetErrorName || spw_driver.cuGetErrorName(result, &name) != CUDA_SUCCESS || !name)
+        name = "unknown";
+    spw_warn("the driver refused %s of ours (error %d, %s); the program goes on, maybe slower; %s is not told of again",
+             call, (int)result, name, is_fault ? "what is refused after this" : "this call");
+}
+
+void spw_ask_reset(void)
+{
+    memset(told, 0, sizeof(told));
+}
