@@ -11,6 +11,8 @@ VARIANTS = {"plain steps": (),
             "cudaMalloc": ("--alloc", "plain"),
             "gradient accumulation over 2 batches": ("--accumulate", "2"),
             "three streams": ("--streams", "3")}
+if WORKLOAD in ("gpt", "resnet"):  # one for each rule of optimizers
+    VARIANTS["a fused optimizer"] = ("--fused",)
 STEPS = "5"
 
 

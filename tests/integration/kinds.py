@@ -2,11 +2,14 @@
 """The program replay, whose layers are of kinds that a second launch gives the same bits for, or does not: within budgets it reads
 what it has made, and it would notice if it did not.
 
-usage: kinds.py"""
+usage: kinds.py TOUCHES"""
 import re
+import sys
 
 from harness import finish, nothing_left, require, run, same_in_budget, same_results, sentence, succeeded
+from touched import Seen
 
+TOUCHES = sys.argv.pop(1)
 LEGAL = "plain,matmul,atomics,global,in-place,struct,copy,set,chain,two-outputs"
 SABOTEURS = "clock,counter,half,old"
 VARYING = {"SIMGPU_BLOCK_ORDER": "varying"}
@@ -69,6 +72,13 @@ def _():
     same_results(without, run(program(LEGAL, "--alloc", "plain")))
     nothing_left(run(["replay", "--steps", "1"]), without)
     require(run(program(LEGAL, "--seed", "2")).results != without.results, "another seed gives the same results")
+
+
+@sentence("every page that a kernel of the iteration touches is listed by the exported iteration, written ones as written")
+def _():
+    kernels, _, untouched = Seen(TOUCHES, ["replay", "--size", "tiny", "--kinds", "all", "--steps", "6"]).require_exported()
+    require(kernels > 100, f"only {kernels} kernels touched anything")
+    require(untouched == 0, f"{untouched} tensors are listed without being touched")
 
 
 @sentence("bad options are refused")
