@@ -10,25 +10,26 @@
 #include "exec.h"
 #include "twins.h"
 
-enum { PAGE = 4096, MOST_TEXT = 1 << 24, MOST_KERNELS = 64, MOST_PARAM_BYTES = 32764 };
+enum { LEAST_ROOM = 4096, MOST_TEXT = 1 << 24, MOST_KERNELS = 64, MOST_PARAM_BYTES = 32764 };
 
-/* A copy of the text up to its final 0; NULL: it ends in memory that is not there, or does not end. */
+/* A copy of the text up to its final 0; NULL: it ends in memory that is not there, or does not end. Nothing behind the 0 is
+ * looked at. */
 static char *copy_text(const void *candidate)
 {
-    char *text = NULL, *end = NULL;
-    uint64_t from = (uint64_t)(uintptr_t)candidate;
-    for (size_t bytes = 0; !end && bytes < MOST_TEXT;) {
-        size_t piece = PAGE - (from + bytes) % PAGE;
-        char *grown = realloc(text, bytes + piece);
-        if (grown)
+    char *text = NULL;
+    for (size_t length = 0, room = 0; length < MOST_TEXT; length++) {
+        if (length == room) {
+            room = room ? room * 2 : LEAST_ROOM;
+            char *grown = realloc(text, room);
+            if (!grown)
+                break;
             text = grown;
-        if (!grown || !exec_read(text + bytes, from + bytes, piece))
+        }
+        if (!exec_read(text + length, (uint64_t)(uintptr_t)candidate + length, 1))
             break;
-        end = memchr(text + bytes, 0, piece);
-        bytes += piece;
+        if (!text[length])
+            return text;
     }
-    if (end)
-        return text;
     free(text);
     return NULL;
 }

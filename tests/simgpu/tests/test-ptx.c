@@ -52,8 +52,9 @@ CHILD_TEST(text_is_refused_whose_parameters_are_not_its_twins)
 
 CHILD_TEST(what_is_no_text_is_an_invalid_image)
 {
+    static const char nothing[8];
     device_start();
-    assert_int_equal(load(""), CUDA_ERROR_INVALID_IMAGE);
+    assert_int_equal(load(nothing), CUDA_ERROR_INVALID_IMAGE);
     assert_int_equal(load("something else that is longer than a magic number"), CUDA_ERROR_INVALID_IMAGE);
     assert_int_equal(load(".version 6.0\n.entry spillway_hash() {}"), CUDA_ERROR_INVALID_PTX); /* no .target */
     assert_int_equal(load((const char *)8), CUDA_ERROR_INVALID_IMAGE);
