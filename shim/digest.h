@@ -24,8 +24,9 @@ enum { SPW_DIGEST_SLOTS = 4096 };
 int spw_digests_open(struct spw_device *d, CUcontext context);
 
 /* Submits to `stream`, a stream of `context`, what computes the hash of `bytes` at `address` as they are then. The alignment
- * is any; reading is fastest from 16 bytes on, half as fast else (and then up to 7 bytes before and behind are read as well,
- * those in the same aligned 8). The ticket is never 0. On failure nothing has to be forgotten:
+ * is any: multiples of 16 are read fastest, and of others than multiples of 8 up to 7 bytes before and behind are read as
+ * well, those in the same aligned 8. An operation of another thread that is numbered and not submitted yet may come before
+ * or behind it. The ticket is never 0. On failure nothing has to be forgotten:
  *
  *   -EAGAIN   all slots are in use
  *   -ENOMEM   there is no room for slots at the moment, on the device or the host
