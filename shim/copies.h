@@ -3,7 +3,8 @@
  * Read by hooks_copy.c, which makes what is touched resident, and by note_copy.c, which writes it down. Whoever includes it
  * has defined COPY(symbol, parameters, arguments, stream, description) and COPY_MANY, the same where the description may
  * fail; LEGACY and OWN, the streams of calls that name none; per_thread(stream); and the functions that descriptions call:
- * linear, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, set, set_rows. */
+ * linear, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, from_array, set,
+ * set_rows. */
 /* clang-format off */
 COPY(cuMemcpy, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, linear(&c, d, s, n))
 COPY(cuMemcpy_ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), OWN, linear(&c, d, s, n))
@@ -25,8 +26,8 @@ COPY(cuMemcpyPeer, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, si
 COPY(cuMemcpyPeer_ptds, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n), OWN, linear(&c, d, s, n))
 COPY(cuMemcpyPeerAsync, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream t), (d, dc, s, sc, n, t), t, linear(&c, d, s, n))
 COPY(cuMemcpyPeerAsync_ptsz, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream t), (d, dc, s, sc, n, t), per_thread(t), linear(&c, d, s, n))
-COPY(cuMemcpyAtoD_v2, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), LEGACY, set(&c, d, n))
-COPY(cuMemcpyAtoD_v2_ptds, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), OWN, set(&c, d, n))
+COPY(cuMemcpyAtoD_v2, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), LEGACY, from_array(&c, d, n))
+COPY(cuMemcpyAtoD_v2_ptds, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), OWN, from_array(&c, d, n))
 COPY(cuMemcpyDtoA_v2, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), LEGACY, device_to_host(&c, s, n))
 COPY(cuMemcpyDtoA_v2_ptds, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), OWN, device_to_host(&c, s, n))
 
@@ -67,15 +68,15 @@ COPY_MANY(cuMemBatchDecompressAsync, DECOMPRESS, (l, k, g, e, t), t, decompress(
 COPY_MANY(cuMemBatchDecompressAsync_ptsz, DECOMPRESS, (l, k, g, e, t), per_thread(t), decompress(&c, l, k))
 
 #define SET(symbol, type, element) \
-    COPY(symbol##_v2, (CUdeviceptr d, type v, size_t n), (d, v, n), LEGACY, set(&c, d, n * (element))) \
-    COPY(symbol##_v2_ptds, (CUdeviceptr d, type v, size_t n), (d, v, n), OWN, set(&c, d, n * (element))) \
-    COPY(symbol##Async, (CUdeviceptr d, type v, size_t n, CUstream t), (d, v, n, t), t, set(&c, d, n * (element))) \
-    COPY(symbol##Async_ptsz, (CUdeviceptr d, type v, size_t n, CUstream t), (d, v, n, t), per_thread(t), set(&c, d, n * (element)))
+    COPY(symbol##_v2, (CUdeviceptr d, type v, size_t n), (d, v, n), LEGACY, set(&c, d, n, v, element)) \
+    COPY(symbol##_v2_ptds, (CUdeviceptr d, type v, size_t n), (d, v, n), OWN, set(&c, d, n, v, element)) \
+    COPY(symbol##Async, (CUdeviceptr d, type v, size_t n, CUstream t), (d, v, n, t), t, set(&c, d, n, v, element)) \
+    COPY(symbol##Async_ptsz, (CUdeviceptr d, type v, size_t n, CUstream t), (d, v, n, t), per_thread(t), set(&c, d, n, v, element))
 #define SET_2D(symbol, type, element) \
-    COPY(symbol##_v2, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), (d, p, v, w, h), LEGACY, set_rows(&c, d, p, w * (element), h)) \
-    COPY(symbol##_v2_ptds, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), (d, p, v, w, h), OWN, set_rows(&c, d, p, w * (element), h)) \
-    COPY(symbol##Async, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream t), (d, p, v, w, h, t), t, set_rows(&c, d, p, w * (element), h)) \
-    COPY(symbol##Async_ptsz, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream t), (d, p, v, w, h, t), per_thread(t), set_rows(&c, d, p, w * (element), h))
+    COPY(symbol##_v2, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), (d, p, v, w, h), LEGACY, set_rows(&c, d, p, w, h, v, element)) \
+    COPY(symbol##_v2_ptds, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), (d, p, v, w, h), OWN, set_rows(&c, d, p, w, h, v, element)) \
+    COPY(symbol##Async, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream t), (d, p, v, w, h, t), t, set_rows(&c, d, p, w, h, v, element)) \
+    COPY(symbol##Async_ptsz, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream t), (d, p, v, w, h, t), per_thread(t), set_rows(&c, d, p, w, h, v, element))
 
 SET(cuMemsetD8, unsigned char, 1)
 SET(cuMemsetD16, unsigned short, 2)

@@ -48,9 +48,11 @@ static bool begin_quickly(struct spw_op *op)
     struct spw_quick q;
     if (op->count > QUICK_HITS || op->everything || follows_tables(op))
         return false;
+    if (spw_versions_kept && spw_versions_endangers(op))
+        return false;
     spw_quick_begin(&q, op->stream);
     for (unsigned i = 0; i < op->count; i++)
-        if (!spw_quick_use(&q, op->hits[i], i < op->count - op->read_only))
+        if (!spw_quick_use(&q, op->hits[i], spw_op_writes_hit(op, i)))
             return false;
     return true;
 }
@@ -131,7 +133,7 @@ static int gather_everything(struct working_set *set)
 
 static int gather_hits(struct spw_op *op, struct working_set *set)
 {
-    unsigned count = op->count, writes = op->count - op->read_only;
+    unsigned count = op->count;
     if (follows_tables(op)) {
         uint64_t operation = ++operations_met;
         int n = spw_tables_reach(op->hits, op->count, op->room, first_met, &operation);
@@ -139,6 +141,7 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
             return n;
         count = (unsigned)n;
     }
+    op->reached = count;
     set->list = malloc((count + 1) * sizeof(*set->list));
     if (!set->list)
         return -ENOMEM;
@@ -146,7 +149,7 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         if (!o || o->attention & SPW_FREE)
             continue;
-        set->list[set->count++] = (struct touched){o, i < writes || i >= op->count};
+        set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i)};
     }
     return 0;
 }
@@ -358,6 +361,14 @@ static void tell_of_set(struct spw_op *op, const struct working_set *set)
     free(list);
 }
 
+/* Has what the operation would ruin made again, which takes memory and time in which others go on. */
+static int rescue(struct spw_op *op, struct working_set *set)
+{
+    let_go(set);
+    int r = spw_versions_before_op_locked(op);
+    return r < 0 ? r : gather(op, set);
+}
+
 static int begin_slowly(struct spw_op *op)
 {
     struct working_set set = {0};
@@ -369,6 +380,8 @@ static int begin_slowly(struct spw_op *op)
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
     bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = gather(op, &set);
+    if (r == 0 && spw_versions_kept && spw_versions_endangers(op))
+        r = rescue(op, &set);
     set.devices = devices;
     if (r == 0)
         r = make_set_ready(op, &set);
@@ -391,6 +404,10 @@ static int begin_slowly(struct spw_op *op)
 int spw_op_begin(struct spw_op *op)
 {
     op->timed = NULL;
+    op->reached = op->count;
+    op->writeset = NULL;
+    op->wish = 0;
+    op->rerun = NULL;
     spw_lock();
     op->stream = spw_stream_of_locked(op->handle);
     if (!op->stream) {
@@ -398,11 +415,15 @@ int spw_op_begin(struct spw_op *op)
         spw_unlock();
         return failure;
     }
+    if (spw_versions_kept)
+        spw_versions_look_locked(op);
     bool quickly = begin_quickly(op);
     int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
     if (quickly && spw_planned_any)
         spw_planned_op_locked(op, NULL, 0);
+    if (r == 0 && spw_versions_kept)
+        spw_versions_op_locked(op);
     if (r == 0)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     else

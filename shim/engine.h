@@ -9,9 +9,9 @@
 #include "planned.h"
 #include "room.h"
 #include "verdicts.h"
+#include "writesets.h"
 
 struct spw_submission;
-struct spw_writeset;
 struct spw_rerun;
 
 struct spw_op {
@@ -31,7 +31,7 @@ struct spw_op {
     struct spw_duration *timed;
     /* Set by begin. Those of the hits that lie behind `count` were reached through pointer tables. */
     unsigned reached;
-    struct spw_writeset *writeset; /* of a launch, while versions are kept (versions.h) */
+    const struct spw_writeset *writeset; /* of a launch, while versions are kept (versions.h); not for later than that */
     /* Set while it is told of (spw_planned_op_locked()), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course, and overwrites completely what the hits in `makes` (bit per hit) lie in. */
     uint32_t wish;
@@ -39,6 +39,12 @@ struct spw_op {
     struct spw_rerun *rerun; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */
     enum spw_replay_verdict verdict;
 };
+
+/* Whether it may write what the hit leads to: what was reached through tables, yes; what is known to be only read, no. */
+static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
+{
+    return hit >= op->count || (hit < op->count - op->read_only && spw_writeset_writes(op->writeset, hit));
+}
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()
  * whether or not the driver took the operation. -ENOMEM: it cannot be made resident within the budget; said with name, bytes
@@ -58,6 +64,14 @@ static inline void spw_op_end_on(struct spw_stream *s)
 static inline void spw_op_end(struct spw_op *op)
 {
     spw_op_end_on(op->stream);
+}
+
+/* The same where it may have been kept (versions.h): with what the driver has answered. */
+static inline void spw_op_answered(struct spw_op *op, bool taken)
+{
+    if (op->rerun)
+        spw_versions_op_end(op, taken);
+    spw_op_end(op);
 }
 
 /* Waits until what was submitted through begin and end is complete and learns it: after the program has synchronised a

@@ -8,7 +8,9 @@
 #include "mover.h"
 #include "pin.h"
 #include "result.h"
+#include "submissions.h"
 #include "tables.h"
+#include "versions.h"
 
 enum { ENDS = 64 };
 
@@ -21,6 +23,8 @@ struct copy { /* one driver call that copies or sets */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
     CUdeviceptr *many;
+    struct spw_submission submission;
+    int failure; /* of seeing to what depends on memory that it writes outside of our arenas */
 };
 
 static CUstream per_thread(CUstream stream)
@@ -38,6 +42,8 @@ static void copy_init(struct copy *c)
     c->read = c->read_few;
     c->many = NULL;
     c->room = ENDS;
+    c->submission.kind = SPW_SUBMIT_OTHER;
+    c->failure = 0;
     spw_pin_failure = 0; /* learning an address may have to pin what lies there */
 }
 
@@ -62,6 +68,8 @@ static void write_to(struct copy *c, CUdeviceptr a, size_t bytes)
 {
     if (bytes && spw_in_arena(a))
         c->written[c->writes++] = a;
+    else if (bytes && spw_versions_kept && c->failure == 0)
+        c->failure = spw_versions_break_for(a);
     c->bytes += bytes;
 }
 
@@ -96,6 +104,8 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
 {
     if (spw_pin_failure < 0)
         return spw_cuda(spw_pin_failure);
+    if (c->failure < 0)
+        return spw_cuda(c->failure);
     if (c->writes + c->reads == 0)
         return CUDA_SUCCESS;
     if (spw_is_capturing(stream))
@@ -111,7 +121,8 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
                             .room = 2 * c->room,
                             .read_only = c->reads,
                             .name = name,
-                            .signature = signature_of(c)};
+                            .signature = signature_of(c),
+                            .submission = &c->submission};
     /* A copy moves bytes and follows no address: tables at its ends lead nowhere. */
     c->op.follows_no_tables = true;
     int r = spw_op_begin(&c->op);
@@ -125,7 +136,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
 {
     if (c->begun) {
         spw_duration_after(c->op.timed, result == CUDA_SUCCESS);
-        spw_op_end(&c->op);
+        spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
     free(c->many);
     return result;
@@ -177,6 +188,10 @@ static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t byte
     write_to(c, dst, bytes);
     read_from(c, src, bytes);
     learn_addresses(dst, src, bytes);
+    c->submission.kind = SPW_SUBMIT_COPY;
+    c->submission.copy.to = dst;
+    c->submission.copy.from = src;
+    c->submission.copy.bytes = bytes;
 }
 
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
@@ -228,6 +243,8 @@ static void plane(struct copy *c, const CUDA_MEMCPY2D *p)
     write_to(c, dst, p->WidthInBytes * p->Height);
     read_from(c, src, p->WidthInBytes * p->Height);
     learn_rows(dst, dst_pitch, src, src_pitch, p->WidthInBytes, p->Height);
+    c->submission.kind = SPW_SUBMIT_PLANE;
+    c->submission.plane = p;
 }
 
 static CUdeviceptr end_3d(CUmemorytype type, CUdeviceptr device, const void *host, size_t offset)
@@ -248,6 +265,8 @@ static void volume(struct copy *c, const CUDA_MEMCPY3D *p)
                              (p->dstZ * p->dstHeight + p->dstY) * p->dstPitch + p->dstXInBytes);
     write_to(c, dst, bytes);
     read_from(c, src, bytes);
+    c->submission.kind = SPW_SUBMIT_VOLUME;
+    c->submission.volume = p;
     if (p->Depth == 1)
         learn_rows(dst, p->dstPitch ? p->dstPitch : p->WidthInBytes, src, p->srcPitch ? p->srcPitch : p->WidthInBytes,
                    p->WidthInBytes, p->Height);
@@ -324,7 +343,7 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
     return CUDA_SUCCESS;
 }
 
-static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
+static void from_array(struct copy *c, CUdeviceptr dst, size_t bytes)
 {
     copy_init(c);
     c->sets = true;
@@ -334,13 +353,27 @@ static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
 }
 
 /* A set with a pitch leaves the gaps as they are. */
-static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows)
+static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows, uint32_t value,
+                     unsigned element_bytes)
 {
+    const size_t bytes = width * element_bytes;
     copy_init(c);
     c->sets = true;
-    write_to(c, dst, width * rows);
+    write_to(c, dst, bytes * rows);
     for (size_t y = 0; spw_tables_any() && spw_in_arena(dst) && y < rows; y++)
-        spw_tables_forget(dst + y * pitch, dst + y * pitch + width);
+        spw_tables_forget(dst + y * pitch, dst + y * pitch + bytes);
+    c->submission.kind = SPW_SUBMIT_SET;
+    c->submission.set.to = dst;
+    c->submission.set.pitch = pitch;
+    c->submission.set.width = width;
+    c->submission.set.rows = rows;
+    c->submission.set.value = value;
+    c->submission.set.element_bytes = element_bytes;
+}
+
+static void set(struct copy *c, CUdeviceptr dst, size_t count, uint32_t value, unsigned element_bytes)
+{
+    set_rows(c, dst, 0, count, 1, value, element_bytes);
 }
 
 /* ---- one line per driver call: what it touches, on which stream ---- */

@@ -7,13 +7,16 @@
 #include "quick.h"
 #include "result.h"
 #include "scan.h"
+#include "submissions.h"
 #include "tables.h"
+#include "versions.h"
 
 /* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
 enum { HITS = 512 };
 
 struct launch {
     struct spw_op op;
+    struct spw_submission submission;
     CUdeviceptr hits[HITS];
     bool begun;
 };
@@ -31,6 +34,27 @@ static CUresult begin_captured(CUfunction f, void **params, void **extra)
     return spw_cuda(spw_pin_failure);
 }
 
+/* What the driver will be told, whatever the form in which it is. */
+static const struct spw_submission *describe(struct launch *l, const struct spw_layout *layout,
+                                             const struct spw_launch *launch, void **params, void **extra)
+{
+    l->submission.kind = SPW_SUBMIT_LAUNCH;
+    l->submission.launch.function = launch->function;
+    l->submission.launch.layout = layout;
+    l->submission.launch.params = params;
+    l->submission.launch.extra = extra;
+    l->submission.launch.config = (CUlaunchConfig){.gridDimX = launch->grid[0],
+                                                   .gridDimY = launch->grid[1],
+                                                   .gridDimZ = launch->grid[2],
+                                                   .blockDimX = launch->block[0],
+                                                   .blockDimY = launch->block[1],
+                                                   .blockDimZ = launch->block[2],
+                                                   .sharedMemBytes = launch->shared_bytes,
+                                                   .attrs = launch->attributes,
+                                                   .numAttrs = launch->attribute_count};
+    return &l->submission;
+}
+
 /* Any launch: what it may touch is listed first. */
 static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
                               const struct spw_launch *launch, void **params, void **extra)
@@ -45,6 +69,7 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     l->op.function = launch->function;
     l->op.name = name;
     l->op.signature = spw_launch_signature(launch);
+    l->op.submission = spw_versions_kept ? describe(l, layout, launch, params, extra) : NULL;
     int r = spw_op_begin(&l->op);
     l->begun = r == 0;
     if (l->begun)
@@ -67,7 +92,7 @@ static CUresult end_launch(struct launch *l, CUresult result)
 {
     if (l->begun) {
         spw_duration_after(l->op.timed, result == CUDA_SUCCESS);
-        spw_op_end(&l->op);
+        spw_op_answered(&l->op, result == CUDA_SUCCESS);
     }
     return result;
 }
@@ -93,13 +118,27 @@ static inline struct spw_launch launch_with(CUfunction f, unsigned gridDimX, uns
                                             unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ,
                                             unsigned sharedMemBytes)
 {
-    return (struct spw_launch){f, {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes};
+    return (struct spw_launch){f,   {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes, 0,
+                               NULL};
+}
+
+/* The same in another form: all blocks run at once. */
+static inline struct spw_launch cooperative(struct spw_launch launch)
+{
+    static CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    launch.attributes = &attribute;
+    launch.attribute_count = 1;
+    return launch;
 }
 
 static inline struct spw_launch launch_of(const CUlaunchConfig *c, CUfunction f)
 {
-    return (struct spw_launch){
-        f, {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes};
+    return (struct spw_launch){f,
+                               {c->gridDimX, c->gridDimY, c->gridDimZ},
+                               {c->blockDimX, c->blockDimY, c->blockDimZ},
+                               c->sharedMemBytes,
+                               c->numAttrs,
+                               c->attrs};
 }
 
 CUresult spw_on_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
@@ -180,7 +219,7 @@ CUresult spw_on_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, u
                                                                  blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
     const struct spw_launch launch =
-        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
+        cooperative(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes));
     CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, hStream, kernelParams, NULL);
     return r != CUDA_SUCCESS
                ? r
@@ -201,7 +240,7 @@ CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDi
                                                                       blockDimZ, sharedMemBytes, hStream, kernelParams));
     struct launch l;
     const struct spw_launch launch =
-        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
+        cooperative(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes));
     CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, per_thread(hStream), kernelParams, NULL);
     return r != CUDA_SUCCESS
                ? r
@@ -266,7 +305,7 @@ static bool begin_graph(struct spw_op *op, CUgraphExec graph, CUstream stream)
 static CUresult end_graph(struct spw_op *op, CUresult result)
 {
     spw_duration_after(op->timed, result == CUDA_SUCCESS);
-    spw_op_end(op);
+    spw_op_answered(op, result == CUDA_SUCCESS);
     return result;
 }
 

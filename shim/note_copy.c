@@ -189,7 +189,7 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
     return CUDA_SUCCESS;
 }
 
-static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
+static void from_array(struct copy *c, CUdeviceptr dst, size_t bytes)
 {
     copy_init(c);
     c->record.op.kind = SPW_OP_SET;
@@ -198,10 +198,17 @@ static void set(struct copy *c, CUdeviceptr dst, size_t bytes)
     spw_record_overwritten(dst, bytes);
 }
 
-static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows)
+static void set(struct copy *c, CUdeviceptr dst, size_t count, unsigned value, unsigned element_bytes)
 {
-    set(c, dst, span(pitch, width, rows));
-    c->record.op.bytes = width * rows;
+    (void)value;
+    from_array(c, dst, count * element_bytes);
+}
+
+static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows, unsigned value,
+                     unsigned element_bytes)
+{
+    set(c, dst, span(pitch, width * element_bytes, rows), value, 1);
+    c->record.op.bytes = width * element_bytes * rows;
 }
 
 /* ---- one note per line: calls that name no stream return when the copy is done ---- */

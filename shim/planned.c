@@ -67,7 +67,7 @@ static struct planned *find(const struct spw_device *d)
 /* What every operation gets a closer look for. */
 static void look_closer(struct planned *p, bool told)
 {
-    p->place.look = told ? SPW_LOOK_TOLD : 0;
+    p->place.look = (uint8_t)((told ? SPW_LOOK_TOLD : 0) | (spw_versions_kept ? SPW_LOOK_VERSIONS : 0));
 }
 
 /* The detector is told of everything. */
@@ -517,6 +517,8 @@ static void follow(struct planned *p, const struct spw_op *op)
     }
     if (answer == SPW_CURSOR_EXTRA && !is_told(p))
         note_extra(p, op);
+    if (answer == SPW_CURSOR_EXPECTED && !is_told(p))
+        op->stream->calm = spw_place_is_calm(&p->place);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
         lose(p);
 }
@@ -547,6 +549,8 @@ void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
     struct planned *p = find(d);
     const uint64_t serial = b->serial;
     b->expected = 0;
+    if (spw_versions_kept)
+        spw_version_reset_locked(&b->content);
     if (!p)
         return;
     b->serial = 0; /* who looks at what there is, finds nobody here yet */
@@ -593,6 +597,14 @@ void spw_planned_pin_locked(struct spw_block *b)
     struct planned *p = find(&spw_devices[b->object.device]);
     if (p)
         spw_watch_pin(p->watch, b->serial);
+}
+
+void spw_planned_keep_versions_locked(bool keep)
+{
+    spw_versions_keep_locked(keep);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (planned_of[i])
+            look_closer(planned_of[i], planned_of[i]->place.look & SPW_LOOK_TOLD);
 }
 
 /* ---- beginning and end ---- */
@@ -691,6 +703,7 @@ void spw_planned_in_child(void)
     memset(planned_of, 0, sizeof(planned_of));
     spw_planned_any = false;
     spw_planning_forget_abandoned();
+    spw_versions_reset();
 }
 
 void spw_planned_reset(void)

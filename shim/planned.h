@@ -56,6 +56,12 @@ enum spw_look {
 
 extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
 
+/* After the operation that the cursor has just gone past nothing is to be looked after. */
+static inline bool spw_place_is_calm(const struct spw_place *place)
+{
+    return !place->busy && !place->due[place->cursor.op] && place->cursor.op < place->cursor.course->op_count;
+}
+
 /* The usual operation of a device on its course: true when it is the one expected, and then it counts as told. To be asked
  * last, when nothing else needs a closer look. */
 static inline bool spw_planned_expected(struct spw_stream *s, uint64_t key)
@@ -64,7 +70,7 @@ static inline bool spw_planned_expected(struct spw_stream *s, uint64_t key)
     if (!place || place->look || !spw_cursor_expects(&place->cursor, key))
         return false;
     spw_cursor_advance(&place->cursor);
-    s->calm = !place->busy && !place->due[place->cursor.op] && place->cursor.op < place->cursor.course->op_count;
+    s->calm = spw_place_is_calm(place);
     return true;
 }
 

@@ -72,6 +72,8 @@ static inline bool spw_quick_words(const struct spw_quick q, const struct spw_la
 struct spw_launch {
     CUfunction function;
     unsigned grid[3], block[3], shared_bytes;
+    unsigned attribute_count; /* what else the driver is told; it is not recognised by that */
+    CUlaunchAttribute *attributes;
 };
 
 static inline struct spw_signature spw_launch_signature(const struct spw_launch *l)

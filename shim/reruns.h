@@ -8,6 +8,7 @@
 #ifndef SPILLWAY_SHIM_RERUNS_H
 #define SPILLWAY_SHIM_RERUNS_H
 #include "ledger.h"
+#include "submissions.h"
 #include "verdicts.h"
 #include "versions.h"
 
@@ -38,53 +39,11 @@ struct spw_rerun {
     uint16_t touch_count;
     struct spw_rerun_touch *touches;
     size_t bytes; /* that it takes of SPW_RERUNS_MAX_BYTES */
-    /* behind it, for reruns.c alone: the launch as the driver was told, or the copy or set */
+    struct spw_kept_submission *submission;
 };
 
-/* ---- what the driver will be told, as the hook has it at hand: borrowed until the driver's call is over ---- */
-
-enum spw_submission_kind {
-    SPW_SUBMIT_OTHER,  /* a call that is not kept */
-    SPW_SUBMIT_LAUNCH, /* launch */
-    SPW_SUBMIT_COPY,   /* linear: `bytes` from `from` to `to` */
-    SPW_SUBMIT_PLANE,  /* plane */
-    SPW_SUBMIT_VOLUME, /* volume */
-    SPW_SUBMIT_SET     /* rows of `width` elements of `element` bytes, `pitch` bytes apart; one row: pitch 0 */
-};
-
-struct spw_layout;
-
-struct spw_submission {
-    enum spw_submission_kind kind;
-    union {
-        struct {
-            const CUlaunchConfig *config; /* every form of launch is one of these; its stream is not looked at */
-            const struct spw_layout *layout;
-            CUfunction function;
-            void *const *params, *const *extra;
-        } launch;
-        struct {
-            CUdeviceptr to, from;
-            size_t bytes;
-        } copy;
-        const CUDA_MEMCPY2D *plane;
-        const CUDA_MEMCPY3D *volume;
-        struct {
-            CUdeviceptr to;
-            size_t pitch, width, rows;
-            uint32_t value;
-            uint8_t element;
-        } set;
-    };
-};
-
-/* ---- */
-
-/* Whether it could be kept, as far as that can be told without keeping it: SPW_REPLAY_UNKNOWN: yes. */
-enum spw_replay_verdict spw_rerun_may_keep_locked(const struct spw_op *op);
-
-/* Keeps the operation that is about to be submitted: to be called with what it touches at the versions of before; `after` is
- * filled in by the caller (versions.c does both). NULL, and the reason in *ret_why. One holder: the caller. */
+/* Keeps the operation that is about to be submitted, with the versions of before; `after` is the caller's to fill in
+ * (versions.c). NULL, and the reason in *ret_why. One holder: the caller. */
 struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
 
 /* Submits it again to `s`, as the next operation of that stream: the driver's call alone. Whatever it touches is resident

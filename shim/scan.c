@@ -45,8 +45,7 @@ int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdevic
     return (int)n;
 }
 
-/* The buffer that `extra` names. -EINVAL: none, or a key that is not known. */
-static int find_buffer(void *const *extra, const void **ret_buffer, size_t *ret_bytes)
+int spw_scan_buffer(void *const *extra, const void **ret_buffer, size_t *ret_bytes)
 {
     const void *buffer = NULL;
     const size_t *bytes = NULL;
@@ -74,7 +73,7 @@ static int scan_extra(const struct spw_layout *layout, void *const *extra, CUdev
 {
     const void *buffer;
     size_t bytes;
-    int r = find_buffer(extra, &buffer, &bytes);
+    int r = spw_scan_buffer(extra, &buffer, &bytes);
     if (r < 0)
         return r;
 

@@ -17,6 +17,9 @@ int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr 
 int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdeviceptr low, CUdeviceptr high,
                    CUdeviceptr *hits, unsigned n, unsigned room);
 
+/* The packed buffer that a launch's `extra` names. -EINVAL: none, or a key that is not known. */
+int spw_scan_buffer(void *const *extra, const void **ret_buffer, size_t *ret_bytes);
+
 /* A launch that does not pass plain parameters; as spw_scan_launch(). */
 int spw_scan_odd(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low, CUdeviceptr high,
                  CUdeviceptr *hits, unsigned room);

@@ -68,6 +68,8 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
     slot->next_free = NULL;
     slot->size_bytes = bytes;
     slot->serial = ++spw_serials;
+    if (spw_versions_kept)
+        spw_version_reset_locked(&slot->content);
     slot->slab->live_count++;
     *ret_slot = slot;
     return 0;

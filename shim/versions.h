@@ -57,6 +57,9 @@ struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret
 
 /* ---- what the engine asks and tells of each operation while versions are kept; engine lock ---- */
 
+/* Finds out what is known of what the operation writes (op->writeset). */
+void spw_versions_look_locked(struct spw_op *op);
+
 /* True when the operation has to be begun the slow way: it may write something needed, or everything. */
 bool spw_versions_endangers(const struct spw_op *op);
 
@@ -73,17 +76,12 @@ void spw_versions_op_end(struct spw_op *op, bool taken);
 /* ---- changes that nobody sees exactly; no lock held ---- */
 
 /* Before something that may change the outcome of any operation: module globals are written, a module is unloaded, functions
- * get other attributes, a graph is launched, memory is pinned. What is dropped is made again, and the epoch raised. Does
- * nothing while no versions are kept. 0 or a negative result: then the epoch was raised, and what was dropped and could not
- * be made again is lost to nobody: its maker is still there, as the rescuer decides. */
+ * get other attributes, memory is pinned. What is dropped is made again, and the epoch raised. Does
+ * nothing while no versions are kept. Negative: that could not be done, and the call that it is about must not be made. */
 int spw_versions_break(void);
 
-/* The same for a write to device memory at `address`, which matters when that is outside of our arenas and not the host's.
- */
+/* The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
 int spw_versions_break_for(CUdeviceptr address);
-
-/* A function, kernel, or (NULL) the context is told something about how to run. True: it was not told just that before. */
-bool spw_versions_setting(const void *function, unsigned what, uint64_t value);
 
 void spw_versions_reset(void); /* forgets everything: for tests and a forked child */
 #endif

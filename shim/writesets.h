@@ -17,17 +17,17 @@ enum {
 };
 
 struct spw_writeset {
-    CUfunction function; /* NULL: it was forgotten, and means nothing any more */
+    CUfunction function;
     uint64_t places;
     uint64_t writes;                 /* bit per hit, in the order of the parameters: it may be written */
     uint64_t changed;                /* bit per hit: it was seen to change */
     uint8_t count;                   /* hits */
+    bool is_collective;              /* it talks to other devices */
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
 };
 
 /* The class of a launch of `function`: `places` is a number made of where in its parameters addresses are, `hits` how many.
- * NULL when there is no memory for it: everything may be written. It stays where it is; after its module was unloaded it is
- * forgotten, and a new one is made for what gets the handle. */
+ * NULL when there is no memory for it: everything may be written. Good until the engine lock is let go of. */
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits);
 
 static inline bool spw_writeset_writes(const struct spw_writeset *set, unsigned hit)

@@ -1,0 +1,187 @@
+/* reruns.c - keeps operations with what they touched, within a bounded amount of memory, and submits them again. */
+#include "reruns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "slab.h"
+#include "writesets.h"
+
+enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
+
+struct spw_rerun_counts spw_rerun_counts;
+
+/* ---- what it touches ---- */
+
+static unsigned access_of_hit(const struct spw_op *op, unsigned hit)
+{
+    const bool writes = spw_op_writes_hit(op, hit);
+    if (op->function) /* whatever a launch is given it may read */
+        return writes ? SPW_RERUN_READS | SPW_RERUN_WRITES : SPW_RERUN_READS;
+    return writes ? SPW_RERUN_WRITES : SPW_RERUN_READS;
+}
+
+/* A copy or set says how much it writes. Rows with gaps between them are not known to leave nothing out. */
+static bool covers(const struct spw_op *op, const struct spw_rerun_touch *t)
+{
+    const struct spw_submission *s = op->submission;
+    if (s->kind == SPW_SUBMIT_COPY)
+        return s->copy.to == t->address && s->copy.bytes >= t->bytes;
+    return s->kind == SPW_SUBMIT_SET && s->set.rows == 1 && s->set.to == t->address &&
+           s->set.width * s->set.element_bytes >= t->bytes;
+}
+
+static bool find_touch(CUdeviceptr address, struct spw_rerun_touch *ret)
+{
+    struct spw_versioned *what = spw_versioned_at_locked(address, &ret->serial);
+    if (!what)
+        return false;
+    struct spw_object *o = spw_object_at_locked(address);
+    ret->what = what;
+    ret->block = o->kind == SPW_KIND_BLOCK ? spw_block_of(o) : NULL;
+    const struct spw_slot *slot = ret->block ? NULL : spw_slab_slot_at_locked((struct spw_slab *)o, address);
+    ret->address = slot ? spw_slot_address(slot) : ret->block->address;
+    ret->bytes = slot ? slot->size_bytes : ret->block->size_bytes;
+    ret->before = ret->after = what->version;
+    return true;
+}
+
+/* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
+static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_rerun_touch *list, unsigned *ret_count)
+{
+    unsigned count = 0;
+    for (unsigned hit = 0; hit < op->count; hit++) {
+        struct spw_rerun_touch t = {0};
+        const struct spw_object *o = spw_object_at_locked(op->hits[hit]);
+        if (!o || o->attention & SPW_FREE)
+            continue;
+        if (o->device != op->stream->device)
+            return SPW_REPLAY_COLLECTIVE;
+        if (!find_touch(op->hits[hit], &t)) {
+            if (o->kind == SPW_KIND_BLOCK || ((const struct spw_slab *)o)->pinned)
+                return SPW_REPLAY_OUTSIDE_MEMORY;
+            continue;
+        }
+        unsigned i = 0;
+        while (i < count && list[i].what != t.what)
+            i++;
+        if (i == count)
+            list[count++] = t;
+        list[i].access |= (uint8_t)access_of_hit(op, hit);
+        list[i].hits |= (uint64_t)1 << hit;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        list[i].whole = op->function ? (op->makes & list[i].hits) != 0 : covers(op, &list[i]);
+        if (list[i].whole)
+            list[i].access = SPW_RERUN_WRITES;
+    }
+    *ret_count = count;
+    return SPW_REPLAYABLE;
+}
+
+static enum spw_replay_verdict verdict_of(const struct spw_op *op)
+{
+    if (!op->submission)
+        return SPW_REPLAY_OTHER_CALL;
+    if (op->everything)
+        return SPW_REPLAY_UNPARSED;
+    if (op->reached != op->count)
+        return SPW_REPLAY_POINTER_TABLE;
+    if (op->count > TOUCHES)
+        return SPW_REPLAY_TOO_LARGE;
+    if (op->writeset && op->writeset->is_collective)
+        return SPW_REPLAY_COLLECTIVE;
+    return spw_submission_verdict(op->submission);
+}
+
+/* ---- life ---- */
+
+/* All of it is one piece of memory. NULL: the bound is reached, or there is none. */
+static struct spw_rerun *reserve(unsigned touches, size_t submission_bytes, void **ret_submission)
+{
+    const size_t front = sizeof(struct spw_rerun) + touches * sizeof(struct spw_rerun_touch);
+    const size_t bytes = ((front + 15) & ~(size_t)15) + submission_bytes;
+    struct spw_rerun *r = spw_rerun_counts.bytes + bytes + OVERHEAD <= SPW_RERUNS_MAX_BYTES ? malloc(bytes) : NULL;
+    if (!r) {
+        spw_rerun_counts.refused_for_room++;
+        return NULL;
+    }
+    *r = (struct spw_rerun){.bytes = bytes + OVERHEAD, .touches = (struct spw_rerun_touch *)(r + 1)};
+    *ret_submission = (char *)r + ((front + 15) & ~(size_t)15);
+    spw_rerun_counts.alive++;
+    spw_rerun_counts.made++;
+    spw_rerun_counts.bytes += r->bytes;
+    if (spw_rerun_counts.bytes > spw_rerun_counts.bytes_peak)
+        spw_rerun_counts.bytes_peak = spw_rerun_counts.bytes;
+    return r;
+}
+
+struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
+{
+    struct spw_rerun_touch touches[TOUCHES];
+    unsigned count = 0;
+    void *room;
+    *ret_why = verdict_of(op);
+    if (*ret_why == SPW_REPLAYABLE)
+        *ret_why = list_touches(op, touches, &count);
+    if (*ret_why != SPW_REPLAYABLE)
+        return NULL;
+    struct spw_rerun *r = reserve(count, spw_submission_bytes(op->submission), &room);
+    if (!r) {
+        *ret_why = SPW_REPLAY_TOO_LARGE;
+        return NULL;
+    }
+    r->epoch = spw_version_epoch;
+    r->operation = op->wish - 1;
+    r->holders = 1;
+    r->context = op->stream->context;
+    r->stream = op->stream;
+    r->function = op->function;
+    r->touch_count = (uint16_t)count;
+    memcpy(r->touches, touches, count * sizeof(*touches));
+    r->submission = spw_submission_keep(op->submission, room);
+    return r;
+}
+
+void spw_rerun_hold(struct spw_rerun *rerun)
+{
+    rerun->holders++;
+}
+
+void spw_rerun_let_go(struct spw_rerun *rerun)
+{
+    if (!rerun || --rerun->holders)
+        return;
+    spw_rerun_counts.alive--;
+    spw_rerun_counts.bytes -= rerun->bytes;
+    free(rerun);
+}
+
+/* ---- again ---- */
+
+bool spw_rerun_touch_is_there(const struct spw_rerun_touch *touch)
+{
+    uint64_t serial;
+    return spw_versioned_at_locked(touch->address, &serial) && serial == touch->serial;
+}
+
+bool spw_rerun_is_good(const struct spw_rerun *rerun)
+{
+    if (rerun->is_void || rerun->epoch != spw_version_epoch)
+        return false;
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (!spw_rerun_touch_is_there(&rerun->touches[i]))
+            return false;
+    return true;
+}
+
+int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s)
+{
+    return spw_submission_send(rerun->submission, s->handle);
+}
+
+void spw_reruns_reset(void)
+{
+    spw_rerun_counts = (struct spw_rerun_counts){0};
+}

@@ -1,0 +1,331 @@
+/* submissions.c - copies what the driver is told of an operation, and tells it again. */
+#include "submissions.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "access.h"
+#include "driver.h"
+#include "layout.h"
+#include "result.h"
+#include "scan.h"
+
+enum { IMAGE_ALIGNMENT = 64 }; /* of a tensor map; more than any other parameter asks for */
+
+struct spw_kept_submission {
+    enum spw_submission_kind kind;
+    union {
+        struct {
+            CUfunction function;
+            CUlaunchConfig config; /* its attributes lie behind */
+            void **params;         /* into `image`; NULL: the image is a packed buffer, or there are none */
+            unsigned char *image;
+            size_t image_bytes;
+            bool is_packed;
+        } launch;
+        struct {
+            CUdeviceptr to, from;
+            size_t bytes;
+        } copy;
+        CUDA_MEMCPY2D plane;
+        CUDA_MEMCPY3D volume;
+        struct {
+            CUdeviceptr to;
+            size_t pitch, width, rows;
+            uint32_t value, element_bytes;
+        } set;
+    };
+};
+
+static bool is_packed(const struct spw_submission *s)
+{
+    return s->launch.extra && s->launch.extra[0] != CU_LAUNCH_PARAM_END;
+}
+
+/* As the scan reads it (scan.h). */
+static size_t step_of(const struct spw_param *p)
+{
+    return (p->offset_bytes | p->size_bytes) % 8 ? 4 : 8;
+}
+
+/* ---- whether it can be kept ---- */
+
+enum attribute { KEPT, DROPPED, REFUSED };
+
+/* What overlaps with the operation before is dropped: without it the launch is ordered more strictly. */
+static enum attribute look_at_attribute(CUlaunchAttributeID id)
+{
+    switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        return DROPPED;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+        return KEPT;
+    default: /* events, nodes of graphs, and what newer drivers know */
+        return REFUSED;
+    }
+}
+
+/* True when the driver knows the word as an address that is none of ours: mapped host memory, managed memory, memory of
+ * other processes, variables of modules. No device address is as small or as large as most numbers are. */
+static bool leads_outside(CUdeviceptr word)
+{
+    CUmemorytype type;
+    if (word >> 32 == 0 || word >> 57 != 0 || spw_in_arena(word))
+        return false;
+    return spw_driver.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
+}
+
+static bool bytes_lead_outside(const void *source, size_t bytes, size_t step)
+{
+    CUdeviceptr word;
+    for (size_t at = 0; at + sizeof(word) <= bytes; at += step) {
+        memcpy(&word, (const char *)source + at, sizeof(word));
+        if (leads_outside(word))
+            return true;
+    }
+    return false;
+}
+
+/* Parameters shorter than a word hold no address. */
+static enum spw_replay_verdict launch_verdict(const struct spw_submission *s)
+{
+    const struct spw_layout *layout = s->launch.layout;
+    const void *buffer;
+    size_t bytes;
+    for (unsigned i = 0; i < s->launch.config.numAttrs; i++)
+        if (look_at_attribute(s->launch.config.attrs[i].id) == REFUSED)
+            return SPW_REPLAY_EVENTS;
+    if (is_packed(s)) {
+        if (s->launch.params || spw_scan_buffer(s->launch.extra, &buffer, &bytes) < 0)
+            return SPW_REPLAY_UNPARSED;
+        return bytes_lead_outside(buffer, bytes, layout->known && !layout->loose ? 8 : 4) ? SPW_REPLAY_OUTSIDE_MEMORY
+                                                                                          : SPW_REPLAYABLE;
+    }
+    if (!layout->known || (!s->launch.params && layout->param_count))
+        return SPW_REPLAY_UNPARSED;
+    for (unsigned i = 0; i < layout->param_count; i++) {
+        const struct spw_param *p = &layout->params[i];
+        if (bytes_lead_outside(s->launch.params[i], p->size_bytes, step_of(p)))
+            return SPW_REPLAY_OUTSIDE_MEMORY;
+    }
+    return SPW_REPLAYABLE;
+}
+
+static bool is_ours(CUmemorytype type, CUdeviceptr address)
+{
+    return (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) && spw_in_arena(address);
+}
+
+enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *s)
+{
+    bool ours = false;
+    switch (s->kind) {
+    case SPW_SUBMIT_OTHER:
+        return SPW_REPLAY_OTHER_CALL;
+    case SPW_SUBMIT_LAUNCH:
+        return launch_verdict(s);
+    case SPW_SUBMIT_COPY:
+        ours = spw_in_arena(s->copy.to) && spw_in_arena(s->copy.from);
+        break;
+    case SPW_SUBMIT_PLANE:
+        ours =
+            is_ours(s->plane->srcMemoryType, s->plane->srcDevice) && is_ours(s->plane->dstMemoryType, s->plane->dstDevice);
+        break;
+    case SPW_SUBMIT_VOLUME:
+        ours = is_ours(s->volume->srcMemoryType, s->volume->srcDevice) &&
+               is_ours(s->volume->dstMemoryType, s->volume->dstDevice);
+        break;
+    case SPW_SUBMIT_SET:
+        ours = spw_in_arena(s->set.to);
+        break;
+    }
+    return ours ? SPW_REPLAYABLE : SPW_REPLAY_OUTSIDE_MEMORY;
+}
+
+/* ---- where addresses are ---- */
+
+static uint64_t mix_places(uint64_t places, const void *source, size_t offset, size_t bytes, size_t step)
+{
+    CUdeviceptr word;
+    for (size_t at = 0; at + sizeof(word) <= bytes; at += step) {
+        memcpy(&word, (const char *)source + at, sizeof(word));
+        if (spw_in_arena(word))
+            places = (places ^ (offset + at + 1)) * UINT64_C(0x100000001b3);
+    }
+    return places;
+}
+
+uint64_t spw_submission_places(const struct spw_submission *s)
+{
+    const struct spw_layout *layout = s->launch.layout;
+    uint64_t places = UINT64_C(0xcbf29ce484222325);
+    const void *buffer;
+    size_t bytes;
+    if (is_packed(s))
+        return spw_scan_buffer(s->launch.extra, &buffer, &bytes) < 0
+                   ? 0
+                   : mix_places(places, buffer, 0, bytes, layout->known && !layout->loose ? 8 : 4);
+    for (unsigned i = 0; s->launch.params && i < layout->param_count; i++) {
+        const struct spw_param *p = &layout->params[i];
+        places = mix_places(places, s->launch.params[i], p->offset_bytes, p->size_bytes, step_of(p));
+    }
+    return places;
+}
+
+/* ---- keeping ---- */
+
+/* Of the packed buffer, or of the image that the layout describes. */
+static size_t image_bytes(const struct spw_submission *s, const void **ret_buffer)
+{
+    size_t bytes = s->launch.layout->image_bytes;
+    *ret_buffer = NULL;
+    if (is_packed(s))
+        (void)spw_scan_buffer(s->launch.extra, ret_buffer, &bytes);
+    return bytes;
+}
+
+size_t spw_submission_bytes(const struct spw_submission *s)
+{
+    const void *buffer;
+    size_t bytes = sizeof(struct spw_kept_submission);
+    if (s->kind != SPW_SUBMIT_LAUNCH)
+        return bytes;
+    bytes += s->launch.config.numAttrs * sizeof(CUlaunchAttribute);
+    if (!is_packed(s))
+        bytes += s->launch.layout->param_count * sizeof(void *);
+    return bytes + image_bytes(s, &buffer) + IMAGE_ALIGNMENT;
+}
+
+static unsigned keep_attributes(const struct spw_submission *s, CUlaunchAttribute *room)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < s->launch.config.numAttrs; i++)
+        if (look_at_attribute(s->launch.config.attrs[i].id) == KEPT)
+            room[n++] = s->launch.config.attrs[i];
+    return n;
+}
+
+static void keep_launch(const struct spw_submission *s, struct spw_kept_submission *kept)
+{
+    const struct spw_layout *layout = s->launch.layout;
+    CUlaunchAttribute *attributes = (CUlaunchAttribute *)(kept + 1);
+    void **params = (void **)(attributes + s->launch.config.numAttrs);
+    const bool packed = is_packed(s);
+    char *behind = (char *)(params + (packed ? 0 : layout->param_count));
+    const void *buffer;
+    kept->launch.function = s->launch.function;
+    kept->launch.config = s->launch.config;
+    kept->launch.config.attrs = attributes;
+    kept->launch.config.numAttrs = keep_attributes(s, attributes);
+    kept->launch.image = (unsigned char *)behind + (-(uintptr_t)behind & (IMAGE_ALIGNMENT - 1));
+    kept->launch.image_bytes = image_bytes(s, &buffer);
+    kept->launch.is_packed = packed;
+    kept->launch.params = packed || !layout->param_count ? NULL : params;
+    if (packed)
+        memcpy(kept->launch.image, buffer, kept->launch.image_bytes);
+    for (unsigned i = 0; !packed && i < layout->param_count; i++) {
+        params[i] = kept->launch.image + layout->params[i].offset_bytes;
+        memcpy(params[i], s->launch.params[i], layout->params[i].size_bytes);
+    }
+}
+
+struct spw_kept_submission *spw_submission_keep(const struct spw_submission *s, void *memory)
+{
+    struct spw_kept_submission *kept = memory;
+    kept->kind = s->kind;
+    switch (s->kind) {
+    case SPW_SUBMIT_OTHER:
+        break;
+    case SPW_SUBMIT_LAUNCH:
+        keep_launch(s, kept);
+        break;
+    case SPW_SUBMIT_COPY:
+        kept->copy.to = s->copy.to;
+        kept->copy.from = s->copy.from;
+        kept->copy.bytes = s->copy.bytes;
+        break;
+    case SPW_SUBMIT_PLANE:
+        kept->plane = *s->plane;
+        break;
+    case SPW_SUBMIT_VOLUME:
+        kept->volume = *s->volume;
+        break;
+    case SPW_SUBMIT_SET:
+        kept->set.to = s->set.to;
+        kept->set.pitch = s->set.pitch;
+        kept->set.width = s->set.width;
+        kept->set.rows = s->set.rows;
+        kept->set.value = s->set.value;
+        kept->set.element_bytes = s->set.element_bytes;
+        break;
+    }
+    return kept;
+}
+
+/* ---- telling it again ---- */
+
+static CUresult send_launch(const struct spw_kept_submission *kept, CUstream stream)
+{
+    CUlaunchConfig c = kept->launch.config;
+    size_t bytes = kept->launch.image_bytes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, kept->launch.image, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+    void **packed = kept->launch.is_packed ? extra : NULL;
+    c.hStream = stream;
+    if (c.numAttrs)
+        return spw_driver.cuLaunchKernelEx(&c, kept->launch.function, kept->launch.params, packed);
+    return spw_driver.cuLaunchKernel(kept->launch.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY,
+                                     c.blockDimZ, c.sharedMemBytes, stream, kept->launch.params, packed);
+}
+
+static CUresult send_row(const struct spw_kept_submission *kept, CUstream stream)
+{
+    const uint32_t value = kept->set.value;
+    if (kept->set.element_bytes == 1)
+        return spw_driver.cuMemsetD8Async(kept->set.to, (unsigned char)value, kept->set.width, stream);
+    if (kept->set.element_bytes == 2)
+        return spw_driver.cuMemsetD16Async(kept->set.to, (unsigned short)value, kept->set.width, stream);
+    return spw_driver.cuMemsetD32Async(kept->set.to, value, kept->set.width, stream);
+}
+
+static CUresult send_rows(const struct spw_kept_submission *kept, CUstream stream)
+{
+    const uint32_t value = kept->set.value;
+    const size_t pitch = kept->set.pitch, width = kept->set.width, rows = kept->set.rows;
+    if (kept->set.element_bytes == 1)
+        return spw_driver.cuMemsetD2D8Async(kept->set.to, pitch, (unsigned char)value, width, rows, stream);
+    if (kept->set.element_bytes == 2)
+        return spw_driver.cuMemsetD2D16Async(kept->set.to, pitch, (unsigned short)value, width, rows, stream);
+    return spw_driver.cuMemsetD2D32Async(kept->set.to, pitch, value, width, rows, stream);
+}
+
+int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream)
+{
+    switch (kept->kind) {
+    case SPW_SUBMIT_LAUNCH:
+        return spw_result(send_launch(kept, stream));
+    case SPW_SUBMIT_COPY:
+        return spw_result(spw_driver.cuMemcpyDtoDAsync_v2(kept->copy.to, kept->copy.from, kept->copy.bytes, stream));
+    case SPW_SUBMIT_PLANE:
+        return spw_result(spw_driver.cuMemcpy2DAsync_v2(&kept->plane, stream));
+    case SPW_SUBMIT_VOLUME:
+        return spw_result(spw_driver.cuMemcpy3DAsync_v2(&kept->volume, stream));
+    case SPW_SUBMIT_SET:
+        return spw_result(kept->set.rows == 1 ? send_row(kept, stream) : send_rows(kept, stream));
+    case SPW_SUBMIT_OTHER:
+        break;
+    }
+    return -EINVAL;
+}

@@ -1,0 +1,62 @@
+/* submissions.h - what the driver is told of one operation: at hand while the program's call goes on, kept, and told again.
+ *
+ * Nothing of the program's is kept but values: parameters are copied when the operation is submitted, as the driver does. */
+#ifndef SPILLWAY_SHIM_SUBMISSIONS_H
+#define SPILLWAY_SHIM_SUBMISSIONS_H
+#include <cuda.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verdicts.h"
+
+enum spw_submission_kind {
+    SPW_SUBMIT_OTHER,  /* a call that is not kept */
+    SPW_SUBMIT_LAUNCH, /* launch */
+    SPW_SUBMIT_COPY,   /* copy */
+    SPW_SUBMIT_PLANE,  /* plane: both ends are device memory */
+    SPW_SUBMIT_VOLUME, /* volume: as plane */
+    SPW_SUBMIT_SET     /* set */
+};
+
+struct spw_layout;
+
+struct spw_submission { /* borrowed until the driver's call is over */
+    enum spw_submission_kind kind;
+    union {
+        struct {
+            CUfunction function;
+            CUlaunchConfig config; /* every form of launch is one of these; its stream is not looked at */
+            const struct spw_layout *layout;
+            void *const *params, *const *extra;
+        } launch;
+        struct {
+            CUdeviceptr to, from;
+            size_t bytes;
+        } copy;
+        const CUDA_MEMCPY2D *plane;
+        const CUDA_MEMCPY3D *volume;
+        struct { /* `rows` of `width` elements, each `element_bytes` long, beginning `pitch` bytes apart */
+            CUdeviceptr to;
+            size_t pitch, width, rows;
+            uint32_t value;
+            uint32_t element_bytes; /* 1, 2 or 4 */
+        } set;
+    };
+};
+
+struct spw_kept_submission;
+
+/* A number made of where in the parameters of a launch addresses of ours are. */
+uint64_t spw_submission_places(const struct spw_submission *submission);
+
+/* SPW_REPLAYABLE where it can be kept, else why not: events or nodes of graphs in attributes, parameters that cannot be
+ * parsed, addresses of memory outside of our arenas among them that the driver knows of. */
+enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *submission);
+
+/* For one of the above that can be kept: how many bytes that takes, and keeping it in so many (aligned as malloc() does). */
+size_t spw_submission_bytes(const struct spw_submission *submission);
+struct spw_kept_submission *spw_submission_keep(const struct spw_submission *submission, void *memory);
+
+/* Tells the driver again, for stream `stream` of the current context. 0 or a negative result. */
+int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream);
+#endif

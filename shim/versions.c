@@ -1,0 +1,214 @@
+/* versions.c - gives new versions to what may be written, and has what would be ruined made again first. */
+#include "versions.h"
+
+#include <stdlib.h>
+
+#include "access.h"
+#include "context.h"
+#include "driver.h"
+#include "engine.h"
+#include "lock.h"
+#include "reruns.h"
+#include "settled.h"
+#include "slab.h"
+#include "writesets.h"
+
+uint64_t spw_version_clock, spw_version_epoch = 1;
+bool spw_versions_kept;
+const struct spw_rescuer *spw_rescuer;
+
+/* ---- one thing ---- */
+
+static void forget_maker(struct spw_versioned *v)
+{
+    spw_rerun_let_go(v->maker);
+    v->maker = NULL;
+}
+
+void spw_version_raise_locked(struct spw_versioned *v)
+{
+    v->version = ++spw_version_clock;
+    if (v->maker)
+        forget_maker(v);
+}
+
+void spw_version_reset_locked(struct spw_versioned *v)
+{
+    spw_version_raise_locked(v);
+    v->needed = 0;
+}
+
+struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial)
+{
+    struct spw_object *o = spw_in_arena(address) ? spw_object_at_locked(address) : NULL;
+    if (!o || o->attention & SPW_FREE || spw_pinning_everything)
+        return NULL;
+    if (o->kind == SPW_KIND_BLOCK) {
+        struct spw_block *b = spw_block_of(o);
+        if (ret_serial)
+            *ret_serial = b->serial;
+        return b->pinned ? NULL : &b->content;
+    }
+    struct spw_slab *slab = (struct spw_slab *)o;
+    struct spw_slot *slot = slab->pinned ? NULL : spw_slab_slot_at_locked(slab, address);
+    if (slot && ret_serial)
+        *ret_serial = slot->serial;
+    return slot ? &slot->content : NULL;
+}
+
+/* ---- kept or not ---- */
+
+static void forget_maker_of_slot(struct spw_slot *slot, void *unused)
+{
+    (void)unused;
+    forget_maker(&slot->content);
+}
+
+void spw_versions_keep_locked(bool keep)
+{
+    if (keep == spw_versions_kept)
+        return;
+    spw_versions_kept = keep;
+    spw_version_epoch++;
+    spw_settled_reset();
+    for (int i = 0; i < SPW_MAX_DEVICES && !keep; i++) {
+        for (uint32_t k = 0; k < spw_devices[i].block_count; k++)
+            forget_maker(&spw_devices[i].blocks[k]->content);
+        spw_slab_for_each_locked(&spw_devices[i], forget_maker_of_slot, NULL);
+    }
+}
+
+/* ---- operations ---- */
+
+void spw_versions_look_locked(struct spw_op *op)
+{
+    const struct spw_submission *s = op->submission;
+    if (s && s->kind == SPW_SUBMIT_LAUNCH && !op->everything)
+        op->writeset = spw_writeset_of_locked(op->function, spw_submission_places(s), op->count);
+}
+
+/* What is needed, and may be written through a hit; NULL: nothing. */
+static struct spw_versioned *endangered_by_hit(const struct spw_op *op, unsigned hit)
+{
+    struct spw_versioned *v = spw_op_writes_hit(op, hit) ? spw_versioned_at_locked(op->hits[hit], NULL) : NULL;
+    return v && v->needed ? v : NULL;
+}
+
+static bool anything_dropped(void)
+{
+    return spw_rescuer && spw_rescuer->anything_dropped();
+}
+
+bool spw_versions_endangers(const struct spw_op *op)
+{
+    if (op->everything)
+        return anything_dropped();
+    for (unsigned i = 0; i < op->reached; i++)
+        if (endangered_by_hit(op, i))
+            return true;
+    return false;
+}
+
+int spw_versions_before_op_locked(struct spw_op *op)
+{
+    int r = 0;
+    if (op->everything)
+        return anything_dropped() ? spw_rescuer->rescue_all(op->stream) : 0;
+    for (unsigned i = 0; i < op->reached && r == 0; i++) {
+        struct spw_versioned *v = endangered_by_hit(op, i);
+        if (v)
+            r = spw_rescuer ? spw_rescuer->rescue(v, op->stream) : 0;
+    }
+    return r;
+}
+
+static void raise_all(const struct spw_op *op)
+{
+    if (op->everything) {
+        spw_version_epoch++;
+        return;
+    }
+    for (unsigned i = 0; i < op->reached; i++) {
+        struct spw_versioned *v = spw_op_writes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
+        if (v)
+            spw_version_raise_locked(v);
+    }
+}
+
+/* What was kept learns what its operation makes of what it writes, and is known by what it made. */
+static void take_versions(struct spw_rerun *rerun)
+{
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
+        struct spw_rerun_touch *t = &rerun->touches[i];
+        t->after = t->what->version;
+        if (!t->whole)
+            continue;
+        t->what->maker = rerun;
+        spw_rerun_hold(rerun);
+    }
+}
+
+void spw_versions_op_locked(struct spw_op *op)
+{
+    if (op->wish)
+        op->rerun = spw_rerun_make_locked(op, &op->verdict);
+    raise_all(op);
+    if (!op->rerun)
+        return;
+    take_versions(op->rerun);
+    if (spw_rescuer && spw_rescuer->kept(op, op->rerun) < 0)
+        op->rerun->is_void = true;
+}
+
+void spw_versions_op_end(struct spw_op *op, bool taken)
+{
+    spw_lock();
+    if (!taken)
+        op->rerun->is_void = true;
+    spw_rerun_let_go(op->rerun);
+    op->rerun = NULL;
+    spw_unlock();
+}
+
+/* ---- what nobody sees exactly ---- */
+
+int spw_versions_break(void)
+{
+    struct spw_context_guard guard;
+    int r = 0;
+    if (!spw_versions_kept)
+        return 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            pthread_mutex_lock(&spw_devices[i].slow);
+    spw_lock();
+    const bool entered = spw_context_enter(&guard, NULL) == 0;
+    if (anything_dropped())
+        r = spw_rescuer->rescue_all(NULL);
+    if (r == 0)
+        spw_version_epoch++;
+    if (entered)
+        spw_context_leave(&guard);
+    spw_unlock();
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            pthread_mutex_unlock(&spw_devices[i].slow);
+    return r;
+}
+
+int spw_versions_break_for(CUdeviceptr address)
+{
+    CUmemorytype type = 0;
+    if (!spw_versions_kept || spw_in_arena(address) ||
+        spw_driver.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS ||
+        type == CU_MEMORYTYPE_HOST)
+        return 0;
+    return spw_versions_break();
+}
+
+void spw_versions_reset(void)
+{
+    spw_versions_kept = false;
+    spw_version_epoch++;
+    spw_settled_reset();
+}

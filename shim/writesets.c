@@ -1,0 +1,105 @@
+/* writesets.c - write sets by function and places of addresses, and what observations make of them. */
+#include "writesets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+
+enum { BUCKETS = 1024, MOST = 1 << 16 };
+
+struct entry {
+    struct spw_writeset set;
+    struct entry *next;
+};
+
+static struct entry *buckets[BUCKETS];
+static unsigned entries;
+
+static struct entry **bucket_of(CUfunction f, uint64_t places)
+{
+    return &buckets[(((uintptr_t)f ^ places) * UINT64_C(0x9e3779b97f4a7c15)) >> 54];
+}
+
+static uint64_t all_hits(unsigned count)
+{
+    return count >= SPW_WRITESET_HITS ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+}
+
+/* NCCL's kernels wait for other devices; by their names they are known to do so, not to do no more. */
+static bool is_collective(CUfunction f)
+{
+    char name[256];
+    return strstr(spw_function_name(f, name, sizeof(name)), "nccl") != NULL;
+}
+
+struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
+{
+    struct entry **first = bucket_of(function, places), *e = *first;
+    while (e && (e->set.function != function || e->set.places != places))
+        e = e->next;
+    if (e || entries == MOST)
+        return e ? &e->set : NULL;
+    e = calloc(1, sizeof(*e));
+    if (!e)
+        return NULL;
+    e->set = (struct spw_writeset){.function = function,
+                                   .places = places,
+                                   .writes = UINT64_MAX,
+                                   .count = (uint8_t)(hits < SPW_WRITESET_HITS ? hits : SPW_WRITESET_HITS),
+                                   .is_collective = is_collective(function)};
+    e->next = *first;
+    *first = e;
+    entries++;
+    return &e->set;
+}
+
+/* Hits that were seen unchanged often enough, and never otherwise. */
+static uint64_t read_only(const struct spw_writeset *set)
+{
+    uint64_t sure = 0;
+    for (unsigned i = 0; i < set->count; i++)
+        if (set->seen[i] >= SPW_WRITESET_SURE)
+            sure |= (uint64_t)1 << i;
+    return sure & ~set->changed;
+}
+
+bool spw_writeset_is_learned(const struct spw_writeset *set)
+{
+    return set->changed && (read_only(set) | set->changed) == all_hits(set->count);
+}
+
+bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, uint64_t telling)
+{
+    const uint64_t wrong = changed & ~set->writes & all_hits(set->count);
+    set->changed |= changed & all_hits(set->count);
+    for (unsigned i = 0; i < set->count; i++)
+        if (telling >> i & 1 && !(changed >> i & 1) && set->seen[i] < SPW_WRITESET_SURE)
+            set->seen[i]++;
+    set->writes = set->changed ? ~read_only(set) : UINT64_MAX;
+    return wrong != 0;
+}
+
+static void forget(struct entry **at)
+{
+    struct entry *e = *at;
+    *at = e->next;
+    free(e);
+    entries--;
+}
+
+void spw_writesets_forget_locked(CUfunction function)
+{
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (struct entry **at = &buckets[i]; *at;) {
+            if (!function || (*at)->set.function == function)
+                forget(at);
+            else
+                at = &(*at)->next;
+        }
+}
+
+void spw_writesets_reset(void)
+{
+    spw_writesets_forget_locked(NULL);
+}
