@@ -8,7 +8,7 @@ from harness import TINY, finish, named_budget, nothing_left, require, run, same
 
 WORKLOAD = sys.argv.pop(1)
 # What frameworks do that the programs leave out unless told: each kind of model has its own share of it.
-AS_FRAMEWORKS = {"gpt": ["--dropout", "0.1", "--in-place"], "resnet": ["--in-place"], "lstm": [], "mlp": []}
+AS_FRAMEWORKS = {"gpt": ["--dropout", "0.1", "--in-place"], "resnet": ["--in-place"], "lstm": [], "mlp": ["--in-place"]}
 VARIANTS = {"one stream": ["--streams", "1"], "two streams": ["--streams", "2"],
             "stream-ordered allocation": ["--streams", "2", "--alloc", "async"],
             "what frameworks do": ["--streams", "2", "--fused", *AS_FRAMEWORKS[WORKLOAD]]}

@@ -9,7 +9,8 @@ static const struct program program = {
     "Trains a perceptron of many residual layers (layer normalisation, GELU, momentum) on images of digits.",
     {6, 64, 0, 256, 0, 8},
     {16, 128, 0, 1024, 0, 8},
-    {24, 2048, 0, 4096, 0, 20}};
+    {24, 2048, 0, 4096, 0, 20},
+    true};
 
 struct layer {
     parameter &weight, &bias, &scale, &shift;

@@ -223,13 +223,16 @@ static void activations_in_place_give_the_same_bits_in_fewer_tensors(void **stat
     run_well("--size tiny --streams 3", &usual);
     const long allocations = counted("allocations");
     run_program("", "--size tiny --streams 3 --in-place", &in_place);
-    if (!program_is("gpt") && !program_is("resnet")) {
+    if (program_is("lstm")) {
         assert_int_equal(in_place.status, 2);
         assert_non_null(strstr(in_place.output, "--in-place means nothing"));
         return;
     }
     assert_int_equal(in_place.status, 0);
-    assert_true(counted("allocations") < allocations);
+    if (program_is("mlp")) /* what comes back goes around each layer as well */
+        assert_int_equal(counted("allocations"), allocations);
+    else
+        assert_true(counted("allocations") < allocations);
     assert_int_equal(counted("ordering_errors"), 0);
     assert_same_bits(&usual, &in_place);
 }
