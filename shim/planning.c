@@ -41,8 +41,24 @@ void spw_course_plan_destroy(struct spw_course_plan *plan)
     if (!plan)
         return;
     spw_actions_finish(&plan->actions);
+    spw_course_marks_finish(&plan->marks);
     free(plan->due);
+    free(plan->keys);
     free(plan);
+}
+
+/* What follows from the marks, for looking it up. */
+static int tabulate(struct spw_course_plan *plan, const struct spw_course *course)
+{
+    plan->due = calloc((size_t)course->op_count + 1, 1);
+    plan->keys = calloc((size_t)course->op_count + 1, sizeof(*plan->keys));
+    if (!plan->due || !plan->keys)
+        return -ENOMEM;
+    for (uint32_t o = 0; o <= course->op_count; o++)
+        plan->due[o] = plan->actions.first[o + 1] > plan->actions.first[o];
+    for (uint32_t o = 0; o < course->op_count; o++)
+        plan->keys[o] = plan->marks.recorded[o] ? 0 : course->ops[o].key;
+    return 0;
 }
 
 struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
@@ -53,9 +69,11 @@ struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
     plan->actions.op_count = course->op_count;
     plan->actions.first = calloc((size_t)course->op_count + 2, sizeof(*plan->actions.first));
     plan->actions.start = calloc((size_t)course->tensor_count + 1, 1);
-    plan->due = calloc((size_t)course->op_count + 1, 1);
+    plan->marks.ghosts = calloc((size_t)course->tensor_count + 1, 1);
+    plan->marks.recorded = calloc((size_t)course->op_count + 1, 1);
     plan->predicted_us = INFINITY;
-    if (plan->actions.first && plan->actions.start && plan->due)
+    if (plan->actions.first && plan->actions.start && plan->marks.ghosts && plan->marks.recorded &&
+        tabulate(plan, course) == 0)
         return plan;
     spw_course_plan_destroy(plan);
     return NULL;
@@ -67,12 +85,11 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
     struct spw_actions *a = &to->actions;
     int r = spw_actions_of(graph, &plan->schedule, host_bytes, a);
     if (r == 0)
-        r = spw_course_actions(course, graph, tensor_of, a);
-    to->due = r == 0 ? calloc((size_t)course->op_count + 1, 1) : NULL;
-    if (!to->due)
-        return r < 0 ? r : -ENOMEM;
-    for (uint32_t o = 0; o <= course->op_count; o++)
-        to->due[o] = a->first[o + 1] > a->first[o];
+        r = spw_course_actions(course, graph, tensor_of, a, &to->marks);
+    if (r == 0)
+        r = tabulate(to, course);
+    if (r < 0)
+        return r;
     to->compute_us = graph->compute_us;
     to->predicted_us = plan->timing.time_us;
     to->lower_bound_us = plan->lower_bound_us;
@@ -80,6 +97,8 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
     to->out_bytes = plan->timing.d2h_bytes;
     to->in_bytes = plan->timing.h2d_bytes;
     to->host_bytes = plan->timing.host_peak_bytes;
+    to->replay_count = (uint32_t)plan->timing.replays;
+    to->replayed_us = plan->timing.replayed_us;
     return 0;
 }
 
@@ -136,7 +155,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
                                        .device_bytes = bytes_to_plan_with(graph, terms),
                                        .host_bytes = terms->host_bytes,
                                        .may_copy = true,
-                                       .may_replay = false,
+                                       .may_replay = terms->may_replay,
                                        .machine = {.duplex = terms->duplex},
                                        .seed = 1,
                                        .time_limit_s = quick ? QUICK_S : 0,
@@ -151,15 +170,20 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
     return r;
 }
 
-int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
-                    struct spw_course_plan **ret_plan)
+static int plan_as(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
+                   struct spw_course_plan **ret_plan)
 {
     struct spw_graph_problem problem;
     struct spw_graph *graph;
     uint32_t *tensor_of;
     const double began_s = now_s();
-    int r = spw_course_graph(course, terms->d2h_bytes_per_us, terms->h2d_bytes_per_us, terms->granule_bytes,
-                             usual_us(course), terms->device_bytes / 4 * 3, &graph, &tensor_of, &problem);
+    const struct spw_course_terms of_graph = {.d2h_bytes_per_us = terms->d2h_bytes_per_us,
+                                              .h2d_bytes_per_us = terms->h2d_bytes_per_us,
+                                              .granule_bytes = terms->granule_bytes,
+                                              .unknown_us = usual_us(course),
+                                              .working_bytes = terms->device_bytes / 4 * 3,
+                                              .may_replay = terms->may_replay};
+    int r = spw_course_graph(course, &of_graph, &graph, &tensor_of, &problem);
     if (r < 0)
         return r;
     struct spw_course_plan *plan = calloc(1, sizeof(*plan));
@@ -178,16 +202,58 @@ int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms
     return 0;
 }
 
+static bool knows_replays(const struct spw_course *course)
+{
+    for (uint32_t i = 0; i < course->op_count; i++)
+        if (course->ops[i].replayable)
+            return true;
+    return false;
+}
+
+/* The same with replays, where these can be of use; *plan NULL: with copies alone there is none. */
+static int consider_replays(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                            const bool *cancelled, struct spw_course_plan **plan)
+{
+    struct spw_course_plan *other;
+    if (*plan && (*plan)->predicted_us <= FREE * (*plan)->compute_us)
+        return 0;
+    int r = plan_as(course, terms, quick, cancelled, &other);
+    if (r < 0)
+        return r;
+    const bool is_better = !*plan || other->predicted_us < (*plan)->predicted_us;
+    other->planning_s += *plan ? (*plan)->planning_s : 0;
+    spw_course_plan_destroy(is_better ? *plan : other);
+    *plan = is_better ? other : *plan;
+    return 0;
+}
+
+int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
+                    struct spw_course_plan **ret_plan)
+{
+    struct spw_plan_terms copies = *terms;
+    struct spw_course_plan *plan = NULL;
+    copies.may_replay = false;
+    int r = plan_as(course, &copies, quick, cancelled, &plan);
+    if ((r == 0 || r == -ENOSPC) && terms->may_replay && knows_replays(course)) {
+        const int again = consider_replays(course, terms, quick, cancelled, &plan);
+        r = plan && again != -ECANCELED ? 0 : again;
+    }
+    if (r < 0)
+        spw_course_plan_destroy(plan);
+    else
+        *ret_plan = plan;
+    return r;
+}
+
 /* ---- on a thread ---- */
 
 struct spw_planning {
-    const struct spw_course *course;
+    struct spw_course *course; /* a copy */
     struct spw_plan_terms terms;
     struct spw_course_plan *plan;
     bool cancelled, done; /* atomic */
     pthread_t thread;
-    struct spw_course *abandoned; /* the same course, once it is the thread's own */
-    struct spw_planning *next;
+    struct spw_planning *next; /* abandoned before it */
 };
 
 static struct spw_planning *abandoned; /* told to stop, newest first; engine lock */
@@ -228,13 +294,14 @@ int spw_planning_start(const struct spw_course *course, const struct spw_plan_te
     struct spw_planning *p = calloc(1, sizeof(*p));
     if (!p)
         return -EAGAIN;
-    p->course = course;
     p->terms = *terms;
-    int r = create_deaf(p);
-    if (r < 0)
-        free(p);
-    else
+    int r = spw_course_copy(course, &p->course) == 0 ? create_deaf(p) : -EAGAIN;
+    if (r == 0) {
         *ret_planning = p;
+        return 0;
+    }
+    spw_course_destroy(p->course);
+    free(p);
     return r;
 }
 
@@ -249,14 +316,14 @@ struct spw_course_plan *spw_planning_finish(struct spw_planning *p, bool cancel)
         __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
     pthread_join(p->thread, NULL);
     struct spw_course_plan *plan = p->plan;
+    spw_course_destroy(p->course);
     free(p);
     return plan;
 }
 
-void spw_planning_abandon_locked(struct spw_planning *p, struct spw_course *course)
+void spw_planning_abandon_locked(struct spw_planning *p)
 {
     __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
-    p->abandoned = course;
     p->next = abandoned;
     abandoned = p;
 }
@@ -270,9 +337,7 @@ void spw_planning_reap_locked(bool wait)
             continue;
         }
         *at = p->next;
-        struct spw_course *course = p->abandoned;
         spw_course_plan_destroy(spw_planning_finish(p, true));
-        spw_course_destroy(course);
     }
 }
 

@@ -12,15 +12,20 @@ struct spw_plan_terms {
     double reserve;                    /* share of device_bytes that the plan leaves alone; less where little is lacking */
     uint64_t granule_bytes;
     double d2h_bytes_per_us, h2d_bytes_per_us, duplex;
+    bool may_replay; /* what the course knows to be replayable */
 };
 
 struct spw_course_plan {
     struct spw_actions
         actions;  /* on tensors of the course: a drop says that one is to leave, though its owner goes on holding it */
     uint8_t *due; /* by operation, op_count + 1 of them: whether there is anything to do before it */
+    struct spw_course_marks marks;
+    uint64_t *keys; /* by operation: the course's, or 0, which is no operation's, where the operation is to be recorded */
     double compute_us, predicted_us, lower_bound_us; /* of an iteration */
     uint64_t peak_bytes, out_bytes, in_bytes, host_bytes;
-    double planning_s; /* host time that it took */
+    uint32_t replay_count;
+    double replayed_us; /* that they take; none of it is in compute_us */
+    double planning_s;  /* host time that it took */
     bool is_quick;
 };
 void spw_course_plan_destroy(struct spw_course_plan *plan); /* NULL is fine */
@@ -28,13 +33,13 @@ void spw_course_plan_destroy(struct spw_course_plan *plan); /* NULL is fine */
 /* The plan to do nothing, until there is a better one: predicted_us is infinite. NULL: no memory. */
 struct spw_course_plan *spw_course_plan_none(const struct spw_course *course);
 
-/* A plan within the terms. `quick`: the first that is found. 0; -ENOSPC: there is none; -EINVAL: the course makes no
+/* A plan within the terms: with copies alone, unless one with replays promises to be faster. `quick`: the first that is
+ * found. 0; -ENOSPC: there is none; -EINVAL: the course makes no
  * iteration; -ENOMEM. `cancelled` may be NULL; once true it ends early, with -ECANCELED. */
 int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
                     struct spw_course_plan **ret_plan);
 
-/* The same on a thread of its own; the course has to stay as it is meanwhile. 0 or -EAGAIN: there can be no thread. Engine
- * lock held. */
+/* The same on a thread of its own, of the course as it is now. 0 or -EAGAIN: there can be no thread. Engine lock held. */
 struct spw_planning;
 int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
                        struct spw_planning **ret_planning);
@@ -42,8 +47,8 @@ bool spw_planning_is_done(const struct spw_planning *planning);
 /* Waits for it, takes what came of it (NULL: no plan) and ends it. With `cancel` it is told to stop first. */
 struct spw_course_plan *spw_planning_finish(struct spw_planning *planning, bool cancel);
 
-/* Nobody wants it any more: it is told to stop, and nobody waits for it. The course goes to it. Engine lock held. */
-void spw_planning_abandon_locked(struct spw_planning *planning, struct spw_course *course);
+/* Nobody wants it any more: it is told to stop, and nobody waits for it. Engine lock held. */
+void spw_planning_abandon_locked(struct spw_planning *planning);
 
 /* Ends those that were abandoned and have stopped; with `wait` all of them. Engine lock held. */
 void spw_planning_reap_locked(bool wait);

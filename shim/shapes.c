@@ -48,10 +48,8 @@ static void stop_planning(struct spw_shape *shape)
 
 void spw_shape_forget(struct spw_shape *shape)
 {
-    if (shape->planning) {
-        spw_planning_abandon_locked(shape->planning, shape->course);
-        shape->course = NULL;
-    }
+    if (shape->planning)
+        spw_planning_abandon_locked(shape->planning);
     spw_course_plan_destroy(shape->plan);
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);

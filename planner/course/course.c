@@ -23,6 +23,36 @@ void spw_course_destroy(struct spw_course *course)
     free(course);
 }
 
+static void *copy_of(const void *list, size_t count, size_t element)
+{
+    void *copy = malloc((count + 1) * element);
+    if (copy)
+        memcpy(copy, list, count * element);
+    return copy;
+}
+
+int spw_course_copy(const struct spw_course *course, struct spw_course **ret_course)
+{
+    struct spw_course *c = malloc(sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    *c = *course;
+    c->ops = copy_of(course->ops, course->op_count, sizeof *c->ops);
+    c->tensors = copy_of(course->tensors, course->tensor_count, sizeof *c->tensors);
+    c->touches = copy_of(course->touches, course->touch_count, sizeof *c->touches);
+    c->calls = copy_of(course->calls, course->op_count, sizeof *c->calls);
+    c->mentions = copy_of(course->mentions, course->mention_count, sizeof *c->mentions);
+    c->smalls = copy_of(course->smalls, course->small_count, sizeof *c->smalls);
+    c->small_touches = copy_of(course->small_touches, course->small_touch_count, sizeof *c->small_touches);
+    c->hits = copy_of(course->hits, course->hit_count, sizeof *c->hits);
+    if (c->ops && c->tensors && c->touches && c->calls && c->mentions && c->smalls && c->small_touches && c->hits) {
+        *ret_course = c;
+        return 0;
+    }
+    spw_course_destroy(c);
+    return -ENOMEM;
+}
+
 /* ---- who belongs to it ---- */
 
 struct cut {

@@ -80,7 +80,8 @@ struct spw_course {
                      * tensor; SPW_NO_INDEX: neither */
     uint32_t op_count, tensor_count, live_count, touch_count, mention_count, small_count, small_touch_count, hit_count;
 };
-void spw_course_destroy(struct spw_course *course); /* NULL is fine */
+void spw_course_destroy(struct spw_course *course);                                   /* NULL is fine */
+int spw_course_copy(const struct spw_course *course, struct spw_course **ret_course); /* 0 or -ENOMEM */
 
 #define SPW_COURSE_SMALL 0x80000000u
 
@@ -89,22 +90,35 @@ void spw_course_destroy(struct spw_course *course); /* NULL is fine */
  * replayable. 0; -EINVAL: the recording was told of another number. */
 int spw_course_learn(struct spw_course *course, uint32_t op, const uint8_t *access, uint32_t count, bool replayable);
 
-/* What planners take. Bandwidths in bytes per microsecond, > 0. Sizes are rounded up to `granule_bytes`; the copies take as
- * long as the bytes do. An operation whose duration is not known takes `unknown_us`. `ret_tensor_of`, one number for each
- * tensor of the graph: its index in the course; the caller's, to be given to free(). One operation may need up to
- * `working_bytes` on the device for the sake of tensors that are freed later than they are used.
- *
- * How a life becomes one of the graph: course_graph.c says. Operations have the same numbers; none may be replayed.
+struct spw_course_terms {
+    double d2h_bytes_per_us, h2d_bytes_per_us; /* > 0 */
+    uint64_t granule_bytes; /* sizes are rounded up to multiples of it; the copies take as long as the bytes do. 0: not */
+    double unknown_us;      /* for an operation whose duration is not known */
+    uint64_t working_bytes; /* one operation may need so many for the sake of tensors that are freed later than used */
+    bool may_replay;        /* else no operation of the graph is replayable, and nobody is told of small tensors */
+};
+
+/* What planners take. `ret_tensor_of`, one number for each tensor of the graph: its index in the course, SPW_NO_INDEX for a
+ * small one; the caller's, to be given to free(). How a life becomes one of the graph: course_graph.c says. Operations have
+ * the same numbers.
  *
  * 0; -EINVAL: what was recorded makes no iteration (ret_problem); -ENOMEM. */
-int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
-                     uint64_t granule_bytes, double unknown_us, uint64_t working_bytes, struct spw_graph **ret_graph,
+int spw_course_graph(const struct spw_course *course, const struct spw_course_terms *terms, struct spw_graph **ret_graph,
                      uint32_t **ret_tensor_of, struct spw_graph_problem *ret_problem);
 
+/* What replays ask of the engine besides the actions. */
+struct spw_course_marks {
+    uint8_t *ghosts;   /* by tensor: the program frees it before the last replay that touches it: until it is dropped it
+                        * stays, and its address with it */
+    uint8_t *recorded; /* by operation: it has to be kept for running again, each time */
+};
+
 /* Makes actions for the graph (spw_actions_of()) into actions for the course, in place: ids of tensors and `start` are the
- * course's, and what need not be done is left out: drops of what the program has freed by then, copies in of what nothing
- * touches any more until it is freed. A drop that is left says: this is to leave the device, although the program
- * goes on holding it. 0; -ENOMEM: they are as they were. */
+ * course's, and what need not be done is left out: drops of what the program has freed by then, unless it is a ghost, copies
+ * in of what nothing touches any more until it is freed. A drop that is left says: this is to leave the device, although the
+ * program, or a replay, goes on holding it; it is either copied out by then or can be made again. The marks are for
+ * spw_course_marks_finish(). 0; -ENOMEM: they are as they were. */
 int spw_course_actions(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
-                       struct spw_actions *actions);
+                       struct spw_actions *actions, struct spw_course_marks *ret_marks);
+void spw_course_marks_finish(struct spw_course_marks *marks);
 #endif

@@ -1,50 +1,186 @@
-/* course_actions.c - what a planner decided about a graph, as the engine has to carry it out. */
+/* course_actions.c - what a planner decided about a graph, as the engine has to carry it out.
+ *
+ * Actions before operation o are carried out as soon as operation o - 1 was submitted, so before the program gets to its
+ * frees behind that one. A tensor that is freed behind operation f is therefore a ghost if a replay before operation f + 2
+ * or a later one touches it. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "course/course.h"
 #include "plan/actions.h"
+#include "plan/lineage.h"
 
-/* Whether it has to be done before operation `op` (op_count: behind the last one). */
-static bool is_needed(const struct spw_course *course, enum spw_step_kind kind, uint32_t tensor, uint32_t op)
+#define ABSENT UINT32_MAX
+
+/* One tensor of the graph, along the steps. */
+struct state {
+    uint32_t device, host; /* versions */
+    uint32_t replayed;     /* the last operation before which a replay touches it, plus 1; 0: none does */
+};
+
+struct translating {
+    const struct spw_course *course;
+    const struct spw_graph *graph;
+    const uint32_t *tensor_of;
+    struct spw_actions *actions;
+    struct state *states;
+    struct spw_course_marks marks;
+    uint8_t *start;
+};
+
+static bool lives_on(const struct spw_course_tensor *t)
 {
-    const struct spw_course_tensor *t = &course->tensors[tensor];
-    const bool lives_on = t->free_after == SPW_NO_INDEX;
-    if (kind == SPW_STEP_H2D)
-        return lives_on || (t->last_use != SPW_NO_INDEX && t->last_use >= op);
-    if (kind != SPW_STEP_DROP)
-        return true;
-    /* The program has freed it, or does so here; and a graph drops at its end what carries over under another number. */
-    return lives_on ? tensor < course->live_count || op < course->op_count : t->free_after >= op;
+    return t->free_after == SPW_NO_INDEX;
 }
 
-static void translate(const struct spw_course *course, const uint32_t *tensor_of, struct spw_actions *actions)
+/* Whether a tensor that no replay wants is to be dropped before operation `op`: the program has not freed it by then, nor
+ * does so here; and a graph drops at its end what carries over under another number. */
+static bool is_dropped(const struct spw_course *course, uint32_t tensor, uint32_t op)
 {
+    const struct spw_course_tensor *t = &course->tensors[tensor];
+    return lives_on(t) ? tensor < course->live_count || op < course->op_count : t->free_after >= op;
+}
+
+/* ---- along the steps ---- */
+
+/* What the tensor holds is gone without a copy: then its maker has to be able to make it again. */
+static void mark_maker(struct translating *tr, uint32_t tensor, uint32_t op)
+{
+    const struct state *s = &tr->states[tensor];
+    if (s->device == ABSENT || s->host == s->device || !is_dropped(tr->course, tr->tensor_of[tensor], op))
+        return;
+    const uint32_t maker = spw_lineage_maker(tr->graph, tensor, s->device);
+    if (maker != SPW_NO_INDEX)
+        tr->marks.recorded[maker] = true;
+}
+
+/* Before operation `before`, or the operation itself. */
+static void run(struct translating *tr, uint32_t op, bool is_replay, uint32_t before)
+{
+    const struct spw_graph_op *o = &tr->graph->ops[op];
+    const struct spw_touched_tensor *touches = &tr->graph->touched[o->first_read];
+    for (uint32_t i = 0; i < o->read_count + o->write_count; i++) {
+        struct state *s = &tr->states[touches[i].tensor];
+        if (is_replay && touches[i].side)
+            continue;
+        if (is_replay)
+            s->replayed = before + 1;
+        if (i < o->read_count)
+            continue;
+        s->device = touches[i].version;
+        s->host = is_replay ? s->host : ABSENT;
+    }
+}
+
+static void act(struct translating *tr, const struct spw_action *action, uint32_t before)
+{
+    struct state *s = &tr->states[action->id];
+    switch (action->kind) {
+    case SPW_STEP_REPLAY:
+        tr->marks.recorded[action->id] = true;
+        run(tr, action->id, true, before);
+        break;
+    case SPW_STEP_D2H:
+        s->host = s->device;
+        break;
+    case SPW_STEP_H2D:
+        s->device = s->host;
+        break;
+    default:
+        mark_maker(tr, action->id, before);
+        s->device = ABSENT;
+    }
+}
+
+static void follow(struct translating *tr)
+{
+    for (uint32_t i = 0; i < tr->graph->tensor_count; i++)
+        tr->states[i] = (struct state){.device = tr->actions->start[i] == SPW_START_HOST ? ABSENT : 0,
+                                       .host = tr->actions->start[i] == SPW_START_DEVICE ? ABSENT : 0};
+    for (uint32_t op = 0; op <= tr->actions->op_count; op++) {
+        for (uint32_t i = tr->actions->first[op]; i < tr->actions->first[op + 1]; i++)
+            act(tr, &tr->actions->list[i], op);
+        if (op < tr->actions->op_count)
+            run(tr, op, false, op);
+    }
+}
+
+static void find_ghosts(struct translating *tr)
+{
+    for (uint32_t i = 0; i < tr->graph->tensor_count; i++) {
+        const uint32_t tensor = tr->tensor_of[i];
+        if (tensor == SPW_NO_INDEX || lives_on(&tr->course->tensors[tensor]))
+            continue;
+        tr->marks.ghosts[tensor] = tr->states[i].replayed > (uint64_t)tr->course->tensors[tensor].free_after + 2;
+    }
+}
+
+/* ---- what is left of them ---- */
+
+/* Whether it has to be done before operation `op` (op_count: behind the last one). */
+static bool is_needed(const struct translating *tr, const struct spw_action *action, uint32_t op)
+{
+    if (action->kind == SPW_STEP_REPLAY)
+        return true;
+    const uint32_t tensor = tr->tensor_of[action->id];
+    const struct spw_course_tensor *t = &tr->course->tensors[tensor];
+    if (action->kind == SPW_STEP_H2D)
+        return lives_on(t) || (t->last_use != SPW_NO_INDEX && t->last_use >= op) || tr->states[action->id].replayed > op;
+    return action->kind != SPW_STEP_DROP || tr->marks.ghosts[tensor] || is_dropped(tr->course, tensor, op);
+}
+
+static void translate(struct translating *tr)
+{
+    struct spw_actions *actions = tr->actions;
     uint32_t kept = 0, i = 0;
     for (uint32_t op = 0; op <= actions->op_count; op++) {
         const uint32_t end = actions->first[op + 1];
         actions->first[op] = kept;
         for (; i < end; i++) {
             struct spw_action action = actions->list[i];
+            if (!is_needed(tr, &action, op))
+                continue;
             if (action.kind != SPW_STEP_REPLAY)
-                action.id = tensor_of[action.id];
-            if (action.kind == SPW_STEP_REPLAY || is_needed(course, action.kind, action.id, op))
-                actions->list[kept++] = action;
+                action.id = tr->tensor_of[action.id];
+            actions->list[kept++] = action;
         }
     }
     actions->first[actions->op_count + 1] = actions->count = kept;
+    for (uint32_t t = 0; t < tr->graph->tensor_count; t++)
+        if (tr->tensor_of[t] != SPW_NO_INDEX)
+            tr->start[tr->tensor_of[t]] = actions->start[t];
+    free(actions->start);
+    actions->start = tr->start;
+}
+
+/* ---- */
+
+void spw_course_marks_finish(struct spw_course_marks *marks)
+{
+    free(marks->ghosts);
+    free(marks->recorded);
+    *marks = (struct spw_course_marks){0};
 }
 
 int spw_course_actions(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
-                       struct spw_actions *actions)
+                       struct spw_actions *actions, struct spw_course_marks *ret_marks)
 {
-    uint8_t *start = calloc((size_t)course->tensor_count + 1, sizeof *start);
-    if (!start)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < graph->tensor_count; i++)
-        start[tensor_of[i]] = actions->start[i];
-    free(actions->start);
-    actions->start = start;
-    translate(course, tensor_of, actions);
-    return 0;
+    const size_t tensors = (size_t)course->tensor_count + 1;
+    struct translating tr = {.course = course, .graph = graph, .tensor_of = tensor_of, .actions = actions};
+    tr.states = malloc(((size_t)graph->tensor_count + 1) * sizeof *tr.states);
+    tr.start = calloc(tensors, sizeof *tr.start);
+    tr.marks.ghosts = calloc(tensors, sizeof *tr.marks.ghosts);
+    tr.marks.recorded = calloc((size_t)course->op_count + 1, sizeof *tr.marks.recorded);
+    const bool is_room = tr.states && tr.start && tr.marks.ghosts && tr.marks.recorded;
+    if (is_room) {
+        follow(&tr);
+        find_ghosts(&tr);
+        translate(&tr);
+        *ret_marks = tr.marks;
+    } else {
+        free(tr.start);
+        spw_course_marks_finish(&tr.marks);
+    }
+    free(tr.states);
+    return is_room ? 0 : -ENOMEM;
 }

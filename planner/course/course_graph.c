@@ -16,42 +16,48 @@
  *
  * The end of a life. Planners drop a tensor behind its last use for nothing, but as long as the program has not freed it
  * the engine cannot: its bytes would have to be copied out. So a tensor that is freed later than used is *held*: the last
- * operation of its life reads it in the graph. A planner then keeps it, or has it copied out and in again, which is one
- * copy in too many (spw_course_actions() leaves it out). Where many are freed at once, the working set of that operation
- * would become the largest of all, and no plan fit into a small budget. So nobody is held by an operation that would thereby
- * need more than the caller grants, or some other does anyway, but by an earlier one, if need be by none. What is dropped
- * then before it is freed is for the engine to copy out, on no plan's time. What lives on is always held by the last
- * operation: there it has to be.
+ * operation of its life reads it in the graph (as one that its replays leave out of account). A planner then keeps it, or
+ * has it copied out and in again, which is one copy in too many (spw_course_actions() leaves it out). Where many are freed
+ * at once, the working set of that operation would become the largest of all, and no plan fit into a small budget. So nobody
+ * is held by an operation that would thereby need more than the caller grants, or some other does anyway, but by an earlier
+ * one, if need be by none. What is dropped then before it is freed is for the engine to copy out, on no plan's time. What
+ * lives on is always held by the last operation: there it has to be. Where replays are allowed, nobody is held for long who
+ * can be made again all the while: the engine may drop it for nothing.
+ *
+ * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that is none of the
+ * small ones, or reads what nobody has written. Small tensors are persistent there, have no bytes and never leave; who
+ * writes one reads it too, so that a replay leaves it out of account. The operation behind its free writes it: what comes
+ * to lie in its place is not told.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "course/course.h"
+#include "course/course_lives.h"
 
-enum { MOST_STEPS_BACK = 512 };
-
-struct life {
-    uint32_t index; /* in the graph; SPW_NO_INDEX: it is not in it */
-    uint32_t birth; /* the operation whose touch only writes; SPW_NO_INDEX: there is something from the beginning */
-    uint32_t hold;  /* the operation that reads it although it does not; SPW_NO_INDEX: none */
+enum {
+    MOST_STEPS_BACK = 512,
+    SHORT_HOLD = 16, /* operations: for less than that nobody leaves who would not have to */
 };
 
 struct making {
     const struct spw_course *course;
+    const struct spw_course_terms *terms;
     struct spw_graph *graph;
-    uint64_t granule_bytes;
-    struct life *lives;   /* by tensor of the course */
+    struct spw_course_life *lives; /* by tensor of the course */
+    struct spw_course_replays replays;
     uint32_t *tensor_of;  /* by tensor of the graph */
     uint64_t *needs;      /* by operation: bytes that it needs on the device; one more at the end */
     uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
     uint32_t *held;
     uint32_t *reads, *writes; /* of one operation */
     uint64_t most_bytes;      /* that one operation may need */
+    uint32_t first_small;     /* in the graph */
 };
 
 static uint64_t rounded(const struct making *m, uint64_t bytes)
 {
-    return m->granule_bytes ? (bytes + m->granule_bytes - 1) / m->granule_bytes * m->granule_bytes : bytes;
+    const uint64_t granule_bytes = m->terms->granule_bytes;
+    return granule_bytes ? (bytes + granule_bytes - 1) / granule_bytes * granule_bytes : bytes;
 }
 
 static bool lives_on(const struct spw_course_tensor *t)
@@ -94,13 +100,26 @@ static int add_tensors(struct making *m)
     int r = 0;
     for (uint32_t i = 0; r == 0 && i < course->tensor_count; i++) {
         struct spw_graph_tensor tensor;
-        m->lives[i] = (struct life){.index = SPW_NO_INDEX, .birth = SPW_NO_INDEX, .hold = SPW_NO_INDEX};
+        m->lives[i] = (struct spw_course_life){.index = SPW_NO_INDEX, .birth = SPW_NO_INDEX, .hold = SPW_NO_INDEX};
         if (!describe(course, i, &tensor))
             continue;
         m->lives[i].index = m->graph->tensor_count;
         if (!tensor.persistent && !tensor.initial)
             m->lives[i].birth = tensor.alloc_before;
         m->tensor_of[m->graph->tensor_count] = i;
+        r = spw_graph_add_tensor(m->graph, &tensor);
+    }
+    return r;
+}
+
+static int add_smalls(struct making *m)
+{
+    int r = 0;
+    m->first_small = m->graph->tensor_count;
+    for (uint32_t i = 0; r == 0 && m->terms->may_replay && i < m->course->small_count; i++) {
+        const struct spw_graph_tensor tensor = {
+            .id = (uint64_t)m->course->tensor_count + i, .d2h_us = 0, .h2d_us = 0, .persistent = true};
+        m->tensor_of[m->graph->tensor_count] = SPW_NO_INDEX;
         r = spw_graph_add_tensor(m->graph, &tensor);
     }
     return r;
@@ -138,7 +157,7 @@ static void find_needs(struct making *m)
 static uint32_t end_of(const struct making *m, uint32_t tensor)
 {
     const struct spw_course_tensor *t = &m->course->tensors[tensor];
-    const struct life *life = &m->lives[tensor];
+    const struct spw_course_life *life = &m->lives[tensor];
     if (life->index == SPW_NO_INDEX || m->graph->tensors[life->index].persistent)
         return SPW_NO_INDEX;
     const uint32_t end = m->graph->tensors[life->index].free_after;
@@ -159,6 +178,14 @@ static void hold_what_lives_on(struct making *m)
             hold(m, i, m->course->op_count - 1);
 }
 
+/* Not held, since it can be made again at any time up to its end, and that is not soon. */
+static bool can_wait(const struct making *m, uint32_t tensor, uint32_t end)
+{
+    const uint32_t last_use = m->course->tensors[tensor].last_use;
+    return m->replays.again_until && last_use != SPW_NO_INDEX && end - last_use > SHORT_HOLD &&
+           m->replays.again_until[tensor] > end;
+}
+
 static void hold_what_is_freed(struct making *m)
 {
     for (uint32_t op = 0; op < m->course->op_count; op++)
@@ -166,7 +193,7 @@ static void hold_what_is_freed(struct making *m)
     for (uint32_t i = 0; i < m->course->tensor_count; i++) {
         const struct spw_course_tensor *t = &m->course->tensors[i];
         const uint32_t end = end_of(m, i), first = t->last_use == SPW_NO_INDEX ? 0 : t->last_use + 1;
-        if (lives_on(t) || end == SPW_NO_INDEX)
+        if (lives_on(t) || end == SPW_NO_INDEX || can_wait(m, i, end))
             continue;
         for (uint32_t back = 0; back < MOST_STEPS_BACK && end - back >= first && end - back <= end; back++)
             if (m->needs[end - back] + rounded(m, t->bytes) <= m->most_bytes) {
@@ -190,27 +217,50 @@ static void list_held(struct making *m)
 
 /* ---- operations ---- */
 
-static int add_op(struct making *m, uint32_t op, double unknown_us)
+/* Who writes a small tensor reads it, so that it is none of a replay's business. */
+static void add_small_touches(struct making *m, uint32_t op, uint32_t *reads, uint32_t *writes)
+{
+    const struct spw_course_call *call = &m->course->calls[op];
+    for (uint32_t i = 0; i < call->small_count; i++) {
+        const struct spw_course_touch *touch = &m->course->small_touches[call->first_small + i];
+        m->reads[(*reads)++] = m->first_small + touch->tensor;
+        if (touch->access & SPW_COURSE_WRITES)
+            m->writes[(*writes)++] = m->first_small + touch->tensor;
+    }
+    for (uint32_t small = m->replays.first_freed[op]; small != SPW_NO_INDEX; small = m->replays.next_freed[small])
+        m->reads[(*reads)++] = m->writes[(*writes)++] = m->first_small + small;
+}
+
+static int add_op(struct making *m, uint32_t op)
 {
     const struct spw_course_op *o = &m->course->ops[op];
     uint32_t reads = 0, writes = 0;
     for (uint32_t i = 0; i < o->touch_count; i++) {
         const struct spw_course_touch *touch = &m->course->touches[o->first_touch + i];
-        const struct life *life = &m->lives[touch->tensor];
+        const struct spw_course_life *life = &m->lives[touch->tensor];
         if (life->birth != op)
             m->reads[reads++] = life->index;
         if (life->birth == op || touch->access & SPW_COURSE_WRITES)
             m->writes[writes++] = life->index;
     }
+    if (m->terms->may_replay)
+        add_small_touches(m, op, &reads, &writes);
     for (uint32_t i = m->held_first[op]; i < m->held_first[op + 1]; i++)
         m->reads[reads++] = m->held[i];
-    const struct spw_graph_op added = {.us = o->us < 0 ? unknown_us : o->us};
+    const struct spw_graph_op added = {.us = o->us < 0 ? m->terms->unknown_us : o->us,
+                                       .replayable =
+                                           m->terms->may_replay && spw_course_may_run_again(m->course, m->lives, op),
+                                       .held_count = m->held_first[op + 1] - m->held_first[op]};
     return spw_graph_add_op(m->graph, &added, m->reads, reads, m->writes, writes);
 }
 
-static int fill(struct making *m, double unknown_us, struct spw_graph_problem *ret_problem)
+static int fill(struct making *m, struct spw_graph_problem *ret_problem)
 {
     int r = add_tensors(m);
+    if (r == 0)
+        r = add_smalls(m);
+    if (r == 0 && m->terms->may_replay)
+        r = spw_course_find_replays(m->course, m->lives, &m->replays);
     if (r < 0)
         return r;
     find_needs(m);
@@ -218,17 +268,18 @@ static int fill(struct making *m, double unknown_us, struct spw_graph_problem *r
     hold_what_is_freed(m);
     list_held(m);
     for (uint32_t op = 0; op < m->course->op_count && r == 0; op++)
-        r = add_op(m, op, unknown_us);
+        r = add_op(m, op);
     if (r == 0)
         r = spw_graph_finish(m->graph, ret_problem);
-    return r == 0 ? spw_graph_round_up(m->graph, m->granule_bytes) : r;
+    return r == 0 ? spw_graph_round_up(m->graph, m->terms->granule_bytes) : r;
 }
 
 /* ---- */
 
 static int make_room(struct making *m)
 {
-    const size_t tensors = (size_t)m->course->tensor_count + 1, ops = (size_t)m->course->op_count + 1;
+    const size_t tensors = (size_t)m->course->tensor_count + m->course->small_count + 1;
+    const size_t ops = (size_t)m->course->op_count + 1;
     m->lives = calloc(tensors, sizeof *m->lives);
     m->tensor_of = malloc(tensors * sizeof *m->tensor_of);
     m->needs = calloc(ops, sizeof *m->needs);
@@ -239,16 +290,16 @@ static int make_room(struct making *m)
     return m->lives && m->tensor_of && m->needs && m->held_first && m->held && m->reads && m->writes ? 0 : -ENOMEM;
 }
 
-int spw_course_graph(const struct spw_course *course, double d2h_bytes_per_us, double h2d_bytes_per_us,
-                     uint64_t granule_bytes, double unknown_us, uint64_t working_bytes, struct spw_graph **ret_graph,
+int spw_course_graph(const struct spw_course *course, const struct spw_course_terms *terms, struct spw_graph **ret_graph,
                      uint32_t **ret_tensor_of, struct spw_graph_problem *ret_problem)
 {
-    struct making m = {.course = course, .granule_bytes = granule_bytes, .most_bytes = working_bytes};
-    int r = spw_graph_create(d2h_bytes_per_us, h2d_bytes_per_us, &m.graph);
+    struct making m = {.course = course, .terms = terms, .most_bytes = terms->working_bytes};
+    int r = spw_graph_create(terms->d2h_bytes_per_us, terms->h2d_bytes_per_us, &m.graph);
     if (r == 0)
         r = make_room(&m);
     if (r == 0)
-        r = fill(&m, unknown_us, ret_problem);
+        r = fill(&m, ret_problem);
+    spw_course_replays_finish(&m.replays);
     free(m.lives);
     free(m.needs);
     free(m.held_first);

@@ -215,7 +215,8 @@ static int pass_op(struct spw_graph *graph, uint32_t index, struct passed *passe
     for (uint32_t i = 0; i < op->read_count; i++) {
         struct spw_touched_tensor *touch = &graph->touched[op->first_read + i];
         touch->in_place = passed[touch->tensor].written_by == index + 1;
-        touch->side = touch->in_place && graph->tensors[touch->tensor].bytes <= SPW_SIDE_BUFFER_BYTES;
+        touch->side = i >= op->read_count - op->held_count ||
+                      (touch->in_place && graph->tensors[touch->tensor].bytes <= SPW_SIDE_BUFFER_BYTES);
     }
     return 0;
 }

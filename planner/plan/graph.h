@@ -32,9 +32,11 @@ struct spw_graph_tensor {
 };
 
 struct spw_graph_op {
-    double us;        /* >= 0 */
-    bool replayable;  /* run again on the same bytes it gives the same bytes, and changes nothing outside its writes */
-    const char *name; /* borrowed; may be NULL */
+    double us;           /* >= 0 */
+    bool replayable;     /* run again on the same bytes it gives the same bytes, and changes nothing outside its writes */
+    uint32_t held_count; /* the last so many of its reads are not its own: it only keeps what is there in place up to here.
+                          * A replay leaves them out of account */
+    const char *name;    /* borrowed; may be NULL */
     uint32_t first_read, read_count;   /* in graph->touched */
     uint32_t first_write, write_count; /* likewise; directly behind the reads */
 };
@@ -44,7 +46,7 @@ struct spw_touched_tensor {
     uint32_t tensor;
     uint32_t version; /* a read: the version read; a write: the version that is there afterwards */
     bool in_place;    /* the operation both reads and writes the tensor */
-    bool side;        /* in place, and small enough to be a side buffer in a replay */
+    bool side;        /* left out of account in a replay: held; or in place, and small enough to be a side buffer */
 };
 
 /* A tensor's use by one operation. Version 0 is what was there at the start; write number n leaves version n. */

@@ -123,13 +123,16 @@ static int make_graph(const struct spw_course *course)
     struct spw_graph *graph;
     struct spw_graph_problem problem;
     uint32_t *tensor_of;
-    int r = spw_course_graph(course, 1, 1, 1, 1, 0, &graph, &tensor_of, &problem);
+    const struct spw_course_terms terms = {1, 1, 1, 1, 0, true};
+    struct spw_course_marks marks = {0};
+    int r = spw_course_graph(course, &terms, &graph, &tensor_of, &problem);
     if (r < 0)
         return r;
     struct spw_actions actions = {.op_count = OPS};
     actions.start = calloc(graph->tensor_count + 1, 1);
     actions.first = calloc(OPS + 2, sizeof *actions.first);
-    r = actions.start && actions.first ? spw_course_actions(course, graph, tensor_of, &actions) : -ENOMEM;
+    r = actions.start && actions.first ? spw_course_actions(course, graph, tensor_of, &actions, &marks) : -ENOMEM;
+    spw_course_marks_finish(&marks);
     spw_actions_finish(&actions);
     spw_graph_destroy(graph);
     free(tensor_of);
@@ -139,9 +142,13 @@ static int make_graph(const struct spw_course *course)
 /* All of it. */
 static int go(void)
 {
-    struct spw_course *course;
+    struct spw_course *recorded, *course;
     struct spw_cursor cursor;
-    int r = record_course(&course);
+    int r = record_course(&recorded);
+    if (r < 0)
+        return r;
+    r = spw_course_copy(recorded, &course);
+    spw_course_destroy(recorded);
     if (r < 0)
         return r;
     r = make_graph(course);

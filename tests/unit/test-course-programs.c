@@ -18,7 +18,8 @@ static struct spw_graph *graph_of(uint64_t granule_bytes, uint32_t **ret_tensor_
 {
     struct spw_graph *graph;
     struct spw_graph_problem problem;
-    const int r = spw_course_graph(follower.course, 200, 300, granule_bytes, 1, 0, &graph, ret_tensor_of, &problem);
+    const struct spw_course_terms terms = {200, 300, granule_bytes, 1, 0, false};
+    const int r = spw_course_graph(follower.course, &terms, &graph, ret_tensor_of, &problem);
     if (r == -EINVAL)
         fail_msg("%s: %s", problem.path, problem.expected);
     assert_int_equal(r, 0);
@@ -239,12 +240,14 @@ static bool plan_and_carry_out(void)
     struct spw_plan_request request = planned_request(graph, graph->peak_bytes / 10 * 6);
     struct spw_plan plan;
     struct spw_actions actions;
+    struct spw_course_marks marks;
     request.may_replay = false;
     const bool fits = graph->least_bytes <= request.device_bytes;
     if (fits) {
         assert_int_equal(planned_make("auto", &request, &plan), 0);
         assert_int_equal(spw_actions_of(graph, &plan.schedule, UINT64_MAX, &actions), 0);
-        assert_int_equal(spw_course_actions(follower.course, graph, tensor_of, &actions), 0);
+        assert_int_equal(spw_course_actions(follower.course, graph, tensor_of, &actions, &marks), 0);
+        spw_course_marks_finish(&marks);
         carry_out(&actions, request.device_bytes);
         spw_actions_finish(&actions);
         spw_plan_finish(&plan);

@@ -61,7 +61,8 @@ static struct spw_graph *graph_of(const struct spw_course *course, uint64_t gran
 {
     struct spw_graph *graph;
     struct spw_graph_problem problem;
-    const int r = spw_course_graph(course, 2, 4, granule_bytes, 7, 0, &graph, ret_tensor_of, &problem);
+    const struct spw_course_terms terms = {2, 4, granule_bytes, 7, 0, false};
+    const int r = spw_course_graph(course, &terms, &graph, ret_tensor_of, &problem);
     if (r == -EINVAL)
         fail_msg("%s: %s", problem.path, problem.expected);
     assert_int_equal(r, 0);
@@ -408,7 +409,8 @@ static void actions_are_left_out_where_the_program_frees_or_nobody_needs_them(vo
     };
     struct spw_actions a = actions_of(graph, list, sizeof list / sizeof *list);
     a.start[NEXT] = SPW_START_CLEAN;
-    assert_int_equal(spw_course_actions(course, graph, tensor_of, &a), 0);
+    struct spw_course_marks marks;
+    assert_int_equal(spw_course_actions(course, graph, tensor_of, &a, &marks), 0);
     const struct planned expected[] = {{1, SPW_STEP_D2H, LATE_OF},  {1, SPW_STEP_DROP, LATE_OF}, {2, SPW_STEP_H2D, LATE_OF},
                                        {3, SPW_STEP_D2H, BATCH},    {3, SPW_STEP_DROP, BATCH},   {3, SPW_STEP_DROP, LATE_OF},
                                        {4, SPW_STEP_DROP, NEXT_OF}, {5, SPW_STEP_DROP, 0},       {5, SPW_STEP_H2D, NEXT_OF},
@@ -423,6 +425,9 @@ static void actions_are_left_out_where_the_program_frees_or_nobody_needs_them(vo
     assert_int_equal(a.first[7], a.count);
     assert_int_equal(a.start[NEXT_OF], SPW_START_CLEAN);
     assert_int_equal(a.start[NEXT], SPW_START_DEVICE);
+    for (uint32_t t = 0; t < course->tensor_count; t++)
+        assert_false(marks.ghosts[t]);
+    spw_course_marks_finish(&marks);
     spw_actions_finish(&a);
     destroy(r, course, graph, tensor_of);
 }

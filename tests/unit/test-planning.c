@@ -133,6 +133,92 @@ static void durations_that_are_not_known_are_taken_for_usual_ones(void **state)
     spw_course_destroy(course);
 }
 
+/* Layers forward can be run again. Returns the plan over a link of so many bytes per us. */
+static struct spw_course_plan *plan_replays(struct spw_course *course, uint32_t learned, double bytes_per_us,
+                                            bool may_replay, bool quick)
+{
+    struct spw_plan_terms terms = terms_of(16 * MIB);
+    struct spw_course_plan *plan;
+    terms.d2h_bytes_per_us = terms.h2d_bytes_per_us = bytes_per_us;
+    terms.may_replay = may_replay;
+    for (uint32_t i = 0; i < 12; i++)
+        course->ops[i].replayable = i < learned;
+    assert_int_equal(spw_plan_course(course, &terms, quick, NULL, &plan), 0);
+    return plan;
+}
+
+static uint32_t count_replays(const struct spw_course_plan *plan)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->actions.count; i++)
+        count += plan->actions.list[i].kind == SPW_STEP_REPLAY;
+    return count;
+}
+
+static void replays_are_planned_where_that_is_faster_and_what_they_run_is_to_be_recorded(void **state)
+{
+    struct spw_course *course = training_course(12, true);
+    struct spw_course_plan *copies = plan_replays(course, 12, 2000, false, false),
+                           *both = plan_replays(course, 12, 2000, true, false);
+    bool is_run[24] = {0};
+    assert_int_equal(count_replays(copies), 0);
+    assert_true(count_replays(both) > 0 && both->replay_count == count_replays(both));
+    assert_true(fabs(both->replayed_us - 100 * both->replay_count) < 1);
+    assert_true(both->predicted_us < copies->predicted_us);
+    assert_true(both->predicted_us >= both->compute_us + both->replayed_us - 1);
+    for (uint32_t i = 0; i < both->actions.count; i++)
+        if (both->actions.list[i].kind == SPW_STEP_REPLAY)
+            is_run[both->actions.list[i].id] = true;
+    for (uint32_t i = 0; i < 24; i++) {
+        assert_true(both->marks.recorded[i] || !is_run[i]);
+        assert_true(both->keys[i] == (both->marks.recorded[i] ? 0 : course->ops[i].key));
+        assert_true(copies->keys[i] == course->ops[i].key && !copies->marks.recorded[i]);
+    }
+    spw_course_plan_destroy(copies);
+    spw_course_plan_destroy(both);
+    spw_course_destroy(course);
+}
+
+static void nothing_is_run_again_where_copies_cost_no_time(void **state)
+{
+    struct spw_course *course = training_course(12, true);
+    struct spw_course_plan *plan = plan_replays(course, 12, 200000, true, true);
+    assert_int_equal(count_replays(plan), 0);
+    assert_int_equal(plan->replay_count, 0);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
+static void where_nothing_is_replayable_the_plan_is_the_same_as_without_replays(void **state)
+{
+    struct spw_course *course = training_course(12, true);
+    struct spw_course_plan *with = plan_replays(course, 0, 2000, true, true),
+                           *without = plan_replays(course, 0, 2000, false, true);
+    assert_int_equal(with->actions.count, without->actions.count);
+    assert_true(with->predicted_us == without->predicted_us);
+    assert_memory_equal(with->actions.list, without->actions.list, with->actions.count * sizeof(*with->actions.list));
+    assert_memory_equal(with->actions.first, without->actions.first, 26 * sizeof(*with->actions.first));
+    assert_memory_equal(with->keys, without->keys, 24 * sizeof(*with->keys));
+    spw_course_plan_destroy(with);
+    spw_course_plan_destroy(without);
+    spw_course_destroy(course);
+}
+
+/* The thread has its own copy. */
+static void what_is_learned_while_a_thread_plans_does_not_matter_to_it(void **state)
+{
+    struct spw_course *course = training_course(12, true);
+    struct spw_plan_terms terms = terms_of(16 * MIB);
+    struct spw_planning *planning;
+    terms.may_replay = true;
+    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+    spw_course_destroy(course);
+    struct spw_course_plan *plan = spw_planning_finish(planning, false);
+    assert_non_null(plan);
+    assert_int_equal(plan->replay_count, 0);
+    spw_course_plan_destroy(plan);
+}
+
 static void the_plan_to_do_nothing_does_nothing(void **state)
 {
     struct spw_course *course = training_course(3, true);
@@ -229,7 +315,8 @@ static void nobody_waits_for_planning_that_is_abandoned(void **state)
         assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
         const int already = joins;
-        spw_planning_abandon_locked(planning, course);
+        spw_planning_abandon_locked(planning);
+        spw_course_destroy(course);
         assert_int_equal(joins, already);
     }
     spw_planning_reap_locked(true);
@@ -274,6 +361,10 @@ int main(void)
         cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
         cmocka_unit_test(the_plan_to_do_nothing_does_nothing),
         cmocka_unit_test(a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time),
+        cmocka_unit_test(replays_are_planned_where_that_is_faster_and_what_they_run_is_to_be_recorded),
+        cmocka_unit_test(nothing_is_run_again_where_copies_cost_no_time),
+        cmocka_unit_test(where_nothing_is_replayable_the_plan_is_the_same_as_without_replays),
+        cmocka_unit_test(what_is_learned_while_a_thread_plans_does_not_matter_to_it),
         cmocka_unit_test(a_thread_comes_to_the_same_plan),
         cmocka_unit_test(planning_that_is_cancelled_has_no_plan),
         cmocka_unit_test(nobody_waits_for_planning_that_is_abandoned),

@@ -1,0 +1,132 @@
+/* course_replays.c - which operations of a course may be run again, and for how long what they made could be made again. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "course/course_lives.h"
+
+/* What a replay would have to update, and what it would read that nobody has written, makes it none. A tensor that is
+ * written for the second time counts as updated: it may be written in part. It is left to a replay only if the graph does
+ * not take it for a side buffer, which only small tensors are in the engine. */
+bool spw_course_may_run_again(const struct spw_course *course, const struct spw_course_life *lives, uint32_t op)
+{
+    const struct spw_course_op *o = &course->ops[op];
+    for (uint32_t i = 0; o->replayable && i < o->touch_count; i++) {
+        const struct spw_course_touch *touch = &course->touches[o->first_touch + i];
+        const bool is_born = lives[touch->tensor].birth == op, writes = touch->access & SPW_COURSE_WRITES;
+        if (is_born ? touch->access != SPW_COURSE_WRITES
+                    : writes && (touch->access & SPW_COURSE_READS ||
+                                 course->tensors[touch->tensor].bytes <= SPW_SIDE_BUFFER_BYTES))
+            return false;
+    }
+    return o->replayable;
+}
+
+/* ---- until when ---- */
+
+struct looking {
+    const struct spw_course *course;
+    const struct spw_course_life *lives;
+    uint32_t *next_write;       /* by tensor: the first operation behind this one that writes it; SPW_NO_INDEX: none */
+    uint32_t *next_small_write; /* by small tensor, likewise */
+    struct spw_course_replays *replays;
+};
+
+static bool is_write(const struct looking *l, const struct spw_course_touch *touch, uint32_t op)
+{
+    return touch->access & SPW_COURSE_WRITES || l->lives[touch->tensor].birth == op;
+}
+
+static uint32_t earlier(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The operation before which something that operation `op` reads may no longer be what it was. */
+static uint32_t inputs_until(const struct looking *l, uint32_t op)
+{
+    const struct spw_course_op *o = &l->course->ops[op];
+    const struct spw_course_call *call = &l->course->calls[op];
+    uint32_t until = SPW_NO_INDEX;
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const struct spw_course_touch *touch = &l->course->touches[o->first_touch + i];
+        const uint32_t free_after = l->course->tensors[touch->tensor].free_after;
+        if (is_write(l, touch, op))
+            continue;
+        until = earlier(until, l->next_write[touch->tensor]);
+        until = earlier(until, free_after == SPW_NO_INDEX ? SPW_NO_INDEX : free_after + 1);
+    }
+    for (uint32_t i = 0; i < call->small_count; i++) {
+        const struct spw_course_touch *touch = &l->course->small_touches[call->first_small + i];
+        if (!(touch->access & SPW_COURSE_WRITES))
+            until = earlier(until, l->next_small_write[touch->tensor]);
+    }
+    return until;
+}
+
+/* Operations are gone through from the last to the first. */
+static void pass(struct looking *l, uint32_t op)
+{
+    const struct spw_course_op *o = &l->course->ops[op];
+    const struct spw_course_call *call = &l->course->calls[op];
+    const uint32_t until = spw_course_may_run_again(l->course, l->lives, op) ? inputs_until(l, op) : 0;
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const struct spw_course_touch *touch = &l->course->touches[o->first_touch + i];
+        if (!is_write(l, touch, op))
+            continue;
+        if (l->next_write[touch->tensor] == SPW_NO_INDEX && l->lives[touch->tensor].birth == op)
+            l->replays->again_until[touch->tensor] = until;
+        l->next_write[touch->tensor] = op;
+    }
+    for (uint32_t i = 0; i < call->small_count; i++) {
+        const struct spw_course_touch *touch = &l->course->small_touches[call->first_small + i];
+        if (touch->access & SPW_COURSE_WRITES)
+            l->next_small_write[touch->tensor] = op;
+    }
+    for (uint32_t small = l->replays->first_freed[op]; small != SPW_NO_INDEX; small = l->replays->next_freed[small])
+        l->next_small_write[small] = op;
+}
+
+static void list_freed(const struct spw_course *course, struct spw_course_replays *replays)
+{
+    for (uint32_t op = 0; op <= course->op_count; op++)
+        replays->first_freed[op] = SPW_NO_INDEX;
+    for (uint32_t i = 0; i < course->small_count; i++) {
+        const uint32_t op = course->smalls[i].freed_before;
+        if (op == SPW_NO_INDEX)
+            continue;
+        replays->next_freed[i] = replays->first_freed[op];
+        replays->first_freed[op] = i;
+    }
+}
+
+int spw_course_find_replays(const struct spw_course *course, const struct spw_course_life *lives,
+                            struct spw_course_replays *ret_replays)
+{
+    const size_t tensors = (size_t)course->tensor_count + 1, smalls = (size_t)course->small_count + 1;
+    struct looking l = {course, lives, malloc(tensors * sizeof(uint32_t)), malloc(smalls * sizeof(uint32_t)), ret_replays};
+    ret_replays->again_until = calloc(tensors, sizeof *ret_replays->again_until);
+    ret_replays->first_freed = malloc(((size_t)course->op_count + 1) * sizeof *ret_replays->first_freed);
+    ret_replays->next_freed = malloc(smalls * sizeof *ret_replays->next_freed);
+    const bool is_room = l.next_write && l.next_small_write && ret_replays->again_until && ret_replays->first_freed &&
+                         ret_replays->next_freed;
+    if (is_room) {
+        for (uint32_t i = 0; i < course->tensor_count; i++)
+            l.next_write[i] = SPW_NO_INDEX;
+        for (uint32_t i = 0; i < course->small_count; i++)
+            l.next_small_write[i] = SPW_NO_INDEX;
+        list_freed(course, ret_replays);
+        for (uint32_t op = course->op_count; op-- > 0;)
+            pass(&l, op);
+    }
+    free(l.next_write);
+    free(l.next_small_write);
+    return is_room ? 0 : -ENOMEM;
+}
+
+void spw_course_replays_finish(struct spw_course_replays *replays)
+{
+    free(replays->again_until);
+    free(replays->first_freed);
+    free(replays->next_freed);
+    *replays = (struct spw_course_replays){0};
+}
