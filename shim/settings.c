@@ -166,6 +166,31 @@ static int take_plan(const char *value, struct spw_settings *settings)
     return -EINVAL;
 }
 
+static int take_recompute(const char *value, struct spw_settings *settings)
+{
+    const bool on = !strcmp(value, "on");
+    if (!on && strcmp(value, "off"))
+        return -EINVAL;
+    settings->recompute = on;
+    return 0;
+}
+
+static int take_count(const char *value, uint64_t least, uint32_t *ret_count)
+{
+    uint64_t count;
+    double same;
+    const char *end;
+    if (!parse_number(value, &end, &count, &same) || *end || strchr(value, '.') || count < least || count > 1000000)
+        return -EINVAL;
+    *ret_count = (uint32_t)count;
+    return 0;
+}
+
+static int take_verify(const char *value, struct spw_settings *settings)
+{
+    return take_count(value, 1, &settings->verify_every);
+}
+
 static int take_host_budget(const char *value, struct spw_settings *settings)
 {
     return spw_amount_parse(value, &settings->host_budget);
@@ -251,16 +276,9 @@ static int take_trace_file(const char *value, struct spw_settings *settings)
 
 static int take_timed(const char *value, struct spw_settings *settings)
 {
-    uint64_t count;
-    double same;
-    const char *end;
-    if (!strcmp(value, "all")) {
-        settings->timed_iterations = SPW_SETTINGS_TIMED_ALL;
-        return 0;
-    }
-    if (!parse_number(value, &end, &count, &same) || *end || strchr(value, '.') || count > 1000000)
-        return -EINVAL;
-    settings->timed_iterations = (uint32_t)count;
+    if (strcmp(value, "all"))
+        return take_count(value, 0, &settings->timed_iterations);
+    settings->timed_iterations = SPW_SETTINGS_TIMED_ALL;
     return 0;
 }
 
@@ -298,6 +316,11 @@ const struct spw_setting spw_setting_table[] = {
      "on: later iterations follow a plan; wait: the same, and the program stands still while it is made; off: tensors are "
      "evicted on demand only",
      take_plan},
+    {"SPILLWAY_RECOMPUTE", "recompute", "on|off", "on", "on, off",
+     "on: what follows a plan may also be recomputed, where that was tried and gives the same bytes; off: it is copied only",
+     take_recompute},
+    {"SPILLWAY_VERIFY", "verify", "COUNT", "64", "a number from 1 to 1000000",
+     "one in so many recomputations is compared with a copy of what it stands for", take_verify},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",
@@ -328,7 +351,8 @@ const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_
 
 void spw_settings_default(struct spw_settings *ret_settings)
 {
-    *ret_settings = (struct spw_settings){.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
+    *ret_settings = (struct spw_settings){
+        .mode = SPW_MODE_SWAP, .recompute = true, .verify_every = 64, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
     (void)take_file_name(SPW_TRACE_FILE, ret_settings->trace_file);
 }
 

@@ -5,6 +5,7 @@
 #ifndef SPILLWAY_SHIM_SETTINGS_H
 #define SPILLWAY_SHIM_SETTINGS_H
 #include "log.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,8 @@ struct spw_settings {
     enum spw_mode mode;
     bool trace;                    /* a trace is written: in mode trace, and in mode swap where that is asked for */
     enum spw_plan_setting plan;    /* in mode swap */
+    bool recompute;                /* as part of a plan */
+    uint32_t verify_every;         /* one recomputation in so many is compared with the true bytes */
     struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;

@@ -42,6 +42,24 @@ static void assert_refused(const char *option, const char *value)
     assert_non_null(strstr(message, setting(option)->accepted));
 }
 
+static void recomputation_is_on_unless_it_is_turned_off(void **state)
+{
+    struct spw_settings settings;
+    spw_settings_default(&settings);
+    assert_true(settings.recompute);
+    assert_int_equal(settings.verify_every, 64);
+    assert_true(accepted("recompute", "on").recompute);
+    assert_false(accepted("recompute", "off").recompute);
+    assert_int_equal(accepted("verify", "1").verify_every, 1);
+    assert_int_equal(accepted("verify", "1000000").verify_every, 1000000);
+    static const char *const no_words[] = {"", "yes", "wait", "offf", "On"}, *const no_numbers[] = {"",        "0",   "-1",
+                                                                                                    "1000001", "8.0", "all"};
+    for (size_t i = 0; i < sizeof(no_words) / sizeof(no_words[0]); i++)
+        assert_refused("recompute", no_words[i]);
+    for (size_t i = 0; i < sizeof(no_numbers) / sizeof(no_numbers[0]); i++)
+        assert_refused("verify", no_numbers[i]);
+}
+
 /* ---- amounts ---- */
 
 static void amounts_are_bytes_with_binary_units(void **state)
@@ -320,6 +338,7 @@ int main(void)
 {
 #define WITH_ENVIRONMENT(f) cmocka_unit_test_setup_teardown(f, keep_environment, restore_environment)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recomputation_is_on_unless_it_is_turned_off),
         cmocka_unit_test(amounts_are_bytes_with_binary_units),
         cmocka_unit_test(amounts_may_have_a_fraction),
         cmocka_unit_test(amounts_may_be_a_share),
