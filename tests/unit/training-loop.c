@@ -73,6 +73,8 @@ void loop_end_launch(struct training_loop *loop)
     if (!loop->device_lags)
         fake_run_all();
     assert_true(fake_counts()->made_bytes <= loop->device->handles.budget_bytes);
+    if (loop->after)
+        loop->after(loop);
 }
 
 static struct spw_stream *stream_of(const struct training_loop *loop)

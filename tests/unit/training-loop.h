@@ -30,6 +30,7 @@ struct training_loop {
     bool is_strict;     /* a copy out that is submitted behind an operation has to be due there */
     bool is_patient;    /* what is refused is asked for again, once */
     uint64_t refused;   /* operations that there was no memory for */
+    void (*after)(struct training_loop *loop); /* behind each operation; NULL: nothing */
 };
 
 /* Forgets everything of an earlier test. `budget` of the device's memory, LOOP_BYTES for each tensor that is to fit. */
