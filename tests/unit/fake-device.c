@@ -16,7 +16,7 @@
 
 enum { MOST = 4096, WORK = 65536 };
 
-enum work_kind { FILL, EXPECT, OUT, IN, RECORD, WAIT };
+enum work_kind { FILL, EXPECT, OUT, IN, MIX, COPY, RECORD, WAIT };
 
 struct work {
     enum work_kind kind;
@@ -26,7 +26,9 @@ struct work {
     unsigned char value;
     void *host;
     int event;
-    unsigned long record; /* WAIT: the record that it waits for */
+    unsigned long record;                  /* WAIT: the record that it waits for */
+    struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to */
+    uint8_t reads, writes;
     bool done;
     double slow;   /* a copy takes so many times as long as usual */
     double end_us; /* when it was done, by its stream's clock */
@@ -213,6 +215,9 @@ static CUresult on_cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAcces
 
 static bool touches(const struct work *w, CUdeviceptr a, size_t bytes)
 {
+    for (unsigned i = 0; !w->done && i < w->reads + w->writes; i++)
+        if (w->ranges[i].a < a + bytes && a < w->ranges[i].a + w->ranges[i].bytes)
+            return true;
     return !w->done && w->kind <= IN && w->a < a + bytes && a < w->a + w->bytes;
 }
 
@@ -276,10 +281,10 @@ static void run_until(int stream, unsigned limit);
 /* Each stream has a clock of its own, which waiting for another one's event sets forward. */
 static double lasts_us(const struct work *w)
 {
-    return w->kind == FILL || w->kind == EXPECT ? FAKE_KERNEL_US
-           : w->kind == OUT                     ? (double)w->bytes / FAKE_OUT_BYTES_PER_US * w->slow
-           : w->kind == IN                      ? (double)w->bytes / FAKE_IN_BYTES_PER_US * w->slow
-                                                : 0;
+    return w->kind == OUT     ? (double)w->bytes / FAKE_OUT_BYTES_PER_US * w->slow
+           : w->kind == IN    ? (double)w->bytes / FAKE_IN_BYTES_PER_US * w->slow
+           : w->kind < RECORD ? FAKE_KERNEL_US
+                              : 0;
 }
 
 /* FILL, EXPECT, OUT or IN of the part of its bytes that lies in one mapping, from `done` on. Answers how many. */
@@ -300,6 +305,39 @@ static size_t run_part(const struct work *w, size_t done)
     return n;
 }
 
+static unsigned char value_of(const struct fake_range *range)
+{
+    size_t n = range->bytes;
+    struct work all = {.kind = EXPECT, .a = range->a, .bytes = range->bytes, .value = *bytes_at(range->a, &n)};
+    for (size_t done = 0; done < all.bytes;)
+        done += run_part(&all, done);
+    return all.value;
+}
+
+static void fill_range(const struct fake_range *range, unsigned char value)
+{
+    struct work all = {.kind = FILL, .a = range->a, .bytes = range->bytes, .value = value};
+    for (size_t done = 0; done < all.bytes;)
+        done += run_part(&all, done);
+}
+
+unsigned char fake_mixed(const unsigned char *values, unsigned count, unsigned char salt)
+{
+    unsigned mixed = salt;
+    for (unsigned i = 0; i < count; i++)
+        mixed = mixed * 31 + values[i] + 7;
+    return (unsigned char)(mixed ^ mixed >> 8);
+}
+
+static void run_mix(const struct work *w)
+{
+    unsigned char values[FAKE_RANGES];
+    for (unsigned i = 0; i < w->reads; i++)
+        values[i] = value_of(&w->ranges[i]);
+    for (unsigned i = 0; i < w->writes; i++)
+        fill_range(&w->ranges[w->reads + i], (unsigned char)(fake_mixed(values, w->reads, w->value) + i));
+}
+
 static void run_one(struct work *w)
 {
     double *now_us = &f.stream_us[w->stream];
@@ -311,6 +349,12 @@ static void run_one(struct work *w)
     case IN:
         for (size_t done = 0; done < w->bytes;)
             done += run_part(w, done);
+        break;
+    case MIX:
+        run_mix(w);
+        break;
+    case COPY:
+        fill_range(&w->ranges[1], value_of(&w->ranges[0]));
         break;
     case WAIT:
         if (w->record) {
@@ -389,6 +433,24 @@ CUresult fake_fill(CUstream s, CUdeviceptr a, size_t bytes, unsigned char value)
 CUresult fake_expect(CUstream s, CUdeviceptr a, size_t bytes, unsigned char value)
 {
     submit(s, (struct work){.kind = EXPECT, .a = a, .bytes = bytes, .value = value});
+    return CUDA_SUCCESS;
+}
+
+CUresult fake_mix(CUstream s, const struct fake_range *ranges, unsigned reads, unsigned writes, unsigned char salt)
+{
+    struct work w = {.kind = MIX, .value = salt, .reads = (uint8_t)reads, .writes = (uint8_t)writes};
+    memcpy(w.ranges, ranges, (reads + writes) * sizeof(*ranges));
+    submit(s, w);
+    f.counts.mixes++;
+    return CUDA_SUCCESS;
+}
+
+/* What is copied is full of one value. */
+static CUresult on_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream s)
+{
+    CALLED();
+    submit(s, (struct work){.kind = COPY, .reads = 1, .writes = 1, .ranges = {{src, n}, {dst, n}}});
+    f.counts.copies_within++;
     return CUDA_SUCCESS;
 }
 
@@ -602,7 +664,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     USE(cuMemFreeHost), USE(cuStreamCreate), USE(cuStreamDestroy_v2), USE(cuStreamGetCtx), USE(cuStreamSynchronize);
     USE(cuCtxSynchronize), USE(cuStreamWaitEvent), USE(cuEventCreate), USE(cuEventDestroy_v2), USE(cuEventRecord);
     USE(cuEventSynchronize), USE(cuEventQuery), USE(cuEventElapsedTime), USE(cuMemcpyDtoHAsync_v2),
-        USE(cuMemcpyHtoDAsync_v2);
+        USE(cuMemcpyHtoDAsync_v2), USE(cuMemcpyDtoDAsync_v2);
     USE(cuCtxPushCurrent_v2), USE(cuCtxPopCurrent_v2);
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
     USE(cuThreadExchangeStreamCaptureMode), USE(cuDevicePrimaryCtxRetain), USE(cuDevicePrimaryCtxRelease_v2);

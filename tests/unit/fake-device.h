@@ -17,7 +17,7 @@
 
 struct fake_counts {
     uint64_t made_bytes, made_bytes_peak, mapped_bytes, mapped_bytes_peak;
-    unsigned creates, releases, maps, unmaps, copies_out, copies_in, events, streams, registered;
+    unsigned creates, releases, maps, unmaps, copies_out, copies_in, copies_within, mixes, events, streams, registered;
     uint64_t out_bytes, in_bytes;
 };
 
@@ -32,6 +32,16 @@ void fake_fail_too(const char *name); /* every call of this as well, with the sa
 /* A kernel on `stream` that fills [a, a + bytes) with `value`, and one that fails the test unless all of it is `value`. */
 CUresult fake_fill(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
 CUresult fake_expect(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);
+
+/* A kernel that reads some ranges, each of which has to be full of one value, and fills others with a value made of these
+ * and of `salt`: written range number k with fake_mixed() + k. */
+enum { FAKE_RANGES = 8 };
+struct fake_range {
+    CUdeviceptr a;
+    size_t bytes;
+};
+CUresult fake_mix(CUstream stream, const struct fake_range *ranges, unsigned reads, unsigned writes, unsigned char salt);
+unsigned char fake_mixed(const unsigned char *values, unsigned count, unsigned char salt);
 
 /* Copies submitted from now on take so many times as long. */
 void fake_slow_copies(double times);
