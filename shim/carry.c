@@ -8,6 +8,7 @@
 #include "context.h"
 #include "engine.h"
 #include "mover.h"
+#include "needs.h"
 #include "now.h"
 #include "room.h"
 
@@ -52,8 +53,10 @@ void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b)
     bool leaving = is_leaving(b);
     take_off(d, b);
     spw_arrival_forget_locked(d, b);
-    if (leaving)
-        spw_mover_keep_locked(d, b);
+    if (!leaving)
+        return;
+    spw_mover_keep_locked(d, b);
+    spw_needs_remove_locked(d, b);
 }
 
 void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b)
@@ -74,13 +77,14 @@ void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b)
 
 static bool may_leave(const struct spw_block *b)
 {
-    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_FREE)) && !b->pinned && !b->doomed && b->holds == 0;
+    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING)) && !spw_object_is_cached(&b->object) && !b->pinned &&
+           !b->doomed && b->holds == 0;
 }
 
 /* Whatever the block is waited for by then is an event that exists. */
-static int begin_leaving(struct spw_device *d, struct spw_block *b)
+static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped)
 {
-    bool copied = spw_object_dirty(&b->object);
+    bool copied = !dropped && spw_object_dirty(&b->object);
     int r = spw_uses_mark_locked(&b->object.uses);
     if (r < 0)
         return r;
@@ -90,7 +94,10 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b)
         r = spw_mover_gather_uses_locked(d, b);
     if (r < 0)
         return r;
-    spw_moved.dropped_count += !copied;
+    if (dropped)
+        spw_needs_add_locked(d, b);
+    else
+        spw_moved.dropped_count += !copied;
     b->object.attention |= SPW_EVICTING;
     take_off(d, b);
     enqueue(d, b, copied ? SPW_WAY_OUT : SPW_WAY_DROPPED);
@@ -98,7 +105,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
+static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
 {
     if (b->way == SPW_WAY_AWAITED)
         take_off(d, b);
@@ -108,12 +115,22 @@ int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
     int r = spw_context_enter(&guard, NULL);
     if (r < 0)
         return r;
-    r = begin_leaving(d, b);
+    r = begin_leaving(d, b, dropped);
     spw_context_leave(&guard);
     if (r == -EAGAIN || r == -EXDEV || r == -EBUSY)
         return 0;
     spw_carried.failed_count += r < 0;
     return r;
+}
+
+int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
+{
+    return leave(d, b, false);
+}
+
+int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b)
+{
+    return leave(d, b, may_leave(b) && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b));
 }
 
 int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b)
@@ -128,6 +145,11 @@ int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b)
 
 static void count_gone(const struct spw_device *d, const struct spw_block *b)
 {
+    if (b->drops) {
+        spw_carried.dropped_count++;
+        spw_carried.dropped_bytes += spw_block_mapped_bytes(d, b);
+        return;
+    }
     spw_carried.left_count++;
     spw_carried.left_bytes += spw_block_mapped_bytes(d, b);
 }
@@ -145,6 +167,7 @@ static bool reap(struct spw_device *d, enum spw_way way)
     take_off(d, b);
     if (spw_mover_detach_locked(d, b) < 0) {
         spw_mover_keep_locked(d, b);
+        spw_needs_remove_locked(d, b);
         spw_carried.failed_count++;
         return true;
     }

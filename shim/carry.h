@@ -7,7 +7,10 @@
  * where there is no memory yet it waits in a third queue, in order, and is served as soon as there is. Nothing here happens
  * by itself: the engine pumps, in the program's own calls.
  *
+ * One that can be made again (needs.h) may be dropped instead: it leaves like one that needs no copy, and is DROPPED then.
+ *
  *     RESIDENT --leave--> EVICTING --pump--> EVICTED --restore--> (queued) --pump--> RESTORING --first use--> RESIDENT
+ *              --drop-->     |     --pump--> DROPPED ----------------made again (replay.h)------------------> RESIDENT
  *                            | claim: used before it was gone                          (an operation that needs it
  *                            v                                                          brings it in at once)
  *                         RESIDENT, COPYING while its copy out still reads it: clean where it is only read; whoever
@@ -21,6 +24,7 @@ struct spw_carried {                         /* since the start; engine lock */
     uint64_t restored_count, restored_bytes; /* blocks that came back by plan */
     uint64_t restored_in_time;               /* of these: complete when their first use was submitted */
     uint64_t late_count;                     /* planned, but an operation needed it before it had memory */
+    uint64_t dropped_count, dropped_bytes;   /* blocks that went by plan without a trace, to be made again */
     uint64_t cancelled_count;                /* used again before they were gone */
     uint64_t failed_count;     /* the driver refused to let it go or to bring it back, or the host had no room */
     uint64_t waits, waited_ns; /* times that the host waited for memory that was on its way out */
@@ -34,13 +38,17 @@ extern struct spw_carried spw_carried;
  * engine lock, does not let go of either. */
 int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b);
 
+/* The block will be made again when it is needed: it leaves without a copy if that is possible as things are
+ * (spw_replay_can_drop_locked()) and needs one, else as above. As there. */
+int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b);
+
 /* The block is copied out as if it left, and stays: as long as nobody writes it, it can leave later without a copy. Nothing
  * happens to one that needs no copy, and to those above. As there. */
 int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be needed: served at once where there is memory, else queued. A block that is leaving stays. Nothing
- * happens to one that is resident, EMPTY or free. 0 or a failure; then it is EVICTED as before, and comes on demand. Locks
- * as above. */
+ * happens to one that is resident, EMPTY, DROPPED or free. 0 or a failure; then it is EVICTED as before, and comes on
+ * demand. Locks as above. */
 int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b);
 
 /* Takes memory of blocks that are gone by now to the pool, and serves those that wait for it. Asks the driver about at most

@@ -325,17 +325,18 @@ struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granul
 static bool way_is_right(const struct spw_block *b)
 {
     uint32_t a = b->object.attention;
+    bool is_cached = spw_object_is_cached(&b->object);
     switch (b->way) {
     case SPW_WAY_NONE:
         return true;
     case SPW_WAY_OUT:
-        return a & SPW_EVICTING && b->host_copy && !(a & SPW_FREE) && !b->pinned;
+        return a & SPW_EVICTING && b->host_copy && !b->drops && !is_cached && !b->pinned;
     case SPW_WAY_DROPPED:
-        return a & SPW_EVICTING && !spw_object_dirty(&b->object) && !(a & SPW_FREE) && !b->pinned;
+        return a & SPW_EVICTING && (!spw_object_dirty(&b->object) || b->drops) && !is_cached && !b->pinned;
     case SPW_WAY_AWAITED:
         return (a & SPW_EVICTED) != 0;
     case SPW_WAY_RETURNED:
-        return a & SPW_RESTORING && !(a & SPW_FREE);
+        return a & SPW_RESTORING && !is_cached;
     default:
         return false;
     }
@@ -344,12 +345,18 @@ static bool way_is_right(const struct spw_block *b)
 bool spw_block_check_locked(const struct spw_block *b)
 {
     uint32_t a = b->object.attention;
-    if (!way_is_right(b))
+    if (!way_is_right(b) || (a & SPW_GHOST && !(a & SPW_FREE) && !b->doomed))
         return false;
+    if (b->drops && (!b->content.maker || (!(a & SPW_DROPPED) && !(a & SPW_EVICTING && b->way == SPW_WAY_DROPPED))))
+        return false;
+    if (a & SPW_GHOST)
+        a &= ~(uint32_t)(SPW_GHOST | SPW_FREE);
     if (a & SPW_EMPTY)
         return !b->host_copy_valid && !(a & ~(uint32_t)SPW_EMPTY);
     if (a & SPW_EVICTED)
         return b->host_copy && b->host_copy_valid && !(a & ~(uint32_t)SPW_EVICTED);
+    if (a & SPW_DROPPED)
+        return b->drops && !b->host_copy && b->way == SPW_WAY_NONE && !(a & ~(uint32_t)SPW_DROPPED);
     if (a & SPW_COPYING && !b->host_copy)
         return false;
     return b->memory.granules == b->granules && (!b->host_copy_valid || b->host_copy);

@@ -24,15 +24,21 @@ enum { SPW_MAX_DEVICES = 64 };
 /* Why an operation has to look closer before it uses an object. No bit set: resident, nothing in flight, use it.
  * For a block that is not SPW_FREE exactly one of these holds; spw_block_check_locked() tests it:
  *
- *   neither EMPTY nor EVICTED   memory for all of it, mapped at the address with access; the bytes are there, or, when
- *                               RESTORING, will be when operation `restore_number` of the copy-in stream is complete
- *   EMPTY                       host_copy_valid == false: never written, no bytes to keep
- *   EVICTED                     host_copy holds the bytes and host_copy_valid
+ *   none of the three below       memory for all of it, mapped at the address with access; the bytes are there, or, when
+ *                                 RESTORING, will be when operation `restore_number` of the copy-in stream is complete
+ *   EMPTY                         host_copy_valid == false: never written, no bytes to keep
+ *   EVICTED                       host_copy holds the bytes and host_copy_valid
+ *   DROPPED                       host_copy == NULL: the bytes are nowhere, and content.maker can make them again;
+ *                                 `drops`, so whatever that touches is counted as needed (needs.h)
  *
- * In the last two there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
+ * In the last three there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
  * keeps that memory, mapped but not to be used before the block is attached anew. The other bits go with the first:
  * EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING, it was on its way out
- * and stays, and operation `leave_number` of the copy-out stream may still read it, so whoever writes comes after that. */
+ * and stays, and operation `leave_number` of the copy-out stream may still read it, so whoever writes comes after that.
+ *
+ * A FREE block is cached: the next one of its size gets it. With GHOST it is not: the program has given it back, but what it
+ * held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and come
+ * back like these, and is given to nobody. */
 enum {
     SPW_EMPTY = 1,
     SPW_EVICTED = 2,
@@ -40,14 +46,17 @@ enum {
     SPW_RESTORING = 8,
     SPW_COPYING = 16,
     SPW_FREE = 32, /* the program gave it back; kept mapped for the next one of its size */
-    SPW_ABSENT = SPW_EMPTY | SPW_EVICTED
+    SPW_DROPPED = 64,
+    SPW_GHOST = 128, /* with FREE, or, while somebody still holds it, alone */
+    SPW_OWED = 256,  /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
+    SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 
 /* Where a block is on a way that was not forced by an operation (carry.h). */
 enum spw_way {
     SPW_WAY_NONE,
     SPW_WAY_OUT,      /* EVICTING, in the queue of those whose copy out is submitted */
-    SPW_WAY_DROPPED,  /* EVICTING, in the queue of those that need no copy */
+    SPW_WAY_DROPPED,  /* EVICTING, in the queue of those that need no copy: clean, or `drops` */
     SPW_WAY_AWAITED,  /* EVICTED, in the queue of those that will be needed and have no memory yet */
     SPW_WAY_QUEUES,   /* the ones before this */
     SPW_WAY_RETURNED, /* RESTORING; its first use since is still to come */
@@ -82,6 +91,12 @@ static inline void spw_object_clean(struct spw_object *o)
 static inline void spw_object_soil(struct spw_object *o)
 {
     o->used |= 1;
+}
+
+/* The program gave it back, and the next one of its size gets it. */
+static inline bool spw_object_is_cached(const struct spw_object *o)
+{
+    return (o->attention & (SPW_FREE | SPW_GHOST)) == SPW_FREE;
 }
 
 static inline uint64_t spw_object_last_tick(const struct spw_object *o)
@@ -122,8 +137,12 @@ struct spw_block {
     bool host_copy_valid;
     bool pinned;      /* never evicted */
     bool doomed;      /* freed while held: whoever lets go last frees it */
+    bool drops;       /* DROPPED, or EVICTING and to be DROPPED: what its maker touches counts it as `needed` */
+    bool idle;        /* a ghost whose bytes nobody needs any more, in the list of these */
     uint8_t way;      /* enum spw_way */
     uint16_t arrival; /* arrivals.c: what tells whether it came back in time; 0: nobody asks */
+    uint32_t beside;  /* so often it is only needed because it is written along with what is wanted: its bytes are not */
+    uint32_t chain;   /* its place, plus 1, among those that are being made again; 0: none */
     uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
     CUcontext context;                 /* whose allocation it is */
@@ -134,6 +153,7 @@ struct spw_block {
     struct spw_block *next, *previous; /* among cached blocks of its size, newest first, or in a queue */
     uint32_t index;                    /* in device->blocks */
     uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
+    struct spw_block *next_idle;
 };
 
 struct spw_slab;
@@ -161,8 +181,12 @@ struct spw_device {
     struct spw_handles handles;              /* physical memory, and with it the budget */
     struct spw_slab_set *slabs;
     struct spw_mover *mover;
-    size_t small_bytes;   /* smaller allocations go to slabs */
-    uint64_t total_bytes; /* of the real device */
+    struct spw_block *idle_ghosts; /* in no order */
+    struct spw_uses replays;       /* by operations that were run again: what a stream that was not there then comes after */
+    uint32_t dropping;             /* blocks that `drop` */
+    unsigned making;               /* somebody relies on it that nothing more is dropped */
+    size_t small_bytes;            /* smaller allocations go to slabs */
+    uint64_t total_bytes;          /* of the real device */
     uint64_t live_bytes, live_bytes_peak;
     uint64_t live_count;
     uint64_t largest_bytes;       /* of any allocation so far */

@@ -166,7 +166,7 @@ static bool drop_idle_host_copies(struct spw_device *d)
         struct spw_block *b = d->blocks[i];
         if (!b->host_copy || b->holds || (b->object.attention & (SPW_ABSENT | SPW_EVICTING)))
             continue;
-        if ((spw_object_dirty(&b->object) || !b->host_copy_valid || b->object.attention & SPW_FREE) &&
+        if ((spw_object_dirty(&b->object) || !b->host_copy_valid || spw_object_is_cached(&b->object)) &&
             spw_mover_copies_done_locked(d, b)) {
             spw_mover_drop_host_copy_locked(b);
             any = true;
@@ -257,6 +257,11 @@ void spw_mover_context_gone_locked(CUcontext context)
 
 /* ---- maps ---- */
 
+uint64_t spw_mover_users_locked(const struct spw_device *d)
+{
+    return peers[d->ordinal] | (uint64_t)1 << d->ordinal;
+}
+
 static unsigned access_list(const struct spw_device *d, CUmemAccessDesc *list)
 {
     unsigned n = 0;
@@ -331,8 +336,12 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
     if (r < 0)
         return r;
     spw_moved.unmap_count++;
-    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FREE);
-    b->object.attention |= b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
+    if (b->drops)
+        spw_mover_drop_host_copy_locked(b); /* of other bytes, if there is one */
+    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING);
+    if (spw_object_is_cached(&b->object))
+        b->object.attention &= ~(uint32_t)SPW_FREE;
+    b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     spw_object_clean(&b->object);
     return 0;
 }

@@ -26,8 +26,8 @@ extern struct spw_moved spw_moved;
  * and the next try completes it. -ENOMEM: the pool has no room. On success the block is resident, its contents undefined. */
 int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b);
 
-/* Unmaps the block, whose users have all been waited for, and takes its memory to the pool. The block is then EVICTED if its
- * host copy holds the bytes, else EMPTY. On failure it is as it was. */
+/* Unmaps the block, whose users have all been waited for, and takes its memory to the pool. The block is then DROPPED if
+ * that is what it was to be, EVICTED if its host copy holds the bytes, else EMPTY. On failure it is as it was. */
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b);
 
 /* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is
@@ -59,6 +59,9 @@ int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw
 
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
+
+/* The devices that may use the memory of this one, itself included: a bit for each. */
+uint64_t spw_mover_users_locked(const struct spw_device *d);
 
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
 int spw_mover_enable_peer_locked(int user, int owner);

@@ -11,6 +11,7 @@
 #include "carry.h"
 #include "lock.h"
 #include "mover.h"
+#include "needs.h"
 #include "now.h"
 #include "planned.h"
 #include "slab.h"
@@ -45,7 +46,8 @@ static bool settle_stuck(struct spw_device *d, struct spw_block *b)
 void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
 {
     b->pinned = false;
-    spw_carry_forget_locked(d, b);
+    if (spw_ghost_keep_locked(d, b))
+        return;
     if (!settle_stuck(d, b)) {
         b->doomed = true; /* a second free is refused */
         return;
@@ -83,7 +85,7 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, b
     uint64_t best_cost = UINT64_MAX;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_FREE) || b->holds || (only_done && !spw_uses_seen_done_locked(&b->object.uses)))
+        if (!spw_object_is_cached(&b->object) || b->holds || (only_done && !spw_uses_seen_done_locked(&b->object.uses)))
             continue;
         if (spw_uses_in_call_locked(&b->object.uses)) {
             *ret_busy = true;
@@ -149,7 +151,7 @@ static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32
     uint32_t best_served = 0;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_FREE) || b->holds || !spw_uses_seen_done_locked(&b->object.uses))
+        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_seen_done_locked(&b->object.uses))
             continue;
         uint32_t served = granules_served_by(b, granules);
         if (served > best_served || (best && served == best_served && b->memory.count < best->memory.count)) {
@@ -187,7 +189,7 @@ void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
 {
     for (uint32_t i = 0; i < d->block_count && d->free_bytes > keep_bytes;) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_FREE) || b->holds || !spw_uses_done_locked(&b->object.uses)) {
+        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_done_locked(&b->object.uses)) {
             i++;
             continue;
         }
@@ -204,7 +206,8 @@ void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
 
 static bool may_go(const struct spw_block *b)
 {
-    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_FREE)) && !b->pinned && b->holds == 0;
+    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING)) && !spw_object_is_cached(&b->object) && !b->pinned &&
+           b->holds == 0;
 }
 
 static double worth_evicting(const struct spw_device *d, const struct spw_block *b, uint64_t needed)
@@ -245,11 +248,21 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
     return best;
 }
 
+/* One that nobody but replays use, and that can be made again: its bytes need not be kept. Not while others are being made
+ * of what is there. */
+static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
+{
+    return b->object.attention & SPW_GHOST && !d->making && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b);
+}
+
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
     spw_carry_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
-    if (spw_object_dirty(&b->object)) {
+    if (goes_without_trace(d, b)) {
+        spw_needs_add_locked(d, b);
+        b->object.attention |= SPW_EVICTING;
+    } else if (spw_object_dirty(&b->object)) {
         int r = spw_mover_copy_out_locked(d, b);
         if (r < 0)
             return r;
@@ -268,6 +281,7 @@ int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b
         r = spw_mover_detach_locked(d, b);
     if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
         spw_mover_keep_locked(d, b);
+        spw_needs_remove_locked(d, b);
         if (!b->host_copy_valid)
             spw_object_soil(&b->object);
     }
@@ -318,7 +332,8 @@ static bool reclaim_stuck(struct spw_device *d)
     bool any = false;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_ABSENT) || !b->memory.count || b->holds || spw_mover_detach_locked(d, b) < 0)
+        if (!(b->object.attention & SPW_ABSENT) || !b->memory.count || b->holds || !spw_uses_done_locked(&b->object.uses) ||
+            spw_mover_detach_locked(d, b) < 0)
             continue;
         any = true;
         if (b->doomed) {
@@ -339,9 +354,7 @@ uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
     return bytes;
 }
 
-/* A moment for other threads to come out of the driver, where they may wait for the GPU. False when that has lasted too long
- * since *start, which is zero at first: they may be waiting for us. */
-static bool let_others_finish_unlocking(struct timespec *start)
+bool spw_room_let_others_finish_unlocking(struct timespec *start)
 {
     enum { SECONDS = 20 };
     struct timespec now, moment = {.tv_nsec = 50000};
@@ -358,6 +371,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};
     int r;
+    spw_ghosts_sweep_locked(d);
     while (spw_handles_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
@@ -375,7 +389,8 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         r = evict(d, missing);
         if (r == -ENOMEM && busy)
             r = -EAGAIN;
-        if (r == -EAGAIN && let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
+        if (r == -EAGAIN &&
+            spw_room_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
         if (r == -ENOMEM && (reclaim_stuck(d) || spw_handles_ask_again_locked(&d->handles)))
             continue;

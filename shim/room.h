@@ -29,6 +29,11 @@ uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d);
 /* Takes a block apart whose memory nobody needs: users waited for, in no list. Its memory goes to the pool of handles. */
 int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b);
 
+/* A moment for other threads to come out of the driver, where they may wait for the GPU. False when that has lasted too long
+ * since *start, which is zero at first: they may be waiting for us. */
+struct timespec;
+bool spw_room_let_others_finish_unlocking(struct timespec *start);
+
 /* Lets go of a block; frees it if the program freed it meanwhile. */
 void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b);
 

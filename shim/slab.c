@@ -123,6 +123,9 @@ void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct sp
 {
     unsigned c = class_of(slot->slab->slot_bytes);
     slot->size_bytes = 0;
+    slot->kept = slot->content.needed || slot->lent;
+    if (slot->kept)
+        return;
     if (s) { /* the program has ordered every use before this point of the stream */
         slot->uses = (struct spw_uses){0};
         spw_uses_add_locked(&slot->uses, s, spw_stream_next_locked(s));

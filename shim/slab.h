@@ -10,6 +10,9 @@ struct spw_slot {      /* one small allocation, or room for one */
     uint64_t serial;
     uint64_t met, sync_memops; /* as in a block */
     struct spw_versioned content;
+    uint32_t lent;             /* so many dropped blocks are made again by operations that write in here */
+    bool kept;                 /* freed, and kept back while it is needed (needs.h) */
+    uint32_t owed, owed_bytes; /* what it is to hold again before anybody uses it: offset in the stash plus 1; 0: nothing */
     struct spw_slab *slab;
     struct spw_slot *next_free;
     struct spw_uses uses; /* while free: who may still be using it */
@@ -41,8 +44,9 @@ int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t 
 struct spw_slot *spw_slab_slot_at_locked(struct spw_slab *slab, CUdeviceptr a);
 CUdeviceptr spw_slot_address(const struct spw_slot *slot);
 
-/* Makes the slot free. `s` is the stream in whose order it was freed; NULL: unknown, then its uses are those of its whole
- * slab until now, and everything submitted until now where `anybody` may use it, or somebody knows an address in the slab.
+/* Makes the slot free, or keeps it back as long as it is needed. `s` is the stream in whose order it was freed; NULL:
+ * unknown, then its uses are those of its whole slab until now, and everything submitted until now where `anybody` may use
+ * it, or somebody knows an address in the slab.
  */
 void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody);
 
