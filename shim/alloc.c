@@ -15,6 +15,7 @@
 #include "planned.h"
 #include "pools.h"
 #include "rejoin.h"
+#include "replay.h"
 #include "room.h"
 #include "slab.h"
 #include "status.h"
@@ -315,6 +316,8 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
     unbook(d, slot->pool, slot->size_bytes);
     if (__builtin_expect(spw_planned_any, 0))
         spw_planned_free_slot_locked(d, slot);
+    if (slot->owed)
+        spw_replay_slot_freed_locked(d, slot);
     if (spw_tables_any())
         spw_tables_forget(address, address + slot->size_bytes);
     spw_slab_give_locked(d, slot, s, spw_pinning_everything);
@@ -410,6 +413,7 @@ void spw_free_context(CUcontext context)
             i += before == d->block_count; /* a block that is gone left its place to another */
         }
     }
+    spw_ghosts_context_gone_locked(context);
     spw_mover_context_gone_locked(context);
     spw_digests_context_gone_locked(context);
     spw_streams_context_gone_locked(context);

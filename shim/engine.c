@@ -14,6 +14,7 @@
 #include "log.h"
 #include "mover.h"
 #include "quick.h"
+#include "replay.h"
 #include "room.h"
 #include "scan.h"
 #include "slab.h"
@@ -32,7 +33,7 @@ bool spw_quick_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, 
 {
     struct spw_object *o = spw_in_arena(a) ? spw_object_at_locked(a) : NULL;
     if (!o || o->attention)
-        return !o || o->attention == SPW_FREE;
+        return !o || o->attention & SPW_FREE;
     spw_object_use(o, tick, writes);
     spw_uses_add_locked(&o->uses, s, number);
     return true;
@@ -207,6 +208,8 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
 {
     enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
     int r = -ENOMEM;
+    if (b->object.attention & SPW_DROPPED)
+        return spw_replay_make_unlocking(d, b, NULL);
     for (int i = 0; i < TIMES && r == -ENOMEM; i++) {
         r = spw_room_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
@@ -229,7 +232,7 @@ static uint64_t absent_bytes(const struct working_set *set, const struct spw_dev
 
 /* Brings in what is absent of one device's part of the set. Room is made for all of it at once, so that the copies out
  * overlap; while the lock was let go, somebody else may have taken some of it, so it is asked again for each block. */
-static int bring_in_set(struct working_set *set, struct spw_device *d)
+static int bring_in_set(struct working_set *set, struct spw_device *d, struct spw_stream *s)
 {
     uint64_t bytes = absent_bytes(set, d);
     int r = bytes ? spw_room_make(d, bytes) : 0;
@@ -237,19 +240,23 @@ static int bring_in_set(struct working_set *set, struct spw_device *d)
         struct spw_object *o = set->list[i].object;
         if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || !(o->attention & SPW_ABSENT))
             continue;
-        r = spw_engine_make_resident_unlocking(d, spw_block_of(o));
+        r = o->attention & SPW_DROPPED ? spw_replay_make_unlocking(d, spw_block_of(o), s)
+                                       : spw_engine_make_resident_unlocking(d, spw_block_of(o));
     }
     return r;
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it writes. */
+/* The stream waits for copies into what the operation touches, and out of what it writes; small allocations hold what they
+ * are owed. */
 static int order_after_copies(struct working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
-        if (o->kind != SPW_KIND_BLOCK)
-            continue;
-        int r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].writes);
+        int r = 0;
+        if (o->kind == SPW_KIND_BLOCK)
+            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].writes);
+        else if (o->attention & SPW_OWED)
+            r = spw_replay_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r < 0)
             return r;
     }
@@ -336,7 +343,7 @@ static int make_set_ready(struct spw_op *op, struct working_set *set)
         if (!(set->devices >> i & 1))
             continue;
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) { /* a call of ours that fails once is made again */
-            r = bring_in_set(set, &spw_devices[i]);
+            r = bring_in_set(set, &spw_devices[i], op->stream);
             if (r == 0 || r == -ENOMEM)
                 break;
         }
@@ -361,12 +368,28 @@ static void tell_of_set(struct spw_op *op, const struct working_set *set)
     free(list);
 }
 
-/* Has what the operation would ruin made again, which takes memory and time in which others go on. */
+static void forbid_drops(uint64_t devices, bool forbid)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            spw_devices[i].making += forbid ? 1 : -1U;
+}
+
+/* Has what the operation would ruin made again, which takes memory and time in which others go on, and then makes everything
+ * ready (anew). Nothing more is dropped on the way, which might need just what the operation ruins. */
 static int rescue(struct spw_op *op, struct working_set *set)
 {
+    const uint64_t devices = set->devices;
+    forbid_drops(devices, true);
     let_go(set);
     int r = spw_versions_before_op_locked(op);
-    return r < 0 ? r : gather(op, set);
+    if (r == 0)
+        r = gather(op, set);
+    set->devices = devices;
+    if (r == 0)
+        r = make_set_ready(op, set);
+    forbid_drops(devices, false);
+    return r;
 }
 
 static int begin_slowly(struct spw_op *op)
@@ -380,11 +403,11 @@ static int begin_slowly(struct spw_op *op)
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
     bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = gather(op, &set);
-    if (r == 0 && spw_versions_kept && spw_versions_endangers(op))
-        r = rescue(op, &set);
     set.devices = devices;
     if (r == 0)
         r = make_set_ready(op, &set);
+    if (r == 0 && spw_versions_kept && spw_versions_endangers(op))
+        r = rescue(op, &set);
     if (entered)
         spw_context_leave(&guard);
     if (r == 0) {

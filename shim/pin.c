@@ -8,6 +8,7 @@
 #include "log.h"
 #include "mover.h"
 #include "pin.h"
+#include "replay.h"
 #include "room.h"
 #include "slab.h"
 
@@ -20,9 +21,11 @@ static const char *pinned_why = "";
 static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 {
     int r = 0;
+    if (b->content.needed) /* nobody tells when it is written from here on */
+        r = spw_replay_rescue_unlocking(d, &b->content, NULL);
     b->holds++;
     spw_carry_claim_locked(d, b);
-    if (b->object.attention & SPW_ABSENT)
+    if (r == 0 && b->object.attention & SPW_ABSENT)
         r = spw_engine_make_resident_unlocking(d, b);
     if (r == 0 && b->object.attention & (SPW_RESTORING | SPW_COPYING)) {
         struct spw_uses copies = spw_mover_copies_locked(d, b, true);
@@ -38,11 +41,21 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
+static int pin_slab(struct spw_device *d, struct spw_slab *slab)
+{
+    int r = 0;
+    slab->pinned = true; /* nothing is dropped for what it holds from here on */
+    for (uint32_t i = 0; i < slab->slot_count && r == 0; i++)
+        if (slab->slots[i].content.needed)
+            r = spw_replay_rescue_unlocking(d, &slab->slots[i].content, NULL);
+    return r;
+}
+
 static int pin_one(struct spw_device *d, CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
     if (o && o->kind == SPW_KIND_SLAB)
-        ((struct spw_slab *)o)->pinned = true;
+        return pin_slab(d, (struct spw_slab *)o);
     if (!o || o->kind != SPW_KIND_BLOCK || o->attention & SPW_FREE || spw_block_of(o)->pinned)
         return 0;
     return bring_in_for_good(d, spw_block_of(o));

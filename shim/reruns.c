@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "engine.h"
+#include "needs.h"
 #include "slab.h"
+#include "stash.h"
 #include "writesets.h"
 
 enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
@@ -153,6 +155,10 @@ void spw_rerun_let_go(struct spw_rerun *rerun)
 {
     if (!rerun || --rerun->holders)
         return;
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (rerun->touches[i].saved)
+            spw_stash_give_locked(spw_device_of_address(rerun->touches[i].address), rerun->touches[i].saved - 1,
+                                  rerun->touches[i].bytes);
     spw_rerun_counts.alive--;
     spw_rerun_counts.bytes -= rerun->bytes;
     free(rerun);
@@ -162,8 +168,7 @@ void spw_rerun_let_go(struct spw_rerun *rerun)
 
 bool spw_rerun_touch_is_there(const struct spw_rerun_touch *touch)
 {
-    uint64_t serial;
-    return spw_versioned_at_locked(touch->address, &serial) && serial == touch->serial;
+    return touch->block ? spw_touched_block_locked(touch) != NULL : spw_touched_slot_locked(touch) != NULL;
 }
 
 bool spw_rerun_is_good(const struct spw_rerun *rerun)

@@ -135,7 +135,7 @@ static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_
     s->place = NULL;
     s->calm = false;
     s->owner = owner;
-    s->gone = false;
+    s->gone = s->ours = false;
     s->per_thread = handle == CU_STREAM_PER_THREAD;
     bucket_insert(s);
     return s;
@@ -225,7 +225,10 @@ struct spw_stream *spw_stream_find_locked(CUstream handle)
 
 struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context)
 {
-    return new_record(handle, context, 0);
+    struct spw_stream *s = new_record(handle, context, 0);
+    if (s)
+        s->ours = true;
+    return s;
 }
 
 struct spw_stream *spw_stream_by_id_locked(uint32_t id)
@@ -551,6 +554,31 @@ static int order_one(struct spw_stream *s, uint64_t number, void *arg)
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
 {
     return for_each_use(u, order_one, s);
+}
+
+bool spw_stream_is_reachable_locked(const struct spw_stream *s)
+{
+    return !s->gone && (!s->per_thread || s->owner == thread_number);
+}
+
+static bool may_work_on(const struct spw_stream *s, uint64_t devices)
+{
+    return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);
+}
+
+int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
+{
+    for (uint32_t i = 1; i < table_used; i++) {
+        struct spw_stream *other = table[i];
+        if (other == s || !may_work_on(other, devices))
+            continue;
+        if (spw_is_capturing(other->handle) || !spw_stream_is_reachable_locked(other))
+            return synchronize(s->context); /* for this one and all that follow */
+        int r = order_one(s, s->begun, other);
+        if (r < 0)
+            return r == -EAGAIN ? synchronize(s->context) : r;
+    }
+    return 0;
 }
 
 struct pending {

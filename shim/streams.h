@@ -22,6 +22,7 @@ struct spw_stream {
     int device;              /* the ordinal, -1 until somebody asked (devices.h) */
     uint64_t owner;          /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
     uint32_t id;             /* index in the table of streams; 0 is never used */
+    bool ours;               /* adopted */
     bool gone;               /* destroyed by the program: only its last mark is left of it */
     uint32_t waiters;        /* threads that wait for one of its marks: its events have to stay */
     bool per_thread;         /* only its own thread can record an event on it; `owner` is the thread */
@@ -139,6 +140,13 @@ bool spw_uses_seen_done_locked(const struct spw_uses *u);
 
 /* Orders what is submitted to `s` next after every use. -EAGAIN: one is in a call of another thread. */
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s);
+
+/* True when the calling thread could submit to the stream: it is there, and not another thread's own. */
+bool spw_stream_is_reachable_locked(const struct spw_stream *s);
+
+/* Whatever the program submits next to its other streams that work on one of `devices` (a bit for each), or on who knows
+ * which, comes after all that was submitted to `s`. Where a stream cannot be told to wait, the host waits. */
+int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 
 /* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
 int spw_uses_wait_unlocking(struct spw_uses *u);

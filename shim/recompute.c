@@ -1,0 +1,140 @@
+/* recompute.c - the operations that are kept of the iteration, by their place in it, and the rescue on all devices. */
+#include "recompute.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "devices.h"
+#include "planned.h"
+#include "replay.h"
+#include "stash.h"
+
+struct iteration {
+    struct spw_rerun **kept; /* by operation; those that have not come yet are of the iteration before */
+    uint32_t count;
+};
+
+static struct iteration iteration_of[SPW_MAX_DEVICES];
+
+/* ---- what the engine asks ---- */
+
+static int rescue_on_all(const struct spw_versioned *needed, struct spw_stream *s)
+{
+    int r = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++)
+        if (spw_devices[i].ready && spw_devices[i].dropping)
+            r = spw_replay_rescue_unlocking(&spw_devices[i], needed, s);
+    return r;
+}
+
+static int rescue(struct spw_versioned *needed, struct spw_stream *s)
+{
+    return rescue_on_all(needed, s);
+}
+
+static int rescue_all(struct spw_stream *s)
+{
+    return rescue_on_all(NULL, s);
+}
+
+static bool anything_dropped(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].dropping)
+            return true;
+    return false;
+}
+
+/* A small allocation that the operation reads, and is about to write, is saved. Where that cannot be, nothing that the
+ * operation makes is ever dropped. */
+static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch *t)
+{
+    uint32_t offset;
+    if (spw_stash_take_locked(d, t->bytes, &offset) < 0)
+        return;
+    if (spw_stash_save_locked(d, op->stream, op->stream->begun, t->address, t->bytes, offset) == 0)
+        t->saved = offset + 1;
+    else
+        spw_stash_give_locked(d, offset, t->bytes);
+}
+
+static int kept(struct spw_op *op, struct spw_rerun *rerun)
+{
+    struct spw_device *d = spw_device_of_stream_locked(op->stream);
+    struct iteration *now = d ? &iteration_of[d->ordinal] : NULL;
+    struct spw_context_guard guard;
+    if (!now || rerun->operation >= now->count || spw_context_enter(&guard, rerun->context) < 0)
+        return -EINVAL;
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
+        struct spw_rerun_touch *t = &rerun->touches[i];
+        if (!t->block && spw_touch_reads(t) && spw_touch_writes(t))
+            save(d, op, t);
+    }
+    spw_context_leave(&guard);
+    spw_rerun_let_go(now->kept[rerun->operation]);
+    now->kept[rerun->operation] = rerun;
+    spw_rerun_hold(rerun);
+    return 0;
+}
+
+static const struct spw_rescuer rescuer = {
+    .rescue = rescue, .rescue_all = rescue_all, .anything_dropped = anything_dropped, .kept = kept};
+
+/* ---- iterations ---- */
+
+int spw_recompute_begin_unlocking(struct spw_device *d, uint32_t operations)
+{
+    spw_recompute_end_locked(d);
+    int r = spw_stash_ready_unlocking(d);
+    struct spw_rerun **list = r == 0 ? calloc((size_t)operations + 1, sizeof(struct spw_rerun *)) : NULL;
+    if (!list)
+        return r < 0 ? r : -ENOMEM;
+    iteration_of[d->ordinal] = (struct iteration){list, operations};
+    spw_rescuer = &rescuer;
+    spw_planned_keep_versions_locked(true);
+    return 0;
+}
+
+void spw_recompute_end_locked(struct spw_device *d)
+{
+    struct iteration *now = &iteration_of[d->ordinal];
+    for (uint32_t i = 0; i < now->count; i++)
+        spw_rerun_let_go(now->kept[i]);
+    free(now->kept);
+    *now = (struct iteration){0};
+}
+
+/* What may be replayed overwrites all of each tensor that it writes: it would not have passed otherwise. Of small
+ * allocations that is not said. */
+void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation)
+{
+    op->wish = operation + 1;
+    op->makes = 0;
+    for (unsigned i = 0; i < op->count && i < 64; i++) {
+        const struct spw_object *o = spw_object_at_locked(op->hits[i]);
+        if (o && o->kind == SPW_KIND_BLOCK && spw_op_writes_hit(op, i))
+            op->makes |= (uint64_t)1 << i;
+    }
+}
+
+int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s)
+{
+    const struct iteration *now = &iteration_of[d->ordinal];
+    struct spw_rerun *rerun = operation < now->count ? now->kept[operation] : NULL;
+    if (!rerun)
+        return 0;
+    spw_rerun_hold(rerun);
+    const int r = spw_replay_operation_unlocking(d, rerun, s);
+    spw_rerun_let_go(rerun);
+    return r;
+}
+
+void spw_recompute_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        spw_recompute_end_locked(&spw_devices[i]);
+    spw_rescuer = NULL;
+    spw_stash_reset();
+}

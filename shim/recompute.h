@@ -1,0 +1,25 @@
+/* recompute.h - a device on a course whose plan has operations run again: which are kept when they come, which of them make
+ * again what was dropped, and what the engine asks for on behalf of all that is dropped (struct spw_rescuer).
+ *
+ * Operations that the plan has recorded are kept anew in each iteration, and the ones of the iteration before are let go of
+ * then; blocks hold on to what made them. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_RECOMPUTE_H
+#define SPILLWAY_SHIM_RECOMPUTE_H
+#include "engine.h"
+
+/* The device follows a plan, of so many operations, that has some run again. Versions are kept from here on. 0; -ENOMEM:
+ * nothing will be kept, and whatever is to be dropped leaves with a copy. Needs the device's slow lock as well, lets go of
+ * the engine lock while it waits. */
+int spw_recompute_begin_unlocking(struct spw_device *d, uint32_t operations);
+
+/* It does not, any more. What is dropped stays so until somebody uses it. */
+void spw_recompute_end_locked(struct spw_device *d);
+
+/* The operation that was begun is that one of the course, and is wanted later. */
+void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation);
+
+/* It is to run again now, on the stream `s`: replay.h says how. Locks as at the beginning. */
+int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s);
+
+void spw_recompute_reset(void); /* forgets everything: for tests, and in a forked child */
+#endif

@@ -1,0 +1,301 @@
+/* replay.c - makes dropped blocks again: what it takes, in which order, and the rescue of all that depends on something. */
+#include "replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "carry.h"
+#include "engine.h"
+#include "log.h"
+#include "mover.h"
+#include "rerunning.h"
+#include "room.h"
+
+struct spw_replayed spw_replayed;
+
+/* ---- what it takes ---- */
+
+struct chain {               /* what is to be made, in order; the last is what it is all for */
+    struct spw_block **list; /* each knows its place; those that are not made yet are needed by others that are not, so
+                              * they stay, whatever the program frees */
+    uint32_t *last;          /* the place of the last one that is made of this one */
+    uint32_t count, room;
+};
+
+static int chain_add(struct chain *c, struct spw_block *b)
+{
+    if (b->chain)
+        return 0;
+    if (c->count == c->room) {
+        const uint32_t room = c->room ? 2 * c->room : 16;
+        struct spw_block **list = realloc(c->list, room * sizeof(*list));
+        if (!list)
+            return -ENOMEM;
+        c->list = list;
+        c->room = room;
+    }
+    c->list[c->count++] = b;
+    b->chain = c->count;
+    return 0;
+}
+
+static int by_version(const void *a, const void *b)
+{
+    const struct spw_block *x = *(struct spw_block *const *)a, *y = *(struct spw_block *const *)b;
+    return x->content.version < y->content.version ? -1 : x->content.version > y->content.version;
+}
+
+/* Whoever is read has a smaller version than what is made of it, so this is an order in which they can be made. */
+static void chain_sort(struct chain *c)
+{
+    if (c->count)
+        qsort(c->list, c->count, sizeof(struct spw_block *), by_version);
+    for (uint32_t i = 0; i < c->count; i++)
+        c->list[i]->chain = i + 1;
+}
+
+/* The dropped block that the operation reads; NULL: this touch needs none made. */
+static struct spw_block *dropped_input(const struct spw_rerun_touch *t)
+{
+    struct spw_block *b = spw_touch_reads(t) ? spw_touched_block_locked(t) : NULL;
+    return b && b->object.attention & SPW_DROPPED ? b : NULL;
+}
+
+/* Another output of the same operation is made before. */
+static bool made_before(const struct spw_block *b)
+{
+    const struct spw_rerun *m = b->content.maker;
+    for (unsigned k = 0; k < m->touch_count; k++) {
+        const struct spw_rerun_touch *t = &m->touches[k];
+        const struct spw_block *other = spw_touch_writes(t) ? spw_touched_block_locked(t) : NULL;
+        if (other && other->chain && other->chain < b->chain && other->content.maker == m)
+            return true;
+    }
+    return false;
+}
+
+static int chain_find_last(struct chain *c)
+{
+    c->last = calloc((size_t)c->count + 1, sizeof(*c->last));
+    if (!c->last)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct spw_rerun *m = c->list[i]->content.maker;
+        for (unsigned k = 0; k < m->touch_count && !made_before(c->list[i]); k++) {
+            const struct spw_block *input = dropped_input(&m->touches[k]);
+            if (input)
+                c->last[input->chain - 1] = i;
+        }
+    }
+    return 0;
+}
+
+/* What is in the list and dropped, and all that this is made of. */
+static int chain_complete(struct chain *c)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct spw_rerun *m = c->list[i]->content.maker;
+        for (unsigned k = 0; k < m->touch_count; k++) {
+            struct spw_block *input = dropped_input(&m->touches[k]);
+            const int r = input ? chain_add(c, input) : 0;
+            if (r < 0)
+                return r;
+        }
+    }
+    chain_sort(c);
+    return chain_find_last(c);
+}
+
+/* From `place` on they are no part of it any more; before that, those are none already that nothing more is made of. */
+static void chain_finish(struct chain *c, uint32_t place)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        if (i >= place || (c->last && c->last[i] >= place))
+            c->list[i]->chain = 0;
+    free(c->list);
+    free(c->last);
+}
+
+/* ---- in order ---- */
+
+/* Nothing more is made of these: they leave the chain. The ghosts among them, which nobody else uses, go again as soon as
+ * nobody holds them: they are put first in the list. Answers how many. */
+static uint32_t take_served(struct chain *c, uint32_t place, struct spw_block **ret_ghosts)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < place; i++) {
+        struct spw_block *b = c->list[i];
+        if (c->last[i] != place || !b->chain)
+            continue;
+        b->chain = 0;
+        if (b->object.attention & SPW_GHOST && (b->content.needed || b->expected))
+            ret_ghosts[count++] = b;
+    }
+    return count;
+}
+
+/* Makes the one at its place, if it was not made along with another one. */
+static int make_step_unlocking(struct spw_device *d, struct chain *c, uint32_t place, struct spw_stream *s,
+                               struct spw_block **ghosts)
+{
+    struct spw_rerunning run;
+    if (!(c->list[place]->object.attention & SPW_DROPPED))
+        return 0;
+    int r = spw_rerunning_begin(&run, c->list[place]->content.maker);
+    if (r == 0)
+        r = spw_rerunning_run_unlocking(&run, d, s);
+    const uint32_t count = r == 0 ? take_served(c, place, ghosts) : 0;
+    spw_rerunning_end_locked(&run);
+    for (uint32_t i = 0; i < count && d->making == 1; i++)
+        (void)spw_carry_drop_locked(d, ghosts[i]);
+    return r;
+}
+
+static int make_chain_unlocking(struct spw_device *d, struct chain *c, struct spw_stream *s, enum spw_replay_reason reason)
+{
+    uint32_t place = 0;
+    int r = chain_complete(c);
+    struct spw_block **ghosts = r == 0 ? calloc((size_t)c->count + 1, sizeof(*ghosts)) : NULL;
+    if (r == 0 && !ghosts)
+        r = -ENOMEM;
+    for (; r == 0 && place < c->count; place++) {
+        const size_t bytes = spw_block_mapped_bytes(d, c->list[place]);
+        r = make_step_unlocking(d, c, place, s, ghosts);
+        if (r < 0)
+            break;
+        spw_replayed.count[reason]++;
+        spw_replayed.bytes[reason] += bytes;
+    }
+    chain_finish(c, place);
+    free(ghosts);
+    spw_replayed.failed_count += r < 0;
+    return r;
+}
+
+static int make_unlocking(struct spw_device *d, struct spw_block *b, struct spw_stream *s, enum spw_replay_reason reason)
+{
+    struct chain chain = {0};
+    b->holds++;
+    d->making++;
+    int r = chain_add(&chain, b);
+    if (r == 0)
+        r = make_chain_unlocking(d, &chain, s, reason);
+    d->making--;
+    b->chain = 0;
+    spw_room_release_hold_locked(d, b);
+    return r;
+}
+
+int spw_replay_make_unlocking(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
+{
+    return make_unlocking(d, b, s, SPW_REPLAY_DEMAND);
+}
+
+/* ---- what a plan says ---- */
+
+/* The first of its outputs that it is to make; NULL: none is. Those that have left with a copy, or are about to, stay or
+ * come back. */
+static struct spw_block *wanted_output(struct spw_device *d, const struct spw_rerun *rerun)
+{
+    struct spw_block *wanted = NULL;
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
+        struct spw_block *b = spw_touch_writes(&rerun->touches[i]) ? spw_touched_block_locked(&rerun->touches[i]) : NULL;
+        if (!b || b->doomed)
+            continue;
+        if (!(b->object.attention & SPW_DROPPED))
+            (void)spw_carry_restore_locked(d, b);
+        else if (b->content.maker == rerun && !wanted)
+            wanted = b;
+    }
+    return wanted;
+}
+
+static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rerun *rerun)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
+        const struct spw_block *b = spw_touched_block_locked(&rerun->touches[i]);
+        if (b && b->object.attention & SPW_ABSENT)
+            bytes += spw_block_lacking_bytes(d, b);
+    }
+    return bytes;
+}
+
+int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s)
+{
+    struct spw_block *b = wanted_output(d, rerun);
+    if (!b)
+        return 0;
+    b->holds++;
+    const uint64_t bytes = lacking_bytes(d, rerun);
+    int r = spw_room_make_from_cache_locked(d, bytes) ? 1 : spw_carry_make_room_unlocking(d, bytes);
+    if (r > 0)
+        r = b->object.attention & SPW_DROPPED ? make_unlocking(d, b, s, SPW_REPLAY_PLAN) : 0;
+    else
+        spw_replayed.postponed_count += r == 0;
+    spw_room_release_hold_locked(d, b);
+    return r;
+}
+
+/* ---- rescue ---- */
+
+static bool depends_on(const struct spw_block *b, const struct spw_versioned *what)
+{
+    const struct spw_rerun *m = b->content.maker;
+    for (unsigned i = 0; i < m->touch_count; i++)
+        if (m->touches[i].what == what && &b->content != what)
+            return true;
+    return false;
+}
+
+/* The one of the smallest version, so that nothing that is made on the way is dropped again and met once more. */
+static struct spw_block *next_to_rescue(const struct spw_device *d, const struct spw_versioned *what)
+{
+    struct spw_block *next = NULL;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (b->drops && (!what || depends_on(b, what)) && (!next || b->content.version < next->content.version))
+            next = b;
+    }
+    return next;
+}
+
+static void say_what_is_lost(const struct spw_device *d, const struct spw_block *b, const struct spw_versioned *what, int r)
+{
+    static struct spw_told told;
+    char of[64] = "all that is kept for that";
+    for (unsigned i = 0; what && i < b->content.maker->touch_count; i++)
+        if (b->content.maker->touches[i].what == what)
+            (void)snprintf(of, sizeof(of), "%llu bytes at 0x%llx", (unsigned long long)b->content.maker->touches[i].bytes,
+                           (unsigned long long)b->content.maker->touches[i].address);
+    spw_warn_of(&told, b->size_bytes,
+                "out of memory: %zu bytes at 0x%llx on device %d are to be computed again from %s, and cannot be now (%s); "
+                "what would change the latter is refused",
+                b->size_bytes, (unsigned long long)b->address, d->ordinal, of,
+                r == -ENOMEM ? "no room" : "the driver refuses");
+}
+
+int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, struct spw_stream *s)
+{
+    for (struct spw_block *b = next_to_rescue(d, what); b; b = next_to_rescue(d, what)) {
+        if (!(b->object.attention & SPW_DROPPED)) {
+            spw_carry_forget_locked(d, b); /* it was leaving */
+            if (b->drops)
+                return -EBUSY;
+            continue;
+        }
+        const int r = make_unlocking(d, b, s, SPW_REPLAY_RESCUE);
+        if (r < 0) {
+            say_what_is_lost(d, b, what, r);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void spw_replay_reset(void)
+{
+    memset(&spw_replayed, 0, sizeof(spw_replayed));
+}

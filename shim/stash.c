@@ -1,0 +1,120 @@
+/* stash.c - one pinned block for each device, given out in units. */
+#include "stash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "engine.h"
+#include "pools.h"
+#include "result.h"
+#include "room.h"
+
+enum { UNIT = 256, UNITS = SPW_STASH_BYTES / UNIT };
+
+struct stash {
+    struct spw_block *block; /* of ours, always resident */
+    uint32_t next;           /* unit where the search begins */
+    bool taken[UNITS];
+};
+
+static struct stash *stash_of[SPW_MAX_DEVICES];
+
+static uint32_t units_of(uint64_t bytes)
+{
+    return bytes >= SPW_STASH_BYTES ? UNITS + (bytes > SPW_STASH_BYTES) : (uint32_t)((bytes + UNIT - 1) / UNIT);
+}
+
+int spw_stash_ready_unlocking(struct spw_device *d)
+{
+    if (stash_of[d->ordinal])
+        return 0;
+    struct stash *stash = calloc(1, sizeof(*stash));
+    int r = stash ? spw_block_create_locked(d, SPW_STASH_BYTES, &stash->block) : -ENOMEM;
+    if (r < 0) {
+        free(stash);
+        return r;
+    }
+    struct spw_block *b = stash->block;
+    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pinned = true;
+    r = spw_engine_make_resident_unlocking(d, b);
+    if (r < 0) {
+        spw_room_retire_block_locked(d, b);
+        free(stash);
+        return r;
+    }
+    stash_of[d->ordinal] = stash;
+    return 0;
+}
+
+/* The first of `count` free units in a row, from `from` on; UNITS: there are none. */
+static uint32_t find_room(const struct stash *stash, uint32_t from, uint32_t count)
+{
+    uint32_t free = 0;
+    for (uint32_t i = from; i < UNITS; i++) {
+        free = stash->taken[i] ? 0 : free + 1;
+        if (free == count)
+            return i + 1 - count;
+    }
+    return UNITS;
+}
+
+int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
+{
+    struct stash *stash = stash_of[d->ordinal];
+    const uint32_t count = units_of(bytes);
+    if (!stash || !count || count > UNITS)
+        return -ENOSPC;
+    uint32_t first = find_room(stash, stash->next, count);
+    if (first == UNITS)
+        first = find_room(stash, 0, count);
+    if (first == UNITS)
+        return -ENOSPC;
+    memset(stash->taken + first, true, count);
+    stash->next = first + count;
+    *ret_offset = first * UNIT;
+    return 0;
+}
+
+void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes)
+{
+    struct stash *stash = stash_of[d->ordinal];
+    if (stash)
+        memset(stash->taken + offset / UNIT, false, units_of(bytes));
+}
+
+static int copy(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr to, CUdeviceptr from,
+                uint64_t bytes)
+{
+    struct spw_uses *uses = &stash_of[d->ordinal]->block->object.uses;
+    int r = spw_uses_order_locked(uses, s);
+    if (r == 0)
+        r = spw_result(spw_driver.cuMemcpyDtoDAsync_v2(to, from, bytes, s->handle));
+    if (r == 0)
+        spw_uses_add_locked(uses, s, number);
+    return r;
+}
+
+int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
+                          uint32_t offset)
+{
+    return stash_of[d->ordinal] ? copy(d, s, number, stash_of[d->ordinal]->block->address + offset, address, bytes)
+                                : -ENOSPC;
+}
+
+int spw_stash_load_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
+                          uint32_t offset)
+{
+    return stash_of[d->ordinal] ? copy(d, s, number, address, stash_of[d->ordinal]->block->address + offset, bytes)
+                                : -ENOSPC;
+}
+
+void spw_stash_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        free(stash_of[i]);
+        stash_of[i] = NULL;
+    }
+}

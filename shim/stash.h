@@ -1,0 +1,28 @@
+/* stash.h - device memory for what small allocations held at another time: bounded, and counted in the budget.
+ *
+ * An operation that reads and writes a small allocation can only be run again with what that held before. It is saved here
+ * when the operation runs first, and here is put away what the allocation holds by the time that the operation runs again.
+ * Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_STASH_H
+#define SPILLWAY_SHIM_STASH_H
+#include "ledger.h"
+
+#define SPW_STASH_BYTES ((size_t)4 << 20)
+
+/* There is a stash for the device when this returns 0. -ENOMEM: no room for it now. Needs the device's slow lock as well;
+ * lets go of the engine lock while it waits. */
+int spw_stash_ready_unlocking(struct spw_device *d);
+
+/* Room for so many bytes, until they are given back. -ENOSPC: there is no stash, or no room in it. */
+int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
+void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes);
+
+/* Copies on the stream, as a part of its operation `number`, behind whatever used the stash before: `bytes` from `address`
+ * to the stash, or back. 0 or a failure of the driver: nothing was copied. */
+int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
+                          uint32_t offset);
+int spw_stash_load_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
+                          uint32_t offset);
+
+void spw_stash_reset(void); /* forgets them, without a driver call: for tests, and in a forked child */
+#endif

@@ -1,0 +1,284 @@
+/* replayed.h - what the tests of replays share: operations on the fake device that are kept such that they can run again,
+ * and what holds of all that is needed for that. */
+#ifndef SPILLWAY_TESTS_REPLAYED_H
+#define SPILLWAY_TESTS_REPLAYED_H
+#include "carried.h"
+#include "needs.h"
+#include "recompute.h"
+#include "replay.h"
+#include "slab.h"
+#include "stash.h"
+
+#define SLOT_BYTES ((size_t)256)
+
+struct kept { /* as reruns.c keeps operations; here they are mixes */
+    struct spw_rerun rerun;
+    struct spw_rerun_touch touches[FAKE_RANGES];
+    struct fake_range ranges[FAKE_RANGES];
+    unsigned reads, writes;
+    unsigned char salt;
+};
+
+static unsigned kept_count; /* that are still held */
+static unsigned refuse_submits;
+
+int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream);
+int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream)
+{
+    const struct kept *k = (const struct kept *)rerun;
+    if (refuse_submits && --refuse_submits == 0)
+        return -EIO;
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        assert_false(spw_object_at_locked(rerun->touches[i].address)->attention & SPW_ABSENT);
+    return fake_mix(stream->handle, k->ranges, k->reads, k->writes, k->salt) == CUDA_SUCCESS ? 0 : -EIO;
+}
+
+void __wrap_spw_rerun_hold(struct spw_rerun *rerun);
+void __wrap_spw_rerun_hold(struct spw_rerun *rerun)
+{
+    rerun->holders++;
+}
+
+void __wrap_spw_rerun_let_go(struct spw_rerun *rerun);
+void __wrap_spw_rerun_let_go(struct spw_rerun *rerun)
+{
+    if (!rerun || --rerun->holders)
+        return;
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (rerun->touches[i].saved)
+            spw_stash_give_locked(device, rerun->touches[i].saved - 1, rerun->touches[i].bytes);
+    kept_count--;
+    free(rerun);
+}
+
+bool __wrap_spw_rerun_is_good(const struct spw_rerun *rerun);
+bool __wrap_spw_rerun_is_good(const struct spw_rerun *rerun)
+{
+    return !rerun->is_void && rerun->epoch == spw_version_epoch;
+}
+
+static inline void begin_replays(uint64_t budget, uint64_t host_budget)
+{
+    spw_recompute_reset();
+    spw_replay_reset();
+    begin(budget + SPW_STASH_BYTES, host_budget);
+    refuse_submits = 0;
+    kept_count = 0;
+    spw_versions_reset();
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_recompute_begin_unlocking(device, 0), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+}
+
+static inline struct spw_slot *slot_at(CUdeviceptr a)
+{
+    return spw_slab_slot_at_locked((struct spw_slab *)spw_object_at_locked(a), a);
+}
+
+static inline bool is_small(CUdeviceptr a)
+{
+    return spw_object_at_locked(a)->kind == SPW_KIND_SLAB;
+}
+
+static inline struct spw_versioned *versioned_at(CUdeviceptr a)
+{
+    return is_small(a) ? &slot_at(a)->content : &block_at(a)->content;
+}
+
+static inline int rescue(const struct spw_versioned *what)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    int r = spw_replay_rescue_unlocking(device, what, NULL);
+    spw_ghosts_sweep_locked(device);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    return r;
+}
+
+static inline struct spw_rerun_touch *touch_for(struct kept *k, CUdeviceptr a)
+{
+    for (unsigned i = 0; i < k->rerun.touch_count; i++)
+        if (k->touches[i].address == a)
+            return &k->touches[i];
+    k->rerun.touches = k->touches;
+    struct spw_rerun_touch *touch = &k->touches[k->rerun.touch_count++];
+    *touch = (struct spw_rerun_touch){.what = versioned_at(a), .address = a};
+    touch->block = is_small(a) ? NULL : block_at(a);
+    touch->bytes = is_small(a) ? slot_at(a)->size_bytes : touch->block->size_bytes;
+    touch->serial = is_small(a) ? slot_at(a)->serial : touch->block->serial;
+    touch->before = touch->after = touch->what->version;
+    return touch;
+}
+
+/* What small allocations hold that are read and written is saved, as a part of the operation, if that can be. */
+static inline void save_slots(struct kept *k, struct spw_stream *stream)
+{
+    for (unsigned i = 0; i < k->rerun.touch_count; i++) {
+        struct spw_rerun_touch *touch = &k->touches[i];
+        uint32_t offset;
+        if (touch->block || !spw_touch_writes(touch) || !spw_touch_reads(touch))
+            continue;
+        if (spw_stash_take_locked(device, touch->bytes, &offset) < 0)
+            continue;
+        if (spw_stash_save_locked(device, stream, stream->begun, touch->address, touch->bytes, offset) == 0)
+            touch->saved = offset + 1;
+        else
+            spw_stash_give_locked(device, offset, touch->bytes);
+    }
+}
+
+static inline void take_versions(struct kept *k)
+{
+    for (unsigned i = 0; i < k->rerun.touch_count; i++) {
+        struct spw_rerun_touch *touch = &k->touches[i];
+        if (!(touch->access & SPW_RERUN_WRITES))
+            continue;
+        touch->after = touch->what->version;
+        touch->whole = !(touch->access & SPW_RERUN_READS);
+        if (touch->block && touch->whole) {
+            touch->what->maker = &k->rerun;
+            spw_rerun_hold(&k->rerun);
+        }
+    }
+}
+
+/* An operation that reads the first addresses and writes those behind them, kept. 0; what it was refused with: then nothing
+ * has happened. */
+static inline int mix_on(CUstream stream, const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
+{
+    CUdeviceptr hits[FAKE_RANGES];
+    for (unsigned i = 0; i < reads + writes; i++)
+        hits[i] = a[i < writes ? reads + i : i - writes];
+    struct spw_op op = {.handle = stream,
+                        .hits = hits,
+                        .count = reads + writes,
+                        .room = FAKE_RANGES,
+                        .read_only = reads,
+                        .name = "a kernel"};
+    struct kept *k = (calloc)(1, sizeof(*k));
+    assert_non_null(k);
+    for (unsigned i = 0; i < reads + writes; i++) {
+        struct spw_rerun_touch *touch = touch_for(k, a[i]);
+        touch->access |= i < reads ? SPW_RERUN_READS : SPW_RERUN_WRITES;
+        k->ranges[i] = (struct fake_range){a[i], touch->bytes};
+    }
+    int r = spw_op_begin(&op);
+    if (r < 0) {
+        free(k);
+        return r;
+    }
+    kept_count++;
+    k->rerun = (struct spw_rerun){.epoch = spw_version_epoch,
+                                  .holders = 1,
+                                  .context = op.stream->context,
+                                  .stream = op.stream,
+                                  .touch_count = k->rerun.touch_count,
+                                  .touches = k->touches};
+    k->reads = reads;
+    k->writes = writes;
+    k->salt = salt;
+    spw_lock();
+    save_slots(k, op.stream);
+    fake_mix(stream, k->ranges, reads, writes, salt);
+    take_versions(k);
+    spw_rerun_let_go(&k->rerun);
+    spw_unlock();
+    spw_op_end(&op);
+    return 0;
+}
+
+static inline void drop(CUdeviceptr a)
+{
+    assert_int_equal(under_locks(spw_carry_drop_locked, a), 0);
+}
+
+static inline int run_again(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_rerun *m = b->content.maker;
+    if (!m)
+        return 0;
+    spw_rerun_hold(m);
+    int r = spw_replay_operation_unlocking(d, m, NULL);
+    spw_rerun_let_go(m);
+    return r;
+}
+
+/* The program frees it. `planned`: the plan goes on using it. */
+static inline void give_back(CUdeviceptr a, CUstream stream, bool planned)
+{
+    spw_lock();
+    struct spw_stream *record = stream ? spw_stream_of_locked(stream) : NULL;
+    if (!is_small(a)) {
+        block_at(a)->expected = planned;
+        (void)spw_ghost_wanted_locked(device, block_at(a), planned);
+    }
+    spw_unlock();
+    assert_int_equal(spw_free(a, record), 0);
+}
+
+static inline void sweep(void)
+{
+    spw_lock();
+    spw_ghosts_sweep_locked(device);
+    spw_unlock();
+}
+
+/* ---- what holds ---- */
+
+/* `beside`: only as what is written along with something else. */
+static inline uint32_t times_needed(const struct spw_versioned *what, bool beside)
+{
+    uint32_t times = 0;
+    for (uint32_t i = 0; i < device->block_count; i++) {
+        const struct spw_block *b = device->blocks[i];
+        const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
+        for (unsigned k = 0; m && k < m->touch_count; k++) {
+            const struct spw_rerun_touch *touch = &m->touches[k];
+            times += touch->what == what && what != &b->content && (touch->block || !spw_touch_writes(touch)) &&
+                     (!beside || spw_touch_makes(touch));
+        }
+    }
+    return times;
+}
+
+static inline void check_slot(struct spw_slot *slot, void *arg)
+{
+    (void)arg;
+    assert_int_equal(slot->content.needed, times_needed(&slot->content, false));
+    assert_false(slot->kept);
+}
+
+/* Whatever is dropped can be made, all of it is counted, and nobody is kept for nothing. */
+static inline void check_needs(void)
+{
+    check_blocks();
+    spw_slab_for_each_locked(device, check_slot, NULL);
+    for (uint32_t i = 0; i < device->block_count; i++) {
+        const struct spw_block *b = device->blocks[i];
+        assert_int_equal(b->content.needed, times_needed(&b->content, false));
+        assert_int_equal(b->beside, times_needed(&b->content, true));
+        assert_int_equal(b->chain, 0);
+        if (b->object.attention & SPW_GHOST)
+            assert_true(b->content.needed || b->expected || b->idle);
+        else
+            assert_false(b->idle);
+        if (spw_object_is_cached(&b->object))
+            assert_null(b->content.maker);
+        for (unsigned k = 0; b->drops && k < b->content.maker->touch_count; k++) {
+            const struct spw_rerun_touch *t = &b->content.maker->touches[k];
+            const struct spw_block *other = spw_touched_block_locked(t);
+            if (t->block) {
+                assert_non_null(other);
+                assert_int_equal(other->content.version, spw_touch_writes(t) ? t->after : t->before);
+                assert_true(spw_touch_makes(t) || !(other->object.attention & SPW_EMPTY));
+            } else {
+                assert_non_null(spw_touched_slot_locked(t));
+            }
+        }
+    }
+    assert_int_equal(device->making, 0);
+}
+#endif

@@ -1,0 +1,544 @@
+/* test-replay.c - tensors that go without a trace and are made again on the fake device: always the same bytes, in order
+ * with all else, whatever was freed or written meanwhile. */
+#include "replayed.h"
+
+#define BUDGET (8 * BYTES)
+
+static void mix(const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
+{
+    assert_int_equal(mix_on(s, a, reads, writes, salt), 0);
+}
+
+static unsigned char mixed(unsigned char value, unsigned char salt)
+{
+    return fake_mixed(&value, 1, salt);
+}
+
+static void let_go_all(void)
+{
+    for (int i = 0; i < 2; i++) { /* a free is a use as well */
+        let_run();
+        pump();
+        sweep();
+    }
+    check_needs();
+}
+
+/* A tensor that is dropped goes without a copy once its last use is complete, and its next use makes it again. */
+static void a_dropped_tensor_is_made_again_by_its_next_use(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    drop(b);
+    assert_int_equal(attention(b), SPW_EVICTING);
+    pump();
+    assert_int_equal(attention(b), SPW_EVICTING);
+    check_needs();
+    let_go_all();
+    assert_int_equal(attention(b), SPW_DROPPED);
+    assert_int_equal(block_at(a)->content.needed, 1);
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    let_go_all();
+    assert_int_equal(attention(b), 0);
+    assert_int_equal(block_at(a)->content.needed, 0);
+    assert_int_equal(fake_counts()->copies_out, 0);
+    assert_int_equal(fake_counts()->mixes, 3);
+    assert_int_equal(spw_replayed.count[SPW_REPLAY_DEMAND], 1);
+    assert_int_equal(spw_carried.dropped_count, 1);
+}
+
+/* Used again before it is gone, it stays as it was, and nothing is needed for it any more. */
+static void a_tensor_that_is_used_on_its_way_stays(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    drop(b);
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    let_go_all();
+    assert_int_equal(attention(b), 0);
+    assert_int_equal(block_at(a)->content.needed, 0);
+    assert_int_equal(fake_counts()->mixes, 2);
+    leave(b); /* it is as dirty as it was */
+    let_go_all();
+    assert_int_equal(attention(b), SPW_EVICTED);
+    assert_int_equal(fake_counts()->copies_out, 1);
+}
+
+/* A row of tensors, each made of the one before, all dropped but the first: the last one's use makes them in order. */
+static void a_row_of_tensors_is_made_in_order(void **state)
+{
+    enum { ROW = 40 };
+    begin_replays((ROW + 2) * BYTES, 16 << 20);
+    CUdeviceptr a[ROW];
+    unsigned char value = fake_mixed(NULL, 0, 3);
+    for (int i = 0; i < ROW; i++) {
+        a[i] = allocate(BYTES);
+        if (i == 0)
+            mix(a, 0, 1, 3);
+        else
+            mix(&a[i - 1], 1, 1, (unsigned char)i);
+        value = i ? mixed(value, (unsigned char)i) : value;
+    }
+    for (int i = 1; i < ROW; i++)
+        drop(a[i]);
+    let_go_all();
+    assert_int_equal(spw_carried.dropped_count, ROW - 1);
+    expect(a[ROW - 1], value);
+    let_go_all();
+    assert_int_equal(fake_counts()->mixes, ROW + ROW - 1);
+    for (int i = 0; i < ROW; i++)
+        assert_int_equal(attention(a[i]), 0);
+}
+
+/* Inputs that have left with a copy come in for it. */
+static void inputs_on_the_host_come_in_first(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    drop(b);
+    leave(a);
+    let_go_all();
+    assert_int_equal(attention(a), SPW_EVICTED);
+    assert_int_equal(attention(b), SPW_DROPPED);
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    let_go_all();
+    assert_int_equal(fake_counts()->copies_in, 1);
+}
+
+/* What cannot be made again leaves with a copy: its input was written since, or is gone, or it was updated in place, or its
+ * operation has also written something that was written since, or everything kept is void. */
+static void what_cannot_be_made_again_leaves_with_a_copy(void **state)
+{
+    for (int why = 0; why < 5; why++) {
+        begin_replays(BUDGET, 16 << 20);
+        CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+        unsigned char value = mixed(fake_mixed(NULL, 0, 5), 9);
+        mix(&a, 0, 1, 5);
+        mix((CUdeviceptr[]){a, b, c}, 1, 2, 9);
+        if (why == 0)
+            mix(&a, 0, 1, 6);
+        else if (why == 1)
+            give_back(a, s, false);
+        else if (why == 2)
+            mix((CUdeviceptr[]){b, b}, 1, 1, 2), value = mixed(value, 2);
+        else if (why == 3)
+            mix(&c, 0, 1, 6);
+        else
+            spw_version_epoch++;
+        drop(b);
+        let_go_all();
+        assert_int_equal(attention(b), SPW_EVICTED);
+        expect(b, value);
+        let_go_all();
+        assert_int_equal(spw_carried.dropped_count, 0);
+        assert_int_equal(fake_counts()->copies_out, 1);
+    }
+}
+
+/* Two outputs of one operation, both dropped, come back together; if only one is, the other is written with what it holds.
+ */
+static void outputs_of_one_operation_come_back_together(void **state)
+{
+    for (int both = 0; both < 2; both++) {
+        begin_replays(BUDGET, 16 << 20);
+        CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+        const unsigned char value = mixed(fake_mixed(NULL, 0, 5), 9);
+        mix(&a, 0, 1, 5);
+        mix((CUdeviceptr[]){a, b, c}, 1, 2, 9);
+        drop(b);
+        if (both)
+            drop(c);
+        else
+            leave(c);
+        let_go_all();
+        expect(b, value);
+        expect(c, (unsigned char)(value + 1));
+        let_go_all();
+        assert_int_equal(fake_counts()->mixes, 3);
+        assert_int_equal(fake_counts()->copies_in, 0);
+        assert_int_equal(attention(c), 0);
+    }
+}
+
+/* What would overwrite what is needed has what depends on it made first. */
+static void what_is_needed_is_rescued_before_it_is_written(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    const unsigned char made = mixed(fake_mixed(NULL, 0, 5), 9);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    mix((CUdeviceptr[]){b, c}, 1, 1, 2);
+    drop(b);
+    drop(c);
+    let_go_all();
+    mix(&a, 0, 1, 6);
+    assert_int_equal(attention(b), 0);
+    assert_int_equal(attention(c), SPW_DROPPED);
+    expect(a, fake_mixed(NULL, 0, 6));
+    expect(c, mixed(made, 2));
+    expect(b, made);
+    let_go_all();
+    assert_int_equal(spw_replayed.count[SPW_REPLAY_RESCUE], 1);
+    drop(c);
+    let_go_all();
+    assert_int_equal(rescue(NULL), 0);
+    spw_version_epoch++;
+    let_go_all();
+    expect(c, mixed(made, 2));
+    fake_run_all();
+}
+
+/* A freed tensor that is needed stays where it is, as nobody's, until nothing is made of it any more. */
+static void what_is_freed_and_needed_is_kept(void **state)
+{
+    for (int away = 0; away < 3; away++) {
+        begin_replays(BUDGET, 16 << 20);
+        CUdeviceptr a = allocate(BYTES), g = allocate(BYTES), b = allocate(BYTES);
+        const unsigned char value = mixed(mixed(fake_mixed(NULL, 0, 5), 9), 2);
+        mix(&a, 0, 1, 5);
+        mix((CUdeviceptr[]){a, g}, 1, 1, 9);
+        mix((CUdeviceptr[]){g, b}, 1, 1, 2);
+        drop(b);
+        if (away == 1)
+            leave(g);
+        else if (away == 2)
+            drop(g);
+        let_go_all();
+        const uint64_t live = device->live_count;
+        struct spw_block *ghost = block_at(g);
+        give_back(g, s, false);
+        let_go_all();
+        assert_int_equal(device->live_count, live - 1);
+        assert_int_equal(attention(g) & (SPW_GHOST | SPW_FREE), SPW_GHOST | SPW_FREE);
+        assert_int_equal(spw_free(g, NULL), -EINVAL);
+        CUdeviceptr other = allocate(BYTES);
+        assert_int_not_equal(other, g);
+        expect(b, value);
+        let_go_all();
+        assert_true(!spw_object_at_locked(g) || !(attention(g) & SPW_GHOST) || block_at(g) != ghost);
+        assert_int_equal(block_at(a)->content.needed, 0);
+    }
+}
+
+/* A ghost that is made for another one goes again right behind that, and is made anew the next time. */
+static void a_ghost_goes_again_once_it_has_served(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), g = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    const unsigned char made = mixed(fake_mixed(NULL, 0, 5), 9);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, g}, 1, 1, 9);
+    mix((CUdeviceptr[]){g, b}, 1, 1, 2);
+    mix((CUdeviceptr[]){g, c}, 1, 1, 3);
+    drop(b);
+    drop(c);
+    drop(g);
+    give_back(g, s, false);
+    let_go_all();
+    assert_true(attention(g) & SPW_DROPPED);
+    expect(b, mixed(made, 2));
+    let_go_all();
+    assert_true(attention(g) & SPW_DROPPED);
+    assert_int_equal(block_at(g)->content.needed, 1);
+    expect(c, mixed(made, 3));
+    let_go_all();
+    assert_int_equal(fake_counts()->mixes, 4 + 4);
+    assert_int_equal(fake_counts()->copies_out, 0);
+}
+
+/* One that the plan goes on using is kept although nothing is dropped yet, and no longer than that. */
+static void a_ghost_by_plan_is_kept_until_the_plan_is_over(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    give_back(a, s, true);
+    let_go_all();
+    assert_int_equal(attention(a), SPW_GHOST | SPW_FREE);
+    drop(b);
+    let_go_all();
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    let_go_all();
+    assert_int_equal(attention(a), SPW_GHOST | SPW_FREE);
+    block_at(a)->expected = 0;
+    spw_ghost_look_locked(device, block_at(a));
+    let_go_all();
+    assert_int_equal(attention(a), SPW_FREE);
+    assert_int_equal(allocate(BYTES), a);
+}
+
+/* Where memory is short, ghosts that can be made go without a copy. */
+static void ghosts_make_room_without_a_copy(void **state)
+{
+    begin_replays(3 * BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), g = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, g}, 1, 1, 9);
+    mix((CUdeviceptr[]){g, b}, 1, 1, 2);
+    drop(b);
+    give_back(g, s, false);
+    let_go_all();
+    CUdeviceptr x = allocate(BYTES), y = allocate(BYTES);
+    expect(a, fake_mixed(NULL, 0, 5));
+    fill(x, 1);
+    fill(y, 2);
+    assert_true(attention(g) & SPW_DROPPED);
+    assert_int_equal(fake_counts()->copies_out, 0);
+    expect(b, mixed(mixed(fake_mixed(NULL, 0, 5), 9), 2));
+    expect(x, 1);
+    expect(y, 2);
+    let_go_all();
+}
+
+/* A long row of them, with room for three tensors: while it is made nothing that it is made of is dropped again, so it comes
+ * to an end. */
+static void a_row_of_ghosts_is_made_in_little_memory(void **state)
+{
+    enum { ROW = 12 };
+    begin_replays(3 * BYTES, 16 << 20);
+    CUdeviceptr a[ROW];
+    unsigned char value = fake_mixed(NULL, 0, 3);
+    for (int i = 0; i < ROW; i++) {
+        a[i] = allocate(BYTES);
+        if (i < 2)
+            mix(&a[i], 0, 1, (unsigned char)(3 + i));
+        else
+            mix((CUdeviceptr[]){a[i - 2], a[i - 1], a[i]}, 2, 1, (unsigned char)i);
+        drop(a[i]);
+    }
+    unsigned char values[ROW] = {value, fake_mixed(NULL, 0, 4)};
+    for (int i = 2; i < ROW; i++)
+        values[i] = fake_mixed(&values[i - 2], 2, (unsigned char)i);
+    let_go_all();
+    for (int i = 0; i < ROW - 1; i++)
+        give_back(a[i], s, true);
+    CUdeviceptr x = allocate(BYTES);
+    for (int times = 0; times < 3; times++) {
+        drop(a[ROW - 1]);
+        fill(x, 1);
+        let_go_all();
+        const unsigned before = fake_counts()->mixes;
+        expect(a[ROW - 1], values[ROW - 1]);
+        assert_true(fake_counts()->mixes - before <= ROW);
+        let_go_all();
+    }
+}
+
+/* A ghost that has come back from the host keeps its copy there, even where host memory is short. */
+static void a_ghost_keeps_its_host_copy(void **state)
+{
+    begin_replays(BUDGET, 2 * BYTES);
+    CUdeviceptr g = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES), x = allocate(BYTES), y = allocate(BYTES);
+    fill(g, 4); /* by who knows what */
+    mix((CUdeviceptr[]){g, b}, 1, 1, 9);
+    mix((CUdeviceptr[]){g, c}, 1, 1, 8);
+    drop(b);
+    drop(c);
+    leave(g);
+    give_back(g, s, false);
+    let_go_all();
+    expect(b, mixed(4, 9));
+    fill(x, 1);
+    fill(y, 2);
+    (void)under_locks(spw_carry_leave_locked, x);
+    (void)under_locks(spw_carry_leave_locked, y);
+    let_go_all();
+    leave(g);
+    let_go_all();
+    assert_true(attention(g) & SPW_EVICTED);
+    expect(c, mixed(4, 8));
+    let_go_all();
+}
+
+/* What a small allocation that is read and written held before is there for the replay, and what it holds by now after it.
+ */
+static void small_allocations_are_lent_what_they_held(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    mix(&n, 0, 1, 7);
+    const unsigned char first = fake_mixed(NULL, 0, 7);
+    mix(&a, 0, 1, 5);
+    const unsigned char values[] = {fake_mixed(NULL, 0, 5), first};
+    mix((CUdeviceptr[]){a, n, b, n}, 2, 2, 9);
+    mix((CUdeviceptr[]){n, n}, 1, 1, 4);
+    const unsigned char now = mixed((unsigned char)(fake_mixed(values, 2, 9) + 1), 4);
+    drop(b);
+    let_go_all();
+    expect(b, fake_mixed(values, 2, 9));
+    assert_int_equal(fake_expect(s, n, SLOT_BYTES, now), CUDA_SUCCESS);
+    let_go_all();
+    assert_int_equal(fake_counts()->mixes, 5);
+    assert_int_equal(fake_counts()->copies_within, 2 + 3);
+}
+
+/* One that is only read has to be as it was; freed, it is kept back until it is needed no more. */
+static void a_small_allocation_that_is_needed_is_kept_back(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    mix(&n, 0, 1, 7);
+    mix((CUdeviceptr[]){n, b}, 1, 1, 9);
+    drop(b);
+    let_go_all();
+    assert_int_equal(slot_at(n)->content.needed, 1);
+    give_back(n, s, false);
+    CUdeviceptr other[32];
+    for (int i = 0; i < 32; i++) {
+        other[i] = allocate(SLOT_BYTES);
+        assert_int_not_equal(other[i], n);
+        assert_int_equal(mix_on(s, &other[i], 0, 1, 1), 0);
+    }
+    expect(b, mixed(fake_mixed(NULL, 0, 7), 9));
+    let_go_all();
+    bool again = false;
+    for (int i = 0; i < 300; i++)
+        again |= allocate(SLOT_BYTES) == n;
+    assert_true(again);
+}
+
+/* If what a small allocation held cannot be put back, no operation uses it before that has been done. */
+static void nobody_uses_what_could_not_be_put_back(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    mix(&n, 0, 1, 7);
+    mix((CUdeviceptr[]){n, b, n}, 1, 2, 9);
+    const unsigned char made = mixed(fake_mixed(NULL, 0, 7), 9);
+    mix((CUdeviceptr[]){n, n}, 1, 1, 4);
+    drop(b);
+    let_go_all();
+    fake_fail("cuMemcpyDtoDAsync_v2", 3, CUDA_ERROR_UNKNOWN, true);
+    expect(b, made);
+    assert_int_equal(spw_replayed.owed_count, 1);
+    assert_true(expect_on(s, n, SLOT_BYTES, 0) < 0);
+    fake_fail("", 0, CUDA_SUCCESS, false);
+    assert_int_equal(expect_on(t, n, SLOT_BYTES, mixed((unsigned char)(made + 1), 4)), 0);
+    let_go_all();
+    assert_int_equal(attention(n), 0);
+}
+
+/* The plan's replays bring back what it dropped, as long as that takes memory from nobody. */
+static void a_plan_takes_memory_from_nobody(void **state)
+{
+    begin_replays(3 * BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES), d = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    drop(b);
+    let_go_all();
+    fill(c, 1);
+    fill(d, 2);
+    assert_int_equal(under_locks(run_again, b), 0);
+    assert_int_equal(attention(b), SPW_DROPPED);
+    assert_int_equal(spw_replayed.postponed_count, 1);
+    leave(c); /* this one is waited for */
+    assert_int_equal(under_locks(run_again, b), 0);
+    assert_int_equal(attention(b), 0);
+    assert_int_equal(spw_replayed.count[SPW_REPLAY_PLAN], 1);
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    expect(c, 1);
+    let_go_all();
+}
+
+/* The program's other streams, those too that begin later, come after what ran again. */
+static void other_streams_come_after_it(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    fill_on(t, allocate(BYTES), BYTES, 1);
+    drop(b);
+    let_go_all();
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    assert_int_equal(expect_on(t, b, BYTES, mixed(fake_mixed(NULL, 0, 5), 9)), 0);
+    assert_int_equal(fill_on(t, a, BYTES, 77), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    fake_run_all();
+}
+
+/* Whatever fails while it is made, it stays dropped, and the next use makes it. */
+static void what_fails_is_done_the_next_time(void **state)
+{
+    static const char *const calls[] = {"cuMemMap", "cuMemSetAccess", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", ""};
+    for (unsigned call = 0; call < sizeof(calls) / sizeof(calls[0]); call++) {
+        for (unsigned n = 1; n < 6; n++) {
+            begin_replays(BUDGET, 16 << 20);
+            CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(SLOT_BYTES);
+            mix(&c, 0, 1, 7);
+            mix(&a, 0, 1, 5);
+            const unsigned char values[] = {fake_mixed(NULL, 0, 5), fake_mixed(NULL, 0, 7)};
+            mix((CUdeviceptr[]){a, c, b, c}, 2, 2, 9);
+            drop(b);
+            leave(a);
+            let_go_all();
+            fake_fail(calls[call], n, CUDA_ERROR_UNKNOWN, false);
+            refuse_submits = calls[call][0] ? 0 : n;
+            under_locks(run_again, b);
+            check_needs();
+            assert_true(attention(b) == SPW_DROPPED || attention(b) == 0);
+            fake_fail("", 0, CUDA_SUCCESS, false);
+            refuse_submits = 0;
+            expect(b, fake_mixed(values, 2, 9));
+            assert_int_equal(expect_on(s, c, SLOT_BYTES, (unsigned char)(fake_mixed(values, 2, 9) + 1)), 0);
+            let_go_all();
+        }
+    }
+}
+
+/* If what depends on it cannot be made, the operation that would write it is refused, and nothing is lost. */
+static void what_cannot_be_rescued_is_not_written(void **state)
+{
+    begin_replays(2 * BYTES, 0);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, b}, 1, 1, 9);
+    drop(b);
+    let_go_all();
+    fill(c, 3);
+    assert_int_equal(mix_on(s, &a, 0, 1, 6), -ENOMEM);
+    check_needs();
+    expect(a, fake_mixed(NULL, 0, 5));
+    give_back(c, s, false);
+    mix(&a, 0, 1, 6);
+    expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
+    let_go_all();
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dropped_tensor_is_made_again_by_its_next_use),
+        cmocka_unit_test(a_tensor_that_is_used_on_its_way_stays),
+        cmocka_unit_test(a_row_of_tensors_is_made_in_order),
+        cmocka_unit_test(inputs_on_the_host_come_in_first),
+        cmocka_unit_test(what_cannot_be_made_again_leaves_with_a_copy),
+        cmocka_unit_test(outputs_of_one_operation_come_back_together),
+        cmocka_unit_test(what_is_needed_is_rescued_before_it_is_written),
+        cmocka_unit_test(what_is_freed_and_needed_is_kept),
+        cmocka_unit_test(a_ghost_goes_again_once_it_has_served),
+        cmocka_unit_test(a_ghost_by_plan_is_kept_until_the_plan_is_over),
+        cmocka_unit_test(ghosts_make_room_without_a_copy),
+        cmocka_unit_test(a_row_of_ghosts_is_made_in_little_memory),
+        cmocka_unit_test(a_ghost_keeps_its_host_copy),
+        cmocka_unit_test(small_allocations_are_lent_what_they_held),
+        cmocka_unit_test(a_small_allocation_that_is_needed_is_kept_back),
+        cmocka_unit_test(nobody_uses_what_could_not_be_put_back),
+        cmocka_unit_test(a_plan_takes_memory_from_nobody),
+        cmocka_unit_test(other_streams_come_after_it),
+        cmocka_unit_test(what_fails_is_done_the_next_time),
+        cmocka_unit_test(what_cannot_be_rescued_is_not_written),
+    };
+    fake_eager(argc > 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
