@@ -43,22 +43,7 @@ void spw_course_plan_destroy(struct spw_course_plan *plan)
     spw_actions_finish(&plan->actions);
     spw_course_marks_finish(&plan->marks);
     free(plan->due);
-    free(plan->keys);
     free(plan);
-}
-
-/* What follows from the marks, for looking it up. */
-static int tabulate(struct spw_course_plan *plan, const struct spw_course *course)
-{
-    plan->due = calloc((size_t)course->op_count + 1, 1);
-    plan->keys = calloc((size_t)course->op_count + 1, sizeof(*plan->keys));
-    if (!plan->due || !plan->keys)
-        return -ENOMEM;
-    for (uint32_t o = 0; o <= course->op_count; o++)
-        plan->due[o] = plan->actions.first[o + 1] > plan->actions.first[o];
-    for (uint32_t o = 0; o < course->op_count; o++)
-        plan->keys[o] = plan->marks.recorded[o] ? 0 : course->ops[o].key;
-    return 0;
 }
 
 struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
@@ -69,11 +54,11 @@ struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
     plan->actions.op_count = course->op_count;
     plan->actions.first = calloc((size_t)course->op_count + 2, sizeof(*plan->actions.first));
     plan->actions.start = calloc((size_t)course->tensor_count + 1, 1);
+    plan->due = calloc((size_t)course->op_count + 1, 1);
     plan->marks.ghosts = calloc((size_t)course->tensor_count + 1, 1);
     plan->marks.recorded = calloc((size_t)course->op_count + 1, 1);
     plan->predicted_us = INFINITY;
-    if (plan->actions.first && plan->actions.start && plan->marks.ghosts && plan->marks.recorded &&
-        tabulate(plan, course) == 0)
+    if (plan->actions.first && plan->actions.start && plan->due && plan->marks.ghosts && plan->marks.recorded)
         return plan;
     spw_course_plan_destroy(plan);
     return NULL;
@@ -86,10 +71,11 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
     int r = spw_actions_of(graph, &plan->schedule, host_bytes, a);
     if (r == 0)
         r = spw_course_actions(course, graph, tensor_of, a, &to->marks);
-    if (r == 0)
-        r = tabulate(to, course);
-    if (r < 0)
-        return r;
+    to->due = r == 0 ? calloc((size_t)course->op_count + 1, 1) : NULL;
+    if (!to->due)
+        return r < 0 ? r : -ENOMEM;
+    for (uint32_t o = 0; o <= course->op_count; o++)
+        to->due[o] = a->first[o + 1] > a->first[o];
     to->compute_us = graph->compute_us;
     to->predicted_us = plan->timing.time_us;
     to->lower_bound_us = plan->lower_bound_us;

@@ -20,7 +20,6 @@ struct spw_course_plan {
         actions;  /* on tensors of the course: a drop says that one is to leave, though its owner goes on holding it */
     uint8_t *due; /* by operation, op_count + 1 of them: whether there is anything to do before it */
     struct spw_course_marks marks;
-    uint64_t *keys; /* by operation: the course's, or 0, which is no operation's, where the operation is to be recorded */
     double compute_us, predicted_us, lower_bound_us; /* of an iteration */
     uint64_t peak_bytes, out_bytes, in_bytes, host_bytes;
     uint32_t replay_count;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +109,7 @@ static uint64_t host_bytes_of_one(void)
     return spw_mover_host_limit_locked() / (devices ? devices : 1);
 }
 
-static void terms_of(const struct spw_device *d, double reserve, struct spw_plan_terms *ret)
+static void terms_of(const struct spw_device *d, const struct spw_shape *shape, double reserve, struct spw_plan_terms *ret)
 {
     const uint64_t fixed = spw_slab_total_bytes_locked(d), budget = d->handles.budget_bytes;
     struct spw_bandwidth bandwidth;
@@ -119,17 +120,23 @@ static void terms_of(const struct spw_device *d, double reserve, struct spw_plan
                                    .granule_bytes = (uint64_t)1 << d->granule_shift,
                                    .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
                                    .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
-                                   .duplex = bandwidth.duplex_share};
+                                   .duplex = bandwidth.duplex_share,
+                                   .may_replay = shape->may_replay};
 }
 
 static void say_plan(const struct spw_device *d, const struct spw_course_plan *plan)
 {
+    char replays[64] = "";
+    if (plan->replay_count)
+        (void)snprintf(replays, sizeof(replays), ", %u replays taking %.3f ms", plan->replay_count,
+                       plan->replayed_us / 1000);
     spw_info(
         "device %d: planned an iteration of %u operations within %.1f MiB: %.3f ms (%.3f ms with enough memory, no plan "
-        "is below %.3f ms), %.1f MiB to the host and %.1f MiB back; made in %.0f ms%s",
+        "is below %.3f ms), %.1f MiB to the host and %.1f MiB back%s; made in %.0f ms%s",
         d->ordinal, plan->actions.op_count, (double)plan->peak_bytes / 1048576, plan->predicted_us / 1000,
         plan->compute_us / 1000, plan->lower_bound_us / 1000, (double)plan->out_bytes / 1048576,
-        (double)plan->in_bytes / 1048576, plan->planning_s * 1000, plan->is_quick ? ", looking for a better one" : "");
+        (double)plan->in_bytes / 1048576, replays, plan->planning_s * 1000,
+        plan->is_quick ? ", looking for a better one" : "");
 }
 
 /* `plan` is in force from now on; the one before is the caller's. */
@@ -168,7 +175,7 @@ static void plan_with(struct spw_device *d, struct spw_shape *shape, double rese
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
-    terms_of(d, reserve, &terms);
+    terms_of(d, shape, reserve, &terms);
     if (spw_settings()->plan != SPW_PLAN_WAIT)
         (void)spw_planning_start(shape->course, &terms, &shape->planning);
     else if (spw_plan_course(shape->course, &terms, false, NULL, &plan) == 0)
@@ -180,7 +187,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
     const bool wait = spw_settings()->plan == SPW_PLAN_WAIT;
-    terms_of(d, reserves[0], &terms);
+    terms_of(d, shape, reserves[0], &terms);
     shape->tried = 1;
     int r = 0;
     if (wait || shape->course->op_count <= SMALL_COURSE) {
@@ -233,6 +240,24 @@ static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
         plan_with(d, shape, reserves[shape->tried++]);
 }
 
+void spw_shape_learned(struct spw_shape *shape, bool may_replay)
+{
+    shape->may_replay = may_replay;
+    shape->knows_more = true;
+}
+
+/* As for the first plan, but that there is something to hold it against. */
+static void plan_with_what_was_learned(struct spw_device *d, struct spw_shape *shape)
+{
+    if (shape->planning)
+        spw_planning_abandon_locked(shape->planning);
+    shape->planning = NULL;
+    shape->knows_more = shape->settled = false;
+    shape->tried = 1;
+    shape->strayed = 0;
+    plan_with(d, shape, reserves[0]);
+}
+
 static bool strays(struct spw_shape *shape, double step_us)
 {
     if (step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us)
@@ -252,6 +277,8 @@ bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_
     shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
     if (shape->lacked_memory && !shape->number && !shape->planning && shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
         spw_shape_plan(d, shape);
+    if (shape->knows_more)
+        plan_with_what_was_learned(d, shape);
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);

@@ -18,6 +18,8 @@ struct spw_shape {
     struct spw_planning *planning; /* another one is being made */
     uint64_t last_used;
     bool lacked_memory; /* for planning: worth another attempt */
+    bool may_replay;    /* plans may have operations of it run again */
+    bool knows_more;    /* its course does, than when it was planned last */
     uint8_t *waits;     /* by operation: whether the host can wait behind it (pace.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */
 
@@ -46,6 +48,10 @@ void spw_shapes_finish(struct spw_shapes *shapes);
 /* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a
  * better one be made. */
 void spw_shape_plan(struct spw_device *d, struct spw_shape *shape);
+
+/* Its course has learned what its operations really do: from the next iteration on a plan is made that makes use of it, with
+ * replays if it `may_replay`. What is known of plans so far stays known: the new one is tried against it. */
+void spw_shape_learned(struct spw_shape *shape, bool may_replay);
 
 /* An iteration of the shape begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */

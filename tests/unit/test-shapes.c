@@ -25,13 +25,14 @@ static struct training_loop loop; /* only its device, its stream and a piece of 
 static struct spw_shapes shapes;
 static struct spw_stream *s;
 
-/* Copies that hide behind 100 us of work: plans are found at once. */
-static void learn_bandwidth(void)
+/* Copies that take so many times as long as the fake device's do. 0.01: they hide behind 100 us of work, and plans are found
+ * at once. */
+static void learn_bandwidth(double times)
 {
     static char host[409600];
     const CUdeviceptr a = loop_allocate(&loop, sizeof(host));
     const CUstream copies = fake_stream();
-    fake_slow_copies(0.01);
+    fake_slow_copies(times);
     for (int i = 0; i < 6; i++) {
         struct spw_bandwidth_pair *p = spw_bandwidth_begin_locked(0, i & 1, sizeof(host), loop.context, copies);
         if (i & 1)
@@ -44,13 +45,18 @@ static void learn_bandwidth(void)
     spw_bandwidth_collect_locked(0);
 }
 
-static void begin(uint64_t budget, enum spw_plan_setting plan)
+static void begin_with(double times, uint64_t budget, enum spw_plan_setting plan)
 {
     loop_start(&loop, budget, plan);
     shapes = (struct spw_shapes){0};
     s = spw_stream_of_locked(loop.stream);
     assert_non_null(s);
-    learn_bandwidth();
+    learn_bandwidth(times);
+}
+
+static void begin(uint64_t budget, enum spw_plan_setting plan)
+{
+    begin_with(0.01, budget, plan);
 }
 
 static struct spw_shape *add(uint32_t id, uint64_t now, const struct spw_shape *but)
@@ -213,6 +219,67 @@ static void the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_l
     spw_shapes_finish(&shapes);
 }
 
+/* ---- once more is known ---- */
+
+/* Of a shape that settled at *ret_us by copies alone. */
+static struct spw_shape *learned(bool may_replay, double *ret_us)
+{
+    const struct spw_course_plan *plans[TRIALS];
+    begin_with(3, 50 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 120000);
+    spw_shape_plan(loop.device, shape);
+    const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
+    assert_int_equal(iterate_until_settled(shape, us, plans), 1);
+    assert_int_equal(shape->plan->replay_count, 0);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        shape->course->ops[i].replayable = true;
+    spw_shape_learned(shape, may_replay);
+    assert_true(shape->settled); /* until the next iteration */
+    assert_true(iterate(shape, shape->number, us[0]));
+    assert_false(shape->settled);
+    *ret_us = us[0];
+    return shape;
+}
+
+static void what_a_course_has_learned_is_planned_with_and_tried(void **state)
+{
+    double us;
+    struct spw_shape *shape = learned(true, &us);
+    const struct spw_course_plan *plan = shape->plan, *before = shape->best;
+    assert_true(plan->replay_count > 0 && plan->predicted_us < before->predicted_us);
+    assert_int_equal(before->replay_count, 0);
+    for (int i = 0; i < 40 && !shape->settled; i++)
+        assert_true(iterate(shape, shape->number, shape->plan == plan ? us / 2 : us));
+    assert_true(shape->settled);
+    assert_ptr_equal(shape->plan, plan);
+    assert_true(fabs(shape->best_us - us / 2) < 1);
+    for (int i = 0; i < 40; i++)
+        assert_true(iterate(shape, shape->number, us / 2));
+    spw_shapes_finish(&shapes);
+}
+
+static void replays_that_turn_out_slower_are_given_up_again(void **state)
+{
+    double us;
+    struct spw_shape *shape = learned(true, &us);
+    const struct spw_course_plan *before = shape->best;
+    assert_true(shape->plan->replay_count > 0);
+    for (int i = 0; i < 40 && !shape->settled; i++)
+        assert_true(iterate(shape, shape->number, us * 1.1));
+    assert_true(shape->settled);
+    assert_ptr_equal(shape->plan, before);
+    spw_shapes_finish(&shapes);
+}
+
+static void nothing_is_replayed_where_that_is_not_allowed(void **state)
+{
+    double us;
+    const struct spw_shape *shape = learned(false, &us);
+    assert_int_equal(shape->plan->replay_count, 0);
+    spw_shapes_finish(&shapes);
+}
+
 /* ---- on a thread ---- */
 
 static void a_better_plan_is_taken_when_it_is_there(void **state)
@@ -256,6 +323,9 @@ int main(void)
         cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
         cmocka_unit_test(what_fits_nowhere_goes_on_without_a_plan),
         cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
+        cmocka_unit_test(what_a_course_has_learned_is_planned_with_and_tried),
+        cmocka_unit_test(replays_that_turn_out_slower_are_given_up_again),
+        cmocka_unit_test(nothing_is_replayed_where_that_is_not_allowed),
         cmocka_unit_test(a_better_plan_is_taken_when_it_is_there),
         cmocka_unit_test(a_thread_ends_when_its_shape_is_forgotten_or_everything_stops),
     };
