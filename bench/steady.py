@@ -6,6 +6,7 @@ rounded up to what the device maps, on a machine as the device's profile has it.
 copies are always as fast as alone; "both ways" is the bound where they are always as slow as two at once, which is what counts where
 both lanes are never idle. Shares are those of that iteration's peak; "all" is what the device has mapped when the program
 runs without spillway, which is more."""
+import copy
 import json
 import os
 import re
@@ -42,9 +43,11 @@ def spillway(*arguments, env=None, accepted=(0,)):
 
 
 def as_mapped(graph):
-    """The iteration as the library has it: whole granules; what is small lives in slabs, which are always there."""
+    """The iteration as the library has it: whole granules, of which what is used is copied; what is small lives in slabs, which are
+    always there."""
     for tensor in graph["tensors"]:
         small = tensor["bytes"] < SMALL
+        tensor.update({way + "_us": tensor["bytes"] / rate for way, rate in graph["copy_bytes_per_us"].items()})
         tensor["bytes"] = 0 if small else (tensor["bytes"] + GRANULE - 1) // GRANULE * GRANULE
         tensor["evictable"] = not small and tensor.get("evictable", True)
     return graph
@@ -56,7 +59,7 @@ class Iteration:
     def __init__(self, name, kind, folder):
         device, trace = device_like(name, kind), os.path.join(folder, "trace")
         spillway("trace", "--output", trace, "--", *program(program_like(name, 7)), env=device)
-        graph, costs = as_mapped(json.loads(spillway("export", trace))), {key: value for key, value in profile(kind).items() if key != "name"}
+        graph, costs = json.loads(spillway("export", trace)), {key: value for key, value in profile(kind).items() if key != "name"}
         costs = {key: float(value) for key, value in costs.items()}
         self.machine = (f"--duplex={costs['duplex'] * 100}%", f"--map-us={(costs['map_ns'] + costs['set_access_ns']) / 1000}",
                         f"--unmap-us={costs['unmap_ns'] / 1000}", f"--launch-us={costs['launch_ns'] / 1000}")
@@ -64,7 +67,7 @@ class Iteration:
             scale = 1000 * share / LIKE[name].scales["small"][0]
             graph["copy_bytes_per_us"] = {"d2h": costs["d2h_gbps"] * scale, "h2d": costs["h2d_gbps"] * scale}
             with open(os.path.join(folder, way), "w", encoding="utf-8") as file:
-                json.dump(graph, file)
+                json.dump(as_mapped(copy.deepcopy(graph)), file)
         self.folder = folder
         self.peak = self.plan("alone", "100%")["budget_bytes"]
 
