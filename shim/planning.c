@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bounds/bounds.h"
 #include "plan/plan.h"
 
 /* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
@@ -78,10 +79,12 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
         to->due[o] = a->first[o + 1] > a->first[o];
     to->compute_us = graph->compute_us;
     to->predicted_us = plan->timing.time_us;
-    to->lower_bound_us = plan->lower_bound_us;
     to->peak_bytes = plan->timing.peak_bytes;
-    to->out_bytes = plan->timing.d2h_bytes;
-    to->in_bytes = plan->timing.h2d_bytes;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->list[i].kind == SPW_STEP_D2H)
+            to->out_bytes += course->tensors[a->list[i].id].bytes;
+        else if (a->list[i].kind == SPW_STEP_H2D)
+            to->in_bytes += course->tensors[a->list[i].id].bytes;
     to->host_bytes = plan->timing.host_peak_bytes;
     to->replay_count = (uint32_t)plan->timing.replays;
     to->replayed_us = plan->timing.replayed_us;
@@ -156,6 +159,28 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
     return r;
 }
 
+/* What no way of carrying the course out takes less than, within all there is, whatever a plan leaves alone. */
+static int find_bound(const struct spw_course *course, const struct spw_course_terms *of_graph, uint64_t device_bytes,
+                      bool quick, const bool *cancelled, double *ret_us)
+{
+    const struct spw_bounds_effort effort = {quick ? QUICK_S : 0, cancelled ? now_or_never_s : NULL, (void *)cancelled};
+    struct spw_course_terms terms = *of_graph;
+    struct spw_graph_problem problem;
+    struct spw_graph *graph;
+    uint32_t *tensor_of;
+    struct spw_bounds bounds;
+    terms.holds_nothing = true;
+    int r = spw_course_graph(course, &terms, &graph, &tensor_of, &problem);
+    if (r < 0)
+        return r;
+    r = spw_bounds_within(graph, device_bytes, true, terms.may_replay, &effort, &bounds);
+    if (r == 0)
+        *ret_us = bounds.best_us;
+    spw_graph_destroy(graph);
+    free(tensor_of);
+    return r;
+}
+
 static int plan_as(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
                    struct spw_course_plan **ret_plan)
 {
@@ -176,6 +201,8 @@ static int plan_as(const struct spw_course *course, const struct spw_plan_terms 
     r = plan ? make(course, graph, tensor_of, terms, quick, cancelled, plan) : -ENOMEM;
     spw_graph_destroy(graph);
     free(tensor_of);
+    if (r == 0)
+        r = find_bound(course, &of_graph, terms->device_bytes, quick, cancelled, &plan->lower_bound_us);
     if (r == 0 && cancelled && __atomic_load_n(cancelled, __ATOMIC_RELAXED))
         r = -ECANCELED;
     if (r < 0) {

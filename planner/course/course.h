@@ -95,6 +95,7 @@ struct spw_course_terms {
     uint64_t granule_bytes; /* sizes are rounded up to multiples of it; the copies take as long as the bytes do. 0: not */
     double unknown_us;      /* for an operation whose duration is not known */
     uint64_t working_bytes; /* one operation may need so many for the sake of tensors that are freed later than used */
+    bool holds_nothing;     /* tensors are there for who uses them only: whatever the engine does takes as long at least */
     bool may_replay;        /* else no operation of the graph is replayable, and nobody is told of small tensors */
 };
 

@@ -23,6 +23,7 @@
  * one, if need be by none. What is dropped then before it is freed is for the engine to copy out, on no plan's time. What
  * lives on is always held by the last operation: there it has to be. Where replays are allowed, nobody is held for long who
  * can be made again all the while: the engine may drop it for nothing.
+ * The engine need not bring anything in for such a read: in the graph that a bound is made of nobody is held.
  *
  * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that is none of the
  * small ones, or reads what nobody has written. Small tensors are persistent there, have no bytes and never leave; who
@@ -263,10 +264,12 @@ static int fill(struct making *m, struct spw_graph_problem *ret_problem)
         r = spw_course_find_replays(m->course, m->lives, &m->replays);
     if (r < 0)
         return r;
-    find_needs(m);
-    hold_what_lives_on(m);
-    hold_what_is_freed(m);
-    list_held(m);
+    if (!m->terms->holds_nothing) {
+        find_needs(m);
+        hold_what_lives_on(m);
+        hold_what_is_freed(m);
+        list_held(m);
+    }
     for (uint32_t op = 0; op < m->course->op_count && r == 0; op++)
         r = add_op(m, op);
     if (r == 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "course/recording.h"
 #include "failing-memory.h"
 #include "planning.h"
 #include "training-course.h"
@@ -27,6 +28,32 @@ static struct spw_plan_terms terms_of(uint64_t device_bytes)
     struct spw_plan_terms terms = usual;
     terms.device_bytes = device_bytes;
     return terms;
+}
+
+/* A tensor of 2 MiB is used, two of 3 MiB come and go after one another, then one of 1 MiB, and the first is freed. */
+static struct spw_course *late_course(void)
+{
+    enum { OPS = 8, W = SPW_COURSE_WRITES, R = SPW_COURSE_READS };
+    struct spw_recording *r;
+    struct spw_course *course = NULL;
+    assert_int_equal(spw_recording_create(&r), 0);
+    spw_recording_begin(r);
+    assert_int_equal(spw_recording_alloc(r, 1, 2 * MIB, true), 0);
+    for (uint32_t o = 0; o < OPS; o++) {
+        const uint64_t id = o < 2 ? 1 : 2 + o / 2;
+        const struct spw_recording_touch touch = {id, o % 2 ? R : W, 0};
+        if (o >= 2 && o % 2 == 0)
+            assert_int_equal(spw_recording_alloc(r, id, o < 6 ? 3 * MIB : MIB, true), 0);
+        (void)spw_recording_op(r, o, true, &touch, 1, NULL);
+        if (o >= 2 && o % 2)
+            assert_int_equal(spw_recording_free(r, id), 0);
+    }
+    assert_int_equal(spw_recording_free(r, 1), 0);
+    assert_int_equal(spw_recording_finish(r, OPS, &course), 0);
+    for (uint32_t o = 0; o < OPS; o++)
+        course->ops[o].us = 100;
+    spw_recording_destroy(r);
+    return course;
 }
 
 /* Carries the actions out by hand: whatever an operation touches is there, and there is never more than device_bytes. */
@@ -217,6 +244,64 @@ static void what_is_learned_while_a_thread_plans_does_not_matter_to_it(void **st
     spw_course_plan_destroy(plan);
 }
 
+static double bound_of(const struct spw_course *course, const struct spw_plan_terms *terms)
+{
+    struct spw_course_plan *plan;
+    assert_int_equal(spw_plan_course(course, terms, false, NULL, &plan), 0);
+    const double us = plan->lower_bound_us;
+    assert_true(us <= plan->predicted_us);
+    spw_course_plan_destroy(plan);
+    return us;
+}
+
+/* The engine has it all the same. */
+static void no_plan_is_below_the_bound_whatever_it_leaves_alone(void **state)
+{
+    struct spw_course *course = training_course(12, true);
+    struct spw_plan_terms terms = terms_of(16 * MIB);
+    terms.d2h_bytes_per_us = terms.h2d_bytes_per_us = 4000;
+    terms.reserve = 0;
+    const double us = bound_of(course, &terms);
+    assert_true(us > 2500);
+    terms.reserve = 0.3;
+    assert_true(bound_of(course, &terms) == us);
+    spw_course_destroy(course);
+}
+
+/* Granules are memory, and what is used of them is copied. */
+static void copies_take_as_long_as_their_bytes_in_plan_and_bound(void **state)
+{
+    struct spw_course *course = training_course(12, true);
+    struct spw_plan_terms terms = terms_of(16 * MIB);
+    struct spw_course_plan *plan;
+    terms.d2h_bytes_per_us = terms.h2d_bytes_per_us = 4000;
+    terms.granule_bytes = MIB;
+    const double us = bound_of(course, &terms);
+    for (uint32_t i = 0; i < course->tensor_count; i++)
+        course->tensors[i].bytes -= MIB / 4;
+    assert_true(fabs(bound_of(course, &terms) - 2400 - (us - 2400) * 3 / 4) < 400);
+    assert_true(bound_of(course, &terms) < us);
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
+    assert_true(plan->out_bytes > 0 && plan->out_bytes % (MIB / 4 * 3) == 0 && plan->in_bytes % (MIB / 4 * 3) == 0);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
+/* One tensor that is used once, and freed after others have filled the device: it goes out, and need not come back. */
+static void what_is_freed_late_need_not_come_back(void **state)
+{
+    struct spw_course *course = late_course();
+    struct spw_plan_terms terms = terms_of(4 * MIB);
+    struct spw_course_plan *plan;
+    terms.d2h_bytes_per_us = terms.h2d_bytes_per_us = 4000;
+    terms.reserve = 0;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
+    assert_true(plan->out_bytes == 2 * MIB && plan->lower_bound_us <= plan->compute_us * 1.001);
+    assert_int_equal(plan->in_bytes, 0);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
 static void the_plan_to_do_nothing_does_nothing(void **state)
 {
     struct spw_course *course = training_course(3, true);
@@ -357,6 +442,9 @@ int main(void)
         cmocka_unit_test(with_memory_enough_a_plan_costs_no_time),
         cmocka_unit_test(what_fits_nowhere_has_no_plan),
         cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
+        cmocka_unit_test(no_plan_is_below_the_bound_whatever_it_leaves_alone),
+        cmocka_unit_test(copies_take_as_long_as_their_bytes_in_plan_and_bound),
+        cmocka_unit_test(what_is_freed_late_need_not_come_back),
         cmocka_unit_test(the_plan_to_do_nothing_does_nothing),
         cmocka_unit_test(a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time),
         cmocka_unit_test(replays_are_planned_where_that_is_faster_and_what_they_run_is_to_be_recorded),
