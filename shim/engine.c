@@ -459,7 +459,7 @@ int spw_op_begin(struct spw_op *op)
 
 void spw_op_end_pressed(struct spw_stream *s)
 {
-    if (spw_planned_any) /* marks are made where somebody leaves */
+    if (spw_planned_any)
         spw_planned_after(s);
     else {
         spw_lock();

@@ -6,7 +6,7 @@
 #include "carry.h"
 #include "lock.h"
 
-#define AHEAD_US 500.0 /* work that the device still has when the host goes on */
+#define AHEAD_US 1000.0 /* work that the device still has when the host goes on */
 
 enum {
     ENDS_BY_ITSELF = 1, /* of an operation: the host can wait behind it */

@@ -666,6 +666,7 @@ void spw_planned_after(struct spw_stream *s)
     const bool is_ours = pthread_mutex_trylock(&d->slow) == 0;
     spw_lock();
     struct planned *p = find(d);
+    spw_stream_maybe_mark_locked(s);
     if (p && is_ours) {
         p->stream = s;
         look_after(p);
