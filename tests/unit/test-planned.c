@@ -9,6 +9,7 @@
 #include "carry.h"
 #include "fake-device.h"
 #include "engine.h"
+#include "pin.h"
 #include "planned_counts.h"
 #include "room.h"
 #include "training-loop.h"
@@ -170,6 +171,56 @@ static void another_batch_size_by_the_same_operations_gets_a_plan_of_its_own(voi
     }
 }
 
+/* ---- pinned ---- */
+
+static void look_at_the_pinned(struct training_loop *l)
+{
+    const struct spw_block *b = spw_block_of(spw_object_at_locked(l->weights[4]));
+    assert_true(b->pinned);
+    assert_int_equal(b->object.attention & (SPW_ABSENT | SPW_EVICTING), 0);
+}
+
+static void pin_a_weight(void)
+{
+    spw_pin_address(loop.weights[4], "this test says so");
+    assert_int_equal(spw_pin_failure, 0);
+    loop.after = look_at_the_pinned;
+}
+
+static unsigned pin_behind;
+
+static void pin_behind_some(struct training_loop *l)
+{
+    (void)l;
+    if (pin_behind-- == 0)
+        pin_a_weight();
+}
+
+/* At whatever moment of the iteration, and whether or not its plan sends it away. */
+static void what_is_pinned_while_a_plan_is_followed_never_leaves(void **state)
+{
+    for (unsigned when = 0; when < 1 + 2 * LOOP_LAYERS; when += 3) {
+        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+        loop_steps(&loop, KNOWN_AFTER);
+        pin_behind = when;
+        loop.after = pin_behind_some;
+        loop_steps(&loop, 1);
+        assert_ptr_equal(loop.after, look_at_the_pinned);
+        loop_steps(&loop, 50); /* other plans are tried, too */
+        assert_int_equal(counts()->lost, 0);
+        loop_check(&loop);
+    }
+}
+
+static void what_is_pinned_before_the_plan_is_planned_with(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    pin_a_weight();
+    loop_steps(&loop, KNOWN_AFTER);
+    goes_by_plan(50);
+    loop_check(&loop);
+}
+
 /* ---- nobody is watched ---- */
 
 static void without_planning_nothing_is_watched(void **state)
@@ -204,6 +255,8 @@ int main(void)
         cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
         cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),
         cmocka_unit_test(another_batch_size_by_the_same_operations_gets_a_plan_of_its_own),
+        cmocka_unit_test(what_is_pinned_while_a_plan_is_followed_never_leaves),
+        cmocka_unit_test(what_is_pinned_before_the_plan_is_planned_with),
         cmocka_unit_test(without_planning_nothing_is_watched),
         cmocka_unit_test(with_enough_memory_nothing_is_watched),
     };
