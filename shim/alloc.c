@@ -417,6 +417,7 @@ void spw_free_context(CUcontext context)
     spw_mover_context_gone_locked(context);
     spw_digests_context_gone_locked(context);
     spw_streams_context_gone_locked(context);
+    spw_mover_give_back_host_memory_locked();
     spw_durations_context_gone_locked(context);
     spw_steptime_context_gone_locked(context);
     spw_arrivals_context_gone_locked(context);

@@ -255,6 +255,19 @@ void spw_mover_context_gone_locked(CUcontext context)
     }
 }
 
+/* A cached block's host copy waits for the block's next owner, who waits for the copying. */
+void spw_mover_give_back_host_memory_locked(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
+            struct spw_block *b = spw_devices[i].blocks[k];
+            if (b->object.attention == SPW_FREE && b->holds == 0 && spw_uses_done_locked(&b->object.uses))
+                spw_mover_drop_host_copy_locked(b);
+        }
+    if (host_pool)
+        (void)spw_hostpool_trim(host_pool, 0);
+}
+
 /* ---- maps ---- */
 
 uint64_t spw_mover_users_locked(const struct spw_device *d)

@@ -73,6 +73,10 @@ void spw_mover_connect_locked(int a, int b);
 /* The context is about to go, with its streams. */
 void spw_mover_context_gone_locked(CUcontext context);
 
+/* Gives the host memory back that holds nothing: what was page-locked in a context that goes is no longer so without it, or
+ * is not there any more. What holds tensors of other contexts stays as it is. While that context is current. */
+void spw_mover_give_back_host_memory_locked(void);
+
 /* Forgets the host pool and all counts: for tests. */
 void spw_mover_reset(void);
 

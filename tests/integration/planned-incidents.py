@@ -17,6 +17,7 @@ STEPS = 20
 SHARE = 55  # of the peak
 EARLY, LATE = "3,4,5,6", "10"  # steps in which the iteration is recorded and planned; one in which the plan is followed
 KNOWN_AFTER = 5  # steps until there is a plan
+AS_EVER = 1.15  # what a step by plan may take, of what it takes where nothing happens
 
 
 @functools.cache
@@ -29,6 +30,7 @@ def budget():
     return plain().peak * SHARE // 100
 
 
+@functools.cache
 def planned(options, planning):
     plans = {"SPILLWAY_PLAN": planning} if library_plans() else {}
     return run([INCIDENTS, "--steps", str(STEPS), *options], budget=budget(), env={**COSTS, **plans}, timeout=60)
@@ -36,7 +38,7 @@ def planned(options, planning):
 
 def same(options, planning):
     """The run, which was under pressure and right."""
-    finished = planned(options, planning)
+    finished = planned(tuple(options), planning)
     same_results(plain(*options), finished)
     no_misuse(finished)
     within(budget(), finished)
@@ -81,6 +83,8 @@ def on_course(what, options, by_plan, lost, plans):
         counted = plan_of(finished)
         require(counted["planned_iterations"] >= by_plan and counted["lost"] <= lost, counted, finished.describe())
         require(counted["plans"] == plans, counted, finished.describe())
+        usual = plan_of(planned((), "wait"))["step_us"]
+        require(counted["step_us"] <= AS_EVER * usual, f"a step by plan takes {counted['step_us']} us, undisturbed {usual} us", finished.describe())
 
 
 @sentence("nothing is left behind where nothing happens")
