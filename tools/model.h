@@ -103,6 +103,7 @@ struct model_op {
     uint64_t time_ns;  /* of the call, host */
     bool timed;
     uint64_t start_ns, duration_ns; /* on the device, start from the iteration's first; valid when timed */
+    uint64_t share_ns;              /* of duration_ns, in which no other that began before was going on */
     uint64_t bytes;
     uint32_t grid[3], block[3], shared_bytes;
     bool captured, synchronous, everything;

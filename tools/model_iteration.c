@@ -331,7 +331,9 @@ static int finish(struct pass *p)
         if (t->persistent && live_is_of_device(t->kind))
             m->persistent_bytes += t->bytes;
     }
-    int r = find_idles(m);
+    int r = model_share_time(m->iteration, m->iteration_count);
+    if (r == 0)
+        r = find_idles(m);
     return r == 0 ? model_guess(m) : r;
 }
 

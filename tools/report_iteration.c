@@ -49,7 +49,7 @@ static double us_of(const struct model *m, uint32_t i)
 {
     const struct model_op *op = &m->iteration[i];
     if (op->timed)
-        return (double)op->duration_ns / 1000.0;
+        return (double)op->share_ns / 1000.0;
     return 0;
 }
 

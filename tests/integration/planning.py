@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+from following import ALIKE_FROM, settings, step_times, tiny, usual, without
 from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, sentence
 
 GRAPHS = os.path.abspath(sys.argv[1])
@@ -374,6 +375,23 @@ def _():
     require(both[0] == both[1], *both)
     require(json.loads(spillway("plan", traced(), "--budget", "70%", "--json").stdout)["feasible"])
     require("gpt.trace on " in spillway("plan", traced(), "--sweep", "--time-limit", "0.1").stdout)
+
+
+def takes_as_long(streams):
+    @sentence(f"with {streams} streams the exported iteration takes as long as the program's step, and so does its plan with memory enough")
+    def _():
+        for name in ("gpt", "mlp"):
+            step_us = 1000 * usual(step_times(without(name, 10, "--streams", streams))[ALIKE_FROM:-1])
+            trace = path_of(f"{name}-{streams}.trace")
+            subprocess.run([SPILLWAY, "trace", "--output", trace, "--", *program(tiny(name, 7, "--streams", streams))], check=True,
+                           env=environment({**settings(name), "LD_LIBRARY_PATH": DEVICE}), capture_output=True, timeout=120)
+            exported, planned = json.loads(spillway("export", trace).stdout), plan(trace, "--budget", "100%")
+            for us in (exported["compute_us"], planned["time_us"]):
+                require(abs(us - step_us) <= 0.01 * step_us, f"{name}: {us} us, where a step takes {step_us}")
+
+
+for number in ("1", "2", "3"):
+    takes_as_long(number)
 
 
 @sentence("the events of a trace's plan are valid")
