@@ -62,6 +62,13 @@ static struct planned *find(const struct spw_device *d)
     return planned_of[d->ordinal];
 }
 
+static void lacks_memory(const struct spw_device *d, const char *what)
+{
+    static int warned;
+    spw_warn_once(&warned, "device %d: the host has no memory left %s: eviction on demand goes on meanwhile", d->ordinal,
+                  what);
+}
+
 /* ---- on the course, and off it ---- */
 
 /* What every operation gets a closer look for. */
@@ -156,8 +163,10 @@ static void conform(struct planned *p)
     const struct spw_actions *actions = &p->now->plan->actions;
     const uint32_t count = p->now->course->tensor_count;
     uint8_t *away = calloc((size_t)count + 1, 1);
-    if (!away)
+    if (!away) {
+        lacks_memory(p->device, "to take up a plan");
         return;
+    }
     for (uint32_t t = 0; t < count; t++)
         away[t] = actions->start[t] == SPW_START_HOST;
     for (uint32_t i = 0; i < p->next_due; i++)
@@ -211,12 +220,14 @@ static int enter_course(struct planned *p, struct spw_shape *shape)
     int r = spw_cursor_init(&p->place.cursor, course);
     if (r < 0) {
         expect_nothing(p);
+        lacks_memory(p->device, "to follow an iteration");
         return r;
     }
     p->blocks = calloc((size_t)course->tensor_count + 1, sizeof(struct spw_block *));
     p->now = shape;
     if (!p->blocks) {
         leave_course(p);
+        lacks_memory(p->device, "to follow an iteration");
         return -ENOMEM;
     }
     look_closer(p, shape->in_a_row < CONFIRMED);
@@ -256,12 +267,14 @@ static void finish_recording(struct planned *p)
     spw_watch_stop_recording(p->watch);
     if (r < 0) {
         spw_durations_stop_locked(p->device);
+        spw_info("device %d: an iteration could not be recorded (%s): it is tried again", p->device->ordinal, strerror(-r));
         return;
     }
     struct spw_shape *shape = spw_shapes_add(&p->shapes, p->recording_shape, course, p->clock, p->now);
     if (!shape) {
         spw_course_destroy(course);
         spw_durations_stop_locked(p->device);
+        lacks_memory(p->device, "for a plan");
         return;
     }
     p->awaited = shape;
@@ -469,6 +482,7 @@ static void tell_watch(struct planned *p, struct spw_op *op, struct spw_object *
     struct spw_iteration_place place = {0};
     struct touches touches;
     if (!list_touches(p->device, op, objects, count, &touches)) {
+        lacks_memory(p->device, "to list what an operation touches");
         stop_recording(p);
         return;
     }
@@ -477,6 +491,8 @@ static void tell_watch(struct planned *p, struct spw_op *op, struct spw_object *
     const uint32_t number = spw_watch_op(p->watch, &told, &place);
     if (touches.list != touches.few)
         free(touches.list);
+    if (recording && number == SPW_NO_INDEX)
+        lacks_memory(p->device, "to record an iteration");
     if (recording && (number == SPW_NO_INDEX || place.sure == SPW_ITERATION_NO || place.shape != p->recording_shape))
         stop_recording(p);
     else if (recording)
@@ -616,6 +632,7 @@ void spw_planned_press_locked(struct spw_device *d)
     struct planned *p = calloc(1, sizeof(*p));
     if (!p || spw_watch_create(d, &p->watch) < 0) {
         free(p);
+        lacks_memory(d, "to watch for the iteration");
         return; /* the next time that memory is short it is tried again */
     }
     p->device = d;
