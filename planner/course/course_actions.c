@@ -2,7 +2,7 @@
  *
  * Actions before operation o are carried out as soon as operation o - 1 was submitted, so before the program gets to its
  * frees behind that one. A tensor that is freed behind operation f is therefore a ghost if a replay before operation f + 2
- * or a later one touches it. */
+ * or a later one touches it, or if it comes in again before operation f + 1. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,6 +16,8 @@
 struct state {
     uint32_t device, host; /* versions */
     uint32_t replayed;     /* the last operation before which a replay touches it, plus 1; 0: none does */
+    bool is_ghost;         /* it comes in again after its free */
+    bool stays_away;       /* it does not come back in, as the planner wants it to, since nobody will touch it */
 };
 
 struct translating {
@@ -85,6 +87,7 @@ static void act(struct translating *tr, const struct spw_action *action, uint32_
         break;
     case SPW_STEP_H2D:
         s->device = s->host;
+        s->is_ghost |= before > tr->course->tensors[tr->tensor_of[action->id]].free_after;
         break;
     default:
         mark_maker(tr, action->id, before);
@@ -111,22 +114,27 @@ static void find_ghosts(struct translating *tr)
         const uint32_t tensor = tr->tensor_of[i];
         if (tensor == SPW_NO_INDEX || lives_on(&tr->course->tensors[tensor]))
             continue;
-        tr->marks.ghosts[tensor] = tr->states[i].replayed > (uint64_t)tr->course->tensors[tensor].free_after + 2;
+        tr->marks.ghosts[tensor] =
+            tr->states[i].is_ghost || tr->states[i].replayed > (uint64_t)tr->course->tensors[tensor].free_after + 2;
     }
 }
 
 /* ---- what is left of them ---- */
 
 /* Whether it has to be done before operation `op` (op_count: behind the last one). */
-static bool is_needed(const struct translating *tr, const struct spw_action *action, uint32_t op)
+static bool is_needed(struct translating *tr, const struct spw_action *action, uint32_t op)
 {
     if (action->kind == SPW_STEP_REPLAY)
         return true;
     const uint32_t tensor = tr->tensor_of[action->id];
     const struct spw_course_tensor *t = &tr->course->tensors[tensor];
-    if (action->kind == SPW_STEP_H2D)
-        return lives_on(t) || (t->last_use != SPW_NO_INDEX && t->last_use >= op) || tr->states[action->id].replayed > op;
-    return action->kind != SPW_STEP_DROP || tr->marks.ghosts[tensor] || is_dropped(tr->course, tensor, op);
+    struct state *s = &tr->states[action->id];
+    if (action->kind == SPW_STEP_H2D) {
+        s->stays_away = !lives_on(t) && (t->last_use == SPW_NO_INDEX || t->last_use < op) && s->replayed <= op;
+        return !s->stays_away;
+    }
+    return action->kind != SPW_STEP_DROP ||
+           (!s->stays_away && (tr->marks.ghosts[tensor] || is_dropped(tr->course, tensor, op)));
 }
 
 static void translate(struct translating *tr)
