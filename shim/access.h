@@ -37,6 +37,12 @@ void spw_pin_everything(const char *why);
  * was submitted to it before cannot record an event on it until the capture ends. No lock held. */
 void spw_capture_begins(CUstream stream);
 
+/* Before something that may change the outcome of any operation without any of them showing it: variables of modules are
+ * written, a module is unloaded, functions are told how to run, memory is pinned. What can then not be recomputed any more
+ * is recomputed before (versions.h). Negative: that could not be done, and the call that it is about must not be made. No
+ * lock held. */
+int spw_versions_break(void);
+
 /* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already.
  * Who must know sets it to 0 before. */
 extern _Thread_local int spw_pin_failure;

@@ -218,10 +218,10 @@
     X(PASS, cuFuncGetParamInfo, "cuFuncGetParamInfo", (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize), (func, paramIndex, paramOffset, paramSize)) \
     X(PASS, cuFuncIsLoaded, "cuFuncIsLoaded", (CUfunctionLoadingState *state, CUfunction function), (state, function)) \
     X(PASS, cuFuncLoad, "cuFuncLoad", (CUfunction function), (function)) \
-    X(PASS, cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction hfunc, CUfunction_attribute attrib, int value), (hfunc, attrib, value)) \
+    X(HOOK, cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction hfunc, CUfunction_attribute attrib, int value), (hfunc, attrib, value)) \
     X(PASS, cuFuncSetBlockShape, "cuFuncSetBlockShape", (CUfunction hfunc, int x, int y, int z), (hfunc, x, y, z)) \
-    X(PASS, cuFuncSetCacheConfig, "cuFuncSetCacheConfig", (CUfunction hfunc, CUfunc_cache config), (hfunc, config)) \
-    X(PASS, cuFuncSetSharedMemConfig, "cuFuncSetSharedMemConfig", (CUfunction hfunc, CUsharedconfig config), (hfunc, config)) \
+    X(HOOK, cuFuncSetCacheConfig, "cuFuncSetCacheConfig", (CUfunction hfunc, CUfunc_cache config), (hfunc, config)) \
+    X(HOOK, cuFuncSetSharedMemConfig, "cuFuncSetSharedMemConfig", (CUfunction hfunc, CUsharedconfig config), (hfunc, config)) \
     X(PASS, cuFuncSetSharedSize, "cuFuncSetSharedSize", (CUfunction hfunc, unsigned int bytes), (hfunc, bytes)) \
     X(PASS, cuKernelGetAttribute, "cuKernelGetAttribute", (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev), (pi, attrib, kernel, dev)) \
     X(HOOK, cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *pFunc, CUkernel kernel), (pFunc, kernel)) \
@@ -229,8 +229,8 @@
     X(PASS, cuKernelGetName, "cuKernelGetName", (const char **name, CUkernel hfunc), (name, hfunc)) \
     X(PASS, cuKernelGetParamCount, "cuKernelGetParamCount", (CUkernel kernel, size_t *paramCount), (kernel, paramCount)) \
     X(PASS, cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize), (kernel, paramIndex, paramOffset, paramSize)) \
-    X(PASS, cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev), (attrib, val, kernel, dev)) \
-    X(PASS, cuKernelSetCacheConfig, "cuKernelSetCacheConfig", (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev)) \
+    X(HOOK, cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev), (attrib, val, kernel, dev)) \
+    X(HOOK, cuKernelSetCacheConfig, "cuKernelSetCacheConfig", (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev)) \
     X(HOOK, cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib)) \
     X(PASS_THEN_NOTE, cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
     X(HOOK, cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *pKernel, CUlibrary library, const char *name), (pKernel, library, name)) \

@@ -4,14 +4,25 @@
 
 #include "access.h"
 #include "layout.h"
+#include "lock.h"
+#include "result.h"
 #include "tensormap.h"
+#include "writesets.h"
 
 /* ---- loading: what had this handle before is gone, whether or not its end was seen ---- */
+
+static void forget(const void *owner)
+{
+    spw_layout_forget(owner);
+    spw_lock();
+    spw_writesets_sweep_locked();
+    spw_unlock();
+}
 
 static CUresult loaded(CUresult result, void *const *handle)
 {
     if (result == CUDA_SUCCESS)
-        spw_layout_forget(*handle);
+        forget(*handle);
     return result;
 }
 
@@ -58,13 +69,19 @@ CUresult spw_on_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, 
 
 CUresult spw_on_cuModuleUnload(CUmodule hmod)
 {
-    spw_layout_forget(hmod);
+    int r = spw_versions_break();
+    if (r < 0)
+        return spw_cuda(r);
+    forget(hmod);
     return SPW_DRIVER(cuModuleUnload, (hmod));
 }
 
 CUresult spw_on_cuLibraryUnload(CUlibrary library)
 {
-    spw_layout_forget(library);
+    int r = spw_versions_break();
+    if (r < 0)
+        return spw_cuda(r);
+    forget(library);
     return SPW_DRIVER(cuLibraryUnload, (library));
 }
 

@@ -129,10 +129,14 @@ static void context_goes(CUcontext context)
     if (!context || spw_context_enter(&guard, context) < 0)
         return;
     (void)spw_driver.cuCtxSynchronize();
+    (void)spw_versions_break(); /* what cannot be made again goes with the context, like all of its memory */
     spw_free_context(context);
     spw_context_leave(&guard);
     spw_devices_context_gone(context);
     spw_layout_forget_all();
+    spw_lock();
+    spw_writesets_sweep_locked();
+    spw_unlock();
 }
 
 CUresult spw_on_cuCtxDestroy_v2(CUcontext ctx)

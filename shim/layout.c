@@ -417,6 +417,11 @@ void spw_layout_forget(const void *owner)
     pthread_mutex_unlock(&mutex);
 }
 
+bool spw_layout_remembers(CUfunction f)
+{
+    return table_get(f) != NULL;
+}
+
 void spw_layout_forget_all(void)
 {
     pthread_mutex_lock(&mutex);

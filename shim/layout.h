@@ -90,6 +90,9 @@ void spw_layout_note_part(CUmodule module, CUlibrary library);
 /* A module or library is about to be unloaded, or its handle was just handed out anew: its functions are forgotten. */
 void spw_layout_forget(const void *owner);
 
+/* True when the function was seen and not forgotten since. */
+bool spw_layout_remembers(CUfunction f);
+
 /* A context is gone with all its modules. */
 void spw_layout_forget_all(void);
 #endif

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devices.h"
 #include "engine.h"
+#include "hooks.h"
 #include "needs.h"
 #include "slab.h"
 #include "stash.h"
@@ -52,13 +54,14 @@ static bool find_touch(CUdeviceptr address, struct spw_rerun_touch *ret)
 /* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
 static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_rerun_touch *list, unsigned *ret_count)
 {
+    const struct spw_device *d = spw_device_of_stream_locked(op->stream);
     unsigned count = 0;
     for (unsigned hit = 0; hit < op->count; hit++) {
         struct spw_rerun_touch t = {0};
         const struct spw_object *o = spw_object_at_locked(op->hits[hit]);
         if (!o || o->attention & SPW_FREE)
             continue;
-        if (o->device != op->stream->device)
+        if (d != &spw_devices[o->device])
             return SPW_REPLAY_COLLECTIVE;
         if (!find_touch(op->hits[hit], &t)) {
             if (o->kind == SPW_KIND_BLOCK || ((const struct spw_slab *)o)->pinned)
@@ -90,6 +93,8 @@ static enum spw_replay_verdict verdict_of(const struct spw_op *op)
         return SPW_REPLAY_UNPARSED;
     if (op->reached != op->count)
         return SPW_REPLAY_POINTER_TABLE;
+    if (spw_calls_count(SPW_CALL_cuTexObjectCreate)) /* what a kernel reads through one, none of its parameters tells */
+        return SPW_REPLAY_HIDDEN_STATE;
     if (op->count > TOUCHES)
         return SPW_REPLAY_TOO_LARGE;
     if (op->writeset && op->writeset->is_collective)

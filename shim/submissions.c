@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "ask.h"
 #include "driver.h"
 #include "layout.h"
 #include "result.h"
@@ -285,19 +286,19 @@ static CUresult send_launch(const struct spw_kept_submission *kept, CUstream str
     void **packed = kept->launch.is_packed ? extra : NULL;
     c.hStream = stream;
     if (c.numAttrs)
-        return spw_driver.cuLaunchKernelEx(&c, kept->launch.function, kept->launch.params, packed);
-    return spw_driver.cuLaunchKernel(kept->launch.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY,
-                                     c.blockDimZ, c.sharedMemBytes, stream, kept->launch.params, packed);
+        return SPW_ASK(cuLaunchKernelEx, &c, kept->launch.function, kept->launch.params, packed);
+    return SPW_ASK(cuLaunchKernel, kept->launch.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY,
+                   c.blockDimZ, c.sharedMemBytes, stream, kept->launch.params, packed);
 }
 
 static CUresult send_row(const struct spw_kept_submission *kept, CUstream stream)
 {
     const uint32_t value = kept->set.value;
     if (kept->set.element_bytes == 1)
-        return spw_driver.cuMemsetD8Async(kept->set.to, (unsigned char)value, kept->set.width, stream);
+        return SPW_ASK(cuMemsetD8Async, kept->set.to, (unsigned char)value, kept->set.width, stream);
     if (kept->set.element_bytes == 2)
-        return spw_driver.cuMemsetD16Async(kept->set.to, (unsigned short)value, kept->set.width, stream);
-    return spw_driver.cuMemsetD32Async(kept->set.to, value, kept->set.width, stream);
+        return SPW_ASK(cuMemsetD16Async, kept->set.to, (unsigned short)value, kept->set.width, stream);
+    return SPW_ASK(cuMemsetD32Async, kept->set.to, value, kept->set.width, stream);
 }
 
 static CUresult send_rows(const struct spw_kept_submission *kept, CUstream stream)
@@ -305,10 +306,10 @@ static CUresult send_rows(const struct spw_kept_submission *kept, CUstream strea
     const uint32_t value = kept->set.value;
     const size_t pitch = kept->set.pitch, width = kept->set.width, rows = kept->set.rows;
     if (kept->set.element_bytes == 1)
-        return spw_driver.cuMemsetD2D8Async(kept->set.to, pitch, (unsigned char)value, width, rows, stream);
+        return SPW_ASK(cuMemsetD2D8Async, kept->set.to, pitch, (unsigned char)value, width, rows, stream);
     if (kept->set.element_bytes == 2)
-        return spw_driver.cuMemsetD2D16Async(kept->set.to, pitch, (unsigned short)value, width, rows, stream);
-    return spw_driver.cuMemsetD2D32Async(kept->set.to, pitch, value, width, rows, stream);
+        return SPW_ASK(cuMemsetD2D16Async, kept->set.to, pitch, (unsigned short)value, width, rows, stream);
+    return SPW_ASK(cuMemsetD2D32Async, kept->set.to, pitch, value, width, rows, stream);
 }
 
 int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream)
@@ -317,11 +318,11 @@ int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream)
     case SPW_SUBMIT_LAUNCH:
         return spw_result(send_launch(kept, stream));
     case SPW_SUBMIT_COPY:
-        return spw_result(spw_driver.cuMemcpyDtoDAsync_v2(kept->copy.to, kept->copy.from, kept->copy.bytes, stream));
+        return spw_result(SPW_ASK(cuMemcpyDtoDAsync_v2, kept->copy.to, kept->copy.from, kept->copy.bytes, stream));
     case SPW_SUBMIT_PLANE:
-        return spw_result(spw_driver.cuMemcpy2DAsync_v2(&kept->plane, stream));
+        return spw_result(SPW_ASK(cuMemcpy2DAsync_v2, &kept->plane, stream));
     case SPW_SUBMIT_VOLUME:
-        return spw_result(spw_driver.cuMemcpy3DAsync_v2(&kept->volume, stream));
+        return spw_result(SPW_ASK(cuMemcpy3DAsync_v2, &kept->volume, stream));
     case SPW_SUBMIT_SET:
         return spw_result(kept->set.rows == 1 ? send_row(kept, stream) : send_rows(kept, stream));
     case SPW_SUBMIT_OTHER:

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "access.h"
 #include "context.h"
 #include "driver.h"
 #include "engine.h"
@@ -204,6 +203,16 @@ int spw_versions_break_for(CUdeviceptr address)
         type == CU_MEMORYTYPE_HOST)
         return 0;
     return spw_versions_break();
+}
+
+int spw_versions_settle(const void *whose, unsigned what, uint64_t value)
+{
+    if (!spw_versions_kept)
+        return 0;
+    spw_lock();
+    const bool differs = spw_settled_differs(whose, what, value);
+    spw_unlock();
+    return differs ? spw_versions_break() : 0;
 }
 
 void spw_versions_reset(void)

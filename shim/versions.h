@@ -9,6 +9,7 @@
  * the epoch, has what depends on it made again first: that is asked of the rescuer. */
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
+#include "access.h"
 #include "ours.h"
 #include <cuda.h>
 #include <stdbool.h>
@@ -75,13 +76,13 @@ void spw_versions_op_end(struct spw_op *op, bool taken);
 
 /* ---- changes that nobody sees exactly; no lock held ---- */
 
-/* Before something that may change the outcome of any operation: module globals are written, a module is unloaded, functions
- * get other attributes, memory is pinned. What is dropped is made again, and the epoch raised. Does
- * nothing while no versions are kept. Negative: that could not be done, and the call that it is about must not be made. */
-int spw_versions_break(void);
-
-/* The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
+/* spw_versions_break() (access.h): what is dropped is made again, and the epoch raised. Does nothing while no versions are
+ * kept. The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
 int spw_versions_break_for(CUdeviceptr address);
+
+/* The same where a function, kernel or context is told `value` of the matter `what`, unless that is what it was told last
+ * (settled.h). */
+int spw_versions_settle(const void *whose, unsigned what, uint64_t value);
 
 void spw_versions_reset(void); /* forgets everything: for tests and a forked child */
 #endif

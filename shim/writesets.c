@@ -88,18 +88,24 @@ static void forget(struct entry **at)
     entries--;
 }
 
-void spw_writesets_forget_locked(CUfunction function)
+static void forget_some(bool all)
 {
     for (unsigned i = 0; i < BUCKETS; i++)
         for (struct entry **at = &buckets[i]; *at;) {
-            if (!function || (*at)->set.function == function)
+            if (all || !spw_layout_remembers((*at)->set.function))
                 forget(at);
             else
                 at = &(*at)->next;
         }
 }
 
+void spw_writesets_sweep_locked(void)
+{
+    if (entries)
+        forget_some(false);
+}
+
 void spw_writesets_reset(void)
 {
-    spw_writesets_forget_locked(NULL);
+    forget_some(true);
 }

@@ -44,8 +44,9 @@ bool spw_writeset_is_learned(const struct spw_writeset *set);
  * to raise the epoch. */
 bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, uint64_t telling);
 
-/* The function is gone (its module was unloaded); NULL: all are. */
-void spw_writesets_forget_locked(CUfunction function);
+/* Modules are gone: functions that layout.h does not remember any more are forgotten here too. */
+void spw_writesets_sweep_locked(void);
+
 void spw_writesets_reset(void);
 
 #endif

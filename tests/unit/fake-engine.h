@@ -40,6 +40,15 @@ void spw_capture_begins(CUstream stream)
 {
 }
 
+static unsigned breaks;   /* times that something was about to change what operations do */
+static int break_failure; /* negative: what depends on that cannot be recomputed */
+
+int spw_versions_break(void)
+{
+    breaks++;
+    return break_failure;
+}
+
 /* True when exactly this was pinned since the last question. */
 static inline bool pinned_only(CUdeviceptr address)
 {

@@ -1,0 +1,20 @@
+/* hooks_settled.c - how functions are to run beside what each launch says: a change may change what any launch of them does.
+ */
+#include "hooks.h"
+#include "result.h"
+#include "versions.h"
+
+/* One line per call: whose, which matter (that the call itself is part of), what it is told. */
+/* clang-format off */
+#define SETTLED(symbol, params, args, whose, matter, value) \
+    CUresult spw_on_##symbol params \
+    { \
+        int r = spw_versions_settle(whose, SPW_CALL_##symbol << 16 | ((unsigned)(matter) & 0xffff), (uint64_t)(value)); \
+        return r < 0 ? spw_cuda(r) : SPW_DRIVER(symbol, args); \
+    }
+
+SETTLED(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute a, int v), (f, a, v), f, a, v)
+SETTLED(cuFuncSetCacheConfig, (CUfunction f, CUfunc_cache v), (f, v), f, 0, v)
+SETTLED(cuFuncSetSharedMemConfig, (CUfunction f, CUsharedconfig v), (f, v), f, 0, v)
+SETTLED(cuKernelSetAttribute, (CUfunction_attribute a, int v, CUkernel k, CUdevice d), (a, v, k, d), k, a | d << 8, v)
+SETTLED(cuKernelSetCacheConfig, (CUkernel k, CUfunc_cache v, CUdevice d), (k, v, d), k, d, v)

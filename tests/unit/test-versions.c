@@ -1,0 +1,610 @@
+/* test-versions.c - what operations may write gets new versions, what is kept of them says at which versions, and nothing
+ * that is needed is written before what depends on it was made again. */
+#include "versions.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "driver.h"
+#include "engine.h"
+#include "failing-memory.h"
+#include "fake-device.h"
+#include "layout.h"
+#include "lock.h"
+#include "mover.h"
+#include "pin.h"
+#include "reruns.h"
+#include "room.h"
+#include "slab.h"
+#include "tables.h"
+
+#define GRANULE  4096u
+#define KIB      1024u
+#define FUNCTION ((CUfunction)0x100)
+#define OUTSIDE  UINT64_C(0x123400000000) /* device memory that is not ours */
+#define HOST     UINT64_C(0x123500000000) /* host memory that the driver knows */
+
+static CUcontext context;
+static struct spw_device *device;
+static CUstream stream;
+static CUdeviceptr a, b, c, small; /* three blocks and a slot */
+
+static CUresult on_cuPointerGetAttribute(void *type, CUpointer_attribute attribute, CUdeviceptr address)
+{
+    *(CUmemorytype *)type = address == HOST ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    return address == OUTSIDE || address == HOST ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUdeviceptr allocate(size_t bytes)
+{
+    CUdeviceptr address = 0;
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    spw_unlock();
+    assert_int_equal(spw_allocate(device, bytes, s, context, spw_pool_book_of_locked(NULL), &address), 0);
+    return address;
+}
+
+static void keep_versions(bool keep)
+{
+    spw_lock();
+    spw_planned_keep_versions_locked(keep);
+    spw_unlock();
+}
+
+/* ---- who has things made again ---- */
+
+static struct spw_versioned *needed; /* until it is asked for */
+static unsigned rescues, rescues_of_all, keeps;
+static bool dropped;
+static int rescue_answer, kept_answer;
+
+static int on_rescue(struct spw_versioned *what, struct spw_stream *s)
+{
+    assert_ptr_equal(what, needed);
+    assert_non_null(s);
+    rescues++;
+    if (rescue_answer == 0)
+        what->needed = 0;
+    return rescue_answer;
+}
+
+static int on_rescue_all(struct spw_stream *s)
+{
+    rescues_of_all++;
+    if (rescue_answer == 0)
+        dropped = false;
+    return rescue_answer;
+}
+
+static bool on_anything_dropped(void)
+{
+    return dropped;
+}
+
+static int on_kept(struct spw_op *op, struct spw_rerun *rerun)
+{
+    assert_ptr_equal(op->rerun, rerun);
+    keeps++;
+    return kept_answer;
+}
+
+static const struct spw_rescuer rescuer = {on_rescue, on_rescue_all, on_anything_dropped, on_kept};
+
+static int begin(void **state)
+{
+    spw_planned_reset();
+    spw_ledger_reset();
+    spw_mover_reset();
+    spw_devices_reset();
+    spw_streams_reset();
+    spw_tables_reset();
+    spw_writesets_reset();
+    spw_reruns_reset();
+    spw_room_pressed = spw_pinning_everything = false;
+    fake_start(GRANULE, 128 << 20, 4 << 20, 16 << 20);
+    spw_driver.cuPointerGetAttribute = on_cuPointerGetAttribute;
+    device = spw_device_current(&context);
+    assert_non_null(device);
+    stream = fake_stream();
+    a = allocate(64 * KIB);
+    b = allocate(64 * KIB);
+    c = allocate(64 * KIB);
+    small = allocate(256);
+    spw_rescuer = &rescuer;
+    needed = NULL;
+    rescues = rescues_of_all = keeps = 0;
+    dropped = false;
+    rescue_answer = kept_answer = 0;
+    keep_versions(true);
+    return 0;
+}
+
+/* Nothing that was kept is left. */
+static int end(void **state)
+{
+    keep_versions(false);
+    fake_run_all();
+    spw_rescuer = NULL;
+    return spw_rerun_counts.alive || spw_rerun_counts.bytes;
+}
+
+static uint64_t version(CUdeviceptr address)
+{
+    return spw_versioned_at_locked(address, NULL)->version;
+}
+
+/* ---- launches of up to three addresses ---- */
+
+static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 8}};
+static const uint16_t words[] = {0, 1, 2};
+static const struct spw_layout layouts[] = {
+    {.known = true, .param_count = 1, .word_count = 1, .image_bytes = 8, .words = words, .params = params},
+    {.known = true, .param_count = 2, .word_count = 2, .image_bytes = 16, .words = words, .params = params},
+    {.known = true, .param_count = 3, .word_count = 3, .image_bytes = 24, .words = words, .params = params}};
+
+struct launch {
+    struct spw_op op;
+    struct spw_submission submission;
+    CUdeviceptr hits[16];
+    void *list[3];
+};
+
+static void describe(struct launch *l, unsigned count, CUdeviceptr x, CUdeviceptr y, CUdeviceptr z)
+{
+    *l = (struct launch){.hits = {x, y, z}};
+    for (unsigned i = 0; i < count; i++)
+        l->list[i] = &l->hits[i];
+    l->submission = (struct spw_submission){
+        .kind = SPW_SUBMIT_LAUNCH,
+        .launch = {FUNCTION, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, &layouts[count - 1], l->list, NULL}};
+    l->op = (struct spw_op){.handle = stream,
+                            .hits = l->hits,
+                            .count = count,
+                            .room = 16,
+                            .function = FUNCTION,
+                            .name = "a kernel",
+                            .submission = &l->submission};
+}
+
+static int launch(unsigned count, CUdeviceptr x, CUdeviceptr y, CUdeviceptr z)
+{
+    struct launch l;
+    describe(&l, count, x, y, z);
+    int r = spw_op_begin(&l.op);
+    if (r == 0)
+        spw_op_answered(&l.op, true);
+    return r;
+}
+
+/* As the engine does for an operation that is wanted, once everything is in its place. */
+static struct spw_rerun *keep_op(struct spw_op *op, uint64_t makes)
+{
+    spw_lock();
+    op->stream = spw_stream_of_locked(stream);
+    op->reached = op->count;
+    spw_versions_look_locked(op);
+    op->wish = 8;
+    op->makes = makes;
+    spw_versions_op_locked(op);
+    spw_unlock();
+    return op->rerun;
+}
+
+/* a and b are read only from now on. */
+static void learn_that_the_last_of_three_is_written(void)
+{
+    struct launch l;
+    describe(&l, 3, a, b, c);
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 3);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(set, 4, UINT64_MAX);
+}
+
+/* ---- versions ---- */
+
+static void a_launch_may_write_all_that_it_is_given(void **state)
+{
+    const uint64_t a_was = version(a), b_was = version(b), c_was = version(c), small_was = version(small);
+    assert_int_equal(launch(2, a + 100, small + 8, 0), 0);
+    assert_true(version(a) > a_was);
+    assert_true(version(small) > small_was);
+    assert_int_equal(version(b), b_was);
+    assert_int_equal(version(c), c_was);
+    assert_int_not_equal(version(a), version(small));
+}
+
+static void what_is_known_to_be_only_read_keeps_its_version_and_stays_clean(void **state)
+{
+    learn_that_the_last_of_three_is_written();
+    const uint64_t a_was = version(a), b_was = version(b), c_was = version(c);
+    assert_int_equal(launch(3, a, b, c), 0);
+    assert_int_equal(version(a), a_was);
+    assert_int_equal(version(b), b_was);
+    assert_true(version(c) > c_was);
+    assert_false(spw_object_dirty(spw_object_at_locked(a)));
+    assert_true(spw_object_dirty(spw_object_at_locked(c)));
+}
+
+static void a_copy_writes_one_end(void **state)
+{
+    const uint64_t a_was = version(a), b_was = version(b);
+    CUdeviceptr ends[] = {a, b};
+    struct spw_op op = {.handle = stream, .hits = ends, .count = 2, .room = 2, .read_only = 1, .name = "a copy"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    spw_op_answered(&op, true);
+    assert_true(version(a) > a_was);
+    assert_int_equal(version(b), b_was);
+}
+
+static void what_tables_lead_to_is_written(void **state)
+{
+    const uint64_t b_was = version(b), c_was = version(c);
+    uint64_t table[] = {b};
+    struct launch l;
+    spw_tables_learn(a, table, sizeof(table));
+    assert_int_equal(launch(1, a, 0, 0), 0);
+    assert_true(version(b) > b_was);
+    assert_int_equal(version(c), c_was);
+    describe(&l, 1, a, 0, 0);
+    l.op.reached = 2;
+    l.op.wish = 1;
+    l.hits[1] = b;
+    spw_lock();
+    l.op.stream = spw_stream_of_locked(stream);
+    spw_versions_op_locked(&l.op);
+    spw_unlock();
+    assert_null(l.op.rerun);
+    assert_int_equal(l.op.verdict, SPW_REPLAY_POINTER_TABLE);
+}
+
+static void a_launch_that_cannot_be_parsed_raises_the_epoch(void **state)
+{
+    const uint64_t epoch = spw_version_epoch;
+    struct launch l;
+    describe(&l, 1, a, 0, 0);
+    l.op.count = 0;
+    l.op.everything = true;
+    dropped = true;
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    spw_op_answered(&l.op, true);
+    assert_int_equal(rescues_of_all, 1);
+    assert_true(spw_version_epoch > epoch);
+}
+
+static void who_gets_memory_of_another_finds_no_versions_of_that(void **state)
+{
+    struct launch l;
+    spw_planned_any = true; /* as it is where versions are kept */
+    describe(&l, 2, a, b, 0);
+    struct spw_rerun *rerun = keep_op(&l.op, 2);
+    struct spw_rerun_touch touch = rerun->touches[1];
+    const uint64_t b_was = version(b), small_was = version(small);
+    assert_true(spw_rerun_touch_is_there(&touch));
+    spw_versions_op_end(&l.op, true);
+    assert_int_equal(spw_rerun_counts.alive, 1);
+    assert_int_equal(spw_free(b, NULL), 0);
+    assert_int_equal(spw_free(small, NULL), 0);
+    fake_run_all();
+    const CUdeviceptr again = allocate(64 * KIB), small_again = allocate(256);
+    assert_int_equal(again, b);
+    assert_int_equal(small_again, small);
+    assert_int_not_equal(version(again), b_was);
+    assert_int_not_equal(version(small_again), small_was);
+    assert_false(spw_rerun_touch_is_there(&touch));
+    assert_int_equal(spw_rerun_counts.alive, 0);
+}
+
+/* ---- what is kept ---- */
+
+static void a_kept_launch_knows_the_versions_before_and_after(void **state)
+{
+    struct launch l;
+    learn_that_the_last_of_three_is_written();
+    assert_int_equal(launch(2, a, small, 0), 0);
+    const uint64_t small_was = version(small), a_was = version(a), c_was = version(c);
+    describe(&l, 3, a + 64, small, c);
+    struct spw_rerun *rerun = keep_op(&l.op, 4);
+    assert_non_null(rerun);
+    assert_int_equal(keeps, 1);
+    assert_int_equal(rerun->operation, 7);
+    assert_int_equal(rerun->touch_count, 3);
+    const struct spw_rerun_touch *t = rerun->touches;
+    assert_int_equal(t[0].address, a);
+    assert_int_equal(t[0].bytes, 64 * KIB);
+    assert_int_equal(t[0].access, SPW_RERUN_READS);
+    assert_int_equal(t[0].before, a_was);
+    assert_int_equal(t[0].after, a_was);
+    assert_int_equal(t[1].address, small);
+    assert_int_equal(t[1].before, small_was);
+    assert_null(t[1].block);
+    assert_int_equal(t[2].access, SPW_RERUN_WRITES);
+    assert_true(t[2].whole);
+    assert_int_equal(t[2].before, c_was);
+    assert_int_equal(t[2].after, version(c));
+    assert_ptr_equal(spw_versioned_at_locked(c, NULL)->maker, rerun);
+    assert_null(spw_versioned_at_locked(a, NULL)->maker);
+    assert_true(spw_rerun_is_good(rerun));
+    spw_versions_op_end(&l.op, true);
+    assert_null(l.op.rerun);
+    assert_int_equal(spw_rerun_counts.alive, 1); /* what it made holds it */
+    assert_int_equal(launch(1, c, 0, 0), 0);
+    assert_int_equal(spw_rerun_counts.alive, 0);
+}
+
+static void addresses_in_one_block_are_one_touch(void **state)
+{
+    struct launch l;
+    describe(&l, 3, a, b, a + 128);
+    struct spw_rerun *rerun = keep_op(&l.op, 0);
+    assert_int_equal(rerun->touch_count, 2);
+    assert_int_equal(rerun->touches[0].hits, 5);
+    assert_int_equal(rerun->touches[0].access, SPW_RERUN_READS | SPW_RERUN_WRITES);
+    assert_int_equal(rerun->touches[0].after, version(a));
+    assert_true(rerun->touches[0].before < rerun->touches[0].after);
+    spw_versions_op_end(&l.op, true);
+    assert_int_equal(spw_rerun_counts.alive, 0);
+}
+
+static void copies_and_sets_know_by_themselves_what_they_overwrite(void **state)
+{
+    CUdeviceptr ends[] = {a, b};
+    const struct spw_submission whole = {.kind = SPW_SUBMIT_COPY, .copy = {a, b, 64 * KIB}},
+                                part = {.kind = SPW_SUBMIT_COPY, .copy = {a, b, 64 * KIB - 1}},
+                                set = {.kind = SPW_SUBMIT_SET, .set = {a, 0, 16 * KIB, 1, 5, 4}},
+                                rows = {.kind = SPW_SUBMIT_SET, .set = {a, 128, 128, 512, 5, 1}};
+    const struct {
+        const struct spw_submission *submission;
+        bool whole;
+        unsigned reads;
+    } cases[] = {{&whole, true, 1}, {&part, false, 1}, {&set, true, 0}, {&rows, false, 0}};
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct spw_op op = {.handle = stream,
+                            .hits = ends,
+                            .count = 1 + cases[i].reads,
+                            .room = 2,
+                            .read_only = cases[i].reads,
+                            .name = "a copy or set",
+                            .submission = cases[i].submission};
+        struct spw_rerun *rerun = keep_op(&op, 0);
+        assert_int_equal(rerun->touches[0].whole, cases[i].whole);
+        assert_int_equal(rerun->touches[0].access, SPW_RERUN_WRITES);
+        if (cases[i].reads)
+            assert_int_equal(rerun->touches[1].access, SPW_RERUN_READS);
+        assert_int_equal(spw_versioned_at_locked(a, NULL)->maker == rerun, cases[i].whole);
+        spw_versions_op_end(&op, true);
+    }
+}
+
+static void what_the_driver_refuses_is_void(void **state)
+{
+    struct launch l;
+    describe(&l, 2, a, b, 0);
+    struct spw_rerun *rerun = keep_op(&l.op, 2);
+    spw_versions_op_end(&l.op, false);
+    assert_ptr_equal(spw_versioned_at_locked(b, NULL)->maker, rerun);
+    assert_false(spw_rerun_is_good(rerun));
+}
+
+static void what_cannot_be_saved_is_void(void **state)
+{
+    struct launch l;
+    describe(&l, 2, a, b, 0);
+    kept_answer = -ENOMEM;
+    assert_true(keep_op(&l.op, 2)->is_void);
+    spw_versions_op_end(&l.op, true);
+}
+
+static void nothing_is_kept_of_what_is_pinned_or_collective(void **state)
+{
+    struct launch l;
+    describe(&l, 2, a, b, 0);
+    spw_pin_address(b, "a test says so");
+    assert_null(spw_versioned_at_locked(b, NULL));
+    assert_null(keep_op(&l.op, 0));
+    assert_int_equal(l.op.verdict, SPW_REPLAY_OUTSIDE_MEMORY);
+    describe(&l, 1, a, 0, 0);
+    spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 1)->is_collective = true;
+    assert_null(keep_op(&l.op, 0));
+    assert_int_equal(l.op.verdict, SPW_REPLAY_COLLECTIVE);
+    describe(&l, 1, c, 0, 0);
+    l.op.submission = NULL;
+    assert_null(keep_op(&l.op, 0));
+    assert_int_equal(l.op.verdict, SPW_REPLAY_OTHER_CALL);
+}
+
+static void what_is_kept_takes_no_more_memory_than_it_may(void **state)
+{
+    enum { MOST = 4096 };
+    static struct spw_op ops[MOST];
+    static unsigned char buffer[32000];
+    size_t bytes = sizeof(buffer);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    struct launch l;
+    unsigned n = 0;
+    describe(&l, 1, a, 0, 0);
+    l.submission.launch.params = NULL;
+    l.submission.launch.extra = extra;
+    for (;; n++) {
+        assert_true(n < MOST);
+        ops[n] = l.op;
+        if (!keep_op(&ops[n], 0))
+            break;
+    }
+    assert_int_equal(ops[n].verdict, SPW_REPLAY_TOO_LARGE);
+    assert_in_range(spw_rerun_counts.bytes, SPW_RERUNS_MAX_BYTES - 40000, SPW_RERUNS_MAX_BYTES);
+    while (n)
+        spw_versions_op_end(&ops[--n], true);
+    assert_int_equal(spw_rerun_counts.bytes, 0);
+    describe(&l, 1, a, 0, 0);
+    assert_non_null(keep_op(&l.op, 0));
+    spw_versions_op_end(&l.op, true);
+}
+
+static void without_memory_nothing_is_kept(void **state)
+{
+    struct launch l;
+    describe(&l, 2, a, b, 0);
+    const uint64_t b_was = version(b);
+    for (long calls = 0;; calls++) {
+        memory_fails_once_after(calls);
+        struct spw_rerun *rerun = keep_op(&l.op, 2);
+        if (!memory_is_back())
+            break;
+        assert_true(calls < 4);
+        assert_true(version(b) > b_was);
+        if (rerun)
+            spw_versions_op_end(&l.op, true);
+        else
+            assert_int_equal(l.op.verdict, SPW_REPLAY_TOO_LARGE);
+    }
+    spw_versions_op_end(&l.op, true);
+}
+
+static void all_is_let_go_of_when_versions_are_no_longer_kept(void **state)
+{
+    struct launch l;
+    describe(&l, 3, a, b, small);
+    struct spw_rerun *rerun = keep_op(&l.op, 7);
+    spw_rerun_hold(rerun);
+    spw_versions_op_end(&l.op, true);
+    const uint64_t epoch = spw_version_epoch;
+    keep_versions(false);
+    assert_int_equal(spw_rerun_counts.alive, 1);
+    assert_true(spw_version_epoch > epoch);
+    keep_versions(true);
+    assert_false(spw_rerun_is_good(rerun));
+    spw_rerun_let_go(rerun);
+}
+
+/* ---- what is needed ---- */
+
+static void what_is_needed_is_not_written_before_it_was_rescued(void **state)
+{
+    learn_that_the_last_of_three_is_written();
+    needed = spw_versioned_at_locked(a, NULL);
+    needed->needed = 1;
+    assert_int_equal(launch(3, a, b, c), 0); /* reads it */
+    assert_int_equal(rescues, 0);
+    const uint64_t was = version(a);
+    rescue_answer = -ENOMEM;
+    assert_int_equal(launch(2, a, b, 0), -ENOMEM);
+    assert_int_equal(version(a), was);
+    rescue_answer = 0;
+    assert_int_equal(launch(2, a, b, 0), 0);
+    assert_int_equal(rescues, 2);
+    assert_int_equal(needed->needed, 0);
+    assert_true(version(a) > was);
+    assert_int_equal(launch(2, a, b, 0), 0);
+    assert_int_equal(rescues, 2);
+}
+
+static void a_slot_that_is_needed_is_rescued_as_well(void **state)
+{
+    needed = spw_versioned_at_locked(small, NULL);
+    needed->needed = 3;
+    assert_int_equal(launch(1, small + 16, 0, 0), 0);
+    assert_int_equal(rescues, 1);
+}
+
+static void a_break_raises_the_epoch_once_nothing_is_dropped(void **state)
+{
+    const uint64_t epoch = spw_version_epoch;
+    dropped = true;
+    rescue_answer = -ENOMEM;
+    assert_int_equal(spw_versions_break(), -ENOMEM);
+    assert_int_equal(spw_version_epoch, epoch);
+    rescue_answer = 0;
+    assert_int_equal(spw_versions_break(), 0);
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    assert_int_equal(rescues_of_all, 2);
+    assert_int_equal(spw_versions_break(), 0);
+    assert_int_equal(rescues_of_all, 2);
+    keep_versions(false);
+    const uint64_t off = spw_version_epoch;
+    assert_int_equal(spw_versions_break(), 0);
+    assert_int_equal(spw_version_epoch, off);
+}
+
+static void pinning_is_a_break_the_first_time(void **state)
+{
+    const uint64_t epoch = spw_version_epoch;
+    spw_pin_failure = 0;
+    dropped = true;
+    rescue_answer = -ENOMEM;
+    spw_pin_address(a, "a test says so");
+    assert_int_equal(spw_pin_failure, -ENOMEM);
+    assert_non_null(spw_versioned_at_locked(a, NULL));
+    rescue_answer = spw_pin_failure = 0;
+    spw_pin_address(a, "a test says so");
+    assert_int_equal(spw_pin_failure, 0);
+    assert_null(spw_versioned_at_locked(a, NULL));
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    spw_pin_address(a, "a test says so");
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    spw_pin_everything("a test says so");
+    assert_int_equal(spw_version_epoch, epoch + 2);
+    assert_null(spw_versioned_at_locked(b, NULL));
+    assert_null(spw_versioned_at_locked(small, NULL));
+}
+
+static void writes_outside_of_our_memory_count_where_it_is_a_devices(void **state)
+{
+    const uint64_t epoch = spw_version_epoch;
+    assert_int_equal(spw_versions_break_for(a), 0);
+    assert_int_equal(spw_versions_break_for(HOST), 0);
+    assert_int_equal(spw_versions_break_for(0x5555), 0);
+    assert_int_equal(spw_version_epoch, epoch);
+    assert_int_equal(spw_versions_break_for(OUTSIDE), 0);
+    assert_int_equal(spw_version_epoch, epoch + 1);
+}
+
+static void telling_a_function_the_same_again_changes_nothing(void **state)
+{
+    const uint64_t epoch = spw_version_epoch;
+    assert_int_equal(spw_versions_settle(FUNCTION, 8, 65536), 0);
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(spw_versions_settle(FUNCTION, 8, 65536), 0);
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    assert_int_equal(spw_versions_settle(FUNCTION, 8, 49152), 0);
+    assert_int_equal(spw_version_epoch, epoch + 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_launch_may_write_all_that_it_is_given),
+        TEST(what_is_known_to_be_only_read_keeps_its_version_and_stays_clean),
+        TEST(a_copy_writes_one_end),
+        TEST(what_tables_lead_to_is_written),
+        TEST(a_launch_that_cannot_be_parsed_raises_the_epoch),
+        TEST(who_gets_memory_of_another_finds_no_versions_of_that),
+        TEST(a_kept_launch_knows_the_versions_before_and_after),
+        TEST(addresses_in_one_block_are_one_touch),
+        TEST(copies_and_sets_know_by_themselves_what_they_overwrite),
+        TEST(what_the_driver_refuses_is_void),
+        TEST(what_cannot_be_saved_is_void),
+        TEST(nothing_is_kept_of_what_is_pinned_or_collective),
+        TEST(what_is_kept_takes_no_more_memory_than_it_may),
+        TEST(without_memory_nothing_is_kept),
+        TEST(all_is_let_go_of_when_versions_are_no_longer_kept),
+        TEST(what_is_needed_is_not_written_before_it_was_rescued),
+        TEST(a_slot_that_is_needed_is_rescued_as_well),
+        TEST(a_break_raises_the_epoch_once_nothing_is_dropped),
+        TEST(pinning_is_a_break_the_first_time),
+        TEST(writes_outside_of_our_memory_count_where_it_is_a_devices),
+        TEST(telling_a_function_the_same_again_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

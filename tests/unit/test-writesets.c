@@ -1,0 +1,177 @@
+/* test-writesets.c - what launches write is learned from what changed, and everything else is taken to be written. */
+#include "writesets.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "driver.h"
+#include "fake-engine.h"
+#include "layout.h"
+#include "settled.h"
+
+#define FUNCTION ((CUfunction)0x100)
+#define OTHER    ((CUfunction)0x200)
+#define MODULE   ((const void *)0x10)
+#define ALL      UINT64_MAX
+
+static const char *name_of_all = "a_kernel";
+
+static CUresult on_cuFuncGetName(const char **name, CUfunction f)
+{
+    *name = name_of_all;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuFuncGetParamInfo(CUfunction f, size_t i, size_t *offset, size_t *size)
+{
+    *offset = 8 * i;
+    *size = 8;
+    return i < 3 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int begin(void **state)
+{
+    name_of_all = "a_kernel";
+    spw_driver.cuFuncGetName = on_cuFuncGetName;
+    spw_driver.cuFuncGetParamInfo = on_cuFuncGetParamInfo;
+    spw_writesets_reset();
+    spw_layout_forget_all();
+    spw_layout_note_function(FUNCTION, MODULE);
+    spw_layout_note_function(OTHER, (const void *)0x20);
+    (void)spw_layout_of(FUNCTION);
+    (void)spw_layout_of(OTHER);
+    return 0;
+}
+
+/* Seen as often as it takes to be sure. */
+static void observe(struct spw_writeset *set, uint64_t changed, uint64_t telling)
+{
+    for (unsigned i = 0; i < SPW_WRITESET_SURE; i++)
+        assert_false(spw_writeset_observed_locked(set, changed, telling));
+}
+
+static void everything_is_written_until_it_was_seen_to_stay_more_than_once(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, 1, 3);
+    assert_true(spw_writeset_writes(set, 0) && spw_writeset_writes(set, 1) && spw_writeset_writes(set, 2));
+    assert_true(spw_writeset_writes(NULL, 0));
+    assert_false(spw_writeset_observed_locked(set, 4, ALL));
+    assert_true(spw_writeset_writes(set, 0));
+    assert_false(spw_writeset_is_learned(set));
+    observe(set, 4, ALL);
+    assert_false(spw_writeset_writes(set, 0) || spw_writeset_writes(set, 1));
+    assert_true(spw_writeset_writes(set, 2));
+    assert_true(spw_writeset_is_learned(set));
+    assert_ptr_equal(spw_writeset_of_locked(FUNCTION, 1, 3), set);
+}
+
+static void an_observation_that_says_nothing_about_an_address_does_not_count(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, 1, 3);
+    observe(set, 4, ALL & ~(uint64_t)1);
+    assert_true(spw_writeset_writes(set, 0));
+    assert_false(spw_writeset_writes(set, 1));
+    assert_false(spw_writeset_is_learned(set));
+}
+
+static void a_function_that_is_not_seen_to_write_is_not_believed(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, 1, 2);
+    observe(set, 0, ALL);
+    assert_true(spw_writeset_writes(set, 0) && spw_writeset_writes(set, 1));
+    assert_false(spw_writeset_is_learned(set));
+    assert_false(spw_writeset_observed_locked(set, 2, ALL));
+    assert_false(spw_writeset_writes(set, 0));
+}
+
+static void a_write_where_none_was_expected_is_said_and_never_forgotten(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, 1, 3);
+    observe(set, 4, ALL);
+    assert_true(spw_writeset_observed_locked(set, 2, ALL));
+    assert_true(spw_writeset_writes(set, 1));
+    observe(set, 4, ALL);
+    assert_true(spw_writeset_writes(set, 1));
+    assert_false(spw_writeset_writes(set, 0));
+}
+
+static void addresses_beyond_those_counted_are_written(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, 1, 100);
+    observe(set, 1, ALL);
+    assert_false(spw_writeset_writes(set, 63));
+    assert_true(spw_writeset_writes(set, 64));
+    assert_true(spw_writeset_writes(set, 99));
+}
+
+static void launches_with_addresses_in_other_places_are_another_class(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, 1, 3);
+    observe(set, 4, ALL);
+    assert_true(spw_writeset_writes(spw_writeset_of_locked(FUNCTION, 2, 3), 0));
+    assert_true(spw_writeset_writes(spw_writeset_of_locked(OTHER, 1, 3), 0));
+}
+
+static void what_was_learned_goes_with_the_module(void **state)
+{
+    observe(spw_writeset_of_locked(FUNCTION, 1, 3), 4, ALL);
+    observe(spw_writeset_of_locked(OTHER, 1, 3), 4, ALL);
+    spw_layout_forget(MODULE);
+    spw_writesets_sweep_locked();
+    assert_true(spw_writeset_writes(spw_writeset_of_locked(FUNCTION, 1, 3), 0));
+    assert_false(spw_writeset_writes(spw_writeset_of_locked(OTHER, 1, 3), 0));
+}
+
+static void kernels_that_talk_to_other_devices_are_known_by_their_names(void **state)
+{
+    assert_false(spw_writeset_of_locked(FUNCTION, 1, 3)->is_collective);
+    name_of_all = "_Z32ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+    assert_true(spw_writeset_of_locked(FUNCTION, 2, 3)->is_collective);
+}
+
+/* ---- what functions were told ---- */
+
+static void only_what_is_told_anew_differs(void **state)
+{
+    spw_settled_reset();
+    assert_true(spw_settled_differs(FUNCTION, 8, 49152));
+    assert_false(spw_settled_differs(FUNCTION, 8, 49152));
+    assert_true(spw_settled_differs(FUNCTION, 9, 49152));
+    assert_true(spw_settled_differs(OTHER, 8, 49152));
+    assert_true(spw_settled_differs(FUNCTION, 8, 65536));
+    assert_true(spw_settled_differs(FUNCTION, 8, 49152));
+    assert_true(spw_settled_differs(NULL, 0, 0));
+    assert_false(spw_settled_differs(NULL, 0, 0));
+    spw_settled_reset();
+    assert_true(spw_settled_differs(FUNCTION, 8, 49152));
+}
+
+static void what_many_functions_were_told_is_remembered(void **state)
+{
+    for (int round = 0; round < 2; round++)
+        for (uintptr_t f = 1; f <= 5000; f++)
+            assert_int_equal(spw_settled_differs((const void *)(f * 16), (unsigned)(f % 3), f), round == 0);
+    spw_settled_reset();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(everything_is_written_until_it_was_seen_to_stay_more_than_once, begin),
+        cmocka_unit_test_setup(an_observation_that_says_nothing_about_an_address_does_not_count, begin),
+        cmocka_unit_test_setup(a_function_that_is_not_seen_to_write_is_not_believed, begin),
+        cmocka_unit_test_setup(a_write_where_none_was_expected_is_said_and_never_forgotten, begin),
+        cmocka_unit_test_setup(addresses_beyond_those_counted_are_written, begin),
+        cmocka_unit_test_setup(launches_with_addresses_in_other_places_are_another_class, begin),
+        cmocka_unit_test_setup(what_was_learned_goes_with_the_module, begin),
+        cmocka_unit_test_setup(kernels_that_talk_to_other_devices_are_known_by_their_names, begin),
+        cmocka_unit_test_setup(only_what_is_told_anew_differs, begin),
+        cmocka_unit_test_setup(what_many_functions_were_told_is_remembered, begin),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    spw_writesets_reset();
+    return failed;
+}
