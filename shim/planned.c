@@ -12,12 +12,15 @@
 #include "devices.h"
 #include "durations.h"
 #include "engine.h"
+#include "graph.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "needs.h"
 #include "pace.h"
 #include "planned_counts.h"
 #include "plan/schedule.h"
+#include "recompute.h"
 #include "room.h"
 #include "settings.h"
 #include "shapes.h"
@@ -46,11 +49,12 @@ struct planned { /* one device */
     uint32_t recording_shape;  /* what is recorded is taken for this one */
     bool ended;                /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
     uint32_t ended_shape;
-    bool recorded;                   /* what is recorded was complete with it, but for frees */
-    struct spw_shape *awaited;       /* recorded, but its durations are not complete */
-    struct spw_pace pace;            /* of the host on its course */
-    uint64_t clock;                  /* boundaries met */
-    const struct spw_stream *stream; /* of the operation that was told last */
+    bool recorded;                      /* what is recorded was complete with it, but for frees */
+    struct spw_shape *awaited;          /* recorded, but its durations are not complete */
+    struct spw_pace pace;               /* of the host on its course */
+    uint64_t clock;                     /* boundaries met */
+    struct spw_stream *stream;          /* of the operation that was told last */
+    const struct spw_course_plan *kept; /* for which operations are kept that it has run again */
 };
 
 static struct planned *planned_of[SPW_MAX_DEVICES];
@@ -91,14 +95,42 @@ static void expect_nothing(struct planned *p)
     p->now = NULL;
 }
 
+static bool is_ghost(const struct spw_block *b)
+{
+    return b && b->object.attention & SPW_GHOST;
+}
+
 static struct spw_block *block_of(const struct planned *p, uint32_t tensor)
 {
     struct spw_block *b = p->blocks[tensor];
+    if (is_ghost(b))
+        return b;
     return b && b->serial == p->place.cursor.id[tensor] && !b->doomed && !(b->object.attention & SPW_FREE) ? b : NULL;
+}
+
+/* The plan has no more use for what the program has freed. */
+static void release_ghost(struct planned *p, uint32_t tensor)
+{
+    struct spw_block *b = p->blocks[tensor];
+    if (!is_ghost(b))
+        return;
+    p->blocks[tensor] = NULL;
+    b->expected = 0;
+    spw_ghost_look_locked(p->device, b);
+}
+
+static void release_ghosts(struct planned *p)
+{
+    for (uint32_t t = 0; t < p->now->course->tensor_count; t++)
+        release_ghost(p, t);
 }
 
 static void leave_course(struct planned *p)
 {
+    if (p->now && p->blocks)
+        release_ghosts(p);
+    spw_recompute_end_locked(p->device);
+    p->kept = NULL;
     for (uint32_t t = 0; p->now && p->blocks && t < p->now->course->tensor_count; t++) {
         struct spw_block *b = block_of(p, t);
         if (b)
@@ -131,6 +163,7 @@ static void bind_live(struct planned *p, const struct spw_course *course)
     for (uint32_t i = 0; i < p->device->block_count; i++) {
         struct spw_block *b = p->device->blocks[i];
         b->expected = 0;
+        spw_ghost_look_locked(p->device, b);
         if (b->object.attention & SPW_FREE || b->doomed)
             continue;
         const uint32_t t = find_live(course, b->serial);
@@ -170,7 +203,7 @@ static void conform(struct planned *p)
     for (uint32_t t = 0; t < count; t++)
         away[t] = actions->start[t] == SPW_START_HOST;
     for (uint32_t i = 0; i < p->next_due; i++)
-        if (actions->list[i].kind != SPW_STEP_D2H)
+        if (actions->list[i].kind != SPW_STEP_D2H && actions->list[i].kind != SPW_STEP_REPLAY)
             away[actions->list[i].id] = actions->list[i].kind == SPW_STEP_DROP;
     for (uint32_t t = 0; t < count; t++) {
         struct spw_block *b = away[t] ? block_of(p, t) : NULL;
@@ -188,25 +221,47 @@ static void carry_out(struct spw_device *d, uint32_t kind, struct spw_block *b)
     else if (kind == SPW_STEP_D2H)
         (void)spw_carry_copy_locked(d, b);
     else
-        (void)spw_carry_leave_locked(d, b);
+        (void)spw_carry_drop_locked(d, b);
 }
 
-/* What is planned before the next operation. Slow lock and engine lock held. */
-static void carry_out_due(struct planned *p)
+/* What is planned before the next operation. Slow lock and engine lock held. While something is run again other threads go
+ * on, and so may the course. */
+static void carry_out_due_unlocking(struct planned *p)
 {
-    const struct spw_course_plan *plan = p->now->plan;
-    const uint32_t end = plan->actions.first[p->place.cursor.op + 1];
-    for (; p->next_due < end; p->next_due++) {
-        const struct spw_action *due = &plan->actions.list[p->next_due];
-        struct spw_block *b = block_of(p, due->id);
-        if (b)
-            carry_out(p->device, due->kind, b);
+    while (p->now && p->next_due < p->now->plan->actions.first[p->place.cursor.op + 1]) {
+        const uint32_t action = p->next_due++;
+        const struct spw_action due = p->now->plan->actions.list[action];
+        struct spw_block *b = due.kind == SPW_STEP_REPLAY ? NULL : block_of(p, due.id);
+        if (is_ghost(b) && spw_recompute_is_over_locked(p->device, due.id, action))
+            release_ghost(p, due.id);
+        else if (b)
+            carry_out(p->device, due.kind, b);
+        else if (due.kind == SPW_STEP_REPLAY)
+            (void)spw_recompute_again_unlocking(p->device, due.id, p->stream);
     }
+    spw_ghosts_sweep_locked(p->device);
+}
+
+/* The plan has some operations run again: they are kept from here on. Without memory for that nothing is dropped. */
+static void keep_operations_unlocking(struct planned *p)
+{
+    const struct spw_course_plan *plan = p->now ? p->now->plan : NULL;
+    if (!plan || plan == p->kept)
+        return;
+    p->kept = NULL;
+    spw_recompute_end_locked(p->device);
+    if (!plan->replay_count)
+        return;
+    const int r = spw_recompute_begin_unlocking(p->device, p->now->course, &plan->actions);
+    if (r < 0)
+        spw_debug("device %d: no memory for running operations again", p->device->ordinal);
+    p->kept = r == 0 && p->now && p->now->plan == plan ? plan : NULL;
 }
 
 /* The plan of the course that the device is on was replaced. Slow lock and engine lock held. */
 static void take_up_plan(struct planned *p)
 {
+    p->kept = NULL;
     p->place.due = p->now->plan->due;
     p->place.busy = true;
     p->next_due = p->now->plan->actions.first[p->place.cursor.op];
@@ -299,6 +354,7 @@ static void await_durations(struct planned *p)
 static void rewind_course(struct planned *p, bool catches_up)
 {
     const struct spw_course *course = p->now->course;
+    release_ghosts(p);
     for (uint32_t t = 0; t < course->live_count; t++) {
         const uint32_t from = course->tensors[t].from;
         if (from == t)
@@ -379,6 +435,8 @@ static void next_round(struct planned *p)
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return;
     }
+    if (before != p->now->plan)
+        p->kept = NULL;
     p->conforms = all_done && before == p->now->plan;
     spw_planned_begins_locked(p->device, p->stream, p->now->id, p->now->number);
 }
@@ -520,7 +578,17 @@ static void note_extra(struct planned *p, const struct spw_op *op)
     spw_cursor_note_extra(&p->place.cursor, &call);
 }
 
-static void follow(struct planned *p, const struct spw_op *op)
+/* It is the one that was expected. */
+static void follow_expected(struct planned *p, struct spw_op *op)
+{
+    const uint32_t operation = p->place.cursor.op - 1;
+    if (!is_told(p))
+        op->stream->calm = spw_place_is_calm(&p->place);
+    if (p->kept == p->now->plan && p->now->plan->marks.recorded[operation])
+        spw_recompute_wish_locked(op, operation);
+}
+
+static void follow(struct planned *p, struct spw_op *op)
 {
     const uint64_t key = spw_signature_key(&op->signature);
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
@@ -533,8 +601,8 @@ static void follow(struct planned *p, const struct spw_op *op)
     }
     if (answer == SPW_CURSOR_EXTRA && !is_told(p))
         note_extra(p, op);
-    if (answer == SPW_CURSOR_EXPECTED && !is_told(p))
-        op->stream->calm = spw_place_is_calm(&p->place);
+    if (answer == SPW_CURSOR_EXPECTED)
+        follow_expected(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
         lose(p);
 }
@@ -550,6 +618,8 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
     struct planned *p = planned_of_stream(op->stream);
     if (!p)
         return;
+    if (!op->stream->place && !spw_is_capturing(op->stream->handle))
+        (void)spw_uses_order_locked(&p->device->replays, op->stream); /* what ran again did so before it was there */
     op->stream->place = &p->place;
     op->stream->calm = false;
     p->stream = op->stream;
@@ -592,10 +662,12 @@ void spw_planned_free_locked(struct spw_device *d, struct spw_block *b)
         return;
     if (is_told(p))
         spw_watch_free(p->watch, b->serial);
-    if (!p->now)
+    const uint32_t tensor = p->now && b->expected ? b->expected - 1 : SPW_NO_INDEX;
+    const bool is_wanted = tensor != SPW_NO_INDEX && p->kept == p->now->plan && p->now->plan->marks.ghosts[tensor];
+    if (p->now)
+        (void)spw_cursor_free(&p->place.cursor, tensor, b->serial);
+    if (spw_ghost_wanted_locked(d, b, is_wanted) && is_wanted)
         return;
-    const uint32_t tensor = b->expected ? b->expected - 1 : SPW_NO_INDEX;
-    (void)spw_cursor_free(&p->place.cursor, tensor, b->serial);
     if (tensor != SPW_NO_INDEX && p->blocks[tensor] == b)
         p->blocks[tensor] = NULL;
     b->expected = 0;
@@ -644,22 +716,23 @@ void spw_planned_press_locked(struct spw_device *d)
 
 /* What is due now is carried out with the device's slow lock held, which somebody else may hold for long: then it is left
  * for the next time. */
-static void look_after(struct planned *p)
+static void look_after_unlocking(struct planned *p)
 {
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
-    if (is_complete(p)) {
-        carry_out_due(p);
+    spw_ghosts_sweep_locked(p->device);
+    keep_operations_unlocking(p);
+    if (is_complete(p))
+        carry_out_due_unlocking(p);
+    if (is_complete(p))
         next_round(p);
-    }
     if (p->ended && !p->now)
         learn(p);
     await_durations(p);
     if (p->now && !p->conforms)
         conform(p);
     p->conforms = true;
-    if (p->now)
-        carry_out_due(p);
+    carry_out_due_unlocking(p);
     spw_carry_pump_locked(p->device);
     if (entered)
         spw_context_leave(&guard);
@@ -686,7 +759,7 @@ void spw_planned_after(struct spw_stream *s)
     spw_stream_maybe_mark_locked(s);
     if (p && is_ours) {
         p->stream = s;
-        look_after(p);
+        look_after_unlocking(p);
         keep_pace_unlocking(p, s);
     } else if (p) {
         p->place.busy = true;

@@ -13,7 +13,8 @@
 
 struct iteration {
     struct spw_rerun **kept; /* by operation; those that have not come yet are of the iteration before */
-    uint32_t count;
+    uint32_t *until;         /* by tensor: the last action of the plan that has to do with it, plus 1 */
+    uint32_t count, tensor_count;
 };
 
 static struct iteration iteration_of[SPW_MAX_DEVICES];
@@ -84,17 +85,47 @@ static const struct spw_rescuer rescuer = {
 
 /* ---- iterations ---- */
 
-int spw_recompute_begin_unlocking(struct spw_device *d, uint32_t operations)
+static void find_ends(struct iteration *now, const struct spw_course *course, const struct spw_actions *actions)
 {
+    for (uint32_t i = 0; i < actions->count; i++) {
+        const struct spw_action *a = &actions->list[i];
+        if (a->kind != SPW_STEP_REPLAY) {
+            now->until[a->id] = i + 1;
+            continue;
+        }
+        const struct spw_course_op *op = &course->ops[a->id];
+        for (uint32_t k = 0; k < op->touch_count; k++)
+            now->until[course->touches[op->first_touch + k].tensor] = i + 1;
+    }
+}
+
+int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course *course, const struct spw_actions *actions)
+{
+    struct iteration *now = &iteration_of[d->ordinal];
     spw_recompute_end_locked(d);
-    int r = spw_stash_ready_unlocking(d);
-    struct spw_rerun **list = r == 0 ? calloc((size_t)operations + 1, sizeof(struct spw_rerun *)) : NULL;
-    if (!list)
-        return r < 0 ? r : -ENOMEM;
-    iteration_of[d->ordinal] = (struct iteration){list, operations};
+    now->kept = calloc((size_t)course->op_count + 1, sizeof(struct spw_rerun *));
+    now->until = calloc((size_t)course->tensor_count + 1, sizeof(*now->until));
+    if (!now->kept || !now->until) {
+        spw_recompute_end_locked(d);
+        return -ENOMEM;
+    }
+    now->count = course->op_count;
+    now->tensor_count = course->tensor_count;
+    find_ends(now, course, actions);
+    const int r = spw_stash_ready_unlocking(d);
+    if (r < 0) {
+        spw_recompute_end_locked(d);
+        return r;
+    }
     spw_rescuer = &rescuer;
     spw_planned_keep_versions_locked(true);
     return 0;
+}
+
+bool spw_recompute_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action)
+{
+    const struct iteration *now = &iteration_of[d->ordinal];
+    return tensor < now->tensor_count && now->until[tensor] <= action + 1;
 }
 
 void spw_recompute_end_locked(struct spw_device *d)
@@ -103,6 +134,7 @@ void spw_recompute_end_locked(struct spw_device *d)
     for (uint32_t i = 0; i < now->count; i++)
         spw_rerun_let_go(now->kept[i]);
     free(now->kept);
+    free(now->until);
     *now = (struct iteration){0};
 }
 

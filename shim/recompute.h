@@ -5,18 +5,23 @@
  * then; blocks hold on to what made them. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_RECOMPUTE_H
 #define SPILLWAY_SHIM_RECOMPUTE_H
+#include "course/course.h"
 #include "engine.h"
+#include "plan/actions.h"
 
-/* The device follows a plan, of so many operations, that has some run again. Versions are kept from here on. 0; -ENOMEM:
- * nothing will be kept, and whatever is to be dropped leaves with a copy. Needs the device's slow lock as well, lets go of
- * the engine lock while it waits. */
-int spw_recompute_begin_unlocking(struct spw_device *d, uint32_t operations);
+/* The device follows a plan that has some operations run again. Versions are kept from here on. 0; -ENOMEM: nothing will be
+ * kept, and whatever is to be dropped leaves with a copy. Needs the device's slow lock as well, lets go of the engine lock
+ * while it waits: nothing is looked at after that. */
+int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course *course, const struct spw_actions *actions);
 
 /* It does not, any more. What is dropped stays so until somebody uses it. */
 void spw_recompute_end_locked(struct spw_device *d);
 
 /* The operation that was begun is that one of the course, and is wanted later. */
 void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation);
+
+/* Behind this action of the plan none has to do with the tensor any more. */
+bool spw_recompute_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action);
 
 /* It is to run again now, on the stream `s`: replay.h says how. Locks as at the beginning. */
 int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s);

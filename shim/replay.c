@@ -230,7 +230,7 @@ int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun 
         return 0;
     b->holds++;
     const uint64_t bytes = lacking_bytes(d, rerun);
-    int r = spw_room_make_from_cache_locked(d, bytes) ? 1 : spw_carry_make_room_unlocking(d, bytes);
+    int r = spw_room_make_of_idle_unlocking(d, bytes);
     if (r > 0)
         r = b->object.attention & SPW_DROPPED ? make_unlocking(d, b, s, SPW_REPLAY_PLAN) : 0;
     else

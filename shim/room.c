@@ -367,6 +367,20 @@ bool spw_room_let_others_finish_unlocking(struct timespec *start)
     return now.tv_sec - start->tv_sec < SECONDS;
 }
 
+int spw_room_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
+{
+    spw_ghosts_sweep_locked(d);
+    for (uint64_t room; (room = spw_handles_room_locked(&d->handles)) < bytes;) {
+        bool busy;
+        int r = spw_carry_reap_locked(d) ? 1 : give_up_cached(d, bytes - room, false, &busy);
+        if (r == 0)
+            r = spw_carry_make_room_unlocking(d, bytes);
+        if (r <= 0)
+            return r;
+    }
+    return 1;
+}
+
 static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};

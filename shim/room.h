@@ -9,6 +9,10 @@
  * GPU. 0, -ENOMEM (nothing more can go, or no host memory to go to), or a driver's failure. */
 int spw_room_make(struct spw_device *d, uint64_t bytes);
 
+/* Makes so much of what nobody uses any more, or is leaving by itself, and waits for that. 1: it is there; 0: that does not
+ * suffice; negative: a failure. As above. */
+int spw_room_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes);
+
 /* Waits for the users of a block that is EVICTING and held, and for its copy; then its memory goes to the pool, and it is
  * let go of. On failure it stays where it is. Lets go of the engine lock while it waits. */
 int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b);

@@ -13,6 +13,7 @@
 #include "planned_counts.h"
 #include "settings.h"
 #include "slab.h"
+#include "stash.h"
 #include "steptime.h"
 
 enum {
@@ -111,13 +112,14 @@ static uint64_t host_bytes_of_one(void)
 
 static void terms_of(const struct spw_device *d, const struct spw_shape *shape, double reserve, struct spw_plan_terms *ret)
 {
-    const uint64_t fixed = spw_slab_total_bytes_locked(d), budget = d->handles.budget_bytes;
+    const uint64_t budget = d->handles.budget_bytes, granule = (uint64_t)1 << d->granule_shift;
+    const uint64_t fixed = spw_slab_total_bytes_locked(d) + (shape->may_replay ? spw_stash_bytes(budget, granule) : 0);
     struct spw_bandwidth bandwidth;
     (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
     *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
                                    .reserve = reserve,
                                    .host_bytes = host_bytes_of_one(),
-                                   .granule_bytes = (uint64_t)1 << d->granule_shift,
+                                   .granule_bytes = granule,
                                    .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
                                    .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
                                    .duplex = bandwidth.duplex_share,

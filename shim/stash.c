@@ -11,31 +11,35 @@
 #include "result.h"
 #include "room.h"
 
-enum { UNIT = 256, UNITS = SPW_STASH_BYTES / UNIT };
+enum { UNIT = 256 };
 
 struct stash {
     struct spw_block *block; /* of ours, always resident */
     uint32_t next;           /* unit where the search begins */
-    bool taken[UNITS];
+    uint32_t units;
+    bool taken[];
 };
 
 static struct stash *stash_of[SPW_MAX_DEVICES];
 
-static uint32_t units_of(uint64_t bytes)
+static uint64_t units_of(uint64_t bytes)
 {
-    return bytes >= SPW_STASH_BYTES ? UNITS + (bytes > SPW_STASH_BYTES) : (uint32_t)((bytes + UNIT - 1) / UNIT);
+    return (bytes + UNIT - 1) / UNIT;
 }
 
 int spw_stash_ready_unlocking(struct spw_device *d)
 {
     if (stash_of[d->ordinal])
         return 0;
-    struct stash *stash = calloc(1, sizeof(*stash));
-    int r = stash ? spw_block_create_locked(d, SPW_STASH_BYTES, &stash->block) : -ENOMEM;
+    const uint64_t bytes = spw_stash_bytes(d->handles.budget_bytes, (uint64_t)1 << d->granule_shift);
+    const uint32_t units = (uint32_t)(bytes / UNIT);
+    struct stash *stash = calloc(1, sizeof(*stash) + units);
+    int r = stash ? spw_block_create_locked(d, bytes, &stash->block) : -ENOMEM;
     if (r < 0) {
         free(stash);
         return r;
     }
+    stash->units = units;
     struct spw_block *b = stash->block;
     b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
     b->pinned = true;
@@ -49,28 +53,28 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     return 0;
 }
 
-/* The first of `count` free units in a row, from `from` on; UNITS: there are none. */
+/* The first of `count` free units in a row, from `from` on; all there are: there are none. */
 static uint32_t find_room(const struct stash *stash, uint32_t from, uint32_t count)
 {
     uint32_t free = 0;
-    for (uint32_t i = from; i < UNITS; i++) {
+    for (uint32_t i = from; i < stash->units; i++) {
         free = stash->taken[i] ? 0 : free + 1;
         if (free == count)
             return i + 1 - count;
     }
-    return UNITS;
+    return stash->units;
 }
 
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
     struct stash *stash = stash_of[d->ordinal];
-    const uint32_t count = units_of(bytes);
-    if (!stash || !count || count > UNITS)
+    if (!stash || !bytes || units_of(bytes) > stash->units)
         return -ENOSPC;
+    const uint32_t count = (uint32_t)units_of(bytes);
     uint32_t first = find_room(stash, stash->next, count);
-    if (first == UNITS)
+    if (first == stash->units)
         first = find_room(stash, 0, count);
-    if (first == UNITS)
+    if (first == stash->units)
         return -ENOSPC;
     memset(stash->taken + first, true, count);
     stash->next = first + count;

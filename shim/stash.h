@@ -7,7 +7,14 @@
 #define SPILLWAY_SHIM_STASH_H
 #include "ledger.h"
 
-#define SPW_STASH_BYTES ((size_t)4 << 20)
+#define SPW_STASH_MAX_BYTES ((uint64_t)4 << 20)
+
+/* How large it is: a 64th of the budget at most, in whole granules. */
+static inline uint64_t spw_stash_bytes(uint64_t budget_bytes, uint64_t granule_bytes)
+{
+    const uint64_t share = budget_bytes / 64, bytes = share < SPW_STASH_MAX_BYTES ? share : SPW_STASH_MAX_BYTES;
+    return bytes < granule_bytes ? granule_bytes : bytes / granule_bytes * granule_bytes;
+}
 
 /* There is a stash for the device when this returns 0. -ENOMEM: no room for it now. Needs the device's slow lock as well;
  * lets go of the engine lock while it waits. */

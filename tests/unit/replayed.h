@@ -11,6 +11,15 @@
 
 #define SLOT_BYTES ((size_t)256)
 
+/* What the stash takes of a budget that leaves so much. */
+static inline uint64_t stash_beside(uint64_t budget)
+{
+    uint64_t bytes = 4096;
+    while (spw_stash_bytes(budget + bytes, 4096) > bytes)
+        bytes += 4096;
+    return bytes;
+}
+
 struct kept { /* as reruns.c keeps operations; here they are mixes */
     struct spw_rerun rerun;
     struct spw_rerun_touch touches[FAKE_RANGES];
@@ -57,17 +66,44 @@ bool __wrap_spw_rerun_is_good(const struct spw_rerun *rerun)
     return !rerun->is_void && rerun->epoch == spw_version_epoch;
 }
 
+static inline void belongs_to(struct kept *k, const struct spw_op *op)
+{
+    k->rerun.epoch = spw_version_epoch;
+    k->rerun.holders = 1;
+    k->rerun.context = op->stream->context;
+    k->rerun.stream = op->stream;
+    kept_count++;
+}
+
+static struct kept *beginning; /* the operation that is about to be begun */
+
+/* It is wanted later. */
+struct spw_rerun *__wrap_spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
+struct spw_rerun *__wrap_spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
+{
+    struct kept *k = beginning;
+    *ret_why = SPW_REPLAYABLE;
+    beginning = NULL;
+    belongs_to(k, op);
+    for (unsigned i = 0; i < k->rerun.touch_count; i++)
+        k->touches[i].before = k->touches[i].what->version;
+    k->rerun.operation = op->wish - 1;
+    return &k->rerun;
+}
+
 static inline void begin_replays(uint64_t budget, uint64_t host_budget)
 {
     spw_recompute_reset();
     spw_replay_reset();
-    begin(budget + SPW_STASH_BYTES, host_budget);
+    begin(budget + stash_beside(budget), host_budget);
     refuse_submits = 0;
     kept_count = 0;
     spw_versions_reset();
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    assert_int_equal(spw_recompute_begin_unlocking(device, 0), 0);
+    const struct spw_course course = {0};
+    const struct spw_actions actions = {0};
+    assert_int_equal(spw_recompute_begin_unlocking(device, &course, &actions), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }
@@ -137,7 +173,6 @@ static inline void take_versions(struct kept *k)
         if (!(touch->access & SPW_RERUN_WRITES))
             continue;
         touch->after = touch->what->version;
-        touch->whole = !(touch->access & SPW_RERUN_READS);
         if (touch->block && touch->whole) {
             touch->what->maker = &k->rerun;
             spw_rerun_hold(&k->rerun);
@@ -145,42 +180,42 @@ static inline void take_versions(struct kept *k)
     }
 }
 
-/* An operation that reads the first addresses and writes those behind them, kept. 0; what it was refused with: then nothing
- * has happened. */
+/* An operation that reads the first addresses and writes those behind them; hits first those that are written. */
+static inline struct kept *keep(const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt, CUdeviceptr *hits)
+{
+    struct kept *k = (calloc)(1, sizeof(*k));
+    assert_non_null(k);
+    for (unsigned i = 0; i < reads + writes; i++) {
+        hits[i] = a[i < writes ? reads + i : i - writes];
+        struct spw_rerun_touch *touch = touch_for(k, a[i]);
+        touch->access |= i < reads ? SPW_RERUN_READS : SPW_RERUN_WRITES;
+        touch->whole = !(touch->access & SPW_RERUN_READS);
+        k->ranges[i] = (struct fake_range){a[i], touch->bytes};
+    }
+    k->reads = reads;
+    k->writes = writes;
+    k->salt = salt;
+    return k;
+}
+
+/* Such an operation, kept without anybody's asking. 0; what it was refused with: then nothing has happened. */
 static inline int mix_on(CUstream stream, const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
 {
     CUdeviceptr hits[FAKE_RANGES];
-    for (unsigned i = 0; i < reads + writes; i++)
-        hits[i] = a[i < writes ? reads + i : i - writes];
+    struct kept *k = keep(a, reads, writes, salt, hits);
     struct spw_op op = {.handle = stream,
                         .hits = hits,
                         .count = reads + writes,
                         .room = FAKE_RANGES,
                         .read_only = reads,
                         .name = "a kernel"};
-    struct kept *k = (calloc)(1, sizeof(*k));
-    assert_non_null(k);
-    for (unsigned i = 0; i < reads + writes; i++) {
-        struct spw_rerun_touch *touch = touch_for(k, a[i]);
-        touch->access |= i < reads ? SPW_RERUN_READS : SPW_RERUN_WRITES;
-        k->ranges[i] = (struct fake_range){a[i], touch->bytes};
-    }
     int r = spw_op_begin(&op);
     if (r < 0) {
         free(k);
         return r;
     }
-    kept_count++;
-    k->rerun = (struct spw_rerun){.epoch = spw_version_epoch,
-                                  .holders = 1,
-                                  .context = op.stream->context,
-                                  .stream = op.stream,
-                                  .touch_count = k->rerun.touch_count,
-                                  .touches = k->touches};
-    k->reads = reads;
-    k->writes = writes;
-    k->salt = salt;
     spw_lock();
+    belongs_to(k, &op);
     save_slots(k, op.stream);
     fake_mix(stream, k->ranges, reads, writes, salt);
     take_versions(k);

@@ -499,14 +499,17 @@ static void what_fails_is_done_the_next_time(void **state)
 /* If what depends on it cannot be made, the operation that would write it is refused, and nothing is lost. */
 static void what_cannot_be_rescued_is_not_written(void **state)
 {
-    begin_replays(2 * BYTES, 0);
+    begin_replays(2 * BYTES, 16 << 20);
     CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
     mix(&a, 0, 1, 5);
     mix((CUdeviceptr[]){a, b}, 1, 1, 9);
     drop(b);
     let_go_all();
     fill(c, 3);
-    assert_int_equal(mix_on(s, &a, 0, 1, 6), -ENOMEM);
+    fake_fail("cuMemcpyDtoHAsync_v2", 1, CUDA_ERROR_UNKNOWN, true); /* nothing can leave */
+    assert_true(mix_on(s, &a, 0, 1, 6) < 0);
+    fake_fail("", 0, CUDA_SUCCESS, false);
+    assert_int_equal(attention(b), SPW_DROPPED);
     check_needs();
     expect(a, fake_mixed(NULL, 0, 5));
     give_back(c, s, false);

@@ -1,0 +1,279 @@
+/* test-recompute.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
+ * is dropped comes back in time, and every byte is what it would have been. */
+#include "planned_counts.h"
+#include "planning.h"
+#include "recompute.h"
+#include "replayed.h"
+#include "settings.h"
+#include "steptime.h"
+
+enum { LAYERS = 8, KNOWN_AFTER = 5 };
+enum { LOAD = 100, FORWARD = 200, SQUEEZE = 300, BACKWARD = 400 }; /* functions; the layer is added */
+
+static struct {
+    CUdeviceptr weights[LAYERS], activations[LAYERS], batch, counter;
+    unsigned char weight_values[LAYERS], counter_value;
+    unsigned step;
+    bool counts; /* each layer also counts, in a small allocation that it reads and writes */
+} loop;
+
+/* ---- what was learned ---- */
+
+static bool writes_first_only(uint64_t function)
+{
+    return function < BACKWARD;
+}
+
+/* As if it had been tried, and without looking for the best plan for long: what goes forward can be run again, what goes
+ * backward updates weights in place. */
+static void learn(struct spw_course *course)
+{
+    for (uint32_t o = 0; o < course->op_count; o++) {
+        const struct spw_course_call *call = &course->calls[o];
+        uint8_t access[FAKE_RANGES];
+        for (uint32_t i = 0; i < call->hit_count; i++)
+            access[i] = i == 0 ? SPW_COURSE_WRITES : SPW_COURSE_READS;
+        if (loop.counts && call->function >= FORWARD && call->function < SQUEEZE)
+            access[1] = SPW_COURSE_WRITES;
+        assert_int_equal(spw_course_learn(course, o, access, call->hit_count, writes_first_only(call->function)), 0);
+    }
+}
+
+int __real_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan);
+int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan);
+int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan)
+{
+    struct spw_plan_terms with = *terms;
+    learn((struct spw_course *)course);
+    with.may_replay = true;
+    with.device_bytes -= 16384;
+    return __real_spw_plan_course(course, &with, true, cancelled, ret_plan);
+}
+
+/* ---- the program ---- */
+
+static void launch(uint64_t function, const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
+{
+    CUdeviceptr hits[FAKE_RANGES];
+    struct kept *k = keep(a, reads, writes, salt, hits);
+    struct spw_op op = {.handle = s,
+                        .hits = hits,
+                        .count = reads + writes,
+                        .room = FAKE_RANGES,
+                        .read_only = reads,
+                        .name = "a kernel",
+                        .signature = {SPW_ITERATION_LAUNCH, function, 1}};
+    beginning = k;
+    assert_int_equal(spw_op_begin(&op), 0);
+    spw_duration_before(op.timed);
+    fake_mix(s, k->ranges, reads, writes, salt);
+    spw_duration_after(op.timed, true);
+    if (beginning)
+        free(k);
+    beginning = NULL;
+    spw_op_answered(&op, true);
+    fake_run_all();
+    check_needs();
+}
+
+static void release(CUdeviceptr a)
+{
+    spw_lock();
+    struct spw_stream *record = spw_stream_of_locked(s);
+    spw_unlock();
+    assert_int_equal(spw_free(a, record), 0);
+}
+
+/* A layer makes something on the way that is freed at once, and that its output is made of. */
+static unsigned char forward(unsigned layer, unsigned char from)
+{
+    const CUdeviceptr input = layer ? loop.activations[layer - 1] : loop.batch, squeezed = allocate(BYTES);
+    const unsigned char salt = (unsigned char)(layer + 1), made = fake_mixed(&from, 1, salt);
+    launch(SQUEEZE + layer, (CUdeviceptr[]){input, squeezed}, 1, 1, salt);
+    loop.activations[layer] = allocate(BYTES);
+    const unsigned char values[] = {made, loop.weight_values[layer], loop.counter_value};
+    const CUdeviceptr a[] = {squeezed, loop.weights[layer], loop.counter, loop.activations[layer], loop.counter};
+    if (loop.counts)
+        launch(FORWARD + layer, a, 3, 2, salt);
+    else
+        launch(FORWARD + layer, (CUdeviceptr[]){a[0], a[1], a[3]}, 2, 1, salt);
+    release(squeezed);
+    const unsigned char value = fake_mixed(values, loop.counts ? 3 : 2, salt);
+    if (loop.counts)
+        loop.counter_value = (unsigned char)(value + 1);
+    return value;
+}
+
+static void backward(unsigned layer, unsigned char value)
+{
+    const unsigned char values[] = {loop.weight_values[layer], value};
+    launch(BACKWARD + layer, (CUdeviceptr[]){loop.weights[layer], loop.activations[layer], loop.weights[layer]}, 2, 1, 1);
+    loop.weight_values[layer] = fake_mixed(values, 2, 1);
+    release(loop.activations[layer]);
+}
+
+static void (*meanwhile)(unsigned layer); /* behind each layer on the way back; NULL: nothing */
+
+static void step(void)
+{
+    unsigned char values[LAYERS], from = fake_mixed(NULL, 0, (unsigned char)loop.step);
+    loop.batch = allocate(BYTES);
+    launch(LOAD, &loop.batch, 0, 1, (unsigned char)loop.step);
+    for (unsigned i = 0; i < LAYERS; i++)
+        from = values[i] = forward(i, from);
+    for (unsigned i = LAYERS; i-- > 0;) {
+        backward(i, values[i]);
+        if (meanwhile)
+            meanwhile(i);
+    }
+    release(loop.batch);
+    loop.step++;
+}
+
+static void check(void)
+{
+    for (unsigned i = 0; i < LAYERS; i++)
+        expect(loop.weights[i], loop.weight_values[i]);
+    if (loop.counts)
+        assert_int_equal(expect_on(s, loop.counter, SLOT_BYTES, loop.counter_value), 0);
+    fake_run_all();
+    check_needs();
+}
+
+/* Copies take so much longer than kernels that making activations again is by far the faster. */
+static void start(uint64_t budget, bool counts)
+{
+    spw_planned_reset();
+    spw_recompute_reset();
+    spw_replay_reset();
+    spw_versions_reset();
+    spw_durations_reset();
+    spw_steptime_reset();
+    spw_planned_counts_reset();
+    begin(budget + stash_beside(budget), 32 << 20);
+    struct spw_settings settings = *spw_settings();
+    settings.plan = SPW_PLAN_WAIT;
+    spw_settings_use(&settings);
+    fake_slow_copies(40);
+    memset(&loop, 0, sizeof(loop));
+    loop.counts = counts;
+    loop.counter = allocate(SLOT_BYTES);
+    for (unsigned i = 0; i <= LAYERS; i++) {
+        const CUdeviceptr a = i < LAYERS ? (loop.weights[i] = allocate(BYTES)) : loop.counter;
+        launch(LOAD, &a, 0, 1, (unsigned char)(i + 50));
+        *(i < LAYERS ? &loop.weight_values[i] : &loop.counter_value) = fake_mixed(NULL, 0, (unsigned char)(i + 50));
+    }
+}
+
+static void steps(unsigned count)
+{
+    while (count-- > 0)
+        step();
+}
+
+static void nobody_is_left(void)
+{
+    steps(1);
+    release(loop.counter);
+    for (unsigned i = 0; i < LAYERS; i++)
+        release(loop.weights[i]);
+    for (int i = 0; i < 3; i++) {
+        pump();
+        sweep();
+    }
+    for (uint32_t i = 0; i < device->block_count; i++)
+        assert_true(!(attention(device->blocks[i]->address) & SPW_GHOST) || device->blocks[i]->expected);
+    assert_int_equal(device->live_count, 0);
+    assert_int_equal(device->dropping, 0);
+}
+
+/* Once the plan is known, activations are made again by plan, and nothing on demand. */
+static void activations_are_made_again_by_plan(void **state)
+{
+    for (int counts = 0; counts < 2; counts++) {
+        start(13 * BYTES, counts);
+        steps(KNOWN_AFTER + 3);
+        const struct spw_replayed before = spw_replayed;
+        steps(20);
+        assert_true(spw_replayed.count[SPW_REPLAY_PLAN] - before.count[SPW_REPLAY_PLAN] >= 20);
+        assert_int_equal(spw_replayed.count[SPW_REPLAY_DEMAND], before.count[SPW_REPLAY_DEMAND]);
+        assert_int_equal(spw_replayed.count[SPW_REPLAY_RESCUE], before.count[SPW_REPLAY_RESCUE]);
+        assert_int_equal(spw_replayed.postponed_count, before.postponed_count);
+        assert_int_equal(spw_replayed.failed_count, 0);
+        check();
+        nobody_is_left();
+    }
+}
+
+/* A tensor of the program's own is used at once where the plan knows of nothing. */
+static void disturb(unsigned layer)
+{
+    if (loop.step % 4 != 3 || layer != 1 + loop.step % LAYERS)
+        return;
+    CUdeviceptr strange = allocate(BYTES);
+    launch(LOAD + 50, &strange, 0, 1, 3);
+    expect(strange, fake_mixed(NULL, 0, 3));
+    release(strange);
+}
+
+/* Off the course, whatever is dropped comes on demand, and the next iteration goes by plan again. */
+static void what_is_dropped_off_the_course_comes_on_demand(void **state)
+{
+    start(13 * BYTES, true);
+    steps(KNOWN_AFTER + 3);
+    meanwhile = disturb;
+    steps(24);
+    meanwhile = NULL;
+    assert_true(spw_replayed.count[SPW_REPLAY_DEMAND] > 0);
+    check();
+    steps(4);
+    const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
+    steps(4);
+    assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= before + 4);
+    check();
+    nobody_is_left();
+}
+
+static void nobody_knows(unsigned layer)
+{
+    if (layer == 1 + loop.step % LAYERS)
+        assert_int_equal(spw_versions_break(), 0);
+}
+
+/* Before something happens that may change what any operation does, all that is dropped is made. */
+static void nothing_is_dropped_when_operations_may_change(void **state)
+{
+    start(13 * BYTES, true);
+    steps(KNOWN_AFTER + 3);
+    meanwhile = nobody_knows;
+    steps(12);
+    meanwhile = NULL;
+    assert_true(spw_replayed.count[SPW_REPLAY_RESCUE] > 12);
+    check();
+    nobody_is_left();
+}
+
+/* Whatever the budget, every byte is what it would have been. */
+static void any_budget_will_do(void **state)
+{
+    for (uint64_t tensors = 9; tensors <= 17; tensors += 4) {
+        start(tensors * BYTES, tensors % 8 == 1);
+        steps(KNOWN_AFTER + 3);
+        check();
+        nobody_is_left();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(activations_are_made_again_by_plan),
+        cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
+        cmocka_unit_test(nothing_is_dropped_when_operations_may_change),
+        cmocka_unit_test(any_budget_will_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
