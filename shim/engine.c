@@ -431,6 +431,7 @@ int spw_op_begin(struct spw_op *op)
     op->writeset = NULL;
     op->wish = 0;
     op->rerun = NULL;
+    op->trial = NULL;
     spw_lock();
     op->stream = spw_stream_of_locked(op->handle);
     if (!op->stream) {

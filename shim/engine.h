@@ -13,6 +13,7 @@
 
 struct spw_submission;
 struct spw_rerun;
+struct spw_trial;
 
 struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
@@ -38,6 +39,7 @@ struct spw_op {
     uint64_t makes;
     struct spw_rerun *rerun; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */
     enum spw_replay_verdict verdict;
+    struct spw_trial *trial; /* set by begin: spw_trial_after() comes directly behind the driver's call; else NULL */
 };
 
 /* Whether it may write what the hit leads to: what was reached through tables, yes; what is known to be only read, no. */

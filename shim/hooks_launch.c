@@ -9,6 +9,7 @@
 #include "scan.h"
 #include "submissions.h"
 #include "tables.h"
+#include "trial.h"
 #include "versions.h"
 
 /* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
@@ -92,6 +93,8 @@ static CUresult end_launch(struct launch *l, CUresult result)
 {
     if (l->begun) {
         spw_duration_after(l->op.timed, result == CUDA_SUCCESS);
+        if (__builtin_expect(l->op.trial != NULL, 0))
+            result = spw_trial_after(&l->op, result);
         spw_op_answered(&l->op, result == CUDA_SUCCESS);
     }
     return result;

@@ -2,7 +2,6 @@
 #include "lessons.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { LOOKS = 2, TRIES = 2, FAILURES = 8 };
 
@@ -35,20 +34,17 @@ bool spw_lessons_round(struct spw_lessons *l)
     return l->is_complete;
 }
 
-static struct spw_lesson *find(const struct spw_lessons *l, CUfunction function, uint32_t hits)
+static struct spw_lesson *find(const struct spw_lessons *l, const struct spw_writeset *kind)
 {
     for (uint32_t i = 0; i < l->count; i++)
-        if (l->list[i].function == function && l->list[i].hits == hits)
+        if (l->list[i].number == kind->number)
             return &l->list[i];
     return NULL;
 }
 
-static struct spw_lesson *find_or_add(struct spw_lessons *l, CUfunction function, uint32_t hits)
+static struct spw_lesson *add(struct spw_lessons *l)
 {
-    struct spw_lesson *found = find(l, function, hits);
-    if (!found)
-        found = find(l, NULL, 0);
-    if (!found && l->count == l->room) {
+    if (l->count == l->room) {
         const uint32_t room = l->room ? 2 * l->room : 64;
         void *list = realloc(l->list, room * sizeof(*l->list));
         if (!list)
@@ -56,21 +52,22 @@ static struct spw_lesson *find_or_add(struct spw_lessons *l, CUfunction function
         l->list = list;
         l->room = room;
     }
-    if (!found)
-        found = &l->list[l->count++];
-    else if (found->function)
-        return found;
-    *found = (struct spw_lesson){.function = function, .hits = hits, .verdict = SPW_REPLAY_NOT_TRIED};
-    return found;
+    return &l->list[l->count++];
 }
 
-static enum spw_lesson_step step_of(const struct spw_lesson *lesson, uint64_t geometry)
+static struct spw_lesson *find_or_add(struct spw_lessons *l, const struct spw_writeset *kind)
+{
+    struct spw_lesson *it = find(l, kind);
+    if (!it && (it = add(l)))
+        *it = (struct spw_lesson){.number = kind->number, .function = kind->function, .verdict = SPW_REPLAY_NOT_TRIED};
+    return it;
+}
+
+static enum spw_lesson_step step_of(const struct spw_lesson *lesson, uint64_t changed, uint64_t geometry)
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
         return SPW_LESSON_NOTHING;
-    if (lesson->looks < LOOKS && lesson->looks <= lesson->tries)
-        return SPW_LESSON_LOOK;
-    const bool may_try = lesson->written && lesson->verdict <= SPW_REPLAYABLE && lesson->tries < TRIES;
+    const bool may_try = changed && lesson->verdict <= SPW_REPLAYABLE && lesson->tries < TRIES;
     if (may_try && lesson->tries < lesson->looks && (!lesson->tries || lesson->tried_at != geometry))
         return SPW_LESSON_TRY;
     if (lesson->looks < LOOKS)
@@ -78,33 +75,28 @@ static enum spw_lesson_step step_of(const struct spw_lesson *lesson, uint64_t ge
     return may_try ? SPW_LESSON_TRY : SPW_LESSON_NOTHING;
 }
 
-enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, CUfunction function, uint32_t hits, uint64_t geometry,
-                                      double us, uint32_t *ret_lesson)
+enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_writeset *kind, uint64_t geometry, double us,
+                                      uint32_t *ret_lesson)
 {
-    if (!hits || hits > SPW_LESSON_HITS || l->is_complete)
+    if (!kind || !kind->count || l->is_complete)
         return SPW_LESSON_NOTHING;
-    struct spw_lesson *lesson = find_or_add(l, function, hits);
-    const enum spw_lesson_step step = lesson ? step_of(lesson, geometry) : SPW_LESSON_NOTHING;
-    if (step == SPW_LESSON_NOTHING)
-        return step;
+    struct spw_lesson *lesson = find_or_add(l, kind);
+    const enum spw_lesson_step step = lesson ? step_of(lesson, kind->changed, geometry) : SPW_LESSON_NOTHING;
     const double cost = costs[step] * us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
-    if (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us))
+    if (step == SPW_LESSON_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
         return SPW_LESSON_NOTHING;
     l->spent_us += cost;
     lesson->under_way = true;
-    if (step == SPW_LESSON_LOOK)
-        lesson->looked_at = geometry;
-    else
+    if (step == SPW_LESSON_TRY)
         lesson->tried_at = geometry;
     *ret_lesson = (uint32_t)(lesson - l->list);
     return step;
 }
 
-void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson, uint64_t written)
+void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson)
 {
     l->list[lesson].under_way = false;
     l->list[lesson].looks++;
-    l->list[lesson].written |= written;
 }
 
 void spw_lesson_tried(struct spw_lessons *l, uint32_t lesson, enum spw_replay_verdict verdict)
@@ -122,9 +114,15 @@ void spw_lesson_missed(struct spw_lessons *l, uint32_t lesson)
     l->list[lesson].failures++;
 }
 
-const struct spw_lesson *spw_lessons_of(const struct spw_lessons *l, CUfunction function, uint32_t hits)
+void spw_lesson_postponed(struct spw_lessons *l, uint32_t lesson)
 {
-    return function ? find(l, function, hits) : NULL;
+    l->list[lesson].under_way = false;
+}
+
+enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *l, const struct spw_writeset *kind)
+{
+    const struct spw_lesson *it = kind ? find(l, kind) : NULL;
+    return it ? it->verdict : SPW_REPLAY_NOT_TRIED;
 }
 
 void spw_lessons_condemn(struct spw_lessons *l, CUfunction function, enum spw_replay_verdict verdict)
@@ -132,13 +130,6 @@ void spw_lessons_condemn(struct spw_lessons *l, CUfunction function, enum spw_re
     for (uint32_t i = 0; i < l->count; i++)
         if (l->list[i].function == function)
             l->list[i].verdict = verdict;
-}
-
-void spw_lessons_forget(struct spw_lessons *l, CUfunction function)
-{
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->list[i].function == function && !l->list[i].under_way)
-            l->list[i] = (struct spw_lesson){0};
 }
 
 void spw_lessons_finish(struct spw_lessons *l)

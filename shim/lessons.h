@@ -1,33 +1,30 @@
-/* lessons.h - what is known about each function: which of its parameters lead to what its launches write, and whether
- * running a launch again gives the same bytes.
+/* lessons.h - how far learning about each kind of launch has come, what is to be learned from which launch next, and whether
+ * launches of the kind can be replayed.
  *
- * A function, with as many addresses of ours among its parameters, is first looked at: what of all that it touches is
- * different afterwards? Then it is tried: launched again, with something else where its output was. Each of it is done
- * twice where there is time, of launches with different geometry where there are any. All of it takes time of the
- * device, so an iteration gets an allowance, and the whole of learning another. What is known of a function holds until its
- * module is unloaded; each operation that is replayed is watched on top of that (reruns of one function may differ by a
- * parameter).
+ * A kind is what has a write set of its own (writesets.h, which keeps what is written). It is first looked at: what of all
+ * that a launch touches is different afterwards? Then it is tried: launched again, with something else where its output
+ * was. Each is done twice where there is time, trials with different geometry where there is any. All of it takes time of
+ * the device, so an iteration gets an allowance, and the whole of learning another. What is known of a kind holds until its
+ * module is unloaded; each operation that is replayed is watched on top of that, since launches of one kind may differ by
+ * a parameter that is no address.
  *
  * Decides only; trial.c carries it out. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_LESSONS_H
 #define SPILLWAY_SHIM_LESSONS_H
-#include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "verdicts.h"
-
-enum { SPW_LESSON_HITS = 64 }; /* a function with more addresses than that is not learned about */
+#include "writesets.h"
 
 enum spw_lesson_step { SPW_LESSON_NOTHING, SPW_LESSON_LOOK, SPW_LESSON_TRY };
 
 struct spw_lesson {
-    CUfunction function; /* NULL: forgotten */
-    uint32_t hits;
-    uint8_t looks, tries, failures; /* ended; of either kind without an answer */
+    uint32_t number; /* of the write set */
+    CUfunction function;
+    uint8_t looks, tries, failures; /* ended; of either without an answer */
     bool under_way;
-    uint64_t looked_at, tried_at; /* geometry of the last */
-    uint64_t written;             /* a bit for each address: was different after some launch */
+    uint64_t tried_at; /* geometry of the last trial */
     enum spw_replay_verdict verdict;
 };
 
@@ -47,19 +44,18 @@ void spw_lessons_begin(struct spw_lessons *lessons, double iteration_us);
 bool spw_lessons_round(struct spw_lessons *lessons);
 
 /* What is to be done with this launch, which takes about `us`. Unless that is nothing, the lesson is under way, *ret_lesson
- * its index, until one of the three below ends it. */
-enum spw_lesson_step spw_lessons_next(struct spw_lessons *lessons, CUfunction function, uint32_t hits, uint64_t geometry,
+ * its index, until one of the four below ends it. */
+enum spw_lesson_step spw_lessons_next(struct spw_lessons *lessons, const struct spw_writeset *kind, uint64_t geometry,
                                       double us, uint32_t *ret_lesson);
-void spw_lesson_looked(struct spw_lessons *lessons, uint32_t lesson, uint64_t written);
+void spw_lesson_looked(struct spw_lessons *lessons, uint32_t lesson);
 void spw_lesson_tried(struct spw_lessons *lessons, uint32_t lesson, enum spw_replay_verdict verdict);
-void spw_lesson_missed(struct spw_lessons *lessons, uint32_t lesson); /* there was no answer */
+void spw_lesson_missed(struct spw_lessons *lessons, uint32_t lesson);    /* there was no answer */
+void spw_lesson_postponed(struct spw_lessons *lessons, uint32_t lesson); /* it has not begun: another launch will do */
 
-/* NULL: nothing is known. Good until the next call that may change anything. */
-const struct spw_lesson *spw_lessons_of(const struct spw_lessons *lessons, CUfunction function, uint32_t hits);
+enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *lessons, const struct spw_writeset *kind);
 
-/* A replay turned out to be wrong, for good: all of the function's. */
+/* A replay turned out to be wrong, for good: of all launches of the function. */
 void spw_lessons_condemn(struct spw_lessons *lessons, CUfunction function, enum spw_replay_verdict verdict);
 
-void spw_lessons_forget(struct spw_lessons *lessons, CUfunction function); /* its handle may mean another one */
 void spw_lessons_finish(struct spw_lessons *lessons);
 #endif

@@ -13,6 +13,7 @@
 #include "durations.h"
 #include "engine.h"
 #include "graph.h"
+#include "learning.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -24,13 +25,15 @@
 #include "room.h"
 #include "settings.h"
 #include "shapes.h"
+#include "steptime.h"
 #include "slab.h"
 #include "watch.h"
 
 enum {
-    TOUCHES = 64,   /* of one operation, without another look */
-    CONFIRMED = 16, /* iterations in a row after which a shape is taken for the whole */
-    MOST = 8,       /* all but one of so many bytes */
+    TOUCHES = 64,     /* of one operation, without another look */
+    CONFIRMED = 16,   /* iterations in a row after which a shape is taken for the whole */
+    TAUGHT_AFTER = 2, /* iterations in a row, before it is learned from */
+    MOST = 8,         /* all but one of so many bytes */
 };
 
 bool spw_planned_any;
@@ -51,6 +54,8 @@ struct planned { /* one device */
     uint32_t ended_shape;
     bool recorded;                      /* what is recorded was complete with it, but for frees */
     struct spw_shape *awaited;          /* recorded, but its durations are not complete */
+    struct spw_learning *learning;      /* NULL: nothing was to be learned yet */
+    bool began;                         /* an iteration of the course, and nothing was looked after since */
     struct spw_pace pace;               /* of the host on its course */
     uint64_t clock;                     /* boundaries met */
     struct spw_stream *stream;          /* of the operation that was told last */
@@ -127,6 +132,8 @@ static void release_ghosts(struct planned *p)
 
 static void leave_course(struct planned *p)
 {
+    if (p->now && spw_learning_is_about(p->learning, p->now->course))
+        spw_learning_stop_locked(p->learning); /* what was learned so far stays known */
     if (p->now && p->blocks)
         release_ghosts(p);
     spw_recompute_end_locked(p->device);
@@ -422,14 +429,14 @@ static void next_round(struct planned *p)
 {
     const struct spw_course_plan *before = p->now->plan;
     const bool all_done = p->next_due == before->actions.count;
-    const bool was_told = is_told(p);
+    const bool was_told = is_told(p), is_learning = spw_learning_is_about(p->learning, p->now->course);
     p->now->last_used = ++p->clock;
     p->now->in_a_row = is_another(p) ? 0 : p->now->in_a_row + 1;
     p->strange_bytes = 0;
     look_closer(p, p->now->in_a_row < CONFIRMED);
     if (!is_told(p) && spw_watch_is_recording(p->watch))
         stop_recording(p); /* it would miss what is not told */
-    const bool is_as_it_was = spw_shape_improve(p->device, p->now, true);
+    const bool is_as_it_was = spw_shape_improve(p->device, p->now, !is_learning);
     rewind_course(p, is_told(p) && !was_told);
     if (!is_as_it_was || !is_there(p)) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
@@ -438,7 +445,10 @@ static void next_round(struct planned *p)
     if (before != p->now->plan)
         p->kept = NULL;
     p->conforms = all_done && before == p->now->plan;
+    p->began = true;
     spw_planned_begins_locked(p->device, p->stream, p->now->id, p->now->number);
+    if (is_learning)
+        spw_steptime_broken_locked(p->device->ordinal); /* it takes longer than it will */
 }
 
 /* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
@@ -586,6 +596,8 @@ static void follow_expected(struct planned *p, struct spw_op *op)
         op->stream->calm = spw_place_is_calm(&p->place);
     if (p->kept == p->now->plan && p->now->plan->marks.recorded[operation])
         spw_recompute_wish_locked(op, operation);
+    if (spw_learning_is_about(p->learning, p->now->course))
+        spw_learning_op_locked(p->learning, op, operation);
 }
 
 static void follow(struct planned *p, struct spw_op *op)
@@ -714,6 +726,24 @@ void spw_planned_press_locked(struct spw_device *d)
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
+/* Iterations of the course are learned from, as far as it is new, once it has come a few times. */
+static void teach_unlocking(struct planned *p)
+{
+    struct spw_shape *shape = p->now;
+    p->began = false;
+    if (!spw_settings()->recompute || !shape || shape->is_learned || shape == p->awaited || shape->in_a_row < TAUGHT_AFTER)
+        return;
+    if (!p->learning)
+        p->learning = spw_learning_create(p->device);
+    if (!p->learning ||
+        (!spw_learning_is_about(p->learning, shape->course) && spw_learning_begin_locked(p->learning, shape->course) < 0))
+        return;
+    if (!spw_learning_round_unlocking(p->learning) || p->now != shape)
+        return;
+    shape->is_learned = true;
+    spw_shape_learned(shape, false);
+}
+
 /* What is due now is carried out with the device's slow lock held, which somebody else may hold for long: then it is left
  * for the next time. */
 static void look_after_unlocking(struct planned *p)
@@ -729,6 +759,8 @@ static void look_after_unlocking(struct planned *p)
     if (p->ended && !p->now)
         learn(p);
     await_durations(p);
+    if (p->began)
+        teach_unlocking(p);
     if (p->now && !p->conforms)
         conform(p);
     p->conforms = true;
@@ -774,6 +806,7 @@ static void destroy(struct planned *p)
     leave_course(p);
     spw_shapes_finish(&p->shapes);
     spw_watch_destroy(p->watch);
+    spw_learning_destroy(p->learning);
     free(p);
 }
 

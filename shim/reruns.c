@@ -85,7 +85,7 @@ static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_
     return SPW_REPLAYABLE;
 }
 
-static enum spw_replay_verdict verdict_of(const struct spw_op *op)
+enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
 {
     if (!op->submission)
         return SPW_REPLAY_OTHER_CALL;
@@ -129,7 +129,7 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
     struct spw_rerun_touch touches[TOUCHES];
     unsigned count = 0;
     void *room;
-    *ret_why = verdict_of(op);
+    *ret_why = spw_rerun_verdict(op);
     if (*ret_why == SPW_REPLAYABLE)
         *ret_why = list_touches(op, touches, &count);
     if (*ret_why != SPW_REPLAYABLE)

@@ -42,6 +42,9 @@ struct spw_rerun {
     struct spw_kept_submission *submission;
 };
 
+/* SPW_REPLAYABLE where the operation can be kept, as far as that can be told before it is, else why not. */
+enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op);
+
 /* Keeps the operation that is about to be submitted, with the versions of before; `after` is the caller's to fill in
  * (versions.c). NULL, and the reason in *ret_why. One holder: the caller. */
 struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);

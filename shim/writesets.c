@@ -15,6 +15,7 @@ struct entry {
 
 static struct entry *buckets[BUCKETS];
 static unsigned entries;
+static uint32_t numbers;
 
 static struct entry **bucket_of(CUfunction f, uint64_t places)
 {
@@ -45,6 +46,7 @@ struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places
         return NULL;
     e->set = (struct spw_writeset){.function = function,
                                    .places = places,
+                                   .number = ++numbers,
                                    .writes = UINT64_MAX,
                                    .count = (uint8_t)(hits < SPW_WRITESET_HITS ? hits : SPW_WRITESET_HITS),
                                    .is_collective = is_collective(function)};

@@ -21,6 +21,7 @@ struct spw_writeset {
     uint64_t places;
     uint64_t writes;                 /* bit per hit, in the order of the parameters: it may be written */
     uint64_t changed;                /* bit per hit: it was seen to change */
+    uint32_t number;                 /* of the set, never used again: what else is known of the class goes with it */
     uint8_t count;                   /* hits */
     bool is_collective;              /* it talks to other devices */
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */

@@ -671,6 +671,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
 #undef USE
     spw_settings_default(&settings);
     settings.log_level = SPW_LOG_QUIET;
+    settings.recompute = false;
     settings.budget.every = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = budget};
     settings.host_budget = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = host_budget};
     spw_settings_use(&settings);

@@ -1,0 +1,276 @@
+/* learning.c - goes along with the iterations that are learned from, and draws the conclusions. */
+#include "learning.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+#include "log.h"
+#include "reruns.h"
+#include "submissions.h"
+#include "trial.h"
+#include "writesets.h"
+
+/* What an operation was like when it came last. */
+struct fact {
+    CUfunction function;
+    uint64_t places; /* of a launch: its kind */
+    uint32_t number, hits;
+    uint64_t reads, makes; /* of a copy or set: bit per hit; what it writes it overwrites completely, or reads as well */
+    enum spw_replay_verdict refused; /* SPW_REPLAYABLE: nothing is against it but what a trial may say */
+    bool known;                      /* it came */
+};
+
+struct spw_learning {
+    struct spw_device *device;
+    struct spw_trial *trial;
+    struct spw_course *course; /* NULL: nothing is being learned */
+    struct fact *facts;        /* by operation */
+    const struct spw_stream *stream;
+    bool several_streams;
+    struct spw_learned result;
+};
+
+struct spw_learning *spw_learning_create(struct spw_device *d)
+{
+    struct spw_learning *l = calloc(1, sizeof(*l));
+    if (!l)
+        return NULL;
+    l->device = d;
+    l->trial = spw_trial_create(d);
+    if (l->trial)
+        return l;
+    free(l);
+    return NULL;
+}
+
+static void forget_course(struct spw_learning *l)
+{
+    free(l->facts);
+    l->facts = NULL;
+    l->course = NULL;
+}
+
+void spw_learning_destroy(struct spw_learning *l)
+{
+    if (!l)
+        return;
+    forget_course(l);
+    spw_trial_destroy(l->trial);
+    free(l);
+}
+
+static double work_us(const struct spw_course *course)
+{
+    double us = 0;
+    for (uint32_t i = 0; i < course->op_count; i++)
+        us += course->ops[i].us > 0 ? course->ops[i].us : 0;
+    return us;
+}
+
+int spw_learning_begin_locked(struct spw_learning *l, struct spw_course *course)
+{
+    if (l->course)
+        spw_learning_stop_locked(l);
+    l->facts = calloc((size_t)course->op_count + 1, sizeof(*l->facts));
+    if (!l->facts)
+        return -ENOMEM;
+    l->course = course;
+    l->stream = NULL;
+    l->several_streams = false;
+    spw_planned_keep_versions_locked(true);
+    spw_trial_begin(l->trial, course, work_us(course));
+    return 0;
+}
+
+bool spw_learning_is_about(const struct spw_learning *l, const struct spw_course *course)
+{
+    return l && l->course == course && course;
+}
+
+void spw_learning_stop_locked(struct spw_learning *l)
+{
+    spw_trial_end(l->trial);
+    forget_course(l);
+}
+
+/* ---- what an operation says of itself ---- */
+
+static bool is_whole(CUdeviceptr address, uint64_t bytes)
+{
+    const struct spw_object *o = spw_object_at_locked(address);
+    const struct spw_block *b = (const struct spw_block *)o;
+    return o && o->kind == SPW_KIND_BLOCK && b->address == address && b->size_bytes == bytes;
+}
+
+/* Copies and sets write to their first hits; one with a single end there says whether it covers all of it. */
+static uint64_t made_by_copy(const struct spw_op *op)
+{
+    const struct spw_submission *s = op->submission;
+    if (!s || op->count - op->read_only != 1)
+        return 0;
+    if (s->kind == SPW_SUBMIT_COPY)
+        return is_whole(s->copy.to, s->copy.bytes);
+    return s->kind == SPW_SUBMIT_SET && s->set.rows == 1 && is_whole(s->set.to, s->set.width * s->set.element_bytes);
+}
+
+uint64_t spw_learning_makes(const struct spw_op *op)
+{
+    if (op->function)
+        return op->writeset ? op->writeset->changed & op->writeset->writes : 0;
+    return made_by_copy(op);
+}
+
+static uint64_t bits(unsigned count)
+{
+    return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+}
+
+static struct fact fact_of(const struct spw_op *op)
+{
+    struct fact f = {.function = op->function,
+                     .places = op->writeset ? op->writeset->places : 0,
+                     .number = op->writeset ? op->writeset->number : 0,
+                     .hits = op->count,
+                     .refused = spw_rerun_verdict(op),
+                     .known = !op->everything && op->reached == op->count};
+    if (op->function)
+        return f;
+    f.reads = bits(op->count) & ~bits(op->count - op->read_only);
+    f.makes = made_by_copy(op);
+    if (!f.makes && f.refused == SPW_REPLAYABLE)
+        f.refused = SPW_REPLAY_READS_OWN_OUTPUT;
+    return f;
+}
+
+void spw_learning_op_locked(struct spw_learning *l, struct spw_op *op, uint32_t ordinal)
+{
+    if (!l->course || ordinal >= l->course->op_count)
+        return;
+    const struct spw_course_op *o = &l->course->ops[ordinal];
+    struct fact *f = &l->facts[ordinal];
+    *f = fact_of(op);
+    l->several_streams |= l->stream && l->stream != op->stream;
+    l->stream = op->stream;
+    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE)
+        return;
+    spw_trial_before(l->trial, op, o->us > 0 ? o->us : 0);
+    if (op->trial && !op->wish)
+        op->wish = ordinal + 1;
+}
+
+/* ---- conclusions ---- */
+
+/* NULL: nothing is known of the launch by now. */
+static const struct spw_writeset *kind_of(const struct fact *f)
+{
+    const struct spw_writeset *kind = f->number ? spw_writeset_of_locked(f->function, f->places, f->hits) : NULL;
+    return kind && kind->number == f->number ? kind : NULL;
+}
+
+static enum spw_replay_verdict verdict_of(const struct spw_learning *l, const struct fact *f,
+                                          const struct spw_writeset *kind)
+{
+    if (f->refused != SPW_REPLAYABLE)
+        return f->refused;
+    if (l->several_streams)
+        return SPW_REPLAY_SEVERAL_STREAMS;
+    return f->function ? spw_lessons_verdict(spw_trial_lessons(l->trial), kind) : SPW_REPLAYABLE;
+}
+
+/* How hit `i` is used. What is overwritten completely is not read. */
+static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, bool replayable, unsigned i)
+{
+    const bool is_launch = f->function != NULL;
+    if (is_launch && !spw_writeset_writes(kind, i))
+        return SPW_COURSE_READS;
+    if (!is_launch && i < 64 && f->reads >> i & 1)
+        return SPW_COURSE_READS;
+    const uint64_t makes = is_launch ? (replayable && kind ? kind->changed : 0) : f->makes;
+    return i < 64 && makes >> i & 1 ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
+}
+
+static void conclude(struct spw_learning *l, uint32_t ordinal, uint8_t *access)
+{
+    const struct fact *f = &l->facts[ordinal];
+    const struct spw_writeset *kind = kind_of(f);
+    const enum spw_replay_verdict verdict = f->known || f->hits ? verdict_of(l, f, kind) : SPW_REPLAY_NOT_TRIED;
+    const bool replayable = verdict == SPW_REPLAYABLE;
+    const double us = l->course->ops[ordinal].us;
+    l->result.count[verdict]++;
+    l->result.us[verdict] += us > 0 ? us : 0;
+    if (!f->known)
+        return;
+    for (uint32_t i = 0; i < f->hits; i++)
+        access[i] = access_of(f, kind, replayable, i);
+    (void)spw_course_learn(l->course, ordinal, access, f->hits, replayable); /* another number of hits: it stays as it was */
+}
+
+static void say(const struct spw_learning *l)
+{
+    const struct spw_learned *r = &l->result;
+    spw_info(
+        "device %d: of %u operations in an iteration %u can be replayed (%.3f ms); %u were not tried, %u read what they "
+        "write, %u differ between runs, %u have hidden state, %u are of other kinds",
+        l->device->ordinal, l->course->op_count, r->count[SPW_REPLAYABLE], r->us[SPW_REPLAYABLE] / 1000,
+        r->count[SPW_REPLAY_NOT_TRIED], r->count[SPW_REPLAY_READS_OWN_OUTPUT], r->count[SPW_REPLAY_DIFFERS],
+        r->count[SPW_REPLAY_HIDDEN_STATE],
+        l->course->op_count - r->count[SPW_REPLAYABLE] - r->count[SPW_REPLAY_NOT_TRIED] -
+            r->count[SPW_REPLAY_READS_OWN_OUTPUT] - r->count[SPW_REPLAY_DIFFERS] - r->count[SPW_REPLAY_HIDDEN_STATE]);
+}
+
+/* Each kind of operation once: what becomes of it, and why. */
+static void say_kinds(const struct spw_learning *l)
+{
+    char name[256];
+    for (uint32_t i = 0; spw_log_enabled(SPW_LOG_DEBUG) && i < l->course->op_count; i++) {
+        const struct fact *f = &l->facts[i];
+        bool is_first = f->function != NULL;
+        for (uint32_t k = 0; k < i && is_first; k++)
+            is_first = l->facts[k].function != f->function || l->facts[k].places != f->places;
+        if (is_first)
+            spw_debug("device %d: replay of %s: %s", l->device->ordinal, spw_function_name(f->function, name, sizeof(name)),
+                      spw_replay_verdict_text(verdict_of(l, f, kind_of(f))));
+    }
+}
+
+static void finish(struct spw_learning *l)
+{
+    uint32_t most = 0;
+    memset(&l->result, 0, sizeof(l->result));
+    for (uint32_t i = 0; i < l->course->op_count; i++)
+        most = l->facts[i].hits > most ? l->facts[i].hits : most;
+    uint8_t *access = calloc((size_t)most + 1, 1);
+    for (uint32_t i = 0; access && i < l->course->op_count; i++)
+        conclude(l, i, access);
+    free(access);
+    say(l);
+    say_kinds(l);
+    forget_course(l);
+}
+
+bool spw_learning_round_unlocking(struct spw_learning *l)
+{
+    if (!l->course)
+        return false;
+    if (!spw_trial_round_unlocking(l->trial))
+        return false;
+    finish(l);
+    return true;
+}
+
+void spw_learning_condemn_locked(struct spw_learning *l, CUfunction function)
+{
+    spw_lessons_condemn(spw_trial_lessons_mutable(l->trial), function, SPW_REPLAY_MISMATCH);
+}
+
+struct spw_learned spw_learning_result_locked(const struct spw_learning *l)
+{
+    struct spw_learned result = l->result;
+    const struct spw_trial_counts counts = spw_trial_counts_of(l->trial);
+    result.looks = counts.looks;
+    result.trials = counts.trials;
+    result.failures = counts.failures;
+    return result;
+}

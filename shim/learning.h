@@ -1,0 +1,46 @@
+/* learning.h - learns about the operations of an iteration while the program goes through it: what each reads and writes,
+ * and whether it can be replayed; and writes that into its course.
+ *
+ * Launches are looked at and tried (trial.h) in a few iterations, copies and sets say themselves what they do. The course
+ * then tells reads from writes, and which operations can be replayed. One course of a device at a time; what is known about
+ * a kind of launch holds for all. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_LEARNING_H
+#define SPILLWAY_SHIM_LEARNING_H
+#include "course/course.h"
+#include "engine.h"
+#include "verdicts.h"
+
+struct spw_learning; /* of a device */
+
+struct spw_learning *spw_learning_create(struct spw_device *d); /* NULL: no memory */
+void spw_learning_destroy(struct spw_learning *learning);       /* NULL is fine */
+
+/* The next iterations are to be learned from. The course stays the caller's, and must be there until stop() or the end. 0 or
+ * -ENOMEM. Versions are kept from now on (versions.h). */
+int spw_learning_begin_locked(struct spw_learning *learning, struct spw_course *course);
+bool spw_learning_is_about(const struct spw_learning *learning, const struct spw_course *course);
+
+/* An iteration of it begins. True: that is all, the course knows. The device's slow lock is held too, and the engine lock is
+ * let go of while room is made for scratch memory. */
+bool spw_learning_round_unlocking(struct spw_learning *learning);
+
+/* Operation `ordinal` of the course was begun. */
+void spw_learning_op_locked(struct spw_learning *learning, struct spw_op *op, uint32_t ordinal);
+
+/* It comes to no end: the course is about to go. Slow lock too. */
+void spw_learning_stop_locked(struct spw_learning *learning);
+
+/* Bit per hit: what the operation lies to overwrite completely if it is replayable, as far as is known. */
+uint64_t spw_learning_makes(const struct spw_op *op);
+
+/* A replay of the function gave other bytes: never again. */
+void spw_learning_condemn_locked(struct spw_learning *learning, CUfunction function);
+
+/* Of the operations of the course that was learned last, by verdict. */
+struct spw_learned {
+    uint32_t count[SPW_REPLAY_VERDICT_COUNT];
+    double us[SPW_REPLAY_VERDICT_COUNT];
+    uint64_t looks, trials, failures; /* since the start */
+};
+struct spw_learned spw_learning_result_locked(const struct spw_learning *learning);
+#endif

@@ -1,0 +1,563 @@
+/* trial.c - looks at launches and tries them again, on the program's stream. */
+#include "trial.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "course/course.h"
+#include "digest.h"
+#include "driver.h"
+#include "layout.h"
+#include "lock.h"
+#include "log.h"
+#include "pools.h"
+#include "reruns.h"
+#include "result.h"
+#include "room.h"
+#include "slab.h"
+#include "versions.h"
+
+enum {
+    EXAMS = 64,   /* whose answers are awaited */
+    PASSES = 3,   /* launches again */
+    ATTEMPTS = 3, /* for what must not fail */
+    PATTERN_A = 0x5a,
+    PATTERN_B = 0xa5,
+    ALIGNMENT = 256 /* of copies in scratch memory */
+};
+
+/* One block or slot that the launch touches. */
+struct piece {
+    struct spw_block *block;
+    struct spw_slot *slot; /* of the two one is NULL */
+    uint64_t serial;
+    CUdeviceptr address;
+    size_t bytes;
+    uint64_t hits;                /* which of the parameters' addresses lie in it */
+    uint64_t kept, before;        /* offsets in scratch memory: as the launch left it; of a slot as it was before */
+    uint32_t tickets[1 + PASSES]; /* 0: none */
+};
+
+struct exam {
+    enum spw_lesson_step step; /* NOTHING: this one is free */
+    uint32_t lesson;
+    uint32_t count;
+    struct piece *pieces; /* SPW_WRITESET_HITS of them */
+    uint64_t written;     /* which were seen to change before */
+    CUfunction function;
+    uint64_t places; /* with it, the kind */
+    uint32_t number, hits;
+};
+
+struct spw_trial {
+    struct spw_device *device;
+    struct spw_lessons lessons;
+    struct spw_block *scratch; /* NULL: there is none */
+    uint64_t wanted_bytes;     /* of it, as soon as there is something to try */
+    bool wants_scratch;
+    struct exam exams[EXAMS], *now;
+    struct spw_trial_counts counts;
+};
+
+struct spw_trial *spw_trial_create(struct spw_device *d)
+{
+    struct spw_trial *t = calloc(1, sizeof(*t));
+    if (t)
+        t->device = d;
+    return t;
+}
+
+const struct spw_lessons *spw_trial_lessons(const struct spw_trial *t)
+{
+    return &t->lessons;
+}
+
+struct spw_lessons *spw_trial_lessons_mutable(struct spw_trial *t)
+{
+    return &t->lessons;
+}
+
+struct spw_trial_counts spw_trial_counts_of(const struct spw_trial *t)
+{
+    return t->counts;
+}
+
+/* ---- exams ---- */
+
+static struct exam *free_exam(struct spw_trial *t)
+{
+    for (unsigned i = 0; i < EXAMS; i++) {
+        struct exam *e = &t->exams[i];
+        if (e->step != SPW_LESSON_NOTHING)
+            continue;
+        if (!e->pieces)
+            e->pieces = malloc(SPW_WRITESET_HITS * sizeof(*e->pieces));
+        return e->pieces ? e : NULL;
+    }
+    return NULL;
+}
+
+static void end_exam(struct exam *e)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        for (unsigned k = 0; k <= PASSES; k++)
+            spw_digest_forget_locked(e->pieces[i].tickets[k]);
+    e->step = SPW_LESSON_NOTHING;
+}
+
+static void miss_exam(struct spw_trial *t, struct exam *e)
+{
+    t->counts.failures++;
+    spw_lesson_missed(&t->lessons, e->lesson);
+    end_exam(e);
+}
+
+void spw_trial_destroy(struct spw_trial *t)
+{
+    if (!t)
+        return;
+    for (unsigned i = 0; i < EXAMS; i++) {
+        if (t->exams[i].step != SPW_LESSON_NOTHING)
+            end_exam(&t->exams[i]);
+        free(t->exams[i].pieces);
+    }
+    spw_lessons_finish(&t->lessons);
+    free(t);
+}
+
+/* ---- answers ---- */
+
+/* 1: all are there, in `hashes`; 0: not yet; negative: some will never come. */
+static int read_hashes(struct spw_device *d, const struct piece *piece, unsigned count, struct spw_hash *hashes)
+{
+    for (unsigned k = 0; k < count; k++) {
+        const int r = spw_digest_answer_locked(d, piece->tickets[k], &hashes[k]);
+        if (r <= 0)
+            return r;
+    }
+    return 1;
+}
+
+static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + PASSES])
+{
+    const bool same = spw_hash_equal(hashes[1], hashes[3]), follows = !spw_hash_equal(hashes[1], hashes[2]);
+    if (!same)
+        return SPW_REPLAY_DIFFERS;
+    if (follows)
+        return SPW_REPLAY_READS_OWN_OUTPUT;
+    return spw_hash_equal(hashes[0], hashes[1]) ? SPW_REPLAYABLE : SPW_REPLAY_HIDDEN_STATE;
+}
+
+/* The worst is what counts: results that differ explain everything else. */
+static enum spw_replay_verdict worse(enum spw_replay_verdict a, enum spw_replay_verdict b)
+{
+    static const enum spw_replay_verdict worst_first[] = {SPW_REPLAY_DIFFERS, SPW_REPLAY_READS_OWN_OUTPUT,
+                                                          SPW_REPLAY_HIDDEN_STATE};
+    for (unsigned i = 0; i < sizeof(worst_first) / sizeof(*worst_first); i++)
+        if (a == worst_first[i] || b == worst_first[i])
+            return worst_first[i];
+    return SPW_REPLAYABLE;
+}
+
+/* It turned out to write what it was taken to read only, some time ago: what was made from that since cannot be relied on.
+ */
+static void distrust(const struct exam *e, uint64_t changed)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        const struct piece *p = &e->pieces[i];
+        uint64_t serial;
+        struct spw_versioned *v = p->hits & changed ? spw_versioned_at_locked(p->address, &serial) : NULL;
+        if (v && serial == p->serial)
+            spw_version_raise_locked(v);
+    }
+}
+
+static void note_look(struct spw_trial *t, const struct exam *e, uint64_t changed)
+{
+    struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
+    if (kind && kind->number == e->number && spw_writeset_observed_locked(kind, changed, UINT64_MAX))
+        distrust(e, changed);
+    spw_lesson_looked(&t->lessons, e->lesson);
+}
+
+/* 1: taken note of; 0: not yet; negative: there will be no answer. */
+static int read_exam(struct spw_trial *t, struct exam *e)
+{
+    const bool is_look = e->step == SPW_LESSON_LOOK;
+    enum spw_replay_verdict verdict = SPW_REPLAYABLE;
+    uint64_t changed = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        struct spw_hash hashes[1 + PASSES];
+        const int r = read_hashes(t->device, &e->pieces[i], is_look ? 2 : 1 + PASSES, hashes);
+        if (r <= 0)
+            return r;
+        if (is_look)
+            changed |= spw_hash_equal(hashes[0], hashes[1]) ? 0 : e->pieces[i].hits;
+        else
+            verdict = worse(verdict, judge(hashes));
+    }
+    if (is_look)
+        note_look(t, e, changed);
+    else
+        spw_lesson_tried(&t->lessons, e->lesson, verdict);
+    return 1;
+}
+
+void spw_trial_poll(struct spw_trial *t)
+{
+    for (unsigned i = 0; i < EXAMS; i++) {
+        struct exam *e = &t->exams[i];
+        if (e->step == SPW_LESSON_NOTHING || e == t->now)
+            continue;
+        const int r = read_exam(t, e);
+        if (r > 0)
+            end_exam(e);
+        else if (r < 0)
+            miss_exam(t, e);
+    }
+}
+
+/* ---- scratch memory ---- */
+
+static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
+{
+    uint64_t bytes = 0;
+    const struct spw_course_op *o = &course->ops[op];
+    for (uint32_t i = 0; i < o->touch_count; i++)
+        bytes += (course->tensors[course->touches[o->first_touch + i].tensor].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return bytes;
+}
+
+/* As much as the largest operation that it suffices for needs, and no more than leaves every operation room enough. */
+static uint64_t scratch_for(const struct spw_device *d, const struct spw_course *course)
+{
+    const uint64_t budget = d->handles.budget_bytes, slots = 1 << 20;
+    uint64_t most = 0, useful = 0, limit = budget / SPW_TRIAL_SCRATCH_SHARE;
+    for (uint32_t o = 0; o < course->op_count; o++) {
+        const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    const uint64_t needed = most + spw_room_unmovable_bytes_locked(d) + d->largest_bytes;
+    if (needed >= budget)
+        return 0;
+    limit = budget - needed < limit ? budget - needed : limit;
+    for (uint32_t o = 0; o < course->op_count; o++) {
+        const uint64_t bytes = touched_bytes(course, o);
+        useful = bytes <= limit && bytes > useful ? bytes : useful;
+    }
+    return useful + slots < limit ? useful + slots : limit;
+}
+
+static void take_scratch(struct spw_trial *t)
+{
+    struct spw_device *d = t->device;
+    struct spw_block *b;
+    if (t->scratch || !t->wants_scratch || spw_block_create_locked(d, t->wanted_bytes, &b) < 0)
+        return;
+    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pinned = true;
+    struct spw_context_guard guard;
+    const bool entered = spw_context_enter(&guard, NULL) == 0;
+    const int r = spw_engine_make_resident_unlocking(d, b);
+    if (entered)
+        spw_context_leave(&guard);
+    if (r == 0)
+        t->scratch = b;
+    else
+        spw_room_retire_block_locked(d, b);
+}
+
+static void give_scratch(struct spw_trial *t)
+{
+    if (t->scratch)
+        spw_room_retire_block_locked(t->device, t->scratch);
+    t->scratch = NULL;
+    t->wants_scratch = false;
+}
+
+/* ---- iterations ---- */
+
+void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, double iteration_us)
+{
+    t->wanted_bytes = scratch_for(t->device, course);
+    spw_lessons_begin(&t->lessons, iteration_us);
+}
+
+bool spw_trial_round_unlocking(struct spw_trial *t)
+{
+    spw_trial_poll(t);
+    const bool is_complete = spw_lessons_round(&t->lessons);
+    if (is_complete)
+        give_scratch(t);
+    else
+        take_scratch(t);
+    return is_complete;
+}
+
+void spw_trial_end(struct spw_trial *t)
+{
+    give_scratch(t);
+}
+
+/* ---- what a launch touches ---- */
+
+static bool same_piece(const struct piece *p, const struct spw_block *b, const struct spw_slot *slot)
+{
+    return p->block == b && p->slot == slot;
+}
+
+static bool add_piece(struct exam *e, struct spw_block *b, struct spw_slot *slot, unsigned hit)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        if (same_piece(&e->pieces[i], b, slot)) {
+            e->pieces[i].hits |= UINT64_C(1) << hit;
+            return true;
+        }
+    if (e->count == SPW_WRITESET_HITS)
+        return false;
+    e->pieces[e->count++] = (struct piece){.block = b,
+                                           .slot = slot,
+                                           .serial = b ? b->serial : slot->serial,
+                                           .address = b ? b->address : spw_slot_address(slot),
+                                           .bytes = b ? b->size_bytes : slot->size_bytes,
+                                           .hits = UINT64_C(1) << hit};
+    return true;
+}
+
+static bool list_pieces(struct exam *e, const struct spw_device *d, const struct spw_op *op)
+{
+    e->count = 0;
+    for (unsigned i = 0; i < op->count && i < SPW_WRITESET_HITS; i++) {
+        struct spw_object *o = spw_object_at_locked(op->hits[i]);
+        struct spw_slot *slot = NULL;
+        if (!o || o->attention & SPW_FREE)
+            continue;
+        if (o->device != d->ordinal)
+            return false;
+        if (o->kind == SPW_KIND_SLAB && !(slot = spw_slab_slot_at_locked((struct spw_slab *)o, op->hits[i])))
+            continue;
+        if (!add_piece(e, slot ? NULL : spw_block_of(o), slot, i))
+            return false;
+    }
+    return e->count > 0;
+}
+
+/* It is who it was, and its bytes are where they were. */
+static bool is_still_there(const struct piece *p)
+{
+    if (p->slot)
+        return p->slot->serial == p->serial && p->slot->size_bytes == p->bytes;
+    return p->block->serial == p->serial && !p->block->doomed &&
+           !(p->block->object.attention & (SPW_ABSENT | SPW_FREE | SPW_EVICTING));
+}
+
+static bool are_still_there(const struct exam *e)
+{
+    for (uint32_t i = 0; i < e->count; i++)
+        if (!is_still_there(&e->pieces[i]))
+            return false;
+    return true;
+}
+
+/* ---- what is submitted; the stream's next operation stands for all of it ---- */
+
+static int ask(struct spw_trial *t, const struct spw_op *op, struct exam *e, unsigned which)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < e->count && r == 0; i++)
+        r = spw_digest_ask_locked(t->device, op->stream->context, op->handle, e->pieces[i].address, e->pieces[i].bytes,
+                                  &e->pieces[i].tickets[which]);
+    return r;
+}
+
+static int copy(const struct spw_op *op, CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+    return spw_result(spw_driver.cuMemcpyDtoDAsync_v2(to, from, bytes, op->handle));
+}
+
+/* Places in scratch memory for everything. False: it is too small. */
+static bool lay_out(const struct spw_trial *t, struct exam *e)
+{
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        struct piece *p = &e->pieces[i];
+        const uint64_t bytes = (p->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        p->kept = used;
+        p->before = p->kept + bytes;
+        used += p->slot ? 2 * bytes : bytes;
+    }
+    return t->scratch && used <= t->scratch->size_bytes;
+}
+
+static int save_slots(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < e->count && r == 0; i++)
+        if (e->pieces[i].slot)
+            r = copy(op, t->scratch->address + e->pieces[i].before, e->pieces[i].address, e->pieces[i].bytes);
+    return r;
+}
+
+static int keep_all(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < e->count && r == 0; i++)
+        r = copy(op, t->scratch->address + e->pieces[i].kept, e->pieces[i].address, e->pieces[i].bytes);
+    return r;
+}
+
+static int put_back_all(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    int worst = 0;
+    for (uint32_t i = 0; i < e->count; i++) {
+        int r = -EIO;
+        for (unsigned attempt = 0; attempt < ATTEMPTS && r < 0; attempt++)
+            r = copy(op, e->pieces[i].address, t->scratch->address + e->pieces[i].kept, e->pieces[i].bytes);
+        worst = r < 0 ? r : worst;
+    }
+    return worst;
+}
+
+/* The output is something else, and small things are what they were before. */
+static int spoil(const struct spw_trial *t, const struct spw_op *op, const struct exam *e, unsigned char pattern)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < e->count && r == 0; i++) {
+        const struct piece *p = &e->pieces[i];
+        if (p->slot)
+            r = copy(op, p->address, t->scratch->address + p->before, p->bytes);
+        else if (p->hits & e->written)
+            r = spw_result(spw_driver.cuMemsetD8Async(p->address, pattern, p->bytes, op->handle));
+    }
+    return r;
+}
+
+static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
+{
+    static const unsigned char patterns[PASSES] = {PATTERN_A, PATTERN_B, PATTERN_A};
+    int r = 0;
+    for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
+        r = spoil(t, op, e, patterns[pass]);
+        if (r == 0)
+            r = spw_rerun_submit_locked(op->rerun, op->stream);
+        if (r == 0)
+            r = ask(t, op, e, 1 + pass);
+    }
+    return r;
+}
+
+static void note_uses(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    const uint64_t number = spw_stream_next_locked(op->stream);
+    for (uint32_t i = 0; i < e->count; i++) {
+        struct piece *p = &e->pieces[i];
+        struct spw_uses *uses = p->block ? &p->block->object.uses : &p->slot->slab->object.uses;
+        spw_uses_add_locked(uses, op->stream, number);
+    }
+    if (t->scratch)
+        spw_uses_add_locked(&t->scratch->object.uses, op->stream, number);
+}
+
+/* ---- before and after ---- */
+
+/* Without scratch memory nothing is tried: it is taken when the next iteration begins. */
+static bool is_postponed(struct spw_trial *t, uint32_t lesson)
+{
+    if (t->scratch || !t->wanted_bytes)
+        return false;
+    t->wants_scratch = true;
+    spw_lesson_postponed(&t->lessons, lesson);
+    return true;
+}
+
+static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint32_t lesson, struct exam *e)
+{
+    e->step = step;
+    e->lesson = lesson;
+    e->function = op->function;
+    e->places = op->writeset->places;
+    e->number = op->writeset->number;
+    e->hits = op->count;
+    e->written = op->writeset->changed;
+}
+
+void spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
+{
+    uint32_t lesson;
+    struct exam *e = op->writeset ? free_exam(t) : NULL;
+    if (t->now || !e)
+        return;
+    const enum spw_lesson_step step = spw_lessons_next(&t->lessons, op->writeset, op->signature.geometry, us, &lesson);
+    if (step == SPW_LESSON_NOTHING || (step == SPW_LESSON_TRY && is_postponed(t, lesson)))
+        return;
+    begin_exam(op, step, lesson, e);
+    int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
+    if (r == 0 && step == SPW_LESSON_TRY && !lay_out(t, e)) {
+        spw_lesson_tried(&t->lessons, lesson, SPW_REPLAY_TOO_LARGE);
+        end_exam(e);
+        return;
+    }
+    if (r == 0)
+        r = step == SPW_LESSON_LOOK ? ask(t, op, e, 0) : save_slots(t, op, e);
+    note_uses(t, op, e);
+    if (r < 0) {
+        miss_exam(t, e);
+        return;
+    }
+    op->trial = t;
+    t->now = e;
+}
+
+static int look(struct spw_trial *t, const struct spw_op *op, struct exam *e)
+{
+    t->counts.looks++;
+    return ask(t, op, e, 1);
+}
+
+/* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */
+static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
+{
+    if (!op->rerun || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
+        return 1;
+    t->counts.trials++;
+    const int r = run_again(t, op, e), back = put_back_all(t, op, e);
+    if (back < 0)
+        return back;
+    return r < 0 ? 1 : 0;
+}
+
+static void say_lost(const struct spw_op *op)
+{
+    char name[256];
+    spw_warn(
+        "%s was launched again to see whether it gives the same, and then the driver refused to copy what it touches back "
+        "to its place: the program is told that the launch failed",
+        spw_function_name(op->function, name, sizeof(name)));
+}
+
+CUresult spw_trial_after(struct spw_op *op, CUresult result)
+{
+    struct spw_trial *t = op->trial;
+    spw_lock();
+    struct exam *e = t->now;
+    struct spw_context_guard guard;
+    t->now = NULL;
+    op->trial = NULL;
+    if (result != CUDA_SUCCESS || !are_still_there(e) || spw_context_enter(&guard, NULL) < 0) {
+        miss_exam(t, e);
+        spw_unlock();
+        return result;
+    }
+    const int r = e->step == SPW_LESSON_LOOK ? look(t, op, e) : try_again(t, op, e);
+    note_uses(t, op, e);
+    const int sent = spw_digests_send_locked(t->device, op->handle);
+    if (r < 0)
+        say_lost(op);
+    if (r != 0 || sent < 0)
+        miss_exam(t, e);
+    spw_context_leave(&guard);
+    spw_unlock();
+    return r < 0 ? CUDA_ERROR_LAUNCH_FAILED : result;
+}

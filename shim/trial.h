@@ -1,0 +1,60 @@
+/* trial.h - finds out on the device what a launch writes and whether running it again gives the same bytes, on the program's
+ * own stream, and leaves everything as the program's launch left it.
+ *
+ *     a look   hash of all that it touches | the launch | hash of it again: what differs was written
+ *     a trial  the launch | hash, and all that it touches copied to scratch memory | three times: its output filled with a
+ *              pattern, small things that it may write put back to what they were before, the launch again, hash |
+ *              everything copied back. All hashes equal: the launch overwrites its output completely, depends on nothing
+ *              that is not told, and gives the same every time. The pattern is A, B and A again: where the results follow
+ *              it, old content matters; where they differ for the same one, they differ between runs
+ *
+ * Nobody waits: hashes are read when they are there. What is known is kept in lessons.h. Engine lock, but where it says
+ * otherwise. */
+#ifndef SPILLWAY_SHIM_TRIAL_H
+#define SPILLWAY_SHIM_TRIAL_H
+#include "engine.h"
+#include "lessons.h"
+
+struct spw_course;
+
+enum { SPW_TRIAL_SCRATCH_SHARE = 5 }; /* scratch memory is at most that part of the budget */
+
+struct spw_trial; /* of one device */
+
+/* NULL: no memory. */
+struct spw_trial *spw_trial_create(struct spw_device *d);
+void spw_trial_destroy(struct spw_trial *trial); /* NULL is fine; of the driver it asks nothing */
+
+const struct spw_lessons *spw_trial_lessons(const struct spw_trial *trial);
+struct spw_lessons *spw_trial_lessons_mutable(struct spw_trial *trial);
+
+/* Iterations of the course are to be learned from, beginning with the next one. */
+void spw_trial_begin(struct spw_trial *trial, const struct spw_course *course, double iteration_us);
+
+/* The next iteration begins. True: there is nothing more to be learned. Scratch memory is taken here, where there can be
+ * any, and given back with the last one: the device's slow lock is held too, and the engine lock is let go of while room is
+ * made. */
+bool spw_trial_round_unlocking(struct spw_trial *trial);
+
+/* Learning ends where it stands; scratch memory goes back. Slow lock and engine lock held. */
+void spw_trial_end(struct spw_trial *trial);
+
+/* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and
+ * sets op->trial where spw_trial_after() has to be called behind the driver's call: then the operation has to be kept as
+ * well (op->wish). Needs op->writeset. */
+void spw_trial_before(struct spw_trial *trial, struct spw_op *op, double us);
+
+/* Reads the answers that are there. */
+void spw_trial_poll(struct spw_trial *trial);
+
+struct spw_trial_counts {
+    uint64_t looks, trials, failures; /* since the start */
+};
+struct spw_trial_counts spw_trial_counts_of(const struct spw_trial *trial);
+
+/* ---- no lock held ---- */
+
+/* The driver has answered `result`: submits what has to come behind the operation, which is not ended yet. What the program
+ * is to be answered: `result`, unless its bytes could not be put back. */
+CUresult spw_trial_after(struct spw_op *op, CUresult result);
+#endif
