@@ -38,7 +38,7 @@ void spw_pin_everything(const char *why);
 void spw_capture_begins(CUstream stream);
 
 /* Before something that may change the outcome of any operation without any of them showing it: variables of modules are
- * written, a module is unloaded, functions are told how to run, memory is pinned. What can then not be recomputed any more
+ * written, a module is unloaded, functions are told how to run. What can then not be recomputed any more
  * is recomputed before (versions.h). Negative: that could not be done, and the call that it is about must not be made. No
  * lock held. */
 int spw_versions_break(void);

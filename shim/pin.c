@@ -61,25 +61,11 @@ static int pin_one(struct spw_device *d, CUdeviceptr address)
     return bring_in_for_good(d, spw_block_of(o));
 }
 
-/* What is pinned is not versioned, and whoever made anything of it cannot do so again. False: that cannot be helped. */
-static bool before_pinning(CUdeviceptr address)
-{
-    if (!spw_versions_kept)
-        return true;
-    spw_lock();
-    const bool counts = spw_versioned_at_locked(address, NULL) != NULL;
-    spw_unlock();
-    const int r = counts ? spw_versions_break() : 0;
-    if (r < 0)
-        spw_pin_failure = r;
-    return r == 0;
-}
-
 void spw_pin_address(CUdeviceptr address, const char *why)
 {
     static int warned;
     struct spw_device *d = spw_device_of_address(address);
-    if (!d || !before_pinning(address))
+    if (!d)
         return;
     struct spw_context_guard guard;
     pthread_mutex_lock(&d->slow);
@@ -102,11 +88,6 @@ void spw_pin_address(CUdeviceptr address, const char *why)
 
 void spw_pin_everything(const char *why)
 {
-    const int r = spw_pinning_everything ? 0 : spw_versions_break();
-    if (r < 0) {
-        spw_pin_failure = r;
-        return;
-    }
     spw_lock();
     bool first = !spw_pinning_everything;
     spw_pinning_everything = true;

@@ -83,13 +83,14 @@ static void lacks_memory(const struct spw_device *d, const char *what)
 /* What every operation gets a closer look for. */
 static void look_closer(struct planned *p, bool told)
 {
-    p->place.look = (uint8_t)((told ? SPW_LOOK_TOLD : 0) | (spw_versions_kept ? SPW_LOOK_VERSIONS : 0));
+    p->place.told = told;
+    p->place.look = told || spw_versions_kept;
 }
 
 /* The detector is told of everything. */
 static bool is_told(const struct planned *p)
 {
-    return !p->now || p->place.look & SPW_LOOK_TOLD;
+    return !p->now || p->place.told;
 }
 
 static void expect_nothing(struct planned *p)
@@ -704,7 +705,7 @@ void spw_planned_keep_versions_locked(bool keep)
     spw_versions_keep_locked(keep);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
-            look_closer(planned_of[i], planned_of[i]->place.look & SPW_LOOK_TOLD);
+            look_closer(planned_of[i], planned_of[i]->place.told);
 }
 
 /* ---- beginning and end ---- */

@@ -46,12 +46,9 @@ struct spw_place {
     struct spw_cursor cursor;
     const uint8_t *due; /* by operation, op_count + 1 of them: whether something is planned before it */
     bool busy;          /* something is on its way, or was left undone: look after every operation */
-    uint8_t look; /* enum spw_look, or-ed: why every operation gets a closer look, though the device is on its course */
-};
-
-enum spw_look {
-    SPW_LOOK_TOLD = 1,    /* the detector is told of everything */
-    SPW_LOOK_VERSIONS = 2 /* versions are kept (versions.h) */
+    bool look;          /* every operation gets a closer look, though the device is on its course: it is told, or versions
+                         * are kept (versions.h) */
+    bool told;          /* the detector is told of everything */
 };
 
 extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */

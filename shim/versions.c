@@ -40,7 +40,7 @@ void spw_version_reset_locked(struct spw_versioned *v)
 struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial)
 {
     struct spw_object *o = spw_in_arena(address) ? spw_object_at_locked(address) : NULL;
-    if (!o || o->attention & SPW_FREE || spw_pinning_everything)
+    if (!o || o->attention & SPW_FREE)
         return NULL;
     if (o->kind == SPW_KIND_BLOCK) {
         struct spw_block *b = spw_block_of(o);

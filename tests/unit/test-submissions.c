@@ -310,6 +310,14 @@ static void launches_that_are_given_memory_of_others_are_not_kept(void **state)
     assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
     p.pointer = OUTSIDE;
     assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+    uint64_t buffer[] = {LOW, OUTSIDE};
+    size_t bytes = sizeof(buffer);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    s.launch.params = NULL;
+    s.launch.extra = extra;
+    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+    bytes = sizeof(buffer[0]);
+    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
 }
 
 static void where_addresses_are_tells_launches_of_a_function_apart(void **state)
