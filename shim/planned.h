@@ -59,16 +59,19 @@ static inline bool spw_place_is_calm(const struct spw_place *place)
     return !place->busy && !place->due[place->cursor.op] && place->cursor.op < place->cursor.course->op_count;
 }
 
-/* The usual operation of a device on its course: true when it is the one expected, and then it counts as told. To be asked
- * last, when nothing else needs a closer look. */
-static inline bool spw_planned_expected(struct spw_stream *s, uint64_t key)
+/* The usual operation of a device on its course: true when it is the one expected, and gets no closer look. */
+static inline bool spw_planned_expects(const struct spw_stream *s, uint64_t key)
+{
+    const struct spw_place *place = s->place;
+    return place && !place->look && spw_cursor_expects(&place->cursor, key);
+}
+
+/* Then, when nothing else needs a closer look either: it counts as told. */
+static inline void spw_planned_advance(struct spw_stream *s)
 {
     struct spw_place *place = s->place;
-    if (!place || place->look || !spw_cursor_expects(&place->cursor, key))
-        return false;
     spw_cursor_advance(&place->cursor);
     s->calm = spw_place_is_calm(place);
-    return true;
 }
 
 /* ---- what the engine tells; engine lock held ---- */

@@ -84,10 +84,24 @@ static inline struct spw_signature spw_launch_signature(const struct spw_launch 
                                   spw_mix(spw_mix(grid, block), l->shared_bytes)};
 }
 
-static inline bool spw_quick_expected(struct spw_stream *s, const struct spw_launch *launch)
+static inline __attribute__((always_inline)) bool spw_quick_uses(struct spw_quick *ret_q, struct spw_stream *s,
+                                                                 const struct spw_layout *layout, void *const *params)
+{
+    spw_quick_begin(ret_q, s);
+    return spw_quick_words(*ret_q, layout, params);
+}
+
+/* Where operations are told of. Nothing is noted of one that gets a closer look: that may know better what it writes. */
+static inline __attribute__((always_inline)) bool spw_quick_planned_uses(struct spw_quick *ret_q, struct spw_stream *s,
+                                                                         const struct spw_launch *launch,
+                                                                         const struct spw_layout *layout,
+                                                                         void *const *params)
 {
     const struct spw_signature signature = spw_launch_signature(launch);
-    return spw_planned_expected(s, spw_signature_key(&signature));
+    if (!spw_planned_expects(s, spw_signature_key(&signature)) || !spw_quick_uses(ret_q, s, layout, params))
+        return false;
+    spw_planned_advance(s);
+    return true;
 }
 
 /* Begins a launch whose every parameter that could be an address is one word (no spans in the layout). The stream on which
@@ -98,15 +112,13 @@ spw_quick_launch(const struct spw_launch *launch, CUstream handle, const struct 
     struct spw_quick q;
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
-    if (s && !spw_tables_any()) {
-        spw_quick_begin(&q, s);
-        if (spw_quick_words(q, layout, params) && (!spw_planned_any || spw_quick_expected(s, launch))) {
-            atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
-            if (SPW_STATUS_IS_TIME(q.tick))
-                spw_status_tell_locked(false);
-            spw_unlock();
-            return s;
-        }
+    if (s && !spw_tables_any() &&
+        (spw_planned_any ? spw_quick_planned_uses(&q, s, launch, layout, params) : spw_quick_uses(&q, s, layout, params))) {
+        atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
+        if (SPW_STATUS_IS_TIME(q.tick))
+            spw_status_tell_locked(false);
+        spw_unlock();
+        return s;
     }
     spw_unlock();
     return NULL;
