@@ -84,10 +84,12 @@ static bool may_leave(const struct spw_block *b)
 /* Whatever the block is waited for by then is an event that exists. */
 static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped)
 {
-    bool copied = !dropped && spw_object_dirty(&b->object);
     int r = spw_uses_mark_locked(&b->object.uses);
+    if (r == 0)
+        r = spw_proof_ask_locked(d, b);
     if (r < 0)
         return r;
+    bool copied = !dropped && spw_object_dirty(&b->object);
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
     else if (b->object.uses.overflow)
@@ -154,6 +156,18 @@ static void count_gone(const struct spw_device *d, const struct spw_block *b)
     spw_carried.left_bytes += spw_block_mapped_bytes(d, b);
 }
 
+/* It was written, though nobody was believed to have done so: it goes the other way. */
+static void copy_after_all(struct spw_device *d, struct spw_block *b)
+{
+    if (spw_mover_copy_out_locked(d, b) < 0) {
+        spw_mover_keep_locked(d, b);
+        spw_carried.failed_count++;
+        return;
+    }
+    enqueue(d, b, SPW_WAY_OUT);
+    (void)spw_uses_mark_locked(&b->object.uses);
+}
+
 /* Takes the oldest of a queue to the pool if it is gone. False: there is none, or it is not. */
 static bool reap(struct spw_device *d, enum spw_way way)
 {
@@ -165,6 +179,10 @@ static bool reap(struct spw_device *d, enum spw_way way)
         return false;
     }
     take_off(d, b);
+    if (spw_proof_forbids_locked(d, b)) {
+        copy_after_all(d, b);
+        return true;
+    }
     if (spw_mover_detach_locked(d, b) < 0) {
         spw_mover_keep_locked(d, b);
         spw_needs_remove_locked(d, b);

@@ -63,6 +63,7 @@ static bool begin_quickly(struct spw_op *op)
 struct touched {
     struct spw_object *object;
     bool writes;
+    bool may_write; /* nobody has said that it does not, or only experience has */
 };
 
 struct working_set {
@@ -106,10 +107,12 @@ static void make_unique(struct working_set *set)
     unsigned n = 0;
     qsort(set->list, set->count, sizeof(*set->list), by_object);
     for (unsigned i = 0; i < set->count; i++) {
-        if (n && set->list[n - 1].object == set->list[i].object)
-            set->list[n - 1].writes |= set->list[i].writes;
-        else
+        if (!n || set->list[n - 1].object != set->list[i].object) {
             set->list[n++] = set->list[i];
+            continue;
+        }
+        set->list[n - 1].writes |= set->list[i].writes;
+        set->list[n - 1].may_write |= set->list[i].may_write;
     }
     set->count = n;
 }
@@ -127,7 +130,7 @@ static int gather_everything(struct working_set *set)
             struct spw_block *b = spw_devices[i].blocks[k];
             struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
             if (!(o->attention & SPW_FREE))
-                set->list[set->count++] = (struct touched){o, true};
+                set->list[set->count++] = (struct touched){o, true, true};
         }
     return 0;
 }
@@ -150,7 +153,8 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         if (!o || o->attention & SPW_FREE)
             continue;
-        set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i)};
+        const bool may_write = i >= op->count || i < op->count - op->read_only;
+        set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i), may_write};
     }
     return 0;
 }
@@ -246,15 +250,15 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
     return r;
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it writes; small allocations hold what they
- * are owed. */
+/* The stream waits for copies into what the operation touches, and out of what it may write, whatever is believed: a torn
+ * copy would be proven right. Small allocations hold what they are owed. */
 static int order_after_copies(struct working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
         int r = 0;
         if (o->kind == SPW_KIND_BLOCK)
-            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].writes);
+            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].may_write);
         else if (o->attention & SPW_OWED)
             r = spw_replay_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r < 0)
@@ -439,15 +443,19 @@ int spw_op_begin(struct spw_op *op)
         spw_unlock();
         return failure;
     }
-    if (spw_versions_kept)
+    if (spw_versions_kept) {
+        spw_proof_settle_unlocking();
         spw_versions_look_locked(op);
+    }
     bool quickly = begin_quickly(op);
     int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
     if (quickly && spw_planned_any)
         spw_planned_op_locked(op, NULL, 0);
-    if (r == 0 && spw_versions_kept)
+    if (r == 0 && spw_versions_kept) {
+        spw_proof_note_locked(op);
         spw_versions_op_locked(op);
+    }
     if (r == 0)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     else

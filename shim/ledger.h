@@ -15,6 +15,7 @@
 
 #include "access.h"
 #include "handles.h"
+#include "proof.h"
 #include "ranges.h"
 #include "streams.h"
 #include "versions.h"
@@ -135,6 +136,7 @@ struct spw_block {
     void *host_copy;          /* host_bytes of the host pool, or NULL */
     size_t host_bytes;
     bool host_copy_valid;
+    struct spw_proof proof;
     bool pinned;      /* never evicted */
     bool doomed;      /* freed while held: whoever lets go last frees it */
     bool drops;       /* DROPPED, or EVICTING and to be DROPPED: what its maker touches counts it as `needed` */

@@ -119,6 +119,7 @@ void spw_mover_drop_host_copy_locked(struct spw_block *b)
     b->host_copy = NULL;
     b->host_bytes = 0;
     b->host_copy_valid = false;
+    spw_proof_void_locked(b);
     b->object.attention &= ~(uint32_t)SPW_COPYING;
 }
 
@@ -140,6 +141,7 @@ bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *
 
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 {
+    spw_proof_cancel_locked(b);
     b->object.attention &= ~(uint32_t)SPW_EVICTING;
     if (b->host_copy && !spw_mover_copies_done_locked(d, b))
         b->object.attention |= SPW_COPYING;
@@ -152,6 +154,7 @@ int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw
         return 0;
     if (spw_mover_copies_done_locked(d, b)) {
         b->object.attention &= ~in_flight;
+        spw_proof_copies_done_locked(d, b);
         return 0;
     }
     struct spw_uses copies = spw_mover_copies_locked(d, b, writes);
@@ -356,6 +359,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
         b->object.attention &= ~(uint32_t)SPW_FREE;
     b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     spw_object_clean(&b->object);
+    spw_proof_gone_locked(d, b);
     return 0;
 }
 
@@ -443,10 +447,14 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
         b->host_bytes = b->size_bytes;
     }
     b->host_copy_valid = false;
+    spw_proof_void_locked(b);
     r = copy_on(s, b, true);
+    (void)spw_stream_next_locked(s);
+    if (r == 0)
+        spw_proof_copied_locked(d, b);
     /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. They come after all
      * others, so whoever waits for them need not look at those. */
-    b->leave_number = spw_stream_next_locked(s);
+    b->leave_number = s->begun;
     b->object.uses = (struct spw_uses){0};
     spw_uses_add_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {

@@ -648,8 +648,10 @@ void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
     struct planned *p = find(d);
     const uint64_t serial = b->serial;
     b->expected = 0;
-    if (spw_versions_kept)
+    if (spw_versions_kept) {
         spw_version_reset_locked(&b->content);
+        b->proof.believed = false;
+    }
     if (!p)
         return;
     b->serial = 0; /* who looks at what there is, finds nobody here yet */
@@ -742,7 +744,7 @@ static void teach_unlocking(struct planned *p)
     if (!spw_learning_round_unlocking(p->learning) || p->now != shape)
         return;
     shape->is_learned = true;
-    spw_shape_learned(shape, true);
+    spw_shape_learned(shape, false);
 }
 
 /* What is due now is carried out with the device's slow lock held, which somebody else may hold for long: then it is left

@@ -299,13 +299,18 @@ static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, str
     return r;
 }
 
-/* It has its bytes, which no copy on the host has unless that is of these very ones. */
+/* It has its bytes, which no copy on the host has unless that is of these very ones. That others were only read is as true
+ * as it was the first time. */
 static void note_made(struct spw_device *d, struct spw_rerunning *run)
 {
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = run->blocks[i];
-        if (!b || !spw_touch_writes(&run->rerun->touches[i]))
+        if (!b)
             continue;
+        if (!spw_touch_writes(&run->rerun->touches[i])) {
+            b->proof.believed |= run->rerun->function != NULL;
+            continue;
+        }
         if (!b->host_copy_valid)
             spw_object_soil(&b->object);
         spw_needs_remove_locked(d, b);

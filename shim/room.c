@@ -48,6 +48,7 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
     b->pinned = false;
     if (spw_ghost_keep_locked(d, b))
         return;
+    spw_proof_forget_locked(b);
     if (!settle_stuck(d, b)) {
         b->doomed = true; /* a second free is refused */
         return;
@@ -259,11 +260,14 @@ static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
     spw_carry_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
+    int r = spw_proof_ask_locked(d, b);
+    if (r < 0)
+        return r;
     if (goes_without_trace(d, b)) {
         spw_needs_add_locked(d, b);
         b->object.attention |= SPW_EVICTING;
     } else if (spw_object_dirty(&b->object)) {
-        int r = spw_mover_copy_out_locked(d, b);
+        r = spw_mover_copy_out_locked(d, b);
         if (r < 0)
             return r;
     } else {
@@ -277,6 +281,11 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
 int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
     int r = spw_uses_wait_unlocking(&b->object.uses);
+    if (r == 0 && !b->doomed && spw_proof_forbids_locked(d, b)) {
+        r = spw_mover_copy_out_locked(d, b);
+        if (r == 0)
+            r = spw_uses_wait_unlocking(&b->object.uses);
+    }
     if (r == 0 && !b->doomed)
         r = spw_mover_detach_locked(d, b);
     if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */

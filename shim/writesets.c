@@ -16,6 +16,7 @@ struct entry {
 static struct entry *buckets[BUCKETS];
 static unsigned entries;
 static uint32_t numbers;
+static bool nothing_believed;
 
 static struct entry **bucket_of(CUfunction f, uint64_t places)
 {
@@ -37,6 +38,8 @@ static bool is_collective(CUfunction f)
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
 {
     struct entry **first = bucket_of(function, places), *e = *first;
+    if (nothing_believed)
+        return NULL;
     while (e && (e->set.function != function || e->set.places != places))
         e = e->next;
     if (e || entries == MOST)
@@ -107,7 +110,13 @@ void spw_writesets_sweep_locked(void)
         forget_some(false);
 }
 
+void spw_writesets_believe_nothing_locked(void)
+{
+    nothing_believed = true;
+}
+
 void spw_writesets_reset(void)
 {
+    nothing_believed = false;
     forget_some(true);
 }

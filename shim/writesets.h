@@ -48,6 +48,9 @@ bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, ui
 /* Modules are gone: functions that layout.h does not remember any more are forgotten here too. */
 void spw_writesets_sweep_locked(void);
 
+/* One was wrong, and it is not known which: from now on there are none, everything may be written. */
+void spw_writesets_believe_nothing_locked(void);
+
 void spw_writesets_reset(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include "alloc.h"
 #include "carry.h"
 #include "devices.h"
+#include "digest.h"
 #include "driver.h"
 #include "engine.h"
 #include "fake-device.h"
@@ -36,6 +37,8 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
     spw_devices_reset();
     spw_streams_reset();
     spw_carry_reset();
+    spw_digests_reset();
+    spw_proof_reset();
     spw_room_pressed = false;
     fake_start(4096, 128 << 20, budget, host_budget);
     device = spw_device_current(&context);

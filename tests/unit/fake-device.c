@@ -12,11 +12,12 @@
 #include <sys/mman.h>
 
 #include "driver.h"
+#include "hash.h"
 #include "settings.h"
 
 enum { MOST = 4096, WORK = 65536 };
 
-enum work_kind { FILL, EXPECT, OUT, IN, MIX, COPY, RECORD, WAIT };
+enum work_kind { FILL, EXPECT, HASH, OUT, IN, MIX, COPY, RECORD, WAIT };
 
 struct work {
     enum work_kind kind;
@@ -25,6 +26,7 @@ struct work {
     size_t bytes;
     unsigned char value;
     void *host;
+    CUdeviceptr to; /* HASH: of its result */
     int event;
     unsigned long record;                  /* WAIT: the record that it waits for */
     struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to */
@@ -241,6 +243,28 @@ static CUresult on_cuMemUnmap(CUdeviceptr ptr, size_t size)
     return CUDA_SUCCESS;
 }
 
+/* Memory of the driver's own is mapped for good. */
+static CUresult on_cuMemAlloc_v2(CUdeviceptr *ptr, size_t size)
+{
+    CALLED();
+    const CUmemAccessDesc all = {0};
+    CUmemGenericAllocationHandle handle;
+    CUresult r = on_cuMemCreate(&handle, size, NULL, 0);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *ptr = f.next_address;
+    f.next_address += size;
+    r = on_cuMemMap(*ptr, size, 0, handle, 0);
+    return r == CUDA_SUCCESS ? on_cuMemSetAccess(*ptr, size, &all, 1) : r;
+}
+
+static CUresult on_cuMemFree_v2(CUdeviceptr ptr)
+{
+    CALLED();
+    const unsigned i = map_at(ptr);
+    return i == MOST ? CUDA_ERROR_INVALID_VALUE : on_cuMemUnmap(ptr, f.maps[i].bytes);
+}
+
 static CUresult on_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                                  CUmemAllocationGranularity_flags option)
 {
@@ -338,6 +362,20 @@ static void run_mix(const struct work *w)
         fill_range(&w->ranges[w->reads + i], (unsigned char)(fake_mixed(values, w->reads, w->value) + i));
 }
 
+static void run_hash(const struct work *w)
+{
+    struct spw_hash hash;
+    size_t n = sizeof(hash);
+    unsigned char *result = bytes_at(w->to, &n), *bytes = malloc(w->bytes + 1);
+    assert_non_null(bytes);
+    const struct work copy = {.kind = OUT, .a = w->a, .bytes = w->bytes, .host = bytes};
+    for (size_t done = 0; done < w->bytes;)
+        done += run_part(&copy, done);
+    spw_hash_host(bytes, w->bytes, &hash);
+    memcpy(result, &hash, n);
+    free(bytes);
+}
+
 static void run_one(struct work *w)
 {
     double *now_us = &f.stream_us[w->stream];
@@ -355,6 +393,9 @@ static void run_one(struct work *w)
         break;
     case COPY:
         fill_range(&w->ranges[1], value_of(&w->ranges[0]));
+        break;
+    case HASH:
+        run_hash(w);
         break;
     case WAIT:
         if (w->record) {
@@ -568,6 +609,8 @@ static CUresult on_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CU
 {
     CALLED();
     submit(s, (struct work){.kind = OUT, .a = src, .bytes = n, .host = dst});
+    if (n == sizeof(struct spw_hash))
+        return CUDA_SUCCESS;
     f.counts.copies_out++;
     f.counts.out_bytes += n;
     return CUDA_SUCCESS;
@@ -579,6 +622,49 @@ static CUresult on_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t
     submit(s, (struct work){.kind = IN, .a = dst, .bytes = n, .host = (void *)(uintptr_t)src});
     f.counts.copies_in++;
     f.counts.in_bytes += n;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the kernel of ours ---- */
+
+static CUresult on_cuModuleLoadData(CUmodule *module, const void *image)
+{
+    CALLED();
+    *module = (CUmodule)(uintptr_t)0x40;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuModuleUnload(CUmodule module)
+{
+    CALLED();
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    CALLED();
+    assert_string_equal(name, "spillway_hash");
+    *function = (CUfunction)(uintptr_t)0x48;
+    return CUDA_SUCCESS;
+}
+
+static CUresult on_cuMemsetD32Async(CUdeviceptr a, unsigned int value, size_t n, CUstream s)
+{
+    CALLED();
+    assert_int_equal(value, 0);
+    return fake_fill(s, a, n * sizeof(value), 0);
+}
+
+static CUresult on_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                  unsigned bz, unsigned shared, CUstream s, void **params, void **extra)
+{
+    CALLED();
+    assert_ptr_equal(function, (CUfunction)(uintptr_t)0x48);
+    submit(s, (struct work){.kind = HASH,
+                            .a = *(CUdeviceptr *)params[0],
+                            .bytes = *(uint64_t *)params[1],
+                            .to = *(CUdeviceptr *)params[2]});
+    f.counts.hashes++;
     return CUDA_SUCCESS;
 }
 
@@ -668,6 +754,8 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     USE(cuCtxPushCurrent_v2), USE(cuCtxPopCurrent_v2);
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
     USE(cuThreadExchangeStreamCaptureMode), USE(cuDevicePrimaryCtxRetain), USE(cuDevicePrimaryCtxRelease_v2);
+    USE(cuMemAlloc_v2), USE(cuMemFree_v2), USE(cuModuleLoadData), USE(cuModuleUnload), USE(cuModuleGetFunction);
+    USE(cuMemsetD32Async), USE(cuLaunchKernel);
 #undef USE
     spw_settings_default(&settings);
     settings.log_level = SPW_LOG_QUIET;

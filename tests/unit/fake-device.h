@@ -17,7 +17,8 @@
 
 struct fake_counts {
     uint64_t made_bytes, made_bytes_peak, mapped_bytes, mapped_bytes_peak;
-    unsigned creates, releases, maps, unmaps, copies_out, copies_in, copies_within, mixes, events, streams, registered;
+    unsigned creates, releases, maps, unmaps, copies_out, copies_in, copies_within, mixes, hashes, events, streams,
+        registered;
     uint64_t out_bytes, in_bytes;
 };
 

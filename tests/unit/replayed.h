@@ -20,6 +20,13 @@ static inline uint64_t stash_beside(uint64_t budget)
     return bytes;
 }
 
+/* All that the shim takes for itself: what digests need, too. */
+static inline uint64_t own_beside(uint64_t budget)
+{
+    const uint64_t digests = SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
+    return digests + stash_beside(budget + digests);
+}
+
 struct kept { /* as reruns.c keeps operations; here they are mixes */
     struct spw_rerun rerun;
     struct spw_rerun_touch touches[FAKE_RANGES];
@@ -95,7 +102,8 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
 {
     spw_recompute_reset();
     spw_replay_reset();
-    begin(budget + stash_beside(budget), host_budget);
+    begin(budget + own_beside(budget), host_budget);
+    assert_int_equal(spw_digests_open(device, context), 0);
     refuse_submits = 0;
     kept_count = 0;
     spw_versions_reset();

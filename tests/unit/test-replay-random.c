@@ -195,7 +195,7 @@ static void model_end(uint64_t budget, bool lacks)
         }
     fake_run_all();
     check_needs();
-    assert_true(fake_counts()->made_bytes_peak <= budget + stash_beside(budget));
+    assert_true(fake_counts()->made_bytes_peak <= budget + own_beside(budget));
     for (unsigned i = 0; i < ALL; i++)
         if (model[i].a)
             give_back(model[i].a, NULL, false);

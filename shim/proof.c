@@ -1,0 +1,182 @@
+/* proof.c - asks for the digests that prove a tensor unwritten, and draws the conclusions. */
+#include "proof.h"
+
+#include "digest.h"
+#include "engine.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "versions.h"
+#include "writesets.h"
+
+struct spw_proofs spw_proofs;
+bool spw_proof_doubted;
+
+void spw_proof_note_locked(const struct spw_op *op)
+{
+    const unsigned doubtful = op->writeset ? op->count - op->read_only : 0;
+    for (unsigned i = 0; i < doubtful; i++) {
+        if (spw_writeset_writes(op->writeset, i))
+            continue;
+        struct spw_object *o = spw_in_arena(op->hits[i]) ? spw_object_at_locked(op->hits[i]) : NULL;
+        if (o && o->kind == SPW_KIND_BLOCK)
+            spw_block_of(o)->proof.believed = true;
+    }
+}
+
+/* ---- digests ---- */
+
+static void forget(uint32_t *ticket)
+{
+    if (*ticket)
+        spw_digest_forget_locked(*ticket);
+    *ticket = 0;
+}
+
+/* Of the block's bytes, in the order of the copy-out stream. Whatever the answer, some of it may be under way there. */
+static int ask(struct spw_device *d, const struct spw_block *b, uint32_t *ret_ticket)
+{
+    const struct spw_stream *s = d->mover->out;
+    int r = spw_digest_ask_locked(d, s->context, s->handle, b->address, b->size_bytes, ret_ticket);
+    if (r < 0)
+        return r;
+    r = spw_digests_send_locked(d, s->handle);
+    if (r < 0)
+        forget(ret_ticket);
+    return r;
+}
+
+/* The answer to a ticket, which is given back. False: there is none. */
+static bool take_answer(struct spw_device *d, uint32_t *ticket, struct spw_hash *ret_hash)
+{
+    const bool known = *ticket && spw_digest_answer_locked(d, *ticket, ret_hash) == 1;
+    forget(ticket);
+    return known;
+}
+
+/* Tickets are few: what is known needs none. All that the copy-out stream was told of the block is done. */
+static bool know_copy(struct spw_device *d, struct spw_block *b)
+{
+    if (!b->proof.known)
+        b->proof.known = take_answer(d, &b->proof.copied, &b->proof.hash);
+    return b->proof.known;
+}
+
+/* ---- a block's way ---- */
+
+void spw_proof_void_locked(struct spw_block *b)
+{
+    forget(&b->proof.copied);
+    b->proof.known = false;
+}
+
+void spw_proof_copied_locked(struct spw_device *d, struct spw_block *b)
+{
+    spw_proof_void_locked(b);
+    b->proof.believed = false;
+    if (spw_versions_kept)
+        (void)ask(d, b, &b->proof.copied); /* or it is copied again rather than believed */
+}
+
+static void copy_rather(struct spw_block *b)
+{
+    spw_proofs.unproven_count++;
+    spw_object_soil(&b->object);
+}
+
+int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (!b->proof.believed || spw_object_dirty(&b->object))
+        return 0;
+    if (!b->host_copy_valid || !(b->proof.known || b->proof.copied)) {
+        copy_rather(b);
+        return 0;
+    }
+    int r = spw_mover_gather_uses_locked(d, b);
+    if (r < 0)
+        return r;
+    r = ask(d, b, &b->proof.leaving);
+    /* Whoever writes it, should it stay, comes after what reads it here. */
+    b->leave_number = d->mover->out->begun;
+    spw_uses_add_locked(&b->object.uses, d->mover->out, b->leave_number);
+    if (r < 0)
+        copy_rather(b);
+    return 0;
+}
+
+static void believe_nothing(const struct spw_device *d, const struct spw_block *b)
+{
+    static struct spw_told told;
+    spw_proofs.refuted_count++;
+    spw_warn_of(&told, spw_proofs.refuted_count,
+                "device %d: a tensor of %zu bytes was changed by a kernel that had not changed it before; it is copied, and "
+                "from now on every kernel is taken to write all that it is given",
+                d->ordinal, b->size_bytes);
+    spw_writesets_believe_nothing_locked();
+    spw_proof_doubted = true;
+}
+
+bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_hash now;
+    if (!b->proof.leaving)
+        return false;
+    const bool answered = take_answer(d, &b->proof.leaving, &now), known = know_copy(d, b);
+    if (answered && known && spw_hash_equal(now, b->proof.hash)) {
+        spw_proofs.proven_count++;
+        b->proof.believed = false;
+        return false;
+    }
+    spw_moved.dropped_count--;
+    if (answered && known) {
+        believe_nothing(d, b);
+        spw_object_soil(&b->object);
+    } else
+        copy_rather(b);
+    return true;
+}
+
+void spw_proof_cancel_locked(struct spw_block *b)
+{
+    forget(&b->proof.leaving);
+}
+
+void spw_proof_copies_done_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (b->host_copy_valid)
+        (void)know_copy(d, b);
+    else
+        spw_proof_void_locked(b);
+}
+
+void spw_proof_gone_locked(struct spw_device *d, struct spw_block *b)
+{
+    spw_proof_cancel_locked(b);
+    b->proof.believed = false;
+    spw_proof_copies_done_locked(d, b);
+}
+
+void spw_proof_forget_locked(struct spw_block *b)
+{
+    spw_proof_void_locked(b);
+    spw_proof_cancel_locked(b);
+    b->proof.believed = false;
+}
+
+/* ---- a belief was wrong ---- */
+
+void spw_proof_settle_slow_unlocking(void)
+{
+    spw_proof_doubted = false;
+    spw_unlock();
+    int r = spw_versions_break();
+    spw_lock();
+    if (r < 0)
+        spw_proof_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
+}
+
+void spw_proof_reset(void)
+{
+    spw_proofs = (struct spw_proofs){0};
+    spw_proof_doubted = false;
+}

@@ -1,0 +1,495 @@
+/* test-proof.c - tensors that only a belief calls unwritten, on the fake device: none leaves without a copy unless it is
+ * what its copy holds, and whatever stands in the way of knowing that costs a copy and no byte. */
+#include "carried.h"
+#include "layout.h"
+#include "planned.h"
+#include "proof.h"
+#include "quick.h"
+#include "submissions.h"
+#include "versions.h"
+#include "writesets.h"
+
+#define RING   ((uint64_t)SPW_DIGEST_SLOTS * sizeof(struct spw_hash))
+#define BUDGET (4 * BYTES + RING)
+
+/* A kernel that is given two tensors, and has been seen to write the first of them and never the second. */
+static const CUfunction function = (CUfunction)(uintptr_t)0xf0;
+static const uint16_t words[] = {0, 1};
+static const struct spw_param params[] = {{0, 8}, {8, 8}};
+static const struct spw_layout layout = {
+    .known = true, .param_count = 2, .word_count = 2, .image_bytes = 16, .words = words, .params = params};
+static CUdeviceptr output; /* what all launches write */
+
+static CUresult no_name(const char **name, CUfunction f)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static struct spw_submission submission_of(CUdeviceptr *hits, void **values)
+{
+    values[0] = &hits[0];
+    values[1] = &hits[1];
+    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    submission.launch.function = function;
+    submission.launch.layout = &layout;
+    submission.launch.params = values;
+    return submission;
+}
+
+static void learn(CUdeviceptr a)
+{
+    CUdeviceptr hits[] = {output, a};
+    void *values[2];
+    const struct spw_submission submission = submission_of(hits, values);
+    spw_lock();
+    struct spw_writeset *set = spw_writeset_of_locked(function, spw_submission_places(&submission), 2);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(set, 1, 3);
+    spw_unlock();
+}
+
+/* Launches it: it is begun, and what it does to `a` is up to the caller, before the end. */
+static struct spw_op begin_scaling(CUstream stream, CUdeviceptr *hits, void **values, struct spw_submission *submission)
+{
+    *submission = submission_of(hits, values);
+    struct spw_op op = {.handle = stream,
+                        .hits = hits,
+                        .count = 2,
+                        .room = 2,
+                        .function = function,
+                        .name = "scale",
+                        .submission = submission};
+    assert_int_equal(spw_op_begin(&op), 0);
+    return op;
+}
+
+/* By 1: `a` is what it was, `value`. */
+static void scale_by_one(CUdeviceptr a, unsigned char value)
+{
+    CUdeviceptr hits[] = {output, a};
+    void *values[2];
+    struct spw_submission submission;
+    struct spw_op op = begin_scaling(s, hits, values, &submission);
+    fake_expect(s, a, BYTES, value);
+    spw_op_end(&op);
+}
+
+/* `a` is something else from now on. */
+static void scale_on(CUstream stream, CUdeviceptr a, unsigned char value)
+{
+    CUdeviceptr hits[] = {output, a};
+    void *values[2];
+    struct spw_submission submission;
+    struct spw_op op = begin_scaling(stream, hits, values, &submission);
+    fake_fill(stream, a, BYTES, value);
+    spw_op_end(&op);
+}
+
+static void begin_believing(uint64_t budget)
+{
+    begin(budget, 16 << 20);
+    spw_driver.cuFuncGetName = no_name;
+    spw_writesets_reset();
+    spw_lock();
+    spw_planned_keep_versions_locked(false);
+    spw_planned_keep_versions_locked(true);
+    spw_unlock();
+    assert_int_equal(spw_digests_open(device, context), 0);
+    output = allocate(BYTES);
+    fill(output, 0);
+    learn(output);
+}
+
+static void gone(CUdeviceptr a)
+{
+    leave(a);
+    let_run();
+    pump();
+    let_run();
+    pump();
+    assert_int_equal(attention(a), SPW_EVICTED);
+}
+
+/* One that was written, went, and is back. */
+static CUdeviceptr tensor_with_copy(unsigned char value)
+{
+    CUdeviceptr a = allocate(BYTES);
+    fill(a, value);
+    gone(a);
+    restore(a);
+    return a;
+}
+
+static void expect_counts(unsigned proven, unsigned refuted, unsigned unproven)
+{
+    assert_int_equal(spw_proofs.proven_count, proven);
+    assert_int_equal(spw_proofs.refuted_count, refuted);
+    assert_int_equal(spw_proofs.unproven_count, unproven);
+}
+
+static void expect_no_tickets(void)
+{
+    spw_lock();
+    assert_int_equal(spw_digests_held_locked(device), 0);
+    spw_unlock();
+    check_blocks();
+}
+
+/* ---- what is true ---- */
+
+static void what_was_left_alike_goes_without_a_copy(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    for (unsigned i = 1; i <= 3; i++) {
+        scale_by_one(a, 1);
+        gone(a);
+        expect_counts(i, 0, 0);
+        restore(a);
+    }
+    expect(a, 1);
+    fake_run_all();
+    assert_int_equal(fake_counts()->copies_out, 1);
+    assert_int_equal(spw_moved.dropped_count, 3);
+    expect_no_tickets();
+}
+
+/* Both digests are there when its last use is over, not before. */
+static void memory_goes_when_both_digests_are_there(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    leave(a);
+    pump();
+    assert_int_equal(attention(a) & SPW_EVICTING, SPW_EVICTING);
+    let_run();
+    pump();
+    assert_int_equal(attention(a), SPW_EVICTED);
+    expect_counts(1, 0, 0);
+}
+
+static void what_nobody_touched_needs_no_proof(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    gone(a);
+    const unsigned hashes = fake_counts()->hashes;
+    restore(a);
+    gone(a);
+    restore(a);
+    expect(a, 1); /* by a call that says what it reads */
+    gone(a);
+    assert_int_equal(fake_counts()->hashes, hashes);
+    expect_counts(1, 0, 0);
+}
+
+static void without_versions_nothing_is_hashed(void **state)
+{
+    begin_believing(BUDGET);
+    spw_lock();
+    spw_planned_keep_versions_locked(false);
+    spw_unlock();
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    gone(a);
+    assert_int_equal(fake_counts()->hashes, 0);
+    assert_int_equal(fake_counts()->copies_out, 2); /* it may write all that it is given */
+    expect_counts(0, 0, 0);
+}
+
+/* The program's next writer comes after the digest that still reads, and is not what that finds. */
+static void what_is_used_again_stays_and_is_in_order(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    leave(a);
+    assert_int_equal(fill_on(t, a, BYTES, 2), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    let_run();
+    pump();
+    assert_int_equal(attention(a) & SPW_ABSENT, 0);
+    expect_counts(0, 0, 0);
+    gone(a);
+    expect_no_tickets();
+    expect(a, 2);
+    fake_run_all();
+    assert_int_equal(fake_counts()->copies_out, 2);
+}
+
+/* ---- what is not ---- */
+
+static void expect_nothing_believed(void)
+{
+    const uint64_t epoch = spw_version_epoch;
+    assert_true(spw_proof_doubted);
+    fill(output, 3); /* the next operation */
+    assert_false(spw_proof_doubted);
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    fill(output, 3);
+    assert_int_equal(spw_version_epoch, epoch + 1);
+    spw_lock();
+    assert_null(spw_writeset_of_locked(function, 0, 2));
+    spw_unlock();
+}
+
+static void what_was_changed_after_all_is_copied_and_nothing_is_believed(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_on(s, a, 2);
+    leave(a);
+    let_run();
+    pump();
+    assert_int_equal(attention(a) & (SPW_EVICTED | SPW_EVICTING), SPW_EVICTING);
+    assert_int_equal(block_at(a)->way, SPW_WAY_OUT);
+    let_run();
+    pump();
+    assert_int_equal(attention(a), SPW_EVICTED);
+    expect_counts(0, 1, 0);
+    assert_int_equal(spw_moved.dropped_count, 0);
+    expect_nothing_believed();
+    expect(a, 2);
+    fake_run_all();
+    scale_on(s, a, 4);
+    gone(a);
+    expect(a, 4);
+    fake_run_all();
+    expect_counts(0, 1, 0);
+    expect_no_tickets();
+}
+
+/* The same, where somebody waits for its memory: on its way already, and evicted on the spot. */
+static void room_is_made_with_nothing_lost(void **state)
+{
+    for (int leaves = 0; leaves < 2; leaves++)
+        for (int changed = 0; changed < 2; changed++) {
+            begin_believing(2 * BYTES + RING);
+            CUdeviceptr a = tensor_with_copy(1), b = allocate(2 * BYTES);
+            if (changed)
+                scale_on(s, a, 2);
+            else
+                scale_by_one(a, 1);
+            if (leaves)
+                leave(a);
+            assert_int_equal(fill_on(s, b, 2 * BYTES, 5), 0);
+            assert_int_equal(attention(a), SPW_EVICTED);
+            expect_counts(!changed, changed, 0);
+            if (changed)
+                expect_nothing_believed();
+            assert_int_equal(expect_on(s, b, 2 * BYTES, 5), 0);
+            expect(a, changed ? 2 : 1);
+            fake_run_all();
+            expect_no_tickets();
+        }
+}
+
+/* A copy out is under way while the kernel runs that is believed to read only: it comes after the copy, which else might be
+ * of both. */
+static void a_copy_is_not_torn_by_what_is_believed_to_read(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = allocate(BYTES);
+    fill(a, 1);
+    let_run();
+    leave(a);
+    scale_on(t, a, 2);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_int_equal(*(unsigned char *)block_at(a)->host_copy, 1);
+    gone(a);
+    expect_counts(0, 1, 0);
+    expect(a, 2);
+    fake_run_all();
+}
+
+/* The first kernel that is given a new tensor is believed not to write it. */
+static void what_has_no_copy_at_all_gets_one(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = allocate(BYTES);
+    scale_on(s, a, 2);
+    gone(a);
+    expect(a, 2);
+    fake_run_all();
+    expect_counts(0, 0, 1);
+}
+
+static void whoever_gets_the_memory_next_starts_anew(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    leave(a);
+    assert_int_equal(spw_free(a, NULL), 0);
+    expect_no_tickets();
+    let_run();
+    CUdeviceptr b = allocate(BYTES);
+    assert_ptr_equal(block_at(b), block_at(a));
+    leave(b);
+    let_run();
+    pump();
+    assert_int_equal(attention(b), SPW_EMPTY);
+    expect_counts(0, 0, 0);
+}
+
+/* ---- what fails ---- */
+
+/* Each call of the first digest that fails, and of the second: a copy more, no byte less. */
+static void a_digest_that_fails_costs_a_copy(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned n;
+    } calls[] = {{"cuMemsetD32Async", 1}, {"cuLaunchKernel", 1}, {"cuMemcpyDtoHAsync_v2", 2}};
+    for (int second = 0; second < 2; second++)
+        for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+            for (int changed = 0; changed < 2; changed++) {
+                begin_believing(BUDGET);
+                CUdeviceptr a = allocate(BYTES);
+                fill(a, 1);
+                if (!second)
+                    fake_fail(calls[i].name, calls[i].n, CUDA_ERROR_UNKNOWN, false);
+                gone(a);
+                restore(a);
+                if (changed)
+                    scale_on(s, a, 2);
+                else
+                    scale_by_one(a, 1);
+                if (second)
+                    fake_fail(calls[i].name, calls[i].n - (i == 2), CUDA_ERROR_UNKNOWN, false);
+                gone(a);
+                fake_fail("", 1, CUDA_SUCCESS, false);
+                expect_counts(0, 0, 1);
+                assert_false(spw_proof_doubted);
+                expect(a, changed ? 2 : 1);
+                fake_run_all();
+                expect_no_tickets();
+            }
+}
+
+static void a_driver_that_takes_no_kernel_costs_copies(void **state)
+{
+    begin_believing(BUDGET);
+    spw_digests_reset();
+    fake_fail("cuModuleLoadData", 1, CUDA_ERROR_INVALID_PTX, true);
+    CUdeviceptr a = tensor_with_copy(1);
+    for (unsigned i = 2; i < 5; i++) {
+        scale_on(s, a, (unsigned char)i);
+        gone(a);
+        restore(a);
+    }
+    expect(a, 4);
+    fake_run_all();
+    expect_counts(0, 0, 3);
+}
+
+static void without_a_free_ticket_it_is_copied(void **state)
+{
+    static uint32_t tickets[SPW_DIGEST_SLOTS];
+    begin_believing(BUDGET);
+    spw_lock();
+    for (unsigned i = 0; i < SPW_DIGEST_SLOTS; i++)
+        assert_int_equal(spw_digest_ask_locked(device, context, s, block_at(output)->address, 8, &tickets[i]), 0);
+    spw_unlock();
+    CUdeviceptr a = tensor_with_copy(1);
+    spw_lock();
+    for (unsigned i = 0; i < SPW_DIGEST_SLOTS; i++)
+        spw_digest_forget_locked(tickets[i]);
+    spw_unlock();
+    scale_on(s, a, 2);
+    gone(a);
+    expect_counts(0, 0, 1);
+    restore(a);
+    scale_by_one(a, 2);
+    gone(a);
+    expect_counts(1, 0, 1);
+    expect_no_tickets();
+}
+
+/* The copy that would take its place fails as well: it stays, dirty, and goes another time. */
+static void what_cannot_be_copied_after_all_stays(void **state)
+{
+    for (int leaves = 0; leaves < 2; leaves++) {
+        begin_believing(BUDGET);
+        CUdeviceptr a = tensor_with_copy(1);
+        scale_on(s, a, 2);
+        leave(a);
+        let_run();
+        fake_fail("cuMemcpyDtoHAsync_v2", 1, CUDA_ERROR_UNKNOWN, false);
+        if (leaves)
+            pump();
+        else {
+            CUdeviceptr b = allocate(4 * BYTES);
+            (void)fill_on(s, b, 4 * BYTES, 5);
+        }
+        fake_fail("", 1, CUDA_SUCCESS, false);
+        expect_counts(0, 1, 0);
+        gone(a);
+        expect(a, 2);
+        fake_run_all();
+        expect_no_tickets();
+    }
+}
+
+static void what_cannot_be_ordered_is_as_it_was(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    fake_fail("cuStreamWaitEvent", 1, CUDA_ERROR_UNKNOWN, true);
+    fake_fail_too("cuCtxSynchronize");
+    assert_true(under_locks(spw_carry_leave_locked, a) < 0);
+    fake_fail("", 1, CUDA_SUCCESS, false);
+    assert_int_equal(attention(a) & SPW_EVICTING, 0);
+    expect_counts(0, 0, 0);
+    gone(a);
+    expect_counts(1, 0, 0);
+}
+
+/* ---- the way of launches ---- */
+
+/* A launch that gets a closer look may know better: until then nothing of its is noted as written. */
+static void a_launch_that_gets_a_closer_look_soils_nothing_before(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1), hits[] = {a, a};
+    void *values[] = {&hits[0], &hits[1]};
+    const struct spw_launch launch = {.function = function};
+    expect(a, 1);
+    let_run();
+    expect(a, 1);
+    assert_int_equal(attention(a), 0);
+    spw_planned_any = true;
+    assert_null(spw_quick_launch(&launch, s, &layout, values));
+    assert_false(spw_object_dirty(&block_at(a)->object));
+    spw_planned_any = false;
+    assert_non_null(spw_quick_launch(&launch, s, &layout, values));
+    assert_true(spw_object_dirty(&block_at(a)->object));
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_left_alike_goes_without_a_copy),
+        cmocka_unit_test(memory_goes_when_both_digests_are_there),
+        cmocka_unit_test(what_nobody_touched_needs_no_proof),
+        cmocka_unit_test(without_versions_nothing_is_hashed),
+        cmocka_unit_test(what_is_used_again_stays_and_is_in_order),
+        cmocka_unit_test(what_was_changed_after_all_is_copied_and_nothing_is_believed),
+        cmocka_unit_test(room_is_made_with_nothing_lost),
+        cmocka_unit_test(a_copy_is_not_torn_by_what_is_believed_to_read),
+        cmocka_unit_test(what_has_no_copy_at_all_gets_one),
+        cmocka_unit_test(whoever_gets_the_memory_next_starts_anew),
+        cmocka_unit_test(a_digest_that_fails_costs_a_copy),
+        cmocka_unit_test(a_driver_that_takes_no_kernel_costs_copies),
+        cmocka_unit_test(without_a_free_ticket_it_is_copied),
+        cmocka_unit_test(what_cannot_be_copied_after_all_stays),
+        cmocka_unit_test(what_cannot_be_ordered_is_as_it_was),
+        cmocka_unit_test(a_launch_that_gets_a_closer_look_soils_nothing_before),
+    };
+    fake_eager(argc > 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
