@@ -335,17 +335,26 @@ static int evict(struct spw_device *d, uint64_t needed)
     return first_failure;
 }
 
-/* Memory of absent blocks that the driver has refused to unmap: it may not refuse for ever. True when any came back. */
-static bool reclaim_stuck(struct spw_device *d)
+/* True when the block has memory although its bytes are elsewhere: the driver has refused to unmap it. */
+static bool is_stuck(const struct spw_block *b)
+{
+    return b->object.attention & SPW_ABSENT && b->memory.count && !b->holds;
+}
+
+/* Memory of absent blocks that the driver has refused to unmap: it may not refuse for ever. What was submitted on it
+ * before completes first. True when any came back. */
+static bool reclaim_stuck_unlocking(struct spw_device *d)
 {
     bool any = false;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!(b->object.attention & SPW_ABSENT) || !b->memory.count || b->holds || !spw_uses_done_locked(&b->object.uses) ||
-            spw_mover_detach_locked(d, b) < 0)
+        if (!is_stuck(b) || spw_uses_in_call_locked(&b->object.uses))
             continue;
-        any = true;
-        if (b->doomed) {
+        b->holds++;
+        int r = spw_uses_wait_unlocking(&b->object.uses);
+        b->holds--;
+        any |= r == 0 && is_stuck(b) && spw_mover_detach_locked(d, b) == 0;
+        if (b->doomed && !b->holds && !is_stuck(b)) { /* freed long ago, or during the wait */
             b->doomed = false;
             spw_room_retire_block_locked(d, b);
             i--; /* another one has its place */
@@ -415,7 +424,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (r == -EAGAIN &&
             spw_room_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        if (r == -ENOMEM && (reclaim_stuck(d) || spw_handles_ask_again_locked(&d->handles)))
+        if (r == -ENOMEM && (reclaim_stuck_unlocking(d) || spw_handles_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;
