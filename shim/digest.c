@@ -373,3 +373,8 @@ unsigned spw_digests_held_locked(const struct spw_device *d)
 {
     return rings[d->ordinal] ? rings[d->ordinal]->held : 0;
 }
+
+uint64_t spw_digests_bytes_locked(const struct spw_device *d)
+{
+    return rings[d->ordinal] && rings[d->ordinal]->results ? RING_BYTES : 0;
+}

@@ -52,6 +52,9 @@ void spw_digest_forget_locked(uint32_t ticket);
 /* Tickets that nobody has forgotten yet. */
 unsigned spw_digests_held_locked(const struct spw_device *d);
 
+/* What they take on the device, in one allocation of the driver's, and as much in page-locked host memory. */
+uint64_t spw_digests_bytes_locked(const struct spw_device *d);
+
 /* The context, which is current and synchronised, is about to go, and with it all tickets. */
 void spw_digests_context_gone_locked(CUcontext context);
 

@@ -10,6 +10,7 @@
 #include "arrivals.h"
 #include "bandwidth.h"
 #include "counters.h"
+#include "digest.h"
 #include "durations.h"
 #include "engine.h"
 #include "hostpool.h"
@@ -98,11 +99,12 @@ static void write_device(FILE *f, const struct spw_device *d, const char *separa
             "%s\n    {\"ordinal\": %d, \"budget_bytes\": %llu, \"foreign_bytes\": %llu, \"physical_bytes\": %llu, "
             "\"physical_bytes_peak\": %llu, \"handles\": %llu, \"live_bytes\": %llu, \"live_bytes_peak\": %llu, "
             "\"live_allocations\": %llu, \"cached_bytes\": %llu, \"slab_bytes\": %llu, \"unmovable_bytes\": %llu, "
-            "\"granularity_bytes\": %llu, \"small_bytes\": %llu,\n     ",
+            "\"granularity_bytes\": %llu, \"small_bytes\": %llu, \"digest_bytes\": %llu,\n     ",
             separator, d->ordinal, U(d->handles.budget_bytes + d->foreign_bytes), U(d->foreign_bytes),
             U(d->handles.made_bytes), U(d->handles.made_bytes_peak), U(d->handles.made_count), U(d->live_bytes),
             U(d->live_bytes_peak), U(d->live_count), U(d->free_bytes), U(spw_slab_total_bytes_locked(d)),
-            U(spw_room_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes));
+            U(spw_room_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes),
+            U(spw_digests_bytes_locked(d)));
     spw_summary_write_planned(f, d);
     fprintf(f, "}");
 }
