@@ -5,6 +5,7 @@
 #include "bandwidth.h"
 #include "carry.h"
 #include "planned_counts.h"
+#include "proof.h"
 #include "room.h"
 
 #define U(x) ((unsigned long long)(x))
@@ -60,8 +61,13 @@ void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t si
 
 void spw_summary_say_carried(char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all", U(spw_room_stalls.count),
-             U(spw_carried.late_count), U(spw_carried.cancelled_count));
+    const struct spw_proofs *p = &spw_proofs;
+    char proofs[96] = "";
+    if (p->proven_count || p->refuted_count)
+        snprintf(proofs, sizeof(proofs), "; %llu left without a copy as they were proven unchanged, %llu had changed",
+                 U(p->proven_count), U(p->refuted_count));
+    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all%s", U(spw_room_stalls.count),
+             U(spw_carried.late_count), U(spw_carried.cancelled_count), proofs);
 }
 
 /* A number of JSON, null where it is not known. */
@@ -103,10 +109,13 @@ void spw_summary_write_planned(FILE *f, const struct spw_device *d)
 void spw_summary_write_carried(FILE *f)
 {
     const struct spw_carried *c = &spw_carried;
+    const struct spw_proofs *p = &spw_proofs;
     fprintf(f,
             "\"carried\": {\"left_count\": %llu, \"left_bytes\": %llu, \"restored_count\": %llu, \"restored_bytes\": %llu, "
             "\"restored_in_time\": %llu, \"late_count\": %llu, \"cancelled_count\": %llu, \"failed_count\": %llu, "
             "\"waits\": %llu, \"waited_ns\": %llu}",
             U(c->left_count), U(c->left_bytes), U(c->restored_count), U(c->restored_bytes), U(c->restored_in_time),
             U(c->late_count), U(c->cancelled_count), U(c->failed_count), U(c->waits), U(c->waited_ns));
+    fprintf(f, ", \"proofs\": {\"proven_count\": %llu, \"refuted_count\": %llu, \"unproven_count\": %llu}",
+            U(p->proven_count), U(p->refuted_count), U(p->unproven_count));
 }
