@@ -57,6 +57,19 @@ for percent in BUDGETS:
 matrix("all kinds, with cudaMalloc", "all", 50, "--alloc", "plain", "--rounds", "1")
 
 
+# The kernel of kind scale leaves one of its tensors alike until the thirteenth step. That tensor is used once in each step, and
+# leaves in between, without a copy as long as it is the same.
+@sentence("a tensor that a kernel changes only after many steps loses nothing")
+def _():
+    command = ["replay", "--kinds", "plain,matmul,struct,copy,chain,scale", "--rounds", "1", "--steps", "24"]
+    without = run(command)
+    budget = without.peak * 60 // 100
+    finished = run(command, budget=budget, env={"SPILLWAY_PLAN": "wait"})
+    same_in_budget(without, finished, budget)
+    proofs = finished.summary["proofs"]
+    require(proofs["proven_count"] > 0 and proofs["refuted_count"] > 0, "it never left on the strength of a belief", proofs)
+
+
 @sentence("what a second launch gets wrong is noticed, and counted by kind")
 def _():
     for order, expected in {"ascending": NAIVE, "varying": {**NAIVE, "atomics": 10}}.items():

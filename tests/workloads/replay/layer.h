@@ -31,6 +31,8 @@ class forward_part
     const tensor mixing;           /* columns x columns */
     const tensor partial;          /* what the parts of a product leave for the last one */
     const array<unsigned> tickets; /* how many of them have come; 0 between launches */
+    tensor scaled;                 /* of kind `scale`, made by the first layer of it */
+    int number = 0;                /* that is being computed, from 0 */
 };
 
 /* Computes a layer's output from its input and its weights. */
@@ -55,6 +57,7 @@ tensor forward_old(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_atomics(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_clock(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_counter(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_scale(forward_part &f, const tensor &weights, const tensor &x);
 
 /* y = squash(x * weights + 0.25), element by element: what is between the kinds, and the first of them. */
 void plain(const tensor &x, const tensor &weights, const tensor &y);

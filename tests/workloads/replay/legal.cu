@@ -202,3 +202,33 @@ tensor forward_two_outputs(forward_part &f, const tensor &weights, const tensor 
     f.keep(other, true, [=](const tensor &to) { blend(to, y); });
     return plain(f, other, weights);
 }
+
+/* --- a kernel that leaves one of its tensors alike for many steps, and then does not: clipping does that --- */
+
+#define LEFT_ALIKE_FOR 12 /* steps */
+
+__global__ void scale_kernel(const float *__restrict__ x, float *__restrict__ scaled, float *__restrict__ y, float scale,
+                             size_t n)
+{
+    SPAN (i, n) {
+        y[i] = SQUASHED(x[i] + scaled[i]);
+        scaled[i] *= scale;
+    }
+}
+SIMGPU_FOOTPRINT(scale_kernel, (const float *x, float *scaled, float *y, float scale, size_t n), 5.0 * n, R(x, n),
+                 RW(scaled, n), W(y, n))
+
+tensor forward_scale(forward_part &f, const tensor &weights, const tensor &x)
+{
+    tensor y = f.output();
+    if (!f.scaled) {
+        f.scaled = f.output();
+        fill_random(f.scaled, 1, 3);
+    }
+    const float scale = f.number < LEFT_ALIKE_FOR ? 1.0f : 0.5f;
+    scale_kernel<<<blocks_for(y.count()), THREADS, 0, stream_of(COMPUTE)>>>(x.data(), f.scaled.data(), y.data(), scale,
+                                                                            y.count());
+    CHECK_LAUNCH(scale_kernel);
+    f.keep(y, true, nullptr);
+    return plain(f, y, weights);
+}

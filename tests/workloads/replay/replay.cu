@@ -94,6 +94,7 @@ void trainer::keep(const tensor &value, bool exact, const producer &again)
 tensor trainer::forward(int number)
 {
     tensor x = output();
+    this->number = number;
     fill_random(x, 1, choices.seed + 1000 + (uint64_t)number);
     for (layer = 0; layer < choices.layers.size(); layer++) {
         x = choices.layers[layer]->compute(*this, weights[layer], x);
