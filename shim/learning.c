@@ -29,6 +29,8 @@ struct spw_learning {
     struct fact *facts;        /* by operation */
     const struct spw_stream *stream;
     bool several_streams;
+    bool is_begun;
+    bool is_seen; /* a whole iteration was, so that it is known whether there are several */
     struct spw_learned result;
 };
 
@@ -78,7 +80,7 @@ int spw_learning_begin_locked(struct spw_learning *l, struct spw_course *course)
         return -ENOMEM;
     l->course = course;
     l->stream = NULL;
-    l->several_streams = false;
+    l->several_streams = l->is_seen = l->is_begun = false;
     spw_planned_keep_versions_locked(true);
     spw_trial_begin(l->trial, course, work_us(course));
     return 0;
@@ -153,7 +155,7 @@ void spw_learning_op_locked(struct spw_learning *l, struct spw_op *op, uint32_t 
     *f = fact_of(op);
     l->several_streams |= l->stream && l->stream != op->stream;
     l->stream = op->stream;
-    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE)
+    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || !l->is_seen || l->several_streams)
         return;
     spw_trial_before(l->trial, op, o->us > 0 ? o->us : 0);
     if (op->trial && !op->wish)
@@ -250,12 +252,21 @@ static void finish(struct spw_learning *l)
     forget_course(l);
 }
 
+/* What another stream reads at the same time must not be written here, not even to what it was. So the first iteration is
+ * only looked at, and nothing is tried in one of several streams. */
 bool spw_learning_round_unlocking(struct spw_learning *l)
 {
     if (!l->course)
         return false;
-    if (!spw_trial_round_unlocking(l->trial))
+    if (!l->is_begun) {
+        l->is_begun = true;
         return false;
+    }
+    l->is_seen = true;
+    if (!l->several_streams && !spw_trial_round_unlocking(l->trial))
+        return false;
+    if (l->several_streams)
+        spw_trial_end(l->trial);
     finish(l);
     return true;
 }
