@@ -250,7 +250,8 @@ static void carry_out_due_unlocking(struct planned *p)
     spw_ghosts_sweep_locked(p->device);
 }
 
-/* The plan has some operations run again: they are kept from here on. Without memory for that nothing is dropped. */
+/* The plan has some operations run again, or relies on it that they could be: they are kept from here on. Without memory for
+ * that nothing is dropped. */
 static void keep_operations_unlocking(struct planned *p)
 {
     const struct spw_course_plan *plan = p->now ? p->now->plan : NULL;
@@ -258,7 +259,7 @@ static void keep_operations_unlocking(struct planned *p)
         return;
     p->kept = NULL;
     spw_recompute_end_locked(p->device);
-    if (!plan->replay_count)
+    if (!plan->recorded_count)
         return;
     const int r = spw_recompute_begin_unlocking(p->device, p->now->course, &plan->actions);
     if (r < 0)

@@ -88,6 +88,8 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
     to->host_bytes = plan->timing.host_peak_bytes;
     to->replay_count = (uint32_t)plan->timing.replays;
     to->replayed_us = plan->timing.replayed_us;
+    for (uint32_t o = 0; o < course->op_count; o++)
+        to->recorded_count += to->marks.recorded[o];
     return 0;
 }
 

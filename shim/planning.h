@@ -22,9 +22,9 @@ struct spw_course_plan {
     struct spw_course_marks marks;
     double compute_us, predicted_us, lower_bound_us; /* of an iteration */
     uint64_t peak_bytes, out_bytes, in_bytes, host_bytes;
-    uint32_t replay_count;
-    double replayed_us; /* that they take; none of it is in compute_us */
-    double planning_s;  /* host time that it took */
+    uint32_t replay_count, recorded_count; /* operations that run again; those that are to be recorded for that */
+    double replayed_us;                    /* that they take; none of it is in compute_us */
+    double planning_s;                     /* host time that it took */
     bool is_quick;
 };
 void spw_course_plan_destroy(struct spw_course_plan *plan); /* NULL is fine */
