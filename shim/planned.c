@@ -745,7 +745,7 @@ static void teach_unlocking(struct planned *p)
     if (!spw_learning_round_unlocking(p->learning) || p->now != shape)
         return;
     shape->is_learned = true;
-    spw_shape_learned(shape, false);
+    spw_shape_learned(shape, true);
 }
 
 /* What is due now is carried out with the device's slow lock held, which somebody else may hold for long: then it is left
