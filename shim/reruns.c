@@ -43,12 +43,17 @@ static bool find_touch(CUdeviceptr address, struct spw_rerun_touch *ret)
         return false;
     struct spw_object *o = spw_object_at_locked(address);
     ret->what = what;
-    ret->block = o->kind == SPW_KIND_BLOCK ? spw_block_of(o) : NULL;
-    const struct spw_slot *slot = ret->block ? NULL : spw_slab_slot_at_locked((struct spw_slab *)o, address);
-    ret->address = slot ? spw_slot_address(slot) : ret->block->address;
-    ret->bytes = slot ? slot->size_bytes : ret->block->size_bytes;
     ret->before = ret->after = what->version;
-    return true;
+    if (o->kind == SPW_KIND_BLOCK) {
+        ret->block = spw_block_of(o);
+        ret->address = ret->block->address;
+        ret->bytes = ret->block->size_bytes;
+        return true;
+    }
+    const struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
+    ret->address = slot ? spw_slot_address(slot) : 0;
+    ret->bytes = slot ? slot->size_bytes : 0;
+    return slot != NULL;
 }
 
 /* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
