@@ -58,7 +58,7 @@ static void tell_device(const struct spw_device *d)
 /* The only device's line has all of it; several have what is counted for them together behind theirs. */
 static void tell_planned(const struct spw_device *d, bool only)
 {
-    char peak[32], budget[32], live[32], planned[384], carried[192] = "";
+    char peak[32], budget[32], live[32], planned[384], carried[320] = "";
     spw_summary_say_planned(d, planned, sizeof(planned));
     if (only)
         spw_summary_say_carried(carried, sizeof(carried));
@@ -71,7 +71,7 @@ static void tell_planned(const struct spw_device *d, bool only)
 static void tell_devices(void)
 {
     unsigned devices = 0, planned = 0;
-    char carried[192];
+    char carried[320];
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         devices += spw_devices[i].ready;
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
@@ -155,6 +155,8 @@ static void write_json(FILE *f)
     write_moved(f);
     fprintf(f, "  ");
     spw_summary_write_carried(f);
+    fprintf(f, ",\n  ");
+    spw_summary_write_replayed(f);
     fprintf(f, ",\n");
     write_host(f);
     fprintf(f, "  \"devices\": [");

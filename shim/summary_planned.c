@@ -6,6 +6,7 @@
 #include "carry.h"
 #include "planned_counts.h"
 #include "proof.h"
+#include "replay.h"
 #include "room.h"
 
 #define U(x) ((unsigned long long)(x))
@@ -62,12 +63,17 @@ void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t si
 void spw_summary_say_carried(char *buffer, size_t size)
 {
     const struct spw_proofs *p = &spw_proofs;
-    char proofs[96] = "";
+    const struct spw_replayed *r = &spw_replayed;
+    char proofs[96] = "", again[96] = "", bytes[32];
     if (p->proven_count || p->refuted_count)
         snprintf(proofs, sizeof(proofs), "; %llu left without a copy as they were proven unchanged, %llu had changed",
                  U(p->proven_count), U(p->refuted_count));
-    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all%s", U(spw_room_stalls.count),
-             U(spw_carried.late_count), U(spw_carried.cancelled_count), proofs);
+    if (spw_carried.dropped_count)
+        snprintf(again, sizeof(again), "; %llu computed again by plan (%s) and %llu besides", U(r->count[SPW_REPLAY_PLAN]),
+                 spw_summary_human(r->bytes[SPW_REPLAY_PLAN], bytes, sizeof(bytes)),
+                 U(r->count[SPW_REPLAY_DEMAND] + r->count[SPW_REPLAY_RESCUE]));
+    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all%s%s", U(spw_room_stalls.count),
+             U(spw_carried.late_count), U(spw_carried.cancelled_count), proofs, again);
 }
 
 /* A number of JSON, null where it is not known. */
@@ -104,6 +110,21 @@ void spw_summary_write_planned(FILE *f, const struct spw_device *d)
     write_known(f, "h2d_bytes_per_us", b.h2d_bytes_per_us, measured);
     write_known(f, "duplex_share", b.duplex_share, b.duplex_measured);
     fprintf(f, "}");
+}
+
+void spw_summary_write_replayed(FILE *f)
+{
+    static const char *const reasons[SPW_REPLAY_REASONS] = {"on_demand", "by_plan", "rescued"};
+    const struct spw_replayed *r = &spw_replayed;
+    fprintf(f, "\"replayed\": {\"dropped_count\": %llu, \"dropped_bytes\": %llu", U(spw_carried.dropped_count),
+            U(spw_carried.dropped_bytes));
+    for (int i = 0; i < SPW_REPLAY_REASONS; i++)
+        fprintf(f, ", \"%s_count\": %llu, \"%s_bytes\": %llu", reasons[i], U(r->count[i]), reasons[i], U(r->bytes[i]));
+    fprintf(f,
+            ", \"operations\": %llu, \"postponed_count\": %llu, \"failed_count\": %llu, \"kept_operations\": %llu, "
+            "\"kept_bytes_peak\": %llu}",
+            U(r->submitted_count), U(r->postponed_count), U(r->failed_count), U(spw_rerun_counts.made),
+            U(spw_rerun_counts.bytes_peak));
 }
 
 void spw_summary_write_carried(FILE *f)
