@@ -92,12 +92,22 @@ static int chain_find_last(struct chain *c)
     return 0;
 }
 
+/* It is about to be dropped, and stays, since something is made of it: room that is made on the way there would let it go.
+ */
+static void keep_input(struct spw_device *d, const struct spw_rerun_touch *t)
+{
+    struct spw_block *b = spw_touch_reads(t) ? spw_touched_block_locked(t) : NULL;
+    if (b && b->drops && !(b->object.attention & SPW_DROPPED))
+        spw_carry_claim_locked(d, b);
+}
+
 /* What is in the list and dropped, and all that this is made of. */
-static int chain_complete(struct chain *c)
+static int chain_complete(struct spw_device *d, struct chain *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
         const struct spw_rerun *m = c->list[i]->content.maker;
         for (unsigned k = 0; k < m->touch_count; k++) {
+            keep_input(d, &m->touches[k]);
             struct spw_block *input = dropped_input(&m->touches[k]);
             const int r = input ? chain_add(c, input) : 0;
             if (r < 0)
@@ -156,7 +166,7 @@ static int make_step_unlocking(struct spw_device *d, struct chain *c, uint32_t p
 static int make_chain_unlocking(struct spw_device *d, struct chain *c, struct spw_stream *s, enum spw_replay_reason reason)
 {
     uint32_t place = 0;
-    int r = chain_complete(c);
+    int r = chain_complete(d, c);
     struct spw_block **ghosts = r == 0 ? calloc((size_t)c->count + 1, sizeof(*ghosts)) : NULL;
     if (r == 0 && !ghosts)
         r = -ENOMEM;

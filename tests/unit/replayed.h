@@ -6,6 +6,7 @@
 #include "needs.h"
 #include "recompute.h"
 #include "replay.h"
+#include "settings.h"
 #include "slab.h"
 #include "stash.h"
 
@@ -102,7 +103,11 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
 {
     spw_recompute_reset();
     spw_replay_reset();
+    spw_planned_reset();
     begin(budget + own_beside(budget), host_budget);
+    struct spw_settings settings = *spw_settings();
+    settings.plan = SPW_PLAN_OFF; /* the tests say what the plan is */
+    spw_settings_use(&settings);
     assert_int_equal(spw_digests_open(device, context), 0);
     refuse_submits = 0;
     kept_count = 0;

@@ -95,6 +95,32 @@ static void a_row_of_tensors_is_made_in_order(void **state)
         assert_int_equal(attention(a[i]), 0);
 }
 
+/* One that is about to go without a trace stays if something is made of it, even if that takes other steps, and memory,
+ * first.
+ */
+static void an_input_that_is_leaving_stays(void **state)
+{
+    begin_replays(5 * BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), g = allocate(BYTES), h = allocate(BYTES), x = allocate(BYTES), b = allocate(BYTES);
+    const unsigned char first = fake_mixed(NULL, 0, 5), values[] = {mixed(mixed(first, 1), 4), mixed(first, 2)};
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, g}, 1, 1, 1);
+    mix((CUdeviceptr[]){g, h}, 1, 1, 4);
+    mix((CUdeviceptr[]){a, x}, 1, 1, 2);
+    mix((CUdeviceptr[]){h, x, b}, 2, 1, 3);
+    drop(b);
+    drop(h);
+    drop(g);
+    let_go_all();
+    fill(allocate(BYTES), 1);
+    fill(allocate(BYTES), 2); /* there is room for one more */
+    expect(x, values[1]);
+    drop(x);
+    expect(b, fake_mixed(values, 2, 3));
+    assert_int_equal(spw_replayed.failed_count, 0);
+    let_go_all();
+}
+
 /* Inputs that have left with a copy come in for it. */
 static void inputs_on_the_host_come_in_first(void **state)
 {
@@ -299,38 +325,40 @@ static void ghosts_make_room_without_a_copy(void **state)
     let_go_all();
 }
 
-/* A long row of them, with room for three tensors: while it is made nothing that it is made of is dropped again, so it comes
- * to an end. */
+/* A long row of them, some made of one far behind, with room for four tensors: while it is made nothing that is made on the
+ * way is dropped again before it has served. */
 static void a_row_of_ghosts_is_made_in_little_memory(void **state)
 {
-    enum { ROW = 12 };
-    begin_replays(3 * BYTES, 16 << 20);
-    CUdeviceptr a[ROW];
-    unsigned char value = fake_mixed(NULL, 0, 3);
+    enum { ROW = 13, BACK = 4 };
+    begin_replays((ROW + 1) * BYTES, 16 << 20);
+    CUdeviceptr a[ROW], x = allocate(BYTES);
+    unsigned char values[ROW];
     for (int i = 0; i < ROW; i++) {
+        const int back = i >= BACK ? i - BACK : 0;
+        const unsigned char read[] = {i ? values[i - 1] : 0, values[back]};
         a[i] = allocate(BYTES);
-        if (i < 2)
-            mix(&a[i], 0, 1, (unsigned char)(3 + i));
+        values[i] = fake_mixed(read, i ? 2 : 0, (unsigned char)i);
+        if (i == 0)
+            mix(&a[0], 0, 1, 0);
+        else if (i == 1)
+            mix((CUdeviceptr[]){a[0], a[0], a[1]}, 2, 1, 1);
         else
-            mix((CUdeviceptr[]){a[i - 2], a[i - 1], a[i]}, 2, 1, (unsigned char)i);
-        drop(a[i]);
+            mix((CUdeviceptr[]){a[i - 1], a[back], a[i]}, 2, 1, (unsigned char)i);
     }
-    unsigned char values[ROW] = {value, fake_mixed(NULL, 0, 4)};
-    for (int i = 2; i < ROW; i++)
-        values[i] = fake_mixed(&values[i - 2], 2, (unsigned char)i);
-    let_go_all();
-    for (int i = 0; i < ROW - 1; i++)
-        give_back(a[i], s, true);
-    CUdeviceptr x = allocate(BYTES);
     for (int times = 0; times < 3; times++) {
-        drop(a[ROW - 1]);
-        fill(x, 1);
+        for (int i = 0; i < ROW; i++)
+            drop(a[i]);
+        for (int i = 0; i < ROW - 1 && times == 0; i++)
+            give_back(a[i], s, true);
         let_go_all();
-        const unsigned before = fake_counts()->mixes;
+        device->handles.budget_bytes = 4 * BYTES + own_beside((ROW + 1) * BYTES);
+        spw_handles_fit_locked(&device->handles);
+        fill(x, 1);
         expect(a[ROW - 1], values[ROW - 1]);
-        assert_true(fake_counts()->mixes - before <= ROW);
+        assert_int_equal(spw_replayed.failed_count, 0);
         let_go_all();
     }
+    assert_true(spw_replayed.count[SPW_REPLAY_DEMAND] >= ROW);
 }
 
 /* A ghost that has come back from the host keeps its copy there, even where host memory is short. */
@@ -349,8 +377,9 @@ static void a_ghost_keeps_its_host_copy(void **state)
     expect(b, mixed(4, 9));
     fill(x, 1);
     fill(y, 2);
-    (void)under_locks(spw_carry_leave_locked, x);
-    (void)under_locks(spw_carry_leave_locked, y);
+    let_go_all();
+    assert_int_equal(under_locks(spw_carry_leave_locked, x), 0);
+    assert_int_equal(under_locks(spw_carry_leave_locked, y), -ENOMEM);
     let_go_all();
     leave(g);
     let_go_all();
@@ -379,6 +408,23 @@ static void small_allocations_are_lent_what_they_held(void **state)
     let_go_all();
     assert_int_equal(fake_counts()->mixes, 5);
     assert_int_equal(fake_counts()->copies_within, 2 + 3);
+}
+
+/* Without room for what it held, nothing is dropped for it. */
+static void without_a_stash_what_updates_small_allocations_is_copied(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    uint32_t offset;
+    while (spw_stash_take_locked(device, 256, &offset) == 0)
+        continue;
+    mix(&n, 0, 1, 7);
+    mix((CUdeviceptr[]){n, b, n}, 1, 2, 9);
+    drop(b);
+    let_go_all();
+    assert_int_equal(attention(b), SPW_EVICTED);
+    expect(b, mixed(fake_mixed(NULL, 0, 7), 9));
+    let_go_all();
 }
 
 /* One that is only read has to be as it was; freed, it is kept back until it is needed no more. */
@@ -524,6 +570,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_dropped_tensor_is_made_again_by_its_next_use),
         cmocka_unit_test(a_tensor_that_is_used_on_its_way_stays),
         cmocka_unit_test(a_row_of_tensors_is_made_in_order),
+        cmocka_unit_test(an_input_that_is_leaving_stays),
         cmocka_unit_test(inputs_on_the_host_come_in_first),
         cmocka_unit_test(what_cannot_be_made_again_leaves_with_a_copy),
         cmocka_unit_test(outputs_of_one_operation_come_back_together),
@@ -535,6 +582,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_row_of_ghosts_is_made_in_little_memory),
         cmocka_unit_test(a_ghost_keeps_its_host_copy),
         cmocka_unit_test(small_allocations_are_lent_what_they_held),
+        cmocka_unit_test(without_a_stash_what_updates_small_allocations_is_copied),
         cmocka_unit_test(a_small_allocation_that_is_needed_is_kept_back),
         cmocka_unit_test(nobody_uses_what_could_not_be_put_back),
         cmocka_unit_test(a_plan_takes_memory_from_nobody),
