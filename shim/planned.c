@@ -201,18 +201,13 @@ static bool is_there(const struct planned *p)
 /* What the plan has away from the device at this point leaves, as far as it is there. */
 static void conform(struct planned *p)
 {
-    const struct spw_actions *actions = &p->now->plan->actions;
     const uint32_t count = p->now->course->tensor_count;
     uint8_t *away = calloc((size_t)count + 1, 1);
     if (!away) {
         lacks_memory(p->device, "to take up a plan");
         return;
     }
-    for (uint32_t t = 0; t < count; t++)
-        away[t] = actions->start[t] == SPW_START_HOST;
-    for (uint32_t i = 0; i < p->next_due; i++)
-        if (actions->list[i].kind != SPW_STEP_D2H && actions->list[i].kind != SPW_STEP_REPLAY)
-            away[actions->list[i].id] = actions->list[i].kind == SPW_STEP_DROP;
+    spw_course_find_away(p->now->course, &p->now->plan->actions, p->next_due, away);
     for (uint32_t t = 0; t < count; t++) {
         struct spw_block *b = away[t] ? block_of(p, t) : NULL;
         if (b)

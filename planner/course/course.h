@@ -122,4 +122,7 @@ struct spw_course_marks {
 int spw_course_actions(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
                        struct spw_actions *actions, struct spw_course_marks *ret_marks);
 void spw_course_marks_finish(struct spw_course_marks *marks);
+
+/* After the first `done` of these actions: sets in `away`, by tensor, whether they have it away from the device. */
+void spw_course_find_away(const struct spw_course *course, const struct spw_actions *actions, uint32_t done, uint8_t *away);
 #endif

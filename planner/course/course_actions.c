@@ -161,6 +161,25 @@ static void translate(struct translating *tr)
     actions->start = tr->start;
 }
 
+/* ---- followed ---- */
+
+void spw_course_find_away(const struct spw_course *course, const struct spw_actions *actions, uint32_t done, uint8_t *away)
+{
+    for (uint32_t t = 0; t < course->tensor_count; t++)
+        away[t] = actions->start[t] == SPW_START_HOST;
+    for (uint32_t i = 0; i < done; i++) {
+        const struct spw_action *action = &actions->list[i];
+        const struct spw_course_op *replayed = action->kind == SPW_STEP_REPLAY ? &course->ops[action->id] : NULL;
+        for (uint32_t k = 0; replayed && k < replayed->touch_count; k++) {
+            const struct spw_course_touch *touch = &course->touches[replayed->first_touch + k];
+            if (touch->access & SPW_COURSE_WRITES)
+                away[touch->tensor] = false;
+        }
+        if (action->kind == SPW_STEP_DROP || action->kind == SPW_STEP_H2D)
+            away[action->id] = action->kind == SPW_STEP_DROP;
+    }
+}
+
 /* ---- */
 
 void spw_course_marks_finish(struct spw_course_marks *marks)

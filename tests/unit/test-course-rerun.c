@@ -321,6 +321,16 @@ static void free_some(struct machine *m, uint32_t op)
     assert_true(m->used_bytes <= m->budget);
 }
 
+/* The actions say where each tensor is that the program has by now. */
+static void expect_away(const struct machine *m, const struct spw_actions *actions, uint32_t done)
+{
+    uint8_t away[MOST_IDS];
+    spw_course_find_away(m->course, actions, done, away);
+    for (uint32_t i = 0; i < m->course->tensor_count; i++)
+        if (m->course->tensors[i].first_use < m->ops && !m->is_freed[i])
+            assert_int_equal(away[i], !m->is_there[i]);
+}
+
 static void find_what_is_right(struct machine *m)
 {
     struct bytes b;
@@ -361,6 +371,7 @@ static void carry_out(const struct spw_course *course, const struct made *made, 
     for (uint32_t op = 0; op <= course->op_count; op++) {
         for (uint32_t i = actions->first[op]; i < actions->first[op + 1]; i++)
             act(&m, &actions->list[i]);
+        expect_away(&m, actions, actions->first[op + 1]);
         if (op > 0)
             free_some(&m, op - 1);
         if (op < course->op_count)
