@@ -4,13 +4,20 @@
 #include "result.h"
 #include "versions.h"
 
+static CUresult settled(CUresult result)
+{
+    if (result != CUDA_SUCCESS)
+        spw_versions_unsettle();
+    return result;
+}
+
 /* One line per call: whose, which matter (that the call itself is part of), what it is told. */
 /* clang-format off */
 #define SETTLED(symbol, params, args, whose, matter, value) \
     CUresult spw_on_##symbol params \
     { \
         int r = spw_versions_settle(whose, SPW_CALL_##symbol << 16 | ((unsigned)(matter) & 0xffff), (uint64_t)(value)); \
-        return r < 0 ? spw_cuda(r) : SPW_DRIVER(symbol, args); \
+        return r < 0 ? spw_cuda(r) : settled(SPW_DRIVER(symbol, args)); \
     }
 
 SETTLED(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute a, int v), (f, a, v), f, a, v)

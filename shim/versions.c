@@ -212,7 +212,17 @@ int spw_versions_settle(const void *whose, unsigned what, uint64_t value)
     spw_lock();
     const bool differs = spw_settled_differs(whose, what, value);
     spw_unlock();
-    return differs ? spw_versions_break() : 0;
+    const int r = differs ? spw_versions_break() : 0;
+    if (r < 0)
+        spw_versions_unsettle();
+    return r;
+}
+
+void spw_versions_unsettle(void)
+{
+    spw_lock();
+    spw_settled_reset();
+    spw_unlock();
 }
 
 void spw_versions_reset(void)

@@ -83,6 +83,7 @@ int spw_versions_break_for(CUdeviceptr address);
 /* The same where a function, kernel or context is told `value` of the matter `what`, unless that is what it was told last
  * (settled.h). */
 int spw_versions_settle(const void *whose, unsigned what, uint64_t value);
+void spw_versions_unsettle(void); /* the driver refused: what was told last is not known any more */
 
 void spw_versions_reset(void); /* forgets everything: for tests and a forked child */
 #endif

@@ -11,6 +11,7 @@
 #include "fake-engine.h"
 #include "layout.h"
 #include "tensormap.h"
+#include "writesets.h"
 
 /* ---- the driver: one module with one function, one library with two kernels ---- */
 
@@ -24,6 +25,7 @@ static unsigned function_questions, kernel_questions;
 static CUresult answer;
 static unsigned refusals; /* how many calls are refused before the answer counts */
 static bool unloaded_while_known;
+static unsigned unloads, breaks_at_unload;
 
 static CUresult param_info(size_t i, size_t *offset, size_t *size)
 {
@@ -55,6 +57,8 @@ static CUresult module_unload(CUmodule module)
     unsigned before = function_questions;
     (void)spw_layout_of(FUNCTION);
     unloaded_while_known = function_questions == before;
+    unloads++;
+    breaks_at_unload = breaks;
     return answer;
 }
 
@@ -102,6 +106,8 @@ static int setup(void **state)
     function_questions = kernel_questions = refusals = 0;
     words = 2;
     unloaded_while_known = false;
+    unloads = breaks = breaks_at_unload = 0;
+    break_failure = 0;
     (void)pinned_nothing();
     return 0;
 }
@@ -142,6 +148,36 @@ static void functions_are_forgotten_before_the_driver_unloads(void **state)
     (void)spw_layout_of(f);
     spw_on_cuModuleUnload(MODULE);
     assert_false(unloaded_while_known);
+}
+
+static void what_depends_on_a_module_is_made_before_it_is_unloaded_or_it_stays(void **state)
+{
+    CUfunction f;
+    spw_on_cuModuleGetFunction(&f, MODULE, "f");
+    (void)spw_layout_of(f);
+    break_failure = -ENOMEM;
+    assert_int_equal(spw_on_cuModuleUnload(MODULE), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(spw_on_cuLibraryUnload(LIBRARY), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(unloads, 0);
+    assert_true(spw_layout_remembers(f));
+    break_failure = 0;
+    breaks = 0;
+    assert_int_equal(spw_on_cuModuleUnload(MODULE), CUDA_SUCCESS);
+    assert_int_equal(unloads, 1);
+    assert_int_equal(breaks_at_unload, 1);
+}
+
+static void what_a_function_was_learned_to_write_goes_with_its_module(void **state)
+{
+    CUfunction f;
+    spw_on_cuModuleGetFunction(&f, MODULE, "f");
+    (void)spw_layout_of(f);
+    struct spw_writeset *set = spw_writeset_of_locked(f, 1, 2);
+    for (unsigned i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    assert_false(spw_writeset_writes(spw_writeset_of_locked(f, 1, 2), 0));
+    spw_on_cuModuleUnload(MODULE);
+    assert_true(spw_writeset_writes(spw_writeset_of_locked(f, 1, 2), 0));
 }
 
 /* A context that went took its modules along without a call. */
@@ -193,6 +229,8 @@ int main(void)
         cmocka_unit_test_setup(a_function_is_asked_about_as_what_it_was_handed_out_as, setup),
         cmocka_unit_test_setup(a_failed_call_notes_nothing, setup),
         cmocka_unit_test_setup(functions_are_forgotten_before_the_driver_unloads, setup),
+        cmocka_unit_test_setup(what_depends_on_a_module_is_made_before_it_is_unloaded_or_it_stays, setup),
+        cmocka_unit_test_setup(what_a_function_was_learned_to_write_goes_with_its_module, setup),
         cmocka_unit_test_setup(a_handle_that_comes_again_is_a_new_module, setup),
         cmocka_unit_test_setup(a_map_that_hides_its_address_is_noted_when_made, setup),
         cmocka_unit_test_setup(a_refused_map_is_made_again_with_its_memory_in_place, setup),
