@@ -101,7 +101,7 @@ class Row:
         self.unlimited = steady_ms(plain)
 
     def finished(self, planning):
-        settings = {**device_like(self.name, self.kind), **({"SPILLWAY_PLAN": planning} if can_plan() else {})}
+        settings = {**device_like(self.name, self.kind), "SPILLWAY_RECOMPUTE": "off", **({"SPILLWAY_PLAN": planning} if can_plan() else {})}
         return run(program_like(self.name, STEPS), budget=self.budget, env=settings)
 
     def bits(self, finished):

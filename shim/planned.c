@@ -36,6 +36,8 @@ enum {
     MOST = 8,         /* all but one of so many bytes */
 };
 
+static const double AS_FAST = 1.005; /* times what the operations take by themselves */
+
 bool spw_planned_any;
 
 struct planned { /* one device */
@@ -725,12 +727,20 @@ void spw_planned_press_locked(struct spw_device *d)
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
-/* Iterations of the course are learned from, as far as it is new, once it has come a few times. */
+/* No plan with replays could be faster than one that hides all its copies. */
+static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
+{
+    return plan->predicted_us <= AS_FAST * plan->compute_us;
+}
+
+/* Iterations of the course are learned from, as far as it is new, once it has come a few times: learning takes time and
+ * memory. */
 static void teach_unlocking(struct planned *p)
 {
     struct spw_shape *shape = p->now;
     p->began = false;
-    if (!spw_settings()->recompute || !shape || shape->is_learned || shape == p->awaited || shape->in_a_row < TAUGHT_AFTER)
+    if (!spw_settings()->recompute || !shape || shape->is_learned || shape == p->awaited || shape->in_a_row < TAUGHT_AFTER ||
+        is_as_fast_as_can_be(shape->plan))
         return;
     if (!p->learning)
         p->learning = spw_learning_create(p->device);

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from following import library_plans, settings, step_times, tiny, within_budget, without
+from following import COPIES, library_plans, settings, step_times, tiny, within_budget, without
 from harness import DEVICE, SMALL_DEVICE, SPILLWAY, Skipped, environment, finish, program, require, run, sentence, succeeded
 
 PROFILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "simgpu", "profiles")
@@ -50,7 +50,7 @@ def _():
 def planned(name, share, steps=20):
     if not library_plans():
         raise Skipped("this library makes no plans")
-    finished = within_budget(name, steps, budget=without(name, steps).peak * share // 100)
+    finished = within_budget(name, steps, budget=without(name, steps).peak * share // 100, env=COPIES)
     succeeded(finished)
     return finished, finished.summary["devices"][0]["planned"], finished.summary["devices"][0]["bandwidth"]
 
@@ -111,7 +111,7 @@ def _():
         raise Skipped("this library makes no plans")
     budget = without("lstm", 20).peak * 60 // 100
     with subprocess.Popen([SPILLWAY, "run", "--budget", str(budget), "--", *program(tiny("lstm", 100000))], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, env=environment({"LD_LIBRARY_PATH": DEVICE, **settings("lstm")})) as running:
+                          stderr=subprocess.DEVNULL, env=environment({"LD_LIBRARY_PATH": DEVICE, **settings("lstm"), **COPIES})) as running:
         try:
             figures = text = None
             for _try in range(200):

@@ -3,7 +3,7 @@
 no streams, no host memory.
 
 Counted by the device, and by the library: what a run of more steps does beyond one of fewer."""
-from following import library_plans, within_budget, without
+from following import COPIES, library_plans, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 FEW, MANY = 12, 24
@@ -43,7 +43,7 @@ def in_time(name, share, options):
         if not library_plans():
             raise Skipped("this library makes no plans")
         budget = without(name, FEW, *options).peak * share // 100
-        runs = [within_budget(name, steps, *options, budget=budget) for steps in (FEW, MANY)]
+        runs = [within_budget(name, steps, *options, budget=budget, env=COPIES) for steps in (FEW, MANY)]
         few, many = map(books, runs)
         more = {what: many[what] - few[what] for what in many}
         plan = runs[1].summary["devices"][0]["planned"]

@@ -227,7 +227,7 @@ static void any_tensor_may_be_dropped_at_any_time(void **state)
         model_end(budget, false);
         assert_int_equal(spw_replayed.failed_count, 0);
     }
-    print_message("%llu dropped, %llu made on demand, %llu by plan, %llu rescued\n", (unsigned long long)dropped,
+    print_message("# %llu dropped, %llu made on demand, %llu by plan, %llu rescued\n", (unsigned long long)dropped,
                   (unsigned long long)made, (unsigned long long)planned, (unsigned long long)rescued);
     assert_true(dropped > 500 && made > 300 && planned > 20 && rescued > 100);
 }
