@@ -194,7 +194,7 @@ int spw_course_actions(const struct spw_course *course, const struct spw_graph *
 {
     const size_t tensors = (size_t)course->tensor_count + 1;
     struct translating tr = {.course = course, .graph = graph, .tensor_of = tensor_of, .actions = actions};
-    tr.states = malloc(((size_t)graph->tensor_count + 1) * sizeof *tr.states);
+    tr.states = calloc((size_t)graph->tensor_count + 1, sizeof *tr.states);
     tr.start = calloc(tensors, sizeof *tr.start);
     tr.marks.ghosts = calloc(tensors, sizeof *tr.marks.ghosts);
     tr.marks.recorded = calloc((size_t)course->op_count + 1, sizeof *tr.marks.recorded);

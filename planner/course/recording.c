@@ -92,7 +92,7 @@ static int more_slots(struct spw_recording *r)
     r->slots = slots;
     r->slot_count *= 2;
     for (uint32_t i = 0; i < r->now.tensor_count; i++)
-        *slot_of(r, r->now.tensors[i].id) = i + 1;
+        *slot_of(r, r->now.tensors[i].id) = i + 1; /* NOLINT(clang-analyzer-core.NullDereference): there are some */
     return 0;
 }
 
@@ -103,6 +103,7 @@ static int add_tensor(struct spw_recording *r, uint64_t id, uint64_t bytes, bool
         SPW_GROW(r->last_touch, r->last_touch_room, now->tensor_count + 1) < 0)
         return failed(r);
     r->last_touch[now->tensor_count] = 0;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room */
     now->tensors[now->tensor_count++] = (struct spw_recorded_tensor){
         .id = id, .bytes = bytes, .alloc_before = now->op_count, .freed_before = SPW_NO_INDEX, .evictable = evictable};
     *slot_of(r, id) = now->tensor_count;
