@@ -335,6 +335,27 @@ static void whoever_gets_the_memory_next_starts_anew(void **state)
     expect_counts(0, 0, 0);
 }
 
+static CUdeviceptr freed_meanwhile;
+
+static void free_meanwhile(void)
+{
+    assert_int_equal(spw_free(freed_meanwhile, NULL), 0);
+}
+
+/* It is freed while somebody waits for the end of its uses. */
+static void what_is_freed_on_its_way_leaves_no_digest_behind(void **state)
+{
+    begin_believing(2 * BYTES + RING);
+    CUdeviceptr a = freed_meanwhile = tensor_with_copy(1), b = allocate(2 * BYTES);
+    scale_by_one(a, 1);
+    fake_meanwhile(free_meanwhile);
+    assert_int_equal(fill_on(s, b, 2 * BYTES, 5), 0);
+    assert_null(spw_object_at_locked(a));
+    fake_run_all();
+    expect_counts(0, 0, 0);
+    expect_no_tickets();
+}
+
 /* ---- what fails ---- */
 
 /* Each call of the first digest that fails, and of the second: a copy more, no byte less. */
@@ -483,6 +504,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_copy_is_not_torn_by_what_is_believed_to_read),
         cmocka_unit_test(what_has_no_copy_at_all_gets_one),
         cmocka_unit_test(whoever_gets_the_memory_next_starts_anew),
+        cmocka_unit_test(what_is_freed_on_its_way_leaves_no_digest_behind),
         cmocka_unit_test(a_digest_that_fails_costs_a_copy),
         cmocka_unit_test(a_driver_that_takes_no_kernel_costs_copies),
         cmocka_unit_test(without_a_free_ticket_it_is_copied),
