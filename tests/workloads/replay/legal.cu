@@ -205,7 +205,7 @@ tensor forward_two_outputs(forward_part &f, const tensor &weights, const tensor 
 
 /* --- a kernel that leaves one of its tensors alike for many steps, and then does not: clipping does that --- */
 
-#define LEFT_ALIKE_FOR 12 /* steps */
+#define LEFT_ALIKE_FOR 24 /* steps */
 
 __global__ void scale_kernel(const float *__restrict__ x, float *__restrict__ scaled, float *__restrict__ y, float scale,
                              size_t n)
