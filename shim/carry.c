@@ -11,6 +11,7 @@
 #include "needs.h"
 #include "now.h"
 #include "room.h"
+#include "verify.h"
 
 struct spw_carried spw_carried;
 
@@ -89,13 +90,16 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         r = spw_proof_ask_locked(d, b);
     if (r < 0)
         return r;
-    bool copied = !dropped && spw_object_dirty(&b->object);
+    const bool is_due = dropped && spw_verify_is_due_locked(d, b),
+               copied = (!dropped || is_due) && spw_object_dirty(&b->object);
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
     else if (b->object.uses.overflow)
         r = spw_mover_gather_uses_locked(d, b);
     if (r < 0)
         return r;
+    if (is_due)
+        dropped = spw_verify_left_locked(d, b) == 0;
     if (dropped)
         spw_needs_add_locked(d, b);
     else
@@ -132,7 +136,9 @@ int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b)
 {
-    return leave(d, b, may_leave(b) && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b));
+    return leave(d, b,
+                 may_leave(b) && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b) &&
+                     spw_verify_allows_locked(d, b));
 }
 
 int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b)

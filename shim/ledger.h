@@ -30,7 +30,8 @@ enum { SPW_MAX_DEVICES = 64 };
  *   EMPTY                         host_copy_valid == false: never written, no bytes to keep
  *   EVICTED                       host_copy holds the bytes and host_copy_valid
  *   DROPPED                       host_copy == NULL: the bytes are nowhere, and content.maker can make them again;
- *                                 `drops`, so whatever that touches is counted as needed (needs.h)
+ *                                 `drops`, so whatever that touches is counted as needed (needs.h). With a `check` there
+ *                                 is a valid host copy all the same, to hold against what is made
  *
  * In the last three there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
  * keeps that memory, mapped but not to be used before the block is attached anew. The other bits go with the first:
@@ -48,8 +49,9 @@ enum {
     SPW_COPYING = 16,
     SPW_FREE = 32, /* the program gave it back; kept mapped for the next one of its size */
     SPW_DROPPED = 64,
-    SPW_GHOST = 128, /* with FREE, or, while somebody still holds it, alone */
-    SPW_OWED = 256,  /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
+    SPW_GHOST = 128,      /* with FREE, or, while somebody still holds it, alone */
+    SPW_UNVERIFIED = 512, /* made again, and not yet compared (verify.h): resident, and the slow lock is held meanwhile */
+    SPW_OWED = 256,       /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 
@@ -125,6 +127,7 @@ static inline bool spw_object_is_plain(const struct spw_object *o, uint64_t plai
 }
 
 struct spw_pool_book;
+struct spw_check;
 
 struct spw_block {
     struct spw_object object;
@@ -156,6 +159,7 @@ struct spw_block {
     uint32_t index;                    /* in device->blocks */
     uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
     struct spw_block *next_idle;
+    struct spw_check *check; /* verify.c: it `drops` with a copy, and what is made again is compared; else NULL */
 };
 
 struct spw_slab;

@@ -3,6 +3,7 @@
 
 #include "carry.h"
 #include "room.h"
+#include "verify.h"
 
 /* ---- whom an operation touched ---- */
 
@@ -124,6 +125,8 @@ void spw_needs_remove_locked(struct spw_device *d, struct spw_block *b)
     b->drops = false;
     d->dropping--;
     count(d, b, -1);
+    if (b->check && !(b->object.attention & SPW_UNVERIFIED))
+        spw_verify_forget_locked(b);
 }
 
 /* ---- ghosts ---- */

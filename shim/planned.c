@@ -700,6 +700,19 @@ void spw_planned_pin_locked(struct spw_block *b)
         spw_watch_pin(p->watch, b->serial);
 }
 
+void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong)
+{
+    struct planned *p = find(d);
+    if (!p)
+        return;
+    if (p->learning && wrong->function)
+        spw_learning_condemn_locked(p->learning, wrong->function);
+    if (!p->now || p->kept != p->now->plan)
+        return;
+    spw_recompute_unlearn_locked(d, p->now->course, wrong);
+    spw_shape_unlearned(p->now);
+}
+
 void spw_planned_keep_versions_locked(bool keep)
 {
     spw_versions_keep_locked(keep);

@@ -10,11 +10,13 @@
 #include "planned.h"
 #include "replay.h"
 #include "stash.h"
+#include "verify.h"
 
 struct iteration {
     struct spw_rerun **kept; /* by operation; those that have not come yet are of the iteration before */
     uint32_t *until;         /* by tensor: the last action of the plan that has to do with it, plus 1 */
     uint32_t count, tensor_count;
+    uint64_t plan; /* verify.h */
 };
 
 static struct iteration iteration_of[SPW_MAX_DEVICES];
@@ -74,6 +76,7 @@ static int kept(struct spw_op *op, struct spw_rerun *rerun)
             save(d, op, t);
     }
     spw_context_leave(&guard);
+    rerun->plan = now->plan;
     spw_rerun_let_go(now->kept[rerun->operation]);
     now->kept[rerun->operation] = rerun;
     spw_rerun_hold(rerun);
@@ -110,6 +113,11 @@ int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course 
         return -ENOMEM;
     }
     now->count = course->op_count;
+    now->plan = spw_verify_plan_locked(d, course->op_count);
+    if (course->op_count && !now->plan) {
+        spw_recompute_end_locked(d);
+        return -ENOMEM;
+    }
     now->tensor_count = course->tensor_count;
     find_ends(now, course, actions);
     const int r = spw_stash_ready_unlocking(d);
@@ -135,6 +143,7 @@ void spw_recompute_end_locked(struct spw_device *d)
         spw_rerun_let_go(now->kept[i]);
     free(now->kept);
     free(now->until);
+    (void)spw_verify_plan_locked(d, 0);
     *now = (struct iteration){0};
 }
 
@@ -161,6 +170,30 @@ int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, stru
     const int r = spw_replay_operation_unlocking(d, rerun, s);
     spw_rerun_let_go(rerun);
     return r;
+}
+
+static void unlearn(struct spw_course *course, uint32_t operation)
+{
+    struct spw_course_op *op = &course->ops[operation];
+    op->replayable = false;
+    for (uint32_t i = 0; i < op->touch_count; i++)
+        if (course->touches[op->first_touch + i].access & SPW_COURSE_WRITES)
+            course->touches[op->first_touch + i].access |= SPW_COURSE_READS;
+}
+
+void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_rerun *wrong)
+{
+    const struct iteration *now = &iteration_of[d->ordinal];
+    for (uint32_t i = 0; i < now->count && i < course->op_count; i++) {
+        const struct spw_rerun *kept = now->kept[i];
+        if (!kept || (kept != wrong && (!wrong->function || kept->function != wrong->function)))
+            continue;
+        const struct spw_course_call *call = &course->calls[i];
+        for (uint32_t k = 0; k < course->op_count; k++)
+            if (k == i ||
+                (kept->function && course->calls[k].kind == call->kind && course->calls[k].function == call->function))
+                unlearn(course, k);
+    }
 }
 
 void spw_recompute_reset(void)

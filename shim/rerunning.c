@@ -14,6 +14,7 @@
 #include "replay.h"
 #include "room.h"
 #include "stash.h"
+#include "verify.h"
 
 enum { ATTEMPTS = 3 };
 
@@ -103,7 +104,7 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run, const boo
         struct spw_block *b = run->blocks[i];
         if (!b || !attached[i] || (spw_uses_done_locked(&b->object.uses) && spw_mover_detach_locked(d, b) == 0))
             continue;
-        if (b->drops)
+        if (b->drops && !b->check)
             spw_mover_drop_host_copy_locked(b);
         b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     }
@@ -259,12 +260,14 @@ static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_st
     if (r == 0)
         r = spw_rerun_submit_locked(run->rerun, s);
     return_lent(d, run, s, number);
+    if (r == 0)
+        spw_verify_behind_locked(d, run, s);
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_object *o = object_of(run, i);
         spw_object_use(o, spw_tick, false);
-        spw_uses_add_locked(&o->uses, s, number);
+        spw_uses_add_locked(&o->uses, s, s->begun);
     }
-    spw_uses_add_locked(&d->replays, s, number);
+    spw_uses_add_locked(&d->replays, s, s->begun);
     (void)spw_uses_mark_locked(&d->replays); /* whoever comes after them will not have to wait for anybody's call */
     spw_replayed.submitted_count += r == 0;
     return r;
@@ -317,6 +320,21 @@ static void note_made(struct spw_device *d, struct spw_rerunning *run)
     }
 }
 
+/* What was to be compared has true bytes on the host: these do instead. */
+static int bring_copies_unlocking(struct spw_device *d, struct spw_rerunning *run)
+{
+    int r = 0;
+    for (unsigned i = 0; i < run->rerun->touch_count && r == 0; i++) {
+        struct spw_block *b = spw_touch_writes(&run->rerun->touches[i]) ? run->blocks[i] : NULL;
+        if (!b || !(b->object.attention & SPW_EVICTED))
+            continue;
+        r = spw_uses_wait_unlocking(&b->object.uses);
+        if (r == 0 && b->object.attention & SPW_EVICTED)
+            r = spw_engine_make_resident_unlocking(d, b);
+    }
+    return r;
+}
+
 int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s)
 {
     bool *attached = calloc((size_t)run->rerun->touch_count + 1, sizeof(*attached));
@@ -324,11 +342,15 @@ int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d,
         return -ENOMEM;
     int r = make_ready_unlocking(d, run, attached);
     if (r == 0)
+        r = spw_verify_before_locked(d, run, attached);
+    if (r == 0)
         r = submit_unlocking(d, run, s);
     if (r == 0)
         note_made(d, run);
     else
         take_back(d, run, attached);
     free(attached);
-    return r;
+    if (r == 0)
+        return spw_verify_finish_unlocking(d, run);
+    return spw_verify_give_up_locked(d, run) ? bring_copies_unlocking(d, run) : r;
 }

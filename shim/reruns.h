@@ -33,6 +33,8 @@ struct spw_rerun {
     uint32_t operation; /* of the course */
     uint32_t holders;
     bool is_void;
+    uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
+    uint64_t plan;   /* the one that has it run again (verify.h); 0: none, and nobody compares */
     CUcontext context;
     struct spw_stream *stream; /* where it ran */
     CUfunction function;       /* NULL: a copy or set */

@@ -15,6 +15,7 @@
 #include "now.h"
 #include "planned.h"
 #include "slab.h"
+#include "verify.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
 
@@ -253,7 +254,8 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
  * of what is there. */
 static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 {
-    return b->object.attention & SPW_GHOST && !d->making && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b);
+    return b->object.attention & SPW_GHOST && !d->making && spw_object_dirty(&b->object) &&
+           spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) && !spw_verify_is_due_locked(d, b);
 }
 
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */

@@ -248,6 +248,15 @@ void spw_shape_learned(struct spw_shape *shape, bool may_replay)
     shape->knows_more = true;
 }
 
+void spw_shape_unlearned(struct spw_shape *shape)
+{
+    shape->knows_more = true;
+    shape->plan->predicted_us = INFINITY;
+    spw_course_plan_destroy(shape->best);
+    shape->best = NULL;
+    shape->best_us = 0;
+}
+
 /* As for the first plan, but that there is something to hold it against. */
 static void plan_with_what_was_learned(struct spw_device *d, struct spw_shape *shape)
 {

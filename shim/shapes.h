@@ -54,6 +54,9 @@ void spw_shape_plan(struct spw_device *d, struct spw_shape *shape);
  * replays if it `may_replay`. What is known of plans so far stays known: the new one is tried against it. */
 void spw_shape_learned(struct spw_shape *shape, bool may_replay);
 
+/* It knows less than it did: the plans that were made with that are worth nothing, and the next one takes their place. */
+void spw_shape_unlearned(struct spw_shape *shape);
+
 /* An iteration of the shape begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
 bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan);

@@ -27,6 +27,7 @@
 #include "slab.h"
 #include "steptime.h"
 #include "summary_planned.h"
+#include "verify.h"
 
 #define U(x) ((unsigned long long)(x))
 
@@ -66,6 +67,18 @@ static void tell_planned(const struct spw_device *d, bool only)
              spw_summary_human(d->live_bytes_peak, live, sizeof(live)),
              spw_summary_human(d->handles.budget_bytes + d->foreign_bytes, budget, sizeof(budget)),
              spw_summary_human(d->handles.made_bytes_peak, peak, sizeof(peak)), planned, only ? "; " : "", carried);
+}
+
+static void tell_verified(void)
+{
+    const struct spw_verified *v = &spw_verified;
+    if (v->mismatch_count)
+        spw_warn(
+            "%llu of %llu tensors that were computed again and compared were other than before: %llu were restored, %llu "
+            "could not be",
+            U(v->mismatch_count), U(v->equal_count + v->mismatch_count), U(v->repaired_count), U(v->lost_count));
+    else if (v->equal_count)
+        spw_info("all of %llu tensors that were computed again and compared were as before", U(v->equal_count));
 }
 
 static void tell_devices(void)
@@ -118,6 +131,16 @@ static void write_moved(FILE *f)
             U(spw_moved.dropped_count), U(spw_moved.map_count), U(spw_moved.unmap_count), U(spw_moved.host_refused_count));
 }
 
+static void write_verified(FILE *f)
+{
+    const struct spw_verified *v = &spw_verified;
+    fprintf(f,
+            "  \"verified\": {\"equal_count\": %llu, \"mismatch_count\": %llu, \"unanswered_count\": %llu, "
+            "\"repaired_count\": %llu, \"lost_count\": %llu, \"compared_bytes\": %llu},\n",
+            U(v->equal_count), U(v->mismatch_count), U(v->unanswered_count), U(v->repaired_count), U(v->lost_count),
+            U(v->compared_bytes));
+}
+
 static void write_host(FILE *f)
 {
     const struct spw_hostpool *pool = spw_mover_hostpool_locked();
@@ -158,6 +181,7 @@ static void write_json(FILE *f)
     fprintf(f, ",\n  ");
     spw_summary_write_replayed(f);
     fprintf(f, ",\n");
+    write_verified(f);
     write_host(f);
     fprintf(f, "  \"devices\": [");
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -188,6 +212,7 @@ __attribute__((destructor)) static void tell(void)
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: the figures may be half changed */
     tell_devices();
+    tell_verified();
     if (spw_settings()->summary[0])
         write_file(spw_settings()->summary);
     spw_unlock();

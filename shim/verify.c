@@ -1,0 +1,403 @@
+/* verify.c - which replays are compared, with what, and what follows when they differ. */
+#include "verify.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "carry.h"
+#include "digest.h"
+#include "layout.h"
+#include "log.h"
+#include "mover.h"
+#include "planned.h"
+#include "recompute.h"
+#include "replay.h"
+#include "settings.h"
+
+struct spw_verified spw_verified;
+
+struct spw_check { /* of a block that is dropped with a copy */
+    int ordinal;
+    uint32_t after; /* the ticket; 0: none. What is to be there is known along with the copy (proof.h) */
+};
+
+struct watched {   /* an operation of the plan */
+    uint32_t left; /* drops of what it makes until the next is due; 0: the first that comes */
+    bool was_compared, is_barred;
+};
+
+enum { UNDECIDED, COMPARED, NOT_COMPARED }; /* rerun->compare */
+
+static struct {
+    uint64_t plan; /* 0: none */
+    struct watched *list;
+    uint32_t count;
+    bool is_blind; /* digests are not to be had */
+} watch_of[SPW_MAX_DEVICES];
+
+static uint64_t plans;
+
+static struct { /* functions whose replays were wrong */
+    CUfunction *list;
+    uint32_t count;
+    bool is_incomplete; /* there was no memory: none is allowed any more */
+} condemned;
+
+/* ---- which ---- */
+
+uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count)
+{
+    free(watch_of[d->ordinal].list);
+    watch_of[d->ordinal].list = count ? calloc(count, sizeof(struct watched)) : NULL;
+    watch_of[d->ordinal].count = watch_of[d->ordinal].list ? count : 0;
+    watch_of[d->ordinal].plan = watch_of[d->ordinal].list ? ++plans : 0;
+    return watch_of[d->ordinal].plan;
+}
+
+/* NULL: it was kept for another plan. */
+static struct watched *watched_of(const struct spw_device *d, const struct spw_rerun *m)
+{
+    return m->plan && m->plan == watch_of[d->ordinal].plan && m->operation < watch_of[d->ordinal].count
+               ? &watch_of[d->ordinal].list[m->operation]
+               : NULL;
+}
+
+static bool is_condemned(CUfunction function)
+{
+    for (uint32_t i = 0; i < condemned.count; i++)
+        if (condemned.list[i] == function)
+            return true;
+    return condemned.is_incomplete;
+}
+
+bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
+{
+    const struct spw_rerun *m = b->content.maker;
+    if (!m || !m->plan)
+        return true;
+    const struct watched *w = watched_of(d, m);
+    return !watch_of[d->ordinal].is_blind && !is_condemned(m->function) && !(w && w->is_barred);
+}
+
+/* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
+static uint32_t next_due(struct watched *w, uint32_t operation)
+{
+    const uint32_t every = spw_settings()->verify_every;
+    const bool is_first = !w->was_compared;
+    w->was_compared = true;
+    return is_first ? 1 + (uint32_t)((operation * UINT64_C(2654435761) >> 7) % every) : every;
+}
+
+/* All that an operation has made at one time is compared, or nothing of it. */
+bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b)
+{
+    struct spw_rerun *m = b->content.maker;
+    if (!m || !m->plan)
+        return false;
+    if (m->compare == UNDECIDED) {
+        struct watched *w = watched_of(d, m);
+        if (w && w->left)
+            w->left--;
+        m->compare = w && w->left ? NOT_COMPARED : COMPARED;
+    }
+    return m->compare == COMPARED;
+}
+
+/* ---- with what ---- */
+
+/* The digest of what it holds in the order of the stream. */
+static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, uint32_t *ret_ticket)
+{
+    int r = spw_digest_ask_locked(d, s->context, s->handle, b->address, b->size_bytes, ret_ticket);
+    if (r == 0) {
+        r = spw_digests_send_locked(d, s->handle);
+        if (r < 0)
+            spw_digest_forget_locked(*ret_ticket);
+    }
+    spw_uses_add_locked(&b->object.uses, s, s->begun);
+    if (r < 0)
+        *ret_ticket = 0;
+    return r;
+}
+
+/* Who cannot have one never will. */
+static bool has_digest(struct spw_device *d, struct spw_block *b)
+{
+    uint32_t ticket;
+    if (b->proof.copied || b->proof.known)
+        return true;
+    if (ask(d, b, d->mover->out, &ticket) == -ENOTSUP) {
+        watch_of[d->ordinal].is_blind = true;
+        spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be",
+                 d->ordinal);
+    } else
+        spw_digest_forget_locked(ticket);
+    b->leave_number = d->mover->out->begun;
+    return false;
+}
+
+int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_check *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
+    if (!check)
+        return -ENOMEM;
+    check->ordinal = d->ordinal;
+    b->check = check;
+    return 0;
+}
+
+void spw_verify_forget_locked(struct spw_block *b)
+{
+    if (!b->check)
+        return;
+    spw_digest_forget_locked(b->check->after);
+    free(b->check);
+    b->check = NULL;
+    if (b->object.attention & SPW_DROPPED)
+        spw_mover_drop_host_copy_locked(b);
+}
+
+static struct spw_block *written(const struct spw_rerunning *run, unsigned touch)
+{
+    return spw_touch_writes(&run->rerun->touches[touch]) ? run->blocks[touch] : NULL;
+}
+
+static bool is_compared(const struct spw_rerunning *run)
+{
+    for (unsigned i = 0; i < run->rerun->touch_count; i++)
+        if (written(run, i) && run->blocks[i]->check)
+            return true;
+    return false;
+}
+
+/* A block that is there, beside one that is to be made: it is written again as well. */
+static int keep_copy(struct spw_device *d, struct spw_block *b)
+{
+    int r = spw_mover_copy_out_locked(d, b);
+    if (r < 0)
+        return r;
+    r = spw_verify_left_locked(d, b);
+    spw_mover_keep_locked(d, b);
+    return r;
+}
+
+int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run, const bool *attached)
+{
+    if (!is_compared(run))
+        return 0;
+    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+        struct spw_block *b = written(run, i);
+        if (!b || b->check || attached[i] || !spw_object_dirty(&b->object))
+            continue;
+        const int r = keep_copy(d, b);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+{
+    if (!is_compared(run))
+        return;
+    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+        struct spw_block *b = written(run, i);
+        if (!b)
+            continue;
+        b->object.attention |= SPW_UNVERIFIED;
+        if (b->check)
+            (void)ask(d, b, s, &b->check->after); /* without an answer the true bytes are taken */
+    }
+}
+
+/* ---- what follows ---- */
+
+/* 1: equal; 0: not; negative: nobody knows. */
+static int compare(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_hash after;
+    spw_proof_copies_done_locked(d, b);
+    if (!b->proof.known || !b->check->after || spw_digest_answer_locked(d, b->check->after, &after) != 1)
+        return -EIO;
+    return spw_hash_equal(b->proof.hash, after);
+}
+
+/* Whoever uses it next comes behind the copy; if that cannot be submitted now, it is absent until it can. */
+static int repair(struct spw_device *d, struct spw_block *b)
+{
+    b->proof.believed = false;
+    const int r = spw_mover_copy_in_locked(d, b);
+    if (r < 0 && spw_mover_detach_locked(d, b) < 0)
+        b->object.attention |= SPW_EVICTED;
+    return r;
+}
+
+static void condemn(CUfunction function)
+{
+    if (!function || is_condemned(function))
+        return;
+    CUfunction *list = realloc(condemned.list, (condemned.count + 1) * sizeof(CUfunction));
+    if (!list) {
+        condemned.is_incomplete = true;
+        return;
+    }
+    condemned.list = list;
+    condemned.list[condemned.count++] = function;
+}
+
+/* Dropped with a copy: it is EVICTED from here on. */
+static void take_copy(struct spw_device *d, struct spw_block *b)
+{
+    if (b->object.attention & SPW_DROPPED)
+        b->object.attention ^= SPW_DROPPED | SPW_EVICTED;
+    spw_needs_remove_locked(d, b);
+}
+
+static void lose(const struct spw_device *d, const struct spw_block *b, const char *name)
+{
+    b->content.maker->is_void = true;
+    spw_verified.lost_count++;
+    spw_warn("device %d: %zu bytes at 0x%llx were to be computed again by %s, which gives other results by now: whatever "
+             "needs them is refused",
+             d->ordinal, b->size_bytes, (unsigned long long)b->address, name);
+}
+
+/* Of what else is dropped and made by that, nothing is believed any more but operations of their own that were compared. */
+static void distrust(struct spw_device *d, const struct spw_rerun *wrong, const char *name)
+{
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
+        if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
+            continue;
+        const struct watched *w = watched_of(d, m);
+        const bool is_same = m->plan == wrong->plan && m->operation == wrong->operation;
+        if (b->check)
+            take_copy(d, b);
+        else if (!(b->object.attention & SPW_DROPPED))
+            spw_carry_forget_locked(d, b);
+        else if (is_same || !w || !w->was_compared)
+            lose(d, b, name);
+    }
+}
+
+static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b, const char *name,
+                         bool was_compared)
+{
+    spw_warn(
+        "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx): these are restored from a "
+        "copy, and it is never run again%s",
+        d->ordinal, name, b->size_bytes, (unsigned long long)b->address,
+        was_compared && spw_settings()->verify_every > 1 && m->function
+            ? "; it was right when it was compared before, but what it made since then was not compared"
+            : "");
+}
+
+static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b)
+{
+    char buffer[256];
+    const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
+    struct watched *w = watched_of(d, m);
+    say_mismatch(d, m, b, name, w && w->was_compared);
+    if (w)
+        w->is_barred = true;
+    condemn(m->function);
+    distrust(d, m, name);
+    spw_planned_condemned_locked(d, m);
+}
+
+static void note_equal(struct spw_device *d, const struct spw_rerun *m)
+{
+    struct watched *w = watched_of(d, m);
+    if (w)
+        w->left = next_due(w, m->operation);
+}
+
+/* The first of its blocks that differs; *ret_known: all were compared. */
+static struct spw_block *find_mismatch(struct spw_device *d, struct spw_rerunning *run, bool *ret_known)
+{
+    struct spw_block *different = NULL;
+    *ret_known = true;
+    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+        struct spw_block *b = written(run, i);
+        const int answer = b && b->check ? compare(d, b) : 1;
+        if (!b || !b->check)
+            continue;
+        spw_verified.compared_bytes += answer >= 0 ? b->size_bytes : 0;
+        ++*(answer == 1   ? &spw_verified.equal_count
+            : answer == 0 ? &spw_verified.mismatch_count
+                          : &spw_verified.unanswered_count);
+        *ret_known &= answer >= 0;
+        if (answer == 0 && !different)
+            different = b;
+    }
+    return different;
+}
+
+/* Those that have a copy which was not compared get their bytes from there in any case. */
+static int settle(struct spw_device *d, struct spw_rerunning *run, bool is_equal, bool is_mismatch)
+{
+    int failure = 0;
+    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+        struct spw_block *b = written(run, i);
+        if (!b)
+            continue;
+        b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
+        const bool takes_copy = b->host_copy_valid && !spw_object_dirty(&b->object) && !(is_equal && b->check);
+        if (is_equal && b->check)
+            b->proof.believed = false;
+        spw_verify_forget_locked(b);
+        const int r = takes_copy ? repair(d, b) : 0;
+        spw_verified.repaired_count += takes_copy && r == 0 && is_mismatch;
+        failure = r < 0 ? r : failure;
+    }
+    return failure;
+}
+
+int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
+{
+    struct spw_uses uses = {0};
+    bool all_known;
+    if (!is_compared(run))
+        return 0;
+    for (unsigned i = 0; i < run->rerun->touch_count; i++)
+        if (written(run, i))
+            spw_uses_merge_locked(&uses, &run->blocks[i]->object.uses);
+    (void)spw_uses_wait_unlocking(&uses); /* then there are no answers */
+    const struct spw_block *different = find_mismatch(d, run, &all_known);
+    const int r = settle(d, run, all_known && !different, different != NULL);
+    if (different)
+        follow_from_mismatch(d, run->rerun, different);
+    else if (all_known)
+        note_equal(d, run->rerun);
+    return r;
+}
+
+bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
+{
+    bool any = false;
+    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+        struct spw_block *b = written(run, i);
+        if (!b)
+            continue;
+        b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
+        if (!b->check)
+            continue;
+        any |= b->drops;
+        take_copy(d, b);
+        spw_verify_forget_locked(b); /* of one that was there */
+    }
+    return any;
+}
+
+void spw_verify_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        free(watch_of[i].list);
+        memset(&watch_of[i], 0, sizeof(watch_of[i]));
+    }
+    free(condemned.list);
+    memset(&condemned, 0, sizeof(condemned));
+    memset(&spw_verified, 0, sizeof(spw_verified));
+}

@@ -1,0 +1,58 @@
+/* verify.h - the watch over replays: what some of them made is compared with the true bytes, and mended where it differs.
+ *
+ * What may be replayed was tried on a few launches; another launch of the same kind may differ by a parameter that is no
+ * address. So when a block is dropped whose making is DUE - the first time for each operation of a plan, and one time in
+ * `verify_every` after that - it leaves with a copy as if it was evicted, and a digest is taken of it. Another is taken
+ * behind the operation that makes it again, and nobody uses what that wrote before the two were compared: the slow lock is
+ * held until then, and the blocks are UNVERIFIED, so that no operation takes the quick way past it.
+ *
+ * Where they differ the true bytes are copied in, no replay of the function happens any more, and its operations are
+ * planned anew. What is dropped of it by then, in a way that was never compared, is refused to whoever wants it. Without
+ * digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_VERIFY_H
+#define SPILLWAY_SHIM_VERIFY_H
+#include "rerunning.h"
+
+struct spw_verified {          /* since the start */
+    uint64_t equal_count;      /* comparisons of a block: it was as it had been */
+    uint64_t mismatch_count;   /* it was not */
+    uint64_t unanswered_count; /* there was nothing to compare with, so the true bytes were taken */
+    uint64_t repaired_count;   /* blocks whose true bytes were copied in after a mismatch */
+    uint64_t lost_count;       /* dropped blocks that cannot be made any more, and have no true bytes either */
+    uint64_t compared_bytes;
+};
+extern struct spw_verified spw_verified;
+
+/* The device follows a plan with `count` operations, none of which was compared yet; 0: it follows none. Answers what tells
+ * this time from others: what is kept now has it as rerun->plan. 0: no memory, or no plan. */
+uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count);
+
+/* False: the block must not be dropped, since its making cannot be watched or was wrong once. */
+bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b);
+
+/* The block is about to be dropped: true, it has to leave a copy. */
+bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b);
+
+/* Its copy out is submitted: asks for the digest. Negative: it must not be dropped. */
+int spw_verify_left_locked(struct spw_device *d, struct spw_block *b);
+
+/* It is not dropped after all, or nobody wants it any more: its copy is an ordinary one. */
+void spw_verify_forget_locked(struct spw_block *b);
+
+/* The operation is about to run again on behalf of something to be compared: what it writes that has no true copy yet gets
+ * one. `attached` by touch: this has no bytes now. Nothing happens where nothing is to be compared. Negative: it must not.
+ */
+int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run, const bool *attached);
+
+/* It was submitted to `s`. Adds the uses. */
+void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);
+
+/* Waits for the answers and sees to what follows from them. 0: what it wrote is what it was, or will be for whoever comes
+ * behind the copies in. */
+int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run);
+
+/* It could not be run: whatever of its output has a true copy is EVICTED from here on. True: there is any. */
+bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run);
+
+void spw_verify_reset(void); /* for tests */
+#endif
