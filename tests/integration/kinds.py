@@ -70,6 +70,25 @@ def _():
     require(proofs["proven_count"] > 0 and proofs["refuted_count"] > 0, "it never left on the strength of a belief", proofs)
 
 
+# The kernel of kind turns overwrites its output for fourteen steps, in which it is tried, and adds to what is there from then on.
+def turning(share):
+    @sentence(f"a kernel whose second launch is right for fourteen steps is found out before anything wrong is used: {share} % of the peak")
+    def _():
+        device = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+        command = ["replay", "--kinds", "turns,matmul", "--rounds", "16", "--steps", "24"]
+        without = run(command, env=device)
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_VERIFY": "1"})
+        same_in_budget(without, finished, budget)
+        verified = finished.summary["verified"]
+        require(verified["mismatch_count"] > 0 and verified["repaired_count"] > 0, "nothing was found to be wrong", verified)
+        require(verified["lost_count"] == 0 and "turns_kernel" in finished.errors, verified, finished.errors)
+
+
+for percent in (60, 40):
+    turning(percent)
+
+
 @sentence("what a second launch gets wrong is noticed, and counted by kind")
 def _():
     for order, expected in {"ascending": NAIVE, "varying": {**NAIVE, "atomics": 10}}.items():

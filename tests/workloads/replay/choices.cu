@@ -14,7 +14,7 @@ static const struct kind kinds[] = {
     {"chain", true, forward_chain},       {"two-outputs", true, forward_two_outputs},
     {"clock", false, forward_clock},      {"counter", false, forward_counter},
     {"half", false, forward_half},        {"old", false, forward_old},
-    {"scale", false, forward_scale},
+    {"scale", false, forward_scale},      {"turns", false, forward_turns},
 };
 
 enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE, ALLOC, DEVICE };
@@ -22,7 +22,7 @@ enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE
 static const struct argp_option known[] = {
     {"kinds", KINDS, "A,B,...", 0,
      "kinds of layers, in this order: plain, matmul, atomics, global, in-place, struct, copy, set, chain, two-outputs "
-     "(these), clock, counter, half, old, scale; or all",
+     "(these), clock, counter, half, old, scale, turns; or all",
      0},
     {"rounds", ROUNDS, "N", 0, "layers of each kind (2)", 0},
     {"size", SIZE, "tiny|small|base", 0, "of tensors (small); or:", 0},

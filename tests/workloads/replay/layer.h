@@ -53,6 +53,7 @@ tensor forward_in_place(forward_part &f, const tensor &weights, const tensor &x)
 tensor forward_two_outputs(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_half(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_old(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_turns(forward_part &f, const tensor &weights, const tensor &x); /* from the 15th step on */
 /* ... or not at all. */
 tensor forward_atomics(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_clock(forward_part &f, const tensor &weights, const tensor &x);
