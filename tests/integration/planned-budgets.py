@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Many steps of a training program within a budget, most of them by plan: the same bits, never more memory, and steps that
-are alike and no slower than on demand.
+are alike and no slower than on demand where only copies are planned.
 
 usage: planned-budgets.py WORKLOAD"""
 import sys
 
-from following import ALIKE_FROM, CLOSE, library_plans, step_times, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, COPIES, library_plans, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
 STEPS = 12
+LEARNED = 30  # steps: in the last ones it is known what can be recomputed
 ALIKE = 1.25  # no step takes more times as long as the usual one, though physical memory is still being cut to size
 AT_ALL = 1.01  # the step's time within a budget that is all it needs
 VARIANTS = {"one stream": [], "two streams": ["--streams", "2"], "three streams": ["--streams", "3"],
@@ -38,12 +39,20 @@ def on_plan(share):
     def _():
         if not library_plans():
             raise Skipped("this library makes no plans")
-        _, _, planned = runs("one stream", share)
+        _, _, planned = runs("one stream", share, env=COPIES)
         _, _, on_demand = runs("one stream", share, planning="off")
         later = step_times(planned)[ALIKE_FROM:-1]
         require(max(later) <= ALIKE * usual(later), f"steps differ: {later}", planned.describe())
         require(usual(later) <= CLOSE * usual(step_times(on_demand)[ALIKE_FROM:-1]), f"planned {later}",
                 f"on demand {step_times(on_demand)}", planned.describe())
+
+
+def recomputing(share):
+    @sentence(f"{WORKLOAD} within {share} %: {LEARNED} steps, the later ones with what was learned of recomputation, have the same bits")
+    def _():
+        plain = without(WORKLOAD, LEARNED)
+        budget = plain.peak * share // 100
+        same_in_budget(plain, within_budget(WORKLOAD, LEARNED, budget=budget), budget)
 
 
 @sentence(f"{WORKLOAD} within all that it takes without: no byte moves, and the usual step takes hardly longer")
@@ -69,4 +78,6 @@ for name in VARIANTS:
         matrix(name, percent)
 for percent in (80, 60, 40):
     on_plan(percent)
+for percent in (60, 40):
+    recomputing(percent)
 finish()
