@@ -6,6 +6,7 @@
 #include "replayed.h"
 #include "settings.h"
 #include "steptime.h"
+#include "verify.h"
 
 enum { LAYERS = 8, KNOWN_AFTER = 5 };
 enum { LOAD = 100, FORWARD = 200, SQUEEZE = 300, BACKWARD = 400 }; /* functions; the layer is added */
@@ -257,6 +258,43 @@ static void nothing_is_dropped_when_operations_may_change(void **state)
     nobody_is_left();
 }
 
+/* What is made again for the first time is compared before it is used: of what never was, nothing wrong is. */
+static void what_is_made_wrong_is_restored(void **state)
+{
+    for (int counts = 0; counts < 2; counts++) {
+        start(13 * BYTES, counts);
+        spw_verify_reset();
+        spoils = 1;
+        steps(KNOWN_AFTER + 12);
+        check();
+        assert_true(spw_verified.mismatch_count > 0);
+        assert_true(spw_verified.repaired_count >= spw_verified.mismatch_count);
+        assert_int_equal(spw_verified.equal_count, 0);
+        assert_int_equal(spw_verified.lost_count, 0);
+        spoils = 0;
+        nobody_is_left();
+    }
+}
+
+/* Each operation once, and no more before many iterations have gone by. */
+static void what_is_made_right_is_compared_once(void **state)
+{
+    start(13 * BYTES, false);
+    spw_verify_reset();
+    struct spw_settings settings = *spw_settings();
+    settings.verify_every = 1000000;
+    spw_settings_use(&settings);
+    steps(KNOWN_AFTER + 3);
+    const uint64_t compared = spw_verified.equal_count, again = spw_replayed.count[SPW_REPLAY_PLAN];
+    assert_true(compared > 0);
+    steps(10);
+    assert_int_equal(spw_verified.equal_count, compared);
+    assert_int_equal(spw_verified.mismatch_count + spw_verified.unanswered_count, 0);
+    assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= again + 10);
+    check();
+    nobody_is_left();
+}
+
 /* Whatever the budget, every byte is what it would have been. */
 static void any_budget_will_do(void **state)
 {
@@ -274,6 +312,8 @@ int main(void)
         cmocka_unit_test(activations_are_made_again_by_plan),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),
+        cmocka_unit_test(what_is_made_wrong_is_restored),
+        cmocka_unit_test(what_is_made_right_is_compared_once),
         cmocka_unit_test(any_budget_will_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
