@@ -16,6 +16,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
+#include "quick.h"
 #include "room.h"
 #include "slab.h"
 
@@ -405,6 +406,25 @@ static void a_failing_driver_call_changes_no_byte(void **state)
         }
 }
 
+/* ---- what a launch is recognised by ---- */
+
+static uint64_t key_of(unsigned grid, unsigned block, unsigned shared_bytes)
+{
+    const struct spw_launch launch = {(CUfunction)(uintptr_t)0x1000, {grid, 1, 1}, {block, 1, 1}, shared_bytes, 0, NULL};
+    const struct spw_signature signature = spw_launch_signature(&launch);
+    return spw_signature_key(&signature);
+}
+
+static void launches_of_another_geometry_are_others(void **state)
+{
+    (void)state;
+    assert_int_equal(key_of(64, 256, 0), key_of(64, 256, 0));
+    assert_int_not_equal(key_of(256, 256, 0), key_of(512, 512, 0));
+    assert_int_not_equal(key_of(64, 256, 0), key_of(256, 64, 0));
+    assert_int_not_equal(key_of(64, 256, 0), key_of(64, 256, 1024));
+    assert_int_not_equal(key_of(256, 256, 256), key_of(512, 512, 256));
+}
+
 /* `test-engine eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
@@ -424,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_slot_reused_on_another_stream_waits),
         cmocka_unit_test(a_failing_driver_call_changes_no_byte),
         cmocka_unit_test(memory_that_cannot_be_unmapped_is_nobody_elses),
+        cmocka_unit_test(launches_of_another_geometry_are_others),
     };
     fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
