@@ -46,7 +46,7 @@ def matrix(title, kinds, share, *options):
     def _():
         without = plain(kinds, *options)
         budget = without.peak * share // 100
-        finished = run(program(kinds, *options), budget=budget, env={**VARYING, "SPILLWAY_PLAN": "wait"})
+        finished = run(program(kinds, *options), budget=budget, env={**VARYING, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
         same_in_budget(without, finished, budget)
         require(finished.copied("d2h") > without.copied("d2h") + budget, "little was moved, so little was tested")
 
@@ -64,7 +64,7 @@ def _():
     command = ["replay", "--kinds", "plain,matmul,struct,copy,chain,scale", "--rounds", "1", "--steps", "36"]
     without = run(command)
     budget = without.peak * 60 // 100
-    finished = run(command, budget=budget, env={"SPILLWAY_PLAN": "wait"})
+    finished = run(command, budget=budget, env={"SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
     same_in_budget(without, finished, budget)
     proofs = finished.summary["proofs"]
     require(proofs["proven_count"] > 0 and proofs["refuted_count"] > 0, "it never left on the strength of a belief", proofs)
@@ -78,7 +78,7 @@ def turning(share):
         command = ["replay", "--kinds", "turns,matmul", "--rounds", "16", "--steps", "24"]
         without = run(command, env=device)
         budget = without.peak * share // 100
-        finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_VERIFY": "1"})
+        finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_VERIFY": "1"})
         same_in_budget(without, finished, budget)
         verified = finished.summary["verified"]
         require(verified["mismatch_count"] > 0 and verified["repaired_count"] > 0, "nothing was found to be wrong", verified)
