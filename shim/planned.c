@@ -700,16 +700,16 @@ void spw_planned_pin_locked(struct spw_block *b)
         spw_watch_pin(p->watch, b->serial);
 }
 
-void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong)
+void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong, bool alone)
 {
     struct planned *p = find(d);
     if (!p)
         return;
-    if (p->learning && wrong->function)
+    if (p->learning && wrong->function && !alone)
         spw_learning_condemn_locked(p->learning, wrong->function);
     if (!p->now || p->kept != p->now->plan)
         return;
-    spw_recompute_unlearn_locked(d, p->now->course, wrong);
+    spw_recompute_unlearn_locked(d, p->now->course, wrong, alone);
     spw_shape_unlearned(p->now);
 }
 

@@ -91,9 +91,9 @@ void spw_planned_pin_locked(struct spw_block *b);
 /* Versions begin to be kept (versions.h), or are not kept any more: nothing is dropped then. Makes no difference twice. */
 void spw_planned_keep_versions_locked(bool keep);
 
-/* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and no
- * launch of its function is taken for one that can be replayed any more. */
-void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong);
+/* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and
+ * unless it is `alone` in that no launch of its function is taken for one that can be replayed any more. */
+void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong, bool alone);
 
 /* ---- no lock held ---- */
 

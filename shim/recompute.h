@@ -26,9 +26,10 @@ bool spw_recompute_is_over_locked(const struct spw_device *d, uint32_t tensor, u
 /* It is to run again now, on the stream `s`: replay.h says how. Locks as at the beginning. */
 int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s);
 
-/* A replay of the operation gave other bytes: in the course that is followed no operation of its function can be replayed,
- * and what they write they may read as well. */
-void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_rerun *wrong);
+/* A replay of the operation gave other bytes: in the course that is followed no operation of its function (`alone`: not this
+ * one) can be replayed, and what they write they may read as well. */
+void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_rerun *wrong,
+                                  bool alone);
 
 void spw_recompute_reset(void); /* forgets everything: for tests, and in a forked child */
 #endif

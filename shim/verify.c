@@ -38,11 +38,13 @@ static struct {
 
 static uint64_t plans;
 
-static struct { /* functions whose replays were wrong */
+struct functions {
     CUfunction *list;
     uint32_t count;
-    bool is_incomplete; /* there was no memory: none is allowed any more */
-} condemned;
+    bool is_incomplete; /* there was no memory: it could be any */
+};
+
+static struct functions condemned, right; /* those of replays that were wrong, and right */
 
 /* ---- which ---- */
 
@@ -63,12 +65,17 @@ static struct watched *watched_of(const struct spw_device *d, const struct spw_r
                : NULL;
 }
 
+static bool is_among(const struct functions *functions, CUfunction function)
+{
+    for (uint32_t i = 0; i < functions->count; i++)
+        if (functions->list[i] == function)
+            return true;
+    return false;
+}
+
 static bool is_condemned(CUfunction function)
 {
-    for (uint32_t i = 0; i < condemned.count; i++)
-        if (condemned.list[i] == function)
-            return true;
-    return condemned.is_incomplete;
+    return condemned.is_incomplete || is_among(&condemned, function);
 }
 
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
@@ -233,17 +240,17 @@ static int repair(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-static void condemn(CUfunction function)
+static void add_function(struct functions *functions, CUfunction function)
 {
-    if (!function || is_condemned(function))
+    if (!function || is_among(functions, function))
         return;
-    CUfunction *list = realloc(condemned.list, (condemned.count + 1) * sizeof(CUfunction));
+    CUfunction *list = realloc(functions->list, (functions->count + 1) * sizeof(CUfunction));
     if (!list) {
-        condemned.is_incomplete = true;
+        functions->is_incomplete = true;
         return;
     }
-    condemned.list = list;
-    condemned.list[condemned.count++] = function;
+    functions->list = list;
+    functions->list[functions->count++] = function;
 }
 
 /* Dropped with a copy: it is EVICTED from here on. */
@@ -264,12 +271,12 @@ static void lose(const struct spw_device *d, const struct spw_block *b, const ch
 }
 
 /* Of what else is dropped and made by that, nothing is believed any more but operations of their own that were compared. */
-static void distrust(struct spw_device *d, const struct spw_rerun *wrong, const char *name)
+static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool alone, const char *name)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
         const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
-        if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
+        if (!m || (m != wrong && (alone || !m->function || m->function != wrong->function)))
             continue;
         const struct watched *w = watched_of(d, m);
         const bool is_same = m->plan == wrong->plan && m->operation == wrong->operation;
@@ -287,7 +294,7 @@ static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, 
 {
     spw_warn(
         "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx): these are restored from a "
-        "copy, and it is never run again%s",
+        "copy, and that is not done again%s",
         d->ordinal, name, b->size_bytes, (unsigned long long)b->address,
         was_compared && spw_settings()->verify_every > 1 && m->function
             ? "; it was right when it was compared before, but what it made since then was not compared"
@@ -299,12 +306,15 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
     struct watched *w = watched_of(d, m);
+    /* A parameter may make one operation another thing than others of its function, which were right. */
+    const bool alone = w && !w->was_compared && is_among(&right, m->function);
     say_mismatch(d, m, b, name, w && w->was_compared);
     if (w)
         w->is_barred = true;
-    condemn(m->function);
-    distrust(d, m, name);
-    spw_planned_condemned_locked(d, m);
+    if (!alone)
+        add_function(&condemned, m->function);
+    distrust(d, m, alone, name);
+    spw_planned_condemned_locked(d, m, alone);
 }
 
 static void note_equal(struct spw_device *d, const struct spw_rerun *m)
@@ -312,6 +322,7 @@ static void note_equal(struct spw_device *d, const struct spw_rerun *m)
     struct watched *w = watched_of(d, m);
     if (w)
         w->left = next_due(w, m->operation);
+    add_function(&right, m->function);
 }
 
 /* The first of its blocks that differs; *ret_known: all were compared. */
@@ -398,6 +409,7 @@ void spw_verify_reset(void)
         memset(&watch_of[i], 0, sizeof(watch_of[i]));
     }
     free(condemned.list);
-    memset(&condemned, 0, sizeof(condemned));
+    free(right.list);
+    condemned = right = (struct functions){0};
     memset(&spw_verified, 0, sizeof(spw_verified));
 }
