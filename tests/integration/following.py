@@ -13,6 +13,7 @@ from likeness import LIKE, device_like, program_like
 
 WAIT = {"SPILLWAY_PLAN": "wait"}  # the program stands still while its plan is made: each run is like the other
 COPIES = {"SPILLWAY_RECOMPUTE": "off"}  # plans that only copy, which is what their predictions and bounds are about
+RECOMPUTING = {"SPILLWAY_RECOMPUTE": "on"}
 PLAN_IN_PLACE = 5  # iterations by whose end there is a plan
 ALIKE_FROM = PLAN_IN_PLACE + 1  # steps: the first one on plan still finds things where the plan did not leave them
 CLOSE = 1.08  # steps that a plan makes alike, though memory is cut to size and other plans are tried meanwhile

@@ -5,7 +5,7 @@ are alike and no slower than on demand where only copies are planned.
 usage: planned-budgets.py WORKLOAD"""
 import sys
 
-from following import ALIKE_FROM, CLOSE, COPIES, library_plans, step_times, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, COPIES, RECOMPUTING, library_plans, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
@@ -52,7 +52,7 @@ def recomputing(share):
     def _():
         plain = without(WORKLOAD, LEARNED)
         budget = plain.peak * share // 100
-        same_in_budget(plain, within_budget(WORKLOAD, LEARNED, budget=budget), budget)
+        same_in_budget(plain, within_budget(WORKLOAD, LEARNED, budget=budget, env=RECOMPUTING), budget)
 
 
 @sentence(f"{WORKLOAD} within all that it takes without: no byte moves, and the usual step takes hardly longer")
