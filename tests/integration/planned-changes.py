@@ -7,7 +7,7 @@ hardly ever slower than without plans.
 usage: planned-changes.py WORKLOAD"""
 import sys
 
-from following import ALIKE_FROM, CLOSE, library_plans, schedule, step_times, usual, within_budget, without
+from following import ALIKE_FROM, CLOSE, COPIES, library_plans, schedule, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 WORKLOAD = sys.argv.pop(1)
@@ -60,7 +60,7 @@ def hardly_slower(what, options, unlike):
         if not library_plans():
             raise Skipped("this library makes no plans")
         budget = budget_for(options, SHARES[1])
-        planned, on_demand = (within_budget(WORKLOAD, STEPS, *options, budget=budget, planning=how) for how in ("wait", "off"))
+        planned, on_demand = (within_budget(WORKLOAD, STEPS, *options, budget=budget, planning=how, env=COPIES) for how in ("wait", "off"))
         times, before = step_times(planned), step_times(on_demand)
         require(sum(times) <= NEVER_WORSE * sum(before), f"planned {times}", f"on demand {before}", planned.describe())
         if unlike is None:
@@ -77,7 +77,7 @@ def _():
     if not library_plans():
         raise Skipped("this library makes no plans")
     budget = budget_for([], SHARES[1])
-    changed, always = (step_times(within_budget(WORKLOAD, STEPS, "--batch-schedule", sizes, budget=budget))
+    changed, always = (step_times(within_budget(WORKLOAD, STEPS, "--batch-schedule", sizes, budget=budget, env=COPIES))
                        for sizes in (FOR_GOOD, schedule((STEPS, BATCH * 3 // 4))))
     since = STEPS // 2 + FOLLOWS_SIZE + BACK
     took, takes = usual(changed[since:-1]), usual(always[since:-1])
