@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 enum { NEVER = -1 };
-static long calls_left = NEVER, blocks;
+static _Atomic long calls_left = NEVER, blocks; /* threads of what is tested allocate as well */
 static bool fails_on, has_failed;
 
 static bool fails(void)
