@@ -6,7 +6,7 @@ from following import within_budget, without
 from harness import Failed, finish, require, same_in_budget, sentence
 
 WORKLOAD, STEPS, OPTIONS = "mlp", 14, ["--streams", "2"]
-WHERE = [0.45 + 0.04 * i for i in range(13)]  # of all operations that could be chosen
+WHERE = sorted(0.45 + 0.5 * (0.618034 * i % 1) for i in range(13))  # of all operations that could be chosen; in no step with its length
 # switch: at how many of the places it has to show; most waits are for what is ordered in
 # another way too
 SWITCHES = {"skip-copy": 8, "truncate-copy": 8, "wrong-map": 6, "drop-wait": 1, "early-event": 1, "skip-kernel": 8}
