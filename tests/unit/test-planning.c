@@ -330,11 +330,17 @@ static double seconds_of(const struct spw_course *course, bool quick, bool cance
     return (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
 }
 
+#ifdef __SANITIZE_ADDRESS__ /* which makes all of it several times as slow */
+#define SLOWER 5
+#else
+#define SLOWER 1
+#endif
+
 static void a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time(void **state)
 {
     struct spw_course *course = training_course(1000, true); /* 0.2 s on the device */
-    assert_true(seconds_of(course, true, false) < 0.1);
-    assert_true(seconds_of(course, false, true) < 0.05);
+    assert_true(seconds_of(course, true, false) < 0.1 * SLOWER);
+    assert_true(seconds_of(course, false, true) < 0.05 * SLOWER);
     spw_course_destroy(course);
 }
 
