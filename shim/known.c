@@ -1,0 +1,177 @@
+/* known.c - leads the detector and the recording of a device from one iteration that was seen to one that has a plan. */
+#include "known.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "durations.h"
+#include "engine.h"
+#include "log.h"
+#include "slab.h"
+
+enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
+
+int spw_known_init(struct spw_known *known, struct spw_device *d)
+{
+    *known = (struct spw_known){.device = d};
+    return spw_watch_create(d, &known->watch);
+}
+
+void spw_known_finish(struct spw_known *known)
+{
+    spw_shapes_finish(&known->shapes);
+    spw_watch_destroy(known->watch);
+}
+
+/* ---- what an operation touches */
+
+struct touches {
+    struct spw_watch_touch few[TOUCHES], *list;
+    uint32_t count;
+};
+
+/* Of a slab as a whole nothing is told. */
+static void add_touch(const struct spw_device *d, struct touches *t, struct spw_object *o, CUdeviceptr address, bool writes)
+{
+    struct spw_watch_touch *touch = &t->list[t->count++];
+    *touch = (struct spw_watch_touch){.writes = writes};
+    if (!o || o->device != d->ordinal || o->attention & SPW_FREE)
+        return;
+    if (o->kind == SPW_KIND_BLOCK) {
+        const struct spw_block *b = spw_block_of(o);
+        touch->serial = b->serial;
+        touch->bytes = b->size_bytes;
+        touch->offset = address ? address - b->address : 0;
+        return;
+    }
+    const struct spw_slot *slot = address ? spw_slab_slot_at_locked((struct spw_slab *)o, address) : NULL;
+    if (!slot)
+        return;
+    touch->serial = slot->serial;
+    touch->bytes = slot->size_bytes;
+    touch->small = true;
+}
+
+/* In the order of parameters where the hits are all there is to know; else in that of addresses. */
+static bool list_touches(const struct spw_device *d, const struct spw_op *op, struct spw_object *const *objects,
+                         unsigned count, struct touches *ret)
+{
+    const unsigned most = objects ? count : op->count;
+    ret->count = 0;
+    ret->list = most <= TOUCHES ? ret->few : malloc(most * sizeof(*ret->list));
+    if (!ret->list)
+        return false;
+    for (unsigned i = 0; objects && i < count; i++)
+        add_touch(d, ret, objects[i], 0, true);
+    for (unsigned i = 0; !objects && i < op->count; i++)
+        add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], i < op->count - op->read_only);
+    return true;
+}
+
+/* ---- telling of it */
+
+void spw_known_stop_recording_locked(struct spw_known *known)
+{
+    spw_watch_stop_recording(known->watch);
+    spw_durations_stop_locked(known->device);
+    known->recorded = false;
+}
+
+/* What was told while it was recorded as `number`. */
+static void go_on_recording(struct spw_known *known, struct spw_op *op, uint32_t number,
+                            const struct spw_iteration_place *place)
+{
+    if (number == SPW_NO_INDEX || place->sure == SPW_ITERATION_NO || place->shape != known->recording_shape)
+        spw_known_stop_recording_locked(known);
+    else
+        op->timed = spw_duration_take_locked(known->device, op->stream, number);
+}
+
+int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    struct spw_iteration_place place = {0};
+    struct touches touches;
+    if (!list_touches(known->device, op, objects, count, &touches)) {
+        spw_known_stop_recording_locked(known);
+        return -ENOMEM;
+    }
+    const bool recording = spw_watch_is_recording(known->watch);
+    const struct spw_watch_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
+    const uint32_t number = spw_watch_op(known->watch, &told, &place);
+    if (touches.list != touches.few)
+        free(touches.list);
+    if (recording)
+        go_on_recording(known, op, number, &place);
+    if (place.sure == SPW_ITERATION_SURE && !place.extra && place.ordinal + 1 == place.length) {
+        known->ended = true;
+        known->ended_shape = place.shape;
+    }
+    return recording && number == SPW_NO_INDEX ? -ENOMEM : 0;
+}
+
+/* ---- from one iteration to the next */
+
+struct spw_shape *spw_known_boundary(struct spw_known *known)
+{
+    struct spw_shape *shape = spw_shapes_find(&known->shapes, known->ended_shape);
+    known->ended = false;
+    if (spw_watch_is_recording(known->watch)) {
+        known->recorded = known->ended_shape == known->recording_shape;
+        return NULL;
+    }
+    if (!shape && !known->awaited && spw_watch_record(known->watch) == 0)
+        known->recording_shape = known->ended_shape;
+    return shape;
+}
+
+struct spw_shape *spw_known_take_locked(struct spw_known *known, const struct spw_shape *but, bool *ret_lacks_memory)
+{
+    struct spw_course *course;
+    known->recorded = false;
+    *ret_lacks_memory = false;
+    int r = spw_watch_course(known->watch, &course);
+    spw_watch_stop_recording(known->watch);
+    if (r < 0) {
+        spw_durations_stop_locked(known->device);
+        spw_info("device %d: an iteration could not be recorded (%s): it is tried again", known->device->ordinal,
+                 strerror(-r));
+        return NULL;
+    }
+    known->awaited = spw_shapes_add(&known->shapes, known->recording_shape, course, known->clock, but);
+    if (!known->awaited) {
+        spw_course_destroy(course);
+        spw_durations_stop_locked(known->device);
+        *ret_lacks_memory = true;
+    }
+    return known->awaited;
+}
+
+static void take_duration(void *context, uint32_t ordinal, double us)
+{
+    const struct spw_shape *shape = context;
+    if (ordinal < shape->course->op_count)
+        shape->course->ops[ordinal].us = us;
+}
+
+struct spw_shape *spw_known_timed_locked(struct spw_known *known)
+{
+    struct spw_shape *shape = known->awaited;
+    if (!shape || !spw_durations_collect_locked(known->device, take_duration, shape))
+        return NULL;
+    known->awaited = NULL;
+    spw_durations_stop_locked(known->device);
+    spw_shape_plan(known->device, shape);
+    return shape;
+}
+
+void spw_known_forget_locked(struct spw_known *known, struct spw_shape *shape, const char *why)
+{
+    spw_info("device %d: iterations of %u operations %s: learning them anew", known->device->ordinal,
+             shape->course->op_count, why);
+    if (shape == known->awaited) {
+        known->awaited = NULL;
+        spw_durations_stop_locked(known->device);
+    }
+    spw_shape_forget(shape);
+}

@@ -1,0 +1,289 @@
+/* on_course.c - finds blocks for a course's tensors, and carries out what its plan has next. */
+#include "on_course.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "carry.h"
+#include "engine.h"
+#include "log.h"
+#include "needs.h"
+#include "recompute.h"
+
+enum {
+    TOUCHES = 64, /* of an operation in between, that are noted */
+    MOST = 8,     /* all but one of so many bytes */
+};
+
+static const struct spw_course no_course;
+static const uint8_t nothing_due[1];
+
+void spw_on_course_look_closer(struct spw_on_course *on, bool told)
+{
+    on->place.told = told;
+    on->place.look = told || spw_versions_kept;
+}
+
+static void expect_nothing(struct spw_on_course *on)
+{
+    on->place.cursor = (struct spw_cursor){.course = &no_course};
+    on->place.due = nothing_due;
+    spw_on_course_look_closer(on, false);
+    on->now = NULL;
+}
+
+static bool is_ghost(const struct spw_block *b)
+{
+    return b && b->object.attention & SPW_GHOST;
+}
+
+static struct spw_block *block_of(const struct spw_on_course *on, uint32_t tensor)
+{
+    struct spw_block *b = on->blocks[tensor];
+    if (is_ghost(b))
+        return b;
+    return b && b->serial == on->place.cursor.id[tensor] && !b->doomed && !(b->object.attention & SPW_FREE) ? b : NULL;
+}
+
+/* The plan has no more use for what the program has freed. */
+static void release_ghost(struct spw_on_course *on, uint32_t tensor)
+{
+    struct spw_block *b = on->blocks[tensor];
+    if (!is_ghost(b))
+        return;
+    on->blocks[tensor] = NULL;
+    b->expected = 0;
+    spw_ghost_look_locked(on->device, b);
+}
+
+static void release_ghosts(struct spw_on_course *on)
+{
+    for (uint32_t t = 0; t < on->now->course->tensor_count; t++)
+        release_ghost(on, t);
+}
+
+void spw_on_course_init(struct spw_on_course *on, struct spw_device *d)
+{
+    on->device = d;
+    expect_nothing(on);
+}
+
+void spw_on_course_leave_locked(struct spw_on_course *on)
+{
+    if (on->now && on->blocks)
+        release_ghosts(on);
+    spw_recompute_end_locked(on->device);
+    on->kept = NULL;
+    for (uint32_t t = 0; on->now && on->blocks && t < on->now->course->tensor_count; t++) {
+        struct spw_block *b = block_of(on, t);
+        if (b)
+            b->expected = 0;
+    }
+    spw_cursor_finish(&on->place.cursor);
+    free(on->blocks);
+    on->blocks = NULL;
+    expect_nothing(on);
+}
+
+/* Those alive when the recording began are in the order of their serials. */
+static uint32_t find_live(const struct spw_course *course, uint64_t serial)
+{
+    uint32_t low = 0, high = course->live_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (course->tensors[middle].id < serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < course->live_count && course->tensors[low].id == serial ? low : SPW_NO_INDEX;
+}
+
+/* Who those alive throughout are, by serial. */
+static void bind_live(struct spw_on_course *on, const struct spw_course *course)
+{
+    for (uint32_t i = 0; i < on->device->block_count; i++) {
+        struct spw_block *b = on->device->blocks[i];
+        b->expected = 0;
+        spw_ghost_look_locked(on->device, b);
+        if (b->object.attention & SPW_FREE || b->doomed)
+            continue;
+        const uint32_t t = find_live(course, b->serial);
+        if (t == SPW_NO_INDEX || on->place.cursor.id[t] != b->serial)
+            continue;
+        on->blocks[t] = b;
+        b->expected = t + 1;
+    }
+}
+
+bool spw_on_course_is_there(const struct spw_on_course *on)
+{
+    const struct spw_course *course = on->now->course;
+    uint64_t all_bytes = 0, gone_bytes = 0;
+    for (uint32_t t = 0; t < course->live_count; t++) {
+        const struct spw_course_tensor *tensor = &course->tensors[t];
+        if (tensor->from != t || tensor->first_use == SPW_NO_INDEX)
+            continue;
+        all_bytes += tensor->bytes;
+        gone_bytes += block_of(on, t) ? 0 : tensor->bytes;
+    }
+    return gone_bytes <= all_bytes / MOST;
+}
+
+/* Who is who, and from which action on; false without memory. */
+static bool begin_course(struct spw_on_course *on, struct spw_shape *shape)
+{
+    const struct spw_course *course = shape->course;
+    if (spw_cursor_init(&on->place.cursor, course) < 0)
+        return false;
+    on->blocks = calloc((size_t)course->tensor_count + 1, sizeof(struct spw_block *));
+    on->now = shape;
+    if (!on->blocks)
+        return false;
+    spw_on_course_take_up_plan(on);
+    bind_live(on, course);
+    on->made_bytes = on->strange_bytes = 0;
+    for (uint32_t t = course->live_count; t < course->tensor_count; t++)
+        on->made_bytes += course->tensors[t].bytes;
+    return true;
+}
+
+int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_shape *shape)
+{
+    const int r = !begin_course(on, shape) ? -ENOMEM : spw_on_course_is_there(on) ? 0 : -ENOENT;
+    if (r < 0)
+        spw_on_course_leave_locked(on);
+    return r;
+}
+
+void spw_on_course_rewind_locked(struct spw_on_course *on)
+{
+    const struct spw_course *course = on->now->course;
+    release_ghosts(on);
+    for (uint32_t t = 0; t < course->live_count; t++) {
+        const uint32_t from = course->tensors[t].from;
+        if (from == t)
+            continue;
+        on->blocks[t] = from == SPW_NO_INDEX ? NULL : on->blocks[from];
+        if (on->blocks[t]) {
+            on->blocks[t]->expected = t + 1;
+            on->blocks[from] = NULL;
+        }
+    }
+    for (uint32_t t = course->live_count; t < course->tensor_count; t++) {
+        if (on->blocks[t])
+            on->blocks[t]->expected = 0;
+        on->blocks[t] = NULL;
+    }
+    on->place.due = on->now->plan->due;
+    on->place.busy = true;
+    on->next_due = 0;
+}
+
+void spw_on_course_take_up_plan(struct spw_on_course *on)
+{
+    on->kept = NULL;
+    on->place.due = on->now->plan->due;
+    on->place.busy = true;
+    on->next_due = on->now->plan->actions.first[on->place.cursor.op];
+    on->conforms = false;
+}
+
+void spw_on_course_alloc(struct spw_on_course *on, struct spw_block *b)
+{
+    const uint32_t tensor = spw_cursor_alloc(&on->place.cursor, b->serial, b->size_bytes);
+    if (tensor == SPW_NO_INDEX) {
+        on->strange_bytes += b->size_bytes;
+        return;
+    }
+    on->blocks[tensor] = b;
+    b->expected = tensor + 1;
+}
+
+void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b)
+{
+    const uint32_t tensor = on->now && b->expected ? b->expected - 1 : SPW_NO_INDEX;
+    const bool is_wanted = tensor != SPW_NO_INDEX && on->kept == on->now->plan && on->now->plan->marks.ghosts[tensor];
+    if (on->now)
+        (void)spw_cursor_free(&on->place.cursor, tensor, b->serial);
+    if (spw_ghost_wanted_locked(on->device, b, is_wanted) && is_wanted)
+        return;
+    if (tensor != SPW_NO_INDEX && on->blocks[tensor] == b)
+        on->blocks[tensor] = NULL;
+    b->expected = 0;
+}
+
+void spw_on_course_note_extra(struct spw_on_course *on, const struct spw_op *op)
+{
+    struct spw_iteration_touch touches[TOUCHES];
+    struct spw_iteration_op call = {.kind = op->signature.kind,
+                                    .function = op->signature.function,
+                                    .geometry = op->signature.geometry,
+                                    .everything = op->everything,
+                                    .touches = touches};
+    for (unsigned i = 0; i < op->count && call.touch_count < TOUCHES; i++) {
+        const struct spw_object *o = spw_object_at_locked(op->hits[i]);
+        const struct spw_block *b = (const struct spw_block *)o;
+        if (o && o->kind == SPW_KIND_BLOCK && !(o->attention & SPW_FREE))
+            touches[call.touch_count++] = (struct spw_iteration_touch){b->serial, b->size_bytes, op->hits[i] - b->address};
+    }
+    spw_cursor_note_extra(&on->place.cursor, &call);
+}
+
+int spw_on_course_conform_locked(struct spw_on_course *on)
+{
+    const uint32_t count = on->now->course->tensor_count;
+    uint8_t *away = calloc((size_t)count + 1, 1);
+    if (!away)
+        return -ENOMEM;
+    spw_course_find_away(on->now->course, &on->now->plan->actions, on->next_due, away);
+    for (uint32_t t = 0; t < count; t++) {
+        struct spw_block *b = away[t] ? block_of(on, t) : NULL;
+        if (b)
+            (void)spw_carry_leave_locked(on->device, b);
+    }
+    free(away);
+    return 0;
+}
+
+/* What is copied out stays until it is dropped: something may use it until then. */
+static void carry_out(struct spw_device *d, uint32_t kind, struct spw_block *b)
+{
+    if (kind == SPW_STEP_H2D)
+        (void)spw_carry_restore_locked(d, b);
+    else if (kind == SPW_STEP_D2H)
+        (void)spw_carry_copy_locked(d, b);
+    else
+        (void)spw_carry_drop_locked(d, b);
+}
+
+void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on)
+{
+    while (on->now && on->next_due < on->now->plan->actions.first[on->place.cursor.op + 1]) {
+        const uint32_t action = on->next_due++;
+        const struct spw_action due = on->now->plan->actions.list[action];
+        struct spw_block *b = due.kind == SPW_STEP_REPLAY ? NULL : block_of(on, due.id);
+        if (is_ghost(b) && spw_recompute_is_over_locked(on->device, due.id, action))
+            release_ghost(on, due.id);
+        else if (b)
+            carry_out(on->device, due.kind, b);
+        else if (due.kind == SPW_STEP_REPLAY)
+            (void)spw_recompute_again_unlocking(on->device, due.id, on->stream);
+    }
+    spw_ghosts_sweep_locked(on->device);
+}
+
+void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
+{
+    const struct spw_course_plan *plan = on->now ? on->now->plan : NULL;
+    if (!plan || plan == on->kept)
+        return;
+    on->kept = NULL;
+    spw_recompute_end_locked(on->device);
+    if (!plan->recorded_count)
+        return;
+    const int r = spw_recompute_begin_unlocking(on->device, on->now->course, &plan->actions);
+    if (r < 0)
+        spw_debug("device %d: no memory for running operations again", on->device->ordinal);
+    on->kept = r == 0 && on->now && on->now->plan == plan ? plan : NULL;
+}

@@ -1,0 +1,290 @@
+/* rounds.c - the boundaries of iterations: going on with the next one, leaving the course, coming onto another. */
+#include "rounds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "carry.h"
+#include "context.h"
+#include "engine.h"
+#include "log.h"
+#include "needs.h"
+#include "planned_counts.h"
+#include "recompute.h"
+#include "settings.h"
+#include "steptime.h"
+
+enum {
+    CONFIRMED = 16,   /* iterations in a row after which a shape is taken for the whole */
+    TAUGHT_AFTER = 2, /* iterations in a row, before it is learned from */
+    MOST = 8,         /* all but one of so many bytes */
+};
+
+static const double AS_FAST = 1.005; /* times what the operations take by themselves */
+
+void spw_rounds_lack_memory(const struct spw_device *d, const char *what)
+{
+    static int warned;
+    spw_warn_once(&warned, "device %d: the host has no memory left %s: eviction on demand goes on meanwhile", d->ordinal,
+                  what);
+}
+
+int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds)
+{
+    struct spw_rounds *p = calloc(1, sizeof(*p));
+    if (!p || spw_known_init(&p->known, d) < 0) {
+        free(p);
+        return -ENOMEM;
+    }
+    spw_on_course_init(&p->on, d);
+    *ret_rounds = p;
+    return 0;
+}
+
+/* ---- on the course, and off it ---- */
+
+/* 0; -ENOENT: what it works on is gone; -ENOMEM. */
+static int enter_course(struct spw_rounds *p, struct spw_shape *shape)
+{
+    const int r = spw_on_course_enter_locked(&p->on, shape);
+    if (r == 0)
+        spw_on_course_look_closer(&p->on, shape->in_a_row < CONFIRMED);
+    if (r == -ENOMEM)
+        spw_rounds_lack_memory(p->on.device, "to follow an iteration");
+    return r;
+}
+
+static void leave_course(struct spw_rounds *p)
+{
+    if (p->on.now && spw_learning_is_about(p->learning, p->on.now->course))
+        spw_learning_stop_locked(p->learning); /* what was learned so far stays known */
+    spw_pace_restart_locked(&p->pace);
+    spw_on_course_leave_locked(&p->on);
+}
+
+void spw_rounds_destroy(struct spw_rounds *p)
+{
+    leave_course(p);
+    spw_known_finish(&p->known);
+    spw_learning_destroy(p->learning);
+    free(p);
+}
+
+/* ---- a boundary ---- */
+
+/* Something new happens after the last operation of the iteration that was recorded: takes it. */
+static void finish_recording(struct spw_rounds *p)
+{
+    bool lacks;
+    struct spw_shape *shape = spw_known_take_locked(&p->known, p->on.now, &lacks);
+    if (lacks)
+        spw_rounds_lack_memory(p->on.device, "for a plan");
+    if (shape && !p->on.now)
+        (void)enter_course(p, shape);
+}
+
+/* Once the device has done all of it as well, it can be planned. */
+static void await_durations(struct spw_rounds *p)
+{
+    const struct spw_shape *shape = spw_known_timed_locked(&p->known);
+    if (shape && p->on.now == shape)
+        spw_on_course_take_up_plan(&p->on);
+}
+
+/* The next iteration of the course begins. */
+static void rewind_course(struct spw_rounds *p, bool catches_up)
+{
+    if (catches_up)
+        spw_watch_catch_up_and_rewind(p->known.watch, &p->on.place.cursor);
+    else
+        spw_cursor_rewind(&p->on.place.cursor);
+    spw_on_course_rewind_locked(&p->on);
+}
+
+/* Something else came than the course expects. */
+static void lose(struct spw_rounds *p)
+{
+    spw_planned_lost_locked(p->on.device);
+    p->on.now->in_a_row = 0;
+    if (!spw_rounds_is_told(p))
+        spw_watch_catch_up(p->known.watch, &p->on.place.cursor);
+    spw_debug("device %d: off the course at operation %u of %u", p->on.device->ordinal, p->on.place.cursor.op,
+              p->on.now->course->op_count);
+    leave_course(p);
+}
+
+/* An iteration of the course has begun. */
+static void give_up(struct spw_rounds *p, const char *why)
+{
+    struct spw_shape *shape = p->on.now;
+    lose(p);
+    spw_known_forget_locked(&p->known, shape, why);
+}
+
+/* The same operations on tensors of other sizes (another batch) are another iteration: the detector has to see it. */
+static bool is_another(const struct spw_rounds *p)
+{
+    return p->on.strange_bytes > p->on.made_bytes / MOST;
+}
+
+/* The course is complete, and what comes next belongs to the iteration after it. */
+static void next_round(struct spw_rounds *p)
+{
+    const struct spw_course_plan *before = p->on.now->plan;
+    const bool all_done = p->on.next_due == before->actions.count;
+    const bool was_told = spw_rounds_is_told(p), is_learning = spw_learning_is_about(p->learning, p->on.now->course);
+    p->on.now->last_used = ++p->known.clock;
+    p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;
+    p->on.strange_bytes = 0;
+    spw_on_course_look_closer(&p->on, p->on.now->in_a_row < CONFIRMED);
+    if (!spw_rounds_is_told(p) && spw_watch_is_recording(p->known.watch))
+        spw_known_stop_recording_locked(&p->known); /* it would miss what is not told */
+    const bool is_as_it_was = spw_shape_improve(p->on.device, p->on.now, !is_learning);
+    rewind_course(p, spw_rounds_is_told(p) && !was_told);
+    if (!is_as_it_was || !spw_on_course_is_there(&p->on)) {
+        give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
+        return;
+    }
+    if (before != p->on.now->plan)
+        p->on.kept = NULL;
+    p->on.conforms = all_done && before == p->on.now->plan;
+    p->began = true;
+    spw_planned_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
+    if (is_learning)
+        spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
+}
+
+/* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
+ * part of it, or the same operations on tensors of other sizes: then it goes on being followed until there is a plan for
+ * what was seen. */
+static void learn(struct spw_rounds *p)
+{
+    if (!p->on.now) {
+        p->known.clock++;
+        spw_planned_begins_locked(p->on.device, p->on.stream, p->known.ended_shape, 0);
+    }
+    struct spw_shape *shape = spw_known_boundary(&p->known);
+    if (!shape || shape == p->on.now)
+        return;
+    (void)spw_shape_improve(p->on.device, shape, false);
+    const bool is_better =
+        p->on.now && shape->course->op_count >= p->on.now->course->op_count && shape->plan->predicted_us < INFINITY;
+    if (p->on.now && !is_better)
+        return;
+    leave_course(p);
+    shape->last_used = p->known.clock;
+    const int r = enter_course(p, shape);
+    if (r == 0)
+        spw_planned_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    else if (r == -ENOENT)
+        spw_known_forget_locked(&p->known, shape, "work on other tensors than they did");
+}
+
+void spw_rounds_settle_locked(struct spw_rounds *p)
+{
+    if (spw_on_course_is_complete(&p->on))
+        next_round(p);
+    if (p->known.ended)
+        learn(p);
+    if (p->known.recorded)
+        finish_recording(p);
+}
+
+/* ---- what the engine tells ---- */
+
+void spw_rounds_tell_locked(struct spw_rounds *p, struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    if (spw_known_tell_locked(&p->known, op, objects, count) < 0)
+        spw_rounds_lack_memory(p->on.device, "to record an iteration");
+}
+
+/* It is the one that was expected. */
+static void follow_expected(struct spw_rounds *p, struct spw_op *op)
+{
+    const uint32_t operation = p->on.place.cursor.op - 1;
+    if (!spw_rounds_is_told(p))
+        op->stream->calm = spw_place_is_calm(&p->on.place);
+    if (spw_on_course_keeps(&p->on, operation))
+        spw_recompute_wish_locked(op, operation);
+    if (spw_learning_is_about(p->learning, p->on.now->course))
+        spw_learning_op_locked(p->learning, op, operation);
+}
+
+void spw_rounds_follow_locked(struct spw_rounds *p, struct spw_op *op)
+{
+    const uint64_t key = spw_signature_key(&op->signature);
+    const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
+    enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
+    if (answer == SPW_CURSOR_COMPLETE) {
+        next_round(p);
+        if (!p->on.now)
+            return; /* it was given up */
+        answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
+    }
+    if (answer == SPW_CURSOR_EXTRA && !spw_rounds_is_told(p))
+        spw_on_course_note_extra(&p->on, op);
+    if (answer == SPW_CURSOR_EXPECTED)
+        follow_expected(p, op);
+    if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
+        lose(p);
+}
+
+/* No plan with replays could be faster than one that hides all its copies. */
+static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
+{
+    return plan->predicted_us <= AS_FAST * plan->compute_us;
+}
+
+/* Iterations of the course are learned from, as far as it is new, once it has come a few times: learning takes time and
+ * memory. */
+static void teach_unlocking(struct spw_rounds *p)
+{
+    struct spw_shape *shape = p->on.now;
+    p->began = false;
+    if (!spw_settings()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
+        shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
+        return;
+    if (!p->learning)
+        p->learning = spw_learning_create(p->on.device);
+    if (!p->learning ||
+        (!spw_learning_is_about(p->learning, shape->course) && spw_learning_begin_locked(p->learning, shape->course) < 0))
+        return;
+    if (!spw_learning_round_unlocking(p->learning) || p->on.now != shape)
+        return;
+    shape->is_learned = true;
+    spw_shape_learned(shape, true);
+}
+
+void spw_rounds_look_after_unlocking(struct spw_rounds *p)
+{
+    struct spw_context_guard guard;
+    bool entered = spw_context_enter(&guard, NULL) == 0;
+    spw_ghosts_sweep_locked(p->on.device);
+    spw_on_course_keep_operations_unlocking(&p->on);
+    if (spw_on_course_is_complete(&p->on))
+        spw_on_course_carry_out_due_unlocking(&p->on);
+    if (spw_on_course_is_complete(&p->on))
+        next_round(p);
+    if (p->known.ended && !p->on.now)
+        learn(p);
+    await_durations(p);
+    if (p->began)
+        teach_unlocking(p);
+    if (p->on.now && !p->on.conforms && spw_on_course_conform_locked(&p->on) < 0)
+        spw_rounds_lack_memory(p->on.device, "to take up a plan");
+    p->on.conforms = true;
+    spw_on_course_carry_out_due_unlocking(&p->on);
+    spw_carry_pump_locked(p->on.device);
+    if (entered)
+        spw_context_leave(&guard);
+    p->on.place.busy = !spw_carry_is_idle(p->on.device);
+}
+
+void spw_rounds_keep_pace_unlocking(struct spw_rounds *p, struct spw_stream *s)
+{
+    if (!p->on.now || !p->on.now->waits)
+        return;
+    spw_pace_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->waits, p->on.place.cursor.op);
+    p->on.place.busy = !spw_carry_is_idle(p->on.device);
+}

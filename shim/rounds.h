@@ -1,0 +1,46 @@
+/* rounds.h - one device from iteration to iteration: whether it is watched or on a course, and what follows when one ends.
+ *
+ * Engine lock held throughout. What ends in _unlocking holds the device's slow lock as well and may let go of the engine
+ * lock in between. */
+#ifndef SPILLWAY_SHIM_ROUNDS_H
+#define SPILLWAY_SHIM_ROUNDS_H
+#include "known.h"
+#include "learning.h"
+#include "on_course.h"
+#include "pace.h"
+
+struct spw_rounds {
+    struct spw_on_course on; /* no course: the device is watched */
+    struct spw_known known;
+    struct spw_learning *learning; /* NULL: nothing was to be learned yet */
+    bool began;                    /* an iteration of the course, and nothing was looked after since */
+    struct spw_pace pace;          /* of the host on its course */
+};
+
+int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds); /* watched; 0 or -ENOMEM */
+void spw_rounds_destroy(struct spw_rounds *rounds);
+
+/* The detector is told of everything. */
+static inline bool spw_rounds_is_told(const struct spw_rounds *rounds)
+{
+    return !rounds->on.now || rounds->on.place.told;
+}
+
+/* Something happens next: what was complete before it is settled first. */
+void spw_rounds_settle_locked(struct spw_rounds *rounds);
+
+/* The operation comes next, on a course: the one expected, one in between, or the course is lost. */
+void spw_rounds_follow_locked(struct spw_rounds *rounds, struct spw_op *op);
+
+/* The detector, and the recording if there is one, are told of it (spw_planned_op_locked()). */
+void spw_rounds_tell_locked(struct spw_rounds *rounds, struct spw_op *op, struct spw_object *const *objects, unsigned count);
+
+/* Between two operations: carries out what is due now. */
+void spw_rounds_look_after_unlocking(struct spw_rounds *rounds);
+
+/* While a tensor waits for memory the host stays close to the device, which does the operations of that stream. */
+void spw_rounds_keep_pace_unlocking(struct spw_rounds *rounds, struct spw_stream *s);
+
+/* Says once that the host has no memory left for `what`. */
+void spw_rounds_lack_memory(const struct spw_device *d, const char *what);
+#endif
