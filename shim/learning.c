@@ -7,6 +7,7 @@
 
 #include "layout.h"
 #include "log.h"
+#include "refusals.h"
 #include "reruns.h"
 #include "submissions.h"
 #include "trial.h"
@@ -193,7 +194,7 @@ static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, 
     return i < 64 && makes >> i & 1 ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 
-static void conclude(struct spw_learning *l, uint32_t ordinal, uint8_t *access)
+static enum spw_replay_verdict conclude(struct spw_learning *l, uint32_t ordinal, uint8_t *access)
 {
     const struct fact *f = &l->facts[ordinal];
     const struct spw_writeset *kind = kind_of(f);
@@ -202,11 +203,11 @@ static void conclude(struct spw_learning *l, uint32_t ordinal, uint8_t *access)
     const double us = l->course->ops[ordinal].us;
     l->result.count[verdict]++;
     l->result.us[verdict] += us > 0 ? us : 0;
-    if (!f->known)
-        return;
-    for (uint32_t i = 0; i < f->hits; i++)
+    for (uint32_t i = 0; i < f->hits && f->known; i++)
         access[i] = access_of(f, kind, replayable, i);
-    (void)spw_course_learn(l->course, ordinal, access, f->hits, replayable); /* another number of hits: it stays as it was */
+    if (f->known)
+        (void)spw_course_learn(l->course, ordinal, access, f->hits, replayable); /* another number of hits: as it was */
+    return verdict;
 }
 
 static void say(const struct spw_learning *l)
@@ -244,11 +245,15 @@ static void finish(struct spw_learning *l)
     for (uint32_t i = 0; i < l->course->op_count; i++)
         most = l->facts[i].hits > most ? l->facts[i].hits : most;
     uint8_t *access = calloc((size_t)most + 1, 1);
-    for (uint32_t i = 0; access && i < l->course->op_count; i++)
-        conclude(l, i, access);
-    free(access);
+    struct spw_judged *judged = calloc((size_t)l->course->op_count + 1, sizeof(*judged));
+    for (uint32_t i = 0; access && judged && i < l->course->op_count; i++)
+        judged[i] = (struct spw_judged){l->facts[i].function, conclude(l, i, access)};
     say(l);
     say_kinds(l);
+    if (access && judged)
+        spw_refusals_learned_locked(l->device, l->course, judged);
+    free(access);
+    free(judged);
     forget_course(l);
 }
 

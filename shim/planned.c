@@ -10,6 +10,7 @@
 #include "lock.h"
 #include "log.h"
 #include "recompute.h"
+#include "refusals.h"
 #include "reruns.h"
 #include "rounds.h"
 #include "settings.h"
@@ -98,7 +99,9 @@ void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *
         return;
     if (p->learning && wrong->function && !alone)
         spw_learning_condemn_locked(p->learning, wrong->function);
-    if (!p->on.now || p->on.kept != p->on.now->plan)
+    const bool is_of_plan = p->on.now && p->on.kept == p->on.now->plan;
+    spw_refusals_mismatch_locked(d, is_of_plan ? p->on.now->course : NULL, wrong->operation, wrong->function, alone);
+    if (!is_of_plan)
         return;
     spw_recompute_unlearn_locked(d, p->on.now->course, wrong, alone);
     spw_shape_unlearned(p->on.now);
@@ -166,6 +169,7 @@ void spw_planned_in_child(void)
     memset(planned_of, 0, sizeof(planned_of));
     spw_planned_any = false;
     spw_planning_forget_abandoned();
+    spw_refusals_reset();
     spw_versions_reset();
 }
 

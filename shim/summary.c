@@ -59,7 +59,7 @@ static void tell_device(const struct spw_device *d)
 /* The only device's line has all of it; several have what is counted for them together behind theirs. */
 static void tell_planned(const struct spw_device *d, bool only)
 {
-    char peak[32], budget[32], live[32], planned[384], carried[320] = "";
+    char peak[32], budget[32], live[32], planned[704], carried[320] = "";
     spw_summary_say_planned(d, planned, sizeof(planned));
     if (only)
         spw_summary_say_carried(carried, sizeof(carried));
@@ -119,6 +119,8 @@ static void write_device(FILE *f, const struct spw_device *d, const char *separa
             U(spw_room_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes),
             U(spw_digests_bytes_locked(d)));
     spw_summary_write_planned(f, d);
+    fprintf(f, ",\n     ");
+    spw_summary_write_refused(f, d);
     fprintf(f, "}");
 }
 

@@ -6,6 +6,7 @@
 #include "carry.h"
 #include "planned_counts.h"
 #include "proof.h"
+#include "refusals.h"
 #include "replay.h"
 #include "room.h"
 
@@ -40,12 +41,29 @@ static const char *human_time(double us, char *buffer, size_t size)
     return buffer;
 }
 
+/* What can be run again, and what most is kept for. */
+static const char *say_refused(const struct spw_device *d, char *buffer, size_t size)
+{
+    const struct spw_refusals *r = spw_refusals_of_locked(d);
+    uint64_t bytes = r ? r->left_out_bytes : 0;
+    char human[32];
+    buffer[0] = 0;
+    for (uint32_t i = 0; r && i < r->count; i++)
+        bytes += r->list[i].bytes;
+    int n = r ? snprintf(buffer, size, "; %u of %u operations can be run again", r->replayable, r->operations) : 0;
+    if (r && r->count && (size_t)n < size)
+        snprintf(buffer + n, size - (size_t)n, ", %s cannot be dropped for others (most for %.80s: %s)",
+                 spw_summary_human(bytes, human, sizeof(human)), r->list[0].kernel,
+                 spw_replay_verdict_text(r->list[0].verdict));
+    return buffer;
+}
+
 void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t size)
 {
     const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
     const struct spw_planned_step step = spw_planned_step_locked(d);
     const struct spw_arrivals *a = &spw_arrivals[d->ordinal];
-    char out[32], in[32], took[32], predicted[32], hidden[64] = "", prefetches[96] = "";
+    char out[32], in[32], took[32], predicted[32], hidden[64] = "", prefetches[96] = "", refused[320];
     if (a->used_count)
         snprintf(prefetches, sizeof(prefetches), ", %.1f %% of %llu prefetches in time",
                  100 * (double)a->in_time_count / (double)a->used_count, U(a->used_count));
@@ -53,11 +71,11 @@ void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t si
         snprintf(hidden, sizeof(hidden), ", %.0f %% of their time hidden", step.hidden_share * 100);
     snprintf(buffer, size,
              "%llu of %llu iterations by plan (%llu made, left %llu times): %s each, %s predicted; copies of %s to the host "
-             "and %s back%s%s",
+             "and %s back%s%s%s",
              U(c->planned_iterations), U(c->iterations), U(c->plans), U(c->lost),
              human_time(step.step_us, took, sizeof(took)), human_time(step.predicted_us, predicted, sizeof(predicted)),
              spw_summary_human(step.out_bytes, out, sizeof(out)), spw_summary_human(step.in_bytes, in, sizeof(in)), hidden,
-             prefetches);
+             prefetches, say_refused(d, refused, sizeof(refused)));
 }
 
 void spw_summary_say_carried(char *buffer, size_t size)
@@ -125,6 +143,31 @@ void spw_summary_write_replayed(FILE *f)
             "\"kept_bytes_peak\": %llu}",
             U(r->submitted_count), U(r->postponed_count), U(r->failed_count), U(spw_rerun_counts.made),
             U(spw_rerun_counts.bytes_peak));
+}
+
+/* Names come from the program. */
+static void write_text(FILE *f, const char *text)
+{
+    for (const char *c = text; *c; c++)
+        fputc((unsigned char)*c < ' ' || *c == '"' || *c == '\\' || (unsigned char)*c > '~' ? '?' : *c, f);
+}
+
+void spw_summary_write_refused(FILE *f, const struct spw_device *d)
+{
+    const struct spw_refusals *r = spw_refusals_of_locked(d);
+    if (!r) {
+        fprintf(f, "\"learned\": null");
+        return;
+    }
+    fprintf(f, "\"learned\": {\"operations\": %u, \"replayable\": %u, \"refused_left_out\": %u, \"refused\": [",
+            r->operations, r->replayable, r->left_out);
+    for (uint32_t i = 0; i < r->count; i++) {
+        fprintf(f, "%s\n      {\"kernel\": \"", i ? "," : "");
+        write_text(f, r->list[i].kernel);
+        fprintf(f, "\", \"reason\": \"%s\", \"operations\": %u, \"bytes\": %llu}",
+                spw_replay_verdict_name(r->list[i].verdict), r->list[i].operations, U(r->list[i].bytes));
+    }
+    fprintf(f, "]}");
 }
 
 void spw_summary_write_carried(FILE *f)

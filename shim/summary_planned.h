@@ -17,9 +17,11 @@ void spw_summary_say_carried(char *buffer, size_t size);
 
 const char *spw_summary_human(uint64_t bytes, char *buffer, size_t size); /* 1.5 GiB */
 
-/* Members of objects: `"planned": {...}, "bandwidth": {...}` of a device, `"carried": {...}, "proofs": {...}` and
+/* Members of objects: `"planned": {...}, "bandwidth": {...}` and `"learned": {...}` of a device, `"carried": {...},
+ * "proofs": {...}` and
  * `"replayed": {...}` of the process. */
 void spw_summary_write_planned(FILE *f, const struct spw_device *d);
+void spw_summary_write_refused(FILE *f, const struct spw_device *d);
 void spw_summary_write_carried(FILE *f);
 void spw_summary_write_replayed(FILE *f);
 #endif
