@@ -15,6 +15,7 @@
 #include "log.h"
 #include "now.h"
 #include "recorder_parts.h"
+#include "refusals.h"
 #include "settings.h"
 #include "sites.h"
 #include "status.h"
@@ -184,6 +185,28 @@ void spw_record_hint(void)
     spw_word_unlock(&spw_recorder_lock);
 }
 
+/* ---- what the engine has found out ---- */
+
+static void record_refusals(uint32_t device, const struct spw_refusals *refusals)
+{
+    if (!__atomic_load_n(&spw_recording, __ATOMIC_RELAXED))
+        return;
+    spw_word_lock(&spw_recorder_lock);
+    for (uint32_t i = 0; i < refusals->count; i++) {
+        const struct spw_refusal *it = &refusals->list[i];
+        const struct spw_record r = {.kind = SPW_RECORD_REFUSAL,
+                                     .refusal = {.device = device,
+                                                 .index = i,
+                                                 .operations = it->operations,
+                                                 .bytes = it->bytes,
+                                                 .kernel = it->kernel,
+                                                 .reason = spw_replay_verdict_name(it->verdict),
+                                                 .text = spw_replay_verdict_text(it->verdict)}};
+        spw_record_put_locked(&r);
+    }
+    spw_word_unlock(&spw_recorder_lock);
+}
+
 /* ---- graphs, and handles that are no more ---- */
 
 #define LOCKED(name, parameters, what) \
@@ -242,6 +265,7 @@ int spw_recorder_start(void)
     origin_ns = spw_now_ns();
     spw_recording = 1;
     __atomic_fetch_or(&spw_live, SPW_NOTES, __ATOMIC_RELAXED);
+    spw_refusals_listener = record_refusals;
     spw_define_process_locked();
     flush_locked(0);
     r = spw_learn_start();

@@ -123,8 +123,11 @@ void model_free(struct model *m)
         free(m->modules[i].path);
     for (uint32_t i = 0; i < m->site_count; i++)
         free(m->sites[i].frames);
-    void *const owned[] = {m->mode,  m->version, m->command, m->host,    m->devices,   m->functions, m->modules,
-                           m->sites, m->streams, m->shapes,  m->tensors, m->iteration, m->touches,   m->iteration_waits};
+    for (uint32_t i = 0; i < m->refusal_count; i++)
+        model_refusal_clear(&m->refusals[i]);
+    void *const owned[] = {m->mode,    m->version,         m->command, m->host,   m->devices, m->functions,
+                           m->modules, m->sites,           m->streams, m->shapes, m->tensors, m->iteration,
+                           m->touches, m->iteration_waits, m->refusals};
     for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
         free(owned[i]);
     for (uint32_t i = 0; m->site_names && i < m->site_count; i++)

@@ -57,6 +57,14 @@ struct model_shape { /* an iteration that repeats */
     uint64_t time_ns; /* host time of one: median */
 };
 
+struct model_refusal {   /* a kernel that a run within a budget does not compute again */
+    uint32_t device;     /* ordinal */
+    char *readable;      /* its name, demangled */
+    char *reason, *text; /* a name; a sentence that goes on from the kernel's name */
+    uint32_t operations; /* of an iteration */
+    uint64_t bytes;      /* that they made and that are wanted later: copied or kept */
+};
+
 enum model_category {                   /* guessed from life and use, and always called a guess */
                       MODEL_PARAMETER,  /* lives on; read by many operations, written by the last part of the iteration */
                       MODEL_GRADIENT,   /* of a parameter's size; written late, read by the update */
@@ -125,6 +133,10 @@ struct model_wait {
     uint64_t time_ns, duration_ns;
 };
 
+/* "f<float>" of a mangled name, without result and parameters; what is no mangled name as it is. The caller's; NULL: no
+ * memory. */
+char *model_readable_name(const char *name);
+
 struct symbols;
 
 struct model {
@@ -148,6 +160,8 @@ struct model {
     uint32_t stream_count; /* likewise */
     struct model_shape *shapes;
     uint32_t shape_count;
+    struct model_refusal *refusals; /* by device, as they were told last */
+    uint32_t refusal_count;
 
     /* the iteration; iteration_count is 0 when none was found */
     uint32_t shape;    /* index into shapes */

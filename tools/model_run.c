@@ -9,7 +9,7 @@
 #include "grow.h"
 #include "live.h"
 
-enum { MAX_OPERATIONS = 1 << 22, SPARE_IDS = 1 << 16 };
+enum { MAX_OPERATIONS = 1 << 22, SPARE_IDS = 1 << 16, MAX_REFUSALS = 4096 };
 
 struct pass {
     struct model *model;
@@ -17,7 +17,7 @@ struct pass {
     struct live live;
     struct spw_follow *follow;
     uint64_t *live_bytes; /* by index of the device */
-    size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room;
+    size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room, refusal_room;
     uint64_t records;     /* taken so far */
     bool whole;           /* the open span began with its first operation */
     bool complete;        /* and its last one has been */
@@ -83,8 +83,7 @@ static int take_device(struct pass *p, const struct spw_record_device *r)
 /* The compiler's own demangler, from its C++ library. */
 char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
 
-/* "void f<float>(int*)" without result and parameters; what is no mangled name stays as it is. */
-static char *make_readable(const char *name)
+char *model_readable_name(const char *name)
 {
     int status;
     char *full = __cxa_demangle(name, NULL, NULL, &status);
@@ -114,7 +113,7 @@ static int take_function(struct pass *p, const struct spw_record_function *r)
     if (m->function_count <= r->id)
         m->function_count = r->id + 1;
     m->functions[r->id] =
-        (struct model_function){.name = copy_text(r->name), .readable = make_readable(r->name), .parsed = r->parsed};
+        (struct model_function){.name = copy_text(r->name), .readable = model_readable_name(r->name), .parsed = r->parsed};
     return m->functions[r->id].name && m->functions[r->id].readable ? spw_follow_function(p->follow, r->id, r->name)
                                                                     : -ENOMEM;
 }
@@ -173,6 +172,44 @@ static int take_stream(struct pass *p, const struct spw_record_stream *r)
     m->streams[r->id] =
         (struct model_stream){.device = r->device, .flags = r->flags, .legacy = r->legacy, .per_thread = r->per_thread};
     return 0;
+}
+
+/* The list of a device begins anew with its first entry. */
+static void forget_refusals(struct model *m, uint32_t device)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->refusal_count; i++)
+        if (m->refusals[i].device == device)
+            model_refusal_clear(&m->refusals[i]);
+        else
+            m->refusals[kept++] = m->refusals[i];
+    m->refusal_count = kept;
+}
+
+void model_refusal_clear(struct model_refusal *refusal)
+{
+    free(refusal->readable);
+    free(refusal->reason);
+    free(refusal->text);
+}
+
+static int take_refusal(struct pass *p, const struct spw_record_refusal *r)
+{
+    struct model *m = p->model;
+    if (r->index == 0)
+        forget_refusals(m, r->device);
+    if (m->refusal_count == MAX_REFUSALS)
+        return 0;
+    if (grow(&m->refusals, &p->refusal_room, m->refusal_count + 1, sizeof(*m->refusals)) < 0)
+        return -ENOMEM;
+    struct model_refusal *it = &m->refusals[m->refusal_count++];
+    *it = (struct model_refusal){.device = r->device,
+                                 .readable = model_readable_name(r->kernel),
+                                 .reason = copy_text(r->reason),
+                                 .text = copy_text(r->text),
+                                 .operations = r->operations,
+                                 .bytes = r->bytes};
+    return it->readable && it->reason && it->text ? 0 : -ENOMEM;
 }
 
 /* ---- memory ---- */
@@ -362,6 +399,8 @@ static int take(struct pass *p, const struct spw_record *r)
     case SPW_RECORD_LOST:
         m->lost += r->lost.records;
         return 0;
+    case SPW_RECORD_REFUSAL:
+        return take_refusal(p, &r->refusal);
     case SPW_RECORD_END:
         m->ended = true;
         now(p, r->end.time_ns);

@@ -29,4 +29,6 @@ void model_run_free(struct model_run *run);
 int model_shapes(struct model *model, struct model_run *run);
 
 bool model_run_is_timed(const struct model_run *run, uint64_t op);
+/* Frees what one holds. */
+void model_refusal_clear(struct model_refusal *refusal);
 #endif

@@ -32,6 +32,11 @@ json_t *report_iteration(struct model *model, uint32_t device, const char *name)
  * timed iteration or it is too large to be planned in passing. NULL: no memory. The caller owns it. */
 json_t *report_plan(struct model *model);
 
+/* Kernels that a run within a budget does not compute again, and why: "not_replayed" of the report, and lines of text where
+ * there are any. */
+json_t *report_refusals_json(const struct model *model);
+void report_refusals_text(const struct model *model, FILE *to);
+
 /* ---- shared by the forms ---- */
 
 /* 5.2 GiB, 312 bytes; 1.2 ms. In the caller's buffer, which has at least 32 bytes; returned. */

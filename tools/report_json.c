@@ -228,7 +228,7 @@ static json_t *sites_of(struct model *m)
 
 json_t *report_json(struct model *m)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "spillway-report/1", "run", run_of(m), "devices",
-                     devices_of(m), "shapes", shapes_of(m), "iteration", iteration_of(m), "plan", report_plan(m), "sites",
-                     sites_of(m));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "spillway-report/1", "run", run_of(m), "devices",
+                     devices_of(m), "shapes", shapes_of(m), "iteration", iteration_of(m), "plan", report_plan(m),
+                     "not_replayed", report_refusals_json(m), "sites", sites_of(m));
 }

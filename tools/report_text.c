@@ -177,6 +177,7 @@ void report_text(struct model *m, const char *path, FILE *to)
     tell_run(m, path, to);
     tell_devices(m, to);
     tell_shapes(m, to);
+    report_refusals_text(m, to);
     if (m->iteration_count == 0)
         return;
     tell_iteration(m, to);

@@ -103,6 +103,10 @@ static const struct spw_field end[] = {
     FIELD(end, ops, U64),
     FIELD(end, allocs, U64),
 };
+static const struct spw_field refusal[] = {
+    TEXT(refusal, kernel),      TEXT(refusal, reason),           TEXT(refusal, text),        FIELD(refusal, device, U32),
+    FIELD(refusal, index, U32), FIELD(refusal, operations, U32), FIELD(refusal, bytes, U64),
+};
 
 #define KIND(named, list) \
     { \
@@ -126,4 +130,5 @@ const struct spw_kind_fields spw_kinds[SPW_RECORD_KINDS] = {
     [SPW_RECORD_COUNTERS] = KIND("counters", counters),
     [SPW_RECORD_LOST] = KIND("lost", lost),
     [SPW_RECORD_END] = KIND("end", end),
+    [SPW_RECORD_REFUSAL] = KIND("refusal", refusal),
 };

@@ -30,6 +30,7 @@ enum spw_record_kind {
     SPW_RECORD_COUNTERS, /* what spillway itself moved so far (mode swap) */
     SPW_RECORD_LOST,     /* records that could not be written stood here */
     SPW_RECORD_END,      /* the process ended by itself */
+    SPW_RECORD_REFUSAL,  /* what spillway found out cannot be recomputed (mode swap) */
     SPW_RECORD_KINDS
 };
 
@@ -191,6 +192,16 @@ struct spw_record_end {
     uint64_t time_ns, ops, allocs;
 };
 
+struct spw_record_refusal { /* operations of one kernel that are not run again, for one reason */
+    uint32_t device;
+    uint32_t index;      /* in the device's list, of which the last one is good; 0 begins another */
+    uint32_t operations; /* of an iteration */
+    uint64_t bytes;      /* that they made, and that cannot be dropped for it */
+    const char *kernel;  /* mangled, as the driver gives it; or the kind of call */
+    const char *reason;  /* a name */
+    const char *text;    /* the same for people: "it ..." */
+};
+
 struct spw_record {
     enum spw_record_kind kind;
     union {
@@ -210,6 +221,7 @@ struct spw_record {
         struct spw_record_counters counters;
         struct spw_record_lost lost;
         struct spw_record_end end;
+        struct spw_record_refusal refusal;
     };
 };
 #endif

@@ -104,6 +104,9 @@ function showTotals(report) {
     if (report.shapes.length)
         fillTable("shapes", [["Iterations"], ["operations each", "number"], ["time of one (host, median)", "number"], ["first at operation", "number"]],
                   report.shapes.map((s, i) => [countText(s.iterations) + (report.iteration && i === report.iteration.shape ? ", shown above" : ""), countText(s.operations), timeText(s.time_ns), countText(s.first_operation)]));
+    if (report.not_replayed.length)
+        fillTable("refused", [["Not computed again", "wide"], ["why"], ["operations", "number"], ["bytes that cannot be dropped for it", "number"]],
+                  report.not_replayed.map(r => [r.kernel, r.text, countText(r.operations), bytesText(r.bytes)]));
     setText("footer", `${report.trace} · process ${run.pid} on ${run.host || "?"}, rank ${run.rank}, mode ${run.mode || "?"}, spillway ${run.version || "?"} · ` +
             `lasted ${timeText(run.duration_ns)} · ${countText(run.operations)} operations, ${countText(run.allocations)} allocations, ${countText(run.waits)} waits of the host (${timeText(run.waited_ns)})`);
 }

@@ -106,6 +106,14 @@ static void define(void)
         put(&(struct spw_record){.kind = SPW_RECORD_FUNCTION, .function = {.id = i, .name = text, .parsed = true}});
     }
     put(&(struct spw_record){.kind = SPW_RECORD_STREAM, .stream = {.id = 1}});
+    for (uint32_t i = 0; kind->copies && i < 2; i++)
+        put(&(struct spw_record){.kind = SPW_RECORD_REFUSAL,
+                                 .refusal = {.index = i,
+                                             .operations = i + 1,
+                                             .bytes = COPY_BYTES,
+                                             .kernel = kind->text,
+                                             .reason = kind->text,
+                                             .text = kind->text}});
 }
 
 static void copy(enum spw_op_kind what, uint64_t alloc)

@@ -1,0 +1,33 @@
+/* report_refusals.c - what a run within a budget found out that it cannot compute again, as text and as JSON. */
+#include <inttypes.h>
+
+#include "report.h"
+
+enum { SHOWN = 12, NAME = 60 };
+
+json_t *report_refusals_json(const struct model *m)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; list && i < m->refusal_count; i++) {
+        const struct model_refusal *r = &m->refusals[i];
+        (void)json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "device", (json_int_t)r->device,
+                                                    "kernel", report_string(r->readable), "reason", report_string(r->reason),
+                                                    "text", report_string(r->text), "operations", (json_int_t)r->operations,
+                                                    "bytes", (json_int_t)r->bytes));
+    }
+    return list;
+}
+
+void report_refusals_text(const struct model *m, FILE *to)
+{
+    char a[32];
+    if (m->refusal_count)
+        fprintf(to, "\nnot computed again, and what they made in an iteration that therefore cannot be dropped\n");
+    for (uint32_t i = 0; i < m->refusal_count && i < SHOWN; i++) {
+        const struct model_refusal *r = &m->refusals[i];
+        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s: %s\n", report_bytes(r->bytes, a), r->operations, NAME, r->readable,
+                r->text);
+    }
+    if (m->refusal_count > SHOWN)
+        fprintf(to, "  and %" PRIu32 " others\n", m->refusal_count - SHOWN);
+}
