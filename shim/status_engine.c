@@ -1,4 +1,6 @@
 /* status_engine.c - the engine's figures, as the status page tells them. */
+#include <string.h>
+
 #include "alloc.h"
 #include "arrivals.h"
 #include "bandwidth.h"
@@ -7,8 +9,12 @@
 #include "hostpool.h"
 #include "mover.h"
 #include "planned_counts.h"
+#include "proof.h"
 #include "recorder.h"
+#include "refusals.h"
+#include "replay.h"
 #include "status.h"
+#include "verify.h"
 
 static uint64_t ns(double us)
 {
@@ -49,6 +55,62 @@ static void fill_carried(struct spw_status_page *p)
     p->failed = spw_carried.failed_count;
 }
 
+static void fill_recomputed(struct spw_status_page *p)
+{
+    const struct spw_replayed *r = &spw_replayed;
+    const struct spw_verified *v = &spw_verified;
+    p->recomputed = (struct spw_status_recomputed){.dropped = spw_carried.dropped_count,
+                                                   .dropped_bytes = spw_carried.dropped_bytes,
+                                                   .by_plan = r->count[SPW_REPLAY_PLAN],
+                                                   .by_plan_bytes = r->bytes[SPW_REPLAY_PLAN],
+                                                   .on_demand = r->count[SPW_REPLAY_DEMAND],
+                                                   .rescued = r->count[SPW_REPLAY_RESCUE],
+                                                   .operations = r->submitted_count,
+                                                   .failed = r->failed_count,
+                                                   .equal = v->equal_count,
+                                                   .mismatches = v->mismatch_count,
+                                                   .unanswered = v->unanswered_count,
+                                                   .repaired = v->repaired_count,
+                                                   .lost = v->lost_count,
+                                                   .proven = spw_proofs.proven_count,
+                                                   .refuted = spw_proofs.refuted_count,
+                                                   .unproven = spw_proofs.unproven_count,
+                                                   .kept_bytes = spw_rerun_counts.bytes,
+                                                   .kept_bytes_peak = spw_rerun_counts.bytes_peak,
+                                                   .kept_bytes_limit = spw_settings()->recompute ? SPW_RERUNS_MAX_BYTES : 0};
+}
+
+static void list_refusals(struct spw_status_page *p, const struct spw_device *d)
+{
+    const struct spw_refusals *r = spw_refusals_of_locked(d);
+    for (uint32_t i = 0; r && i < r->count; i++) {
+        if (p->refusal_count == SPW_STATUS_REFUSALS) {
+            p->refusals_left_out++;
+            continue;
+        }
+        struct spw_status_refusal *it = &p->refusals[p->refusal_count++];
+        *it = (struct spw_status_refusal){.device = (uint32_t)d->ordinal,
+                                          .verdict = r->list[i].verdict,
+                                          .operations = r->list[i].operations,
+                                          .bytes = r->list[i].bytes};
+        memcpy(it->kernel, r->list[i].kernel, SPW_STATUS_KERNEL);
+    }
+    p->refusals_left_out += r ? r->left_out : 0;
+}
+_Static_assert((int)SPW_STATUS_KERNEL == (int)SPW_REFUSAL_KERNEL, "a name fits");
+
+/* Seldom another one than the last time. */
+static void fill_refusals(struct spw_status_page *p)
+{
+    if (p->refusals_version == spw_refusals_changes)
+        return;
+    p->refusals_version = spw_refusals_changes;
+    p->refusal_count = p->refusals_left_out = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            list_refusals(p, &spw_devices[i]);
+}
+
 static void fill_devices(struct spw_status_page *p)
 {
     p->device_count = 0;
@@ -71,6 +133,8 @@ void spw_status_fill_engine(struct spw_status_page *p)
     const struct spw_hostpool *pool = spw_mover_hostpool_locked();
     fill_devices(p);
     fill_carried(p);
+    fill_recomputed(p);
+    fill_refusals(p);
     const struct spw_learned learned = spw_recorder_learned();
     spw_status_fill_learned(p, &learned);
     p->host_limit_bytes = spw_mover_host_limit_locked();

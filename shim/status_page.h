@@ -11,7 +11,13 @@
 #include <stdint.h>
 
 #define SPW_STATUS_MAGIC "spwstat"
-enum { SPW_STATUS_VERSION = 2, SPW_STATUS_DEVICES = 64, SPW_STATUS_COMMAND = 256 };
+enum {
+    SPW_STATUS_VERSION = 3,
+    SPW_STATUS_DEVICES = 64,
+    SPW_STATUS_COMMAND = 256,
+    SPW_STATUS_REFUSALS = 16,
+    SPW_STATUS_KERNEL = 240
+};
 
 #define SPW_STATUS_UNKNOWN UINT32_MAX
 
@@ -37,6 +43,27 @@ struct spw_status_device {
     uint64_t live_bytes;     /* now: allocated by the program, wherever it lies */
     uint64_t live_bytes_peak;
     struct spw_status_planned planned;
+};
+
+/* What was computed again in place of being copied, and how that is kept right. */
+struct spw_status_recomputed {
+    uint64_t dropped, dropped_bytes;        /* tensors that left without a copy, to be made again */
+    uint64_t by_plan, by_plan_bytes;        /* made again ahead of their use */
+    uint64_t on_demand, rescued;            /* by who used them; before what they depend on was written */
+    uint64_t operations, failed;            /* run again; could not be */
+    uint64_t equal, mismatches, unanswered; /* compared: as before, or not; nothing to compare with */
+    uint64_t repaired, lost;                /* after a mismatch: true bytes restored; there were none */
+    uint64_t proven, refuted, unproven;     /* left as their copies were good: proven; not so; copied for want of proof */
+    uint64_t kept_bytes, kept_bytes_peak;   /* of records of operations: now; at most */
+    uint64_t kept_bytes_limit;              /* 0: nothing is recomputed */
+};
+
+/* Operations of one kernel that are not run again, for one reason (refusals.h). */
+struct spw_status_refusal {
+    char kernel[SPW_STATUS_KERNEL]; /* mangled, cut off */
+    uint32_t device, verdict;       /* enum spw_replay_verdict */
+    uint32_t operations, reserved;  /* of an iteration */
+    uint64_t bytes;                 /* that they made, and that cannot be dropped for it */
 };
 
 struct spw_status_page {
@@ -73,6 +100,12 @@ struct spw_status_page {
     uint64_t step_ns;          /* host time between the last two beginnings; 0: not known */
 
     struct spw_status_device devices[SPW_STATUS_DEVICES]; /* the first device_count */
+
+    struct spw_status_recomputed recomputed;
+    uint32_t refusal_count, refusals_left_out; /* listed; kernels and reasons that found no room */
+    uint64_t refusals_version;                 /* of the list: nobody's but the writer's */
+    struct spw_status_refusal refusals[SPW_STATUS_REFUSALS];
 };
-_Static_assert(sizeof(struct spw_status_page) == 504 + 152 * SPW_STATUS_DEVICES, "the same for every compiler");
+_Static_assert(sizeof(struct spw_status_page) == 504 + 152 * SPW_STATUS_DEVICES + 152 + 16 + 264 * SPW_STATUS_REFUSALS,
+               "the same for every compiler");
 #endif

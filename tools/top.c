@@ -108,11 +108,13 @@ const struct argp *arguments_top(void)
         .options = options,
         .parser = take_option,
         .args_doc = "[PID]",
-        .doc = "Shows how a running process is doing, or all of yours: memory against budgets, bytes moved, iterations, "
-               "stalls.\v"
-               "Exit status: 0; 1 when standard output takes no more; 2 when the arguments are refused or PID is no process "
-               "that "
-               "runs under spillway.",
+        .doc =
+            "Shows how a running process is doing, or all of yours: memory against budgets, bytes moved, iterations, "
+            "stalls; of what follows a plan also what was computed again in place of being copied, how many of these were "
+            "compared with the true bytes, and which kernels are not run again and why.\v"
+            "Exit status: 0; 1 when standard output takes no more; 2 when the arguments are refused or PID is no process "
+            "that "
+            "runs under spillway.",
     };
     return &argp;
 }

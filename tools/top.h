@@ -28,9 +28,20 @@ const char *top_mode_name(uint32_t mode);
 double top_seconds_running(const struct spw_status_page *page);
 
 /* "90 of 100 iterations by plan, ..." and what each moves: into `line` of TOP_LINE bytes, which they return. */
-enum { TOP_LINE = 256 };
+enum { TOP_LINE = 320 };
 const char *top_planned(const struct spw_status_planned *planned, char *line);
 const char *top_copies(const struct spw_status_planned *planned, char *line);
+
+/* What is computed again, likewise; nothing to say of it unless top_recomputes(). A refusal: a kernel that cannot be. */
+bool top_recomputes(const struct spw_status_page *page);
+const char *top_recomputed(const struct spw_status_page *page, char *line);
+const char *top_verified(const struct spw_status_page *page, char *line);
+const char *top_proven(const struct spw_status_page *page, char *line);
+const char *top_records(const struct spw_status_page *page, char *line);
+const char *top_refusal(const struct spw_status_refusal *refusal, char *line);
+void top_recomputed_text(const struct spw_status_page *page, FILE *to); /* all of these that there are */
+json_t *top_recomputed_json(const struct spw_status_page *page);
+json_t *top_refusals_json(const struct spw_status_page *page);
 
 json_t *top_json(const struct spw_status_page *page); /* spillway-status/1; NULL: no memory */
 void top_text(const struct spw_status_page *page, FILE *to);

@@ -55,14 +55,15 @@ json_t *top_json(const struct spw_status_page *p)
                             : json_null();
     return json_pack(
         "{s:s, s:I, s:s, s:o, s:I, s:o, s:{s:I, s:I, s:I}, s:{s:I, s:I}, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:o}",
+        "s:I, s:I, s:o, s:o, s:o, s:I}",
         "format", "spillway-status/1", "pid", I(p->pid), "mode", top_mode_name(p->mode), "command", command,
         "started_unix_ns", I(p->started_unix_ns), "devices", devices, "host", "limit_bytes", I(p->host_limit_bytes),
         "held_bytes", I(p->host_held_bytes), "used_bytes", I(p->host_used_bytes), "moved", "out_bytes", I(p->out_bytes),
         "in_bytes", I(p->in_bytes), "carried", carried_json(p), "operations", I(p->operations), "slow_operations",
         I(p->slow_operations), "refused_operations", I(p->refused_operations), "allocations", I(p->allocations),
         "refused_allocations", I(p->refused_allocations), "served_from_cache", I(p->cache_hits), "not_cached",
-        I(p->cache_misses), "stalls", I(p->stalls), "stalled_ns", I(p->stalled_ns), "iteration", iteration);
+        I(p->cache_misses), "stalls", I(p->stalls), "stalled_ns", I(p->stalled_ns), "iteration", iteration, "recomputed",
+        top_recomputed_json(p), "not_replayed", top_refusals_json(p), "not_replayed_left_out", I(p->refusals_left_out));
 }
 
 /* Lines about iterations by plan, where there were any. */
@@ -126,6 +127,7 @@ void top_text(const struct spw_status_page *p, FILE *to)
                 "by plan     %" PRIu64 " tensors went, %" PRIu64 " came back, %" PRIu64 " late, %" PRIu64
                 " kept after all, %" PRIu64 " failed\n",
                 p->left, p->restored, p->late, p->cancelled, p->failed);
+    top_recomputed_text(p, to);
     fprintf(to, "operations  %" PRIu64 ", %" PRIu64 " of them slow\n", p->operations, p->slow_operations);
     fprintf(to, "stalls      %" PRIu64 ", %s\n", p->stalls, report_time(p->stalled_ns, a));
     fprintf(to, "cache       %" PRIu64 " hits, %" PRIu64 " misses\n", p->cache_hits, p->cache_misses);

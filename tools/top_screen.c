@@ -11,7 +11,7 @@
 #include "settings.h"
 #include "top.h"
 
-enum { PERIOD_MS = 500, PROCESSES = 64, LABEL = 12 };
+enum { PERIOD_MS = 500, PROCESSES = 64, LABEL = 12, REFUSALS = 5 };
 
 static volatile sig_atomic_t left_by; /* the signal that ends it */
 
@@ -103,6 +103,26 @@ static void draw_planned(const struct spw_status_page *p)
     }
 }
 
+/* What is computed again, and what most cannot be. */
+static void draw_recomputed(const struct spw_status_page *p)
+{
+    char line[TOP_LINE];
+    if (top_recomputes(p)) {
+        label("recomputed");
+        say("%s", top_recomputed(p, line));
+        label("verified");
+        say("%s", top_verified(p, line));
+        label("unchanged");
+        say("%s", top_proven(p, line));
+        label("records");
+        say("%s", top_records(p, line));
+    }
+    for (uint32_t i = 0; i < p->refusal_count && i < REFUSALS; i++) {
+        label(i ? "" : "not again");
+        say("%s", top_refusal(&p->refusals[i], line));
+    }
+}
+
 static void draw_process(const struct top_process *t)
 {
     const struct spw_status_page *p = &t->page;
@@ -135,6 +155,7 @@ static void draw_process(const struct top_process *t)
         say("%s",
             p->mode == SPW_MODE_TRACE ? "none found" : "not known: it is looked for in the modes trace and swap+trace");
     draw_planned(p);
+    draw_recomputed(p);
     label("operations");
     say("%" PRIu64 "   %.0f/s   slow %" PRIu64, p->operations, t->operations_per_s, p->slow_operations);
     label("stalls");
