@@ -28,9 +28,9 @@ bool spw_lessons_round(struct spw_lessons *l)
     for (uint32_t i = 0; i < l->count; i++)
         under_way |= l->list[i].under_way;
     l->left_us -= l->spent_us;
-    l->is_complete = !under_way && !l->is_fresh && (l->spent_us <= 0 || l->left_us <= 0);
+    l->is_complete = !under_way && !l->is_fresh && ((l->spent_us <= 0 && !l->is_awaited) || l->left_us <= 0);
     l->spent_us = 0;
-    l->is_fresh = false;
+    l->is_fresh = l->is_awaited = false;
     return l->is_complete;
 }
 
@@ -82,6 +82,7 @@ enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_wr
         return SPW_LESSON_NOTHING;
     struct spw_lesson *lesson = find_or_add(l, kind);
     const enum spw_lesson_step step = lesson ? step_of(lesson, kind->changed, geometry) : SPW_LESSON_NOTHING;
+    l->is_awaited |= lesson && lesson->under_way;
     const double cost = costs[step] * us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
     if (step == SPW_LESSON_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
         return SPW_LESSON_NOTHING;

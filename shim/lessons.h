@@ -34,13 +34,15 @@ struct spw_lessons {
     double allowed_us, spent_us; /* of this iteration, at most and so far; as the durations of operations let expect */
     double left_us;              /* of all iterations */
     bool is_fresh;               /* no iteration has begun yet */
+    bool is_awaited;             /* a launch came in this one of which an answer was awaited: what is next is not known */
     bool is_complete;            /* for the iterations that came */
 };
 
 /* Something is to be learned, of iterations whose operations take so long together. What is known stays. */
 void spw_lessons_begin(struct spw_lessons *lessons, double iteration_us);
 
-/* The next iteration begins. True: in the last one nothing was left to be learned, or not with the time that is left. */
+/* The next iteration begins. True: in the last one nothing was left to be learned, or not with the time that is left. Where
+ * an answer came only after all launches of that iteration, another one has to show it. */
 bool spw_lessons_round(struct spw_lessons *lessons);
 
 /* What is to be done with this launch, which takes about `us`. Unless that is nothing, the lesson is under way, *ret_lesson

@@ -127,6 +127,30 @@ static void learning_takes_no_more_than_it_may_in_one_iteration_and_in_all(void 
     assert_int_equal(lessons.list[0].looks, 1);
 }
 
+/* The host runs ahead: when an iteration ends, its answers are not there yet, and come with the end of the next one. */
+static void answers_that_come_an_iteration_late_do_not_end_the_learning(void **state)
+{
+    (void)state;
+    uint32_t i;
+    spw_lessons_begin(&lessons, 1000);
+    assert_false(spw_lessons_round(&lessons));
+    assert_int_equal(spw_lessons_next(&lessons, F(0), 7, 1, &i), SPW_LESSON_LOOK);
+    assert_false(spw_lessons_round(&lessons));
+    assert_int_equal(spw_lessons_next(&lessons, F(0), 7, 1, &i), SPW_LESSON_NOTHING);
+    spw_lesson_looked(&lessons, 0);
+    F(0)->changed |= 1;
+    assert_false(spw_lessons_round(&lessons)); /* nothing was spent, yet there is more to learn */
+    assert_int_equal(spw_lessons_next(&lessons, F(0), 7, 1, &i), SPW_LESSON_TRY);
+    assert_false(spw_lessons_round(&lessons));
+    assert_int_equal(spw_lessons_next(&lessons, F(0), 7, 1, &i), SPW_LESSON_NOTHING);
+    spw_lesson_tried(&lessons, 0, SPW_REPLAY_DIFFERS);
+    assert_int_equal(spw_lessons_next(&lessons, F(0), 7, 1, &i), SPW_LESSON_LOOK);
+    spw_lesson_looked(&lessons, 0);
+    assert_false(spw_lessons_round(&lessons));
+    assert_int_equal(spw_lessons_next(&lessons, F(0), 7, 1, &i), SPW_LESSON_NOTHING);
+    assert_true(spw_lessons_round(&lessons));
+}
+
 static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
 {
     (void)state;
@@ -153,6 +177,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_writes_nothing_or_failed_is_not_tried, begin, finish),
         cmocka_unit_test_setup_teardown(one_pass_is_not_enough_where_the_next_one_fails, begin, finish),
         cmocka_unit_test_setup_teardown(learning_takes_no_more_than_it_may_in_one_iteration_and_in_all, begin, finish),
+        cmocka_unit_test_setup_teardown(answers_that_come_an_iteration_late_do_not_end_the_learning, begin, finish),
         cmocka_unit_test_setup_teardown(a_lesson_without_an_answer_is_given_up_after_a_while, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
