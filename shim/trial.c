@@ -510,13 +510,13 @@ void spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
     t->now = e;
 }
 
+/* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */
 static int look(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
     t->counts.looks++;
-    return ask(t, op, e, 1);
+    return ask(t, op, e, 1) < 0 ? 1 : 0;
 }
 
-/* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */
 static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
     if (!op->rerun || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
