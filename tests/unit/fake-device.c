@@ -648,6 +648,12 @@ static CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, co
     return CUDA_SUCCESS;
 }
 
+static CUresult on_cuMemsetD8Async(CUdeviceptr a, unsigned char value, size_t n, CUstream s)
+{
+    CALLED();
+    return fake_fill(s, a, n, value);
+}
+
 static CUresult on_cuMemsetD32Async(CUdeviceptr a, unsigned int value, size_t n, CUstream s)
 {
     CALLED();
@@ -755,7 +761,7 @@ void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t
     USE(cuCtxGetCurrent), USE(cuCtxGetDevice), USE(cuDeviceTotalMem_v2), USE(cuMemGetInfo_v2), USE(cuDeviceGetAttribute);
     USE(cuThreadExchangeStreamCaptureMode), USE(cuDevicePrimaryCtxRetain), USE(cuDevicePrimaryCtxRelease_v2);
     USE(cuMemAlloc_v2), USE(cuMemFree_v2), USE(cuModuleLoadData), USE(cuModuleUnload), USE(cuModuleGetFunction);
-    USE(cuMemsetD32Async), USE(cuLaunchKernel);
+    USE(cuMemsetD8Async), USE(cuMemsetD32Async), USE(cuLaunchKernel);
 #undef USE
     spw_settings_default(&settings);
     settings.log_level = SPW_LOG_QUIET;

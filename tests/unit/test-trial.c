@@ -1,0 +1,445 @@
+/* test-trial.c - launches that are looked at and tried, on the fake device: what is found out is true, and the program finds
+ * everything as its own launch left it, whatever the launch does when it runs again and whichever call fails. */
+#include "carried.h"
+#include "course/course.h"
+#include "layout.h"
+#include "reruns.h"
+#include "submissions.h"
+#include "trial.h"
+#include "versions.h"
+#include "writesets.h"
+
+#define SLOT_BYTES ((size_t)256)
+#define BUDGET     (64 * BYTES)
+
+enum kernel {
+    PLAIN,     /* overwrites its output with what it makes of its input */
+    COUNTS,    /* the same, and adds to a small allocation that it reads as well */
+    IN_PLACE,  /* makes its output of its output */
+    VARIES,    /* something else each time */
+    REMEMBERS, /* something else when it runs again: it knows it from somewhere */
+    OVERSTEPS, /* when it runs again it writes its input, too */
+    KERNELS
+};
+enum { OUT, IN, SLOT, HITS };
+enum { ROUNDS = 40, EVERY_TIME = 4 };
+
+static struct spw_trial *trial;
+static struct {
+    CUdeviceptr hits[HITS];
+    unsigned char holds[HITS]; /* what the program has to find there */
+    uint64_t places;           /* with the function, the kind of launch */
+} of[KERNELS];
+static unsigned char clock_now;
+static unsigned refuse_submits, submits; /* the n-th of them fails; so many were made */
+static bool refused;                     /* the program's launch is */
+
+static CUfunction function_of(enum kernel k)
+{
+    return (CUfunction)(uintptr_t)(0x100 + 16 * k);
+}
+
+static CUresult no_name(const char **name, CUfunction f)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* ---- kernels ---- */
+
+static bool reads_its_output(enum kernel k)
+{
+    return k == IN_PLACE;
+}
+
+static unsigned char salt_of(enum kernel k, bool again)
+{
+    return k == VARIES ? ++clock_now : k == REMEMBERS && again ? 77 : (unsigned char)(k + 1);
+}
+
+static CUresult run(enum kernel k, CUstream stream, bool again, unsigned char salt)
+{
+    const CUdeviceptr *a = of[k].hits;
+    struct fake_range ranges[FAKE_RANGES] = {{a[reads_its_output(k) ? OUT : IN], BYTES}};
+    unsigned reads = 1, writes = 1;
+    if (k == COUNTS)
+        ranges[reads++] = (struct fake_range){a[SLOT], SLOT_BYTES};
+    ranges[reads] = (struct fake_range){a[OUT], BYTES};
+    if (k == COUNTS)
+        ranges[reads + writes++] = (struct fake_range){a[SLOT], SLOT_BYTES};
+    if (k == OVERSTEPS && again)
+        ranges[reads + writes++] = (struct fake_range){a[IN], BYTES};
+    return fake_mix(stream, ranges, reads, writes, salt);
+}
+
+/* What the program's own launch makes of what is there. */
+static void follow(enum kernel k, unsigned char salt)
+{
+    unsigned char *holds = of[k].holds, values[2] = {holds[reads_its_output(k) ? OUT : IN], holds[SLOT]};
+    holds[OUT] = fake_mixed(values, k == COUNTS ? 2 : 1, salt);
+    if (k == COUNTS)
+        holds[SLOT] = (unsigned char)(holds[OUT] + 1);
+}
+
+int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream);
+int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream)
+{
+    const enum kernel k = (enum kernel)rerun->operation;
+    submits++;
+    if (refuse_submits == submits)
+        return -EIO;
+    return run(k, stream->handle, true, salt_of(k, true)) == CUDA_SUCCESS ? 0 : -EIO;
+}
+
+/* ---- the program ---- */
+
+static void put(CUdeviceptr a, size_t bytes, unsigned char value, unsigned char *holds)
+{
+    assert_int_equal(fill_on(s, a, bytes, value), 0);
+    *holds = value;
+}
+
+static size_t bytes_of(unsigned hit)
+{
+    return hit == SLOT ? SLOT_BYTES : BYTES;
+}
+
+/* Launched by the program on that stream, with what the library does around it. What the program is told. */
+static CUresult launch(enum kernel k)
+{
+    static const uint16_t words[] = {0, 1, 2};
+    static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 8}};
+    static const struct spw_layout layout = {
+        .known = true, .param_count = HITS, .word_count = HITS, .image_bytes = 24, .words = words, .params = params};
+    CUdeviceptr hits[HITS];
+    void *values[HITS] = {&of[k].hits[0], &of[k].hits[1], &of[k].hits[2]};
+    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    submission.launch.function = function_of(k);
+    submission.launch.layout = &layout;
+    submission.launch.params = values;
+    memcpy(hits, of[k].hits, sizeof(hits));
+    struct spw_op op = {.handle = s,
+                        .hits = hits,
+                        .count = HITS,
+                        .room = HITS,
+                        .function = function_of(k),
+                        .name = "a kernel",
+                        .submission = &submission};
+    assert_int_equal(spw_op_begin(&op), 0);
+    struct spw_rerun rerun = {.operation = k, .holders = 1, .context = context, .stream = op.stream};
+    spw_lock();
+    assert_non_null(op.writeset);
+    of[k].places = op.writeset->places;
+    spw_trial_before(trial, &op, 1);
+    op.rerun = op.trial ? &rerun : NULL;
+    spw_unlock();
+    const unsigned char salt = salt_of(k, false);
+    CUresult r = refused ? CUDA_ERROR_LAUNCH_FAILED : run(k, s, false, salt);
+    if (!refused)
+        follow(k, salt);
+    if (op.trial)
+        r = spw_trial_after(&op, r);
+    op.rerun = NULL;
+    spw_op_end(&op);
+    return r;
+}
+
+static void expect_all(enum kernel k)
+{
+    for (unsigned i = 0; i < HITS; i++)
+        assert_int_equal(expect_on(s, of[k].hits[i], bytes_of(i), of[k].holds[i]), 0);
+}
+
+static bool next_round(void)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    const bool complete = spw_trial_round_unlocking(trial);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    return complete;
+}
+
+/* An iteration in which each of these kernels is launched once, on something else than before. */
+static void iterate(unsigned number, unsigned kernels)
+{
+    for (enum kernel k = 0; k < KERNELS; k++) {
+        if (!(kernels >> k & 1))
+            continue;
+        put(of[k].hits[IN], BYTES, (unsigned char)(3 + number), &of[k].holds[IN]);
+        assert_int_equal(launch(k), CUDA_SUCCESS);
+        expect_all(k);
+    }
+    let_run();
+}
+
+static void learn(unsigned kernels)
+{
+    unsigned number = 0;
+    while (!next_round()) {
+        assert_true(number < ROUNDS);
+        iterate(number++, kernels);
+    }
+}
+
+static const struct spw_writeset *kind_of(enum kernel k)
+{
+    return of[k].places ? spw_writeset_of_locked(function_of(k), of[k].places, HITS) : NULL;
+}
+
+static enum spw_replay_verdict verdict_of(enum kernel k)
+{
+    spw_lock();
+    const enum spw_replay_verdict verdict = spw_lessons_verdict(spw_trial_lessons(trial), kind_of(k));
+    spw_unlock();
+    return verdict;
+}
+
+static uint64_t written_by(enum kernel k)
+{
+    spw_lock();
+    const uint64_t changed = kind_of(k)->changed;
+    spw_unlock();
+    return changed;
+}
+
+static void begin_learning(void)
+{
+    static struct spw_course_op op = {.touch_count = 2};
+    static struct spw_course_touch touches[] = {{.tensor = 0}, {.tensor = 1}};
+    static struct spw_course_tensor tensors[] = {{.bytes = BYTES}, {.bytes = BYTES}};
+    static const struct spw_course course = {
+        .ops = &op, .touches = touches, .tensors = tensors, .op_count = 1, .tensor_count = 2, .touch_count = 2};
+    spw_lock();
+    spw_trial_begin(trial, &course, 1e6);
+    spw_unlock();
+}
+
+static int begin_trials(void **state)
+{
+    (void)state;
+    begin(BUDGET, 16 << 20);
+    spw_driver.cuFuncGetName = no_name;
+    spw_writesets_reset();
+    spw_lock();
+    spw_planned_keep_versions_locked(false);
+    spw_planned_keep_versions_locked(true);
+    trial = spw_trial_create(device);
+    spw_unlock();
+    assert_non_null(trial);
+    memset(of, 0, sizeof(of));
+    clock_now = 0;
+    refuse_submits = submits = 0;
+    for (enum kernel k = 0; k < KERNELS; k++)
+        for (unsigned i = 0; i < HITS; i++) {
+            of[k].hits[i] = allocate(bytes_of(i));
+            put(of[k].hits[i], bytes_of(i), (unsigned char)(40 + 10 * k + i), &of[k].holds[i]);
+        }
+    begin_learning();
+    return 0;
+}
+
+static int end_trials(void **state)
+{
+    (void)state;
+    fake_fail("", 0, CUDA_SUCCESS, false);
+    spw_lock();
+    spw_trial_destroy(trial);
+    trial = NULL;
+    spw_unlock();
+    return 0;
+}
+
+/* ---- what is true ---- */
+
+static void each_kind_of_kernel_is_found_out(void **state)
+{
+    static const enum spw_replay_verdict verdicts[KERNELS] = {[PLAIN] = SPW_REPLAYABLE,
+                                                              [COUNTS] = SPW_REPLAYABLE,
+                                                              [IN_PLACE] = SPW_REPLAY_READS_OWN_OUTPUT,
+                                                              [VARIES] = SPW_REPLAY_DIFFERS,
+                                                              [REMEMBERS] = SPW_REPLAY_HIDDEN_STATE,
+                                                              [OVERSTEPS] = SPW_REPLAY_DIFFERS};
+    learn(~0u);
+    for (enum kernel k = 0; k < KERNELS; k++) {
+        assert_int_equal(verdict_of(k), verdicts[k]);
+        assert_int_equal(written_by(k), k == COUNTS ? 1 << OUT | 1 << SLOT : 1 << OUT);
+    }
+    const struct spw_trial_counts counts = spw_trial_counts_of(trial);
+    assert_true(counts.looks >= KERNELS && counts.trials >= KERNELS);
+    assert_int_equal(counts.failures, 0);
+}
+
+static void nothing_is_left_behind(void **state)
+{
+    const uint64_t live = device->live_bytes;
+    learn(~0u);
+    assert_int_equal(spw_digests_held_locked(device), 0);
+    assert_int_equal(device->live_bytes, live);
+    const struct fake_counts before = *fake_counts();
+    iterate(ROUNDS, ~0u); /* what is known is not looked at again */
+    assert_int_equal(fake_counts()->hashes, before.hashes);
+    assert_int_equal(fake_counts()->copies_within, before.copies_within);
+}
+
+/* A trial takes seven copies for each block, and a hash before and after; all on the program's stream. */
+static void a_trial_costs_what_is_said_of_it(void **state)
+{
+    learn(1 << PLAIN);
+    const struct spw_trial_counts counts = spw_trial_counts_of(trial);
+    const unsigned slots = (unsigned)counts.trials * (1 + 3), all = (unsigned)counts.trials * HITS * 2;
+    assert_int_equal(submits, 3 * counts.trials);
+    assert_int_equal(fake_counts()->copies_within, slots + all);
+    assert_int_equal(fake_counts()->hashes, HITS * (2 * counts.looks + 4 * counts.trials));
+}
+
+static void without_room_for_scratch_memory_it_is_too_large(void **state)
+{
+    static struct spw_course_op op = {.touch_count = 1};
+    static struct spw_course_touch touch = {.tensor = 0};
+    static struct spw_course_tensor tensor = {.bytes = 4096};
+    static const struct spw_course course = {
+        .ops = &op, .touches = &touch, .tensors = &tensor, .op_count = 1, .tensor_count = 1, .touch_count = 1};
+    const uint64_t budget = device->handles.budget_bytes;
+    device->handles.budget_bytes = 5 * BYTES; /* of which a fifth is allowed, less than what it touches */
+    spw_lock();
+    spw_trial_begin(trial, &course, 1e6);
+    spw_unlock();
+    device->handles.budget_bytes = budget;
+    learn(1 << PLAIN);
+    assert_true(verdict_of(PLAIN) == SPW_REPLAY_TOO_LARGE || verdict_of(PLAIN) == SPW_REPLAY_NOT_TRIED);
+    assert_int_equal(submits, 0);
+}
+
+/* ---- what fails ---- */
+
+static void a_launch_that_the_driver_refused_is_not_tried(void **state)
+{
+    for (unsigned good = 0; good < 6; good++) {
+        for (unsigned i = 0; i < good && !next_round(); i++)
+            iterate(i, 1 << COUNTS);
+        const unsigned before = submits;
+        refused = true;
+        for (unsigned i = 0; i < 4 && !next_round(); i++) {
+            assert_int_equal(launch(COUNTS), CUDA_ERROR_LAUNCH_FAILED);
+            expect_all(COUNTS);
+            let_run();
+        }
+        refused = false;
+        assert_int_equal(submits, before);
+        (void)end_trials(NULL);
+        (void)begin_trials(NULL);
+    }
+}
+
+/* Each replay of each trial in turn. */
+static void a_replay_that_is_refused_leaves_all_as_it_was(void **state)
+{
+    for (unsigned n = 1; n <= 3; n++) {
+        refuse_submits = submits + n;
+        learn(1 << COUNTS | 1 << IN_PLACE);
+        assert_true(spw_trial_counts_of(trial).failures > 0);
+        assert_int_equal(verdict_of(COUNTS), SPW_REPLAYABLE); /* the next attempt tells */
+        (void)end_trials(NULL);
+        (void)begin_trials(NULL);
+    }
+}
+
+/* Every driver call that learning makes fails once. The program's launches are right all the same, what is said of kernels
+ * is right or nothing, and nothing is held. */
+static void a_call_that_fails_once_costs_an_answer_at_most(void **state)
+{
+    static const char *const names[] = {"cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2",
+                                        "cuMemCreate",          "cuMemMap",        "cuMemSetAccess", "cuEventRecord",
+                                        "cuEventCreate",        "cuMemAlloc_v2",   "cuMemHostAlloc", "cuModuleLoadData"};
+    static const unsigned kernels = 1 << COUNTS | 1 << IN_PLACE; /* the first few calls are made in each trial */
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        for (unsigned n = 1; n <= (i < EVERY_TIME ? 40 : 8); n++) {
+            fake_fail(names[i], n, CUDA_ERROR_OUT_OF_MEMORY, false);
+            learn(kernels);
+            fake_fail("", 0, CUDA_SUCCESS, false);
+            assert_true(verdict_of(COUNTS) == SPW_REPLAYABLE || verdict_of(COUNTS) == SPW_REPLAY_NOT_TRIED);
+            assert_true(verdict_of(IN_PLACE) == SPW_REPLAY_READS_OWN_OUTPUT || verdict_of(IN_PLACE) == SPW_REPLAY_NOT_TRIED);
+            assert_int_equal(spw_digests_held_locked(device), 0);
+            check_blocks();
+            (void)end_trials(NULL);
+            (void)begin_trials(NULL);
+        }
+}
+
+/* From the n-th copy on none is taken: everything is as the launch left it, or the program is told that it failed. */
+static void what_cannot_be_put_back_is_told_to_the_program(void **state)
+{
+    unsigned told = 0;
+    for (unsigned n = 1; n <= 30; n++) {
+        CUresult r = CUDA_SUCCESS;
+        fake_fail("cuMemcpyDtoDAsync_v2", n, CUDA_ERROR_OUT_OF_MEMORY, true);
+        for (unsigned i = 0; i < ROUNDS && r == CUDA_SUCCESS && !next_round(); i++) {
+            put(of[COUNTS].hits[IN], BYTES, (unsigned char)(3 + i), &of[COUNTS].holds[IN]);
+            r = launch(COUNTS);
+            if (r == CUDA_SUCCESS)
+                expect_all(COUNTS);
+            let_run();
+        }
+        told += r != CUDA_SUCCESS;
+        assert_true(r == CUDA_SUCCESS || r == CUDA_ERROR_LAUNCH_FAILED);
+        assert_int_equal(spw_digests_held_locked(device), 0);
+        (void)end_trials(NULL);
+        (void)begin_trials(NULL);
+    }
+    assert_true(told > 5);
+}
+
+static void without_digests_nothing_is_learned_and_nothing_is_broken(void **state)
+{
+    fake_fail("cuModuleLoadData", 1, CUDA_ERROR_NOT_SUPPORTED, true);
+    for (unsigned i = 0; i < 30 && !next_round(); i++)
+        iterate(i, ~0u);
+    assert_int_equal(submits, 0);
+    for (enum kernel k = 0; k < KERNELS; k++)
+        assert_int_equal(verdict_of(k), SPW_REPLAY_NOT_TRIED);
+}
+
+/* It ends in the middle: answers may still be awaited. */
+static void learning_that_ends_early_gives_everything_back(void **state)
+{
+    const uint64_t live = device->live_bytes;
+    for (unsigned rounds = 1; rounds <= 4; rounds++) {
+        for (unsigned i = 0; i < rounds; i++) {
+            (void)next_round();
+            put(of[COUNTS].hits[IN], BYTES, (unsigned char)(3 + i), &of[COUNTS].holds[IN]);
+            assert_int_equal(launch(COUNTS), CUDA_SUCCESS);
+            expect_all(COUNTS);
+        }
+        pthread_mutex_lock(&device->slow);
+        spw_lock();
+        spw_trial_end(trial);
+        assert_int_equal(device->live_bytes, live);
+        spw_trial_destroy(trial);
+        assert_int_equal(spw_digests_held_locked(device), 0);
+        trial = spw_trial_create(device);
+        spw_unlock();
+        pthread_mutex_unlock(&device->slow);
+        assert_non_null(trial);
+        begin_learning();
+        let_run();
+    }
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_trials, end_trials)
+    const struct CMUnitTest tests[] = {
+        TEST(each_kind_of_kernel_is_found_out),
+        TEST(nothing_is_left_behind),
+        TEST(a_trial_costs_what_is_said_of_it),
+        TEST(without_room_for_scratch_memory_it_is_too_large),
+        TEST(a_launch_that_the_driver_refused_is_not_tried),
+        TEST(a_replay_that_is_refused_leaves_all_as_it_was),
+        TEST(a_call_that_fails_once_costs_an_answer_at_most),
+        TEST(what_cannot_be_put_back_is_told_to_the_program),
+        TEST(without_digests_nothing_is_learned_and_nothing_is_broken),
+        TEST(learning_that_ends_early_gives_everything_back),
+    };
+    fake_eager(argc > 1);
+    return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
+}
