@@ -22,14 +22,28 @@ static bool is_queued(const struct spw_block *b)
     return b->way != SPW_WAY_NONE && b->way < SPW_WAY_QUEUES;
 }
 
-static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_way way)
+static void enqueue_behind(struct spw_device *d, struct spw_block *b, enum spw_way way, struct spw_block *before)
 {
     struct spw_queue *q = &d->queues[way];
     b->way = (uint8_t)way;
-    b->next = NULL;
-    b->previous = q->last;
-    *(q->last ? &q->last->next : &q->first) = b;
-    q->last = b;
+    b->previous = before;
+    b->next = before ? before->next : q->first;
+    *(before ? &before->next : &q->first) = b;
+    *(b->next ? &b->next->previous : &q->last) = b;
+}
+
+static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_way way)
+{
+    enqueue_behind(d, b, way, d->queues[way].last);
+}
+
+/* Those whose memory waits for the stream of copies out, in the order of that. */
+static void enqueue_out(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_block *before = d->queues[SPW_WAY_OUT].last;
+    while (before && before->leave_number > b->leave_number)
+        before = before->previous;
+    enqueue_behind(d, b, SPW_WAY_OUT, before);
 }
 
 /* Takes the block off whatever way it is on. */
@@ -106,7 +120,10 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         spw_moved.dropped_count += !copied;
     b->object.attention |= SPW_EVICTING;
     take_off(d, b);
-    enqueue(d, b, copied ? SPW_WAY_OUT : SPW_WAY_DROPPED);
+    if (copied || (!dropped && b->host_copy && spw_mover_is_copying_out_locked(d, b)))
+        enqueue_out(d, b); /* who needs no copy goes without waiting for it */
+    else
+        enqueue(d, b, SPW_WAY_DROPPED);
     (void)spw_uses_mark_locked(&b->object.uses); /* or when it is looked for */
     return 0;
 }
@@ -170,7 +187,7 @@ static void copy_after_all(struct spw_device *d, struct spw_block *b)
         spw_carried.failed_count++;
         return;
     }
-    enqueue(d, b, SPW_WAY_OUT);
+    enqueue_out(d, b);
     (void)spw_uses_mark_locked(&b->object.uses);
 }
 
@@ -231,19 +248,11 @@ static struct spw_block *first_to_go(const struct spw_device *d)
     return spw_object_last_tick(&dropped->object) <= spw_object_last_tick(&copied->object) ? dropped : copied;
 }
 
-int spw_carry_make_room_unlocking(struct spw_device *d, uint64_t bytes)
+int spw_carry_wait_unlocking(struct spw_device *d)
 {
-    while (spw_handles_room_locked(&d->handles) < bytes) {
-        if (spw_carry_reap_locked(d))
-            continue;
-        struct spw_block *b = first_to_go(d);
-        if (!b)
-            return 0;
-        int r = wait_for_unlocking(d, b);
-        if (r < 0)
-            return r;
-    }
-    return 1;
+    struct spw_block *b = first_to_go(d);
+    const int r = b ? wait_for_unlocking(d, b) : 0;
+    return r < 0 ? r : b != NULL;
 }
 
 /* ---- in ---- */

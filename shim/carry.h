@@ -2,7 +2,7 @@
  * needed that is not free yet.
  *
  * A block that leaves is EVICTING: its copy out is submitted behind its last use, and it waits in a queue of the device
- * until use and copy are complete; then its memory goes to the pool. One that needs no copy waits in a queue beside that
+ * until use and copy are complete; then its memory goes to the pool. One that waits for no copy is in a queue beside that
  * one, for its last use alone. A block that comes back takes memory from the pool and is RESTORING while the copy in runs;
  * where there is no memory yet it waits in a third queue, in order, and is served as soon as there is. Nothing here happens
  * by itself: the engine pumps, in the program's own calls.
@@ -69,10 +69,9 @@ static inline bool spw_carry_is_idle(const struct spw_device *d)
  * touches. Locks as above. */
 void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b);
 
-/* Makes room from what is leaving already, waiting for the oldest first, until the pool has `bytes` or nothing leaves any
- * more. 1: it has; 0: it has not; negative: the driver failed. Lets go of the engine lock while it waits. Called by
- * spw_room_make() before it evicts on demand. */
-int spw_carry_make_room_unlocking(struct spw_device *d, uint64_t bytes);
+/* Waits for the one that is gone first of those that leave. 1: memory of one or more went to the pool, or somebody wants it
+ * after all; 0: nothing leaves; negative: the driver failed. Lets go of the engine lock while it waits. */
+int spw_carry_wait_unlocking(struct spw_device *d);
 
 /* The block is freed, or goes another way: it is in no queue any more. Engine lock. */
 void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b);

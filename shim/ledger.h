@@ -58,8 +58,8 @@ enum {
 /* Where a block is on a way that was not forced by an operation (carry.h). */
 enum spw_way {
     SPW_WAY_NONE,
-    SPW_WAY_OUT,      /* EVICTING, in the queue of those whose copy out is submitted */
-    SPW_WAY_DROPPED,  /* EVICTING, in the queue of those that need no copy: clean, or `drops` */
+    SPW_WAY_OUT,      /* EVICTING, in the queue of those whose copy out is submitted, in the order of the copies */
+    SPW_WAY_DROPPED,  /* EVICTING, in the queue of those that need none, and wait for none: clean, or `drops` */
     SPW_WAY_AWAITED,  /* EVICTED, in the queue of those that will be needed and have no memory yet */
     SPW_WAY_QUEUES,   /* the ones before this */
     SPW_WAY_RETURNED, /* RESTORING; its first use since is still to come */

@@ -139,6 +139,15 @@ bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *
     return spw_uses_done_locked(&copies);
 }
 
+bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b)
+{
+    struct spw_uses out = {0};
+    if (!d->mover || !d->mover->out)
+        return false;
+    spw_uses_add_locked(&out, d->mover->out, b->leave_number);
+    return !spw_uses_done_locked(&out);
+}
+
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 {
     spw_proof_cancel_locked(b);

@@ -53,6 +53,9 @@ struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct
 /* True when no copy in either direction is in flight: its host copy is nobody's target or source. */
 bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b);
 
+/* True when a copy out of it, or what is to prove one right, is not known to be complete. */
+bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b);
+
 /* What is submitted to `s` next comes after the copies in flight that it must not overtake: those into the block, and for
  * one that writes those out of it. Forgets what is in flight where it is complete. 0 or a failure of the driver. */
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes);

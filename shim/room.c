@@ -78,16 +78,24 @@ void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b)
 
 /* ---- cached blocks ---- */
 
+enum patience { NONE, USES, COPIES }; /* what is waited for: nothing, the program's operations, copies out as well */
+
+static bool is_worth_waiting(const struct spw_device *d, const struct spw_block *b, enum patience patience)
+{
+    if (patience == COPIES || spw_uses_seen_done_locked(&b->object.uses))
+        return true;
+    return patience == USES && !spw_mover_is_copying_out_locked(d, b);
+}
+
 /* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
- * `only_done`: only what is known to be out of use. *ret_busy: some could not be looked at because another thread is
- * submitting work on them. */
-static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, bool only_done, bool *ret_busy)
+ * *ret_busy: some could not be looked at because another thread is submitting work on them. */
+static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, enum patience patience, bool *ret_busy)
 {
     struct spw_block *best = NULL;
     uint64_t best_cost = UINT64_MAX;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || b->holds || (only_done && !spw_uses_seen_done_locked(&b->object.uses)))
+        if (!spw_object_is_cached(&b->object) || b->holds || !is_worth_waiting(d, b, patience))
             continue;
         if (spw_uses_in_call_locked(&b->object.uses)) {
             *ret_busy = true;
@@ -103,11 +111,11 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, b
 }
 
 /* Gives up one cached block. 1: done; 0: there is none to give up, or *ret_busy not now; negative: the driver failed. */
-static int give_up_cached(struct spw_device *d, uint64_t bytes, bool only_done, bool *ret_busy)
+static int give_up_cached(struct spw_device *d, uint64_t bytes, enum patience patience, bool *ret_busy)
 {
-    struct spw_block *b = cheapest_cached(d, bytes, true, ret_busy);
-    if (!b && !only_done)
-        b = cheapest_cached(d, bytes, false, ret_busy);
+    struct spw_block *b = NULL;
+    for (enum patience p = NONE; p <= patience && !b; p++)
+        b = cheapest_cached(d, bytes, p, ret_busy);
     if (!b)
         return 0;
     spw_block_uncache_this_locked(d, b);
@@ -129,7 +137,7 @@ bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
 {
     bool busy;
     while (spw_handles_room_locked(&d->handles) < bytes)
-        if (!d->free_bytes || give_up_cached(d, bytes, true, &busy) <= 0)
+        if (!d->free_bytes || give_up_cached(d, bytes, NONE, &busy) <= 0)
             return false;
     return true;
 }
@@ -337,6 +345,16 @@ static int evict(struct spw_device *d, uint64_t needed)
     return first_failure;
 }
 
+/* Waits for what is the next to be free of what nobody uses any more, or is leaving by itself: memory that is still being
+ * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; negative: a failure. */
+static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
+{
+    int r = spw_carry_reap_locked(d) ? 1 : give_up_cached(d, missing, USES, ret_busy);
+    if (r == 0)
+        r = spw_carry_wait_unlocking(d);
+    return r == 0 ? give_up_cached(d, missing, COPIES, ret_busy) : r;
+}
+
 /* True when the block has memory although its bytes are elsewhere: the driver has refused to unmap it. */
 static bool is_stuck(const struct spw_block *b)
 {
@@ -392,9 +410,7 @@ int spw_room_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
     spw_ghosts_sweep_locked(d);
     for (uint64_t room; (room = spw_handles_room_locked(&d->handles)) < bytes;) {
         bool busy;
-        int r = spw_carry_reap_locked(d) ? 1 : give_up_cached(d, bytes - room, false, &busy);
-        if (r == 0)
-            r = spw_carry_make_room_unlocking(d, bytes);
+        const int r = await_idle_unlocking(d, bytes - room, &busy);
         if (r <= 0)
             return r;
     }
@@ -411,9 +427,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
         spw_planned_press_locked(d);
         bool busy = false;
-        r = spw_carry_reap_locked(d) ? 1 : give_up_cached(d, missing, false, &busy);
-        if (r == 0)
-            r = spw_carry_make_room_unlocking(d, bytes);
+        r = await_idle_unlocking(d, missing, &busy);
         if (r > 0)
             continue;
         if (r < 0)

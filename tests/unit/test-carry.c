@@ -203,6 +203,69 @@ static void memory_is_taken_from_what_leaves_before_anything_is_evicted(void **s
     check_blocks();
 }
 
+/* Copies out take long. Who needs none, or needs one that was submitted earlier, goes before them. */
+static void nobody_waits_for_the_copies_of_others(void **state)
+{
+    begin(4 * BYTES, 16 << 20);
+    CUdeviceptr copied = allocate(BYTES), later = allocate(BYTES), clean = allocate(BYTES);
+    fill(clean, 3);
+    leave(clean);
+    let_run();
+    pump();
+    assert_int_equal(expect_on(t, clean, BYTES, 3), 0);
+    let_run();
+    fill(copied, 1);
+    fill(later, 2);
+    assert_int_equal(under_locks(spw_carry_copy_locked, copied), 0);
+    leave(later);
+    leave(copied); /* clean by now, but that its copy is under way */
+    assert_ptr_equal(device->queues[SPW_WAY_OUT].first, block_at(copied));
+    assert_ptr_equal(device->queues[SPW_WAY_OUT].last, block_at(later));
+    assert_int_equal(expect_on(t, clean, BYTES, 3), 0);
+    leave(clean);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    pump();
+    assert_int_equal(attention(clean), SPW_EVICTED);
+    assert_true(attention(copied) & SPW_EVICTING);
+    let_run();
+    pump();
+    assert_int_equal(attention(copied), SPW_EVICTED);
+    assert_int_equal(attention(later), SPW_EVICTED);
+    expect(copied, 1);
+    expect(later, 2);
+    expect(clean, 3);
+    fake_run_all();
+    check_blocks();
+}
+
+/* What the program freed while it was copied out is no sooner there than the copy, which others do not wait for. */
+static void memory_that_is_still_copied_out_is_waited_for_last(void **state)
+{
+    begin(3 * BYTES, 16 << 20);
+    CUdeviceptr freed = allocate(BYTES), used = allocate(BYTES), clean = allocate(BYTES), next = allocate(BYTES);
+    fill(clean, 3);
+    leave(clean);
+    let_run();
+    pump();
+    fill(freed, 1);
+    assert_int_equal(under_locks(spw_carry_copy_locked, freed), 0);
+    struct spw_block *copied = block_at(freed);
+    assert_int_equal(spw_free(freed, NULL), 0);
+    assert_int_equal(fill_on(t, used, BYTES, 2), 0);
+    assert_int_equal(expect_on(t, clean, BYTES, 3), 0);
+    leave(clean);
+    assert_int_equal(fill_on(t, next, BYTES, 4), 0);
+    assert_int_equal(attention(clean), SPW_EVICTED);
+    assert_true(spw_object_is_cached(&copied->object)); /* and nobody has waited for it */
+    fill(clean, 5);                                     /* which now has to */
+    assert_int_equal(attention(used), 0);
+    assert_int_equal(expect_on(t, used, BYTES, 2), 0);
+    assert_int_equal(expect_on(t, next, BYTES, 4), 0);
+    expect(clean, 5);
+    fake_run_all();
+    check_blocks();
+}
+
 /* A tensor freed on its way out, or while it waits to come back, is nobody's at once; its memory is reused in order. */
 static void what_is_freed_on_its_way_leaves_no_trace(void **state)
 {
@@ -460,6 +523,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_tensor_that_came_back_is_not_evicted_before_its_use),
         cmocka_unit_test(a_tensor_needed_before_it_has_memory_comes_on_demand),
         cmocka_unit_test(memory_is_taken_from_what_leaves_before_anything_is_evicted),
+        cmocka_unit_test(nobody_waits_for_the_copies_of_others),
+        cmocka_unit_test(memory_that_is_still_copied_out_is_waited_for_last),
         cmocka_unit_test(what_is_freed_on_its_way_leaves_no_trace),
         cmocka_unit_test(what_cannot_leave_stays_as_it_is),
         cmocka_unit_test(pinning_ends_every_way),
