@@ -8,7 +8,8 @@
  *      that is fetched one iteration ahead). One operation in eight may differ (buffers used in turn);
  *   3. it uses most of what is kept: parameters, gradients, states. The less of it is used, the more often it must
  *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else a
- *      thousand that are half of the whole run;
+ *      thousand that are half of the whole run. Where hardly anything is kept, as far as is told, what is used of it tells
+ *      nothing: then four that are half of the whole run are enough, if there are copies to or from the host in each;
  *   4. there are at least seven operations in all: two equal launches in a row are not a loop;
  *   5. while the program gives hints, they come at the same operations in both, and there is one. Hints that have stopped
  *      (65536 operations without one, or twice as many as there were between the last two) do not count.
@@ -17,7 +18,7 @@
  * every iteration (a list of losses on the device) never has the same live set again and is not recognised. */
 #include "detect/period.h"
 
-enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7, HINTS_STOPPED = 1 << 16 };
+enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7, FEW_KEPT = 8, HINTS_STOPPED = 1 << 16 };
 
 /* Whether an allocation was made in the `bones` bones before `position`. */
 static bool was_made_since(const struct spw_history *history, uint64_t position, uint64_t bones, uint32_t id)
@@ -124,6 +125,26 @@ static uint64_t operations(const struct spw_history *history, uint64_t first, ui
     return spw_bone_at(history, end - 1)->op - spw_bone_at(history, first)->op + 1;
 }
 
+/* In the bones [first, end), or before the first. */
+static bool copies_are_made(const struct spw_history *history, uint64_t first, uint64_t end)
+{
+    for (uint64_t e = spw_history_gap(history, first); e < spw_bone_at(history, end - 1)->event; e++)
+        if (spw_event_at(history, e)->kind == SPW_EVENT_BESIDE)
+            return true;
+    return false;
+}
+
+/* Whether it has come often enough for what it uses of what is kept. */
+static bool is_enough(const struct spw_history *history, const struct spw_coverage *coverage, uint64_t end, uint64_t lag,
+                      uint64_t run)
+{
+    const bool is_most = 2 * run >= history->bone_count;
+    if (at_least(coverage, 3, 4) || (run >= 2 * lag && at_least(coverage, 1, 3)) || (run >= 1023 * lag && is_most))
+        return true;
+    return coverage->all_count < FEW_KEPT && run >= 3 * lag && is_most &&
+           copies_are_made(history, end - 2 * lag, end - lag) && copies_are_made(history, end - lag, end);
+}
+
 enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_live *live, uint64_t end, uint64_t lag,
                                   uint64_t run)
 {
@@ -134,7 +155,5 @@ enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_
     if (run < FEWEST_OPERATIONS && operations(history, end - run - lag, end) < FEWEST_OPERATIONS)
         return SPW_VERDICT_NO;
     const struct spw_coverage coverage = spw_period_coverage(history, live, end - 2 * lag, end - lag, end);
-    const bool enough = at_least(&coverage, 3, 4) || (run >= 2 * lag && at_least(&coverage, 1, 3)) ||
-                        (run >= 1023 * lag && 2 * run >= history->bone_count);
-    return enough ? SPW_VERDICT_YES : SPW_VERDICT_NO;
+    return is_enough(history, &coverage, end, lag, run) ? SPW_VERDICT_YES : SPW_VERDICT_NO;
 }
