@@ -14,7 +14,7 @@
 #include "detect/period.h"
 #include "detect/shape.h"
 
-enum { SPW_STRETCHES = 8, SPW_REMAINDERS = 4, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64 };
+enum { SPW_STRETCHES = 8, SPW_REMAINDERS = 4, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64, SPW_SETTLED = 2 };
 
 struct spw_stretch { /* something between two places on the path */
     uint64_t hash;   /* of its tokens; 0: none */
@@ -40,10 +40,12 @@ struct spw_iteration {
     bool entered;           /* the boundary was passed by an operation beside the backbone, before the first bone */
     bool whole;             /* everything since the boundary has matched */
     bool doubtful;          /* it may have begun earlier: nothing tells, and it wasn't the same shape that went before */
-    bool trial;             /* back on the path a moment ago: the finder goes on, in case that was a coincidence */
-    uint64_t start;         /* the bone at which this iteration began */
-    uint64_t began;         /* its first operation */
-    uint64_t boundary;      /* the event before which it began */
+    bool trial;             /* back on the path a moment ago, which may have been a coincidence */
+    bool unsettled;    /* the path was left, and no shape has come SPW_SETTLED times in a row since: the finder goes on */
+    uint32_t in_a_row; /* how often the same one was completed since then */
+    uint64_t start;    /* the bone at which this iteration began */
+    uint64_t began;    /* its first operation */
+    uint64_t boundary; /* the event before which it began */
     uint64_t start_live_bytes;
     bool start_known;
     uint32_t previous; /* the shape of the last complete iteration; 0: none */
@@ -74,7 +76,7 @@ static inline bool spw_follow_next(struct spw_iteration *detector, uint64_t toke
     const uint32_t cursor = detector->cursor;
     const struct spw_step *step = &shape->steps[cursor];
     if (cursor == 0 || cursor + 1 >= shape->backbone || step->token != token || step[0].allocs != step[1].allocs ||
-        detector->trial)
+        detector->unsettled)
         return false;
     detector->cursor = cursor + 1;
     detector->since_back++;
@@ -97,6 +99,10 @@ void spw_follow_leave(struct spw_iteration *detector, uint64_t bone);
 
 /* The newest bone, while off the path. */
 int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned);
+
+/* The newest bone, on the path but unsettled: shapes that come in turns may be parts of one iteration, and one of them may
+ * be followed for a while only because it begins like what is there. What repeats all the same is learned. */
+int spw_search_doubt(struct spw_iteration *detector, uint64_t bone, bool *ret_learned);
 
 /* The last `period` bones before `end` repeat those before them, over a run of `run`: makes a shape of them and follows it.
  * `instead`: the shape that it replaces, or NULL. */
@@ -121,6 +127,11 @@ int spw_search_remember_more(struct spw_iteration *detector);
 /* The bones [begin, end) came in between, at one place of `shape`. */
 int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape, uint64_t begin, uint64_t end,
                         bool *ret_learned);
+
+/* What repeats with this period over a run of `run` bones up to `end` is one iteration: not one that is known, with
+ * something beside it that does not belong to it. Where it has known ones in it, it must have come three times: an
+ * evaluation that is the beginning of a training step, before two of these, makes a square that is none. */
+bool spw_merge_is_whole(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t run);
 
 /* The bones [begin, end) came between two iterations. */
 int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end);

@@ -152,6 +152,8 @@ static void complete(struct spw_iteration *detector, struct spw_shape *shape)
     for (size_t i = 0; i < detector->shape_count; i++)
         if (detector->shapes[i]->id == detector->previous)
             detector->shapes[i]->repeats = detector->shapes[i] == shape;
+    detector->in_a_row = detector->previous == shape->id ? detector->in_a_row + 1 : 1;
+    detector->unsettled = detector->unsettled && detector->in_a_row < SPW_SETTLED;
     detector->previous = shape->id;
 }
 
@@ -272,9 +274,12 @@ void spw_follow_leave(struct spw_iteration *detector, uint64_t bone)
         detector->lost = detector->shape;
         detector->off_step = detector->cursor == detector->shape->backbone ? 0 : detector->cursor;
         detector->off_since = bone;
-        spw_finder_restart(&detector->finder, bone);
+        if (!detector->unsettled)
+            spw_finder_restart(&detector->finder, bone);
     }
     detector->trial = false;
+    detector->unsettled = true;
+    detector->in_a_row = 0;
     detector->shape = NULL;
 }
 

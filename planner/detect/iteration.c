@@ -89,7 +89,6 @@ static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, ui
 static __attribute__((noinline)) int find_place(struct spw_iteration *detector, uint64_t bone,
                                                 struct spw_iteration_place *place)
 {
-    struct spw_tracker unused;
     int r = 0;
     if (spw_bone_at(&detector->history, bone)->hint)
         spw_search_heed(detector, bone);
@@ -97,10 +96,12 @@ static __attribute__((noinline)) int find_place(struct spw_iteration *detector, 
         r = spw_merge_completed(detector, bone, &place->learned);
     if (!place->learned && detector->shape && !spw_follow(detector, bone) && detector->shape)
         spw_follow_leave(detector, bone);
-    if (detector->shape && detector->trial)
-        (void)spw_finder_look(&detector->finder, &detector->history, &unused);
     if (!detector->shape)
-        r = spw_search(detector, bone, &place->learned);
+        return spw_search(detector, bone, &place->learned);
+    if (detector->unsettled && (r < 0 || place->learned))
+        spw_finder_restart(&detector->finder, bone + 1); /* it must see all or nothing */
+    else if (detector->unsettled)
+        return spw_search_doubt(detector, bone, &place->learned);
     return r;
 }
 

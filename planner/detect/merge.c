@@ -51,6 +51,66 @@ static bool belongs(struct spw_iteration *detector, const struct spw_shape *shap
     return with.bytes - without.bytes > 0 && with.bytes - without.bytes >= with.all_bytes / 16;
 }
 
+static bool comes_at(const struct spw_history *history, const struct spw_shape *shape, uint64_t bone, uint64_t end)
+{
+    if (bone + shape->backbone > end)
+        return false;
+    for (uint32_t i = 0; i < shape->backbone; i++)
+        if (spw_bone_at(history, bone + i)->token != shape->steps[i].token)
+            return false;
+    return true;
+}
+
+/* The first bone of [begin, end) at which the shape comes as a whole before `last`, else `end`. */
+static uint64_t first_of(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end,
+                         uint64_t last)
+{
+    while (begin < end && !comes_at(history, shape, begin, last))
+        begin++;
+    return begin;
+}
+
+/* One period, from the bone `begin` on, at which the shape comes: how many of its bones are the shape's. */
+static uint64_t bones_of(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    uint64_t bones = 0;
+    while ((begin = first_of(history, shape, begin, end, end)) < end) {
+        bones += shape->backbone;
+        begin += shape->backbone;
+    }
+    return bones;
+}
+
+static bool any_belongs(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    const struct spw_history *history = &detector->history;
+    while (begin < end) {
+        const uint64_t rest = begin + shape->backbone, next = first_of(history, shape, rest, end, end);
+        if (next > rest && belongs(detector, shape, rest, next))
+            return true;
+        begin = next;
+    }
+    return false;
+}
+
+bool spw_merge_is_whole(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t run)
+{
+    const struct spw_history *history = &detector->history;
+    const struct spw_shape *most = NULL;
+    uint64_t most_bones = 0, begin = 0;
+    for (size_t i = 0; i < detector->shape_count; i++) {
+        const struct spw_shape *shape = detector->shapes[i];
+        const uint64_t first = first_of(history, shape, end - 2 * period, end - period, end);
+        const uint64_t bones = first < end - period ? bones_of(history, shape, first, first + period) : 0;
+        if (bones > most_bones) {
+            most = shape;
+            most_bones = bones;
+            begin = first;
+        }
+    }
+    return !most || (run >= 2 * period && any_belongs(detector, most, begin, begin + period));
+}
+
 /* The same remainder as one before, which `now` takes the place of; several different ones may come by in one iteration,
  * since the path may be found again for a moment only. */
 static struct spw_stretch exchange_remainder(struct spw_iteration *detector, const struct spw_stretch *now)

@@ -70,7 +70,7 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     shape->repeats = true;
     shape->last_seen = spw_bone_at(&detector->history, window.begin)->op;
     detector->shape = NULL;
-    detector->trial = false;
+    detector->trial = detector->unsettled = false;
     if (spw_follow_adopt(detector, shape, window.end, 0))
         detector->doubtful = false;
     return 0;
@@ -145,12 +145,15 @@ static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint
     return r;
 }
 
-/* A context that is found at one place only. */
+/* A context that is found at one place only, of what came since the path was left. */
 static bool way_back_by_context(struct spw_iteration *detector, struct spw_shape *shape, uint64_t bone, int *ret,
                                 bool *ret_learned)
 {
+    struct spw_context context = detector->finder.context;
     uint32_t step;
-    if (!spw_shape_locate(shape, &detector->finder.context, &step))
+    if (context.since > bone - detector->off_since + 1)
+        context.since = bone - detector->off_since + 1;
+    if (!spw_shape_locate(shape, &context, &step))
         return false;
     const uint32_t count = fitting(&detector->history, shape, bone, step);
     if (count == 0 || !spw_history_has(&detector->history, bone - count + 1))
@@ -198,18 +201,19 @@ static bool way_back(struct spw_iteration *detector, uint64_t bone, int *ret, bo
     return way_back_by_run(detector, bone, ret, ret_learned);
 }
 
-/* Whether the last two times of the period are somewhere in the shape: then they are a loop within it, not an iteration. */
-static bool is_loop_within(const struct spw_history *history, const struct spw_shape *shape, uint64_t end, uint64_t period)
+/* Whether what has repeated itself is somewhere in what the shape repeats, as often: then it is a loop within it, or the
+ * shape itself, and not another iteration. */
+static bool is_within(const struct spw_history *history, const struct spw_shape *shape, uint64_t end, uint64_t period,
+                      uint64_t run)
 {
     uint64_t wanted = 0, here = 0, leaving = 1;
-    if (2 * period > shape->backbone)
-        return false;
-    const uint32_t count = (uint32_t)(2 * period);
-    for (uint32_t i = 0; i < count; i++) {
+    const uint64_t most = 2 * (uint64_t)shape->backbone > 2 * period ? 2 * (uint64_t)shape->backbone : 2 * period;
+    const uint64_t count = run + period < most ? run + period : most;
+    for (uint64_t i = 0; i < count; i++) {
         wanted = wanted * SPW_CONTEXT_BASE + spw_bone_at(history, end - count + i)->token;
         leaving *= SPW_CONTEXT_BASE;
     }
-    for (uint32_t i = 0; i < shape->backbone + count; i++) {
+    for (uint64_t i = 0; i < shape->backbone + count; i++) {
         here = here * SPW_CONTEXT_BASE + shape->steps[i % shape->backbone].token;
         if (i >= count)
             here -= shape->steps[(i - count) % shape->backbone].token * leaving;
@@ -219,12 +223,36 @@ static bool is_loop_within(const struct spw_history *history, const struct spw_s
     return false;
 }
 
-static bool is_known_loop(const struct spw_iteration *detector, uint64_t end, uint64_t period)
+static bool is_known_period(const struct spw_iteration *detector, uint64_t end, const struct spw_tracker *candidate)
 {
     for (size_t i = 0; i < detector->shape_count; i++)
-        if (is_loop_within(&detector->history, detector->shapes[i], end, period))
+        if (is_within(&detector->history, detector->shapes[i], end, candidate->lag, candidate->run))
             return true;
     return false;
+}
+
+/* The finder proposes what has repeated itself up to the newest bone: learns it if it is an iteration, and a new one. */
+static int take_candidate(struct spw_iteration *detector, uint64_t bone, const struct spw_tracker *candidate,
+                          bool *ret_learned)
+{
+    const enum spw_verdict verdict =
+        spw_period_judge(&detector->history, &detector->live, bone + 1, candidate->lag, candidate->run);
+    if (verdict == SPW_VERDICT_FORGOTTEN)
+        return spw_search_remember_more(detector);
+    if (verdict != SPW_VERDICT_YES || is_known_period(detector, bone + 1, candidate) ||
+        !spw_merge_is_whole(detector, bone + 1, candidate->lag, candidate->run))
+        return 0;
+    const int r = spw_search_learn(detector, bone + 1, candidate->lag, candidate->run, NULL);
+    *ret_learned = r == 0;
+    return r;
+}
+
+int spw_search_doubt(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
+{
+    struct spw_tracker candidate;
+    return spw_finder_look(&detector->finder, &detector->history, &candidate)
+               ? take_candidate(detector, bone, &candidate, ret_learned)
+               : 0;
 }
 
 /* ---- hints ---- */
@@ -292,18 +320,13 @@ int spw_search(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
         if (r < 0 || detector->shape)
             return r;
     }
+    if (due) {
+        r = take_candidate(detector, bone, &candidate, ret_learned);
+        if (r < 0 || *ret_learned)
+            return r;
+    }
     if (way_back(detector, bone, &r, ret_learned) && detector->shape)
         return r;
-    if (due) {
-        const enum spw_verdict verdict = spw_period_judge(history, &detector->live, bone + 1, candidate.lag, candidate.run);
-        if (verdict == SPW_VERDICT_YES && !is_known_loop(detector, bone + 1, candidate.lag)) {
-            r = spw_search_learn(detector, bone + 1, candidate.lag, candidate.run, NULL);
-            *ret_learned = r == 0;
-            return r;
-        }
-        if (verdict == SPW_VERDICT_FORGOTTEN)
-            return spw_search_remember_more(detector);
-    }
     if (spw_history_is_full(history) && 2 * (bone - detector->off_since) >= history->bone_capacity)
         return spw_search_remember_more(detector);
     return r;
