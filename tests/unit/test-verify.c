@@ -1,0 +1,230 @@
+/* test-verify.c - replays that turn wrong after they were right: nothing wrong is ever used, and what cannot be had right
+ * any more is refused with an error that says so. */
+#include "replayed.h"
+#include <stdio.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "reruns.h"
+#include "result.h"
+#include "verify.h"
+
+enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY };
+
+static const CUfunction one = (CUfunction)(uintptr_t)0x110, another = (CUfunction)(uintptr_t)0x120;
+static CUdeviceptr input;
+static uint64_t plan;
+static char log_path[64];
+
+static CUresult no_name(const char **name, CUfunction f)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static int begin_watch(void **state)
+{
+    (void)state;
+    begin_replays(64 * BYTES, 16 << 20);
+    spw_verify_reset();
+    spw_driver.cuFuncGetName = no_name;
+    struct spw_settings settings = *spw_settings();
+    settings.verify_every = EVERY;
+    spw_settings_use(&settings);
+    snprintf(log_path, sizeof(log_path), "/tmp/test-verify-%d.log", (int)getpid());
+    spw_log_setup(SPW_LOG_WARN, log_path);
+    spw_lock();
+    plan = spw_verify_plan_locked(device, OPERATIONS);
+    spw_unlock();
+    assert_true(plan > 0);
+    input = allocate(BYTES);
+    fill(input, VALUE);
+    return 0;
+}
+
+static int end_watch(void **state)
+{
+    (void)state;
+    spw_log_setup(SPW_LOG_QUIET, NULL);
+    unlink(log_path);
+    return 0;
+}
+
+/* How often this stands in the log. */
+static unsigned said(const char *text)
+{
+    static char all[1 << 16];
+    FILE *f = fopen(log_path, "r");
+    const size_t n = f ? fread(all, 1, sizeof(all) - 1, f) : 0;
+    unsigned times = 0;
+    all[n] = 0;
+    if (f)
+        fclose(f);
+    for (const char *at = all; (at = strstr(at, text)); at++)
+        times++;
+    return times;
+}
+
+static unsigned char right_value(void)
+{
+    const unsigned char value = VALUE;
+    return fake_mixed(&value, 1, SALT);
+}
+
+/* Operation number n of the plan, of that function, makes a tensor. */
+static CUdeviceptr make(uint32_t n, CUfunction function)
+{
+    CUdeviceptr a[] = {input, allocate(BYTES)};
+    assert_int_equal(mix_on(s, a, 1, 1, SALT), 0);
+    struct spw_rerun *maker = block_at(a[1])->content.maker;
+    assert_non_null(maker);
+    maker->plan = plan;
+    maker->operation = n;
+    maker->function = function;
+    return a[1];
+}
+
+static void let_go(CUdeviceptr a)
+{
+    drop(a);
+    for (int i = 0; i < 3; i++) {
+        let_run();
+        pump();
+    }
+    assert_true(attention(a) & SPW_DROPPED);
+}
+
+static bool is_watched(CUdeviceptr a)
+{
+    return block_at(a)->check != NULL;
+}
+
+/* Until a tensor of operation n that was dropped is not compared when it is made again: it is the caller's, still dropped.
+ */
+static CUdeviceptr drop_unwatched(uint32_t n, CUfunction function)
+{
+    for (unsigned i = 0; i < MOST; i++) {
+        CUdeviceptr a = make(n, function);
+        let_go(a);
+        if (!is_watched(a))
+            return a;
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+    fail_msg("each one is compared");
+    return 0;
+}
+
+/* The next one of operation n that is compared is made wrong. */
+static void turn_wrong(uint32_t n, CUfunction function)
+{
+    const uint64_t before = spw_verified.mismatch_count;
+    for (unsigned i = 0; i < MOST && spw_verified.mismatch_count == before; i++) {
+        CUdeviceptr a = make(n, function);
+        let_go(a);
+        spoils = is_watched(a);
+        expect(a, right_value());
+        spoils = 0;
+        give_back(a, s, false);
+    }
+    assert_int_equal(spw_verified.mismatch_count, before + 1);
+}
+
+static void refused(CUdeviceptr a)
+{
+    const unsigned runs = fake_counts()->mixes;
+    const int r = expect_on(s, a, BYTES, right_value());
+    assert_true(r < 0);
+    assert_int_equal(spw_cuda(r), CUDA_ERROR_ILLEGAL_STATE);
+    assert_int_equal(spw_cuda(fill_on(t, a, BYTES, 1)), CUDA_ERROR_ILLEGAL_STATE); /* it may write a part of it only */
+    assert_int_equal(fake_counts()->mixes, runs);                                  /* nothing was launched for it */
+}
+
+static void what_was_never_compared_and_cannot_be_made_is_refused(void **state)
+{
+    CUdeviceptr lost = drop_unwatched(1, one);
+    turn_wrong(1, one);
+    assert_int_equal(spw_verified.lost_count, 1);
+    assert_int_equal(spw_verified.repaired_count, 1);
+    assert_int_equal(said("gives other results by now: whatever needs them is refused"), 1);
+    assert_int_equal(said("gave other bytes than it had made"), 1);
+    refused(lost);
+    refused(lost); /* for good */
+    CUdeviceptr other = allocate(BYTES);
+    fill(other, 5);
+    expect(other, 5);
+    give_back(lost, s, false);
+    let_run();
+    sweep();
+    check_needs();
+}
+
+/* What would have been made of it cannot be either. */
+static void what_depends_on_lost_bytes_is_refused_as_well(void **state)
+{
+    CUdeviceptr a[2];
+    for (unsigned i = 0; i < MOST; i++) {
+        a[0] = make(1, one);
+        a[1] = allocate(BYTES);
+        assert_int_equal(mix_on(s, a, 1, 1, SALT), 0); /* of no plan: nobody compares it */
+        let_go(a[0]);
+        let_go(a[1]);
+        if (!is_watched(a[0]))
+            break;
+        expect(a[0], right_value());
+        give_back(a[1], s, false);
+        give_back(a[0], s, false);
+    }
+    assert_false(is_watched(a[0]) || is_watched(a[1]));
+    turn_wrong(1, one);
+    assert_int_equal(spw_verified.lost_count, 1);
+    refused(a[1]);
+    refused(a[0]);
+    give_back(a[1], s, false);
+    give_back(a[0], s, false);
+    let_run();
+    sweep();
+    check_needs();
+}
+
+/* Each operation that was compared by itself is believed, and no other of the same function. */
+static void operations_that_were_compared_themselves_are_made(void **state)
+{
+    CUdeviceptr compared = drop_unwatched(2, one), lost = drop_unwatched(1, one), innocent = drop_unwatched(3, another);
+    turn_wrong(1, one);
+    assert_int_equal(spw_verified.lost_count, 1);
+    expect(compared, right_value());
+    expect(innocent, right_value());
+    refused(lost);
+}
+
+/* From then on a tensor that its function made leaves with a copy that stays. */
+static void a_function_that_was_wrong_is_not_run_again(void **state)
+{
+    (void)drop_unwatched(1, one);
+    turn_wrong(1, one);
+    CUdeviceptr a = make(2, one), b = make(4, another);
+    spoils = 1;
+    drop(a);
+    for (int i = 0; i < 3; i++) {
+        let_run();
+        pump();
+    }
+    assert_false(attention(a) & SPW_DROPPED);
+    expect(a, right_value());
+    spoils = 0;
+    let_go(b);
+    expect(b, right_value());
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_watch, end_watch)
+    const struct CMUnitTest tests[] = {
+        TEST(what_was_never_compared_and_cannot_be_made_is_refused),
+        TEST(what_depends_on_lost_bytes_is_refused_as_well),
+        TEST(operations_that_were_compared_themselves_are_made),
+        TEST(a_function_that_was_wrong_is_not_run_again),
+    };
+    fake_eager(argc > 1);
+    return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
+}
