@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, sentence, succeeded
+from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, program, require, run, same_in_budget, sentence, succeeded
 
 SLOW_LINK = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 RECOMPUTING = {**SLOW_LINK, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
@@ -74,6 +74,19 @@ def _():
         succeeded(finished)
         require(finished.summary["devices"][0]["learned"] is None, finished.summary["devices"][0])
         require("not run again" not in finished.errors and "can be run again" not in finished.errors, finished.errors)
+
+
+@sentence("a driver that does not take the kernel which compares memory: that is said once, nothing is recomputed, and the bits are the same")
+def _():
+    plain = run([*COMMAND, "--steps", "22"], env=SLOW_LINK)
+    finished = run([*COMMAND, "--steps", "22"], budget=budget(), env={**RECOMPUTING, "SIMGPU_FAIL": "cuModuleLoadData:1+=CUDA_ERROR_INVALID_PTX"})
+    same_in_budget(plain, finished, budget())
+    said = [line for line in finished.errors.splitlines() if "nothing is recomputed" in line]
+    require(len(said) == 1 and "cuModuleLoadData" in said[0], "said how often?", *said)
+    counted = finished.summary["replayed"]
+    require(counted["dropped_count"] == counted["operations"] == 0, counted)
+    learned = finished.summary["devices"][0]["learned"]
+    require(learned and all(entry["reason"] == "not-tried" for entry in learned["refused"] if "_kernel" in entry["kernel"]), learned)
 
 
 @sentence("the report of a run with a trace lists them, as text, as JSON and on the page")
