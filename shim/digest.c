@@ -28,8 +28,8 @@ _Static_assert(SLOTS == 1 << SLOT_BITS && SPW_MAX_DEVICES <= 1 << (32 - SLOT_BIT
 
 /*   FREE       nothing on the device knows it
  *   ASKED      kernel submitted; it is in `unsent`
- *   SENT       its copy is operation `number` of the stream; complete: the mirror has the hash
- *   FAILED     no copy was taken; the kernel was operation `number`
+ *   SENT       operation `number` of the stream tells the host; complete: the mirror has the hash
+ *   FAILED     the host is not told; the kernel was operation `number`
  *   FORGOTTEN  nobody waits for it any more; free when operation `number` is complete */
 enum state { FREE, ASKED, SENT, FAILED, FORGOTTEN };
 
@@ -66,7 +66,7 @@ static int make_memory(struct spw_device *d, struct ring *ring)
     int r = spw_foreign_take_locked(d, RING_BYTES);
     if (r < 0)
         return r;
-    r = spw_result(spw_driver.cuMemHostAlloc(&mirror, RING_BYTES, CU_MEMHOSTALLOC_PORTABLE));
+    r = spw_result(spw_driver.cuMemHostAlloc(&mirror, RING_BYTES, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
     if (r == 0) {
         r = spw_result(spw_driver.cuMemAlloc_v2(&ring->results, RING_BYTES));
         if (r < 0)
@@ -298,9 +298,8 @@ static int send(struct ring *ring, struct spw_stream *s, CUstream stream, unsign
     for (unsigned n = 0, run; n < count; n += run) {
         for (run = 1; n + run < count && slots[n + run] == slots[n] + run; run++)
             ;
-        int r = spw_result(spw_driver.cuMemcpyDtoHAsync_v2(&ring->mirror[slots[n]],
-                                                           ring->results + slots[n] * sizeof(struct spw_hash),
-                                                           run * sizeof(struct spw_hash), stream));
+        int r = spw_hash_kernel_tell(&ring->kernel, stream, ring->results + slots[n] * sizeof(struct spw_hash),
+                                     &ring->mirror[slots[n]], run);
         for (unsigned k = n; k < n + run; k++) {
             ring->slots[slots[k]].number = number;
             ring->slots[slots[k]].state = r == 0 ? SENT : FAILED;

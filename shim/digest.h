@@ -36,9 +36,10 @@ int spw_digests_open(struct spw_device *d, CUcontext context);
 int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
                           uint32_t *ret_ticket);
 
-/* Submits to `stream` the copies to the host of what was asked for on it and is not sent yet: one for slots that lie side by
- * side, which they do as long as one stream asks at a time. 0, also where there is nothing; -EBUSY: it is being captured,
- * nothing is sent; else a failure of the driver: what could not be sent answers -EIO from then on. */
+/* Submits to `stream` what tells the host the answers to what was asked on it and is not sent yet: one kernel for slots that
+ * lie side by side, which they do as long as one stream asks at a time. No copy takes part in it, so nobody waits for one.
+ * 0, also where there is nothing; -EBUSY: it is being captured, nothing is sent; else a failure of the driver: what could
+ * not be sent answers -EIO from then on. */
 int spw_digests_send_locked(struct spw_device *d, CUstream stream);
 
 /* 1: *ret_hash is the hash; it stays until the ticket is forgotten. 0: not yet, or not sent. -EIO: it could not be sent, or

@@ -30,7 +30,9 @@ int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
         say_refused("cuModuleLoadData", r);
         return -ENOTSUP;
     }
-    r = spw_driver.cuModuleGetFunction(&kernel.function, kernel.module, "spillway_hash");
+    r = spw_driver.cuModuleGetFunction(&kernel.hash, kernel.module, "spillway_hash");
+    if (r == CUDA_SUCCESS)
+        r = spw_driver.cuModuleGetFunction(&kernel.tell, kernel.module, "spillway_tell");
     if (r != CUDA_SUCCESS) {
         (void)spw_driver.cuModuleUnload(kernel.module);
         say_refused("cuModuleGetFunction", r);
@@ -60,9 +62,19 @@ int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream
     if (r < 0)
         return r;
     CUresult launched =
-        spw_driver.cuLaunchKernel(kernel->function, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
+        spw_driver.cuLaunchKernel(kernel->hash, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
     if (launched == CUDA_SUCCESS)
         return 0;
     say_refused("cuLaunchKernel", launched);
     return -ENOTSUP;
+}
+
+int spw_hash_kernel_tell(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr results, struct spw_hash *host,
+                         unsigned count)
+{
+    uint64_t words = (uint64_t)count * sizeof(*host) / 8;
+    CUdeviceptr to = (CUdeviceptr)(uintptr_t)host; /* addresses of page-locked memory are the same everywhere */
+    void *params[] = {&results, &to, &words};
+    return spw_result(spw_driver.cuLaunchKernel(kernel->tell, (unsigned)((words + THREADS - 1) / THREADS), 1, 1, THREADS, 1,
+                                                1, 0, stream, params, NULL));
 }

@@ -193,12 +193,31 @@ static void send_from_two(void)
     send_many(true);
 }
 
-static void slots_that_lie_side_by_side_are_one_copy(void **state)
+static void slots_that_lie_side_by_side_are_one_launch_and_none_is_a_copy(void **state)
 {
     assert_true(in_child(send_from_one_stream, NULL));
-    assert_non_null(strstr(child_stats(), "\"d2h\": {\"count\": 1, \"bytes\": 1600}"));
+    assert_true(child_stat("launches") == 100 + 1);
     assert_true(in_child(send_from_two, NULL));
-    assert_non_null(strstr(child_stats(), "\"d2h\": {\"count\": 100, \"bytes\": 1600}"));
+    assert_true(child_stat("launches") == 100 + 100);
+    assert_non_null(strstr(child_stats(), "\"d2h\": {\"count\": 0, \"bytes\": 0}"));
+}
+
+/* The copies of other streams take minutes here: an answer waits for none of them. */
+CHILD_TEST(an_answer_waits_for_no_copy_of_another_stream, "SIMGPU_SCALE_BYTES", "1000000")
+{
+    void *bytes;
+    uint32_t ticket;
+    start();
+    OK(cuMemHostAlloc(&bytes, GRANULE, 0));
+    CUdeviceptr p = new_mapping(GRANULE, NULL), other = new_mapping(GRANULE, NULL);
+    CUstream s = new_stream(), copies = new_stream();
+    OK(cuMemcpyDtoHAsync_v2(bytes, other, GRANULE, copies));
+    assert_int_equal(ask(s, p, 8, &ticket), 0);
+    assert_int_equal(send(s), 0);
+    OK(cuStreamSynchronize(s));
+    assert_int_equal(cuStreamQuery(copies), CUDA_ERROR_NOT_READY);
+    (void)answered(ticket);
+    OK(cuCtxSynchronize());
 }
 
 /* ---- slots ---- */
@@ -248,14 +267,14 @@ CHILD_TEST(a_forgotten_slot_goes_to_another_stream_only_when_nothing_writes_to_i
     for (int i = 0; i < SPW_DIGEST_SLOTS; i++)
         assert_int_equal(ask(s, p, 1024, &tickets[i]), 0);
     for (int i = 0; i < SPW_DIGEST_SLOTS; i += 2)
-        forget(tickets[i]); /* not sent: no copy follows */
+        forget(tickets[i]); /* not sent: nothing follows */
     assert_int_equal(ask(other, p, 1024, &ticket), -EAGAIN);
     OK(cuStreamSynchronize(s));
     assert_int_equal(ask(other, p, 1024, &ticket), 0);
     assert_int_equal(ask(s, p, 1024, &ticket), 0);
     assert_int_equal(send(s), 0);
     for (int i = 1; i < SPW_DIGEST_SLOTS; i += 2)
-        forget(tickets[i]); /* the copy is on its way */
+        forget(tickets[i]); /* the answer is on its way */
     for (int i = 0; i < SPW_DIGEST_SLOTS / 2 - 2; i++)
         assert_int_equal(ask(other, p, 1024, &ticket), 0);
     assert_int_equal(ask(other, p, 1024, &ticket), -EAGAIN);
@@ -410,6 +429,7 @@ static void a_device_that_does_not_take_the_kernel_is_named_once(void **state)
     static const char *const failures[][2] = {{"cuModuleLoadData:2=218", "(cuModuleLoadData answers 218)"},
                                               {"cuModuleLoadData:2=221", "(cuModuleLoadData answers 221)"},
                                               {"cuModuleGetFunction:4=500", "(cuModuleGetFunction answers 500)"},
+                                              {"cuModuleGetFunction:5=500", "(cuModuleGetFunction answers 500)"},
                                               {"cuLaunchKernel:1=209", "(cuLaunchKernel answers 209)"}};
     for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
         assert_true(in_child(be_refused, "SIMGPU_FAIL", failures[i][0], NULL));
@@ -479,11 +499,11 @@ static void fail_to_send(void)
 
 static void what_could_not_be_sent_says_so(void **state)
 {
-    assert_true(in_child(fail_to_send, "SIMGPU_FAIL", "cuMemcpyDtoHAsync:1=1", NULL));
+    assert_true(in_child(fail_to_send, "SIMGPU_FAIL", "cuLaunchKernel:2=1", NULL));
     assert_int_equal(child_stat("injected_failures"), 1);
 }
 
-/* The mark behind the copy cannot be had: it is recorded when somebody asks. */
+/* The mark behind it cannot be had: it is recorded when somebody asks. */
 static void send_without_an_event(void)
 {
     struct spw_hash hash;
@@ -535,7 +555,8 @@ int main(void)
         cmocka_unit_test(a_digest_is_of_the_bytes_at_its_place_in_the_stream),
         cmocka_unit_test(an_answer_is_not_there_before_it_is_sent_and_the_device_has_come_so_far),
         cmocka_unit_test(what_another_stream_asked_is_sent_when_that_one_is),
-        cmocka_unit_test(slots_that_lie_side_by_side_are_one_copy),
+        cmocka_unit_test(slots_that_lie_side_by_side_are_one_launch_and_none_is_a_copy),
+        cmocka_unit_test(an_answer_waits_for_no_copy_of_another_stream),
         cmocka_unit_test(the_slots_are_all_used_and_then_given_out_again),
         cmocka_unit_test(a_forgotten_slot_goes_to_another_stream_only_when_nothing_writes_to_it),
         cmocka_unit_test(a_steady_state_makes_nothing),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run-ptx.py HASH.PTX - carries the kernel out as a device would, thread by thread, and holds what it comes to against the
+"""run-ptx.py HASH.PTX - carries the kernels out as a device would, thread by thread, and holds what it comes to against the
 definition of the hash. No GPU needed; its speed is the only thing that this does not tell."""
 import random
 import re
@@ -91,6 +91,8 @@ def with_memory(opcode, args):
     if opcode == 'st.shared.v2.u64':
         names = ', '.join(map(name_of, args[1].strip('{}').split(', ')))
         return [f'shared.store({place(args[0])[1]}, ({names}))']
+    if opcode == 'st.global.u64':
+        return [f'global_.store({place(args[0])[1]}, {name_of(args[1])})']
     if opcode == 'red.global.add.u64':
         return [f'global_.add({place(args[0])[1]}, {name_of(args[1])})']
     if opcode == 'shfl.sync.down.b32' and args[3:] == ['31', '0xFFFFFFFF']:
@@ -104,8 +106,8 @@ def split_arguments(text):
     return [each.strip() for each in re.findall(r'\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]]+', text) if each.strip(' ,')]
 
 
-def translate(text):
-    text = re.sub(r'//.*', '', text)
+def translate(text, entry):
+    text = next(each for each in re.sub(r'//.*', '', text).split('.visible .entry ') if each.startswith(entry + '('))
     body = text[text.index('{') + 1:text.rindex('}')]
     body = re.sub(r'(\w+):', r'label \1;', body)
     instructions = [' '.join(each.split()) for each in body.split(';') if each.strip()]
@@ -169,6 +171,21 @@ class Global:
         self.slot[index] = self.slot[index] + term & WORD
 
 
+class Words:
+    """What is told: from one place to another, each word once."""
+
+    def __init__(self, words):
+        self.words, self.told = words, {}
+
+    def load(self, at, count):
+        assert at % 8 == 0 and count == 1 and at - SLOT in range(0, 8 * len(self.words)), f'{at:#x} is read'
+        return [self.words[(at - SLOT) // 8]]
+
+    def store(self, at, word):
+        assert at % 8 == 0 and at not in self.told, f'{at:#x} is written again'
+        self.told[at] = word
+
+
 class Shared:
     def __init__(self):
         self.words = {}
@@ -220,6 +237,15 @@ def run(thread, address, data, blocks, junk):
     return memory.slot
 
 
+def tell(thread, count, blocks):
+    memory = Words([random.Random(number).getrandbits(64) for number in range(count)])
+    for block in range(blocks):
+        for tid in range(THREADS):
+            thread({'from': SLOT, 'to': ADDRESS, 'words': count}, memory, None, tid, block, blocks)
+    assert memory.told == {ADDRESS + 8 * number: word for number, word in enumerate(memory.words)}, 'it is told something else'
+
+
+TOLD = [(2, 1), (256, 1), (258, 2), (1000, 4), (1000, 6)]  # words, blocks
 CASES = [  # alignment, bytes, blocks
     (0, 0, 1), (0, 1, 1), (0, 7, 1), (0, 8, 2), (0, 2049, 3), (0, 16383, 1), (0, 16384, 1), (0, 16385, 2),
     (0, 3 * 16384 + 5000 + 3, 2), (0, 2 * 16384, 4), (8, 16384 + 9, 2), (4, 5001, 1), (1, 0, 1), (1, 1, 1), (7, 1, 1), (7, 2, 1),
@@ -229,8 +255,9 @@ CASES = [  # alignment, bytes, blocks
 
 def main():
     with open(sys.argv[1], encoding='ascii') as file:
-        thread = translate(file.read())
-    print(f'1..{len(CASES)}')
+        text = file.read()
+    thread, teller = translate(text, 'spillway_hash'), translate(text, 'spillway_tell')
+    print(f'1..{len(CASES) + len(TOLD)}')
     failed = 0
     for number, (alignment, size, blocks) in enumerate(CASES, 1):
         data = random.Random(number).randbytes(size)
@@ -242,6 +269,14 @@ def main():
         failed += not good
         print(f'{"" if good else "not "}ok {number} - {size} bytes, {alignment} behind an aligned address, in {blocks} blocks'
               + (f' # {why}' if why else ''))
+    for number, (count, blocks) in enumerate(TOLD, len(CASES) + 1):
+        try:
+            tell(teller, count, blocks)
+            why = ''
+        except AssertionError as error:
+            why = f' # {error}'
+        failed += bool(why)
+        print(f'{"not " if why else ""}ok {number} - {count} words, told in {blocks} blocks{why}')
     return failed > 0
 
 

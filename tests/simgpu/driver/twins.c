@@ -61,9 +61,36 @@ static const struct simgpu_param hash_layout[] = {
     {0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST}, {8, 8, 0}, {16, 8, SIMGPU_PARAM_POINTER}};
 static const struct simgpu_kernel hash_kernel = {"spillway_hash", 3, 24, hash_layout, hash_run, hash_describe, 128};
 
+/* ---- spillway_tell: words, copied to where the host sees them ---- */
+
+struct tell_params {
+    uint64_t from, to, words;
+};
+
+static void tell_run(const struct simgpu_launch *launch, const void *image)
+{
+    const struct tell_params *p = image;
+    uint64_t threads = (uint64_t)launch->grid[0] * launch->block[0];
+    memcpy((void *)(uintptr_t)p->to, (const void *)(uintptr_t)p->from, 8 * (threads < p->words ? threads : p->words));
+}
+
+static void tell_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
+{
+    const struct tell_params *p = image;
+    (void)launch;
+    ret->bytes = 16.0 * (double)p->words;
+    ret->range_count = 2;
+    ret->ranges[0] = (struct simgpu_range){p->from, 8 * p->words, 0};
+    ret->ranges[1] = (struct simgpu_range){p->to, 8 * p->words, 1};
+}
+
+static const struct simgpu_param tell_layout[] = {
+    {0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST}, {8, 8, SIMGPU_PARAM_POINTER}, {16, 8, 0}};
+static const struct simgpu_kernel tell_kernel = {"spillway_tell", 3, 24, tell_layout, tell_run, tell_describe, 0};
+
 /* ---- */
 
-static const struct simgpu_kernel *const twins[] = {&hash_kernel};
+static const struct simgpu_kernel *const twins[] = {&hash_kernel, &tell_kernel};
 
 const struct simgpu_kernel *twin_find(const char *name, size_t length)
 {
