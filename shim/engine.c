@@ -63,7 +63,6 @@ static bool begin_quickly(struct spw_op *op)
 struct touched {
     struct spw_object *object;
     bool writes;
-    bool may_write; /* nobody has said that it does not, or only experience has */
 };
 
 struct working_set {
@@ -107,12 +106,10 @@ static void make_unique(struct working_set *set)
     unsigned n = 0;
     qsort(set->list, set->count, sizeof(*set->list), by_object);
     for (unsigned i = 0; i < set->count; i++) {
-        if (!n || set->list[n - 1].object != set->list[i].object) {
+        if (n && set->list[n - 1].object == set->list[i].object)
+            set->list[n - 1].writes |= set->list[i].writes;
+        else
             set->list[n++] = set->list[i];
-            continue;
-        }
-        set->list[n - 1].writes |= set->list[i].writes;
-        set->list[n - 1].may_write |= set->list[i].may_write;
     }
     set->count = n;
 }
@@ -130,7 +127,7 @@ static int gather_everything(struct working_set *set)
             struct spw_block *b = spw_devices[i].blocks[k];
             struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
             if (!(o->attention & SPW_FREE))
-                set->list[set->count++] = (struct touched){o, true, true};
+                set->list[set->count++] = (struct touched){o, true};
         }
     return 0;
 }
@@ -151,10 +148,8 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
         return -ENOMEM;
     for (unsigned i = 0; i < count; i++) {
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
-        if (!o || o->attention & SPW_FREE)
-            continue;
-        const bool may_write = i >= op->count || i < op->count - op->read_only;
-        set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i), may_write};
+        if (o && !(o->attention & SPW_FREE))
+            set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i)};
     }
     return 0;
 }
@@ -250,15 +245,15 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
     return r;
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it may write, whatever is believed: a torn
- * copy would be proven right. Small allocations hold what they are owed. */
+/* The stream waits for copies into what the operation touches, and out of what it writes. What is only believed not to write
+ * may tear a copy, which is found out before anybody relies on it (proof.h). Small allocations hold what they are owed. */
 static int order_after_copies(struct working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
         int r = 0;
         if (o->kind == SPW_KIND_BLOCK)
-            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].may_write);
+            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].writes);
         else if (o->attention & SPW_OWED)
             r = spw_replay_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r < 0)

@@ -130,6 +130,8 @@ struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct
         spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
     if (both && d->mover && d->mover->out)
         spw_uses_add_locked(&copies, d->mover->out, b->leave_number);
+    if (both && b->proof.reader)
+        spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
     return copies;
 }
 
@@ -247,6 +249,7 @@ static void forget_copies(struct spw_device *d)
     for (uint32_t i = 0; i < d->block_count; i++) {
         d->blocks[i]->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING);
         d->blocks[i]->restore_number = d->blocks[i]->leave_number = 0;
+        d->blocks[i]->proof.reader = 0;
         if (d->blocks[i]->way == SPW_WAY_RETURNED)
             d->blocks[i]->way = SPW_WAY_NONE;
     }
@@ -434,16 +437,9 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
     return r;
 }
 
-/* What is submitted to the copy-out stream next comes after all uses of the block. */
-static int order_out_after_uses(struct spw_device *d, struct spw_block *b)
-{
-    int r = mover_ready(d, b->context);
-    return r < 0 ? r : spw_uses_order_locked(&b->object.uses, d->mover->out);
-}
-
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = order_out_after_uses(d, b);
+    int r = mover_ready(d, b->context);
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->out;
@@ -456,11 +452,14 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
         b->host_bytes = b->size_bytes;
     }
     b->host_copy_valid = false;
-    spw_proof_void_locked(b);
+    spw_proof_copying_locked(d, b);
+    r = spw_uses_order_locked(&b->object.uses, s);
+    if (r < 0) {
+        spw_proof_void_locked(b);
+        return r;
+    }
     r = copy_on(s, b, true);
     (void)spw_stream_next_locked(s);
-    if (r == 0)
-        spw_proof_copied_locked(d, b);
     /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. They come after all
      * others, so whoever waits for them need not look at those. */
     b->leave_number = s->begun;
@@ -468,6 +467,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     spw_uses_add_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {
         (void)SPW_ASK(cuStreamSynchronize, s->handle);
+        spw_proof_void_locked(b);
         return r;
     }
     b->host_copy_valid = true;
@@ -481,7 +481,9 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = order_out_after_uses(d, b);
+    int r = mover_ready(d, b->context);
+    if (r == 0)
+        r = spw_uses_order_locked(&b->object.uses, d->mover->out);
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->out;

@@ -47,7 +47,7 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b);
 /* The block was EVICTING and is not any more: it is resident, as before, and COPYING while a copy still reads it. */
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b);
 
-/* The copies that may be in flight: into the block, or, with `both`, out of it as well. */
+/* The copies that may be in flight: into the block, or, with `both`, out of it as well, and the digest that reads it. */
 struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both);
 
 /* True when no copy in either direction is in flight: its host copy is nobody's target or source. */
@@ -57,7 +57,8 @@ bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *
 bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b);
 
 /* What is submitted to `s` next comes after the copies in flight that it must not overtake: those into the block, and for
- * one that writes those out of it. Forgets what is in flight where it is complete. 0 or a failure of the driver. */
+ * one that writes those out of it and the digest. Forgets what is in flight where it is complete. 0 or a failure of the
+ * driver. */
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes);
 
 /* Returns the block's host copy to the pool; no copy uses it. */

@@ -3,6 +3,7 @@
 
 #include "digest.h"
 #include "engine.h"
+#include "graph.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -33,16 +34,55 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
-/* Of the block's bytes, in the order of the copy-out stream. Whatever the answer, some of it may be under way there. */
-static int ask(struct spw_device *d, const struct spw_block *b, uint32_t *ret_ticket)
+/* The only stream of the program's that is still using the block. That came after whatever our own streams write. NULL:
+ * there is none. */
+static struct spw_stream *last_user(const struct spw_device *d, const struct spw_block *b)
 {
-    const struct spw_stream *s = d->mover->out;
+    const struct spw_uses *uses = &b->object.uses;
+    struct spw_stream *found = NULL;
+    for (unsigned i = 0; i < uses->count; i++) {
+        struct spw_stream *s = spw_stream_by_id_locked(uses->stream[i]);
+        if (s->ours || s->done >= uses->number[i])
+            continue;
+        if (found)
+            return NULL;
+        found = s;
+    }
+    if (!found || uses->overflow || found->context != d->mover->context || !spw_stream_is_reachable_locked(found) ||
+        atomic_load_explicit(&found->in_call, memory_order_acquire))
+        return NULL;
+    return spw_is_capturing(found->handle) ? NULL : found;
+}
+
+/* The stream where a digest of the block comes behind all uses. Negative: there is none now. */
+static int find_stream(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
+{
+    *ret_stream = last_user(d, b);
+    if (*ret_stream)
+        return 0;
+    const int r = spw_mover_gather_uses_locked(d, b);
+    *ret_stream = d->mover->out;
+    return r;
+}
+
+/* Of the block's bytes. Whatever the answer, some of it may be under way. */
+static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, uint32_t *ret_ticket)
+{
     int r = spw_digest_ask_locked(d, s->context, s->handle, b->address, b->size_bytes, ret_ticket);
-    if (r < 0)
+    if (r == 0) {
+        r = spw_digests_send_locked(d, s->handle);
+        if (r < 0)
+            forget(ret_ticket);
+    }
+    spw_uses_add_locked(&b->object.uses, s, s->begun);
+    if (s == d->mover->out) {
+        b->leave_number = s->begun;
         return r;
-    r = spw_digests_send_locked(d, s->handle);
-    if (r < 0)
-        forget(ret_ticket);
+    }
+    /* Whoever writes it, should it stay, comes after what reads it here. */
+    b->proof.reader = s->id;
+    b->proof.read_number = s->begun;
+    b->object.attention |= SPW_COPYING;
     return r;
 }
 
@@ -54,9 +94,12 @@ static bool take_answer(struct spw_device *d, uint32_t *ticket, struct spw_hash 
     return known;
 }
 
-/* Tickets are few: what is known needs none. All that the copy-out stream was told of the block is done. */
+/* Tickets are few: what is known needs none. What reads the block is done, which nobody need ask of the digest's stream. */
 static bool know_copy(struct spw_device *d, struct spw_block *b)
 {
+    struct spw_stream *s = spw_stream_by_id_locked(b->proof.reader);
+    if (s && s->done < b->proof.read_number)
+        s->done = b->proof.read_number;
     if (!b->proof.known)
         b->proof.known = take_answer(d, &b->proof.copied, &b->proof.hash);
     return b->proof.known;
@@ -70,12 +113,13 @@ void spw_proof_void_locked(struct spw_block *b)
     b->proof.known = false;
 }
 
-void spw_proof_copied_locked(struct spw_device *d, struct spw_block *b)
+void spw_proof_copying_locked(struct spw_device *d, struct spw_block *b)
 {
+    struct spw_stream *s;
     spw_proof_void_locked(b);
     b->proof.believed = false;
-    if (spw_versions_kept)
-        (void)ask(d, b, &b->proof.copied); /* or it is copied again rather than believed */
+    if (spw_versions_kept && find_stream(d, b, &s) == 0)
+        (void)ask(d, b, s, &b->proof.copied); /* or it is copied again rather than believed */
 }
 
 static void copy_rather(struct spw_block *b)
@@ -92,14 +136,11 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
         copy_rather(b);
         return 0;
     }
-    int r = spw_mover_gather_uses_locked(d, b);
+    struct spw_stream *s;
+    const int r = find_stream(d, b, &s);
     if (r < 0)
         return r;
-    r = ask(d, b, &b->proof.leaving);
-    /* Whoever writes it, should it stay, comes after what reads it here. */
-    b->leave_number = d->mover->out->begun;
-    spw_uses_add_locked(&b->object.uses, d->mover->out, b->leave_number);
-    if (r < 0)
+    if (ask(d, b, s, &b->proof.leaving) < 0)
         copy_rather(b);
     return 0;
 }
@@ -154,6 +195,7 @@ void spw_proof_gone_locked(struct spw_device *d, struct spw_block *b)
     spw_proof_cancel_locked(b);
     b->proof.believed = false;
     spw_proof_copies_done_locked(d, b);
+    b->proof.reader = 0;
 }
 
 void spw_proof_forget_locked(struct spw_block *b)

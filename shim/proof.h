@@ -3,16 +3,23 @@
  *
  * What a launch writes is known from a few observations (writesets.h). One that multiplies by 1 leaves its tensor alike
  * until one day it multiplies by 0.5, so a tensor that only such a belief calls clean is not let go on its strength. While
- * versions are kept, each copy out is followed by a digest of what was copied. Before a believed tensor goes without a
- * copy, a second one is taken behind its last use, and its memory goes once both are known and equal.
+ * versions are kept, each copy out comes after a digest of what it will copy. Before a believed tensor goes without a copy,
+ * a second one is taken behind its last use, and its memory goes once both are known and equal.
  *
  *     clean, believed --leaves--> second digest --equal------> gone, no copy
  *                        |             |  differs, or fails
  *                        |             v
  *                        +--no first-> dirty: copied out like any other
  *
+ * Equal digests say the same of the copy: what was as it had been before the copy when it was last used, was so while it was
+ * copied, if what changes a tensor does not change it back. So launches that are believed to read need not wait for copies
+ * out. What is known to write, or not known, comes after them (mover.h).
+ *
  * When they differ, a belief was wrong, and it is not known which: from then on none is held in this process, and before the
  * next operation the epoch is raised (versions.h). What nobody has touched since it came back needs no proof.
+ *
+ * A digest goes to the program's stream that is still using the tensor, if that is only one: in the copy-out stream, where
+ * it goes else, copies would wait for a kernel that waits for the program's, and memory that needs no copy for copies.
  *
  * Engine lock throughout; nobody waits, and in steady state nothing is made. */
 #ifndef SPILLWAY_SHIM_PROOF_H
@@ -24,11 +31,13 @@ struct spw_block;
 struct spw_device;
 struct spw_op;
 
-struct spw_proof {        /* in a block */
-    bool believed;        /* used since its copy was made, or since it came back, by what is believed not to write it */
-    bool known;           /* `hash` is that of the bytes in the valid host copy */
-    uint32_t copied;      /* else the ticket of the digest of these; 0: there is none */
-    uint32_t leaving;     /* ticket of the second digest, while it is EVICTING; 0: none was needed */
+struct spw_proof {    /* in a block */
+    bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
+    bool known;       /* `hash` is that of the bytes in the valid host copy */
+    uint32_t copied;  /* else the ticket of the digest of these; 0: there is none */
+    uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
+    uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
+    uint64_t read_number;
     struct spw_hash hash; /* of the host copy */
 };
 
@@ -44,15 +53,14 @@ extern bool spw_proof_doubted SPW_OURS; /* a belief was wrong, and the epoch is 
 /* The operation was begun: what it is believed not to write is from now on clean by belief only. */
 void spw_proof_note_locked(const struct spw_op *op);
 
-/* The copy of the block to the host was just submitted to the copy-out stream: the digest follows it there. */
-void spw_proof_copied_locked(struct spw_device *d, struct spw_block *b);
+/* The block is about to be copied to the host, after all its uses, of which the digest is one. */
+void spw_proof_copying_locked(struct spw_device *d, struct spw_block *b);
 
 /* The host copy is void. */
 void spw_proof_void_locked(struct spw_block *b);
 
-/* The block is about to leave. Where it is clean by belief only, the second digest is submitted to the copy-out stream,
- * behind all its uses, which this then stands for; or the block is dirty from now on. 0 or a failure to order that; then all
- * is as it was. */
+/* The block is about to leave. Where it is clean by belief only, the second digest is submitted behind all its uses, and is
+ * one; or the block is dirty from now on. 0 or a failure to order that; then all is as it was. */
 int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b);
 
 /* The uses of a block that leaves are done: true when it must be copied out after all, and is dirty now. */
@@ -61,7 +69,8 @@ bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b);
 /* It stays after all. */
 void spw_proof_cancel_locked(struct spw_block *b);
 
-/* No copy of it is in flight any more: the answer to the first digest is taken, and its ticket given back. */
+/* No copy of it is in flight any more, and no digest is: the answer to the first digest is taken, and its ticket given back.
+ */
 void spw_proof_copies_done_locked(struct spw_device *d, struct spw_block *b);
 
 /* Its memory is gone: what it holds when it is back needs no proof. */

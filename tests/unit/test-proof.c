@@ -1,6 +1,7 @@
 /* test-proof.c - tensors that only a belief calls unwritten, on the fake device: none leaves without a copy unless it is
  * what its copy holds, and whatever stands in the way of knowing that costs a copy and no byte. */
 #include "carried.h"
+#include "graph.h"
 #include "layout.h"
 #include "planned.h"
 #include "proof.h"
@@ -19,6 +20,7 @@ static const struct spw_param params[] = {{0, 8}, {8, 8}};
 static const struct spw_layout layout = {
     .known = true, .param_count = 2, .word_count = 2, .image_bytes = 16, .words = words, .params = params};
 static CUdeviceptr output; /* what all launches write */
+static bool is_eager;
 
 static CUresult no_name(const char **name, CUfunction f)
 {
@@ -287,22 +289,195 @@ static void room_is_made_with_nothing_lost(void **state)
         }
 }
 
-/* A copy out is under way while the kernel runs that is believed to read only: it comes after the copy, which else might be
- * of both. */
-static void a_copy_is_not_torn_by_what_is_believed_to_read(void **state)
+/* A kernel that is believed to read only runs while a copy out is under way: the copy may be of both. Of one stream and of
+ * two, whether the kernel comes first or the copy. */
+static void a_copy_that_may_be_torn_is_found_out(void **state)
+{
+    for (int n = 0; n < 8; n++) {
+        const CUstream stream = n & 1 ? t : s;
+        begin_believing(BUDGET);
+        CUdeviceptr a = allocate(BYTES);
+        fill(a, 1);
+        if (n & 4)
+            assert_int_equal(expect_on(t, a, BYTES, 1), 0); /* then the digest goes before the copy in its own stream */
+        let_run();                                          /* which nobody has asked about yet */
+        leave(a);
+        if (n & 2)
+            assert_int_equal(spw_driver.cuStreamSynchronize(device->mover->out->handle), CUDA_SUCCESS);
+        scale_on(stream, a, 2);
+        assert_int_equal(spw_driver.cuStreamSynchronize(stream), CUDA_SUCCESS);
+        gone(a);
+        assert_true(spw_proofs.refuted_count == 1 || (!(n & 2) && *(unsigned char *)block_at(a)->host_copy == 2));
+        expect(a, 2);
+        fake_run_all();
+    }
+}
+
+static bool copy_is_done(CUdeviceptr a)
+{
+    spw_lock();
+    const bool is_done = spw_mover_copies_done_locked(device, block_at(a));
+    spw_unlock();
+    return is_done;
+}
+
+static void who_is_believed_to_read_waits_for_no_copy(void **state)
 {
     begin_believing(BUDGET);
     CUdeviceptr a = allocate(BYTES);
     fill(a, 1);
-    let_run();
     leave(a);
-    scale_on(t, a, 2);
-    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
-    assert_int_equal(*(unsigned char *)block_at(a)->host_copy, 1);
+    scale_by_one(a, 1);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_true(is_eager || !copy_is_done(a));
     gone(a);
-    expect_counts(0, 1, 0);
-    expect(a, 2);
+    expect_counts(1, 0, 0);
+    leave(a);
+    fill(a, 2); /* and who writes does */
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_true(copy_is_done(a));
+}
+
+/* ---- where digests go ---- */
+
+static bool is_done(uint32_t stream, uint64_t number)
+{
+    struct spw_uses uses = {0};
+    spw_lock();
+    spw_uses_add_locked(&uses, spw_stream_by_id_locked(stream), number);
+    const bool done = spw_uses_done_locked(&uses);
+    spw_unlock();
+    return done;
+}
+
+/* The second digest too: memory that needs no copy waits for none. */
+static void a_digest_waits_for_no_copy(void **state)
+{
+    begin_believing(2 * BUDGET);
+    CUdeviceptr a = tensor_with_copy(1), b = allocate(BYTES);
+    scale_by_one(a, 1);
+    fill(b, 2);
+    leave(b);
+    leave(a);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_true(is_eager || !copy_is_done(b));
+    pump();
+    assert_int_equal(attention(a), SPW_EVICTED);
+    expect_counts(1, 0, 0);
+}
+
+/* Whoever writes a tensor on another stream comes after the digest that reads it, though nothing else tells it to. */
+static void another_stream_writes_after_the_digest(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    leave(a);
+    const uint32_t reader = block_at(a)->proof.reader;
+    const uint64_t number = block_at(a)->proof.read_number;
+    assert_int_equal(spw_stream_by_id_locked(reader)->handle, s);
+    assert_int_equal(fill_on(t, a, BYTES, 2), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_true(is_done(reader, number));
+}
+
+/* What two streams may be using is read by neither: one has no order that says so. */
+static void of_two_streams_none_gets_a_digest(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = allocate(BYTES);
+    fill(a, 1);
+    assert_int_equal(expect_on(t, a, BYTES, 1), 0);
+    leave(a);
+    assert_int_equal(block_at(a)->proof.reader, 0);
+    gone(a);
+    restore(a);
+    scale_by_one(a, 1);
+    assert_int_equal(expect_on(t, a, BYTES, 1), 0);
+    leave(a);
+    assert_int_equal(block_at(a)->proof.reader, 0);
+    gone(a);
+    expect_counts(1, 0, 0);
+    expect(a, 1);
     fake_run_all();
+    expect_no_tickets();
+}
+
+/* A kernel of another thread on the stream is numbered and may not be submitted yet: no event can tell when what comes now
+ * is done. The tensor, which that does not touch, leaves all the same. */
+static void a_stream_in_a_call_gets_no_digest(void **state)
+{
+    begin_believing(2 * BUDGET);
+    CUdeviceptr a = tensor_with_copy(1), b = allocate(BYTES);
+    scale_by_one(a, 1);
+    spw_lock();
+    assert_int_equal(spw_stream_mark_locked(spw_stream_of_locked(s)), 0);
+    spw_unlock();
+    struct spw_op op = {.handle = s, .hits = &b, .count = 1, .room = 1, .name = "a kernel"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    const struct spw_stream *record = op.stream;
+    const uint64_t begun = record->begun;
+    leave(a);
+    assert_int_equal(attention(a) & SPW_EVICTING, SPW_EVICTING);
+    assert_int_equal(record->begun, begun);
+    fake_fill(s, b, BYTES, 2);
+    spw_op_end(&op);
+    gone(a);
+    expect_counts(1, 0, 0);
+}
+
+static CUresult captures_s(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = stream == s ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* What would be submitted to it would not run now, or never. */
+static void a_stream_that_is_captured_or_gone_gets_no_digest(void **state)
+{
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        begin_believing(BUDGET);
+        CUdeviceptr a = tensor_with_copy(1);
+        scale_by_one(a, 1);
+        spw_lock();
+        assert_int_equal(spw_stream_mark_locked(spw_stream_of_locked(s)), 0);
+        if (is_gone)
+            spw_stream_gone_locked(s);
+        spw_unlock();
+        spw_driver.cuStreamIsCapturing = captures_s;
+        atomic_store(&spw_captures_active, !is_gone);
+        leave(a);
+        atomic_store(&spw_captures_active, 0);
+        assert_int_equal(attention(a) & SPW_EVICTING, SPW_EVICTING);
+        assert_int_equal(block_at(a)->proof.reader, 0);
+        let_run();
+        pump();
+        assert_int_equal(attention(a), SPW_EVICTED);
+        expect_counts(1, 0, 0);
+    }
+}
+
+/* The program's stream has gone on so far that no event of that time is left on it: the copy's end says enough. */
+static void an_answer_is_known_with_the_copy(void **state)
+{
+    begin_believing(2 * BUDGET);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    for (unsigned i = 0; i < 2 * SPW_STREAM_MARKS; i++) {
+        for (unsigned k = 0; k < 4; k++)
+            fill(b, 2);
+        spw_lock();
+        assert_int_equal(spw_stream_mark_locked(spw_stream_of_locked(s)), 0);
+        spw_unlock();
+    }
+    assert_int_equal(spw_driver.cuStreamSynchronize(device->mover->out->handle), CUDA_SUCCESS);
+    pump();
+    assert_int_equal(attention(a), SPW_EVICTED);
+    restore(a);
+    scale_by_one(a, 1);
+    gone(a);
+    expect_counts(1, 0, 0);
 }
 
 /* The first kernel that is given a new tensor is believed not to write it. */
@@ -460,6 +635,7 @@ static void what_cannot_be_ordered_is_as_it_was(void **state)
     begin_believing(BUDGET);
     CUdeviceptr a = tensor_with_copy(1);
     scale_by_one(a, 1);
+    assert_int_equal(expect_on(t, a, BYTES, 1), 0); /* of two streams there is something to order */
     fake_fail("cuStreamWaitEvent", 1, CUDA_ERROR_UNKNOWN, true);
     fake_fail_too("cuCtxSynchronize");
     assert_true(under_locks(spw_carry_leave_locked, a) < 0);
@@ -501,7 +677,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_used_again_stays_and_is_in_order),
         cmocka_unit_test(what_was_changed_after_all_is_copied_and_nothing_is_believed),
         cmocka_unit_test(room_is_made_with_nothing_lost),
-        cmocka_unit_test(a_copy_is_not_torn_by_what_is_believed_to_read),
+        cmocka_unit_test(a_copy_that_may_be_torn_is_found_out),
+        cmocka_unit_test(who_is_believed_to_read_waits_for_no_copy),
+        cmocka_unit_test(a_digest_waits_for_no_copy),
+        cmocka_unit_test(another_stream_writes_after_the_digest),
+        cmocka_unit_test(of_two_streams_none_gets_a_digest),
+        cmocka_unit_test(a_stream_in_a_call_gets_no_digest),
+        cmocka_unit_test(a_stream_that_is_captured_or_gone_gets_no_digest),
+        cmocka_unit_test(an_answer_is_known_with_the_copy),
         cmocka_unit_test(what_has_no_copy_at_all_gets_one),
         cmocka_unit_test(whoever_gets_the_memory_next_starts_anew),
         cmocka_unit_test(what_is_freed_on_its_way_leaves_no_digest_behind),
@@ -512,6 +695,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_ordered_is_as_it_was),
         cmocka_unit_test(a_launch_that_gets_a_closer_look_soils_nothing_before),
     };
-    fake_eager(argc > 1);
+    is_eager = argc > 1;
+    fake_eager(is_eager);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
