@@ -14,6 +14,7 @@
 #include "recompute.h"
 #include "settings.h"
 #include "steptime.h"
+#include "trial.h"
 
 enum {
     CONFIRMED = 16,   /* iterations in a row after which a shape is taken for the whole */
@@ -245,10 +246,15 @@ static void teach_unlocking(struct spw_rounds *p)
     if (!spw_settings()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
         shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
         return;
+    const bool is_under_way = spw_learning_is_about(p->learning, shape->course);
+    if (!is_under_way && !spw_trial_has_room_locked(p->on.device, shape->course)) {
+        spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
+        shape->is_learned = true;
+        return;
+    }
     if (!p->learning)
         p->learning = spw_learning_create(p->on.device);
-    if (!p->learning ||
-        (!spw_learning_is_about(p->learning, shape->course) && spw_learning_begin_locked(p->learning, shape->course) < 0))
+    if (!p->learning || (!is_under_way && spw_learning_begin_locked(p->learning, shape->course) < 0))
         return;
     if (!spw_learning_round_unlocking(p->learning) || p->on.now != shape)
         return;

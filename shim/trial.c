@@ -230,10 +230,12 @@ static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
     return bytes;
 }
 
-/* As much as the largest operation that it suffices for needs, and no more than leaves every operation room enough. */
+/* As much as the largest operation that it suffices for needs, and no more than leaves every operation room enough beside
+ * it and what digests need. */
 static uint64_t scratch_for(const struct spw_device *d, const struct spw_course *course)
 {
-    const uint64_t budget = d->handles.budget_bytes, slots = 1 << 20;
+    const uint64_t ring = spw_digests_bytes_locked(d) ? 0 : SPW_DIGEST_SLOTS * sizeof(struct spw_hash), slots = 1 << 20;
+    const uint64_t budget = d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
     uint64_t most = 0, useful = 0, limit = budget / SPW_TRIAL_SCRATCH_SHARE;
     for (uint32_t o = 0; o < course->op_count; o++) {
         const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
@@ -278,6 +280,11 @@ static void give_scratch(struct spw_trial *t)
 }
 
 /* ---- iterations ---- */
+
+bool spw_trial_has_room_locked(const struct spw_device *d, const struct spw_course *course)
+{
+    return scratch_for(d, course) > 0;
+}
 
 void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, double iteration_us)
 {

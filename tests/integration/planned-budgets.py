@@ -78,6 +78,6 @@ for name in VARIANTS:
         matrix(name, percent)
 for percent in (80, 60, 40):
     on_plan(percent)
-for percent in (60, 40):
+for percent in (80, 60, 40, 30):
     recomputing(percent)
 finish()

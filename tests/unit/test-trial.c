@@ -300,6 +300,9 @@ static void without_room_for_scratch_memory_it_is_too_large(void **state)
     static const struct spw_course course = {
         .ops = &op, .touches = &touch, .tensors = &tensor, .op_count = 1, .tensor_count = 1, .touch_count = 1};
     const uint64_t budget = device->handles.budget_bytes;
+    assert_true(spw_trial_has_room_locked(device, &course));
+    device->handles.budget_bytes = 3 * BYTES; /* what is pinned, the largest tensor, and what digests need */
+    assert_false(spw_trial_has_room_locked(device, &course));
     device->handles.budget_bytes = 5 * BYTES; /* of which a fifth is allowed, less than what it touches */
     spw_lock();
     spw_trial_begin(trial, &course, 1e6);
