@@ -106,8 +106,9 @@ struct op {
 struct lane {                /* does one thing at a time, in the order in which operations became ready */
     struct op *head, **tail; /* ready operations, by time, then serial */
     struct op *running;
-    struct lane *partner;  /* the lane that shares the link, or NULL */
-    double rate, since_ns; /* of what runs, and since when */
-    double busy_ns;        /* so far: the time of all that it has done */
+    struct lane *partner;             /* the lane that shares the link, or NULL */
+    const struct slower_link *slower; /* than usual, from some time on; or NULL */
+    double rate, since_ns;            /* of what runs, and since when */
+    double busy_ns;                   /* so far: the time of all that it has done */
 };
 #endif

@@ -192,6 +192,23 @@ static int parse_devices(void)
     return 0;
 }
 
+/* "h2d:1.2@300": from 300 ms on. */
+static int add_slower_link(char *entry)
+{
+    struct slower_link *link = strncmp(entry, "h2d:", 4) == 0   ? &settings.slower_h2d
+                               : strncmp(entry, "d2h:", 4) == 0 ? &settings.slower_d2h
+                                                                : NULL;
+    char *end = entry;
+    if (!link)
+        return -EINVAL;
+    link->times = strtod(entry + 4, &end);
+    if (end == entry + 4 || *end != '@' || !(link->times > 0))
+        return -EINVAL;
+    const char *from = end + 1;
+    link->from_ns = strtod(from, &end) * 1e6;
+    return end > from && !*end && link->from_ns >= 0 ? 0 : -EINVAL;
+}
+
 /* The name of a file, with %p replaced by the process id. */
 static char *path_of(const char *variable)
 {
@@ -221,6 +238,7 @@ int settings_read(void)
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_block_order() < 0 ||
         parse_devices() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||
         parse_list(
             "SIMGPU_SABOTAGE", add_sabotage,

@@ -35,6 +35,9 @@ struct settings {
     bool host_numa;
     bool vary_blocks; /* the blocks of a launch run in an order of its own */
     enum order_mode order;
+    struct slower_link {
+        double times, from_ns; /* copies that begin from then on take so many times as long; 0 times: none do */
+    } slower_h2d, slower_d2h;
     char *stats_path, *touched_path; /* NULL: none wanted */
 };
 

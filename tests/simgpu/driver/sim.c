@@ -51,6 +51,8 @@ void sim_init(void)
         lane_init(&lanes[LANE_COMPUTE], NULL);
         lane_init(&lanes[LANE_H2D], &lanes[LANE_D2H]);
         lane_init(&lanes[LANE_D2H], &lanes[LANE_H2D]);
+        lanes[LANE_H2D].slower = &settings.slower_h2d;
+        lanes[LANE_D2H].slower = &settings.slower_d2h;
     }
 }
 
@@ -245,9 +247,17 @@ static void lane_change_rate(struct lane *lane, double now)
     op->end_ns = now + op->work_ns / lane->rate;
 }
 
+/* What SIMGPU_SLOWER_LINK says of an operation that begins now. */
+static double times_as_long(const struct lane *lane, double now)
+{
+    const struct slower_link *link = lane->slower;
+    return link && link->times > 0 && now >= link->from_ns ? link->times : 1;
+}
+
 static void lane_start(struct lane *lane, double now)
 {
     struct op *op = lane_take(lane);
+    op->work_ns *= times_as_long(lane, now);
     op->state = OP_RUNNING;
     op->ready_ns = now; /* from here on: when it started */
     lane->running = op;

@@ -136,6 +136,28 @@ CHILD_TEST(both_directions_at_once_are_slower, "SIMGPU_PROFILE", "a100-40g", "SI
     assert_true(milliseconds(start, end) > 44 && milliseconds(start, end) < 47); /* 33.2 / 0.72, less the end of it alone */
 }
 
+CHILD_TEST(a_link_is_slower_from_when_it_is_told_to_be, "SIMGPU_PROFILE", "a100-40g", "SIMGPU_SCALE_BYTES", "100",
+           "SIMGPU_SLOWER_LINK", "h2d:2@70")
+{
+    CUdeviceptr p;
+    device_start();
+    OK(cuMemAlloc(&p, 8 * MIB));
+    void *pinned = new_pinned(8 * MIB, 0);
+    CUstream s = new_stream();
+    CUevent between[5];
+    for (int i = 0; i < 5; i++)
+        between[i] = new_event();
+    OK(cuEventRecord(between[0], s));
+    for (int i = 1; i < 5; i++) {
+        OK(i < 4 ? cuMemcpyHtoDAsync(p, pinned, 8 * MIB, s) : cuMemcpyDtoHAsync(pinned, p, 8 * MIB, s));
+        OK(cuEventRecord(between[i], s));
+    }
+    OK(cuStreamSynchronize(s));
+    assert_true(milliseconds(between[1], between[2]) < 33.3); /* it began before that */
+    assert_true(milliseconds(between[2], between[3]) > 66.2 && milliseconds(between[2], between[3]) < 66.6);
+    assert_true(milliseconds(between[3], between[4]) < 40);
+}
+
 CHILD_TEST(a_kernel_runs_beside_a_copy, "SIMGPU_SCALE_BYTES", "1000", "SIMGPU_SCALE_OPS", "1e9")
 {
     CUdeviceptr p, q;
@@ -522,6 +544,7 @@ int main(void)
         cmocka_unit_test(parameters_end_where_the_layout_ends),
         cmocka_unit_test(a_copy_takes_its_bytes_over_its_rate),
         cmocka_unit_test(both_directions_at_once_are_slower),
+        cmocka_unit_test(a_link_is_slower_from_when_it_is_told_to_be),
         cmocka_unit_test(a_kernel_runs_beside_a_copy),
         cmocka_unit_test(the_same_program_takes_the_same_time),
         cmocka_unit_test(the_nth_call_fails_as_asked),
