@@ -51,7 +51,9 @@ static struct device {
         uint64_t unmeasured_order; /* of the last large copy that was not measured; 0: none */
     } lanes[2];
     struct window share;
-    uint64_t copies; /* large ones, in either direction */
+    uint64_t copies;               /* large ones, in either direction */
+    uint64_t doubted;              /* so many of them, when it was doubted last what is known */
+    struct spw_bandwidth believed; /* then, where it was known; else zeroes */
 } devices[SPW_MAX_DEVICES];
 
 /* ---- medians ---- */
@@ -201,7 +203,7 @@ static bool knows_enough(const struct device *v)
 
 static bool is_time(const struct device *v)
 {
-    return v->copies % EVERY < IN_A_ROW || (v->copies < LEARNING && !knows_enough(v));
+    return v->copies % EVERY < IN_A_ROW || (v->copies - v->doubted < LEARNING && !knows_enough(v));
 }
 
 static void goes_unmeasured(struct device *v, int direction)
@@ -265,17 +267,47 @@ void spw_bandwidth_collect_locked(int device)
     spw_context_leave(&guard);
 }
 
+static bool is_measured(const struct device *v)
+{
+    return best_window(&v->lanes[OUT])->count >= ENOUGH && best_window(&v->lanes[IN])->count >= ENOUGH;
+}
+
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 {
     const struct device *v = &devices[device];
     const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
-    bool share = v->share.count >= ENOUGH;
-    double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
+    const bool share = v->share.count >= ENOUGH, is_believed = v->believed.h2d_bytes_per_us > 0;
+    if (is_believed && !is_measured(v)) {
+        *ret_bandwidth = v->believed;
+        return true;
+    }
+    const double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
     *ret_bandwidth = (struct spw_bandwidth){.d2h_bytes_per_us = d2h,
                                             .h2d_bytes_per_us = in->count ? window_median(in) : d2h,
-                                            .duplex_share = share ? window_median(&v->share) : GUESS_SHARE,
-                                            .duplex_measured = share};
-    return out->count >= ENOUGH && in->count >= ENOUGH;
+                                            .duplex_share = share         ? window_median(&v->share)
+                                                            : is_believed ? v->believed.duplex_share
+                                                                          : GUESS_SHARE,
+                                            .duplex_measured = share || v->believed.duplex_measured};
+    return is_measured(v);
+}
+
+void spw_bandwidth_doubt_locked(int device)
+{
+    struct device *v = &devices[device];
+    struct spw_bandwidth known;
+    if (!spw_bandwidth_locked(device, &known))
+        return; /* it is being measured still */
+    v->believed = known;
+    v->doubted = v->copies;
+    for (int direction = OUT; direction <= IN; direction++)
+        v->lanes[direction].alone = v->lanes[direction].any = (struct window){0};
+    v->share = (struct window){0};
+}
+
+bool spw_bandwidth_in_doubt_locked(int device)
+{
+    const struct device *v = &devices[device];
+    return v->believed.h2d_bytes_per_us > 0 && !is_measured(v) && v->copies - v->doubted < LEARNING;
 }
 
 static void forget_events(struct device *v, bool destroy)

@@ -32,6 +32,11 @@ void spw_bandwidth_collect_locked(int device);
  * the other direction where that is known. */
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth);
 
+/* Copies may go at another speed than they did: all are measured until it is known again, or many have gone by. What was
+ * known counts until then. */
+void spw_bandwidth_doubt_locked(int device);
+bool spw_bandwidth_in_doubt_locked(int device);
+
 /* The context is about to be destroyed, and the events with it. What is known stays. */
 void spw_bandwidth_context_gone_locked(CUcontext context);
 uint64_t spw_bandwidth_events_held_locked(void);

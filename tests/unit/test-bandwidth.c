@@ -210,6 +210,58 @@ static void a_link_that_has_become_slower_is_noticed(void **state)
     assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US / 2);
 }
 
+static void copy_both_ways(int times)
+{
+    for (int i = 0; i < times; i++) {
+        alone(true, LARGE);
+        alone(false, LARGE);
+    }
+}
+
+static void what_is_doubted_counts_until_it_is_known_anew(void **state)
+{
+    struct spw_bandwidth b;
+    for (int i = 0; i < 9; i++) {
+        copy_both_ways(1);
+        together(LARGE, 0.6);
+    }
+    assert_true(known(&b));
+    assert_false(spw_bandwidth_in_doubt_locked(0));
+    spw_bandwidth_doubt_locked(0);
+    fake_slow_copies(2);
+    copy_both_ways(1);
+    assert_true(known(&b));
+    assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
+    assert_true(spw_bandwidth_in_doubt_locked(0));
+    copy_both_ways(5);
+    assert_true(known(&b));
+    assert_about(b.d2h_bytes_per_us, FAKE_OUT_BYTES_PER_US / 2);
+    assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US / 2);
+    assert_about(b.duplex_share, 0.6);
+    assert_true(b.duplex_measured);
+    assert_false(spw_bandwidth_in_doubt_locked(0));
+    fake_slow_copies(1);
+}
+
+static void what_is_doubted_is_measured_at_every_copy_but_not_for_ever(void **state)
+{
+    struct spw_bandwidth b;
+    spw_bandwidth_doubt_locked(0); /* nothing is known yet */
+    assert_false(spw_bandwidth_in_doubt_locked(0));
+    copy_both_ways(1100);
+    assert_false(copy(true, LARGE));
+    spw_bandwidth_doubt_locked(0);
+    assert_true(copy(true, LARGE));
+    const unsigned events = fake_counts()->events;
+    for (int i = 0; i < 1100; i++) /* in one direction, so that the other stays unknown */
+        alone(true, LARGE);
+    assert_false(copy(true, LARGE));
+    assert_false(spw_bandwidth_in_doubt_locked(0));
+    assert_true(fake_counts()->events <= events + 64);
+    assert_true(known(&b));
+    assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
+}
+
 static void small_copies_are_left_out(void **state)
 {
     struct spw_bandwidth b;
@@ -321,6 +373,8 @@ int main(void)
         cmocka_unit_test_setup(a_copy_that_is_partly_alone_tells_of_the_part_that_is_not, begin),
         cmocka_unit_test_setup(a_hiccup_does_not_count, begin),
         cmocka_unit_test_setup(a_link_that_has_become_slower_is_noticed, begin),
+        cmocka_unit_test_setup(what_is_doubted_counts_until_it_is_known_anew, begin),
+        cmocka_unit_test_setup(what_is_doubted_is_measured_at_every_copy_but_not_for_ever, begin),
         cmocka_unit_test_setup(small_copies_are_left_out, begin),
         cmocka_unit_test_setup(what_ran_beside_an_unmeasured_copy_is_not_taken_for_alone, begin),
         cmocka_unit_test_setup(measuring_becomes_rare_and_makes_no_events, begin),
