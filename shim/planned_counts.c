@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "bandwidth.h"
-#include "steptime.h"
 
 enum { PLANS = 16 }; /* whose figures are kept, at least the last so many adopted */
 
@@ -107,6 +106,11 @@ struct spw_planned_step spw_planned_step_locked(const struct spw_device *d)
         step.copies_us = (double)step.out_bytes / b.d2h_bytes_per_us + (double)step.in_bytes / b.h2d_bytes_per_us;
     step.hidden_share = hidden_share(&step);
     return step;
+}
+
+struct spw_steptime spw_planned_times_locked(const struct spw_device *d, uint32_t plan)
+{
+    return spw_steptime_locked(d->ordinal, BY_PLAN | plan);
 }
 
 void spw_planned_counts_reset(void)

@@ -5,6 +5,7 @@
 #ifndef SPILLWAY_SHIM_PLANNED_COUNTS_H
 #define SPILLWAY_SHIM_PLANNED_COUNTS_H
 #include "ledger.h"
+#include "steptime.h"
 
 struct spw_planned_counts {      /* of a device, since the start */
     uint64_t iterations;         /* that were followed from beginning to end, on demand or by plan */
@@ -44,5 +45,8 @@ struct spw_planned_step {
     double hidden_share; /* < 0: not known, or nothing is copied */
 };
 struct spw_planned_step spw_planned_step_locked(const struct spw_device *d);
+
+/* What iterations by that plan took. */
+struct spw_steptime spw_planned_times_locked(const struct spw_device *d, uint32_t plan);
 void spw_planned_counts_reset(void); /* for tests */
 #endif

@@ -212,6 +212,9 @@ static int plan_as(const struct spw_course *course, const struct spw_plan_terms 
         return r;
     }
     plan->is_quick = quick;
+    plan->reserve = terms->reserve;
+    plan->d2h_bytes_per_us = terms->d2h_bytes_per_us;
+    plan->h2d_bytes_per_us = terms->h2d_bytes_per_us;
     plan->planning_s = now_s() - began_s;
     *ret_plan = plan;
     return 0;

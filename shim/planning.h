@@ -21,6 +21,8 @@ struct spw_course_plan {
     uint8_t *due; /* by operation, op_count + 1 of them: whether there is anything to do before it */
     struct spw_course_marks marks;
     double compute_us, predicted_us, lower_bound_us; /* of an iteration */
+    double reserve;                                  /* that it was made with */
+    double d2h_bytes_per_us, h2d_bytes_per_us;       /* the same; or at which it was held against another one */
     uint64_t peak_bytes, out_bytes, in_bytes, host_bytes;
     uint32_t replay_count, recorded_count; /* operations that run again; those that are to be recorded for that */
     double replayed_us;                    /* that they take; none of it is in compute_us */

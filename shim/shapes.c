@@ -278,6 +278,22 @@ static bool strays(struct spw_shape *shape, double step_us)
     return shape->strayed >= STRAYED;
 }
 
+/* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by
+ * now, not against what it took. While plans are held against each other anyway nobody looks. */
+static void look_at_link(struct spw_device *d, struct spw_shape *shape)
+{
+    double step_us;
+    if (shape->planning || (shape->best_us > 0 && !shape->settled) ||
+        !spw_drift_round_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
+        return;
+    spw_course_plan_destroy(shape->best);
+    shape->best = NULL;
+    shape->best_us = step_us;
+    shape->settled = false;
+    shape->strayed = 0;
+    plan_with(d, shape, shape->plan->reserve);
+}
+
 bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
 {
     if (shape->planning && spw_planning_is_done(shape->planning)) {
@@ -290,6 +306,8 @@ bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_
         spw_shape_plan(d, shape);
     if (shape->knows_more)
         plan_with_what_was_learned(d, shape);
+    if (went_by_plan)
+        look_at_link(d, shape);
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);

@@ -7,6 +7,7 @@
 #ifndef SPILLWAY_SHIM_SHAPES_H
 #define SPILLWAY_SHIM_SHAPES_H
 #include "detect/iteration.h"
+#include "drift.h"
 #include "ledger.h"
 #include "planning.h"
 
@@ -28,6 +29,7 @@ struct spw_shape {
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
     double best_us;               /* what a step took by the best; 0: none was tried yet */
     unsigned tried, rounds;       /* plans; iterations by the one in force */
+    struct spw_drift drift;       /* of steps by the one in force */
     bool settled;
     unsigned strayed; /* looks in a row at which a step took something else than it did when this was settled */
 };

@@ -157,6 +157,21 @@ void spw_steptime_collect_locked(int device)
     spw_context_leave(&guard);
 }
 
+/* Of the last few, of which there is one at least. */
+static double median_us(const struct history *h)
+{
+    double few[SPW_STEPTIME_MEDIAN_OF];
+    const unsigned n = h->count < SPW_STEPTIME_MEDIAN_OF ? (unsigned)h->count : SPW_STEPTIME_MEDIAN_OF;
+    for (unsigned i = 0; i < n; i++) {
+        const double us = h->us[(h->count - n + i) % SPW_STEPTIME_MEAN_OF];
+        unsigned k = i;
+        for (; k > 0 && few[k - 1] > us; k--)
+            few[k] = few[k - 1];
+        few[k] = us;
+    }
+    return few[n / 2];
+}
+
 struct spw_steptime spw_steptime_locked(int device, uint32_t shape)
 {
     struct device *v = &devices[device];
@@ -167,8 +182,10 @@ struct spw_steptime spw_steptime_locked(int device, uint32_t shape)
     double sum = 0;
     for (unsigned i = 0; i < n; i++)
         sum += h->us[i];
-    return (struct spw_steptime){
-        .count = h->count, .last_us = h->us[(h->count - 1) % SPW_STEPTIME_MEAN_OF], .mean_us = sum / n};
+    return (struct spw_steptime){.count = h->count,
+                                 .last_us = h->us[(h->count - 1) % SPW_STEPTIME_MEAN_OF],
+                                 .mean_us = sum / n,
+                                 .median_us = median_us(h)};
 }
 
 void spw_steptime_context_gone_locked(CUcontext context)

@@ -11,7 +11,7 @@
 
 #include "streams.h"
 
-enum { SPW_STEPTIME_MEAN_OF = 16, SPW_STEPTIME_SHAPES = 16 };
+enum { SPW_STEPTIME_MEAN_OF = 16, SPW_STEPTIME_MEDIAN_OF = 5, SPW_STEPTIME_SHAPES = 16 };
 #define SPW_STEPTIME_ANY UINT32_MAX
 
 /* An iteration of that shape begins with what the calling thread submits to `s` next, and the one before it ends there.
@@ -22,8 +22,9 @@ void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t
 void spw_steptime_broken_locked(int device);
 
 struct spw_steptime {
-    uint64_t count;          /* measured since the start; 0: the other two are 0 */
+    uint64_t count;          /* measured since the start; 0: the others are 0 */
     double last_us, mean_us; /* of the last one, and of the last SPW_STEPTIME_MEAN_OF, or as many as there are */
+    double median_us;        /* of the last SPW_STEPTIME_MEDIAN_OF: one that was disturbed makes no difference */
 };
 
 /* Reads the times of iterations that are complete; begins() does it too. */

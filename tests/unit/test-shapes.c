@@ -219,6 +219,71 @@ static void the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_l
     spw_shapes_finish(&shapes);
 }
 
+/* ---- a link that changes ---- */
+
+/* Copies that take so many times as long are measured whenever they are doubted, and a step takes `before_us` by the plan
+ * that was in force, `after_us` by others. The number of plans that were made. */
+static uint64_t go_on(struct spw_shape *shape, int rounds, double times, double before_us, double after_us)
+{
+    const uint64_t plans = spw_planned_counts[0].plans;
+    const struct spw_course_plan *before = shape->plan;
+    for (int i = 0; i < rounds; i++) {
+        assert_true(iterate(shape, shape->number, shape->plan == before ? before_us : after_us));
+        if (spw_bandwidth_in_doubt_locked(0))
+            learn_bandwidth(times);
+    }
+    return spw_planned_counts[0].plans - plans;
+}
+
+static struct spw_shape *settled_at_bound(double *ret_us)
+{
+    const struct spw_course_plan *plans[TRIALS];
+    begin_with(3, 50 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 12000000);
+    spw_shape_plan(loop.device, shape);
+    const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
+    assert_int_equal(iterate_until_settled(shape, us, plans), 1);
+    *ret_us = us[0];
+    return shape;
+}
+
+static void where_copies_have_become_slower_another_plan_is_made_and_stays_if_it_is_faster(void **state)
+{
+    double us;
+    struct spw_shape *shape = settled_at_bound(&us);
+    const struct spw_course_plan *before = shape->plan;
+    assert_int_equal(go_on(shape, 40, 6, us, us), 0);
+    const double was = before->h2d_bytes_per_us;
+    assert_true(go_on(shape, 60, 6, us * 1.1, us * 1.05) >= 1);
+    assert_true(shape->settled && shape->plan != before);
+    assert_true(fabs(shape->plan->h2d_bytes_per_us - was / 2) < was / 50);
+    assert_true(fabs(shape->best_us - us * 1.05) < 1);
+    spw_shapes_finish(&shapes);
+}
+
+static void a_plan_that_is_no_faster_on_the_slower_link_is_given_up_and_not_made_again(void **state)
+{
+    double us;
+    struct spw_shape *shape = settled_at_bound(&us);
+    const struct spw_course_plan *before = shape->plan;
+    assert_true(go_on(shape, 60, 6, us * 1.1, us * 1.2) >= 1);
+    assert_ptr_equal(shape->plan, before);
+    assert_true(shape->settled);
+    assert_int_equal(go_on(shape, 100, 6, us * 1.13, us), 0); /* copies are doubted, and go as they did then */
+    assert_ptr_equal(shape->plan, before);
+    spw_shapes_finish(&shapes);
+}
+
+static void steps_that_change_while_the_link_does_not_are_not_planned_anew(void **state)
+{
+    double us;
+    struct spw_shape *shape = settled_at_bound(&us);
+    assert_int_equal(go_on(shape, 200, 3, us * 1.1, us), 0);
+    assert_int_equal(go_on(shape, 20, 3, us, us), 0);
+    spw_shapes_finish(&shapes);
+}
+
 /* ---- once more is known ---- */
 
 /* Of a shape that settled at *ret_us by copies alone. */
@@ -323,6 +388,9 @@ int main(void)
         cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
         cmocka_unit_test(what_fits_nowhere_goes_on_without_a_plan),
         cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
+        cmocka_unit_test(where_copies_have_become_slower_another_plan_is_made_and_stays_if_it_is_faster),
+        cmocka_unit_test(a_plan_that_is_no_faster_on_the_slower_link_is_given_up_and_not_made_again),
+        cmocka_unit_test(steps_that_change_while_the_link_does_not_are_not_planned_anew),
         cmocka_unit_test(what_a_course_has_learned_is_planned_with_and_tried),
         cmocka_unit_test(replays_that_turn_out_slower_are_given_up_again),
         cmocka_unit_test(nothing_is_replayed_where_that_is_not_allowed),
