@@ -230,18 +230,29 @@ static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
     return bytes;
 }
 
-/* As much as the largest operation that it suffices for needs, and no more than leaves every operation room enough beside
- * it and what digests need. */
-static uint64_t scratch_for(const struct spw_device *d, const struct spw_course *course)
+/* The budget without what digests take of it. */
+static uint64_t budget_of(const struct spw_device *d)
 {
-    const uint64_t ring = spw_digests_bytes_locked(d) ? 0 : SPW_DIGEST_SLOTS * sizeof(struct spw_hash), slots = 1 << 20;
-    const uint64_t budget = d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
-    uint64_t most = 0, useful = 0, limit = budget / SPW_TRIAL_SCRATCH_SHARE;
+    const uint64_t ring = spw_digests_bytes_locked(d) ? 0 : SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
+    return d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
+}
+
+/* What the operation that needs most of them needs, beside what stays anyway. */
+static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course *course)
+{
+    uint64_t most = 0;
     for (uint32_t o = 0; o < course->op_count; o++) {
         const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
         most = bytes > most ? bytes : most;
     }
-    const uint64_t needed = most + spw_room_unmovable_bytes_locked(d) + d->largest_bytes;
+    return most + spw_room_unmovable_bytes_locked(d);
+}
+
+/* As much as the largest operation that it suffices for needs, and no more than leaves every operation room enough. */
+static uint64_t scratch_for(const struct spw_device *d, const struct spw_course *course)
+{
+    const uint64_t budget = budget_of(d), slots = 1 << 20, needed = needed_bytes(d, course) + d->largest_bytes;
+    uint64_t useful = 0, limit = budget / SPW_TRIAL_SCRATCH_SHARE;
     if (needed >= budget)
         return 0;
     limit = budget - needed < limit ? budget - needed : limit;
@@ -283,7 +294,7 @@ static void give_scratch(struct spw_trial *t)
 
 bool spw_trial_has_room_locked(const struct spw_device *d, const struct spw_course *course)
 {
-    return scratch_for(d, course) > 0;
+    return needed_bytes(d, course) <= budget_of(d);
 }
 
 void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, double iteration_us)

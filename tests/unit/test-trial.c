@@ -301,7 +301,10 @@ static void without_room_for_scratch_memory_it_is_too_large(void **state)
         .ops = &op, .touches = &touch, .tensors = &tensor, .op_count = 1, .tensor_count = 1, .touch_count = 1};
     const uint64_t budget = device->handles.budget_bytes;
     assert_true(spw_trial_has_room_locked(device, &course));
-    device->handles.budget_bytes = 3 * BYTES; /* what is pinned, the largest tensor, and what digests need */
+    device->handles.budget_bytes = spw_room_unmovable_bytes_locked(device) + tensor.bytes + device->small_bytes +
+                                   SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
+    assert_true(spw_trial_has_room_locked(device, &course));
+    device->handles.budget_bytes--;
     assert_false(spw_trial_has_room_locked(device, &course));
     device->handles.budget_bytes = 5 * BYTES; /* of which a fifth is allowed, less than what it touches */
     spw_lock();
