@@ -2,9 +2,8 @@
 
 Each program costs on the simulated device what a big model costs (tests/integration/likeness.py). Its steady state is the
 mean over its last steps, by its own events. The planner's figures are for its iteration as `spillway export` prints it, sizes
-rounded up to what the device maps, on a machine as the device's profile has it. No schedule of copies beats the bound, where
-copies are always as fast as alone; "both ways" is the bound where they are always as slow as two at once, which is what counts where
-both lanes are never idle. Shares are those of that iteration's peak; "all" is what the device has mapped when the program
+rounded up to what the device maps, on a machine as the device's profile has it. No schedule of copies beats the bound, which
+knows what copies cost those the other way at the same time; "both ways" is the bound where they are always as slow as two at once. Shares are those of that iteration's peak; "all" is what the device has mapped when the program
 runs without spillway, which is more."""
 import copy
 import json

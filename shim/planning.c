@@ -163,9 +163,10 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
 
 /* What no way of carrying the course out takes less than, within all there is, whatever a plan leaves alone. */
 static int find_bound(const struct spw_course *course, const struct spw_course_terms *of_graph, uint64_t device_bytes,
-                      bool quick, const bool *cancelled, double *ret_us)
+                      double duplex, bool quick, const bool *cancelled, double *ret_us)
 {
-    const struct spw_bounds_effort effort = {quick ? QUICK_S : 0, cancelled ? now_or_never_s : NULL, (void *)cancelled};
+    const struct spw_bounds_terms of_bound = {duplex, quick ? QUICK_S : 0, cancelled ? now_or_never_s : NULL,
+                                              (void *)cancelled};
     struct spw_course_terms terms = *of_graph;
     struct spw_graph_problem problem;
     struct spw_graph *graph;
@@ -175,7 +176,7 @@ static int find_bound(const struct spw_course *course, const struct spw_course_t
     int r = spw_course_graph(course, &terms, &graph, &tensor_of, &problem);
     if (r < 0)
         return r;
-    r = spw_bounds_within(graph, device_bytes, true, terms.may_replay, &effort, &bounds);
+    r = spw_bounds_within(graph, device_bytes, true, terms.may_replay, &of_bound, &bounds);
     if (r == 0)
         *ret_us = bounds.best_us;
     spw_graph_destroy(graph);
@@ -204,7 +205,7 @@ static int plan_as(const struct spw_course *course, const struct spw_plan_terms 
     spw_graph_destroy(graph);
     free(tensor_of);
     if (r == 0)
-        r = find_bound(course, &of_graph, terms->device_bytes, quick, cancelled, &plan->lower_bound_us);
+        r = find_bound(course, &of_graph, terms->device_bytes, terms->duplex, quick, cancelled, &plan->lower_bound_us);
     if (r == 0 && cancelled && __atomic_load_n(cancelled, __ATOMIC_RELAXED))
         r = -ECANCELED;
     if (r < 0) {

@@ -132,8 +132,10 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
 static int find_bound(const struct plan_wish *wish, struct plan_outcome *outcome)
 {
     struct spw_bounds bounds = {.best_us = outcome->plan.lower_bound_us, .best = outcome->plan.bound};
-    const int r =
-        outcome->result == 0 ? 0 : spw_bounds(wish->graph, outcome->budget_bytes, wish->may_copy, wish->may_replay, &bounds);
+    const struct spw_bounds_terms terms = {.duplex = wish->machine.duplex};
+    const int r = outcome->result == 0 ? 0
+                                       : spw_bounds_within(wish->graph, outcome->budget_bytes, wish->may_copy,
+                                                           wish->may_replay, &terms, &bounds);
     outcome->lower_bound_us = bounds.best_us;
     outcome->bound = bounds.best;
     return r;

@@ -3,6 +3,11 @@
  * What is needed and does not fit during an operation is absent (needs.c), and cut.c says what that costs. At the end of the
  * iteration nothing runs, and what carries over and does not fit is absent: the persistent bound.
  *
+ * Spans. What is absent at operation j has gone out before it, and what is absent at a later one, q, comes in after that;
+ * from the one to the other everything runs. So what passes before j, the durations j .. q and what passes after q add up to
+ * a bound. Where copies hinder each other (cut.c), what j's items move after their last write counts behind q only if that
+ * is no earlier than q, and what q's moved before their first use counts before j only if that is earlier than j.
+ *
  * Each operation gives a valid bound, so on large graphs only some are looked at: those where most is absent, others evenly
  * spread, and the neighbours of the best. */
 #include "bounds/bounds.h"
@@ -14,6 +19,8 @@
 #include "bounds/cut.h"
 #include "bounds/needs.h"
 
+/* ---- a sweep's life ---- */
+
 static void sweep_finish(struct spw_sweep *s)
 {
     free(s->head_us);
@@ -21,6 +28,7 @@ static void sweep_finish(struct spw_sweep *s)
     free(s->needs);
     free(s->active);
     free(s->items);
+    free(s->sides);
     spw_cut_space_finish(&s->space);
 }
 
@@ -32,7 +40,8 @@ static int sweep_init(struct spw_sweep *s)
     s->needs = calloc(needs, sizeof *s->needs);
     s->active = calloc(needs, sizeof *s->active);
     s->items = calloc((size_t)s->graph->tensor_count + 1, sizeof *s->items);
-    if (!s->head_us || !s->replayable || !s->needs || !s->active || !s->items)
+    s->sides = calloc(ops, sizeof *s->sides);
+    if (!s->head_us || !s->replayable || !s->needs || !s->active || !s->items || !s->sides)
         return -ENOMEM;
     s->held = s->head_us + ops;
     s->absent = s->held + ops;
@@ -54,8 +63,35 @@ static void advance(struct spw_sweep *s, uint32_t at, uint32_t *next)
     s->active_count = kept;
 }
 
+/* Of what the items of a cut move on its other side: what goes out no earlier than `from`, and comes in before `until`. */
+struct beside {
+    double from_us, until_us;
+};
+static const struct beside all_beside = {-1, INFINITY};
+
+static void list_items(struct spw_sweep *s, const struct beside *beside)
+{
+    for (uint32_t i = 0; i < s->active_count; i++)
+        if (s->needs[s->active[i]].producer != SPW_NO_INDEX)
+            s->group_bytes[s->needs[s->active[i]].producer] += s->needs[s->active[i]].item.bytes;
+    for (uint32_t i = 0; i < s->active_count; i++) {
+        const struct spw_need *n = &s->needs[s->active[i]];
+        struct spw_cut_item *item = &s->items[i];
+        *item = n->item;
+        if (n->producer != SPW_NO_INDEX)
+            item->replay_us = n->before_us + item->replay_us * item->bytes / s->group_bytes[n->producer];
+        if (!(n->out_from_us > beside->from_us))
+            item->out_us = item->out_before_us;
+        if (!(n->in_until_us < beside->until_us))
+            item->in_us = item->in_after_us;
+    }
+    for (uint32_t i = 0; i < s->active_count; i++)
+        if (s->needs[s->active[i]].producer != SPW_NO_INDEX)
+            s->group_bytes[s->needs[s->active[i]].producer] = 0;
+}
+
 /* The time of the cut at operation `at`, whose needs are the active ones. */
-static double cut_at(struct spw_sweep *s, uint32_t at)
+static double cut_at(struct spw_sweep *s, uint32_t at, const struct beside *beside, struct spw_cut_sides *ret_sides)
 {
     const double total_us = s->head_us[s->graph->op_count];
     const double op_us = at < s->graph->op_count ? s->graph->ops[at].us : 0;
@@ -64,14 +100,13 @@ static double cut_at(struct spw_sweep *s, uint32_t at)
                           .tail_us = total_us - s->head_us[at] - op_us,
                           .made_us = total_us,
                           .read_us = total_us,
+                          .hindrance = s->hindrance,
                           .excess_bytes = s->absent[at],
                           .items = s->items,
                           .count = s->active_count};
     double out_from_us = total_us, in_until_us = 0;
     for (uint32_t i = 0; i < s->active_count; i++) {
         const struct spw_need *n = &s->needs[s->active[i]];
-        if (n->producer != SPW_NO_INDEX)
-            s->group_bytes[n->producer] += n->item.bytes;
         if (n->item.out_before_us > 0)
             cut.made_us = fmin(cut.made_us, n->made_us);
         if (n->item.in_after_us > 0)
@@ -85,16 +120,8 @@ static double cut_at(struct spw_sweep *s, uint32_t at)
     cut.no_in_us = cut.head_us + op_us - in_until_us;
     cut.made_us = fmin(cut.made_us, cut.head_us);
     cut.read_us = fmin(cut.read_us, cut.tail_us);
-    for (uint32_t i = 0; i < s->active_count; i++) {
-        const struct spw_need *n = &s->needs[s->active[i]];
-        s->items[i] = n->item;
-        if (n->producer != SPW_NO_INDEX)
-            s->items[i].replay_us = n->before_us + n->item.replay_us * n->item.bytes / s->group_bytes[n->producer];
-    }
-    for (uint32_t i = 0; i < s->active_count; i++)
-        if (s->needs[s->active[i]].producer != SPW_NO_INDEX)
-            s->group_bytes[s->needs[s->active[i]].producer] = 0;
-    return spw_cut_time(&cut, &s->space);
+    list_items(s, beside);
+    return spw_cut_time(&cut, &s->space, ret_sides);
 }
 
 /* The first operation with the most that is absent, of first .. end - 1. */
@@ -109,7 +136,7 @@ static uint32_t fullest(const struct spw_sweep *s, uint32_t first, uint32_t end)
 
 static bool goes_on(struct spw_sweep *s, const struct spw_bounds *bounds)
 {
-    s->cancelled |= s->effort.now_s && isinf(s->effort.now_s(s->effort.now_context));
+    s->cancelled |= s->terms.now_s && isinf(s->terms.now_s(s->terms.now_context));
     return bounds->feasible && !s->cancelled;
 }
 
@@ -124,7 +151,7 @@ static uint32_t look_at_cuts(struct spw_sweep *s, uint32_t first, uint32_t end, 
         if (!(s->absent[cut] > 0))
             continue;
         advance(s, cut, &next);
-        const double us = cut_at(s, cut);
+        const double us = cut_at(s, cut, &all_beside, &s->sides[cut]);
         bounds->feasible = !isinf(us);
         bounds->cut_us = fmax(bounds->cut_us, us);
         if (us > best_us) {
@@ -144,7 +171,7 @@ static void look_at_all(struct spw_sweep *s, struct spw_bounds *bounds)
     double items = 0;
     for (uint32_t i = 0; i < s->need_count; i++)
         items += (double)(s->needs[i].last - s->needs[i].first) + 1;
-    const double work = s->effort.limit_s > 0 ? fmin(WORK, 2 * WORK * s->effort.limit_s) : WORK;
+    const double work = s->terms.limit_s > 0 ? fmin(WORK, 2 * WORK * s->terms.limit_s) : WORK;
     const uint32_t block = 1 + (uint32_t)fmin(items / work, ops);
     const uint32_t best = look_at_cuts(s, 0, ops, block, bounds);
     if (block <= 1 || !bounds->feasible || s->cancelled)
@@ -162,9 +189,82 @@ static void look_at_end(struct spw_sweep *s, struct spw_bounds *bounds)
     if (!(s->absent[end] > 0))
         return;
     advance(s, end, &next);
-    bounds->persistent_us = cut_at(s, end);
+    bounds->persistent_us = cut_at(s, end, &all_beside, NULL);
     bounds->feasible = bounds->feasible && !isinf(bounds->persistent_us);
 }
+
+/* ---- spans ---- */
+
+struct span {
+    uint32_t first, last;
+    double us;
+};
+
+/* As if nothing were absent anywhere. */
+static void begin_sides(struct spw_sweep *s)
+{
+    const uint32_t ops = s->graph->op_count;
+    for (uint32_t i = 0; i < ops; i++) {
+        const double tail_us = s->head_us[ops] - s->head_us[i + 1];
+        s->sides[i] = (struct spw_cut_sides){s->head_us[i], tail_us, s->head_us[i], tail_us};
+    }
+}
+
+/* The best span of what is known of the cuts; where copies hinder each other, what its ends move beside may count in part.
+ */
+static struct span find_span(const struct spw_sweep *s, bool hindered)
+{
+    struct span best = {0};
+    uint32_t first = 0;
+    double most_us = -INFINITY;
+    for (uint32_t i = 0; i < s->graph->op_count; i++) {
+        const struct spw_cut_sides *sides = &s->sides[i];
+        const double early_us = (hindered ? sides->before_beside_us : sides->before_us) - s->head_us[i];
+        if (early_us > most_us) {
+            most_us = early_us;
+            first = i;
+        }
+        const double us = most_us + s->head_us[i + 1] + (hindered ? sides->after_beside_us : sides->after_us);
+        if (us > best.us)
+            best = (struct span){first, i, us};
+    }
+    return best;
+}
+
+static struct spw_cut_sides sides_of(struct spw_sweep *s, uint32_t at, const struct beside *beside)
+{
+    struct spw_cut_sides sides = s->sides[at];
+    uint32_t next = 0;
+    s->active_count = 0;
+    if (s->absent[at] > 0) {
+        advance(s, at, &next);
+        (void)cut_at(s, at, beside, &sides);
+    }
+    return sides;
+}
+
+/* With what its two ends move beside, as far as that is certain to hinder them. */
+static double hindered_us(struct spw_sweep *s, const struct span *span)
+{
+    if (!(s->absent[span->first] > 0) || !(s->absent[span->last] > 0))
+        return 0; /* nothing has to move */
+    const struct beside beside = {.from_us = s->head_us[span->last], .until_us = s->head_us[span->first]};
+    const double between_us = s->head_us[span->last + 1] - s->head_us[span->first];
+    return sides_of(s, span->first, &beside).before_beside_us + between_us +
+           sides_of(s, span->last, &beside).after_beside_us;
+}
+
+static void look_at_spans(struct spw_sweep *s, struct spw_bounds *bounds)
+{
+    if (!bounds->feasible || s->cancelled)
+        return;
+    const struct span alone = find_span(s, false), hindered = find_span(s, true);
+    bounds->span_us = alone.us * (1 - 1e-9);
+    if (s->hindrance > 0)
+        bounds->span_us = fmax(bounds->span_us, fmax(hindered_us(s, &alone), hindered_us(s, &hindered)) * (1 - 1e-9));
+}
+
+/* ---- */
 
 static void name_best(struct spw_bounds *bounds)
 {
@@ -178,20 +278,35 @@ static void name_best(struct spw_bounds *bounds)
         bounds->best_us = bounds->cut_us;
         bounds->best = "cut";
     }
+    if (bounds->feasible && bounds->span_us > bounds->best_us) {
+        bounds->best_us = bounds->span_us;
+        bounds->best = "span";
+    }
+}
+
+static double hindrance_of(double duplex)
+{
+    return duplex > 0.5 && duplex < 1 ? (1 - duplex) / duplex : duplex > 0 && duplex < 1;
 }
 
 int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
-                      const struct spw_bounds_effort *effort, struct spw_bounds *ret_bounds)
+                      const struct spw_bounds_terms *terms, struct spw_bounds *ret_bounds)
 {
-    struct spw_sweep s = {
-        .graph = graph, .budget = (double)device_bytes, .may_copy = may_copy, .may_replay = may_replay, .effort = *effort};
+    struct spw_sweep s = {.graph = graph,
+                          .budget = (double)device_bytes,
+                          .may_copy = may_copy,
+                          .may_replay = may_replay,
+                          .terms = *terms,
+                          .hindrance = hindrance_of(terms->duplex)};
     struct spw_bounds bounds = {.feasible = graph->least_bytes <= device_bytes, .time_us = graph->compute_us};
     int r = sweep_init(&s);
     if (r == 0) {
         spw_sweep_look_at_ops(&s);
         spw_sweep_list_needs(&s);
+        begin_sides(&s);
         look_at_end(&s, &bounds);
         look_at_all(&s, &bounds);
+        look_at_spans(&s, &bounds);
         name_best(&bounds);
         *ret_bounds = bounds;
         r = s.cancelled ? -ECANCELED : 0;
@@ -203,7 +318,7 @@ int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool
 int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                struct spw_bounds *ret_bounds)
 {
-    const struct spw_bounds_effort usual = {0};
+    const struct spw_bounds_terms usual = {0};
     return spw_bounds_within(graph, device_bytes, may_copy, may_replay, &usual, ret_bounds);
 }
 
@@ -217,7 +332,7 @@ int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool
         spw_sweep_list_needs(&s);
         for (uint32_t i = 0; i < graph->op_count; i++) {
             advance(&s, i, &next);
-            ret_us[i] = s.absent[i] > 0 ? cut_at(&s, i) : 0;
+            ret_us[i] = s.absent[i] > 0 ? cut_at(&s, i, &all_beside, NULL) : 0;
         }
     }
     sweep_finish(&s);

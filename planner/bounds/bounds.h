@@ -8,23 +8,27 @@ struct spw_bounds {
     double time_us;       /* the sum of the durations */
     double persistent_us; /* what carries over and does not fit has to come in and go out in each iteration */
     double cut_us;        /* what cannot be there during one operation has to come back after it */
-    double best_us;       /* the largest of them */
-    const char *best;     /* its name: "time", "persistent", "cut" */
+    double span_us;   /* what cannot be there in one operation has gone out before it, what cannot be in a later one has to
+                       * come back after that, and what is in between has to run */
+    double best_us;   /* the largest of them */
+    const char *best; /* its name: "time", "persistent", "cut", "span" */
 };
 
-/* Bounds for any schedule within `device_bytes` that copies or replays only if it may. 0 or -ENOMEM. */
+/* Bounds for any schedule within `device_bytes` that copies or replays only if it may, where copies do not hinder each
+ * other. 0 or -ENOMEM. */
 int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                struct spw_bounds *ret_bounds);
-/* What ends it early; all zero: nothing does. Each operation gives a valid bound, so one for which fewer are looked at is
- * lower. */
-struct spw_bounds_effort {
+/* The machine, and what ends the look early; all zero: copies do not hinder each other, and nothing does. Each operation
+ * gives a valid bound, so one for which fewer are looked at is lower. */
+struct spw_bounds_terms {
+    double duplex;                      /* speed of a copy while one runs in the other direction, as a share; 0: all of it */
     double limit_s;                     /* about so much of the host's time; 0: half a second */
     double (*now_s)(void *now_context); /* may be NULL; where it is infinite, the bound is not wanted any more */
     void *now_context;
 };
-/* The same with no more than this effort. 0, -ENOMEM, -ECANCELED. */
+/* The same on these terms. 0, -ENOMEM, -ECANCELED. */
 int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
-                      const struct spw_bounds_effort *effort, struct spw_bounds *ret_bounds);
+                      const struct spw_bounds_terms *terms, struct spw_bounds *ret_bounds);
 /* The cut bound of each operation, op_count numbers: 0 where all fits, INFINITY where nothing can be done. 0 or -ENOMEM. */
 int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay, double *ret_us);
 #endif

@@ -19,7 +19,19 @@
  * from the last such first use until the operation has ended (no_in), and those durations come on top of what the lane has
  * to do in the whole iteration: max(time(y), no_out + D_all(y), no_in + H_all(y)).
  *
- * D, H and R are convex, so time(y) is, and the least value over y is the bound. */
+ * Copies in both directions at once may be slower. Of copies that took O us out and I us in if alone, either lane needs
+ * O + k I or more, and I + k O, k being the hindrance: at speed d < 1 while both run, and alone for a and b us, O = a + d c
+ * and I = b + d c in a + b + c us, which is O + k I with k = (1 - d) / d, or more with k = 1 where that is less. What the
+ * sets above move besides, on the other side of the operation, hinders what counts there. So before the operation pass D(y)
+ * + k times what comes in, and after it H(y) + k times what goes out, but that no item moved before `made` or in the last
+ * `read`:
+ *
+ *     D'(y) + op + H'(y) + (1 - k) (made + read)
+ *
+ * with D' and H' as D and H, where an item costs besides k times what it moves on the other side. The same holds of the
+ * three lanes over the whole iteration.
+ *
+ * D, H and R are convex, so time(y) is, and so are the others. The least value over y of the largest is the bound. */
 #include "bounds/cut.h"
 
 #include <errno.h>
@@ -31,7 +43,7 @@ struct spw_cut_point {
     double bytes, us, us_per_byte;
 };
 
-enum { OUT_BEFORE, IN_AFTER, OUT, IN, REPLAY, CURVES };
+enum { OUT_BEFORE, IN_AFTER, OUT, IN, OUT_BESIDE, IN_BESIDE, REPLAY, CURVES };
 
 struct curve {
     const struct spw_cut_point *points;
@@ -50,9 +62,15 @@ void spw_cut_space_finish(struct spw_cut_space *space)
     *space = (struct spw_cut_space){0};
 }
 
-static double cost(const struct spw_cut_item *item, int which)
+static double cost(const struct spw_cut *cut, const struct spw_cut_item *item, int which)
 {
-    const double costs[CURVES] = {item->out_before_us, item->in_after_us, item->out_us, item->in_us, item->replay_us};
+    const double costs[CURVES] = {item->out_before_us,
+                                  item->in_after_us,
+                                  item->out_us,
+                                  item->in_us,
+                                  item->out_before_us + cut->hindrance * (item->out_us - item->out_before_us),
+                                  item->in_after_us + cut->hindrance * (item->in_us - item->in_after_us),
+                                  item->replay_us};
     return which != REPLAY && !item->copied ? INFINITY : costs[which];
 }
 
@@ -62,15 +80,23 @@ static int by_price(const void *a, const void *b)
     return (p->us_per_byte > q->us_per_byte) - (p->us_per_byte < q->us_per_byte);
 }
 
-/* Most curves have one price, or 0 and one price: they need no sorting. Prices that differ by rounding count as the same. */
+/* What is likely to be cheaper for each byte than the next class. */
+static int class_of(const struct spw_cut_item *item, int which, double us)
+{
+    const bool is_beside =
+        (which == OUT_BESIDE && item->out_before_us == 0) || (which == IN_BESIDE && item->in_after_us == 0);
+    return us == 0 ? 0 : is_beside ? 1 : 2;
+}
+
+/* Most curves have one price in each class: they need no sorting. Prices that differ by rounding count as the same. */
 static struct curve make_curve(const struct spw_cut *cut, int which, struct spw_cut_point *points)
 {
     size_t count = 0;
     bool sorted = true;
-    for (int free = 1; free >= 0; free--)
+    for (int kind = 0; kind < 3; kind++)
         for (size_t i = 0; i < cut->count; i++) {
-            const double us = cost(&cut->items[i], which), bytes = cut->items[i].bytes;
-            if (isinf(us) || (us == 0) != free)
+            const double us = cost(cut, &cut->items[i], which), bytes = cut->items[i].bytes;
+            if (isinf(us) || class_of(&cut->items[i], which, us) != kind)
                 continue;
             points[count] = (struct spw_cut_point){bytes, us, us / bytes};
             sorted = sorted && (count == 0 || points[count - 1].us_per_byte <= points[count].us_per_byte * (1 + 1e-13));
@@ -107,16 +133,28 @@ static double curve_end(const struct curve *curve)
     return curve->count ? curve->points[curve->count - 1].bytes : 0;
 }
 
-static double time_at(const struct spw_cut *cut, const struct curve *curves, double swapped)
+static struct spw_cut_sides sides_at(const struct spw_cut *cut, const struct curve *curves, double swapped, double replay_us)
 {
-    const double before = fmax(cut->head_us, cut->made_us + curve_at(&curves[OUT_BEFORE], swapped));
-    const double after = fmax(cut->tail_us + curve_at(&curves[REPLAY], cut->excess_bytes - swapped),
-                              cut->read_us + curve_at(&curves[IN_AFTER], swapped));
-    return fmax(before + cut->op_us + after,
-                fmax(cut->no_out_us + curve_at(&curves[OUT], swapped), cut->no_in_us + curve_at(&curves[IN], swapped)));
+    return (struct spw_cut_sides){
+        .before_us = fmax(cut->head_us, cut->made_us + curve_at(&curves[OUT_BEFORE], swapped)),
+        .after_us = fmax(cut->tail_us + replay_us, cut->read_us + curve_at(&curves[IN_AFTER], swapped)),
+        .before_beside_us = (1 - cut->hindrance) * cut->made_us + curve_at(&curves[OUT_BESIDE], swapped),
+        .after_beside_us = (1 - cut->hindrance) * cut->read_us + curve_at(&curves[IN_BESIDE], swapped),
+    };
 }
 
-double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space)
+static double time_at(const struct spw_cut *cut, const struct curve *curves, double swapped)
+{
+    const double replay_us = curve_at(&curves[REPLAY], cut->excess_bytes - swapped);
+    const struct spw_cut_sides sides = sides_at(cut, curves, swapped, replay_us);
+    const double out = curve_at(&curves[OUT], swapped), in = curve_at(&curves[IN], swapped);
+    const double out_lane_us = cut->no_out_us + out + cut->hindrance * fmax(0, in - cut->no_out_us);
+    const double in_lane_us = cut->no_in_us + in + cut->hindrance * fmax(0, out - cut->no_in_us);
+    const double sum = fmax(sides.before_us + sides.after_us, sides.before_beside_us + sides.after_beside_us);
+    return fmax(sum + cut->op_us, fmax(out_lane_us, in_lane_us));
+}
+
+double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space, struct spw_cut_sides *ret_sides)
 {
     double absent_bytes = 0;
     for (size_t i = 0; i < cut->count; i++)
@@ -125,11 +163,16 @@ double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space
         return INFINITY;
     struct curve curves[CURVES];
     for (int i = 0; i < CURVES; i++)
-        curves[i] = make_curve(cut, i, space->points + (size_t)i * space->room);
+        if (cut->hindrance == 0 && (i == OUT_BESIDE || i == IN_BESIDE))
+            curves[i] = curves[i == OUT_BESIDE ? OUT_BEFORE : IN_AFTER];
+        else
+            curves[i] = make_curve(cut, i, space->points + (size_t)i * space->room);
     double low = fmax(0, cut->excess_bytes - curve_end(&curves[REPLAY]));
     double high = fmin(cut->excess_bytes, curve_end(&curves[OUT]));
     if (low > high)
         low = high;
+    if (ret_sides) /* all but what replays take is least where no more is swapped than has to be */
+        *ret_sides = sides_at(cut, curves, low, 0);
     for (int i = 0; i < 100 && high - low > 1e-12 * cut->excess_bytes; i++) {
         const double third = (high - low) / 3;
         if (time_at(cut, curves, low + third) <= time_at(cut, curves, high - third))

@@ -21,7 +21,8 @@ struct spw_sweep {
     const struct spw_graph *graph;
     double budget;
     bool may_copy, may_replay;
-    struct spw_bounds_effort effort;
+    struct spw_bounds_terms terms;
+    double hindrance; /* cut.h */
     bool cancelled;
     double *head_us;        /* [op_count + 1]: durations of the operations before */
     double *held;           /* [op_count + 1]: bytes of what may not leave, and of what is touched */
@@ -33,6 +34,7 @@ struct spw_sweep {
     uint32_t need_count;
     uint32_t *active, active_count; /* needs that cover the operation that the sweep is at */
     struct spw_cut_item *items;
+    struct spw_cut_sides *sides; /* [op_count]: of the cuts that were looked at; of others, what the operations alone take */
     struct spw_cut_space space;
 };
 

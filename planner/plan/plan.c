@@ -89,10 +89,11 @@ const struct spw_planner *spw_planner_find(const char *name)
 /* Of all schedules that the request allows, not only of those that the planner makes. */
 static int find_bound(const struct spw_plan_request *request, struct spw_plan *plan)
 {
-    const struct spw_bounds_effort effort = {request->bound_limit_s, request->now_s, request->now_context};
+    const struct spw_bounds_terms terms = {request->machine.duplex, request->bound_limit_s, request->now_s,
+                                           request->now_context};
     struct spw_bounds bounds;
     const int r =
-        spw_bounds_within(request->graph, request->device_bytes, request->may_copy, request->may_replay, &effort, &bounds);
+        spw_bounds_within(request->graph, request->device_bytes, request->may_copy, request->may_replay, &terms, &bounds);
     if (r < 0)
         return r;
     plan->lower_bound_us = bounds.best_us;

@@ -339,7 +339,8 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
 
 static int set_budget(struct spw_improver *s, uint64_t device_bytes)
 {
-    const struct spw_bounds_effort effort = {s->request.bound_limit_s, s->request.now_s, s->request.now_context};
+    const struct spw_bounds_terms terms = {s->request.machine.duplex, s->request.bound_limit_s, s->request.now_s,
+                                           s->request.now_context};
     struct spw_bounds bounds = {0};
     s->request.device_bytes = device_bytes;
     s->kept_us = NAN;
@@ -347,7 +348,7 @@ static int set_budget(struct spw_improver *s, uint64_t device_bytes)
     s->cover = NULL;
     int r = spw_cover_create(&s->request, &s->cover);
     if (r == 0)
-        r = spw_bounds_within(s->graph, device_bytes, s->request.may_copy, s->request.may_replay, &effort, &bounds);
+        r = spw_bounds_within(s->graph, device_bytes, s->request.may_copy, s->request.may_replay, &terms, &bounds);
     if (r < 0)
         return r;
     s->bound_us = bounds.best_us;

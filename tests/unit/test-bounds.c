@@ -118,6 +118,37 @@ static void what_does_not_fit_goes_out_and_comes_back(void **state)
     expect(make_sandwich(), 20, COPY, "cut", 4 + 10 + 6 + 10 + 7);
 }
 
+/* a has left before the first of two operations for which it has to be absent, and comes back behind the second. */
+static void what_is_absent_in_two_operations_waits_for_all_between_them(void **state)
+{
+    const struct op ops[] = {{"make a", 4, "", "a"},
+                             {"make b", 5, "", "b"},
+                             {"b to c", 6, "b", "c"},
+                             {"again", 6, "b", "c"},
+                             {"read a", 7, "a", ""}};
+    expect(MAKE(sandwich_tensors, ops), 20, COPY, "span", 4 + 10 + 6 + 6 + 10 + 7);
+}
+
+/* Two states leave room for b: they begin on the host, come in behind it, and go out when they are updated. At less than
+ * half the speed it is faster not to copy both ways at once. */
+static void copies_both_ways_take_as_long_as_they_hinder_each_other(void **state)
+{
+    static const struct tensor tensors[] = {{20, .persistent = true}, {20, .persistent = true}, {40}};
+    static const struct op ops[] = {
+        {"MAKE C", 5, "", "c"}, {"READ C", 1, "c", ""}, {"UPDATE A", 1, "a", "a"}, {"UPDATE B", 1, "b", "b"}};
+    static const struct {
+        double duplex, us;
+    } cases[] = {{0, 47}, {1, 47}, {0.75, 60}, {0.5, 86}, {0.25, 86}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct spw_graph *graph = MAKE(tensors, ops);
+        const struct spw_bounds_terms terms = {.duplex = cases[i].duplex};
+        struct spw_bounds bounds;
+        assert_int_equal(spw_bounds_within(graph, 40, true, false, &terms, &bounds), 0);
+        assert_true(fabs(bounds.best_us - cases[i].us) < 1e-6 * cases[i].us);
+        spw_graph_destroy(graph);
+    }
+}
+
 /* All of b can be copied unseen. Making a, of one byte, again would take as long as all the rest: not even a sliver of it.
  */
 static void what_is_dear_to_replay_is_not_replayed_in_part(void **state)
@@ -355,8 +386,8 @@ static void a_bound_that_is_not_wanted_any_more_is_left_at_once(void **state)
     struct spw_bounds bounds;
     for (long ends_after = 0; ends_after < 2000; ends_after = 3 * ends_after + 1) {
         struct clock clock = {.ends_after = ends_after, .latest_s = thread_s()};
-        const struct spw_bounds_effort effort = {.now_s = ask, .now_context = &clock};
-        assert_int_equal(spw_bounds_within(graph, graph->peak_bytes / 2, true, false, &effort, &bounds), -ECANCELED);
+        const struct spw_bounds_terms terms = {.now_s = ask, .now_context = &clock};
+        assert_int_equal(spw_bounds_within(graph, graph->peak_bytes / 2, true, false, &terms, &bounds), -ECANCELED);
         clock.longest_s = fmax(clock.longest_s, thread_s() - clock.latest_s);
         assert_int_equal(clock.asked, ends_after + 1);
         assert_true(clock.longest_s < 0.05);
@@ -370,10 +401,10 @@ static void with_less_effort_the_bound_is_sooner_there_and_no_higher(void **stat
     struct spw_bounds all;
     assert_int_equal(spw_bounds(graph, graph->peak_bytes / 2, true, false, &all), 0);
     for (double limit_s = 1; limit_s > 1e-4; limit_s /= 10) {
-        const struct spw_bounds_effort effort = {.limit_s = limit_s};
+        const struct spw_bounds_terms terms = {.limit_s = limit_s};
         struct spw_bounds bounds;
         const double began_s = thread_s();
-        assert_int_equal(spw_bounds_within(graph, graph->peak_bytes / 2, true, false, &effort, &bounds), 0);
+        assert_int_equal(spw_bounds_within(graph, graph->peak_bytes / 2, true, false, &terms, &bounds), 0);
         assert_true(thread_s() - began_s < 10 * limit_s + 0.02);
         assert_true(bounds.best_us <= all.best_us && bounds.best_us >= 0.9 * all.best_us);
     }
@@ -404,6 +435,8 @@ int main(void)
         cmocka_unit_test(what_fits_takes_the_time_of_its_operations),
         cmocka_unit_test(an_operation_larger_than_the_budget_is_infeasible),
         cmocka_unit_test(what_does_not_fit_goes_out_and_comes_back),
+        cmocka_unit_test(what_is_absent_in_two_operations_waits_for_all_between_them),
+        cmocka_unit_test(copies_both_ways_take_as_long_as_they_hinder_each_other),
         cmocka_unit_test(what_is_dear_to_replay_is_not_replayed_in_part),
         cmocka_unit_test(what_does_not_fit_is_made_once_more),
         cmocka_unit_test(what_can_be_neither_copied_nor_replayed_has_to_stay),

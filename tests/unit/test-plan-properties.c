@@ -34,6 +34,8 @@ static struct spw_plan_request some_request(const struct spw_graph *graph, uint6
     static double now_s;
     if (spw_random_below(random, 8) == 0)
         request.host_bytes = spw_random_below(random, most + 1);
+    if (spw_random_below(random, 4) == 0)
+        request.machine.duplex = 0.4 + 0.6 * spw_random_fraction(random);
     request.seed = spw_random_next(random);
     request.now_s = clock_s;
     request.now_context = &now_s;
