@@ -38,18 +38,15 @@ static void make_index(struct spw_shape *shape)
     }
 }
 
-/* How many of the first tokens are found at the beginning only. */
+/* How many of the first tokens are found at the beginning only. Fewer than 16 are never enough: an iteration that was
+ * learned with noise in it may not have what is usually the same there. */
 static uint32_t distinct_after(const struct spw_shape *shape)
 {
     static const uint64_t none[SPW_CONTEXTS] = {0};
     struct spw_context context = {0};
-    for (int k = SPW_CONTEXT_4; k <= SPW_CONTEXT_16; k++) {
-        for (uint32_t t = (uint32_t)context.since; t < SPW_CONTEXT_TOKENS[k]; t++)
-            spw_context_take(&context, shape->steps[t % shape->backbone].token, none);
-        if (!find_place(shape, key_of(&context, k))->many)
-            return SPW_CONTEXT_TOKENS[k];
-    }
-    return UINT32_MAX;
+    for (uint32_t t = 0; t < SPW_CONTEXT_TOKENS[SPW_CONTEXT_16]; t++)
+        spw_context_take(&context, shape->steps[t % shape->backbone].token, none);
+    return find_place(shape, key_of(&context, SPW_CONTEXT_16))->many ? UINT32_MAX : SPW_CONTEXT_TOKENS[SPW_CONTEXT_16];
 }
 
 bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, uint32_t *ret_step)
