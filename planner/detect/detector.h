@@ -60,7 +60,12 @@ struct spw_iteration {
     uint32_t stretch_next;
     struct spw_stretch remainders[SPW_REMAINDERS]; /* the latest that might belong to a longer iteration */
     uint32_t remainder_next;
-    uint64_t remainder_end; /* of the latest of them */
+    uint64_t remainder_end;        /* of the latest of them */
+    uint64_t ends[SPW_REMAINDERS]; /* of the latest, whether they might or not */
+    uint32_t end_next;
+    struct spw_tracker
+        suspect;           /* lag 0: none; else how far the iterations that end in the same remainder are equal so far */
+    uint32_t suspect_part; /* the shape that they consist of */
 };
 
 /* ---- follow.c */
@@ -76,7 +81,7 @@ static inline bool spw_follow_next(struct spw_iteration *detector, uint64_t toke
     const uint32_t cursor = detector->cursor;
     const struct spw_step *step = &shape->steps[cursor];
     if (cursor == 0 || cursor + 1 >= shape->backbone || step->token != token || step[0].allocs != step[1].allocs ||
-        detector->unsettled)
+        detector->unsettled || detector->suspect.lag)
         return false;
     detector->cursor = cursor + 1;
     detector->since_back++;
@@ -118,6 +123,15 @@ int spw_search_keep(struct spw_iteration *detector, const struct spw_window *win
 /* Learns the period when tokens repeat over it and its last two times before `end` are iterations. `instead` as above. */
 int spw_search_learn_period(struct spw_iteration *detector, uint64_t end, uint64_t period, struct spw_shape *instead,
                             bool *ret_learned);
+
+/* An iteration that consists of the shape `part` and a remainder, and ends before bone `end`, may have this period: if the
+ * last `least` bones before `end` came a period earlier too, and it has not come twice yet, goes on comparing until it has.
+ */
+void spw_search_suspect(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t least,
+                        const struct spw_shape *part);
+
+/* The newest bone, while that is compared. */
+int spw_search_compare(struct spw_iteration *detector, uint64_t bone, bool *ret_learned);
 
 /* Lets the history hold twice as much, unless it is at its limit. */
 int spw_search_remember_more(struct spw_iteration *detector);

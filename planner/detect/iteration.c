@@ -90,6 +90,10 @@ static __attribute__((noinline)) int find_place(struct spw_iteration *detector, 
                                                 struct spw_iteration_place *place)
 {
     int r = 0;
+    if (detector->suspect.lag)
+        r = spw_search_compare(detector, bone, &place->learned);
+    if (r < 0 || place->learned)
+        return r;
     if (spw_bone_at(&detector->history, bone)->hint)
         spw_search_heed(detector, bone);
     if (detector->shape && detector->cursor == detector->shape->backbone)

@@ -6,7 +6,8 @@
  *     doesn't (an update does), and
  *   - most of its launches are of such functions and it touches a quarter of what is kept, by bytes and by number (so
  *     logging is not enough); or it touches kept bytes that the shape never touches, a sixteenth of all or more (optimizer
- * state). The longer iteration is taken when the last two of it are equal, token by token. Limits: what an update does once
+ * state). The longer iteration is taken when the last two of it are equal, token by token; where the remainder was longer
+ * the first time (it made states), that may be before the update comes for the third time. Limits: what an update does once
  * in many iterations (a moving average of all weights every tenth step) makes an iteration of all ten; an evaluation that
  * begins with functions of its own and runs over most weights does too; an update that shares its first functions with the
  * forward pass does not. */
@@ -127,23 +128,37 @@ static struct spw_stretch exchange_remainder(struct spw_iteration *detector, con
     return before;
 }
 
+/* One that belongs has come, and not like this before: what it ends may be an iteration all the same that ended in a longer
+ * one the last time, since states are made in the first update. */
+static void suspect(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
+{
+    for (int i = 0; i < SPW_REMAINDERS && !detector->suspect.lag; i++)
+        if (detector->ends[i] && detector->ends[i] < begin)
+            spw_search_suspect(detector, end, end - detector->ends[i], end - begin, shape);
+}
+
 int spw_merge_remainder(struct spw_iteration *detector, struct spw_shape *shape, uint64_t begin, uint64_t end,
                         bool *ret_learned)
 {
     const struct spw_history *history = &detector->history;
-    if (!spw_history_has(history, begin) || (end - detector->remainder_end) * SLOTS_PER_BONE < detector->live.capacity ||
-        !belongs(detector, shape, begin, end))
+    int r = 0;
+    if (!spw_history_has(history, begin) || (end - detector->remainder_end) * SLOTS_PER_BONE < detector->live.capacity)
         return 0;
-    const struct spw_stretch now = {
-        .hash = hash_of(history, begin, end), .bones = end - begin, .end = end, .shape = shape->id};
-    const struct spw_stretch before = exchange_remainder(detector, &now);
-    detector->remainder_end = end;
-    if (!before.hash)
-        return 0;
-    const uint64_t period = end - before.end;
-    if (end >= 2 * period && !spw_history_has(history, end - 2 * period))
-        return spw_search_remember_more(detector);
-    return spw_search_learn_period(detector, end, period, shape, ret_learned);
+    if (belongs(detector, shape, begin, end)) {
+        const struct spw_stretch now = {
+            .hash = hash_of(history, begin, end), .bones = end - begin, .end = end, .shape = shape->id};
+        const struct spw_stretch before = exchange_remainder(detector, &now);
+        const uint64_t period = end - before.end;
+        detector->remainder_end = end;
+        if (before.hash && end >= 2 * period && !spw_history_has(history, end - 2 * period))
+            return spw_search_remember_more(detector);
+        if (before.hash)
+            r = spw_search_learn_period(detector, end, period, shape, ret_learned);
+        if (r == 0 && !*ret_learned)
+            suspect(detector, shape, begin, end);
+    }
+    detector->ends[detector->end_next++ % SPW_REMAINDERS] = end;
+    return r;
 }
 
 int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)

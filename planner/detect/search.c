@@ -71,6 +71,7 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     shape->last_seen = spw_bone_at(&detector->history, window.begin)->op;
     detector->shape = NULL;
     detector->trial = detector->unsettled = false;
+    detector->suspect.lag = 0;
     if (spw_follow_adopt(detector, shape, window.end, 0))
         detector->doubtful = false;
     return 0;
@@ -95,6 +96,34 @@ int spw_search_learn_period(struct spw_iteration *detector, uint64_t end, uint64
     const int r = spw_search_learn(detector, end, period, run, instead);
     *ret_learned = r == 0;
     return r;
+}
+
+void spw_search_suspect(struct spw_iteration *detector, uint64_t end, uint64_t period, uint64_t least,
+                        const struct spw_shape *part)
+{
+    const uint64_t newest = detector->history.bone_count, run = run_of(&detector->history, newest, period);
+    if (run < newest - end + least || run >= period)
+        return;
+    detector->suspect = (struct spw_tracker){.lag = period, .run = run};
+    detector->suspect_part = part->id;
+}
+
+int spw_search_compare(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
+{
+    const struct spw_history *history = &detector->history;
+    const uint64_t period = detector->suspect.lag;
+    struct spw_shape *part = NULL;
+    if (spw_bone_at(history, bone)->token != spw_bone_at(history, bone - period)->token) {
+        detector->suspect.lag = 0;
+        return 0;
+    }
+    if (++detector->suspect.run < period)
+        return 0;
+    detector->suspect.lag = 0;
+    for (size_t i = 0; i < detector->shape_count && !part; i++)
+        if (detector->shapes[i]->id == detector->suspect_part)
+            part = detector->shapes[i];
+    return part ? spw_search_learn_period(detector, bone + 1, period, part, ret_learned) : 0;
 }
 
 int spw_search_remember_more(struct spw_iteration *detector)

@@ -148,6 +148,32 @@ static void accumulation_becomes_one_iteration(void **state)
         }
 }
 
+/* The first update fills the states before it uses them, so that it is longer than any other: the iteration is known before
+ * the second one like it has ended all the same. */
+static void accumulation_with_a_longer_first_update_is_known_by_the_end_of_the_third(void **state)
+{
+    for (uint32_t times = 2; times <= 16; times *= 2) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = model_plain();
+        model.grads_stay = true;
+        const uint32_t part = model_length(&model) - model.layers, length = times * part + model.layers;
+        program->whole_length = length;
+        model_setup(program, &model);
+        for (int i = 0; i < 3; i++) {
+            program_step(program);
+            for (uint32_t m = 0; m < times; m++)
+                model_micro_step(program, &model, m);
+            for (uint32_t l = 0; l < model.layers && i == 0; l++)
+                program_op(program, SPW_ITERATION_LAUNCH, 970, 1, 1 + l, &model.state[l], 1);
+            model_update(program, &model);
+        }
+        assert_int_equal(program_followed(program), length);
+        assert_int_equal(program->wrong_sure, 0);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
 /* An evaluation every seven steps is not part of the iteration, whatever its batch size and however many batches it takes.
  */
 static void evaluation_is_not_part_of_the_iteration(void **state)
@@ -403,6 +429,7 @@ int main(void)
         cmocka_unit_test(plain_loop_is_found_within_three_iterations),
         cmocka_unit_test(warm_up_that_differs_is_left_behind),
         cmocka_unit_test(accumulation_becomes_one_iteration),
+        cmocka_unit_test(accumulation_with_a_longer_first_update_is_known_by_the_end_of_the_third),
         cmocka_unit_test(evaluation_is_not_part_of_the_iteration),
         cmocka_unit_test(logging_is_only_noise),
         cmocka_unit_test(short_last_batch_does_not_disturb),
