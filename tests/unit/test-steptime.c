@@ -116,6 +116,17 @@ static void what_is_under_way_is_not_waited_for(void **state)
     assert_is(1, 1, 40, 40);
 }
 
+static void one_that_was_disturbed_makes_no_difference_to_the_median(void **state)
+{
+    const unsigned lengths[] = {9, 4, 5, 30, 6, 5};
+    for (unsigned i = 0; i < 6; i++)
+        iteration(1, lengths[i]);
+    begins(1);
+    wait();
+    const double median_us = get(1).median_us; /* of 40, 50, 300, 60, 50 */
+    assert_true(median_us > 49.9 && median_us < 50.1);
+}
+
 static void shapes_are_kept_apart(void **state)
 {
     iteration(1, 4);
@@ -263,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_iteration_lasts_until_the_next_one_begins, begin),
         cmocka_unit_test_setup(what_is_under_way_is_not_waited_for, begin),
+        cmocka_unit_test_setup(one_that_was_disturbed_makes_no_difference_to_the_median, begin),
         cmocka_unit_test_setup(shapes_are_kept_apart, begin),
         cmocka_unit_test_setup(the_mean_is_of_the_last_few, begin),
         cmocka_unit_test_setup(what_is_broken_off_is_not_told, begin),
