@@ -8,6 +8,9 @@
 #include "graph.h"
 #include "lock.h"
 
+#define PAGEABLE   4.0  /* times that a copy from or to pageable memory takes as long as ours, at most, about */
+#define LATENCY_US 20.0 /* of a copy, at most, about */
+
 struct spw_duration {
     CUevent begin, end;
     CUcontext context;
@@ -121,6 +124,12 @@ void spw_duration_end(struct spw_duration *p, bool submitted)
             v->first = v->last = p;
     }
     spw_unlock();
+}
+
+double spw_duration_of_copy_us(double measured_us, uint64_t bytes, double bytes_per_us)
+{
+    const double most_us = LATENCY_US + PAGEABLE * (double)bytes / bytes_per_us;
+    return measured_us < most_us ? measured_us : most_us;
 }
 
 /* What the operation added to the time that those before it have taken; < 0: not known. */

@@ -40,6 +40,10 @@ static inline void spw_duration_after(struct spw_duration *pair, bool submitted)
         spw_duration_end(pair, submitted);
 }
 
+/* What a copy of the program's own, of so many bytes to or from the host, takes itself, where so much was measured: others
+ * of its direction, ours, may have gone before it all the while. `bytes_per_us`: at which ours go. */
+double spw_duration_of_copy_us(double measured_us, uint64_t bytes, double bytes_per_us);
+
 /* Tells of the device's operations that are complete, each once, in microseconds. True when none is left: all that were
  * taken have been told, or were refused, or could not be measured. Waits for nothing. To be called now and then while an
  * iteration is timed, so that its events are used again. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bandwidth.h"
 #include "durations.h"
 #include "engine.h"
 #include "log.h"
@@ -147,17 +148,32 @@ struct spw_shape *spw_known_take_locked(struct spw_known *known, const struct sp
     return known->awaited;
 }
 
+struct durations {
+    const struct spw_course *course;
+    struct spw_bandwidth bandwidth;
+};
+
 static void take_duration(void *context, uint32_t ordinal, double us)
 {
-    const struct spw_shape *shape = context;
-    if (ordinal < shape->course->op_count)
-        shape->course->ops[ordinal].us = us;
+    const struct durations *d = context;
+    if (ordinal >= d->course->op_count)
+        return;
+    const struct spw_course_call *call = &d->course->calls[ordinal];
+    if (call->kind == SPW_ITERATION_COPY_H2D)
+        us = spw_duration_of_copy_us(us, call->geometry, d->bandwidth.h2d_bytes_per_us);
+    else if (call->kind == SPW_ITERATION_COPY_D2H)
+        us = spw_duration_of_copy_us(us, call->geometry, d->bandwidth.d2h_bytes_per_us);
+    d->course->ops[ordinal].us = us;
 }
 
 struct spw_shape *spw_known_timed_locked(struct spw_known *known)
 {
     struct spw_shape *shape = known->awaited;
-    if (!shape || !spw_durations_collect_locked(known->device, take_duration, shape))
+    if (!shape)
+        return NULL;
+    struct durations durations = {.course = shape->course};
+    (void)spw_bandwidth_locked(known->device->ordinal, &durations.bandwidth);
+    if (!spw_durations_collect_locked(known->device, take_duration, &durations))
         return NULL;
     known->awaited = NULL;
     spw_durations_stop_locked(known->device);

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""A link to the host that becomes slower after plans were made for it: steps take longer for a while, then they are planned anew."""
-from following import library_plans, step_times, usual, within_budget, without
+"""The link to the host: what the program's own copies take on it, and one that becomes slower after plans were made for it: steps take
+longer for a while, then they are planned anew."""
+from following import COPIES, library_plans, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
 STEPS = 46
 SLOWER_FROM = 12  # steps
 TIMES = 2         # copies from the host take so much longer
+OWN = 8           # steps
+WAITED = 1.02     # times that operations may seem to take in all, as they were recorded
 LOST = 0.3        # of what steps took longer, at most, once they are planned anew
 
 
@@ -29,6 +32,21 @@ def recovers(name, share):
         require("planning anew" in slower.errors, "nobody says so", slower.describe())
 
 
+def own_time(name, share):
+    @sentence(f"{name} within {share} %: its own copies count for no longer than they take, whoever was before them on the link")
+    def _():
+        if not library_plans():
+            raise Skipped("this library makes no plans")
+        plain = without(name, OWN)
+        finished = within_budget(name, OWN, budget=plain.peak * share // 100, env=COPIES)
+        ops_ms = finished.summary["devices"][0]["planned"]["ops_us"] / 1000
+        step_ms = usual(step_times(plain)[2:])
+        print(f"# operations of {ops_ms:.2f} ms, alone {step_ms:.2f} ms")
+        require(ops_ms <= WAITED * step_ms, f"{ops_ms} ms for what takes {step_ms} ms")
+
+
+for workload, portion in (("mlp", 60), ("resnet", 60)):
+    own_time(workload, portion)
 for workload, portion in (("gpt", 80), ("resnet", 80)):
     recovers(workload, portion)
 finish()

@@ -137,6 +137,14 @@ static void what_the_operation_waits_for_is_not_part_of_its_time(void **state)
     assert_true(told_us[3] > 9.9 && told_us[3] < 10.1);
 }
 
+static void a_copy_that_waited_for_others_counts_no_longer_than_its_bytes_can_take(void **state)
+{
+    assert_true(spw_duration_of_copy_us(7385, 4096, 50) < 400); /* 82 us by itself */
+    assert_true(spw_duration_of_copy_us(7385, 4096, 50) > 82);
+    assert_true(spw_duration_of_copy_us(7385, 262144, 50) == 7385); /* 5243 us by itself: it may be pageable memory */
+    assert_true(spw_duration_of_copy_us(9.8, 4, 50) == 9.8);
+}
+
 static void collecting_now_and_then_needs_few_events(void **state)
 {
     for (uint32_t i = 0; i < 200; i++) {
@@ -278,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_operation_is_told_once_with_its_time_when_it_is_complete, begin),
         cmocka_unit_test_setup(what_the_operation_waits_for_is_not_part_of_its_time, begin),
+        cmocka_unit_test_setup(a_copy_that_waited_for_others_counts_no_longer_than_its_bytes_can_take, begin),
         cmocka_unit_test_setup(collecting_now_and_then_needs_few_events, begin),
         cmocka_unit_test_setup(an_operation_that_the_driver_refuses_has_no_time, begin),
         cmocka_unit_test_setup(nothing_is_timed_while_a_stream_captures, begin),
