@@ -55,7 +55,7 @@ static bool anything_dropped(void)
 static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch *t)
 {
     uint32_t offset;
-    if (spw_stash_take_locked(d, t->bytes, &offset) < 0)
+    if (spw_stash_take_for_long_locked(d, t->bytes, &offset) < 0)
         return;
     if (spw_stash_save_locked(d, op->stream, op->stream->begun, t->address, t->bytes, offset) == 0)
         t->saved = offset + 1;
@@ -63,12 +63,23 @@ static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch
         spw_stash_give_locked(d, offset, t->bytes);
 }
 
+/* Small allocations that it writes are put away while it runs again, all at once. */
+static bool can_be_put_away(const struct spw_device *d, const struct spw_rerun *rerun)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (!rerun->touches[i].block && spw_touch_writes(&rerun->touches[i]))
+            bytes += spw_stash_rounded(rerun->touches[i].bytes);
+    return bytes <= spw_stash_moment_bytes_locked(d);
+}
+
 static int kept(struct spw_op *op, struct spw_rerun *rerun)
 {
     struct spw_device *d = spw_device_of_stream_locked(op->stream);
     struct iteration *now = d ? &iteration_of[d->ordinal] : NULL;
     struct spw_context_guard guard;
-    if (!now || rerun->operation >= now->count || spw_context_enter(&guard, rerun->context) < 0)
+    if (!now || rerun->operation >= now->count || !can_be_put_away(d, rerun) ||
+        spw_context_enter(&guard, rerun->context) < 0)
         return -EINVAL;
     for (unsigned i = 0; i < rerun->touch_count; i++) {
         struct spw_rerun_touch *t = &rerun->touches[i];

@@ -53,33 +53,71 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     return 0;
 }
 
-/* The first of `count` free units in a row, from `from` on; all there are: there are none. */
-static uint32_t find_room(const struct stash *stash, uint32_t from, uint32_t count)
+/* The first of `count` free units in a row, from `from` on and before `end`; `end`: there are none. */
+static uint32_t find_room(const struct stash *stash, uint32_t from, uint32_t end, uint32_t count)
 {
     uint32_t free = 0;
-    for (uint32_t i = from; i < stash->units; i++) {
+    for (uint32_t i = from; i < end; i++) {
         free = stash->taken[i] ? 0 : free + 1;
         if (free == count)
             return i + 1 - count;
     }
-    return stash->units;
+    return end;
 }
 
+/* Of the units before `end`, from `next` on as long as there are any. */
+static int take(struct stash *stash, uint64_t bytes, uint32_t next, uint32_t end, uint32_t *ret_first)
+{
+    if (!bytes || units_of(bytes) > end)
+        return -ENOSPC;
+    const uint32_t count = (uint32_t)units_of(bytes);
+    uint32_t first = find_room(stash, next, end, count);
+    if (first == end)
+        first = find_room(stash, 0, end, count);
+    if (first == end)
+        return -ENOSPC;
+    memset(stash->taken + first, true, count);
+    *ret_first = first;
+    return 0;
+}
+
+static uint32_t units_for_long(const struct stash *stash)
+{
+    return stash->units / 2;
+}
+
+/* Where it was not needed for longer first. */
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
     struct stash *stash = stash_of[d->ordinal];
-    if (!stash || !bytes || units_of(bytes) > stash->units)
-        return -ENOSPC;
-    const uint32_t count = (uint32_t)units_of(bytes);
-    uint32_t first = find_room(stash, stash->next, count);
-    if (first == stash->units)
-        first = find_room(stash, 0, count);
-    if (first == stash->units)
-        return -ENOSPC;
-    memset(stash->taken + first, true, count);
-    stash->next = first + count;
+    uint32_t first = 0;
+    const int r = stash ? take(stash, bytes, units_for_long(stash), stash->units, &first) : -ENOSPC;
+    if (r == 0)
+        *ret_offset = first * UNIT;
+    return r;
+}
+
+int spw_stash_take_for_long_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
+{
+    struct stash *stash = stash_of[d->ordinal];
+    uint32_t first = 0;
+    const int r = stash ? take(stash, bytes, stash->next, units_for_long(stash), &first) : -ENOSPC;
+    if (r < 0)
+        return r;
+    stash->next = first + (uint32_t)units_of(bytes);
     *ret_offset = first * UNIT;
     return 0;
+}
+
+uint64_t spw_stash_rounded(uint64_t bytes)
+{
+    return units_of(bytes) * UNIT;
+}
+
+uint64_t spw_stash_moment_bytes_locked(const struct spw_device *d)
+{
+    const struct stash *stash = stash_of[d->ordinal];
+    return stash ? (uint64_t)(stash->units - units_for_long(stash)) * UNIT : 0;
 }
 
 void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes)

@@ -20,8 +20,15 @@ static inline uint64_t spw_stash_bytes(uint64_t budget_bytes, uint64_t granule_b
  * lets go of the engine lock while it waits. */
 int spw_stash_ready_unlocking(struct spw_device *d);
 
-/* Room for so many bytes, until they are given back. -ENOSPC: there is no stash, or no room in it. */
+/* Room for so many bytes, until they are given back. -ENOSPC: there is no stash, or no room in it. What is to stay for as
+ * long as an operation is kept gets it in the first half only: the other one is for what a replay puts away while it runs,
+ * which must never be refused to somebody who cannot do without it. */
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
+int spw_stash_take_for_long_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
+
+/* The bytes of the stash that one of so many takes, and those that all that a replay puts away may take together. */
+uint64_t spw_stash_rounded(uint64_t bytes);
+uint64_t spw_stash_moment_bytes_locked(const struct spw_device *d);
 void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes);
 
 /* Copies on the stream, as a part of its operation `number`, behind whatever used the stash before: `bytes` from `address`

@@ -174,7 +174,7 @@ static inline void save_slots(struct kept *k, struct spw_stream *stream)
         uint32_t offset;
         if (touch->block || !spw_touch_writes(touch) || !spw_touch_reads(touch))
             continue;
-        if (spw_stash_take_locked(device, touch->bytes, &offset) < 0)
+        if (spw_stash_take_for_long_locked(device, touch->bytes, &offset) < 0)
             continue;
         if (spw_stash_save_locked(device, stream, stream->begun, touch->address, touch->bytes, offset) == 0)
             touch->saved = offset + 1;

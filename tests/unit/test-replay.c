@@ -416,7 +416,7 @@ static void without_a_stash_what_updates_small_allocations_is_copied(void **stat
     begin_replays(BUDGET, 16 << 20);
     CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
     uint32_t offset;
-    while (spw_stash_take_locked(device, 256, &offset) == 0)
+    while (spw_stash_take_for_long_locked(device, 256, &offset) == 0)
         continue;
     mix(&n, 0, 1, 7);
     mix((CUdeviceptr[]){n, b, n}, 1, 2, 9);
@@ -425,6 +425,28 @@ static void without_a_stash_what_updates_small_allocations_is_copied(void **stat
     assert_int_equal(attention(b), SPW_EVICTED);
     expect(b, mixed(fake_mixed(NULL, 0, 7), 9));
     let_go_all();
+}
+
+/* However much is saved: what a replay puts away while it runs finds room. */
+static void what_is_saved_for_long_leaves_room_for_what_is_put_away(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    uint32_t offset;
+    uint64_t saved = 0, moment = 0;
+    mix(&n, 0, 1, 7);
+    mix((CUdeviceptr[]){n, b, n}, 1, 2, 9);
+    while (spw_stash_take_for_long_locked(device, SLOT_BYTES, &offset) == 0)
+        saved += spw_stash_rounded(SLOT_BYTES);
+    assert_true(saved > 0);
+    drop(b);
+    let_go_all();
+    assert_true(attention(b) & SPW_DROPPED);
+    expect(b, mixed(fake_mixed(NULL, 0, 7), 9));
+    let_go_all();
+    while (spw_stash_take_locked(device, SLOT_BYTES, &offset) == 0)
+        moment += spw_stash_rounded(SLOT_BYTES);
+    assert_true(moment >= spw_stash_moment_bytes_locked(device));
 }
 
 /* One that is only read has to be as it was; freed, it is kept back until it is needed no more. */
@@ -583,6 +605,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_ghost_keeps_its_host_copy),
         cmocka_unit_test(small_allocations_are_lent_what_they_held),
         cmocka_unit_test(without_a_stash_what_updates_small_allocations_is_copied),
+        cmocka_unit_test(what_is_saved_for_long_leaves_room_for_what_is_put_away),
         cmocka_unit_test(a_small_allocation_that_is_needed_is_kept_back),
         cmocka_unit_test(nobody_uses_what_could_not_be_put_back),
         cmocka_unit_test(a_plan_takes_memory_from_nobody),
