@@ -90,6 +90,8 @@ static void set_cursor(struct follower *f)
 {
     spw_cursor_begin(&f->cursor);
     f->is_silent = true;
+    if (!f->shortest || f->course->op_count < f->shortest)
+        f->shortest = f->course->op_count;
     f->silent_now = f->told_now = 0;
     for (uint64_t id = 1; id <= f->program->next_id; id++)
         f->tensor[id] = SPW_NO_INDEX;

@@ -27,6 +27,7 @@ struct follower {
     uint32_t shape;            /* whose it is */
     struct spw_cursor cursor;
     bool is_recording, is_complete, is_silent;
+    uint32_t shortest;                /* operations of the shortest course that was followed silently; 0: none was */
     struct spw_iteration_place place; /* the detector's latest */
     uint32_t told_now;                /* iterations, since the cursor was set */
     uint64_t silent_now;

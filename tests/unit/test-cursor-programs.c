@@ -39,8 +39,9 @@ static void sum_up(struct sums *sums)
     sums->wrong_ops += follower.wrong_ops;
 }
 
-/* `silences`: how often the cursor may be set; `told_at_end`: the iterations that are told then, first of all. False: the
- * course is one of a part of the iteration. */
+/* `silences`: how often the cursor may be set; `told_at_end`: the iterations that are told then, first of all. False: a
+ * course that was followed silently is one of a part of the iteration: whoever is not told of some of the parts cannot know
+ * how many make a whole. */
 static bool run(uint64_t seed, uint32_t silences, uint32_t told_at_end)
 {
     struct program *program = program_create(1 << 14, seed);
@@ -55,7 +56,7 @@ static bool run(uint64_t seed, uint32_t silences, uint32_t told_at_end)
     for (uint32_t step = 0; step < STEPS; step++)
         random_program_step(&random_one, program, step);
     random_program_finish(&random_one, program);
-    const bool is_whole = follower.course && follower.course->op_count + 2 >= random_one.length;
+    const bool is_whole = follower.shortest && follower.shortest + 2 >= random_one.length;
     follower_finish(&follower);
     program_destroy(program);
     return is_whole;
