@@ -120,11 +120,9 @@ static int make_ready(struct spw_device *d, CUcontext context)
     return r;
 }
 
-int spw_digests_open(struct spw_device *d, CUcontext context)
+int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)
 {
     struct spw_context_guard guard;
-    pthread_mutex_lock(&d->slow);
-    spw_lock();
     int r = check_context(d, context);
     if (r == 0 && !(rings[d->ordinal] && rings[d->ordinal]->results))
         r = spw_room_make(d, RING_BYTES);
@@ -134,8 +132,6 @@ int spw_digests_open(struct spw_device *d, CUcontext context)
         r = make_ready(d, context);
         spw_context_leave(&guard);
     }
-    spw_unlock();
-    pthread_mutex_unlock(&d->slow);
     return r;
 }
 

@@ -10,7 +10,7 @@
  *
  *     spw_uses_add_locked(&b->object.uses, s, s->begun)        after spw_digest_ask_locked()
  *
- * All with the engine lock held, but spw_digests_open(). No driver call here waits for the device, except where a context
+ * All with the engine lock held. No driver call here waits for the device, except where a context
  * goes. The calls go to the driver itself, so that no hook and no recorder sees them. */
 #ifndef SPILLWAY_SHIM_DIGEST_H
 #define SPILLWAY_SHIM_DIGEST_H
@@ -19,9 +19,10 @@
 
 enum { SPW_DIGEST_SLOTS = 4096 };
 
-/* Makes what digests of the device need while nobody is in a hurry, with room made for it where memory is short: waits for
- * the GPU then. No lock held. Optional: ask does it as far as that needs no waiting. Fails as ask does. */
-int spw_digests_open(struct spw_device *d, CUcontext context);
+/* Makes what digests of the device need before the first one, with room made for it where memory is short: waits for the GPU
+ * then, with the engine lock let go of; the device's slow lock is held too. Optional: ask does it as far as that needs no
+ * waiting. Fails as ask does. */
+int spw_digests_open_unlocking(struct spw_device *d, CUcontext context);
 
 /* Submits to `stream`, a stream of `context`, what computes the hash of `bytes` at `address` as they are then. The alignment
  * is any: multiples of 16 are read fastest, and of others than multiples of 8 up to 7 bytes before and behind are read as

@@ -7,6 +7,7 @@
 
 #include "carry.h"
 #include "context.h"
+#include "digest.h"
 #include "engine.h"
 #include "log.h"
 #include "needs.h"
@@ -254,7 +255,9 @@ static void teach_unlocking(struct spw_rounds *p)
     }
     if (!p->learning)
         p->learning = spw_learning_create(p->on.device);
-    if (!p->learning || (!is_under_way && spw_learning_begin_locked(p->learning, shape->course) < 0))
+    if (!is_under_way && spw_digests_open_unlocking(p->on.device, p->on.stream->context) == -ENOMEM)
+        return; /* the next iteration may find room */
+    if (p->on.now != shape || !p->learning || (!is_under_way && spw_learning_begin_locked(p->learning, shape->course) < 0))
         return;
     if (!spw_learning_round_unlocking(p->learning) || p->on.now != shape)
         return;

@@ -113,6 +113,16 @@ static inline void restore(CUdeviceptr a)
     assert_int_equal(under_locks(spw_carry_restore_locked, a), 0);
 }
 
+/* Before there is anything that would have to leave for them. */
+static inline void open_digests(void)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_digests_open_unlocking(device, context), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+}
+
 static inline void check_blocks(void)
 {
     bool all = true;

@@ -155,7 +155,7 @@ static void start(uint64_t budget, bool counts)
     spw_steptime_reset();
     spw_planned_counts_reset();
     begin(budget + own_beside(budget), 32 << 20);
-    assert_int_equal(spw_digests_open(device, context), 0);
+    open_digests();
     struct spw_settings settings = *spw_settings();
     settings.plan = SPW_PLAN_WAIT;
     spw_settings_use(&settings);
