@@ -89,6 +89,21 @@ for percent in (60, 40):
     turning(percent)
 
 
+# Kind global reads variables of its module, which copies change between the forward and the backward part of every few steps. No parameter
+# leads there: only that the copies are seen tells that what was made before has to be made again before them.
+@sentence("what depends on a module's variables is made again before a copy changes them, and no replay is wrong")
+def _():
+    device = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+    command = ["replay", "--kinds", "plain,global", "--rounds", "6", "--steps", "36"]
+    without = run(command, env=device)
+    budget = without.peak * 65 // 100
+    finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
+    same_in_budget(without, finished, budget)
+    replayed, verified = finished.summary["replayed"], finished.summary["verified"]
+    require(replayed["by_plan_count"] > 0 and replayed["rescued_count"] > 0, "nothing was at stake", replayed)
+    require(verified["equal_count"] > 0 and verified["mismatch_count"] == 0, verified, finished.errors)
+
+
 @sentence("what a second launch gets wrong is noticed, and counted by kind")
 def _():
     for order, expected in {"ascending": NAIVE, "varying": {**NAIVE, "atomics": 10}}.items():
