@@ -394,35 +394,6 @@ static void an_operation_that_comes_to_stay_is_expected_soon(void **state)
     program_destroy(program);
 }
 
-/* Five operations on memory of their own; a result is copied to the host if it `reports`. */
-static void run_apart(struct program *program, bool reports)
-{
-    program_step(program);
-    for (uint64_t i = 0; i < 5; i++) {
-        const struct object young = {program_alloc(program, 4096, 10 + i), 4096};
-        program_op(program, SPW_ITERATION_LAUNCH, 1 + i, 1, 20 + i, &young, 1);
-        if (i == 4 && reports)
-            program_op(program, SPW_ITERATION_COPY_D2H, 0, 4096, 30, &young, 1);
-        program_free(program, young.id);
-    }
-}
-
-/* Where the only thing that is kept is one that nobody uses, an iteration shows by its copies; a loop makes none. */
-static void an_iteration_that_uses_nothing_of_the_little_that_is_kept_makes_copies(void **state)
-{
-    for (int reports = 0; reports < 2; reports++) {
-        struct program *program = program_create(1 << 16, 1);
-        const uint64_t kept = program_alloc(program, 1 << 20, 1);
-        for (int i = 0; i < 30; i++) {
-            run_apart(program, reports);
-            assert_int_equal(program_followed(program), reports && i >= 3 ? 6 : 0);
-        }
-        assert_no_mistake(program);
-        program_free(program, kept);
-        program_destroy(program);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,7 +410,6 @@ int main(void)
         cmocka_unit_test(another_model_is_learned_anew),
         cmocka_unit_test(an_operation_that_comes_to_stay_is_expected_soon),
         cmocka_unit_test(a_loop_that_loses_its_place_as_it_comes_back_is_learned_anew),
-        cmocka_unit_test(an_iteration_that_uses_nothing_of_the_little_that_is_kept_makes_copies),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
 }
