@@ -34,24 +34,27 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
-/* The only stream of the program's that is still using the block. That came after whatever our own streams write. NULL:
- * there is none. */
+/* The only stream of the program's that is still using the block, or, on a course, has used it: the host is not far ahead of
+ * the device then, and what is submitted now comes soon. All that came after whatever our own streams write. NULL: there is
+ * none. */
 static struct spw_stream *last_user(const struct spw_device *d, const struct spw_block *b)
 {
     const struct spw_uses *uses = &b->object.uses;
-    struct spw_stream *found = NULL;
+    struct spw_stream *found[2] = {NULL, NULL}; /* one that has used it, and one that still does */
+    unsigned counts[2] = {0, 0};
     for (unsigned i = 0; i < uses->count; i++) {
         struct spw_stream *s = spw_stream_by_id_locked(uses->stream[i]);
-        if (s->ours || s->done >= uses->number[i])
-            continue;
-        if (found)
-            return NULL;
-        found = s;
+        const bool still = s->done < uses->number[i];
+        counts[still] += !s->ours;
+        if (!s->ours)
+            found[still] = s;
     }
-    if (!found || uses->overflow || found->context != d->mover->context || !spw_stream_is_reachable_locked(found) ||
-        atomic_load_explicit(&found->in_call, memory_order_acquire))
+    const bool still = counts[1] || !b->expected;
+    struct spw_stream *s = found[still];
+    if (counts[still] != 1 || uses->overflow || s->context != d->mover->context || !spw_stream_is_reachable_locked(s) ||
+        atomic_load_explicit(&s->in_call, memory_order_acquire))
         return NULL;
-    return spw_is_capturing(found->handle) ? NULL : found;
+    return spw_is_capturing(s->handle) ? NULL : s;
 }
 
 /* The stream where a digest of the block comes behind all uses. Negative: there is none now. */

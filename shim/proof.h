@@ -18,8 +18,9 @@
  * When they differ, a belief was wrong, and it is not known which: from then on none is held in this process, and before the
  * next operation the epoch is raised (versions.h). What nobody has touched since it came back needs no proof.
  *
- * A digest goes to the program's stream that is still using the tensor, if that is only one: in the copy-out stream, where
- * it goes else, copies would wait for a kernel that waits for the program's, and memory that needs no copy for copies.
+ * A digest goes to the program's stream that is still using the tensor, or has used it by plan, if that is only one: in the
+ * copy-out stream, where it goes else, copies would wait for a kernel that waits for the program's, and memory that needs no
+ * copy for copies.
  *
  * Engine lock throughout; nobody waits, and in steady state nothing is made. */
 #ifndef SPILLWAY_SHIM_PROOF_H

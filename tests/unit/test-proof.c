@@ -403,6 +403,28 @@ static void of_two_streams_none_gets_a_digest(void **state)
     expect_no_tickets();
 }
 
+/* By plan it follows at once; without one the stream may have gone on far since. */
+static void a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only(void **state)
+{
+    for (uint32_t expected = 0; expected < 2; expected++) {
+        begin_believing(BUDGET);
+        CUdeviceptr a = tensor_with_copy(1);
+        scale_by_one(a, 1);
+        spw_lock();
+        const struct spw_stream *record = spw_stream_of_locked(s);
+        assert_int_equal(spw_stream_mark_locked(spw_stream_of_locked(s)), 0);
+        spw_unlock();
+        assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+        spw_note_stream_done(spw_stream_by_id_locked(record->id), record->begun);
+        block_at(a)->expected = expected;
+        leave(a);
+        assert_int_equal(block_at(a)->proof.reader, expected ? record->id : 0);
+        block_at(a)->expected = 0;
+        gone(a);
+        expect_counts(1, 0, 0);
+    }
+}
+
 /* A kernel of another thread on the stream is numbered and may not be submitted yet: no event can tell when what comes now
  * is done. The tensor, which that does not touch, leaves all the same. */
 static void a_stream_in_a_call_gets_no_digest(void **state)
@@ -682,6 +704,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_digest_waits_for_no_copy),
         cmocka_unit_test(another_stream_writes_after_the_digest),
         cmocka_unit_test(of_two_streams_none_gets_a_digest),
+        cmocka_unit_test(a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only),
         cmocka_unit_test(a_stream_in_a_call_gets_no_digest),
         cmocka_unit_test(a_stream_that_is_captured_or_gone_gets_no_digest),
         cmocka_unit_test(an_answer_is_known_with_the_copy),
