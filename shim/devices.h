@@ -20,7 +20,7 @@ static inline struct spw_device *spw_device_of_stream_locked(struct spw_stream *
 
 /* The context that a fault has ended, as the driver told the program; NULL: none has. Until it goes, every call in it
  * answers that error, so allocations are the driver's to answer. */
-extern CUcontext spw_failed_context;
+extern CUcontext spw_failed_context SPW_OURS;
 
 /* What a wait of the program in `context` answered. */
 void spw_note_fault(CUcontext context, CUresult result);

@@ -13,8 +13,8 @@
 
 /* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
 struct spw_quick {
-    CUdeviceptr arena;
-    uint64_t arena_bytes;
+    CUdeviceptr arena, low; /* low: of all arenas */
+    uint64_t arena_bytes, all_bytes;
     unsigned shift;
     struct spw_object **table;
     struct spw_stream *stream;
@@ -26,6 +26,8 @@ static inline void spw_quick_begin(struct spw_quick *q, struct spw_stream *s)
 {
     q->arena = spw_devices[0].arena;
     q->arena_bytes = spw_devices[0].arena_bytes;
+    q->low = spw_arena_low;
+    q->all_bytes = spw_arena_high - spw_arena_low;
     q->shift = spw_devices[0].granule_shift;
     q->table = spw_devices[0].table;
     q->stream = s;
@@ -45,7 +47,7 @@ static inline bool spw_quick_use(const struct spw_quick *q, CUdeviceptr a, bool 
 {
     uint64_t offset = a - q->arena;
     if (__builtin_expect(offset >= q->arena_bytes, 0))
-        return !spw_in_arena(a) || spw_quick_use_rarely(q->stream, q->number, q->tick, a, writes);
+        return a - q->low >= q->all_bytes || spw_quick_use_rarely(q->stream, q->number, q->tick, a, writes);
     struct spw_object *o = q->table[offset >> q->shift];
     if (!o)
         return true;
