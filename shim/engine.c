@@ -401,6 +401,8 @@ static int begin_slowly(struct spw_op *op)
     spw_engine_counts.slow_operations++;
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
     bool entered = spw_context_enter(&guard, NULL) == 0;
+    if (spw_planned_has_left(op->stream) && devices >> op->stream->device & 1)
+        spw_planned_before_unlocking(op->stream);
     int r = gather(op, &set);
     set.devices = devices;
     if (r == 0)
@@ -442,7 +444,7 @@ int spw_op_begin(struct spw_op *op)
         spw_proof_settle_unlocking();
         spw_versions_look_locked(op);
     }
-    bool quickly = begin_quickly(op);
+    bool quickly = !spw_planned_has_left(op->stream) && begin_quickly(op);
     int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
     if (quickly && spw_planned_any)

@@ -203,7 +203,8 @@ void spw_on_course_alloc(struct spw_on_course *on, struct spw_block *b)
 void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b)
 {
     const uint32_t tensor = on->now && b->expected ? b->expected - 1 : SPW_NO_INDEX;
-    const bool is_wanted = tensor != SPW_NO_INDEX && on->kept == on->now->plan && on->now->plan->marks.ghosts[tensor];
+    const bool is_wanted = tensor != SPW_NO_INDEX && on->kept == on->now->plan && on->now->plan->marks.ghosts[tensor] &&
+                           !spw_recompute_is_over_locked(on->device, tensor, on->next_due - 1);
     if (on->now)
         (void)spw_cursor_free(&on->place.cursor, tensor, b->serial);
     if (spw_ghost_wanted_locked(on->device, b, is_wanted) && is_wanted)
@@ -257,18 +258,38 @@ static void carry_out(struct spw_device *d, uint32_t kind, struct spw_block *b)
         (void)spw_carry_drop_locked(d, b);
 }
 
-void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on)
+/* The program frees it behind the operation that was the last, before the next. */
+static bool is_about_to_be_freed(const struct spw_on_course *on, uint32_t tensor)
 {
-    while (on->now && on->next_due < on->now->plan->actions.first[on->place.cursor.op + 1]) {
+    return on->now->course->tensors[tensor].free_after < on->place.cursor.op;
+}
+
+/* One action on a tensor. What the program frees by itself now, and the plan has no more use for, is left to that. */
+static void move(struct spw_on_course *on, uint32_t action, const struct spw_action *due)
+{
+    struct spw_block *b = block_of(on, due->id);
+    const bool is_over = spw_recompute_is_over_locked(on->device, due->id, action);
+    if (is_ghost(b) && is_over)
+        release_ghost(on, due->id);
+    else if (b && !(due->kind == SPW_STEP_DROP && is_over && is_about_to_be_freed(on, due->id)))
+        carry_out(on->device, due->kind, b);
+}
+
+void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due)
+{
+    while (spw_on_course_has_left(on)) {
+        const struct spw_actions *actions = &on->now->plan->actions;
         const uint32_t action = on->next_due++;
-        const struct spw_action due = on->now->plan->actions.list[action];
-        struct spw_block *b = due.kind == SPW_STEP_REPLAY ? NULL : block_of(on, due.id);
-        if (is_ghost(b) && spw_recompute_is_over_locked(on->device, due.id, action))
-            release_ghost(on, due.id);
-        else if (b)
-            carry_out(on->device, due.kind, b);
-        else if (due.kind == SPW_STEP_REPLAY)
-            (void)spw_recompute_again_unlocking(on->device, due.id, on->stream);
+        const struct spw_action due = actions->list[action];
+        if (due.kind != SPW_STEP_REPLAY) {
+            move(on, action, &due);
+            continue;
+        }
+        const bool may_wait = is_due || action < actions->first[on->place.cursor.op];
+        if (spw_recompute_again_unlocking(on->device, due.id, on->stream, may_wait) == -EAGAIN && !may_wait) {
+            on->next_due = action;
+            break;
+        }
     }
     spw_ghosts_sweep_locked(on->device);
 }

@@ -67,8 +67,15 @@ void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b);
 /* On a course: what the plan has away from the device at this point leaves, as far as it is there. 0 or -ENOMEM. */
 int spw_on_course_conform_locked(struct spw_on_course *on);
 
-/* What is planned before the next operation. While something is run again other threads go on, and so may the course. */
-void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on);
+/* What is planned before the next operation. Behind the operation before that, the program may be about to free what there
+ * is to be room from: what would have to run again, but for room, is left then, with all behind it, until the next operation
+ * is there (`is_due`). While something is run again other threads go on, and so may the course. */
+void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due);
+
+static inline bool spw_on_course_has_left(const struct spw_on_course *on)
+{
+    return on->now && on->next_due < on->now->plan->actions.first[on->place.cursor.op + 1];
+}
 
 /* The plan has some operations run again, or relies on it that they could be: they are kept from here on. Without memory for
  * that nothing is dropped. */

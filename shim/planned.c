@@ -48,6 +48,15 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
         spw_rounds_tell_locked(p, op, objects, count);
 }
 
+void spw_planned_before_unlocking(struct spw_stream *s)
+{
+    struct spw_rounds *p = planned_of_stream(s);
+    if (!p || !s->place || !s->place->left)
+        return;
+    p->on.stream = s;
+    spw_rounds_go_before_unlocking(p);
+}
+
 void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
 {
     struct spw_rounds *p = find(d);

@@ -45,6 +45,7 @@ struct spw_slot;
 struct spw_place {
     struct spw_cursor cursor;
     const uint8_t *due; /* by operation, op_count + 1 of them: whether something is planned before it */
+    bool left;          /* something of what is planned before the next operation is to be done when that is there */
     bool busy;          /* something is on its way, or was left undone: look after every operation */
     bool look;          /* every operation gets a closer look, though the device is on its course: it is told, or versions
                          * are kept (versions.h) */
@@ -94,6 +95,15 @@ void spw_planned_keep_versions_locked(bool keep);
 /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and
  * unless it is `alone` in that no launch of its function is taken for one that can be replayed any more. */
 void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong, bool alone);
+
+/* Something that is planned before the operation was left until that is there. */
+static inline bool spw_planned_has_left(const struct spw_stream *s)
+{
+    return s->place && s->place->left;
+}
+
+/* Carries that out. Needs the slow lock of the stream's device as well, lets go of the engine lock while it waits. */
+void spw_planned_before_unlocking(struct spw_stream *s);
 
 /* ---- no lock held ---- */
 

@@ -171,14 +171,14 @@ void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation)
     }
 }
 
-int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s)
+int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)
 {
     const struct iteration *now = &iteration_of[d->ordinal];
     struct spw_rerun *rerun = operation < now->count ? now->kept[operation] : NULL;
     if (!rerun)
         return 0;
     spw_rerun_hold(rerun);
-    const int r = spw_replay_operation_unlocking(d, rerun, s);
+    const int r = spw_replay_operation_unlocking(d, rerun, s, may_wait);
     spw_rerun_let_go(rerun);
     return r;
 }

@@ -23,8 +23,8 @@ void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation);
 /* Behind this action of the plan none has to do with the tensor any more. */
 bool spw_recompute_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action);
 
-/* It is to run again now, on the stream `s`: replay.h says how. Locks as at the beginning. */
-int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s);
+/* It is to run again now, on the stream `s`: replay.h says how, and about waiting. Locks as at the beginning. */
+int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait);
 
 /* A replay of the operation gave other bytes: in the course that is followed no operation of its function (`alone`: not this
  * one) can be replayed, and what they write they may read as well. */

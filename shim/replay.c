@@ -233,13 +233,23 @@ static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rerun
     return bytes;
 }
 
-int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s)
+/* Without waiting for anybody. */
+static bool has_room(struct spw_device *d, uint64_t bytes)
+{
+    spw_ghosts_sweep_locked(d);
+    (void)spw_carry_reap_locked(d);
+    return spw_room_make_from_cache_locked(d, bytes);
+}
+
+int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s, bool may_wait)
 {
     struct spw_block *b = wanted_output(d, rerun);
     if (!b)
         return 0;
-    b->holds++;
     const uint64_t bytes = lacking_bytes(d, rerun);
+    if (!may_wait && !has_room(d, bytes))
+        return -EAGAIN;
+    b->holds++;
     int r = spw_room_make_of_idle_unlocking(d, bytes);
     if (r > 0)
         r = b->object.attention & SPW_DROPPED ? make_unlocking(d, b, s, SPW_REPLAY_PLAN) : 0;

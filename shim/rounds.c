@@ -265,6 +265,12 @@ static void teach_unlocking(struct spw_rounds *p)
     spw_shape_learned(shape, true);
 }
 
+static void note_what_is_left(struct spw_rounds *p)
+{
+    p->on.place.left = spw_on_course_has_left(&p->on);
+    p->on.place.busy = p->on.place.left || !spw_carry_is_idle(p->on.device);
+}
+
 void spw_rounds_look_after_unlocking(struct spw_rounds *p)
 {
     struct spw_context_guard guard;
@@ -272,7 +278,7 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
     spw_ghosts_sweep_locked(p->on.device);
     spw_on_course_keep_operations_unlocking(&p->on);
     if (spw_on_course_is_complete(&p->on))
-        spw_on_course_carry_out_due_unlocking(&p->on);
+        spw_on_course_carry_out_due_unlocking(&p->on, true);
     if (spw_on_course_is_complete(&p->on))
         next_round(p);
     if (p->known.ended && !p->on.now)
@@ -283,11 +289,17 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
     if (p->on.now && !p->on.conforms && spw_on_course_conform_locked(&p->on) < 0)
         spw_rounds_lack_memory(p->on.device, "to take up a plan");
     p->on.conforms = true;
-    spw_on_course_carry_out_due_unlocking(&p->on);
+    spw_on_course_carry_out_due_unlocking(&p->on, false);
     spw_carry_pump_locked(p->on.device);
     if (entered)
         spw_context_leave(&guard);
-    p->on.place.busy = !spw_carry_is_idle(p->on.device);
+    note_what_is_left(p);
+}
+
+void spw_rounds_go_before_unlocking(struct spw_rounds *p)
+{
+    spw_on_course_carry_out_due_unlocking(&p->on, true);
+    note_what_is_left(p);
 }
 
 void spw_rounds_keep_pace_unlocking(struct spw_rounds *p, struct spw_stream *s)
@@ -295,5 +307,5 @@ void spw_rounds_keep_pace_unlocking(struct spw_rounds *p, struct spw_stream *s)
     if (!p->on.now || !p->on.now->waits)
         return;
     spw_pace_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->waits, p->on.place.cursor.op);
-    p->on.place.busy = !spw_carry_is_idle(p->on.device);
+    note_what_is_left(p);
 }

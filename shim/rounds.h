@@ -38,6 +38,9 @@ void spw_rounds_tell_locked(struct spw_rounds *rounds, struct spw_op *op, struct
 /* Between two operations: carries out what is due now. */
 void spw_rounds_look_after_unlocking(struct spw_rounds *rounds);
 
+/* The next operation is there: carries out what was left. */
+void spw_rounds_go_before_unlocking(struct spw_rounds *rounds);
+
 /* While a tensor waits for memory the host stays close to the device, which does the operations of that stream. */
 void spw_rounds_keep_pace_unlocking(struct spw_rounds *rounds, struct spw_stream *s);
 

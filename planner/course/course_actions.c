@@ -1,8 +1,9 @@
 /* course_actions.c - what a planner decided about a graph, as the engine has to carry it out.
  *
  * Actions before operation o are carried out as soon as operation o - 1 was submitted, so before the program gets to its
- * frees behind that one. A tensor that is freed behind operation f is therefore a ghost if a replay before operation f + 2
- * or a later one touches it, or if it comes in again before operation f + 1. */
+ * frees behind that one; or, as replays for which there is no room before that, when operation o is there, so behind them. A
+ * tensor that is freed behind operation f is therefore a ghost if a replay before operation f + 1 or a later one touches it,
+ * or if it comes in again there. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -115,7 +116,7 @@ static void find_ghosts(struct translating *tr)
         if (tensor == SPW_NO_INDEX || lives_on(&tr->course->tensors[tensor]))
             continue;
         tr->marks.ghosts[tensor] =
-            tr->states[i].is_ghost || tr->states[i].replayed > (uint64_t)tr->course->tensors[tensor].free_after + 2;
+            tr->states[i].is_ghost || tr->states[i].replayed > (uint64_t)tr->course->tensors[tensor].free_after + 1;
     }
 }
 

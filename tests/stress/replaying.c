@@ -73,7 +73,7 @@ static int run_again(struct spw_block *b, struct spw_stream *s)
     if (!m)
         return 0;
     spw_rerun_hold(m);
-    int r = spw_replay_operation_unlocking(worker_device, m, s);
+    int r = spw_replay_operation_unlocking(worker_device, m, s, true);
     spw_rerun_let_go(m);
     return r;
 }

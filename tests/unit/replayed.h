@@ -253,7 +253,7 @@ static inline int run_again(struct spw_device *d, struct spw_block *b)
     if (!m)
         return 0;
     spw_rerun_hold(m);
-    int r = spw_replay_operation_unlocking(d, m, NULL);
+    int r = spw_replay_operation_unlocking(d, m, NULL, true);
     spw_rerun_let_go(m);
     return r;
 }

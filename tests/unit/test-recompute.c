@@ -210,6 +210,33 @@ static void activations_are_made_again_by_plan(void **state)
     }
 }
 
+/* Behind an operation the program frees what that was the last to use: what there is no room for before that, since there is
+ * less of it than the plan was made for, is run again then. Nothing more leaves for it. */
+static void what_runs_again_waits_for_what_the_program_is_about_to_free(void **state)
+{
+    for (unsigned blocks = 8; blocks <= 11; blocks++) {
+        start(blocks * BYTES, false);
+        steps(KNOWN_AFTER + 3);
+        const uint64_t copies = fake_counts()->copies_out;
+        steps(20);
+        const uint64_t usual = fake_counts()->copies_out - copies;
+        const CUdeviceptr idler = allocate(BYTES / 4);
+        launch(LOAD, &idler, 0, 1, 1);
+        block_at(idler)->pinned = true;
+        steps(KNOWN_AFTER);
+        const struct spw_replayed before = spw_replayed;
+        const uint64_t copied = fake_counts()->copies_out;
+        steps(20);
+        assert_true(spw_replayed.count[SPW_REPLAY_PLAN] - before.count[SPW_REPLAY_PLAN] >= 20);
+        assert_int_equal(spw_replayed.postponed_count, before.postponed_count);
+        assert_int_equal(fake_counts()->copies_out - copied, usual);
+        block_at(idler)->pinned = false;
+        release(idler);
+        check();
+        nobody_is_left();
+    }
+}
+
 /* A tensor of the program's own is used at once where the plan knows of nothing. */
 static void disturb(unsigned layer)
 {
@@ -310,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(activations_are_made_again_by_plan),
+        cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),
         cmocka_unit_test(what_is_made_wrong_is_restored),
