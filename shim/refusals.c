@@ -1,6 +1,7 @@
 /* refusals.c - puts the verdicts on an iteration's operations together by kernel and reason. */
 #include "refusals.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +84,7 @@ static void name(char *kernel, CUfunction function, uint32_t call)
     if (function)
         spw_function_name(function, kernel, SPW_REFUSAL_KERNEL);
     else
-        strcpy(kernel, calls[call < SPW_ITERATION_KINDS ? call : SPW_ITERATION_OTHER]);
+        (void)snprintf(kernel, SPW_REFUSAL_KERNEL, "%s", calls[call < SPW_ITERATION_KINDS ? call : SPW_ITERATION_OTHER]);
 }
 
 static struct spw_refusals *list_of(const struct spw_device *d)
