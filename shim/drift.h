@@ -3,8 +3,7 @@
  * A plan stands on the speed of copies as it was measured when it was made. Copies are hardly measured later on: nothing
  * tells that a neighbour uses the same link, or does so no longer, but the steps. Where these take another time than they
  * did, look after look, or much comes late, copies are measured anew, and where their speed is another one the iteration is
- * planned anew.
- * Engine lock held throughout. */
+ * planned anew. Engine lock held throughout. */
 #ifndef SPILLWAY_SHIM_DRIFT_H
 #define SPILLWAY_SHIM_DRIFT_H
 #include "ledger.h"
