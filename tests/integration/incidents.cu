@@ -75,7 +75,7 @@ static pid_t fork_child()
     if (id < 0)
         _exit(1);
     if (id == 0) {
-        alarm(20);
+        alarm(60);
         dup2(fileno(said), STDOUT_FILENO);
     } else {
         children.push_back({id, said});
