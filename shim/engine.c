@@ -245,15 +245,22 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
     return r;
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it writes. What is only believed not to write
- * may tear a copy, which is found out before anybody relies on it (proof.h). Small allocations hold what they are owed. */
+/* A copy out of it must not be under way meanwhile. What is only believed not to write may tear a copy, which is found out
+ * before anybody relies on it (proof.h), unless it takes back what it did. Nobody does that to what is made and read. */
+static bool may_tear(const struct touched *t)
+{
+    return t->writes || !spw_version_is_made(&spw_block_of(t->object)->content);
+}
+
+/* The stream waits for copies into what the operation touches, and out of what it may change. Small allocations hold what
+ * they are owed. */
 static int order_after_copies(struct working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
         int r = 0;
         if (o->kind == SPW_KIND_BLOCK)
-            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].writes);
+            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, may_tear(&set->list[i]));
         else if (o->attention & SPW_OWED)
             r = spw_replay_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r < 0)

@@ -12,8 +12,9 @@
  *                        +--no first-> dirty: copied out like any other
  *
  * Equal digests say the same of the copy: what was as it had been before the copy when it was last used, was so while it was
- * copied, if what changes a tensor does not change it back. So launches that are believed to read need not wait for copies
- * out. What is known to write, or not known, comes after them (mover.h).
+ * copied, if what changes a tensor does not change it back. So launches that are believed to read what is made by a few
+ * launches and then read need not wait for copies out. What is known to write, or not known, comes after them (mover.h), and
+ * so does what uses a tensor that lives on, as weights do and workspaces: a kernel may count in one, and back to 0.
  *
  * When they differ, a belief was wrong, and it is not known which: from then on none is held in this process, and before the
  * next operation the epoch is raised (versions.h). What nobody has touched since it came back needs no proof.

@@ -27,14 +27,24 @@ static void forget_maker(struct spw_versioned *v)
 void spw_version_raise_locked(struct spw_versioned *v)
 {
     v->version = ++spw_version_clock;
+    v->made_by = 0;
     if (v->maker)
         forget_maker(v);
+}
+
+static void raise_for(const struct spw_op *op, struct spw_versioned *v)
+{
+    const uint8_t before = v->made_by;
+    spw_version_raise_locked(v);
+    if (op->function && before && before <= SPW_VERSION_MAKERS)
+        v->made_by = before + 1;
 }
 
 void spw_version_reset_locked(struct spw_versioned *v)
 {
     spw_version_raise_locked(v);
     v->needed = 0;
+    v->made_by = 1;
 }
 
 struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial)
@@ -130,7 +140,7 @@ static void raise_all(const struct spw_op *op)
     for (unsigned i = 0; i < op->reached; i++) {
         struct spw_versioned *v = spw_op_writes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
         if (v)
-            spw_version_raise_locked(v);
+            raise_for(op, v);
     }
 }
 

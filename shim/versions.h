@@ -23,7 +23,18 @@ struct spw_versioned {       /* in a block, and in a slot of a slab */
     uint64_t version;        /* of the bytes; 0: written before anybody kept count */
     struct spw_rerun *maker; /* whose operation wrote all of them, last; NULL: not known. It counts as a holder of it */
     uint32_t needed;         /* so many dropped blocks are made again with what is in here */
+    uint8_t made_by;         /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
 };
+
+enum { SPW_VERSION_MAKERS = 4 }; /* with what is done to it in place; more write what is written all the time */
+
+/* True for what is made by a few launches and then read: an activation, a gradient. What launches use as a workspace lives
+ * on, is written again and again, or set: counters in it may go up and back to 0 within a launch that leaves it as it was.
+ */
+static inline bool spw_version_is_made(const struct spw_versioned *v)
+{
+    return v->made_by > 1;
+}
 
 extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
 extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
