@@ -214,7 +214,7 @@ static void settle(struct spw_device *d, struct spw_shape *shape)
         spw_course_plan_destroy(put_in_force(d, shape, shape->best));
     shape->best = NULL;
     shape->settled = true;
-    if (on_demand_us <= 0 || shape->best_us <= on_demand_us)
+    if (on_demand_us <= 0 || shape->on_another_link || shape->best_us <= on_demand_us)
         return;
     struct spw_course_plan *none = spw_course_plan_none(shape->course);
     if (!none)
@@ -290,6 +290,7 @@ static void look_at_link(struct spw_device *d, struct spw_shape *shape)
     shape->best = NULL;
     shape->best_us = step_us;
     shape->settled = false;
+    shape->on_another_link = true;
     shape->strayed = 0;
     plan_with(d, shape, shape->plan->reserve);
 }

@@ -31,7 +31,8 @@ struct spw_shape {
     unsigned tried, rounds;       /* plans; iterations by the one in force */
     struct spw_drift drift;       /* of steps by the one in force */
     bool settled;
-    unsigned strayed; /* looks in a row at which a step took something else than it did when this was settled */
+    bool on_another_link; /* than its steps on demand were measured on */
+    unsigned strayed;     /* looks in a row at which a step took something else than it did when this was settled */
 };
 
 struct spw_shapes {

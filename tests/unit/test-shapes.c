@@ -235,17 +235,22 @@ static uint64_t go_on(struct spw_shape *shape, int rounds, double times, double 
     return spw_planned_counts[0].plans - plans;
 }
 
-static struct spw_shape *settled_at_bound(double *ret_us)
+static struct spw_shape *settled_where_on_demand_takes(double on_demand_us, double *ret_us)
 {
     const struct spw_course_plan *plans[TRIALS];
     begin_with(3, 50 * MIB, SPW_PLAN_WAIT);
     struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, 12000000);
+    on_demand(shape, on_demand_us);
     spw_shape_plan(loop.device, shape);
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
     *ret_us = us[0];
     return shape;
+}
+
+static struct spw_shape *settled_at_bound(double *ret_us)
+{
+    return settled_where_on_demand_takes(12000000, ret_us);
 }
 
 static void where_copies_have_become_slower_another_plan_is_made_and_stays_if_it_is_faster(void **state)
@@ -272,6 +277,18 @@ static void a_plan_that_is_no_faster_on_the_slower_link_is_given_up_and_not_made
     assert_true(shape->settled);
     assert_int_equal(go_on(shape, 100, 6, us * 1.13, us), 0); /* copies are doubted, and go as they did then */
     assert_ptr_equal(shape->plan, before);
+    spw_shapes_finish(&shapes);
+}
+
+static void what_steps_took_on_demand_on_the_faster_link_says_nothing_about_a_plan_for_the_slower(void **state)
+{
+    double us;
+    (void)settled_at_bound(&us);
+    spw_shapes_finish(&shapes);
+    struct spw_shape *shape = settled_where_on_demand_takes(us * 1.01, &us);
+    assert_true(go_on(shape, 60, 6, us * 1.1, us * 1.05) >= 1);
+    assert_true(shape->settled && shape->number > 0);
+    assert_true(fabs(shape->best_us - us * 1.05) < 1);
     spw_shapes_finish(&shapes);
 }
 
@@ -390,6 +407,7 @@ int main(void)
         cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
         cmocka_unit_test(where_copies_have_become_slower_another_plan_is_made_and_stays_if_it_is_faster),
         cmocka_unit_test(a_plan_that_is_no_faster_on_the_slower_link_is_given_up_and_not_made_again),
+        cmocka_unit_test(what_steps_took_on_demand_on_the_faster_link_says_nothing_about_a_plan_for_the_slower),
         cmocka_unit_test(steps_that_change_while_the_link_does_not_are_not_planned_anew),
         cmocka_unit_test(what_a_course_has_learned_is_planned_with_and_tried),
         cmocka_unit_test(replays_that_turn_out_slower_are_given_up_again),
