@@ -16,7 +16,8 @@ STEPS = 24
 SHARES = (70, 50)
 NEVER_WORSE = 1.10  # than on demand
 BACK = 2  # steps after an interruption that may be on demand
-FOLLOWS_SIZE = 5  # steps until another batch size has a plan of its own: two to notice it, one to record it, one until its durations are known
+FOLLOWS_SIZE = 6  # steps until another batch size is on a plan of its own: two to notice it, one to record it, one until its durations are known, and one
+                  # that brings in order what those left behind
 AS_FROM_THE_START = 1.12  # what a step may take by that plan, of what it takes where the size never was another
 
 ONCE = schedule((10, BATCH), (1, 2 * BATCH), (STEPS - 11, BATCH))
