@@ -19,7 +19,7 @@
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
     FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
-    ROUNDS = 5,          /* by each of the others: the first ones carry what the plan before left behind */
+    ROUNDS = 10,         /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
     STRAYED = 4,         /* looks that must agree before a shape is given up */
 };
@@ -27,9 +27,9 @@ static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left 
 static const double STRAYS = 1.15; /* from what it was */
 
 /* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
- * it could be. In the order in which they are tried. */
-static const double reserves[] = {0.03, 0.015, 0.05};
-enum { RESERVES = sizeof(reserves) / sizeof(reserves[0]) };
+ * it could be. The first plan's, the second's, and the third's, where less was better and where it was not. */
+static const double FIRST_RESERVE = 0.03, SECOND_RESERVE = 0.015, LESS_RESERVE = 0.0075, MORE_RESERVE = 0.05;
+enum { RESERVES = 3 };
 
 /* ---- the list ---- */
 
@@ -189,7 +189,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
     const bool wait = spw_settings()->plan == SPW_PLAN_WAIT;
-    terms_of(d, shape, reserves[0], &terms);
+    terms_of(d, shape, FIRST_RESERVE, &terms);
     shape->tried = 1;
     int r = 0;
     if (wait || shape->course->op_count <= SMALL_COURSE) {
@@ -231,15 +231,18 @@ static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
     const bool is_close = step_us <= CLOSE * shape->plan->lower_bound_us;
     spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted", d->ordinal, step_us / 1000,
               shape->plan->predicted_us / 1000);
-    if (shape->best_us == 0 || step_us < shape->best_us) {
+    const bool is_better = shape->best_us == 0 || step_us < shape->best_us;
+    if (is_better) {
         shape->best_us = step_us;
         spw_course_plan_destroy(shape->best);
         shape->best = NULL;
     }
     if (is_close || shape->tried == RESERVES)
         settle(d, shape);
+    else if (shape->tried++ == 1)
+        plan_with(d, shape, SECOND_RESERVE);
     else
-        plan_with(d, shape, reserves[shape->tried++]);
+        plan_with(d, shape, is_better ? LESS_RESERVE : MORE_RESERVE);
 }
 
 void spw_shape_learned(struct spw_shape *shape, bool may_replay)
@@ -266,7 +269,7 @@ static void plan_with_what_was_learned(struct spw_device *d, struct spw_shape *s
     shape->knows_more = shape->settled = false;
     shape->tried = 1;
     shape->strayed = 0;
-    plan_with(d, shape, reserves[0]);
+    plan_with(d, shape, FIRST_RESERVE);
 }
 
 static bool strays(struct spw_shape *shape, double step_us)
@@ -312,7 +315,8 @@ bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);
-    if (shape->rounds >= (shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS) && shape->number && !shape->planning && step_us > 0)
-        judge(d, shape, step_us);
+    const double usual_us = spw_planned_times_locked(d, shape->number).median_us;
+    if (shape->rounds >= (shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS) && shape->number && !shape->planning && usual_us > 0)
+        judge(d, shape, usual_us);
     return true;
 }

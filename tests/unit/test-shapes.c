@@ -131,6 +131,45 @@ static void the_fastest_plan_stays(void **state)
     }
 }
 
+static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more(void **state)
+{
+    for (int is_less = 0; is_less < 2; is_less++) {
+        double reserves[TRIALS] = {0};
+        const double us[TRIALS] = {is_less ? 95000 : 90000, is_less ? 90000 : 95000, 80000};
+        begin(50 * MIB, SPW_PLAN_WAIT);
+        struct spw_shape *shape = add(ID, 1, NULL);
+        on_demand(shape, 120000);
+        spw_shape_plan(loop.device, shape);
+        for (int i = 0; i < 100 && !shape->settled; i++) {
+            reserves[shape->number - 1] = shape->plan->reserve;
+            assert_true(iterate(shape, shape->number, us[shape->number - 1]));
+        }
+        assert_true(shape->settled && reserves[1] < reserves[0]);
+        assert_true(is_less ? reserves[2] < reserves[1] : reserves[2] > reserves[0]);
+        spw_shapes_finish(&shapes);
+    }
+}
+
+/* The first steps by a plan pay for what the one before left, and a single one says little: neither decides. */
+static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 120000);
+    spw_shape_plan(loop.device, shape);
+    const struct spw_course_plan *second = NULL;
+    for (int i = 0, since = 0; i < 100 && !shape->settled; i++) {
+        const uint32_t number = shape->number;
+        since = number == 2 && !second ? 0 : since + 1;
+        second = number == 2 ? shape->plan : second;
+        const double later = since % 5 == 4 ? 99000 : 80000;
+        assert_true(iterate(shape, number, number != 2 ? since % 5 == 4 ? 70000 : 90000 : since < 5 ? 110000 : later));
+    }
+    assert_true(shape->settled && shape->plan == second);
+    assert_true(fabs(shape->best_us - 80000) < 1);
+    spw_shapes_finish(&shapes);
+}
+
 static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 {
     begin(60 * MIB, SPW_PLAN_WAIT);
@@ -400,6 +439,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_plan_stays),
+        cmocka_unit_test(less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more),
+        cmocka_unit_test(of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled),
         cmocka_unit_test(a_plan_as_fast_as_can_be_is_not_tried_against_others),
         cmocka_unit_test(where_on_demand_is_faster_there_is_no_plan),
         cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
