@@ -20,76 +20,6 @@ static uint64_t unmade_bytes(const struct spw_handles *h)
     return h->budget_bytes > h->made_bytes ? h->budget_bytes - h->made_bytes : 0;
 }
 
-/* ---- the pieces of one range ---- */
-
-enum { LEAST_LIST = 4 };
-
-/* The list has room for LEAST_LIST, then for the next power of two. */
-static int append(struct spw_memory *m, struct spw_piece piece)
-{
-    if (m->count == 0) {
-        m->handle = piece.handle;
-    } else {
-        if (m->count == 1 || (m->count >= LEAST_LIST && (m->count & (m->count - 1)) == 0)) {
-            struct spw_piece only = spw_memory_piece(m, 0);
-            size_t room = m->count == 1 ? LEAST_LIST : (size_t)m->count * 2;
-            struct spw_piece *list = realloc(m->count == 1 ? NULL : m->pieces, room * sizeof(*list));
-            if (!list)
-                return -ENOMEM;
-            if (m->count == 1)
-                list[0] = only;
-            m->pieces = list;
-        }
-        m->pieces[m->count] = piece;
-    }
-    m->count++;
-    m->granules += piece.granules;
-    return 0;
-}
-
-static struct spw_piece remove_last(struct spw_memory *m)
-{
-    struct spw_piece last = spw_memory_piece(m, m->count - 1);
-    m->count--;
-    m->granules -= last.granules;
-    if (m->count == 1) {
-        CUmemGenericAllocationHandle first = m->pieces[0].handle;
-        free(m->pieces);
-        m->handle = first;
-    } else if (m->count == 0) {
-        m->handle = 0;
-    }
-    return last;
-}
-
-/* Appends the pieces of `from` behind its first `skip`, all or none. */
-static int append_from(struct spw_memory *into, const struct spw_memory *from, uint32_t skip)
-{
-    const uint32_t had = into->count;
-    int r = 0;
-    for (uint32_t i = skip; i < from->count && r == 0; i++)
-        r = append(into, spw_memory_piece(from, i));
-    while (r < 0 && into->count > had)
-        (void)remove_last(into);
-    return r;
-}
-
-int spw_memory_split(struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
-{
-    int r = append_from(rest, memory, keep);
-    while (r == 0 && memory->count > keep)
-        (void)remove_last(memory);
-    return r;
-}
-
-int spw_memory_join(struct spw_memory *into, struct spw_memory *from)
-{
-    int r = append_from(into, from, 0);
-    while (r == 0 && from->count)
-        (void)remove_last(from);
-    return r;
-}
-
 /* ---- the pool ---- */
 
 static uint32_t bin_position(const struct spw_handles *h, uint32_t granules)
@@ -232,7 +162,7 @@ static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_
     int r = make(h, granules, &piece);
     if (r < 0)
         return r;
-    r = append(m, piece);
+    r = spw_memory_append(m, piece);
     if (r < 0)
         pool(h, piece);
     return r;
@@ -283,7 +213,7 @@ static int take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memo
         struct spw_handle_bin *bin = &h->bins[i - 1];
         while (bin->count && bin->granules <= *missing) {
             struct spw_piece piece = take_from(h, bin);
-            int r = append(m, piece);
+            int r = spw_memory_append(m, piece);
             if (r < 0) {
                 pool(h, piece);
                 return r;
@@ -326,7 +256,7 @@ int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw
 void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep)
 {
     while (memory->count > keep)
-        pool(h, remove_last(memory));
+        pool(h, spw_memory_remove_last(memory));
 }
 
 bool spw_handles_ask_again_locked(struct spw_handles *h)

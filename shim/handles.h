@@ -13,34 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Larger pieces would save few mappings, and take long to be made again when they are cut. */
-enum { SPW_PIECE_GRANULES = 16 };
-
-struct spw_piece {
-    CUmemGenericAllocationHandle handle; /* of exactly so many granules */
-    uint32_t granules;
-};
-
-/* What lies, or is about to lie, behind a range of addresses, one piece behind the other. All zero: none. */
-struct spw_memory {
-    union {
-        CUmemGenericAllocationHandle handle; /* the usual case of one piece */
-        struct spw_piece *pieces;            /* more */
-    };
-    uint32_t count;    /* pieces */
-    uint32_t granules; /* in all of them */
-};
-
-static inline struct spw_piece spw_memory_piece(const struct spw_memory *m, uint32_t i)
-{
-    return m->count > 1 ? m->pieces[i] : (struct spw_piece){m->handle, m->granules};
-}
-
-/* Moves the pieces behind the first `keep` to `rest`, which has none. 0 or -ENOMEM: nothing was moved. */
-int spw_memory_split(struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);
-
-/* Moves all pieces of `from` behind those of `into`. 0 or -ENOMEM: nothing was moved. */
-int spw_memory_join(struct spw_memory *into, struct spw_memory *from);
+#include "pieces.h"
 
 struct spw_handle_bin { /* the pooled pieces of one size */
     uint32_t granules;
