@@ -6,23 +6,14 @@
 #include <string.h>
 
 #include "ask.h"
+#include "handles_parts.h"
 #include "log.h"
+#include "regroup.h"
 #include "result.h"
-
-static uint64_t bytes_of(const struct spw_handles *h, uint32_t granules)
-{
-    return (uint64_t)granules << h->granule_shift;
-}
-
-/* What may still be made. */
-static uint64_t unmade_bytes(const struct spw_handles *h)
-{
-    return h->budget_bytes > h->made_bytes ? h->budget_bytes - h->made_bytes : 0;
-}
 
 /* ---- the pool ---- */
 
-static uint32_t bin_position(const struct spw_handles *h, uint32_t granules)
+uint32_t spw_handles_bin_position(const struct spw_handles *h, uint32_t granules)
 {
     uint32_t low = 0, high = h->bin_count;
     while (low < high) {
@@ -37,7 +28,7 @@ static uint32_t bin_position(const struct spw_handles *h, uint32_t granules)
 
 static struct spw_handle_bin *bin_of(struct spw_handles *h, uint32_t granules)
 {
-    uint32_t i = bin_position(h, granules);
+    uint32_t i = spw_handles_bin_position(h, granules);
     if (i < h->bin_count && h->bins[i].granules == granules)
         return &h->bins[i];
     struct spw_handle_bin *grown = realloc(h->bins, (h->bin_count + 1) * sizeof(*grown));
@@ -50,10 +41,10 @@ static struct spw_handle_bin *bin_of(struct spw_handles *h, uint32_t granules)
     return &grown[i];
 }
 
-static void release(struct spw_handles *h, struct spw_piece piece)
+void spw_handles_release(struct spw_handles *h, struct spw_piece piece)
 {
     static int warned;
-    uint64_t bytes = bytes_of(h, piece.granules);
+    uint64_t bytes = spw_handles_bytes_of(h, piece.granules);
     CUresult r = SPW_ASK(cuMemRelease, piece.handle);
     if (r != CUDA_SUCCESS) {
         /* The memory may still be taken: it stays on the bill. */
@@ -63,15 +54,16 @@ static void release(struct spw_handles *h, struct spw_piece piece)
     }
     h->made_bytes -= bytes;
     h->made_count--;
+    h->made_of[piece.granules]--;
 }
 
-static struct spw_piece take_from(struct spw_handles *h, struct spw_handle_bin *bin)
+struct spw_piece spw_handles_take_from(struct spw_handles *h, struct spw_handle_bin *bin)
 {
-    h->pooled_bytes -= bytes_of(h, bin->granules);
+    h->pooled_bytes -= spw_handles_bytes_of(h, bin->granules);
     return (struct spw_piece){bin->handles[--bin->count], bin->granules};
 }
 
-static void pool(struct spw_handles *h, struct spw_piece piece)
+void spw_handles_pool(struct spw_handles *h, struct spw_piece piece)
 {
     struct spw_handle_bin *bin = bin_of(h, piece.granules);
     if (bin && bin->count == bin->room) {
@@ -83,11 +75,11 @@ static void pool(struct spw_handles *h, struct spw_piece piece)
         }
     }
     if (!bin || bin->count == bin->room) { /* no memory to remember it by */
-        release(h, piece);
+        spw_handles_release(h, piece);
         return;
     }
     bin->handles[bin->count++] = piece.handle;
-    h->pooled_bytes += bytes_of(h, piece.granules);
+    h->pooled_bytes += spw_handles_bytes_of(h, piece.granules);
 }
 
 /* The largest pooled pieces go first: few calls make much room. */
@@ -96,14 +88,14 @@ static void release_until(struct spw_handles *h, uint64_t made_limit, uint64_t p
     for (uint32_t i = h->bin_count; i > 0; i--) {
         struct spw_handle_bin *bin = &h->bins[i - 1];
         while (bin->count && (h->made_bytes > made_limit || h->pooled_bytes > pooled_limit))
-            release(h, take_from(h, bin));
+            spw_handles_release(h, spw_handles_take_from(h, bin));
     }
 }
 
 /* ---- making ---- */
 
 /* -ENOSPC: the device has no room. */
-static int make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_piece)
+int spw_handles_make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_piece)
 {
     CUmemAllocationProp prop;
     memset(&prop, 0, sizeof(prop));
@@ -111,11 +103,12 @@ static int make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = h->device;
     CUmemGenericAllocationHandle handle = 0;
-    int r = spw_result(SPW_ASK(cuMemCreate, &handle, bytes_of(h, granules), &prop, 0));
+    int r = spw_result(SPW_ASK(cuMemCreate, &handle, spw_handles_bytes_of(h, granules), &prop, 0));
     if (r < 0)
         return r == -ENOMEM ? -ENOSPC : r;
-    h->made_bytes += bytes_of(h, granules);
+    h->made_bytes += spw_handles_bytes_of(h, granules);
     h->made_count++;
+    h->made_of[granules]++;
     if (h->made_bytes_peak < h->made_bytes)
         h->made_bytes_peak = h->made_bytes;
     *ret_piece = (struct spw_piece){handle, granules};
@@ -136,86 +129,16 @@ static void learn_what_lacks(struct spw_handles *h)
     h->budget_bytes = h->made_bytes;
 }
 
-/* Releases the largest pooled piece, of at least so many granules. Answers how many granules went, 0: there is none. The
- * largest gives the most sizes when it is cut, so that soon nothing has to be cut any more. */
-static uint32_t release_one(struct spw_handles *h, uint32_t least)
-{
-    uint32_t first = bin_position(h, least);
-    for (uint32_t i = h->bin_count; i-- > first;)
-        while (h->bins[i].count) {
-            uint64_t made_count = h->made_count;
-            release(h, take_from(h, &h->bins[i]));
-            if (h->made_count < made_count) /* else the driver has refused it */
-                return h->bins[i].granules;
-        }
-    return 0;
-}
-
-static uint32_t largest_power_of_two(uint32_t most)
-{
-    return UINT32_C(1) << (31 - __builtin_clz(most));
-}
-
-static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_memory *m)
-{
-    struct spw_piece piece;
-    int r = make(h, granules, &piece);
-    if (r < 0)
-        return r;
-    r = spw_memory_append(m, piece);
-    if (r < 0)
-        pool(h, piece);
-    return r;
-}
-
-/* Makes pieces for the pool, two of each size: what nobody had is likely to be what is missing next. */
-static void stock(struct spw_handles *h, uint32_t granules)
-{
-    struct spw_piece piece;
-    while (granules && bytes_of(h, granules) <= unmade_bytes(h)) {
-        uint32_t part = granules > 1 ? largest_power_of_two(granules / 2) : 1;
-        if (make(h, part, &piece) < 0)
-            return;
-        pool(h, piece);
-        granules -= part;
-    }
-}
-
-/* Makes what no pooled piece is small enough for. Where the budget or the device has no room for that, larger pieces are
- * cut: released and made again as smaller ones, the part that is missing now and the rest for the pool. */
-static int make_missing(struct spw_handles *h, uint32_t missing, struct spw_memory *m)
-{
-    const uint32_t whole = m->granules + missing;
-    uint64_t released = 0;
-    while (m->granules < whole) {
-        uint32_t left = whole - m->granules;
-        if (left > SPW_PIECE_GRANULES)
-            left = SPW_PIECE_GRANULES;
-        int r = -ENOMEM;
-        if (bytes_of(h, left) <= unmade_bytes(h))
-            r = make_and_append(h, released ? largest_power_of_two(left) : left, m);
-        if (r == 0)
-            continue;
-        uint32_t larger = release_one(h, left);
-        if (larger == 0)
-            return r;
-        released += larger;
-    }
-    if (released > missing)
-        stock(h, (uint32_t)(released - missing));
-    return 0;
-}
-
 /* Appends pooled pieces of at most *missing granules, the largest first, and takes them off *missing. */
-static int take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memory *m)
+int spw_handles_take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memory *m)
 {
-    for (uint32_t i = bin_position(h, *missing + 1); i > 0 && *missing; i--) {
+    for (uint32_t i = spw_handles_bin_position(h, *missing + 1); i > 0 && *missing; i--) {
         struct spw_handle_bin *bin = &h->bins[i - 1];
         while (bin->count && bin->granules <= *missing) {
-            struct spw_piece piece = take_from(h, bin);
+            struct spw_piece piece = spw_handles_take_from(h, bin);
             int r = spw_memory_append(m, piece);
             if (r < 0) {
-                pool(h, piece);
+                spw_handles_pool(h, piece);
                 return r;
             }
             *missing -= piece.granules;
@@ -224,11 +147,24 @@ static int take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memo
     return 0;
 }
 
+void spw_handles_regroup_locked(struct spw_handles *h)
+{
+    spw_demand_begin(&h->demand);
+}
+
+void spw_handles_iteration_locked(struct spw_handles *h)
+{
+    spw_demand_iteration(&h->demand);
+    h->joined_granules = 0;
+}
+
+/* ---- taking and giving ---- */
+
 uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granules)
 {
-    if (bytes_of(h, granules) <= unmade_bytes(h))
+    if (spw_handles_bytes_of(h, granules) <= spw_handles_unmade_bytes(h))
         return 0;
-    for (uint32_t i = bin_position(h, granules + 1); i > 0 && granules; i--) {
+    for (uint32_t i = spw_handles_bin_position(h, granules + 1); i > 0 && granules; i--) {
         const struct spw_handle_bin *bin = &h->bins[i - 1];
         const uint32_t fit = granules / bin->granules;
         granules -= (fit < bin->count ? fit : bin->count) * bin->granules;
@@ -238,12 +174,17 @@ uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granu
 
 int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory)
 {
-    uint32_t had = memory->count, missing = granules;
-    if (bytes_of(h, granules) > spw_handles_room_locked(h))
+    const uint32_t had = memory->count, had_granules = memory->granules;
+    if (spw_handles_bytes_of(h, granules) > spw_handles_room_locked(h))
         return -ENOMEM;
-    int r = take_pooled(h, &missing, memory);
-    if (r == 0 && missing)
-        r = make_missing(h, missing, memory);
+    spw_regroup_join_locked(h, granules);
+    const uint32_t cut = spw_regroup_cut_out_of_locked(h, granules);
+    uint32_t missing = granules - cut;
+    int r = spw_handles_take_pooled(h, &missing, memory);
+    if (r == 0 && missing + cut)
+        r = spw_regroup_cut_locked(h, missing + cut, memory);
+    spw_demand_remove(&h->demand, had_granules);
+    spw_demand_add(&h->demand, memory->granules);
     if (r == 0)
         return 0;
     spw_handles_give_locked(h, memory, had);
@@ -255,8 +196,34 @@ int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw
 
 void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep)
 {
+    spw_demand_remove(&h->demand, memory->granules);
     while (memory->count > keep)
-        pool(h, spw_memory_remove_last(memory));
+        spw_handles_pool(h, spw_memory_remove_last(memory));
+    spw_demand_add(&h->demand, memory->granules);
+}
+
+int spw_handles_split_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
+{
+    const uint32_t granules = memory->granules;
+    int r = spw_memory_split(memory, keep, rest);
+    if (r < 0)
+        return r;
+    spw_demand_remove(&h->demand, granules);
+    spw_demand_add(&h->demand, memory->granules);
+    spw_demand_add(&h->demand, rest->granules);
+    return 0;
+}
+
+int spw_handles_join_locked(struct spw_handles *h, struct spw_memory *into, struct spw_memory *from)
+{
+    const uint32_t granules = into->granules, more = from->granules;
+    int r = spw_memory_join(into, from);
+    if (r < 0)
+        return r;
+    spw_demand_remove(&h->demand, granules);
+    spw_demand_remove(&h->demand, more);
+    spw_demand_add(&h->demand, into->granules);
+    return 0;
 }
 
 bool spw_handles_ask_again_locked(struct spw_handles *h)

@@ -3,9 +3,11 @@
  * Making memory is the dearest call of the driver's virtual memory management, and each piece costs a mapping. So memory is
  * made in pieces of the size that is asked for, up to SPW_PIECE_GRANULES, as long as the budget lasts; pieces are kept when
  * they come back and given out again, the largest that fit first; and only where all that are left are larger than what is
- * missing is one of these cut, released and made again as smaller ones. Pieces are never joined, so at some point those that
- * there are serve whatever the program goes on doing, and none is made any more. Everything made counts against the budget,
- * in use or not.
+ * missing is one of these cut, released and made again as smaller ones. So there are soon pieces that serve whatever the
+ * program goes on doing, and none is made any more. They may be smaller than need be. Where that costs too much time they
+ * are regrouped for a limited number of iterations: it is counted how many of each size are wanted at once (demand.h), and
+ * where one is missing, smaller ones that nobody will want are released, and it is made in their place. Everything made
+ * counts against the budget, in use or not.
  */
 #ifndef SPILLWAY_SHIM_HANDLES_H
 #define SPILLWAY_SHIM_HANDLES_H
@@ -13,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "demand.h"
 #include "pieces.h"
 
 struct spw_handle_bin { /* the pooled pieces of one size */
@@ -28,8 +31,13 @@ struct spw_handles {
     uint64_t lacking_bytes; /* taken off the budget since the device turned out not to have them */
     uint64_t made_bytes;    /* all physical memory of ours on this device */
     uint64_t made_bytes_peak;
-    uint64_t pooled_bytes; /* the part of it that nobody uses */
-    uint64_t made_count;   /* pieces that exist */
+    uint64_t pooled_bytes;                    /* the part of it that nobody uses */
+    uint64_t made_count;                      /* pieces that exist */
+    uint32_t made_of[SPW_PIECE_GRANULES + 1]; /* of these, by size */
+    struct spw_demand demand;
+    uint32_t joined_granules; /* in this iteration */
+    bool join_refused;        /* the device gave less than it had taken back: nothing is joined any more */
+    uint64_t join_count;      /* pieces that were made of smaller ones */
     uint32_t bin_count;
     struct spw_handle_bin *bins; /* by size, ascending */
 };
@@ -45,6 +53,16 @@ uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granu
 
 /* Keeps the pieces behind the first `keep` for the next taker. They are mapped nowhere. */
 void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep);
+
+/* Makes two of what lies behind a range, or one of what lies behind two, as in pieces.h. */
+int spw_handles_split_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);
+int spw_handles_join_locked(struct spw_handles *h, struct spw_memory *into, struct spw_memory *from);
+
+/* From the third iteration from now on pieces are regrouped, for SPW_DEMAND_REGROUPS iterations. */
+void spw_handles_regroup_locked(struct spw_handles *h);
+
+/* An iteration begins that is followed: it counts, and some may be joined again. */
+void spw_handles_iteration_locked(struct spw_handles *h);
 
 /* Puts back on the budget what the device lacked, since it may have it by now. False when there is nothing to put back. */
 bool spw_handles_ask_again_locked(struct spw_handles *h);

@@ -242,7 +242,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
     rest->memory = (struct spw_memory){0};
     int r = remember(d, rest);
     if (r == 0) {
-        r = spw_memory_split(&b->memory, keep, &rest->memory);
+        r = spw_handles_split_locked(&d->handles, &b->memory, keep, &rest->memory);
         if (r < 0)
             forget(d, rest);
     }
@@ -258,7 +258,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
 
 int spw_block_join_locked(struct spw_device *d, struct spw_block *b, struct spw_block *next)
 {
-    int r = spw_memory_join(&b->memory, &next->memory);
+    int r = spw_handles_join_locked(&d->handles, &b->memory, &next->memory);
     if (r < 0)
         return r;
     if (b->object.used < next->object.used)

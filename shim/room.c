@@ -172,18 +172,20 @@ static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32
     return best;
 }
 
-void spw_room_suit_locked(struct spw_device *d, uint32_t granules)
+/* One that would serve little is better kept while pieces are regrouped: a piece would have to be cut all the same. */
+bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
 {
     for (uint32_t left; (left = spw_handles_unserved_locked(&d->handles, granules)) != 0;) {
-        struct spw_block *b = most_suitable_cached(d, left);
-        if (!b)
-            return;
+        struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
+        if (!b || (spw_demand_regroups(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
+            return false;
         spw_block_uncache_this_locked(d, b);
         if (spw_room_dissolve_locked(d, b) == 0)
             continue;
         spw_block_cache_locked(d, b);
-        return;
+        return false;
     }
+    return true;
 }
 
 static int give_up_empty_slab(struct spw_device *d)

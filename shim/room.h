@@ -21,8 +21,8 @@ int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b
 bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes);
 
 /* Before so many granules are taken from the pool: rather than that a piece is cut, gives up cached blocks of smaller pieces
- * that are known to be out of use. */
-void spw_room_suit_locked(struct spw_device *d, uint32_t granules);
+ * that are known to be out of use. True: none has to be cut. */
+bool spw_room_suit_locked(struct spw_device *d, uint32_t granules);
 
 /* Gives cached blocks back that nobody uses any more, until at most `keep_bytes` are cached. Waits for nothing. */
 void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes);

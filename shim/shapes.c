@@ -19,11 +19,13 @@
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
     FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
+    REGROUP_AFTER = 6,   /* by a plan, of which the last tell whether the host keeps up */
     ROUNDS = 10,         /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
     STRAYED = 4,         /* looks that must agree before a shape is given up */
 };
 static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
+static const double LAGS = 1.1;    /* behind what was predicted: the host may be what takes the time */
 static const double STRAYS = 1.15; /* from what it was */
 
 /* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
@@ -298,6 +300,21 @@ static void look_at_link(struct spw_device *d, struct spw_shape *shape)
     plan_with(d, shape, shape->plan->reserve);
 }
 
+/* Where steps take longer than predicted, it may be that the host maps too many small pieces of memory for them. That is
+ * mended once for each shape, so that it comes to an end. */
+static void regroup_where_it_lags(struct spw_device *d, struct spw_shape *shape)
+{
+    if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER)
+        return;
+    const struct spw_steptime times = spw_planned_times_locked(d, shape->number);
+    if (times.count < SPW_STEPTIME_MEDIAN_OF || times.median_us <= LAGS * shape->plan->predicted_us)
+        return;
+    spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted: pieces of memory are regrouped", d->ordinal,
+              times.median_us / 1000, shape->plan->predicted_us / 1000);
+    shape->regrouped = true;
+    spw_handles_regroup_locked(&d->handles);
+}
+
 bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
 {
     if (shape->planning && spw_planning_is_done(shape->planning)) {
@@ -310,8 +327,10 @@ bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_
         spw_shape_plan(d, shape);
     if (shape->knows_more)
         plan_with_what_was_learned(d, shape);
-    if (went_by_plan)
+    if (went_by_plan) {
         look_at_link(d, shape);
+        regroup_where_it_lags(d, shape);
+    }
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);

@@ -3,12 +3,15 @@
 memory, and physical memory only where a piece is cut.
 
 Counted by the device, and by the library: what a run of more steps does beyond one of fewer."""
-from following import COPIES, library_plans, within_budget, without
-from harness import Skipped, finish, require, same_in_budget, sentence
+from following import COPIES, library_plans, step_times, usual, within_budget, without
+from harness import Skipped, finish, require, run, same_in_budget, sentence, succeeded
+from likeness import device_like, program_like
 
 FEW, MANY = 12, 24
 SETTLED = 60, 72  # by then all plans have been tried
 CUTS = 1.5  # pieces of physical memory that a step may make by cutting larger ones: they are made smaller until each size fits
+SHORT = 34  # steps, by which pieces have been regrouped
+KEEPS_UP = 1.08  # times what was predicted, that a step takes whose host has many short operations to submit
 IN_TIME = 0.99
 HIDDEN = 1.01  # a plan that takes so many times as long as its operations has all copies in time
 MAKES = ("cuMemCreate", "cuMemRelease", "cuMemAddressReserve", "cuMemAddressFree", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostRegister",
@@ -56,6 +59,20 @@ def in_time(name, share, options):
         # Otherwise the plan itself has operations wait for the link; and it knows nothing of streams that compute at once.
         if plan["predicted_us"] <= HIDDEN * plan["ops_us"] and "--streams" not in options:
             require(more["late"] <= (1 - IN_TIME) * more["brought"], f"{MANY - FEW} steps more are {more}")
+
+
+@sentence("lstm on an h200 within 60 %, whose host has little time: pieces are regrouped until steps take hardly longer than predicted")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    program, device = program_like("lstm", SHORT), device_like("lstm", "h200")
+    plain = run(program, env=device)
+    succeeded(plain)
+    budget = plain.peak * 60 // 100
+    finished = run(program, budget=budget, env={**device, **COPIES, "SPILLWAY_PLAN": "wait"})
+    same_in_budget(plain, finished, budget)
+    plan, later = finished.summary["devices"][0]["planned"], step_times(finished)[-9:-1]
+    require(usual(later) <= KEEPS_UP * plan["predicted_us"] / 1000, f"predicted {plan['predicted_us']} us", f"steps {later}")
 
 
 for workload in ("gpt", "resnet", "lstm", "mlp"):

@@ -274,6 +274,41 @@ static void a_cached_block_goes_rather_than_that_a_piece_is_cut(void **state)
     check();
 }
 
+/* The pool has as much, but in a piece that is too large. */
+static void freed_neighbours_serve_rather_than_that_a_piece_is_cut(void **state)
+{
+    begin(20);
+    device->handles.demand.left = SPW_DEMAND_REGROUPS;
+    CUdeviceptr large = allocate(16, s), two = allocate_and_fill(2, s, 1), other = allocate_and_fill(2, s, 2);
+    to_the_pool(large);
+    release(two, s);
+    release(other, s);
+    struct fake_counts before = *fake_counts();
+    (void)allocate_and_fill(4, s, 3);
+    assert_int_equal(fake_counts()->maps, before.maps);
+    assert_int_equal(fake_counts()->creates, before.creates);
+    fake_run_all();
+    check();
+}
+
+/* It would have to be cut all the same. */
+static void a_cached_block_that_would_serve_little_stays(void **state)
+{
+    begin(18);
+    device->handles.demand.left = SPW_DEMAND_REGROUPS;
+    CUdeviceptr large = allocate(16, s), one = allocate_and_fill(1, s, 1), other = allocate_and_fill(1, s, 2);
+    to_the_pool(large);
+    release(one, s);
+    everything_is_done(s);
+    unsigned unmaps = fake_counts()->unmaps;
+    (void)allocate_and_fill(8, s, 3);
+    assert_int_equal(fake_counts()->unmaps, unmaps);
+    assert_int_equal(device->free_bytes, GRANULE);
+    assert_int_equal(use(other, 1, s, 2, false), 0);
+    fake_run_all();
+    check();
+}
+
 /* Tensors of all sizes come and go on two streams, in a budget that is short now and then. */
 static void go_at_random(unsigned seed, unsigned rounds, long fails_after)
 {
@@ -333,6 +368,8 @@ int main(void)
         cmocka_unit_test(pieces_move_all_or_none),
         cmocka_unit_test(memory_is_made_as_long_as_the_budget_lasts),
         cmocka_unit_test(a_cached_block_goes_rather_than_that_a_piece_is_cut),
+        cmocka_unit_test(freed_neighbours_serve_rather_than_that_a_piece_is_cut),
+        cmocka_unit_test(a_cached_block_that_would_serve_little_stays),
         cmocka_unit_test(whatever_comes_and_goes_the_bytes_are_the_owners),
         cmocka_unit_test(an_allocation_of_ours_that_fails_costs_only_the_occasion),
     };

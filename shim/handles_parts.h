@@ -1,0 +1,34 @@
+/* handles_parts.h - what the files that make, cut and join pieces share of the pool. */
+#ifndef SPILLWAY_SHIM_HANDLES_PARTS_H
+#define SPILLWAY_SHIM_HANDLES_PARTS_H
+#include "handles.h"
+
+static inline uint64_t spw_handles_bytes_of(const struct spw_handles *h, uint32_t granules)
+{
+    return (uint64_t)granules << h->granule_shift;
+}
+
+/* What may still be made. */
+static inline uint64_t spw_handles_unmade_bytes(const struct spw_handles *h)
+{
+    return h->budget_bytes > h->made_bytes ? h->budget_bytes - h->made_bytes : 0;
+}
+
+/* Of the first bin of pieces of so many granules, or more. */
+uint32_t spw_handles_bin_position(const struct spw_handles *h, uint32_t granules);
+
+/* Takes a piece out of a bin, which has one. */
+struct spw_piece spw_handles_take_from(struct spw_handles *h, struct spw_handle_bin *bin);
+
+/* Puts a piece into its bin, or, where there is no memory to remember it by, releases it. */
+void spw_handles_pool(struct spw_handles *h, struct spw_piece piece);
+
+/* Gives a piece back to the driver. One that it refuses to take stays on the bill. */
+void spw_handles_release(struct spw_handles *h, struct spw_piece piece);
+
+/* 0; -ENOSPC: the device has no room; another failure of the driver. */
+int spw_handles_make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_piece);
+
+/* Appends pooled pieces of at most *missing granules, the largest first, and takes them off *missing. 0 or -ENOMEM. */
+int spw_handles_take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memory *memory);
+#endif
