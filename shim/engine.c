@@ -62,7 +62,8 @@ static bool begin_quickly(struct spw_op *op)
 
 struct touched {
     struct spw_object *object;
-    bool writes;
+    bool writes;    /* as far as is known: what a kernel has never been seen to write, it is believed not to */
+    bool may_write; /* for certain not, where this is false: the call itself says that it only reads */
 };
 
 struct working_set {
@@ -101,13 +102,19 @@ static int by_object(const void *a, const void *b)
     return x->object < y->object ? -1 : x->object > y->object;
 }
 
+static void add_touch(struct touched *to, const struct touched *other)
+{
+    to->writes |= other->writes;
+    to->may_write |= other->may_write;
+}
+
 static void make_unique(struct working_set *set)
 {
     unsigned n = 0;
     qsort(set->list, set->count, sizeof(*set->list), by_object);
     for (unsigned i = 0; i < set->count; i++) {
         if (n && set->list[n - 1].object == set->list[i].object)
-            set->list[n - 1].writes |= set->list[i].writes;
+            add_touch(&set->list[n - 1], &set->list[i]);
         else
             set->list[n++] = set->list[i];
     }
@@ -127,7 +134,7 @@ static int gather_everything(struct working_set *set)
             struct spw_block *b = spw_devices[i].blocks[k];
             struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
             if (!(o->attention & SPW_FREE))
-                set->list[set->count++] = (struct touched){o, true};
+                set->list[set->count++] = (struct touched){o, true, true};
         }
     return 0;
 }
@@ -149,7 +156,7 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
     for (unsigned i = 0; i < count; i++) {
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         if (o && !(o->attention & SPW_FREE))
-            set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i)};
+            set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i), spw_op_may_write_hit(op, i)};
     }
     return 0;
 }
@@ -246,10 +253,11 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
 }
 
 /* A copy out of it must not be under way meanwhile. What is only believed not to write may tear a copy, which is found out
- * before anybody relies on it (proof.h), unless it takes back what it did. Nobody does that to what is made and read. */
+ * before anybody relies on it (proof.h), unless it takes back what it did. That is not seen in anything; kernels do it to
+ * what they count in, and that lives on. What few launches made is taken not to be such a thing (a judgement, no proof). */
 static bool may_tear(const struct touched *t)
 {
-    return t->writes || !spw_version_is_made(&spw_block_of(t->object)->content);
+    return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
 }
 
 /* The stream waits for copies into what the operation touches, and out of what it may change. Small allocations hold what

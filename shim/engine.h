@@ -42,7 +42,13 @@ struct spw_op {
     struct spw_trial *trial; /* set by begin: spw_trial_after() comes directly behind the driver's call; else NULL */
 };
 
-/* Whether it may write what the hit leads to: what was reached through tables, yes; what is known to be only read, no. */
+/* Whether it may write what the hit leads to: what was reached through tables, yes; what the call only reads, no. */
+static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
+{
+    return hit >= op->count || hit < op->count - op->read_only;
+}
+
+/* The same as far as is known: what a kernel has never been seen to write, it is believed not to. */
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
     return hit >= op->count || (hit < op->count - op->read_only && spw_writeset_writes(op->writeset, hit));

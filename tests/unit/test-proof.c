@@ -356,6 +356,23 @@ static void who_is_believed_to_read_waits_for_no_copy(void **state)
     assert_true(copy_is_done(a));
 }
 
+/* Whatever it is, and whether or not anything is believed of anybody. */
+static void what_a_call_only_reads_may_be_read_beside_a_copy(void **state)
+{
+    for (int believing = 0; believing < 2; believing++) {
+        begin_believing(BUDGET);
+        spw_lock();
+        spw_planned_keep_versions_locked(believing != 0);
+        spw_unlock();
+        CUdeviceptr a = allocate(BYTES);
+        fill(a, 7); /* by no launch: it may be a workspace */
+        leave(a);
+        expect(a, 7);
+        assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+        assert_true(is_eager || !copy_is_done(a));
+    }
+}
+
 /* Equal digests before and behind do not tell of a kernel that counts in it, and back to 0, as it is done in a workspace. */
 static void what_may_be_a_workspace_is_not_used_while_it_is_copied(void **state)
 {
@@ -747,6 +764,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(room_is_made_with_nothing_lost),
         cmocka_unit_test(a_copy_that_may_be_torn_is_found_out),
         cmocka_unit_test(who_is_believed_to_read_waits_for_no_copy),
+        cmocka_unit_test(what_a_call_only_reads_may_be_read_beside_a_copy),
         cmocka_unit_test(what_may_be_a_workspace_is_not_used_while_it_is_copied),
         cmocka_unit_test(a_digest_waits_for_no_copy),
         cmocka_unit_test(another_stream_writes_after_the_digest),
