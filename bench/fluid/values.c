@@ -11,18 +11,6 @@ const struct value *values_of(const struct values *values, uint32_t tensor, uint
     return small ? NULL : &values->list[values->first[tensor] + version];
 }
 
-/* An operation that updates a persistent tensor may not run again, unless that is small enough for a saved copy. */
-static bool can_replay(const struct spw_graph *graph, uint32_t op)
-{
-    const struct spw_graph_op *o = &graph->ops[op];
-    bool can = o->replayable;
-    for (uint32_t i = o->first_read; i < o->first_read + o->read_count; i++) {
-        const struct spw_touched_tensor *touch = &graph->touched[i];
-        can = can && !(touch->in_place && !touch->side && graph->tensors[touch->tensor].persistent);
-    }
-    return can;
-}
-
 static void find_uses(struct values *values, uint32_t tensor)
 {
     const struct spw_graph *graph = values->graph;
@@ -93,7 +81,7 @@ void values_init(struct values *values, const struct spw_graph *graph, uint64_t 
         values->count += graph->tensors[i].last_version + 1;
     }
     for (uint32_t i = 0; i < graph->op_count; i++)
-        values->replayable[i] = may_replay && can_replay(graph, i);
+        values->replayable[i] = may_replay && spw_graph_can_replay(graph, i);
     values->list = fluid_room(values->count, sizeof *values->list);
     for (uint32_t i = 0; i < graph->tensor_count; i++)
         find_uses(values, i);

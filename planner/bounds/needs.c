@@ -20,18 +20,6 @@
 
 /* ---- operations ---- */
 
-/* An operation that updates a persistent tensor can't be replayed, unless that is small enough for a saved copy. */
-static bool can_replay(const struct spw_graph *graph, uint32_t op)
-{
-    const struct spw_graph_op *o = &graph->ops[op];
-    bool can = o->replayable;
-    for (uint32_t i = o->first_read; i < o->first_read + o->read_count; i++) {
-        const struct spw_touched_tensor *touch = &graph->touched[i];
-        can = can && !(touch->in_place && !touch->side && graph->tensors[touch->tensor].persistent);
-    }
-    return can;
-}
-
 static double touched_bytes(const struct spw_graph *graph, uint32_t op)
 {
     const struct spw_graph_op *o = &graph->ops[op];
@@ -66,7 +54,7 @@ void spw_sweep_look_at_ops(struct spw_sweep *s)
     const struct spw_graph *graph = s->graph;
     add_fixed(graph, s->held);
     for (uint32_t i = 0; i < graph->op_count; i++) {
-        s->replayable[i] = s->may_replay && can_replay(graph, i);
+        s->replayable[i] = s->may_replay && spw_graph_can_replay(graph, i);
         s->head_us[i + 1] = s->head_us[i] + graph->ops[i].us;
         s->held[i] += touched_bytes(graph, i);
     }

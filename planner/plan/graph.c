@@ -411,3 +411,14 @@ uint32_t spw_graph_producer(const struct spw_graph *graph, uint32_t tensor, uint
     }
     return low ? graph->uses[t->first_use + low - 1].op : SPW_NO_INDEX;
 }
+
+bool spw_graph_can_replay(const struct spw_graph *graph, uint32_t op)
+{
+    const struct spw_graph_op *o = &graph->ops[op];
+    bool can = o->replayable;
+    for (uint32_t i = o->first_read; i < o->first_read + o->read_count; i++) {
+        const struct spw_touched_tensor *touch = &graph->touched[i];
+        can = can && !(touch->in_place && !touch->side && graph->tensors[touch->tensor].persistent);
+    }
+    return can;
+}

@@ -99,4 +99,7 @@ int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes);
 uint32_t spw_graph_producer(const struct spw_graph *graph, uint32_t tensor, uint32_t version);
 /* The index in the tensor's uses of its first use by operation `op` or a later one; use_count if there is none. */
 uint32_t spw_graph_use_from(const struct spw_graph *graph, uint32_t tensor, uint32_t op);
+/* Whether a schedule may have the operation run again at all: it is replayable, and updates no persistent tensor in place
+ * but for side buffers. Whether what it reads is still there, or can be made, is another question. */
+bool spw_graph_can_replay(const struct spw_graph *graph, uint32_t op);
 #endif

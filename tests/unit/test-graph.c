@@ -195,6 +195,18 @@ static void rounding_up_changes_sizes_and_sums_and_nothing_else(void **state)
     spw_graph_destroy(graph);
 }
 
+static void what_updates_a_persistent_tensor_cannot_run_again_unless_that_is_small(void **state)
+{
+    static const struct tiny_tensor tensors[] = {
+        {.bytes = 65537, .persistent = true}, {.bytes = 65536, .persistent = true}, {.bytes = 70000}};
+    static const struct tiny_op ops[] = {{10, T(0) | T(1), T(2)}, {10, T(2), T(2)}, {10, T(1), T(1)},
+                                         {10, T(1), T(2) | T(0)}, {10, T(0), T(0)}, {10, T(0), T(2), .fixed = true}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    for (uint32_t op = 0; op < 6; op++)
+        assert_int_equal(spw_graph_can_replay(graph, op), op < 4);
+    spw_graph_destroy(graph);
+}
+
 /* ---- schedules ---- */
 
 static void schedule_is_a_list_that_grows_and_can_be_copied(void **state)
@@ -240,6 +252,7 @@ int main(void)
         cmocka_unit_test(what_is_there_at_the_start_is_alive_from_the_start),
         cmocka_unit_test(copies_take_their_size_at_the_bandwidth_unless_they_say_so),
         cmocka_unit_test(rounding_up_changes_sizes_and_sums_and_nothing_else),
+        cmocka_unit_test(what_updates_a_persistent_tensor_cannot_run_again_unless_that_is_small),
         cmocka_unit_test(schedule_is_a_list_that_grows_and_can_be_copied),
         cmocka_unit_test(steps_have_the_names_that_files_have),
     };
