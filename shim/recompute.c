@@ -158,16 +158,18 @@ void spw_recompute_end_locked(struct spw_device *d)
     *now = (struct iteration){0};
 }
 
-/* What may be replayed overwrites all of each tensor that it writes: it would not have passed otherwise. Of small
- * allocations that is not said. */
+/* What a launch that may be replayed was seen to write it overwrites completely: it would not have passed otherwise. What it
+ * only may write as well is not overwritten: that is every tensor it is given where no write set is believed (any more).
+ * Copies and sets say themselves how much they write. Of small allocations it is not said. */
 void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation)
 {
+    const uint64_t seen = op->function ? (op->writeset ? op->writeset->changed : 0) : UINT64_MAX;
     op->wish = operation + 1;
     op->makes = 0;
     for (unsigned i = 0; i < op->count && i < 64; i++) {
         const struct spw_object *o = spw_object_at_locked(op->hits[i]);
         if (o && o->kind == SPW_KIND_BLOCK && spw_op_writes_hit(op, i))
-            op->makes |= (uint64_t)1 << i;
+            op->makes |= seen & (uint64_t)1 << i;
     }
 }
 
