@@ -15,6 +15,7 @@
 
 #include "bounds/bounds.h"
 #include "plan/plan.h"
+#include "versions.h"
 
 /* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
 #define AMPLE 0.12
@@ -196,7 +197,8 @@ static int plan_as(const struct spw_course *course, const struct spw_plan_terms 
                                               .granule_bytes = terms->granule_bytes,
                                               .unknown_us = usual_us(course),
                                               .working_bytes = terms->device_bytes / 4 * 3,
-                                              .may_replay = terms->may_replay};
+                                              .may_replay = terms->may_replay,
+                                              .most_makers = SPW_VERSION_MAKERS};
     int r = spw_course_graph(course, &of_graph, &graph, &tensor_of, &problem);
     if (r < 0)
         return r;

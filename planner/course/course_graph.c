@@ -25,6 +25,9 @@
  * can be made again all the while: the engine may drop it for nothing.
  * The engine need not bring anything in for such a read: in the graph that a bound is made of nobody is held.
  *
+ * Copies out. The engine has what reads a tensor wait for its copy out, unless few launches made it since it was allocated
+ * and nothing else wrote to it (proof.h). A copy comes behind the uses before it anyway. So the others are copied alone.
+ *
  * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that is none of the
  * small ones, or reads what nobody has written. Small tensors are persistent there, have no bytes and never leave; who
  * writes one reads it too, so that a replay leaves it out of account. The operation behind its free writes it: what comes
@@ -38,6 +41,7 @@
 enum {
     MOST_STEPS_BACK = 512,
     SHORT_HOLD = 16, /* operations: for less than that nobody leaves who would not have to */
+    MANY_MAKERS = 1 << 30,
 };
 
 struct making {
@@ -47,6 +51,7 @@ struct making {
     struct spw_course_life *lives; /* by tensor of the course */
     struct spw_course_replays replays;
     uint32_t *tensor_of;  /* by tensor of the graph */
+    uint32_t *makers;     /* by tensor: launches that write it; MANY_MAKERS: something else does */
     uint64_t *needs;      /* by operation: bytes that it needs on the device; one more at the end */
     uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
     uint32_t *held;
@@ -66,10 +71,34 @@ static bool lives_on(const struct spw_course_tensor *t)
     return t->free_after == SPW_NO_INDEX;
 }
 
+/* ---- who is copied alone ---- */
+
+static void count_makers(struct making *m)
+{
+    const struct spw_course *course = m->course;
+    for (uint32_t op = 0; op < course->op_count; op++) {
+        const struct spw_course_touch *touches = &course->touches[course->ops[op].first_touch];
+        for (uint32_t i = 0; i < course->ops[op].touch_count; i++) {
+            uint32_t *makers = &m->makers[touches[i].tensor];
+            if (touches[i].access & SPW_COURSE_WRITES && *makers < MANY_MAKERS)
+                *makers = course->calls[op].kind == SPW_ITERATION_LAUNCH ? *makers + 1 : MANY_MAKERS;
+        }
+    }
+}
+
+static bool is_copied_alone(const struct making *m, uint32_t tensor)
+{
+    const struct spw_course_tensor *t = &m->course->tensors[tensor];
+    uint32_t before = 0; /* makers in the iteration before */
+    if (tensor < m->course->live_count)
+        before = lives_on(t) || t->from == SPW_NO_INDEX ? MANY_MAKERS : m->makers[t->from];
+    return m->terms->most_makers && m->makers[tensor] + before > m->terms->most_makers;
+}
+
 /* ---- lives ---- */
 
 /* Fills in what planners are told of tensor `i`. False: it is left out. */
-static bool describe(const struct spw_course *course, uint32_t i, struct spw_graph_tensor *ret)
+static bool describe(const struct spw_course *course, uint32_t i, bool copied_alone, struct spw_graph_tensor *ret)
 {
     const struct spw_course_tensor *t = &course->tensors[i];
     const bool is_old = i < course->live_count, is_used = t->first_use != SPW_NO_INDEX;
@@ -79,7 +108,8 @@ static bool describe(const struct spw_course *course, uint32_t i, struct spw_gra
                                      .h2d_us = -1,
                                      .alloc_before = is_used ? t->first_use : t->alloc_before,
                                      .free_after = lives_on(t) ? course->op_count - 1 : t->free_after,
-                                     .evictable = t->evictable};
+                                     .evictable = t->evictable,
+                                     .copied_alone = copied_alone};
     if (is_old && lives_on(t)) {
         ret->persistent = true;
     } else if (is_old) {
@@ -102,7 +132,7 @@ static int add_tensors(struct making *m)
     for (uint32_t i = 0; r == 0 && i < course->tensor_count; i++) {
         struct spw_graph_tensor tensor;
         m->lives[i] = (struct spw_course_life){.index = SPW_NO_INDEX, .birth = SPW_NO_INDEX, .hold = SPW_NO_INDEX};
-        if (!describe(course, i, &tensor))
+        if (!describe(course, i, is_copied_alone(m, i), &tensor))
             continue;
         m->lives[i].index = m->graph->tensor_count;
         if (!tensor.persistent && !tensor.initial)
@@ -257,6 +287,7 @@ static int add_op(struct making *m, uint32_t op)
 
 static int fill(struct making *m, struct spw_graph_problem *ret_problem)
 {
+    count_makers(m);
     int r = add_tensors(m);
     if (r == 0)
         r = add_smalls(m);
@@ -285,12 +316,14 @@ static int make_room(struct making *m)
     const size_t ops = (size_t)m->course->op_count + 1;
     m->lives = calloc(tensors, sizeof *m->lives);
     m->tensor_of = malloc(tensors * sizeof *m->tensor_of);
+    m->makers = calloc(tensors, sizeof *m->makers);
     m->needs = calloc(ops, sizeof *m->needs);
     m->held_first = calloc(ops, sizeof *m->held_first);
     m->held = malloc(tensors * sizeof *m->held);
     m->reads = malloc(tensors * sizeof *m->reads);
     m->writes = malloc(tensors * sizeof *m->writes);
-    return m->lives && m->tensor_of && m->needs && m->held_first && m->held && m->reads && m->writes ? 0 : -ENOMEM;
+    return m->lives && m->tensor_of && m->makers && m->needs && m->held_first && m->held && m->reads && m->writes ? 0
+                                                                                                                  : -ENOMEM;
 }
 
 int spw_course_graph(const struct spw_course *course, const struct spw_course_terms *terms, struct spw_graph **ret_graph,
@@ -304,6 +337,7 @@ int spw_course_graph(const struct spw_course *course, const struct spw_course_te
         r = fill(&m, ret_problem);
     spw_course_replays_finish(&m.replays);
     free(m.lives);
+    free(m.makers);
     free(m.needs);
     free(m.held_first);
     free(m.held);

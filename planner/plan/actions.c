@@ -47,7 +47,8 @@ static void place(struct moving *m, bool may_hoist)
         }
         struct state *state = &m->states[step->id];
         if (step->kind == SPW_STEP_D2H) {
-            const uint32_t soonest = state->complete > behind_out ? state->complete : behind_out;
+            const uint32_t from = m->graph->tensors[step->id].copied_alone ? state->used : state->complete;
+            const uint32_t soonest = from > behind_out ? from : behind_out;
             if (may_hoist && soonest < i)
                 m->position[i] = soonest;
             behind_out = m->position[i] == i ? i + 1 : m->position[i];

@@ -23,8 +23,9 @@ struct spw_actions {
 };
 
 /* The schedule's actions. Copies out are put where they can start soonest, right behind the operation that completes the
- * tensor, as long as their order stays, and `host_bytes` of host copies are not exceeded that way; drops right behind the
- * last step that needs the tensor. 0; -EINVAL: the schedule is not valid; -ENOMEM. For spw_actions_finish(). */
+ * tensor (where it is copied alone: behind the last that needs it), as long as their order stays, and `host_bytes` of host
+ * copies are not exceeded that way; drops right behind the last step that needs the tensor. 0; -EINVAL: the schedule is not
+ * valid; -ENOMEM. For spw_actions_finish(). */
 int spw_actions_of(const struct spw_graph *graph, const struct spw_schedule *schedule, uint64_t host_bytes,
                    struct spw_actions *ret_actions);
 void spw_actions_finish(struct spw_actions *actions);

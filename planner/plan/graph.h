@@ -24,6 +24,7 @@ struct spw_graph_tensor {
     bool persistent;                   /* alive before the first and after the last operation, its content carries over */
     bool initial;                      /* on the device before the first operation, and not needed after its last use */
     bool evictable;                    /* false: is neither copied out nor dropped before its last use */
+    bool copied_alone;                 /* neither read while it is copied out, nor copied out while it is read */
     const char *name;                  /* borrowed; may be NULL */
 
     /* derived: its uses in order, graph->uses[first_use ..] */

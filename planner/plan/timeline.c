@@ -142,6 +142,8 @@ static int time_op(struct spw_timer *tl, const struct spw_graph_op *op, bool is_
         if (!t->there)
             return -EINVAL;
         start_us = later(start_us, t->ready_us);
+        if (tl->graph->tensors[reads[i].tensor].copied_alone)
+            start_us = later(start_us, t->copied_us);
     }
     for (uint32_t i = 0; i < op->write_count; i++) {
         const uint32_t tensor = writes[i].tensor;
@@ -186,7 +188,8 @@ static int time_d2h(struct spw_timer *tl, uint32_t tensor, double *ret_start_us)
         return -EINVAL;
     if (take_host(tl, tensor) < 0)
         return -ENOSPC;
-    const double start_us = later(later(tl->lane_us[OUT], t->ready_us), later(tl->host_us, tl->host.from_us));
+    const double from_us = tl->graph->tensors[tensor].copied_alone ? t->used_us : t->ready_us;
+    const double start_us = later(later(tl->lane_us[OUT], from_us), later(tl->host_us, tl->host.from_us));
     const double end_us = start_us + copy_us(tl, OUT, tensor, start_us);
     t->copied = true;
     t->copied_us = end_us;

@@ -62,6 +62,19 @@ static void copies_out_and_drops_come_as_early_as_they_may(void **state)
     spw_graph_destroy(graph);
 }
 
+static void what_is_copied_alone_is_copied_behind_the_last_that_reads_it(void **state)
+{
+    struct spw_graph *graph = three();
+    struct spw_schedule schedule = schedule_of(graph, late, LATE);
+    struct spw_actions actions;
+    graph->tensors[0].copied_alone = true;
+    assert_int_equal(spw_actions_of(graph, &schedule, UINT64_MAX, &actions), 0);
+    expect(&actions, "drop1<3 d2h0<3 drop0<3 drop2<4 h2d0<4 drop0<5");
+    spw_actions_finish(&actions);
+    spw_schedule_finish(&schedule);
+    spw_graph_destroy(graph);
+}
+
 static void copies_out_wait_where_the_host_has_no_room_earlier(void **state)
 {
     struct spw_graph *graph = graphs_new();
@@ -143,6 +156,8 @@ static void actions_are_as_valid_and_as_fast_as_their_schedule(void **state)
         struct spw_plan_request request =
             planned_request(graph, graph->least_bytes + (graph->peak_bytes - graph->least_bytes) * (seed % 5) / 5);
         struct spw_plan plan;
+        for (uint32_t i = 0; i < graph->tensor_count; i++)
+            graph->tensors[i].copied_alone = seed >= 120 && (graph->tensors[i].persistent || i % 3 == 0);
         if (planned_make(planners[seed % 4], &request, &plan) == 0) {
             struct spw_actions actions;
             struct spw_schedule again;
@@ -169,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_out_and_drops_come_as_early_as_they_may),
+        cmocka_unit_test(what_is_copied_alone_is_copied_behind_the_last_that_reads_it),
         cmocka_unit_test(copies_out_wait_where_the_host_has_no_room_earlier),
         cmocka_unit_test(a_schedule_that_is_not_valid_is_refused),
         cmocka_unit_test(actions_are_as_valid_and_as_fast_as_their_schedule),

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "course/recording.h"
 #include "plan/actions.h"
@@ -229,6 +231,59 @@ static void sizes_are_rounded_up_and_copies_take_as_long_as_the_bytes(void **sta
     assert_int_equal(graph->peak_bytes, 192);
     assert_true(graph->ops[0].us == 7 && graph->ops[1].us == 10); /* the first was not timed */
     destroy(r, course, graph, tensor_of);
+}
+
+/* 10: weights, 12: the batch, 22: the next one. 20 is made by one launch and updated by three, 21 by four; 24 is filled. */
+static struct spw_course *copied_step(void)
+{
+    struct spw_recording *r = begin();
+    const struct spw_iteration_op fill = {.kind = SPW_ITERATION_SET, .touch_count = 1};
+    assert_int_equal(spw_recording_live(r, 10, 100, true), 0);
+    assert_int_equal(spw_recording_live(r, 12, 40, true), 0);
+    for (uint64_t id = 20; id <= 24; id++)
+        alloc(r, id, 40);
+    OP(r, 100, {10, R}, {12, R}, {20, W}, {21, W});
+    release(r, 12);
+    for (int i = 0; i < 3; i++)
+        OP(r, 101, {20, RW}, {21, RW});
+    OP(r, 102, {21, W}, {23, W}, {22, W});
+    OP(r, 103, {24, W});
+    spw_recording_call(r, 5, &fill);
+    OP(r, 104, {20, R}, {21, R}, {24, R}, {10, R}, {23, R});
+    for (uint64_t id = 20; id <= 24; id++)
+        if (id != 22)
+            release(r, id);
+    struct spw_course *course = finish(r, 7);
+    spw_recording_destroy(r);
+    return course;
+}
+
+static void expect_copied_alone(struct spw_course *course, uint32_t most_makers, const char *expected)
+{
+    const struct spw_course_terms terms = {2, 4, 1, 7, 0, .most_makers = most_makers};
+    struct spw_graph_problem problem;
+    struct spw_graph *graph;
+    uint32_t *tensor_of;
+    assert_int_equal(spw_course_graph(course, &terms, &graph, &tensor_of, &problem), 0);
+    char told[64] = "";
+    for (uint32_t i = 0; i < graph->tensor_count; i++)
+        if (graph->tensors[i].copied_alone)
+            (void)snprintf(told + strlen(told), sizeof told - strlen(told), " %u", (unsigned)graph->tensors[i].id);
+    assert_string_equal(told, expected);
+    spw_graph_destroy(graph);
+    free(tensor_of);
+}
+
+static void who_lives_on_or_is_written_often_or_by_no_launch_is_copied_alone(void **state)
+{
+    struct spw_course *course = copied_step(); /* 0: weights, 1: the batch, 2: 20, 3: 21, 4: the next batch, 5: 23, 6: 24 */
+    expect_copied_alone(course, 4, " 0 3 6");
+    expect_copied_alone(course, 5, " 0 6");
+    expect_copied_alone(course, 3, " 0 2 3 6");
+    expect_copied_alone(course, 0, "");
+    course->calls[4].kind = SPW_ITERATION_COPY_H2D; /* the next batch is copied in, and so was this one */
+    expect_copied_alone(course, 5, " 0 1 3 4 5 6");
+    spw_course_destroy(course);
 }
 
 static void who_nobody_takes_the_place_of_does_not_leave(void **state)
@@ -506,6 +561,7 @@ int main(void)
         cmocka_unit_test(a_course_has_operations_with_each_tensor_once_and_as_it_was_mentioned),
         cmocka_unit_test(a_graph_is_made_of_lives_from_the_first_use_to_the_free),
         cmocka_unit_test(sizes_are_rounded_up_and_copies_take_as_long_as_the_bytes),
+        cmocka_unit_test(who_lives_on_or_is_written_often_or_by_no_launch_is_copied_alone),
         cmocka_unit_test(who_nobody_takes_the_place_of_does_not_leave),
         cmocka_unit_test(who_is_freed_behind_the_next_steps_allocations_need_not_be_waited_for),
         cmocka_unit_test(who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use),

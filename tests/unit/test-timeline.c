@@ -72,6 +72,31 @@ static void copies_out_and_writes_of_the_same_tensor_exclude_each_other(void **s
     spw_graph_destroy(graph);
 }
 
+static void what_is_copied_alone_is_not_read_meanwhile(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 20, .persistent = true}, {.bytes = 4, .persistent = true}};
+    static const struct tiny_op ops[] = {{5, T(0), 0}, {5, T(1), 0}, {5, T(0), 0}, {5, T(0) | T(1), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    TIMES(graph, {D2H(0, 0), OP(0, 0), OP(1, 5), OP(2, 10), OP(3, 15)});
+    TIMES(graph, {OP(0, 0), OP(1, 5), D2H(0, 0), OP(2, 10), OP(3, 15)});
+    graph->tensors[0].copied_alone = true;
+    TIMES(graph, {D2H(0, 0), OP(0, 20), OP(1, 25), OP(2, 30), OP(3, 35)});
+    /* behind the reader that it stands behind, at 5, and before the next, at 25; who reads 1 alone does not mind */
+    TIMES(graph, {OP(0, 0), OP(1, 5), D2H(0, 5), OP(2, 25), OP(3, 30)});
+    TIMES(graph, {OP(0, 0), D2H(0, 5), DROP(0, 25), OP(1, 5), H2D(0, 25), OP(2, 45), D2H(1, 25), OP(3, 50)});
+    spw_graph_destroy(graph);
+}
+
+static void a_replay_waits_for_what_is_copied_alone_as_well(void **state)
+{
+    static const struct tiny_tensor tensors[] = {{.bytes = 20, .persistent = true}, {.bytes = 1}};
+    static const struct tiny_op ops[] = {{5, T(0), T(1)}, {5, T(1), 0}, {5, T(1), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    graph->tensors[0].copied_alone = true;
+    TIMES(graph, {OP(0, 0), OP(1, 5), DROP(1, 10), D2H(0, 5), REPLAY(0, 25), OP(2, 30)});
+    spw_graph_destroy(graph);
+}
+
 static void clean_tensors_leave_without_a_copy_and_come_in_from_the_start(void **state)
 {
     static const struct tiny_tensor tensors[] = {{.bytes = 3, .persistent = true}, {.bytes = 5, .persistent = true}};
@@ -219,6 +244,8 @@ int main(void)
         cmocka_unit_test(three_lanes_run_at_once_and_each_in_order),
         cmocka_unit_test(what_is_read_is_there_before),
         cmocka_unit_test(copies_out_and_writes_of_the_same_tensor_exclude_each_other),
+        cmocka_unit_test(what_is_copied_alone_is_not_read_meanwhile),
+        cmocka_unit_test(a_replay_waits_for_what_is_copied_alone_as_well),
         cmocka_unit_test(clean_tensors_leave_without_a_copy_and_come_in_from_the_start),
         cmocka_unit_test(memory_is_handed_out_in_the_order_of_the_steps),
         cmocka_unit_test(memory_comes_free_in_the_order_of_time),
