@@ -1,11 +1,6 @@
 /* test-recompute.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
  * is dropped comes back in time, and every byte is what it would have been. */
-#include "planned_counts.h"
-#include "planning.h"
-#include "recompute.h"
-#include "replayed.h"
-#include "settings.h"
-#include "steptime.h"
+#include "by-plan.h"
 #include "verify.h"
 #include "writesets.h"
 
@@ -41,10 +36,6 @@ static void learn(struct spw_course *course)
     }
 }
 
-int __real_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
-                           const bool *cancelled, struct spw_course_plan **ret_plan);
-int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
-                           const bool *cancelled, struct spw_course_plan **ret_plan);
 int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
                            const bool *cancelled, struct spw_course_plan **ret_plan)
 {
@@ -56,38 +47,6 @@ int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_pla
 }
 
 /* ---- the program ---- */
-
-static void launch(uint64_t function, const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
-{
-    CUdeviceptr hits[FAKE_RANGES];
-    struct kept *k = keep(a, reads, writes, salt, hits);
-    struct spw_op op = {.handle = s,
-                        .hits = hits,
-                        .count = reads + writes,
-                        .room = FAKE_RANGES,
-                        .read_only = reads,
-                        .name = "a kernel",
-                        .signature = {SPW_ITERATION_LAUNCH, function, 1}};
-    beginning = k;
-    assert_int_equal(spw_op_begin(&op), 0);
-    spw_duration_before(op.timed);
-    fake_mix(s, k->ranges, reads, writes, salt);
-    spw_duration_after(op.timed, true);
-    if (beginning)
-        free(k);
-    beginning = NULL;
-    spw_op_answered(&op, true);
-    fake_run_all();
-    check_needs();
-}
-
-static void release(CUdeviceptr a)
-{
-    spw_lock();
-    struct spw_stream *record = spw_stream_of_locked(s);
-    spw_unlock();
-    assert_int_equal(spw_free(a, record), 0);
-}
 
 /* A layer makes something on the way that is freed at once, and that its output is made of. */
 static unsigned char forward(unsigned layer, unsigned char from)
@@ -148,18 +107,7 @@ static void check(void)
 /* Copies take so much longer than kernels that making activations again is by far the faster. */
 static void start(uint64_t budget, bool counts)
 {
-    spw_planned_reset();
-    spw_recompute_reset();
-    spw_replay_reset();
-    spw_versions_reset();
-    spw_durations_reset();
-    spw_steptime_reset();
-    spw_planned_counts_reset();
-    begin(budget + own_beside(budget), 32 << 20);
-    open_digests();
-    struct spw_settings settings = *spw_settings();
-    settings.plan = SPW_PLAN_WAIT;
-    spw_settings_use(&settings);
+    begin_planned(budget);
     fake_slow_copies(40);
     memset(&loop, 0, sizeof(loop));
     loop.counts = counts;

@@ -1,0 +1,66 @@
+/* by-plan.h - a program on the fake device whose plans are the test's: its operations are kept as far as these have them run
+ * again. */
+#ifndef SPILLWAY_TESTS_BY_PLAN_H
+#define SPILLWAY_TESTS_BY_PLAN_H
+#include "planned_counts.h"
+#include "planning.h"
+#include "replayed.h"
+#include "steptime.h"
+
+/* The test's own, in place of spw_plan_course(), which is __real_spw_plan_course() here. */
+int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan);
+int __real_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan);
+
+/* A device within a budget, for a program that stands still while a plan is made for it. */
+static inline void begin_planned(uint64_t budget)
+{
+    spw_planned_reset();
+    spw_recompute_reset();
+    spw_replay_reset();
+    spw_versions_reset();
+    spw_durations_reset();
+    spw_steptime_reset();
+    spw_planned_counts_reset();
+    begin(budget + own_beside(budget), 32 << 20);
+    open_digests();
+    struct spw_settings settings = *spw_settings();
+    settings.plan = SPW_PLAN_WAIT;
+    spw_settings_use(&settings);
+}
+
+/* Of which the plan may have it that it runs again. */
+static inline void launch(uint64_t function, const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
+{
+    CUdeviceptr hits[FAKE_RANGES];
+    struct kept *k = keep(a, reads, writes, salt, hits);
+    struct spw_op op = {.handle = s,
+                        .hits = hits,
+                        .count = reads + writes,
+                        .room = FAKE_RANGES,
+                        .read_only = reads,
+                        .name = "a kernel",
+                        .signature = {SPW_ITERATION_LAUNCH, function, 1}};
+    beginning = k;
+    assert_int_equal(spw_op_begin(&op), 0);
+    assert_false(spw_planned_has_left(op.stream)); /* what is planned before an operation is done by then */
+    spw_duration_before(op.timed);
+    fake_mix(s, k->ranges, reads, writes, salt);
+    spw_duration_after(op.timed, true);
+    if (beginning)
+        free(k);
+    beginning = NULL;
+    spw_op_answered(&op, true);
+    fake_run_all();
+    check_needs();
+}
+
+static inline void release(CUdeviceptr a)
+{
+    spw_lock();
+    struct spw_stream *record = spw_stream_of_locked(s);
+    spw_unlock();
+    assert_int_equal(spw_free(a, record), 0);
+}
+#endif

@@ -1,0 +1,191 @@
+/* test-left.c - what a plan has done behind an operation, before the program frees what only that one used: what there is no
+ * room for is left until the next operation is there, and what the program is about to free is left to the program.
+ *
+ * In each step of the program something is made of the batch, dropped for something large, and made again for its use. */
+#include "by-plan.h"
+
+enum { KNOWN_AFTER = 5, STEPS = 10 };
+enum { LOAD = 100, MAKE, FILL, LOOK, JUDGE, USE };
+
+static struct {
+    uint64_t again_before; /* the function of the operation before which the plan has it made again */
+    bool drops_batch;      /* the plan, there */
+    bool holds_large;      /* the program, until the batch is freed as well */
+} how;
+
+static struct {
+    CUdeviceptr batch, made, large, sum; /* the last of these small */
+    unsigned char sum_value;             /* of what all steps made */
+    unsigned step;
+} program;
+
+/* ---- the plan ---- */
+
+static uint32_t operation(const struct spw_course *course, uint64_t function)
+{
+    for (uint32_t o = 0; o < course->op_count; o++)
+        if (course->calls[o].function == function)
+            return o;
+    fail_msg("no operation of function %llu", (unsigned long long)function);
+    return 0;
+}
+
+/* The tensor that only this operation, or it first of all, touches. */
+static uint32_t first_touched_by(const struct spw_course *course, uint64_t function)
+{
+    const uint32_t o = operation(course, function);
+    for (uint32_t t = 0; t < course->tensor_count; t++)
+        if (course->tensors[t].first_use == o)
+            return t;
+    fail_msg("operation %u touches nothing first", o);
+    return 0;
+}
+
+static void add(struct spw_course_plan *plan, uint32_t op, uint32_t kind, uint32_t id)
+{
+    struct spw_actions *a = &plan->actions;
+    a->list[a->count++] = (struct spw_action){kind, id};
+    for (uint32_t o = op + 1; o <= a->op_count + 1; o++)
+        a->first[o] = a->count;
+    plan->due[op] = true;
+}
+
+int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan)
+{
+    (void)terms, (void)quick, (void)cancelled;
+    struct spw_course_plan *plan = spw_course_plan_none(course);
+    assert_non_null(plan);
+    const uint32_t make = operation(course, MAKE), batch = first_touched_by(course, LOAD);
+    const uint32_t again = operation(course, how.again_before);
+    plan->actions.list = (calloc)(3, sizeof(struct spw_action));
+    assert_non_null(plan->actions.list);
+    add(plan, operation(course, FILL), SPW_STEP_DROP, first_touched_by(course, MAKE));
+    add(plan, again, SPW_STEP_REPLAY, make);
+    if (how.drops_batch)
+        add(plan, again, SPW_STEP_DROP, batch);
+    plan->marks.recorded[make] = true;
+    plan->marks.ghosts[batch] = again > course->tensors[batch].free_after;
+    plan->replay_count = plan->recorded_count = 1;
+    plan->predicted_us = plan->compute_us = 1;
+    *ret_plan = plan;
+    return 0;
+}
+
+/* ---- the program ---- */
+
+static struct {
+    unsigned left[USE + 1];   /* times, by function of the operation that comes next */
+    uint32_t batch_attention; /* when it is freed; of all steps, or-ed */
+    unsigned ghosts;          /* times that the batch became one */
+} seen;
+
+static void note_what_is_left(uint64_t next)
+{
+    spw_lock();
+    seen.left[next] += spw_planned_has_left(spw_stream_of_locked(s));
+    spw_unlock();
+}
+
+/* The program waits for all that it has submitted. */
+static void synchronize(void)
+{
+    let_run();
+    spw_lock();
+    struct spw_stream *record = spw_stream_of_locked(s);
+    const uint64_t begun = record->begun;
+    spw_unlock();
+    spw_note_stream_done(record, begun);
+}
+
+static void free_batch(void)
+{
+    struct spw_block *b = block_at(program.batch);
+    seen.batch_attention |= b->object.attention;
+    release(program.batch);
+    seen.ghosts += (b->object.attention & SPW_GHOST) != 0;
+}
+
+static void step(void)
+{
+    const unsigned char salt = (unsigned char)program.step++, loaded = fake_mixed(NULL, 0, salt);
+    program.batch = allocate(BYTES);
+    launch(LOAD, &program.batch, 0, 1, salt);
+    program.made = allocate(BYTES);
+    launch(MAKE, (CUdeviceptr[]){program.batch, program.made}, 1, 1, salt);
+    program.large = allocate(2 * BYTES);
+    launch(FILL, &program.large, 0, 1, salt);
+    if (!how.holds_large)
+        release(program.large);
+    note_what_is_left(LOOK);
+    launch(LOOK, &program.sum, 1, 0, 0);
+    synchronize();
+    launch(JUDGE, &program.batch, 1, 0, 0);
+    free_batch();
+    if (how.holds_large)
+        release(program.large);
+    note_what_is_left(USE);
+    launch(USE, (CUdeviceptr[]){program.made, program.sum, program.sum}, 2, 1, 0);
+    program.sum_value = fake_mixed((unsigned char[]){fake_mixed(&loaded, 1, salt), program.sum_value}, 2, 0);
+    release(program.made);
+}
+
+static void steps(unsigned count)
+{
+    while (count-- > 0)
+        step();
+}
+
+/* By plan, in each step what was dropped is made again by it, and nothing on demand. */
+static void go_by_plan(uint64_t again_before, bool drops_batch, bool holds_large)
+{
+    how.again_before = again_before;
+    how.drops_batch = drops_batch;
+    how.holds_large = holds_large;
+    begin_planned(4 * BYTES); /* a quarter of it for small allocations */
+    program.sum = allocate(SLOT_BYTES);
+    launch(LOAD, &program.sum, 0, 1, 1);
+    program.sum_value = fake_mixed(NULL, 0, 1);
+    steps(KNOWN_AFTER + 3);
+    memset(&seen, 0, sizeof(seen));
+    const struct spw_replayed before = spw_replayed;
+    steps(STEPS);
+    assert_int_equal(spw_replayed.count[SPW_REPLAY_PLAN] - before.count[SPW_REPLAY_PLAN], STEPS);
+    assert_int_equal(spw_replayed.count[SPW_REPLAY_DEMAND], before.count[SPW_REPLAY_DEMAND]);
+    assert_int_equal(spw_replayed.postponed_count, before.postponed_count);
+    assert_int_equal(expect_on(s, program.sum, SLOT_BYTES, program.sum_value), 0);
+    fake_run_all();
+}
+
+/* Though that operation needs none of it, and would need no closer look. */
+static void what_was_left_is_done_before_the_next_operation(void **state)
+{
+    go_by_plan(LOOK, false, false);
+    assert_int_equal(seen.left[LOOK], STEPS);
+}
+
+/* It is neither dropped before, which costs unmapping it, nor kept as a ghost until the iteration ends. */
+static void what_the_plan_is_done_with_is_the_programs_to_free(void **state)
+{
+    go_by_plan(USE, true, false);
+    assert_int_equal(seen.left[USE], 0);
+    assert_int_equal(seen.batch_attention, 0);
+    assert_int_equal(seen.ghosts, 0);
+}
+
+static void what_is_freed_and_still_wanted_is_a_ghost(void **state)
+{
+    go_by_plan(USE, true, true);
+    assert_int_equal(seen.left[USE], STEPS);
+    assert_int_equal(seen.ghosts, STEPS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_left_is_done_before_the_next_operation),
+        cmocka_unit_test(what_the_plan_is_done_with_is_the_programs_to_free),
+        cmocka_unit_test(what_is_freed_and_still_wanted_is_a_ghost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
