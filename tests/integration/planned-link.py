@@ -4,12 +4,19 @@ longer for a while, then they are planned anew."""
 from following import COPIES, library_plans, step_times, usual, within_budget, without
 from harness import Skipped, finish, require, same_in_budget, sentence
 
-STEPS = 46
 SLOWER_FROM = 12  # steps
 TIMES = 2         # copies from the host take so much longer
 OWN = 8           # steps
 WAITED = 1.02     # times that operations may seem to take in all, as they were recorded
-LOST = 0.3        # of what steps took longer, at most, once they are planned anew
+HIT = (14, 20)    # steps that the old plan has to do with the slower link
+AFTER = (40, 46)  # steps that are planned anew
+STEPS = AFTER[1]
+LOST = 0.3        # of what steps took longer, and tensors came late, at most, once they are planned anew
+
+
+def late_ms(finished):
+    """For which kernels waited for tensors to come, by the device's count."""
+    return finished.stats["brought_in"]["late_ns"] / 1e6
 
 
 def recovers(name, share):
@@ -20,14 +27,16 @@ def recovers(name, share):
         plain = without(name, STEPS)
         budget = plain.peak * share // 100
         fast = step_times(within_budget(name, STEPS, budget=budget))
-        from_ms = sum(fast[:SLOWER_FROM])
-        slower = within_budget(name, STEPS, budget=budget,
-                               env={"SIMGPU_SLOWER_LINK": f"h2d:{TIMES}@{from_ms:.0f}", "SPILLWAY_LOG": "info"})
+        env = {"SIMGPU_SLOWER_LINK": f"h2d:{TIMES}@{sum(fast[:SLOWER_FROM]):.0f}", "SPILLWAY_LOG": "info"}
+        slower = within_budget(name, STEPS, budget=budget, env=env)
         same_in_budget(plain, slower, budget)
         times = step_times(slower)
-        before, hit, after = usual(times[SLOWER_FROM - 4:SLOWER_FROM - 1]), usual(times[SLOWER_FROM + 2:SLOWER_FROM + 8]), usual(times[-6:])
-        print(f"# {before:.1f} ms, slower {hit:.1f} ms, then {after:.1f} ms")
-        require(hit > 1.02 * before, f"steps of {before} ms took {hit} ms: nothing was tested")
+        before, hit, after = (usual(times[first:end]) for first, end in ((SLOWER_FROM - 4, SLOWER_FROM - 1), HIT, AFTER))
+        late_by = {steps: late_ms(within_budget(name, steps, budget=budget, env=env)) for steps in (*HIT, AFTER[0])} | {STEPS: late_ms(slower)}
+        late, late_after = (late_by[end] - late_by[first] for first, end in (HIT, AFTER))
+        print(f"# {before:.1f} ms, slower {hit:.1f} ms, then {after:.1f} ms; late by {late:.1f} ms, then {late_after:.1f} ms")
+        require(hit > 1.02 * before and late > hit - before, f"steps of {before} ms took {hit} ms, late by {late} ms: nothing was tested")
+        require(late_after <= LOST * late, f"tensors came late by {late} ms, and then by {late_after} ms", slower.describe())
         require(after - before <= LOST * (hit - before), f"{before} ms, slower {hit} ms, then {after} ms", slower.describe())
         require("planning anew" in slower.errors, "nobody says so", slower.describe())
 
