@@ -7,6 +7,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "verify.h"
 #include "versions.h"
 #include "writesets.h"
 
@@ -21,7 +22,7 @@ void spw_proof_note_locked(const struct spw_op *op)
             continue;
         struct spw_object *o = spw_in_arena(op->hits[i]) ? spw_object_at_locked(op->hits[i]) : NULL;
         if (o && o->kind == SPW_KIND_BLOCK)
-            spw_block_of(o)->proof.believed = true;
+            spw_proof_believe(&spw_block_of(o)->proof, op->function);
     }
 }
 
@@ -157,6 +158,7 @@ static void believe_nothing(const struct spw_device *d, const struct spw_block *
                 "from now on every kernel is taken to write all that it is given",
                 d->ordinal, b->size_bytes);
     spw_writesets_believe_nothing_locked();
+    spw_verify_doubt_locked(b);
     spw_proof_doubted = true;
 }
 

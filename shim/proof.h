@@ -16,8 +16,9 @@
  * launches and then read need not wait for copies out. What is known to write, or not known, comes after them (mover.h), and
  * so does what uses a tensor that lives on, as weights do and workspaces: a kernel may count in one, and back to 0.
  *
- * When they differ, a belief was wrong, and it is not known which: from then on none is held in this process, and before the
- * next operation the epoch is raised (versions.h). What nobody has touched since it came back needs no proof.
+ * When they differ, a belief was wrong, and it is not known which: from then on none is held in this process, what may be
+ * dropped on its strength is not made again (verify.h), and before the next operation the epoch is raised (versions.h). What
+ * nobody has touched since it came back needs no proof.
  *
  * A digest goes to the program's stream that is still using the tensor, or has used it by plan, if that is only one: in the
  * copy-out stream, where it goes else, copies would wait for a kernel that waits for the program's, and memory that needs no
@@ -28,6 +29,7 @@
 #define SPILLWAY_SHIM_PROOF_H
 #include "hash.h"
 #include "ours.h"
+#include <cuda.h>
 
 struct spw_block;
 struct spw_device;
@@ -40,6 +42,7 @@ struct spw_proof {    /* in a block */
     uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
     uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
     uint64_t read_number;
+    uint64_t readers;     /* functions that it is `believed` of: a bit for each, which a few may share */
     struct spw_hash hash; /* of the host copy */
 };
 
@@ -51,6 +54,18 @@ struct spw_proofs {          /* since the start; engine lock */
 
 extern struct spw_proofs spw_proofs;
 extern bool spw_proof_doubted SPW_OURS; /* a belief was wrong, and the epoch is not raised yet */
+
+static inline uint64_t spw_proof_bit_of(CUfunction function)
+{
+    return UINT64_C(1) << ((uintptr_t)function * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+/* A launch of the function is believed not to write it. */
+static inline void spw_proof_believe(struct spw_proof *proof, CUfunction function)
+{
+    proof->readers = (proof->believed ? proof->readers : 0) | spw_proof_bit_of(function);
+    proof->believed = true;
+}
 
 /* The operation was begun: what it is believed not to write is from now on clean by belief only. */
 void spw_proof_note_locked(const struct spw_op *op);

@@ -311,7 +311,8 @@ static void note_made(struct spw_device *d, struct spw_rerunning *run)
         if (!b)
             continue;
         if (!spw_touch_writes(&run->rerun->touches[i])) {
-            b->proof.believed |= run->rerun->function != NULL;
+            if (run->rerun->function)
+                spw_proof_believe(&b->proof, run->rerun->function);
             continue;
         }
         if (!b->host_copy_valid)

@@ -236,6 +236,8 @@ static void keep_launch(const struct spw_submission *s, struct spw_kept_submissi
     kept->launch.params = packed || !layout->param_count ? NULL : params;
     if (packed)
         memcpy(kept->launch.image, buffer, kept->launch.image_bytes);
+    else
+        memset(kept->launch.image, 0, kept->launch.image_bytes); /* between parameters */
     for (unsigned i = 0; !packed && i < layout->param_count; i++) {
         params[i] = kept->launch.image + layout->params[i].offset_bytes;
         memcpy(params[i], s->launch.params[i], layout->params[i].size_bytes);
@@ -273,6 +275,20 @@ struct spw_kept_submission *spw_submission_keep(const struct spw_submission *s, 
         break;
     }
     return kept;
+}
+
+const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[], size_t *ret_bytes)
+{
+    const CUlaunchConfig *c = &kept->launch.config;
+    memset(ret_geometry, 0, SPW_SUBMISSION_GEOMETRY * sizeof(*ret_geometry));
+    *ret_bytes = 0;
+    if (kept->kind != SPW_SUBMIT_LAUNCH)
+        return NULL;
+    memcpy(ret_geometry,
+           (uint32_t[]){c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes},
+           SPW_SUBMISSION_GEOMETRY * sizeof(*ret_geometry));
+    *ret_bytes = kept->launch.image_bytes;
+    return kept->launch.image;
 }
 
 /* ---- telling it again ---- */

@@ -57,6 +57,12 @@ enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *subm
 size_t spw_submission_bytes(const struct spw_submission *submission);
 struct spw_kept_submission *spw_submission_keep(const struct spw_submission *submission, void *memory);
 
+/* What one launch of a function differs in from another: the image of its parameters, and its geometry (grid, block, shared
+ * memory). Of what is no launch: NULL, nothing in *ret_bytes, zeros. */
+enum { SPW_SUBMISSION_GEOMETRY = 7 };
+const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[],
+                                          size_t *ret_bytes);
+
 /* Tells the driver again, for stream `stream` of the current context. 0 or a negative result. */
 int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream);
 #endif

@@ -14,6 +14,7 @@
 #include "recompute.h"
 #include "replay.h"
 #include "settings.h"
+#include "trust.h"
 
 struct spw_verified spw_verified;
 
@@ -38,14 +39,6 @@ static struct {
 
 static uint64_t plans;
 
-struct functions {
-    CUfunction *list;
-    uint32_t count;
-    bool is_incomplete; /* there was no memory: it could be any */
-};
-
-static struct functions condemned, right; /* those of replays that were wrong, and right */
-
 /* ---- which ---- */
 
 uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count)
@@ -65,17 +58,20 @@ static struct watched *watched_of(const struct spw_device *d, const struct spw_r
                : NULL;
 }
 
-static bool is_among(const struct functions *functions, CUfunction function)
+/* Nothing is lost if it is given something that makes it another thing: all that it has to do with has a true copy. */
+static bool is_given_nothing(const struct spw_rerun *m)
 {
-    for (uint32_t i = 0; i < functions->count; i++)
-        if (functions->list[i] == function)
-            return true;
-    return false;
+    for (unsigned i = 0; i < m->touch_count; i++)
+        if (spw_touch_reads(&m->touches[i]))
+            return false;
+    return true;
 }
 
-static bool is_condemned(CUfunction function)
+/* Its first replay by the plan is compared, whatever it is given: as far as that goes it was tried. Later on it is what it
+ * was, or leaves with a copy that is brought back. */
+static bool is_what_it_was(const struct watched *w, const struct spw_rerun *m)
 {
-    return condemned.is_incomplete || is_among(&condemned, function);
+    return !w || !w->was_compared || is_given_nothing(m) || spw_trust_covers_locked(m);
 }
 
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
@@ -84,7 +80,8 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     if (!m || !m->plan)
         return true;
     const struct watched *w = watched_of(d, m);
-    return !watch_of[d->ordinal].is_blind && !is_condemned(m->function) && !(w && w->is_barred);
+    return !watch_of[d->ordinal].is_blind && !spw_trust_is_condemned(m->function) && !(w && w->is_barred) &&
+           is_what_it_was(w, m);
 }
 
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
@@ -106,7 +103,8 @@ bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b)
         struct watched *w = watched_of(d, m);
         if (w && w->left)
             w->left--;
-        m->compare = w && w->left ? NOT_COMPARED : COMPARED;
+        const bool is_usual = w && w->left && !spw_trust_is_suspected(m->function) && spw_trust_covers_locked(m);
+        m->compare = is_usual ? NOT_COMPARED : COMPARED;
     }
     return m->compare == COMPARED;
 }
@@ -240,19 +238,6 @@ static int repair(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-static void add_function(struct functions *functions, CUfunction function)
-{
-    if (!function || is_among(functions, function))
-        return;
-    CUfunction *list = realloc(functions->list, (functions->count + 1) * sizeof(CUfunction));
-    if (!list) {
-        functions->is_incomplete = true;
-        return;
-    }
-    functions->list = list;
-    functions->list[functions->count++] = function;
-}
-
 /* Dropped with a copy: it is EVICTED from here on. */
 static void take_copy(struct spw_device *d, struct spw_block *b)
 {
@@ -261,32 +246,73 @@ static void take_copy(struct spw_device *d, struct spw_block *b)
     spw_needs_remove_locked(d, b);
 }
 
-static void lose(const struct spw_device *d, const struct spw_block *b, const char *name)
+static void lose(const struct spw_device *d, const struct spw_block *b)
 {
-    b->content.maker->is_void = true;
+    char buffer[256];
+    struct spw_rerun *m = b->content.maker;
+    m->is_void = true;
     spw_verified.lost_count++;
     spw_warn("device %d: %zu bytes at 0x%llx were to be computed again by %s, which gives other results by now: whatever "
              "needs them is refused",
-             d->ordinal, b->size_bytes, (unsigned long long)b->address, name);
+             d->ordinal, b->size_bytes, (unsigned long long)b->address,
+             m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy");
 }
 
-/* Of what else is dropped and made by that, nothing is believed any more but operations of their own that were compared. */
-static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool alone, const char *name)
+/* What made it is not run again. What is dropped then is one of these:
+ *   - it left with a copy, since it was to be compared: that is taken. The same holds of what is being compared;
+ *   - it is about to leave and its bytes are still there: it stays. They are the program's, or of a replay that nobody
+ *     compared, which nobody can tell from the former any more;
+ *   - it left without one. That its operation was right when it was compared says nothing of this time: its bytes are lost,
+ *     and whoever needs them is refused, before anything is launched. So is what would be made of them, when it is wanted,
+ *     unless it has a copy. A ghost that nobody wants again is let go of like any other.
+ * What was made of it before and is there, is the program's or cannot be told either. */
+static void give_up(struct spw_device *d, struct spw_block *b)
+{
+    if (b->check)
+        take_copy(d, b);
+    else if (!(b->object.attention & SPW_DROPPED))
+        spw_carry_forget_locked(d, b);
+    if (b->drops) /* somebody is waiting for its memory, if it has not gone */
+        lose(d, b);
+}
+
+/* Nothing that the function makes is made again. `alone`: only the operation is wrong, by numbers that no other was given,
+ * and those that were compared with theirs are believed. */
+static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool alone)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
         const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
-        if (!m || (m != wrong && (alone || !m->function || m->function != wrong->function)))
+        if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
             continue;
         const struct watched *w = watched_of(d, m);
         const bool is_same = m->plan == wrong->plan && m->operation == wrong->operation;
-        if (b->check)
-            take_copy(d, b);
-        else if (!(b->object.attention & SPW_DROPPED))
-            spw_carry_forget_locked(d, b);
-        else if (is_same || !w || !w->was_compared)
-            lose(d, b, name);
+        if (!alone || is_same || b->check || !w || !w->was_compared || !spw_trust_covers_locked(m))
+            give_up(d, b);
     }
+}
+
+static bool was_given(const struct spw_rerun *m, const struct spw_block *b)
+{
+    for (unsigned i = 0; i < m->touch_count; i++)
+        if (m->touches[i].what == &b->content)
+            return true;
+    return false;
+}
+
+/* What is there stays, as above, and is not dropped any more. */
+void spw_verify_doubt_locked(const struct spw_block *b)
+{
+    for (unsigned k = 0; k < SPW_MAX_DEVICES; k++)
+        for (uint32_t i = 0; spw_devices[k].ready && i < spw_devices[k].block_count; i++) {
+            struct spw_block *other = spw_devices[k].blocks[i];
+            struct spw_rerun *m = other->content.maker;
+            if (!m || other == b || !(was_given(m, b) || (m->function && b->proof.readers & spw_proof_bit_of(m->function))))
+                continue;
+            if (other->drops)
+                give_up(&spw_devices[k], other);
+            m->is_void = true;
+        }
 }
 
 static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b, const char *name,
@@ -306,14 +332,16 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
     struct watched *w = watched_of(d, m);
-    /* A parameter may make one operation another thing than others of its function, which were right. */
-    const bool alone = w && !w->was_compared && is_among(&right, m->function);
+    /* A number may make one operation another thing than others of its function, which were right with theirs. */
+    const bool alone = w && !w->was_compared && spw_trust_was_right(m->function) && !spw_trust_covers_locked(m);
     say_mismatch(d, m, b, name, w && w->was_compared);
     if (w)
         w->is_barred = true;
-    if (!alone)
-        add_function(&condemned, m->function);
-    distrust(d, m, alone, name);
+    if (alone)
+        spw_trust_suspect_locked(m->function);
+    else
+        spw_trust_condemn_locked(m->function);
+    distrust(d, m, alone);
     spw_planned_condemned_locked(d, m, alone);
 }
 
@@ -322,7 +350,7 @@ static void note_equal(struct spw_device *d, const struct spw_rerun *m)
     struct watched *w = watched_of(d, m);
     if (w)
         w->left = next_due(w, m->operation);
-    add_function(&right, m->function);
+    spw_trust_note_equal_locked(m);
 }
 
 /* The first of its blocks that differs; *ret_known: all were compared. */
@@ -408,8 +436,6 @@ void spw_verify_reset(void)
         free(watch_of[i].list);
         memset(&watch_of[i], 0, sizeof(watch_of[i]));
     }
-    free(condemned.list);
-    free(right.list);
-    condemned = right = (struct functions){0};
+    spw_trust_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));
 }

@@ -6,9 +6,13 @@
  * behind the operation that makes it again, and nobody uses what that wrote before the two were compared: the slow lock is
  * held until then, and the blocks are UNVERIFIED, so that no operation takes the quick way past it.
  *
+ * What is made again without being compared was right, in some comparison, with the numbers among its parameters that it has
+ * this time (trust.h). With others it leaves with a copy that is brought back.
+ *
  * Where they differ the true bytes are copied in, no replay of the function happens any more, and its operations are
- * planned anew. What is dropped of it by then, in a way that was never compared, is refused to whoever wants it. Without
- * digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
+ * planned anew. What has left by then without a copy is refused to whoever wants it. Only where an operation is wrong in its
+ * first comparison, with numbers that no other of its function has, the others are made again, and all of them compared.
+ * Without digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERIFY_H
 #define SPILLWAY_SHIM_VERIFY_H
 #include "rerunning.h"
@@ -53,6 +57,10 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
 
 /* It could not be run: whatever of its output has a true copy is EVICTED from here on. True: there is any. */
 bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run);
+
+/* The block was changed by a launch that was believed not to write it, and nobody knows by which: what was made by one that
+ * may have been it, or was given the block, is not made again. */
+void spw_verify_doubt_locked(const struct spw_block *b);
 
 void spw_verify_reset(void); /* for tests */
 #endif

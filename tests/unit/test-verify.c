@@ -1,18 +1,23 @@
 /* test-verify.c - replays that turn wrong after they were right: nothing wrong is ever used, and what cannot be had right
  * any more is refused with an error that says so. */
 #include "replayed.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "layout.h"
 #include "log.h"
 #include "reruns.h"
 #include "result.h"
+#include "submissions.h"
 #include "verify.h"
 
-enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY };
+enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY, MADE = 64 };
 
 static const CUfunction one = (CUfunction)(uintptr_t)0x110, another = (CUfunction)(uintptr_t)0x120;
 static CUdeviceptr input;
+static uint32_t number; /* that launches are given */
+static unsigned made;
 static uint64_t plan;
 static char log_path[64];
 
@@ -38,6 +43,7 @@ static int begin_watch(void **state)
     assert_true(plan > 0);
     input = allocate(BYTES);
     fill(input, VALUE);
+    number = made = 0;
     return 0;
 }
 
@@ -70,6 +76,23 @@ static unsigned char right_value(void)
     return fake_mixed(&value, 1, SALT);
 }
 
+/* As if it was a launch of the function with these two addresses, and a number. */
+static struct spw_kept_submission *told(CUfunction function, CUdeviceptr from, CUdeviceptr to, uint32_t number)
+{
+    static max_align_t room[MADE][1024 / sizeof(max_align_t)];
+    static const uint16_t words[] = {0, 1};
+    static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 4}};
+    static const struct spw_layout layout = {
+        .known = true, .param_count = 3, .word_count = 2, .image_bytes = 20, .words = words, .params = params};
+    void *values[] = {&from, &to, &number};
+    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    submission.launch.function = function;
+    submission.launch.layout = &layout;
+    submission.launch.params = values;
+    assert_true(spw_submission_bytes(&submission) <= sizeof(room[0]));
+    return spw_submission_keep(&submission, room[made++ % MADE]);
+}
+
 /* Operation number n of the plan, of that function, makes a tensor. */
 static CUdeviceptr make(uint32_t n, CUfunction function)
 {
@@ -80,6 +103,7 @@ static CUdeviceptr make(uint32_t n, CUfunction function)
     maker->plan = plan;
     maker->operation = n;
     maker->function = function;
+    maker->submission = told(function, a[0], a[1], number);
     return a[1];
 }
 
@@ -186,15 +210,140 @@ static void what_depends_on_lost_bytes_is_refused_as_well(void **state)
     check_needs();
 }
 
-/* Each operation that was compared by itself is believed, and no other of the same function. */
-static void operations_that_were_compared_themselves_are_made(void **state)
+/* That they were right once says nothing of this time. */
+static void other_operations_of_a_wrong_function_are_lost_as_well(void **state)
 {
     CUdeviceptr compared = drop_unwatched(2, one), lost = drop_unwatched(1, one), innocent = drop_unwatched(3, another);
     turn_wrong(1, one);
-    assert_int_equal(spw_verified.lost_count, 1);
-    expect(compared, right_value());
+    assert_int_equal(spw_verified.lost_count, 2);
     expect(innocent, right_value());
+    refused(compared);
     refused(lost);
+    give_back(compared, s, false);
+    give_back(lost, s, false);
+    let_run();
+    sweep();
+    check_needs();
+}
+
+/* What left with a copy to be compared, and what has not gone yet, is there. */
+static void what_has_true_bytes_of_a_wrong_function_keeps_them(void **state)
+{
+    CUdeviceptr compared = drop_unwatched(1, one), copied = make(2, one), wrong = make(3, one);
+    let_go(copied);
+    let_go(wrong);
+    assert_true(is_watched(copied) && is_watched(wrong)); /* each the first of its operation */
+    CUdeviceptr leaving = make(1, one);
+    drop(leaving);
+    assert_false(is_watched(leaving) || attention(leaving) & SPW_DROPPED);
+    spoils = 1;
+    expect(wrong, right_value());
+    assert_int_equal(spw_verified.mismatch_count, 1);
+    assert_int_equal(spw_verified.lost_count, 1); /* the first one alone */
+    expect(copied, right_value());
+    expect(leaving, right_value());
+    refused(compared);
+}
+
+/* Nobody was given its numbers: the others are what they were, and all of them compared from then on. */
+static void an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone(void **state)
+{
+    CUdeviceptr kept = drop_unwatched(1, one);
+    number = 7;
+    spoils = 1;
+    CUdeviceptr wrong = make(2, one);
+    let_go(wrong);
+    assert_true(is_watched(wrong));
+    expect(wrong, right_value());
+    spoils = 0;
+    number = 0;
+    assert_int_equal(spw_verified.mismatch_count, 1);
+    assert_int_equal(spw_verified.lost_count, 0);
+    expect(kept, right_value());
+    for (unsigned i = 0; i < MOST; i++) {
+        CUdeviceptr a = make(1, one);
+        let_go(a);
+        assert_true(is_watched(a));
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+}
+
+/* With the same numbers that were right in another it is not by those. */
+static void an_operation_that_is_wrong_with_numbers_that_were_right_condemns_its_function(void **state)
+{
+    CUdeviceptr lost = drop_unwatched(1, one);
+    turn_wrong(2, one);
+    assert_int_equal(spw_verified.lost_count, 1);
+    refused(lost);
+}
+
+static bool is_dropped(uint32_t n)
+{
+    CUdeviceptr a = make(n, one);
+    drop(a);
+    for (int i = 0; i < 3; i++) {
+        let_run();
+        pump();
+    }
+    const bool dropped = attention(a) & SPW_DROPPED;
+    expect(a, right_value());
+    give_back(a, s, false);
+    return dropped;
+}
+
+/* From one step to the next a number is another one, as when a kernel begins to accumulate. */
+static void what_is_given_other_numbers_than_were_right_is_not_run_again(void **state)
+{
+    assert_true(is_dropped(1));
+    assert_true(is_dropped(1));
+    number = 1;
+    assert_false(is_dropped(1));
+    number = 0;
+    assert_true(is_dropped(1));
+    assert_int_equal(spw_verified.mismatch_count, 0);
+}
+
+/* Sizes do, and so do offsets of random numbers, from one layer to the next. */
+static void numbers_that_differ_where_all_is_right_may_differ(void **state)
+{
+    assert_true(is_dropped(1));
+    number = 1;
+    assert_true(is_dropped(2)); /* the first of its operation, and compared */
+    number = 2;
+    assert_true(is_dropped(1));
+    assert_true(is_dropped(2));
+}
+
+/* ---- a belief was wrong ---- */
+
+static void doubt(CUdeviceptr a, CUfunction reader)
+{
+    spw_lock();
+    block_at(a)->proof = (struct spw_proof){0};
+    spw_proof_believe(&block_at(a)->proof, reader);
+    spw_verify_doubt_locked(block_at(a));
+    spw_unlock();
+}
+
+static void what_was_made_of_a_tensor_that_somebody_changed_is_lost(void **state)
+{
+    CUdeviceptr made_of_it = drop_unwatched(1, one), copied = make(2, one);
+    let_go(copied);
+    doubt(input, another);
+    assert_int_equal(spw_verified.lost_count, 1);
+    expect(copied, right_value());
+    refused(made_of_it);
+}
+
+/* It may change others of its tensors too. */
+static void what_a_reader_made_of_other_tensors_is_lost(void **state)
+{
+    CUdeviceptr changed = allocate(BYTES), by_reader = drop_unwatched(1, one), by_another = drop_unwatched(2, another);
+    doubt(changed, one);
+    assert_int_equal(spw_verified.lost_count, 1);
+    expect(by_another, right_value());
+    refused(by_reader);
 }
 
 /* From then on a tensor that its function made leaves with a copy that stays. */
@@ -222,7 +371,14 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(what_was_never_compared_and_cannot_be_made_is_refused),
         TEST(what_depends_on_lost_bytes_is_refused_as_well),
-        TEST(operations_that_were_compared_themselves_are_made),
+        TEST(other_operations_of_a_wrong_function_are_lost_as_well),
+        TEST(what_has_true_bytes_of_a_wrong_function_keeps_them),
+        TEST(an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone),
+        TEST(an_operation_that_is_wrong_with_numbers_that_were_right_condemns_its_function),
+        TEST(what_is_given_other_numbers_than_were_right_is_not_run_again),
+        TEST(numbers_that_differ_where_all_is_right_may_differ),
+        TEST(what_was_made_of_a_tensor_that_somebody_changed_is_lost),
+        TEST(what_a_reader_made_of_other_tensors_is_lost),
         TEST(a_function_that_was_wrong_is_not_run_again),
     };
     fake_eager(argc > 1);

@@ -1,0 +1,34 @@
+/* trust.h - which functions are run again: none that was wrong, and those that were right with numbers that were right too.
+ *
+ * A function that was compared and right may be another thing by a number among its parameters: what overwrites its output
+ * in the first steps adds to it from some step on. A comparison now and then would find that too late. So what is run again
+ * without being compared was right with the same numbers: the parameters that are no addresses, and the geometry, are what
+ * they were in some comparison of the function, except those that differed between comparisons that were all right (sizes,
+ * offsets of random numbers). Addresses count by which of the tensors touched they lie in.
+ *
+ *     unknown      never compared                        watched until it is
+ *     right        the numbers of the first comparison are kept, and which of them have differed since
+ *     suspected    an operation of other numbers was wrong where all others were right: always compared from then on
+ *     condemned    was wrong: never again
+ *
+ * Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_TRUST_H
+#define SPILLWAY_SHIM_TRUST_H
+#include "reruns.h"
+
+/* A replay of it was right. */
+void spw_trust_note_equal_locked(const struct spw_rerun *rerun);
+bool spw_trust_was_right(CUfunction function);
+
+/* What the rerun is given was right in a comparison. A copy or set is what it is: true. */
+bool spw_trust_covers_locked(const struct spw_rerun *rerun);
+
+void spw_trust_suspect_locked(CUfunction function);
+bool spw_trust_is_suspected(CUfunction function);
+
+/* For good. NULL: a copy or set, nothing happens. */
+void spw_trust_condemn_locked(CUfunction function);
+bool spw_trust_is_condemned(CUfunction function);
+
+void spw_trust_reset(void); /* for tests */
+#endif
