@@ -255,6 +255,11 @@ int spw_carry_wait_unlocking(struct spw_device *d)
     return r < 0 ? r : b != NULL;
 }
 
+int spw_carry_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    return is_leaving(b) && b->holds == 0 ? wait_for_unlocking(d, b) : 0;
+}
+
 /* ---- in ---- */
 
 static int bring_back(struct spw_device *d, struct spw_block *b)

@@ -73,6 +73,9 @@ void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b);
  * after all; 0: nothing leaves; negative: the driver failed. Lets go of the engine lock while it waits. */
 int spw_carry_wait_unlocking(struct spw_device *d);
 
+/* The same for one of them: until it is gone, or stays after all. 0, also where it does not leave. */
+int spw_carry_wait_for_unlocking(struct spw_device *d, struct spw_block *b);
+
 /* The block is freed, or goes another way: it is in no queue any more. Engine lock. */
 void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b);
 void spw_carry_reset(void); /* for tests */

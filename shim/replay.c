@@ -222,6 +222,19 @@ static struct spw_block *wanted_output(struct spw_device *d, const struct spw_re
     return wanted;
 }
 
+/* Outputs that leave with a copy to be compared go first, however long the copy takes: if they stayed nothing would be
+ * compared, and the next time they would be copied again, and so each time. */
+static int see_compared_off_unlocking(struct spw_device *d, const struct spw_rerun *rerun, bool may_wait)
+{
+    int r = 0;
+    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
+        struct spw_block *b = spw_touch_writes(&rerun->touches[i]) ? spw_touched_block_locked(&rerun->touches[i]) : NULL;
+        if (b && b->check && b->drops && !(b->object.attention & SPW_DROPPED))
+            r = may_wait ? spw_carry_wait_for_unlocking(d, b) : -EAGAIN;
+    }
+    return r;
+}
+
 static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rerun *rerun)
 {
     uint64_t bytes = 0;
@@ -243,14 +256,15 @@ static bool has_room(struct spw_device *d, uint64_t bytes)
 
 int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s, bool may_wait)
 {
-    struct spw_block *b = wanted_output(d, rerun);
+    int r = see_compared_off_unlocking(d, rerun, may_wait);
+    struct spw_block *b = r == 0 ? wanted_output(d, rerun) : NULL;
     if (!b)
-        return 0;
+        return r;
     const uint64_t bytes = lacking_bytes(d, rerun);
     if (!may_wait && !has_room(d, bytes))
         return -EAGAIN;
     b->holds++;
-    int r = spw_room_make_of_idle_unlocking(d, bytes);
+    r = spw_room_make_of_idle_unlocking(d, bytes);
     if (r > 0)
         r = b->object.attention & SPW_DROPPED ? make_unlocking(d, b, s, SPW_REPLAY_PLAN) : 0;
     else

@@ -365,6 +365,51 @@ static void a_function_that_was_wrong_is_not_run_again(void **state)
     expect(b, right_value());
 }
 
+static int run_again_without_waiting(struct spw_device *d, struct spw_block *b)
+{
+    return spw_replay_operation_unlocking(d, b->content.maker, NULL, false);
+}
+
+/* If it stayed, nothing would be compared, and it would be copied the next time as well. */
+static void what_is_wanted_before_its_copy_is_done_is_compared_all_the_same(void **state)
+{
+    CUdeviceptr a = make(1, one);
+    drop(a);
+    assert_true(is_watched(a));
+    assert_int_equal(under_locks(run_again_without_waiting, a), -EAGAIN);
+    assert_true(attention(a) & SPW_EVICTING);
+    assert_true(is_watched(a));
+    assert_int_equal(under_locks(run_again, a), 0);
+    assert_int_equal(spw_verified.equal_count, 1);
+    assert_false(is_watched(a));
+    expect(a, right_value());
+    give_back(a, s, false);
+    spoils = 1; /* whoever is wrong is found out, too */
+    CUdeviceptr b = make(2, one);
+    drop(b);
+    assert_int_equal(under_locks(run_again, b), 0);
+    assert_int_equal(spw_verified.mismatch_count, 1);
+    spoils = 0;
+    expect(b, right_value());
+    check_needs();
+}
+
+/* What leaves without a copy stays where it is wanted before it is gone, as ever. */
+static void what_is_not_compared_is_not_waited_for(void **state)
+{
+    CUdeviceptr a = drop_unwatched(1, one);
+    expect(a, right_value());
+    give_back(a, s, false);
+    const uint64_t equal = spw_verified.equal_count;
+    CUdeviceptr b = make(1, one);
+    drop(b);
+    assert_false(is_watched(b));
+    assert_int_equal(under_locks(run_again_without_waiting, b), 0);
+    assert_int_equal(attention(b) & SPW_EVICTING, 0);
+    assert_int_equal(spw_verified.equal_count, equal);
+    expect(b, right_value());
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_watch, end_watch)
@@ -380,6 +425,8 @@ int main(int argc, char **argv)
         TEST(what_was_made_of_a_tensor_that_somebody_changed_is_lost),
         TEST(what_a_reader_made_of_other_tensors_is_lost),
         TEST(a_function_that_was_wrong_is_not_run_again),
+        TEST(what_is_wanted_before_its_copy_is_done_is_compared_all_the_same),
+        TEST(what_is_not_compared_is_not_waited_for),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
