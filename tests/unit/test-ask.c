@@ -3,15 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #include "ask.h"
-#include "log.h"
+#include "logged.h"
 
-static char path[] = "/tmp/test-ask-XXXXXX";
 static CUresult answer;
 
 static CUresult query(CUevent event)
@@ -28,12 +24,7 @@ static CUresult synchronize(void)
 static int start(void **state)
 {
     (void)state;
-    memcpy(path + sizeof path - 7, "XXXXXX", 6);
-    const int file = mkstemp(path);
-    if (file < 0)
-        return -1;
-    close(file);
-    spw_log_setup(SPW_LOG_WARN, path);
+    log_into_file(SPW_LOG_WARN);
     spw_ask_reset();
     spw_driver.cuEventQuery = query;
     spw_driver.cuCtxSynchronize = synchronize;
@@ -43,21 +34,8 @@ static int start(void **state)
 static int finish(void **state)
 {
     (void)state;
-    spw_log_setup(SPW_LOG_WARN, NULL);
-    return unlink(path);
-}
-
-/* How many lines of the log have the text in them. */
-static unsigned lines_with(const char *text)
-{
-    char line[512];
-    unsigned count = 0;
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file))
-        count += strstr(line, text) != NULL;
-    assert_int_equal(fclose(file), 0);
-    return count;
+    log_as_before();
+    return 0;
 }
 
 static CUresult ask_as_often_as_answered(CUresult with, unsigned times)

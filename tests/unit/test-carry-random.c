@@ -1,51 +1,15 @@
 /* test-carry-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
-#include "carried.h"
+#include "model.h"
 
 enum { TENSORS = 14 };
-
-static struct {
-    CUdeviceptr a;
-    size_t bytes;
-    unsigned char value;
-    bool written;
-    CUstream last; /* whose order the next use on another stream has to follow */
-} model[TENSORS];
-
-static CUevent order_event;
-static uint32_t seed;
-
-static unsigned any(unsigned below)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % below;
-}
-
-static void model_allocate(unsigned i)
-{
-    static const size_t sizes[] = {BYTES / 2, BYTES, 3 * BYTES / 2};
-    model[i].bytes = sizes[any(3)];
-    model[i].last = NULL;
-    model[i].written = false;
-    spw_lock();
-    struct spw_stream *record = any(2) ? spw_stream_of_locked(s) : NULL;
-    spw_unlock();
-    if (spw_allocate(device, model[i].bytes, record, context, spw_pool_book_of_locked(NULL), &model[i].a) < 0)
-        model[i].a = 0;
-    else if (record)
-        model[i].last = s;
-}
 
 static void model_use(unsigned i)
 {
     CUstream stream = any(3) ? s : t;
-    if (model[i].last && model[i].last != stream) { /* as a program does it */
-        if (spw_driver.cuEventRecord(order_event, model[i].last) != CUDA_SUCCESS ||
-            spw_driver.cuStreamWaitEvent(stream, order_event, 0) != CUDA_SUCCESS)
-            return;
-    }
+    if (!follow_last(i, stream))
+        return;
     if (model[i].written && any(2)) {
-        if (expect_on(stream, model[i].a, model[i].bytes, model[i].value) == 0)
-            model[i].last = stream;
+        model_expect_on(stream, i);
     } else {
         unsigned char value = (unsigned char)any(256);
         if (fill_on(stream, model[i].a, model[i].bytes, value) < 0)
@@ -70,7 +34,7 @@ static void model_step(void)
 {
     unsigned i = any(TENSORS), what = any(100);
     if (!model[i].a) {
-        model_allocate(i);
+        model_allocate(i, any_size());
         return;
     }
     if (what < 35)
@@ -93,21 +57,12 @@ static void model_step(void)
 static void model_begin(uint64_t budget, uint64_t host_budget, uint32_t first)
 {
     begin(budget, host_budget);
-    memset(model, 0, sizeof(model));
-    seed = first;
-    assert_int_equal(spw_driver.cuEventCreate(&order_event, 0), CUDA_SUCCESS);
+    model_reset(first);
 }
 
-/* `lacks`: an operation may find no room, since the host has none, or the driver did not take memory back. */
 static void model_end(uint64_t budget, bool lacks)
 {
-    for (unsigned i = 0; i < TENSORS; i++)
-        if (model[i].a && model[i].written) {
-            let_run();
-            int r = expect_on(s, model[i].a, model[i].bytes, model[i].value);
-            assert_true(r == 0 || (lacks && r == -ENOMEM));
-        }
-    fake_run_all();
+    model_expect_all(lacks);
     check_blocks();
     assert_true(fake_counts()->made_bytes_peak <= budget);
     for (unsigned i = 0; i < TENSORS; i++)

@@ -4,15 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 #include "engine.h"
 #include "failing-memory.h"
-#include "log.h"
+#include "logged.h"
 #include "planned_counts.h"
 #include "training-loop.h"
 
@@ -20,30 +16,15 @@
 
 static struct training_loop loop;
 
-/* How many lines of the log have the text in them. */
-static unsigned lines_with(const char *path, const char *text)
-{
-    char line[512];
-    unsigned count = 0;
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file))
-        count += strstr(line, text) != NULL;
-    assert_int_equal(fclose(file), 0);
-    return count;
-}
-
 /* What the engine itself cannot do without is not what is tried here: what is refused is asked for again. Where there is
  * no plan for want of memory, a line says so. */
 static void each_allocation_may_fail_once(void **state)
 {
-    char path[] = "/tmp/test-planned-memory-XXXXXX";
     unsigned tried = 0, planned = 0;
-    const int file = mkstemp(path);
-    assert_true(file >= 0);
+    log_into_file(SPW_LOG_INFO);
     for (long n = 0;; n += 1 + n / 2) {
         loop_start(&loop, SHORT, SPW_PLAN_WAIT);
-        spw_log_setup(SPW_LOG_INFO, path);
+        spw_log_setup(SPW_LOG_INFO, logged_path);
         loop.is_patient = true;
         memory_fails_once_after(n);
         loop_steps(&loop, 8);
@@ -56,11 +37,9 @@ static void each_allocation_may_fail_once(void **state)
             break;
         tried++;
     }
-    spw_log_setup(SPW_LOG_WARN, NULL);
-    close(file);
-    assert_int_equal(lines_with(path, "no memory left"), 1); /* and is not repeated */
-    assert_true(lines_with(path, "cannot be planned") > 0);
-    assert_int_equal(unlink(path), 0);
+    assert_int_equal(lines_with("no memory left"), 1); /* and is not repeated */
+    assert_true(lines_with("cannot be planned") > 0);
+    log_as_before();
     assert_true(tried > 15);
     assert_int_equal(planned, tried + 1); /* it was found again, whatever failed */
 }

@@ -1,50 +1,11 @@
 /* test-replay-random.c - operations of any shape on tensors and small allocations, of which any may be dropped, freed,
  * written or made again at any time, held against a model, while the driver's calls fail. */
+#include "model.h"
 #include "replayed.h"
 
-enum { TENSORS = 12, SMALL = 4, ALL = TENSORS + SMALL };
+enum { SMALL = 4, ALL = MODELLED, TENSORS = ALL - SMALL };
 
-static struct {
-    CUdeviceptr a;
-    size_t bytes;
-    unsigned char value;
-    bool written;
-    CUstream last; /* whose order the next use on another stream has to follow */
-} model[ALL];
-
-static CUevent order_event;
-static uint32_t seed;
 static unsigned streams; /* that the program uses */
-
-static unsigned any(unsigned below)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % below;
-}
-
-static void model_allocate(unsigned i)
-{
-    static const size_t sizes[] = {BYTES / 2, BYTES, 3 * BYTES / 2};
-    model[i].bytes = i < TENSORS ? sizes[any(3)] : SLOT_BYTES;
-    model[i].last = NULL;
-    model[i].written = false;
-    spw_lock();
-    struct spw_stream *record = any(2) ? spw_stream_of_locked(s) : NULL;
-    spw_unlock();
-    if (spw_allocate(device, model[i].bytes, record, context, spw_pool_book_of_locked(NULL), &model[i].a) < 0)
-        model[i].a = 0;
-    else if (record)
-        model[i].last = s;
-}
-
-/* As a program does it. */
-static bool follow_last(unsigned i, CUstream stream)
-{
-    if (!model[i].last || model[i].last == stream)
-        return true;
-    return spw_driver.cuEventRecord(order_event, model[i].last) == CUDA_SUCCESS &&
-           spw_driver.cuStreamWaitEvent(stream, order_event, 0) == CUDA_SUCCESS;
-}
 
 static CUstream any_stream(void)
 {
@@ -54,10 +15,8 @@ static CUstream any_stream(void)
 static void model_expect(unsigned i)
 {
     CUstream stream = any_stream();
-    if (!model[i].written || !follow_last(i, stream))
-        return;
-    if (expect_on(stream, model[i].a, model[i].bytes, model[i].value) == 0)
-        model[i].last = stream;
+    if (model[i].written && follow_last(i, stream))
+        model_expect_on(stream, i);
 }
 
 /* Reads some, writes one or two others, or, rarely, one that it reads; small ones often both. */
@@ -143,7 +102,7 @@ static void model_step(void)
 {
     unsigned i = any(ALL), what = any(100);
     if (!model[i].a)
-        model_allocate(i);
+        model_allocate(i, i < TENSORS ? any_size() : SLOT_BYTES);
     else if (what < 30)
         model_mix();
     else if (what < 40)
@@ -178,22 +137,13 @@ static void model_step(void)
 static void model_begin(uint64_t budget, uint64_t host_budget, uint32_t first)
 {
     begin_replays(budget, host_budget);
-    memset(model, 0, sizeof(model));
-    seed = first;
+    model_reset(first);
     streams = 1 + first % 2;
-    assert_int_equal(spw_driver.cuEventCreate(&order_event, 0), CUDA_SUCCESS);
 }
 
-/* `lacks`: an operation may find no room, since the host has none, or the driver did not take memory back. */
 static void model_end(uint64_t budget, bool lacks)
 {
-    for (unsigned i = 0; i < ALL; i++)
-        if (model[i].a && model[i].written) {
-            let_run();
-            int r = expect_on(s, model[i].a, model[i].bytes, model[i].value);
-            assert_true(r == 0 || (lacks && r == -ENOMEM));
-        }
-    fake_run_all();
+    model_expect_all(lacks);
     check_needs();
     assert_true(fake_counts()->made_bytes_peak <= budget + own_beside(budget));
     for (unsigned i = 0; i < ALL; i++)
