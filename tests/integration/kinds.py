@@ -6,7 +6,7 @@ usage: kinds.py TOUCHES"""
 import re
 import sys
 
-from harness import finish, nothing_left, require, run, same_in_budget, same_results, sentence, succeeded
+from harness import finish, named_budget, nothing_left, require, run, same_in_budget, same_results, sentence, succeeded
 from touched import Seen
 
 TOUCHES = sys.argv.pop(1)
@@ -55,6 +55,95 @@ for percent in BUDGETS:
     matrix("kinds that can be launched again", LEGAL, percent)
     matrix("kinds that can't", SABOTEURS, percent)
 matrix("all kinds, with cudaMalloc", "all", 50, "--alloc", "plain", "--rounds", "1")
+
+
+# Layers small and many enough that, even within little, what a kernel is tried with fits beside what the program uses; for so many steps
+# that it has been tried, another plan made by what was found, and followed.
+SLOW = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000", **VARYING}
+LEARNING = {**SLOW, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
+MET = ("--rounds", "10", "--rows", "256", "--steps", "20")
+CAUGHT = {"clock_kernel": "it gives something else from one run to the next",
+          "half_kernel": "it reads or keeps a part of what it writes to",
+          "blend_kernel": "it reads or keeps a part of what it writes to",
+          "atomics_kernel": "it reads or keeps a part of what it writes to"}
+
+
+def caught(finished, kernel, reason):
+    lines = [line for line in finished.errors.splitlines() if kernel in line and "is not run again: " in line]
+    require(any(reason in line for line in lines), f"{kernel} was not caught by the test", lines, finished.describe())
+
+
+def replays_right(finished):
+    replayed, verified = finished.summary["replayed"], finished.summary["verified"]
+    require(replayed["by_plan_count"] > 0 and verified["equal_count"] > 0, "nothing was replayed", replayed, verified)
+    require(verified["mismatch_count"] == 0 and verified["lost_count"] == 0, verified, finished.errors)
+
+
+def met(share):
+    @sentence(f"each kind that can't is found out by the test, and others are launched again beside it: {share} % of the peak")
+    def _():
+        command = ["replay", "--kinds", "plain,clock,half,old,atomics", *MET]
+        without = met_plain(command)
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env=LEARNING)
+        same_in_budget(without, finished, budget)
+        replays_right(finished)
+        for kernel, reason in CAUGHT.items():
+            caught(finished, kernel, reason)
+
+
+def met_plain(command):
+    key = tuple(command)
+    if key not in plain_runs:
+        plain_runs[key] = run(command, env=SLOW)
+        succeeded(plain_runs[key])
+    return plain_runs[key]
+
+
+for percent in (80, 60, 40, 30):
+    met(percent)
+
+
+@sentence("where there is no room to find anything out nothing is launched again: the smallest feasible budget")
+def _():
+    command = ["replay", "--kinds", "plain,clock,half,old,atomics", *MET]
+    without = met_plain(command)
+    budget = without.peak // 50
+    for _ in range(4):
+        finished = run(command, budget=budget, env=LEARNING)
+        if finished.status == 0:
+            break
+        budget = named_budget(finished)
+    same_in_budget(without, finished, budget)
+    require(finished.summary["replayed"]["operations"] == 0, finished.summary["replayed"])
+    require("the budget is too small to find out what can be recomputed" in finished.errors, finished.errors)
+    print(f"# smallest feasible budget {budget}, {budget * 100 / without.peak:.0f} % of {without.peak}")
+
+
+# What it counts nobody puts back: three launches more for each time that it is tried.
+@sentence("a kernel that counts its launches is found out, counts those of the test, and no others")
+def _():
+    command = ["replay", "--kinds", "plain,counter", "--rounds", "16", "--rows", "256", "--steps", "20"]
+    without = met_plain(command)
+    finished = run(command, budget=without.peak * 60 // 100, env=LEARNING)
+    replays_right(finished)
+    caught(finished, "counter_kernel", "it gives something else from one run to the next")
+    calls = [int(re.search(r"^calls (\d+)$", f.output, re.MULTILINE).group(1)) for f in (without, finished)]
+    require(calls[1] - calls[0] in (3, 6), f"{calls[1]} launches counted where the program has made {calls[0]}")
+    require(unstable(finished) == {}, finished.output)
+
+
+# Two kinds that were right when they were tried become others by a number alone: one adds to what is there, the other changes what it
+# was believed to read. Whoever took either for what it was would use wrong bytes in the same step.
+@sentence("kernels that a number makes others after many steps are met by nobody, whatever is launched again beside them")
+def _():
+    command = ["replay", "--kinds", f"{LEGAL},clock,half,old,scale,turns", "--rows", "256", "--rounds", "3", "--steps", "32"]
+    without = met_plain(command)
+    for share in (60, 40):
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env=LEARNING)
+        same_in_budget(without, finished, budget)
+        replays_right(finished)
 
 
 # The kernel of kind scale leaves one of its tensors alike for 24 steps. That tensor is used once in each step, and leaves in between,
