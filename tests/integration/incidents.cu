@@ -18,6 +18,12 @@
 
 #include "nets.h"
 
+static struct {
+    bool own_context = false, between = false;
+    std::vector<int> at;
+    std::string incident;
+} told;
+
 /* ---- what happens ---- */
 
 struct child {
@@ -30,14 +36,14 @@ static CUcontext own;
 static void make_context()
 {
     CHECK(cuInit(0));
-    if (o.own_context)
+    if (told.own_context)
         CHECK(cuCtxCreate(&own, nullptr, 0, 0));
 }
 
 /* Everything that was made so far is gone. */
 static void renew_context(struct net &in)
 {
-    if (o.own_context)
+    if (told.own_context)
         CHECK(cuCtxDestroy(own));
     else
         CHECK(cudaDeviceReset());
@@ -169,7 +175,7 @@ static const struct {
 static void happen(struct net &in)
 {
     for (const auto &incident : incidents)
-        if (o.incident == incident.name)
+        if (told.incident == incident.name)
             incident.happen(in);
 }
 
@@ -211,8 +217,8 @@ struct training {
     {
         std::vector<std::thread> threads;
         for (size_t i = 1; i < nets.size(); i++)
-            threads.emplace_back([this, i] { nets[i].submit(false); });
-        nets[0].submit(something_happens);
+            threads.emplace_back([this, i] { nets[i].submit(); });
+        nets[0].submit(something_happens ? happen : nullptr);
         for (std::thread &thread : threads)
             thread.join();
         if (!nets[0].stream)
@@ -236,33 +242,24 @@ struct training {
 
 static void read_options(char **argv)
 {
-    const struct {
-        const char *name;
-        int *to;
-    } numbers[] = {{"--nets", &o.nets}, {"--layers", &o.layers}, {"--steps", &o.steps}, {"--kibibytes", &o.kibibytes}};
     for (char **at = argv + 1; *at; at++) {
         bool known = true;
         if (strcmp(*at, "--turns") == 0)
             o.turns = true;
         else if (strcmp(*at, "--own-context") == 0)
-            o.own_context = true;
+            told.own_context = true;
         else if (strcmp(*at, "--between") == 0)
-            o.between = true;
+            told.between = true;
         else if (strcmp(*at, "--at") == 0 && at[1])
             for (char *step = strtok(*++at, ","); step; step = strtok(nullptr, ","))
-                o.at.push_back(atoi(step));
+                told.at.push_back(atoi(step));
         else
             known = false;
         for (const auto &incident : incidents)
             if (strcmp(*at, incident.name) == 0 && (known = true))
-                o.incident = *at;
-        for (const auto &number : numbers)
-            if (strcmp(*at, number.name) == 0 && at[1] && (known = true))
-                *number.to = atoi(*++at);
-        if (!known) {
-            fprintf(stderr, "incidents: what is %s?\n", *at);
-            exit(2);
-        }
+                told.incident = *at;
+        if (!known && !read_number(at))
+            wonder(*at);
     }
 }
 
@@ -274,11 +271,11 @@ int main(int argc, char **argv)
     training *all = new training;
     for (int step = 1; step <= o.steps; step++) {
         bool something_happens = false;
-        for (int at : o.at)
+        for (int at : told.at)
             something_happens = something_happens || at == step;
-        if (something_happens && o.between)
+        if (something_happens && told.between)
             happen(all->nets[0]);
-        if (all->nets[0].stream && all->step(something_happens && !o.between))
+        if (all->nets[0].stream && all->step(something_happens && !told.between))
             continue;
         printf("the context is a new one\n");
         delete all;

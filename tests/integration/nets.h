@@ -1,12 +1,14 @@
-/* nets.h - small nets that train on one device, for incidents.cu: layers that mix what comes in with a weight, forward and
- * backward, on a stream of their own. */
+/* nets.h - small nets that train on one device each: layers that mix what comes in with a weight, forward and backward, on a
+ * stream of their own. */
 #ifndef SPILLWAY_TESTS_NETS_H
 #define SPILLWAY_TESTS_NETS_H
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -17,21 +19,41 @@
 #define SIMGPU_FOOTPRINT(...)
 #endif
 
+/* What all programs of nets can be told. */
 static struct {
-    int nets = 1, layers = 16, steps = 14, kibibytes = 64;
-    bool turns = false, own_context = false, between = false;
-    std::vector<int> at;
-    std::string incident;
+    int nets = 1, layers = 16, steps = 14, kibibytes = 64; /* the last one: of a tensor */
+    bool turns = false;                                    /* their threads submit a layer each in turn */
 } o;
+
+/* The option at *at, with its value behind it; false: it is none of a number for all. */
+static bool read_number(char **&at)
+{
+    const struct {
+        const char *name;
+        int *to;
+    } numbers[] = {{"--nets", &o.nets}, {"--layers", &o.layers}, {"--steps", &o.steps}, {"--kibibytes", &o.kibibytes}};
+    for (const auto &number : numbers)
+        if (strcmp(*at, number.name) == 0 && at[1]) {
+            *number.to = atoi(*++at);
+            return true;
+        }
+    return false;
+}
+
+[[noreturn]] static void wonder(const char *option)
+{
+    fprintf(stderr, "%s: what is %s?\n", program_invocation_short_name, option);
+    exit(2);
+}
 
 static void check(cudaError_t error, const char *call)
 {
     if (error == cudaSuccess)
         return;
-    fprintf(stderr, "incidents: %s: %s\n", call, cudaGetErrorString(error));
+    fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, call, cudaGetErrorString(error));
     _exit(3);
 }
-static void check(CUresult result, const char *call)
+[[maybe_unused]] static void check(CUresult result, const char *call)
 {
     check(result == CUDA_SUCCESS ? cudaSuccess : cudaErrorUnknown, call);
 }
@@ -102,31 +124,30 @@ struct turns {
 };
 static turns order;
 
-/* What happens in the middle of a step; without a stream afterwards: the context has gone. incidents.cu. */
-static void happen(struct net &in);
-
 struct net {
     int number, n = tensor_length();
     cudaStream_t stream;
     std::vector<float *> weights;
     float *loss;                     /* pinned */
     cudaGraphExec_t graph = nullptr; /* launched in every step once it is there */
+    bool shares;                     /* every other weight, with other nets */
 
-    net(int number, const std::vector<float *> &shared) : number(number)
+    explicit net(int number, const std::vector<float *> &shared = {}) : number(number), shares(!shared.empty())
     {
         CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         CHECK(cudaMallocHost((void **)&loss, sizeof *loss));
         for (int l = 0; l < o.layers; l++)
-            weights.push_back(l % 2 && !shared.empty() ? shared[(size_t)l / 2 % shared.size()]
-                                                       : make_weight(stream, number * 100 + l));
+            weights.push_back(l % 2 && shares ? shared[(size_t)l / 2 % shared.size()]
+                                              : make_weight(stream, number * 100 + l));
     }
     bool owns(size_t layer) const
     {
-        return o.nets == 1 || layer % 2 == 0;
+        return !shares || layer % 2 == 0;
     }
 
-    /* A step: forward, what happens in it, backward with updates, and the loss on its way back. */
-    void submit(bool something_happens)
+    /* A step: forward, what happens in the middle of it, if anything (without a stream afterwards: the context has gone),
+     * backward with updates, and the loss on its way back. */
+    void submit(void (*happen)(struct net &in) = nullptr)
     {
         turn();
         std::vector<float *> values = {make(stream)};
@@ -138,7 +159,7 @@ struct net {
             mix<<<1, 1, 0, stream>>>(values.back(), values[values.size() - 2], w, n);
             turn_is_over();
         }
-        if (something_happens)
+        if (happen)
             happen(*this);
         if (!stream)
             return; /* the context has gone, and all of this with it */

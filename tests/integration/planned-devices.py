@@ -20,7 +20,7 @@ def device(devices, planning="wait"):
 
 def several(devices, threads):
     """The run without spillway, one within half of each device's peak, and that budget."""
-    command = [SEVERAL, "--devices", str(devices), "--steps", str(STEPS), *(["--threads"] if threads else [])]
+    command = [SEVERAL, "--nets", str(devices), "--steps", str(STEPS), *(["--threads"] if threads else [])]
     plain = run(command, env=device(devices))
     budgets = [one["peak_mapped_bytes"] * SHARE // 100 for one in plain.stats["devices"]]
     said = ",".join(f"{number}={budget}" for number, budget in enumerate(budgets))
