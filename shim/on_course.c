@@ -9,6 +9,7 @@
 #include "log.h"
 #include "needs.h"
 #include "recompute.h"
+#include "settings.h"
 
 enum {
     TOUCHES = 64, /* of an operation in between, that are noted */
@@ -301,6 +302,8 @@ void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
         return;
     on->kept = NULL;
     spw_recompute_end_locked(on->device);
+    if (plan->marks.believes && spw_settings()->recompute)
+        spw_planned_keep_versions_locked(true);
     if (!plan->recorded_count)
         return;
     const int r = spw_recompute_begin_unlocking(on->device, on->now->course, &plan->actions);

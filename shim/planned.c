@@ -11,6 +11,7 @@
 #include "log.h"
 #include "recompute.h"
 #include "refusals.h"
+#include "replay.h"
 #include "reruns.h"
 #include "rounds.h"
 #include "settings.h"
@@ -122,6 +123,26 @@ void spw_planned_keep_versions_locked(bool keep)
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             spw_on_course_look_closer(&planned_of[i]->on, planned_of[i]->on.place.told);
+}
+
+static bool anybody_wants_versions(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (planned_of[i] && spw_rounds_want_versions(planned_of[i]))
+            return true;
+    return false;
+}
+
+void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s)
+{
+    if (!spw_versions_kept || anybody_wants_versions())
+        return;
+    if (d->dropping && spw_replay_rescue_unlocking(d, NULL, s) < 0)
+        return; /* it stays as it is, and the next iteration tries anew */
+    if (anybody_wants_versions() || spw_recompute_anything_dropped_locked())
+        return;
+    spw_planned_keep_versions_locked(false);
+    spw_debug("device %d: no plan makes use of what operations write: that is not followed any more", d->ordinal);
 }
 
 /* ---- beginning and end ---- */

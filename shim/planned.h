@@ -92,6 +92,11 @@ void spw_planned_pin_locked(struct spw_block *b);
 /* Versions begin to be kept (versions.h), or are not kept any more: nothing is dropped then. Makes no difference twice. */
 void spw_planned_keep_versions_locked(bool keep);
 
+/* Versions cost each operation something. Where no device wants them any more, what is dropped on this one is made again,
+ * and once nothing is dropped they are not kept. Needs the device's slow lock as well, lets go of the engine lock while it
+ * waits. */
+void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s);
+
 /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and
  * unless it is `alone` in that no launch of its function is taken for one that can be replayed any more. */
 void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong, bool alone);

@@ -29,6 +29,13 @@ struct spw_course_plan {
     double planning_s;                     /* host time that it took */
     bool is_quick;
 };
+
+/* It can be carried out as it was meant only while versions are kept (versions.h). */
+static inline bool spw_course_plan_wants_versions(const struct spw_course_plan *plan)
+{
+    return plan->recorded_count || plan->marks.believes;
+}
+
 void spw_course_plan_destroy(struct spw_course_plan *plan); /* NULL is fine */
 
 /* The plan to do nothing, until there is a better one: predicted_us is infinite. NULL: no memory. */

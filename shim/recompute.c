@@ -42,7 +42,7 @@ static int rescue_all(struct spw_stream *s)
     return rescue_on_all(NULL, s);
 }
 
-static bool anything_dropped(void)
+bool spw_recompute_anything_dropped_locked(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].dropping)
@@ -95,7 +95,7 @@ static int kept(struct spw_op *op, struct spw_rerun *rerun)
 }
 
 static const struct spw_rescuer rescuer = {
-    .rescue = rescue, .rescue_all = rescue_all, .anything_dropped = anything_dropped, .kept = kept};
+    .rescue = rescue, .rescue_all = rescue_all, .anything_dropped = spw_recompute_anything_dropped_locked, .kept = kept};
 
 /* ---- iterations ---- */
 

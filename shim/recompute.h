@@ -31,5 +31,7 @@ int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, stru
 void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_rerun *wrong,
                                   bool alone);
 
+bool spw_recompute_anything_dropped_locked(void); /* on any device */
+
 void spw_recompute_reset(void); /* forgets everything: for tests, and in a forked child */
 #endif

@@ -266,6 +266,14 @@ static void teach_unlocking(struct spw_rounds *p)
     spw_shape_learned(shape, true);
 }
 
+bool spw_rounds_want_versions(const struct spw_rounds *p)
+{
+    bool wanted = p->on.now && spw_learning_is_about(p->learning, p->on.now->course);
+    for (unsigned i = 0; i < p->known.shapes.count; i++)
+        wanted |= spw_shape_wants_versions(&p->known.shapes.list[i]);
+    return wanted;
+}
+
 static void note_what_is_left(struct spw_rounds *p)
 {
     p->on.place.left = spw_on_course_has_left(&p->on);
@@ -285,8 +293,10 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
     if (p->known.ended && !p->on.now)
         learn(p);
     await_durations(p);
-    if (p->began)
+    if (p->began) {
         teach_unlocking(p);
+        spw_planned_spare_versions_unlocking(p->on.device, p->on.stream);
+    }
     if (p->on.now && !p->on.conforms && spw_on_course_conform_locked(&p->on) < 0)
         spw_rounds_lack_memory(p->on.device, "to take up a plan");
     p->on.conforms = true;

@@ -44,6 +44,9 @@ void spw_rounds_go_before_unlocking(struct spw_rounds *rounds);
 /* While a tensor waits for memory the host stays close to the device, which does the operations of that stream. */
 void spw_rounds_keep_pace_unlocking(struct spw_rounds *rounds, struct spw_stream *s);
 
+/* Something is being learned, or some plan or other wants versions kept (versions.h). */
+bool spw_rounds_want_versions(const struct spw_rounds *rounds);
+
 /* Says once that the host has no memory left for `what`. */
 void spw_rounds_lack_memory(const struct spw_device *d, const char *what);
 #endif

@@ -274,6 +274,14 @@ static void plan_with_what_was_learned(struct spw_device *d, struct spw_shape *s
     plan_with(d, shape, FIRST_RESERVE);
 }
 
+bool spw_shape_wants_versions(const struct spw_shape *shape)
+{
+    if (!shape->course)
+        return false;
+    const bool is_open = shape->knows_more || shape->planning || (shape->number && !shape->settled);
+    return spw_course_plan_wants_versions(shape->plan) || (shape->may_replay && is_open);
+}
+
 static bool strays(struct spw_shape *shape, double step_us)
 {
     if (step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us)

@@ -65,6 +65,9 @@ void spw_shape_unlearned(struct spw_shape *shape);
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
 bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan);
 
+/* Its plan wants versions kept (versions.h), or the one that is being made or tried for it may. */
+bool spw_shape_wants_versions(const struct spw_shape *shape);
+
 /* No thread goes on. */
 void spw_shapes_stop(struct spw_shapes *shapes);
 #endif

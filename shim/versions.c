@@ -67,10 +67,17 @@ struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret
 
 /* ---- kept or not ---- */
 
-static void forget_maker_of_slot(struct spw_slot *slot, void *unused)
+/* Who writes it from now on, nobody counts. */
+static void forget_makers(struct spw_versioned *v)
+{
+    forget_maker(v);
+    v->made_by = 0;
+}
+
+static void forget_makers_of_slot(struct spw_slot *slot, void *unused)
 {
     (void)unused;
-    forget_maker(&slot->content);
+    forget_makers(&slot->content);
 }
 
 void spw_versions_keep_locked(bool keep)
@@ -82,8 +89,8 @@ void spw_versions_keep_locked(bool keep)
     spw_settled_reset();
     for (int i = 0; i < SPW_MAX_DEVICES && !keep; i++) {
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++)
-            forget_maker(&spw_devices[i].blocks[k]->content);
-        spw_slab_for_each_locked(&spw_devices[i], forget_maker_of_slot, NULL);
+            forget_makers(&spw_devices[i].blocks[k]->content);
+        spw_slab_for_each_locked(&spw_devices[i], forget_makers_of_slot, NULL);
     }
 }
 

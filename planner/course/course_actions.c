@@ -162,6 +162,47 @@ static void translate(struct translating *tr)
     actions->start = tr->start;
 }
 
+/* ---- what they rely on ---- */
+
+/* A tensor of the course, along the actions. */
+enum {
+    COPIED = 1, /* its host copy is good, */
+    USED = 2,   /* if what launches did with it since was to read it, as they are believed to */
+};
+
+static void use(const struct spw_course *course, uint32_t op, uint8_t *what)
+{
+    const struct spw_course_op *o = &course->ops[op];
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const struct spw_course_touch *touch = &course->touches[o->first_touch + i];
+        if (touch->access & SPW_COURSE_WRITES)
+            what[touch->tensor] = 0;
+        else if (course->calls[op].kind == SPW_ITERATION_LAUNCH)
+            what[touch->tensor] |= USED;
+    }
+}
+
+/* Whether something leaves without a copy for the sake of such a belief; what was clean at the beginning, because of what
+ * was before that. `what` is for use here, by tensor. */
+static bool believes(const struct spw_course *course, const struct spw_actions *actions, uint8_t *what)
+{
+    bool found = false;
+    for (uint32_t t = 0; t < course->tensor_count; t++)
+        what[t] = actions->start[t] == SPW_START_CLEAN ? COPIED | USED : 0;
+    for (uint32_t op = 0; op <= actions->op_count; op++) {
+        for (uint32_t i = actions->first[op]; i < actions->first[op + 1]; i++) {
+            const struct spw_action *action = &actions->list[i];
+            if (action->kind == SPW_STEP_DROP)
+                found |= what[action->id] == (COPIED | USED);
+            else if (action->kind != SPW_STEP_REPLAY)
+                what[action->id] = COPIED;
+        }
+        if (op < actions->op_count)
+            use(course, op, what);
+    }
+    return found;
+}
+
 /* ---- followed ---- */
 
 void spw_course_find_away(const struct spw_course *course, const struct spw_actions *actions, uint32_t done, uint8_t *away)
@@ -199,16 +240,19 @@ int spw_course_actions(const struct spw_course *course, const struct spw_graph *
     tr.start = calloc(tensors, sizeof *tr.start);
     tr.marks.ghosts = calloc(tensors, sizeof *tr.marks.ghosts);
     tr.marks.recorded = calloc((size_t)course->op_count + 1, sizeof *tr.marks.recorded);
-    const bool is_room = tr.states && tr.start && tr.marks.ghosts && tr.marks.recorded;
+    uint8_t *what = calloc(tensors, 1);
+    const bool is_room = tr.states && tr.start && tr.marks.ghosts && tr.marks.recorded && what;
     if (is_room) {
         follow(&tr);
         find_ghosts(&tr);
         translate(&tr);
+        tr.marks.believes = believes(course, actions, what);
         *ret_marks = tr.marks;
     } else {
         free(tr.start);
         spw_course_marks_finish(&tr.marks);
     }
     free(tr.states);
+    free(what);
     return is_room ? 0 : -ENOMEM;
 }

@@ -446,6 +446,63 @@ static void who_is_dropped_before_its_free_without_a_copy_has_a_recorded_maker(v
     }
 }
 
+/* 2 is copied out before operation `copied`, used by 2, where that writes it by 3 as well, and leaves before 4. */
+static void who_leaves_without_a_copy_is_believed_to_be_only_read_by_launches_since(void **state)
+{
+    for (uint32_t copied = 1; copied <= 4; copied++)
+        for (uint32_t kind = SPW_ITERATION_LAUNCH; kind <= SPW_ITERATION_COPY_D2D; kind += SPW_ITERATION_COPY_D2D)
+            for (int is_written = 0; is_written < 2; is_written++) {
+                begin();
+                live(1, 1000 * KIB);
+                alloc(2, 1000 * KIB);
+                OP(10, {2, W}, {1, R});
+                OP(10, {1, R});
+                OP(10, {2, is_written ? RW : R});
+                OP(10, {is_written ? 2 : 1, R});
+                for (int i = 0; i < 3; i++)
+                    OP(10, {1, R});
+                OP(10, {2, R});
+                release(2);
+                struct spw_course *course = END(0);
+                course->calls[2].kind = kind;
+                struct made m = graph_of(course, true);
+                const struct planned list[] = {{copied, SPW_STEP_D2H, 1}, {4, SPW_STEP_DROP, 1}, {7, SPW_STEP_H2D, 1}};
+                struct spw_actions a = actions_of(m.graph, list, 3);
+                struct spw_course_marks marks;
+                assert_int_equal(spw_course_actions(course, m.graph, m.tensor_of, &a, &marks), 0);
+                assert_int_equal(marks.believes, is_written ? copied == 3 : copied <= 2 && kind == SPW_ITERATION_LAUNCH);
+                spw_course_marks_finish(&marks);
+                spw_actions_finish(&a);
+                destroy(m);
+                spw_course_destroy(course);
+            }
+}
+
+/* What is away at the beginning, or clean, is so since an iteration that nobody looks at here. */
+static void who_was_on_the_host_at_the_beginning_is_believed_to_be_as_it_was(void **state)
+{
+    for (int comes_back = 0; comes_back < 2; comes_back++) {
+        begin();
+        live(1, 1000 * KIB);
+        live(2, 1000 * KIB);
+        OP(10, {2, R});
+        OP(10, {2, R});
+        OP(10, {1, R});
+        struct spw_course *course = END(0);
+        struct made m = graph_of(course, true);
+        const struct planned list[] = {{0, SPW_STEP_DROP, 0}, {2, SPW_STEP_H2D, 0}};
+        struct spw_actions a = actions_of(m.graph, list + comes_back, 2 - comes_back);
+        a.start[0] = comes_back ? SPW_START_HOST : SPW_START_CLEAN;
+        struct spw_course_marks marks;
+        assert_int_equal(spw_course_actions(course, m.graph, m.tensor_of, &a, &marks), 0);
+        assert_int_equal(marks.believes, !comes_back);
+        spw_course_marks_finish(&marks);
+        spw_actions_finish(&a);
+        destroy(m);
+        spw_course_destroy(course);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +516,8 @@ int main(void)
         cmocka_unit_test(side_buffers_are_left_out_and_small_inputs_must_still_be_there),
         cmocka_unit_test(what_replays_touch_after_its_free_is_a_ghost_until_it_is_dropped),
         cmocka_unit_test(who_is_dropped_before_its_free_without_a_copy_has_a_recorded_maker),
+        cmocka_unit_test(who_leaves_without_a_copy_is_believed_to_be_only_read_by_launches_since),
+        cmocka_unit_test(who_was_on_the_host_at_the_beginning_is_believed_to_be_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

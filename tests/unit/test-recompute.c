@@ -1,17 +1,19 @@
 /* test-recompute.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
  * is dropped comes back in time, and every byte is what it would have been. */
 #include "by-plan.h"
+#include "rounds.h"
 #include "verify.h"
 #include "writesets.h"
 
 enum { LAYERS = 8, KNOWN_AFTER = 5 };
-enum { LOAD = 100, FORWARD = 200, SQUEEZE = 300, BACKWARD = 400 }; /* functions; the layer is added */
+enum { LOAD = 100, FORWARD = 200, COUNTING = 250, SQUEEZE = 300, BACKWARD = 400 }; /* functions; the layer is added */
 
 static struct {
     CUdeviceptr weights[LAYERS], activations[LAYERS], batch, counter;
     unsigned char weight_values[LAYERS], counter_value;
     unsigned step;
-    bool counts; /* each layer also counts, in a small allocation that it reads and writes */
+    bool copies_only; /* whatever runs may read and write all that it is given, as before anything was learned */
+    bool counts;      /* each layer also counts, in a small allocation that it reads and writes */
 } loop;
 
 /* ---- what was learned ---- */
@@ -29,10 +31,13 @@ static void learn(struct spw_course *course)
         const struct spw_course_call *call = &course->calls[o];
         uint8_t access[FAKE_RANGES];
         for (uint32_t i = 0; i < call->hit_count; i++)
-            access[i] = i == 0 ? SPW_COURSE_WRITES : SPW_COURSE_READS;
-        if (loop.counts && call->function >= FORWARD && call->function < SQUEEZE)
+            access[i] = loop.copies_only ? SPW_COURSE_READS | SPW_COURSE_WRITES
+                        : i == 0         ? SPW_COURSE_WRITES
+                                         : SPW_COURSE_READS;
+        if (!loop.copies_only && loop.counts && call->function >= FORWARD && call->function < SQUEEZE)
             access[1] = SPW_COURSE_WRITES;
-        assert_int_equal(spw_course_learn(course, o, access, call->hit_count, writes_first_only(call->function)), 0);
+        assert_int_equal(
+            spw_course_learn(course, o, access, call->hit_count, !loop.copies_only && writes_first_only(call->function)), 0);
     }
 }
 
@@ -41,9 +46,18 @@ int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_pla
 {
     struct spw_plan_terms with = *terms;
     learn((struct spw_course *)course);
-    with.may_replay = true;
+    with.may_replay = !loop.copies_only;
     with.device_bytes -= 16384;
     return __real_spw_plan_course(course, &with, true, cancelled, ret_plan);
+}
+
+static bool unwanted; /* versions are, whatever the plans say */
+
+bool __real_spw_rounds_want_versions(const struct spw_rounds *rounds);
+bool __wrap_spw_rounds_want_versions(const struct spw_rounds *rounds);
+bool __wrap_spw_rounds_want_versions(const struct spw_rounds *rounds)
+{
+    return !unwanted && __real_spw_rounds_want_versions(rounds);
 }
 
 /* ---- the program ---- */
@@ -58,7 +72,7 @@ static unsigned char forward(unsigned layer, unsigned char from)
     const unsigned char values[] = {made, loop.weight_values[layer], loop.counter_value};
     const CUdeviceptr a[] = {squeezed, loop.weights[layer], loop.counter, loop.activations[layer], loop.counter};
     if (loop.counts)
-        launch(FORWARD + layer, a, 3, 2, salt);
+        launch(COUNTING + layer, a, 3, 2, salt);
     else
         launch(FORWARD + layer, (CUdeviceptr[]){a[0], a[1], a[3]}, 2, 1, salt);
     release(squeezed);
@@ -307,6 +321,94 @@ static void a_tensor_that_may_be_written_is_not_taken_to_be_overwritten(void **s
     assert_int_equal(made_by(NULL), 0); /* nothing is believed any more: it may write both */
 }
 
+static void plan_anew(void)
+{
+    const struct spw_rerun none = {0};
+    spw_lock();
+    spw_planned_condemned_locked(device, &none, true);
+    spw_unlock();
+}
+
+/* Operations are looked at for the sake of versions only while a plan has use for them. */
+static void versions_are_kept_only_while_a_plan_has_use_for_them(void **state)
+{
+    start(13 * BYTES, false);
+    steps(KNOWN_AFTER + 20);
+    assert_true(spw_versions_kept && kept_count > 0);
+    assert_true(spw_stream_of_locked(s)->place->look);
+    loop.copies_only = true;
+    plan_anew();
+    steps(2);
+    assert_false(spw_versions_kept);
+    assert_int_equal(kept_count, 0);
+    assert_int_equal(device->dropping, 0);
+    assert_false(spw_stream_of_locked(s)->place->look);
+    const uint64_t again = spw_replayed.submitted_count, copies = fake_counts()->copies_out;
+    steps(10);
+    assert_int_equal(spw_replayed.submitted_count, again);
+    assert_true(fake_counts()->copies_out > copies);
+    check();
+    loop.copies_only = false;
+    loop.counts = true; /* that is another iteration, and its plan has replays */
+    steps(KNOWN_AFTER + 10);
+    assert_true(spw_versions_kept);
+    assert_true(spw_replayed.submitted_count >= again + 10);
+    check();
+    nobody_is_left();
+}
+
+/* Where nothing runs again, tensors may still leave without a copy since what used them only read them. */
+static void versions_are_kept_for_plans_that_rely_on_what_is_only_read(void **state)
+{
+    for (int how = 0; how < 4; how++) {
+        start(13 * BYTES, false);
+        struct spw_settings settings = *spw_settings();
+        settings.recompute = how & 1;
+        spw_settings_use(&settings);
+        struct spw_course_plan plan = {.marks.believes = how >> 1};
+        struct spw_shape shape = {.plan = &plan};
+        struct spw_on_course on = {.device = device, .now = &shape};
+        pthread_mutex_lock(&device->slow);
+        spw_lock();
+        spw_on_course_keep_operations_unlocking(&on);
+        spw_unlock();
+        pthread_mutex_unlock(&device->slow);
+        assert_int_equal(spw_versions_kept, how == 3);
+    }
+}
+
+static void want_none(unsigned layer)
+{
+    if (!device->dropping)
+        return;
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    spw_planned_spare_versions_unlocking(device, spw_stream_of_locked(s));
+    assert_true(spw_versions_kept); /* the plan has use for them */
+    unwanted = true;
+    spw_planned_spare_versions_unlocking(device, spw_stream_of_locked(s));
+    unwanted = false;
+    assert_false(spw_versions_kept);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    assert_int_equal(device->dropping, 0);
+    meanwhile = NULL;
+}
+
+/* What was dropped could not be made again once nobody counts who writes what it is made of. */
+static void all_that_is_dropped_is_made_before_versions_are_kept_no_more(void **state)
+{
+    start(13 * BYTES, true);
+    steps(KNOWN_AFTER + 3);
+    const uint64_t rescued = spw_replayed.count[SPW_REPLAY_RESCUE];
+    meanwhile = want_none;
+    steps(1);
+    assert_null(meanwhile);
+    assert_true(spw_replayed.count[SPW_REPLAY_RESCUE] > rescued);
+    check();
+    nobody_is_left();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +420,9 @@ int main(void)
         cmocka_unit_test(what_is_made_wrong_is_restored),
         cmocka_unit_test(what_is_made_right_is_compared_once),
         cmocka_unit_test(any_budget_will_do),
+        cmocka_unit_test(versions_are_kept_only_while_a_plan_has_use_for_them),
+        cmocka_unit_test(versions_are_kept_for_plans_that_rely_on_what_is_only_read),
+        cmocka_unit_test(all_that_is_dropped_is_made_before_versions_are_kept_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

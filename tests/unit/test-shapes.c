@@ -355,8 +355,11 @@ static struct spw_shape *learned(bool may_replay, double *ret_us)
     assert_int_equal(shape->plan->replay_count, 0);
     for (uint32_t i = 0; i < LAYERS; i++)
         shape->course->ops[i].replayable = true;
+    shape->plan->marks.believes = false;
+    assert_false(spw_shape_wants_versions(shape));
     spw_shape_learned(shape, may_replay);
-    assert_true(shape->settled); /* until the next iteration */
+    assert_int_equal(spw_shape_wants_versions(shape), may_replay); /* the next plan may */
+    assert_true(shape->settled);                                   /* until the next iteration */
     assert_true(iterate(shape, shape->number, us[0]));
     assert_false(shape->settled);
     *ret_us = us[0];
@@ -370,6 +373,7 @@ static void what_a_course_has_learned_is_planned_with_and_tried(void **state)
     const struct spw_course_plan *plan = shape->plan, *before = shape->best;
     assert_true(plan->replay_count > 0 && plan->predicted_us < before->predicted_us);
     assert_int_equal(before->replay_count, 0);
+    assert_true(spw_shape_wants_versions(shape));
     for (int i = 0; i < 40 && !shape->settled; i++)
         assert_true(iterate(shape, shape->number, shape->plan == plan ? us / 2 : us));
     assert_true(shape->settled);
@@ -387,9 +391,13 @@ static void replays_that_turn_out_slower_are_given_up_again(void **state)
     const struct spw_course_plan *before = shape->best;
     assert_true(shape->plan->replay_count > 0);
     for (int i = 0; i < 40 && !shape->settled; i++)
-        assert_true(iterate(shape, shape->number, us * 1.1));
+        assert_true(spw_shape_wants_versions(shape) && iterate(shape, shape->number, us * 1.1));
     assert_true(shape->settled);
     assert_ptr_equal(shape->plan, before);
+    for (int believes = 0; believes < 2; believes++) {
+        shape->plan->marks.believes = believes;
+        assert_int_equal(spw_shape_wants_versions(shape), believes);
+    }
     spw_shapes_finish(&shapes);
 }
 

@@ -486,6 +486,21 @@ static void all_is_let_go_of_when_versions_are_no_longer_kept(void **state)
     spw_rerun_let_go(rerun);
 }
 
+static void nothing_counts_as_made_by_a_few_launches_that_was_used_while_no_versions_were_kept(void **state)
+{
+    struct spw_versioned *const both[] = {spw_versioned_at_locked(a, NULL), spw_versioned_at_locked(small, NULL)};
+    for (int i = 0; i < 2; i++)
+        spw_version_reset_locked(both[i]);
+    assert_int_equal(launch(3, a, b, small), 0);
+    assert_true(spw_version_is_made(both[0]) && spw_version_is_made(both[1]));
+    keep_versions(false);
+    for (int i = 0; i < 2 * SPW_VERSION_MAKERS; i++)
+        assert_int_equal(launch(3, a, b, small), 0);
+    keep_versions(true);
+    assert_int_equal(launch(3, a, b, small), 0);
+    assert_false(spw_version_is_made(both[0]) || spw_version_is_made(both[1]));
+}
+
 /* ---- what is needed ---- */
 
 static void what_is_needed_is_not_written_before_it_was_rescued(void **state)
@@ -636,6 +651,7 @@ int main(void)
         TEST(what_is_kept_takes_no_more_memory_than_it_may),
         TEST(without_memory_nothing_is_kept),
         TEST(all_is_let_go_of_when_versions_are_no_longer_kept),
+        TEST(nothing_counts_as_made_by_a_few_launches_that_was_used_while_no_versions_were_kept),
         TEST(what_is_needed_is_not_written_before_it_was_rescued),
         TEST(a_slot_that_is_needed_is_rescued_as_well),
         TEST(a_break_raises_the_epoch_once_nothing_is_dropped),
