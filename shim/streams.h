@@ -3,7 +3,9 @@
  * Every operation that the shim lets through gets the next number of its stream. Whoever used a piece of memory is then
  * a (stream, number) pair, and waiting for it means waiting for any event that was recorded on that stream after that
  * operation. Such events ("marks") are recorded only when someone has to wait, and, while memory is short, every few
- * operations, so that waiting for an old operation does not wait for the newest. */
+ * operations, so that waiting for an old operation does not wait for the newest.
+ *
+ * Inside, streams.c keeps the records, marks.c their marks, and uses.c asks, orders and waits. */
 #ifndef SPILLWAY_SHIM_STREAMS_H
 #define SPILLWAY_SHIM_STREAMS_H
 #include "ours.h"

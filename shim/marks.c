@@ -1,0 +1,130 @@
+/* marks.c - the marks of a stream: events that tell how far it has come, in a ring that is never full. */
+#include <errno.h>
+
+#include "ask.h"
+#include "context.h"
+#include "driver.h"
+#include "graph.h"
+#include "result.h"
+#include "stream_table.h"
+
+uint64_t spw_marks_held;
+
+void spw_marks_retire_locked(struct spw_stream *s)
+{
+    while (s->mark_count) {
+        unsigned i = s->mark_first;
+        if (s->marks[i].number > s->done) {
+            if (SPW_ASK(cuEventQuery, s->marks[i].event) != CUDA_SUCCESS)
+                return;
+            s->done = s->marks[i].number;
+        }
+        s->mark_first = (i + 1) % SPW_STREAM_MARKS;
+        s->mark_count--;
+    }
+}
+
+void spw_marks_drop_locked(struct spw_stream *s)
+{
+    for (unsigned i = 0; i < SPW_STREAM_MARKS; i++) {
+        if (!s->marks[i].event)
+            continue;
+        (void)SPW_ASK(cuEventDestroy_v2, s->marks[i].event);
+        s->marks[i].event = NULL;
+        spw_marks_held--;
+    }
+    s->mark_first = s->mark_count = 0;
+}
+
+static unsigned mark_at(const struct spw_stream *s, unsigned k)
+{
+    return (s->mark_first + k) % SPW_STREAM_MARKS;
+}
+
+/* Gives up the mark of a full ring that is missed least: the one between the two that are closest together, the newest among
+ * equals. Whoever waits for what it covered waits a little longer, however far the host runs ahead. */
+static void give_up_one_mark(struct spw_stream *s)
+{
+    unsigned least = 1;
+    uint64_t least_gap = UINT64_MAX;
+    for (unsigned k = 1; k + 1 < s->mark_count; k++) {
+        uint64_t gap = s->marks[mark_at(s, k + 1)].number - s->marks[mark_at(s, k - 1)].number;
+        if (gap <= least_gap) {
+            least = k;
+            least_gap = gap;
+        }
+    }
+    CUevent event = s->marks[mark_at(s, least)].event;
+    for (unsigned k = least; k + 1 < s->mark_count; k++)
+        s->marks[mark_at(s, k)] = s->marks[mark_at(s, k + 1)];
+    s->mark_count--;
+    s->marks[mark_at(s, s->mark_count)].event = event;
+}
+
+/* The place for the next mark. */
+static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
+{
+    spw_marks_retire_locked(s);
+    if (s->mark_count == SPW_STREAM_MARKS)
+        give_up_one_mark(s);
+    unsigned i = mark_at(s, s->mark_count);
+    if (!s->marks[i].event) {
+        int r = spw_result(SPW_ASK(cuEventCreate, &s->marks[i].event, CU_EVENT_DISABLE_TIMING));
+        if (r < 0)
+            return r;
+        spw_marks_held++;
+    }
+    *ret_slot = i;
+    return 0;
+}
+
+int spw_stream_mark_locked(struct spw_stream *s)
+{
+    struct spw_context_guard guard;
+    unsigned i;
+    if (spw_is_capturing(s->handle))
+        return -EBUSY; /* the event would become a node of the graph */
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = mark_slot(s, &i);
+    if (r == 0)
+        r = spw_result(SPW_ASK(cuEventRecord, s->marks[i].event, s->handle));
+    spw_context_leave(&guard);
+    if (r < 0)
+        return r;
+    s->marks[i].number = s->begun;
+    s->mark_count++;
+    return 0;
+}
+
+void spw_stream_maybe_mark_locked(struct spw_stream *s)
+{
+    uint64_t last = s->done;
+    if (s->mark_count)
+        last = s->marks[mark_at(s, s->mark_count - 1)].number;
+    if (s->begun >= last + SPW_MARK_EVERY && atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
+        (void)spw_stream_mark_locked(s);
+}
+
+int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        for (unsigned k = 0; k < s->mark_count; k++) {
+            unsigned i = mark_at(s, k);
+            if (s->marks[i].number >= number) {
+                *ret_event = s->marks[i].event;
+                *ret_number = s->marks[i].number;
+                return 0;
+            }
+        }
+        if (atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
+            return -EAGAIN;
+        if (!spw_stream_may_record_locked(s))
+            return -EXDEV;
+        int r = spw_stream_mark_locked(s);
+        if (r < 0)
+            return r;
+    }
+    return -EAGAIN;
+}

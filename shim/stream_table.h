@@ -1,0 +1,28 @@
+/* stream_table.h - the inside of streams.h: the records of all streams, and their marks, for streams.c, marks.c and uses.c.
+ */
+#ifndef SPILLWAY_SHIM_STREAM_TABLE_H
+#define SPILLWAY_SHIM_STREAM_TABLE_H
+#include "streams.h"
+
+enum { SPW_MAX_STREAMS = 4096 };
+
+/* Guarded by the engine lock, by id. Index 0 stays empty. A record whose stream is gone is used again once all of its work
+ * is complete; its numbers go on, so that an old (stream, number) pair stays true. */
+extern struct spw_stream *spw_stream_table[SPW_MAX_STREAMS] SPW_OURS;
+extern uint32_t spw_stream_table_used SPW_OURS;
+
+/* True when the calling thread can record an event on the stream: it is not another thread's own. */
+bool spw_stream_may_record_locked(const struct spw_stream *s);
+
+extern uint64_t spw_marks_held SPW_OURS; /* events, of all streams; engine lock */
+
+/* A mark that is known to be complete is taken off; the newest of them says how far the stream has come. */
+void spw_marks_retire_locked(struct spw_stream *s);
+
+/* The oldest mark that covers operation `number`; records one when there is none.
+ * -EAGAIN while an operation of the stream is in another thread's call; -EXDEV when only its own thread could record. */
+int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number);
+
+/* The stream has no marks any more, and its events go back to the driver. */
+void spw_marks_drop_locked(struct spw_stream *s);
+#endif

@@ -1,0 +1,291 @@
+/* uses.c - who used a piece of memory last: whether that is over, and how to come after it. */
+#include <errno.h>
+#include <sched.h>
+
+#include "ask.h"
+#include "context.h"
+#include "driver.h"
+#include "graph.h"
+#include "lock.h"
+#include "result.h"
+#include "stream_table.h"
+
+static void forget_all(struct spw_uses *u)
+{
+    u->count = 0;
+    u->stream[0] = 0;
+    u->overflow = false;
+}
+
+static void forget_done(struct spw_uses *u)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < u->count; i++) {
+        if (spw_stream_table[u->stream[i]]->done >= u->number[i])
+            continue;
+        u->stream[kept] = u->stream[i];
+        u->number[kept++] = u->number[i];
+    }
+    u->count = (uint8_t)kept;
+    if (!kept)
+        u->stream[0] = 0;
+}
+
+void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        if (u->stream[i] == s->id) {
+            u->number[i] = number;
+            return;
+        }
+    }
+    if (u->count == SPW_USES)
+        forget_done(u);
+    if (u->count == SPW_USES) {
+        u->overflow = true;
+        return;
+    }
+    u->stream[u->count] = s->id;
+    u->number[u->count++] = number;
+}
+
+void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
+{
+    into->overflow |= from->overflow;
+    for (unsigned i = 0; i < from->count; i++) {
+        unsigned k = 0;
+        while (k < into->count && into->stream[k] != from->stream[i])
+            k++;
+        if (k < into->count && into->number[k] >= from->number[i])
+            continue;
+        spw_uses_add_slow_locked(into, spw_stream_table[from->stream[i]], from->number[i]);
+    }
+}
+
+/* Calls `each` for every (stream, number) that the uses stand for until it answers other than 0. */
+static int for_each_use(struct spw_uses *u, int (*each)(struct spw_stream *s, uint64_t number, void *arg), void *arg)
+{
+    int r = 0;
+    if (u->overflow) {
+        for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
+            if (spw_stream_table[i]->done < spw_stream_table[i]->begun)
+                r = each(spw_stream_table[i], spw_stream_table[i]->begun, arg);
+        return r;
+    }
+    for (unsigned i = 0; i < u->count && r == 0; i++)
+        if (spw_stream_table[u->stream[i]]->done < u->number[i])
+            r = each(spw_stream_table[u->stream[i]], u->number[i], arg);
+    return r;
+}
+
+static int is_in_call(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)number;
+    (void)arg;
+    return atomic_load_explicit(&s->in_call, memory_order_acquire) != 0;
+}
+
+bool spw_uses_in_call_locked(const struct spw_uses *u)
+{
+    return for_each_use((struct spw_uses *)u, is_in_call, NULL) != 0;
+}
+
+static int is_not_done(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)arg;
+    spw_marks_retire_locked(s);
+    return s->done < number;
+}
+
+static int is_any(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)s;
+    (void)number;
+    (void)arg;
+    return 1;
+}
+
+bool spw_uses_seen_done_locked(const struct spw_uses *u)
+{
+    return for_each_use((struct spw_uses *)u, is_any, NULL) == 0;
+}
+
+bool spw_uses_done_locked(struct spw_uses *u)
+{
+    if (for_each_use(u, is_not_done, NULL))
+        return false;
+    forget_all(u);
+    return true;
+}
+
+static int is_other(struct spw_stream *s, uint64_t number, void *arg)
+{
+    return s != arg && is_not_done(s, number, NULL);
+}
+
+bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s)
+{
+    return for_each_use(u, is_other, (void *)s) == 0;
+}
+
+static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
+{
+    CUevent event;
+    uint64_t covered;
+    (void)arg;
+    return spw_mark_for_locked(s, number, &event, &covered);
+}
+
+int spw_uses_mark_locked(struct spw_uses *u)
+{
+    return for_each_use(u, mark_one, NULL);
+}
+
+static int synchronize(CUcontext context)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, context);
+    if (r < 0)
+        return r;
+    r = spw_result(SPW_ASK(cuCtxSynchronize));
+    spw_context_leave(&guard);
+    return r;
+}
+
+static int wait_event_on(struct spw_stream *s, CUevent event)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = spw_result(SPW_ASK(cuStreamWaitEvent, s->handle, event, 0));
+    spw_context_leave(&guard);
+    return r;
+}
+
+static int order_one(struct spw_stream *s, uint64_t number, void *arg)
+{
+    struct spw_stream *after = arg;
+    CUevent event;
+    uint64_t covered;
+    if (s == after)
+        return 0;
+    int r = spw_mark_for_locked(s, number, &event, &covered);
+    if (r == -EAGAIN)
+        return r;
+    if (r == 0)
+        r = wait_event_on(after, event);
+    /* Where the device cannot be told to wait, the host waits for all of the context: slow and right. */
+    return r < 0 ? synchronize(s->context) : 0;
+}
+
+int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
+{
+    return for_each_use(u, order_one, s);
+}
+
+static bool may_work_on(const struct spw_stream *s, uint64_t devices)
+{
+    return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);
+}
+
+int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
+{
+    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
+        struct spw_stream *other = spw_stream_table[i];
+        if (other == s || !may_work_on(other, devices))
+            continue;
+        if (spw_is_capturing(other->handle) || !spw_stream_is_reachable_locked(other))
+            return synchronize(s->context); /* for this one and all that follow */
+        int r = order_one(s, s->begun, other);
+        if (r < 0)
+            return r == -EAGAIN ? synchronize(s->context) : r;
+    }
+    return 0;
+}
+
+struct pending {
+    struct spw_stream *stream;
+    uint64_t number;
+};
+
+static int first_pending(struct spw_stream *s, uint64_t number, void *arg)
+{
+    struct pending *p = arg;
+    spw_marks_retire_locked(s);
+    if (s->done >= number)
+        return 0;
+    p->stream = s;
+    p->number = number;
+    return 1;
+}
+
+static int wait_unlocking(struct spw_stream *s, CUevent event)
+{
+    CUcontext context = s->context;
+    s->waiters++;
+    spw_unlock();
+    int r = event ? spw_result(SPW_ASK(cuEventSynchronize, event)) : -EXDEV;
+    if (r < 0)
+        r = synchronize(context);
+    spw_lock();
+    s->waiters--;
+    return r;
+}
+
+void spw_streams_await_waiters_unlocking(CUcontext context)
+{
+    for (uint32_t i = 1; i < spw_stream_table_used; i++)
+        while (spw_stream_table[i]->context == context && spw_stream_table[i]->waiters) {
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+        }
+}
+
+/* Waits until operation `number` of a stream is complete. */
+static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
+{
+    for (spw_marks_retire_locked(s); s->done < number; spw_marks_retire_locked(s)) {
+        CUevent event = NULL;
+        uint64_t covered = s->begun;
+        int r = spw_mark_for_locked(s, number, &event, &covered);
+        if (r == -EAGAIN) { /* another thread is between numbering and submitting: it will not be long */
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+            continue;
+        }
+        r = wait_unlocking(s, r < 0 ? NULL : event);
+        if (r < 0)
+            return r;
+        if (s->done < covered)
+            s->done = covered;
+    }
+    return 0;
+}
+
+/* Waits for all that has been submitted to any stream; what others submit meanwhile is not waited for. */
+static int wait_for_everything_unlocking(void)
+{
+    int r = 0;
+    for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
+        r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun);
+    return r;
+}
+
+int spw_uses_wait_unlocking(struct spw_uses *u)
+{
+    struct pending p;
+    int r = 0;
+    if (u->overflow) {
+        forget_all(u); /* what is noted from here on is waited for below */
+        r = wait_for_everything_unlocking();
+        u->overflow |= r < 0;
+    }
+    while (r == 0 && for_each_use(u, first_pending, &p))
+        r = wait_for_unlocking(p.stream, p.number);
+    if (r == 0)
+        forget_all(u);
+    return r;
+}
