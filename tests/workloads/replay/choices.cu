@@ -7,14 +7,16 @@
 #include <string>
 
 static const struct kind kinds[] = {
-    {"plain", true, forward_plain},       {"matmul", true, forward_matmul},
-    {"atomics", true, forward_atomics},   {"global", true, forward_global},
-    {"in-place", true, forward_in_place}, {"struct", true, forward_struct},
-    {"copy", true, forward_copy},         {"set", true, forward_set},
-    {"chain", true, forward_chain},       {"two-outputs", true, forward_two_outputs},
-    {"clock", false, forward_clock},      {"counter", false, forward_counter},
-    {"half", false, forward_half},        {"old", false, forward_old},
-    {"scale", false, forward_scale},      {"turns", false, forward_turns},
+    {"plain", true, false, forward_plain},       {"matmul", true, false, forward_matmul},
+    {"atomics", true, false, forward_atomics},   {"global", true, false, forward_global},
+    {"in-place", true, false, forward_in_place}, {"struct", true, false, forward_struct},
+    {"copy", true, false, forward_copy},         {"set", true, false, forward_set},
+    {"chain", true, false, forward_chain},       {"two-outputs", true, false, forward_two_outputs},
+    {"clock", false, false, forward_clock},      {"counter", false, false, forward_counter},
+    {"half", false, false, forward_half},        {"old", false, false, forward_old},
+    {"scale", false, false, forward_scale},      {"turns", false, false, forward_turns},
+    {"updated", false, true, forward_updated},   {"reused", false, true, forward_reused},
+    {"aside", false, true, forward_aside},       {"told", false, true, forward_told},
 };
 
 enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE, ALLOC, DEVICE };
@@ -22,7 +24,9 @@ enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE
 static const struct argp_option known[] = {
     {"kinds", KINDS, "A,B,...", 0,
      "kinds of layers, in this order: plain, matmul, atomics, global, in-place, struct, copy, set, chain, two-outputs "
-     "(these), clock, counter, half, old, scale, turns; or all",
+     "(these), clock, counter, half, old, scale, turns; or all; or those whose inputs are changed: updated, reused, aside "
+     "(by "
+     "another stream), told (by the host)",
      0},
     {"rounds", ROUNDS, "N", 0, "layers of each kind (2)", 0},
     {"size", SIZE, "tiny|small|base", 0, "of tensors (small); or:", 0},
@@ -66,7 +70,7 @@ static void read_kinds(struct argp_state *state, std::string rest, std::vector<c
         const std::string name = rest.substr(0, comma);
         bool found = false;
         for (const kind &k : kinds)
-            if (name == "all" || name == k.name) {
+            if (name == k.name || (name == "all" && !k.is_hazard)) {
                 ret_kinds.push_back(&k);
                 found = true;
             }
@@ -90,6 +94,9 @@ static void combine(struct argp_state *state, struct reading *r)
         }
     if (!c.rows)
         argp_error(state, "--size=%s: expected tiny, small or base", r->size);
+    c.streams = 1;
+    for (const kind *k : r->kinds)
+        c.streams = k->compute == forward_aside ? 2 : c.streams;
     for (int i = 0; i < r->rounds; i++)
         c.layers.insert(c.layers.end(), r->kinds.begin(), r->kinds.end());
 }

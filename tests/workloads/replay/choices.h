@@ -6,14 +6,15 @@
 
 struct kind {
     const char *name;
-    bool usual; /* without --kinds */
+    bool usual;     /* without --kinds */
+    bool is_hazard; /* not among all either */
     forward compute;
 };
 
 struct choices {
     std::vector<const kind *> layers;
     size_t rows, columns; /* of each tensor */
-    int steps, device;
+    int steps, device, streams;
     uint64_t seed;
     bool step_times, naive;
     enum allocator allocator;

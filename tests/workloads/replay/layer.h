@@ -32,6 +32,8 @@ class forward_part
     const tensor partial;          /* what the parts of a product leave for the last one */
     const array<unsigned> tickets; /* how many of them have come; 0 between launches */
     tensor scaled;                 /* of kind `scale`, made by the first layer of it */
+    float *told = nullptr;         /* of kind `told`: a row in the host's memory; whoever runs the steps frees it */
+    unsigned times_told = 0;       /* by the host so far */
     int number = 0;                /* that is being computed, from 0 */
 };
 
@@ -59,6 +61,11 @@ tensor forward_atomics(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_clock(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_counter(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_scale(forward_part &f, const tensor &weights, const tensor &x);
+/* Kinds whose input is another after the output was made (hazards.cu). `aside` needs two streams. */
+tensor forward_updated(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_reused(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_aside(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_told(forward_part &f, const tensor &weights, const tensor &x);
 
 /* y = squash(x * weights + 0.25), element by element: what is between the kinds, and the first of them. */
 void plain(const tensor &x, const tensor &weights, const tensor &y);

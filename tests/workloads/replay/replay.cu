@@ -82,6 +82,8 @@ trainer::~trainer()
 {
     CHECK(cudaFreeHost(findings.sums));
     CHECK(cudaFreeHost(findings.squares));
+    if (told)
+        CHECK(cudaFreeHost(told));
 }
 
 void trainer::keep(const tensor &value, bool exact, const producer &again)
@@ -226,7 +228,7 @@ int main(int argc, char **argv)
 {
     struct choices c = read_choices(argc, argv);
     bool good;
-    device_open(c.device, 1, c.allocator);
+    device_open(c.device, c.streams, c.allocator);
     {
         trainer all(c);
         clockwork times;

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The program replay, run until its kernels have been tried and another plan is followed: those that can't be launched again are found out,
+whatever changes what a tensor was made of, and others are launched again beside them."""
+import functools
+import re
+
+from harness import finish, named_budget, require, run, same_in_budget, sentence, succeeded
+
+LEGAL = "plain,matmul,atomics,global,in-place,struct,copy,set,chain,two-outputs"
+
+# Layers small and many enough that, even within little, what a kernel is tried with fits beside what the program uses; for so many steps
+# that it has been tried, another plan made by what was found, and followed.
+SLOW = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000", "SIMGPU_BLOCK_ORDER": "varying"}
+LEARNING = {**SLOW, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
+MET = ("--rounds", "10", "--rows", "256", "--steps", "20")
+CAUGHT = {"clock_kernel": "it gives something else from one run to the next",
+          "half_kernel": "it reads or keeps a part of what it writes to",
+          "blend_kernel": "it reads or keeps a part of what it writes to",
+          "atomics_kernel": "it reads or keeps a part of what it writes to"}
+
+
+@functools.cache
+def run_plain(command):
+    finished = run(command, env=SLOW)
+    succeeded(finished)
+    return finished
+
+
+def plain(command):
+    """The run without spillway."""
+    return run_plain(tuple(command))
+
+
+def caught(finished, kernel, reason):
+    lines = [line for line in finished.errors.splitlines() if kernel in line and "is not run again: " in line]
+    require(any(reason in line for line in lines), f"{kernel} was not caught by the test", lines, finished.describe())
+
+
+def replays_right(finished):
+    replayed, verified = finished.summary["replayed"], finished.summary["verified"]
+    require(replayed["by_plan_count"] > 0 and verified["equal_count"] > 0, "nothing was replayed", replayed, verified)
+    require(verified["mismatch_count"] == 0 and verified["lost_count"] == 0, verified, finished.errors)
+
+
+def met(share):
+    @sentence(f"each kind that can't is found out by the test, and others are launched again beside it: {share} % of the peak")
+    def _():
+        command = ["replay", "--kinds", "plain,clock,half,old,atomics", *MET]
+        without = plain(command)
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env=LEARNING)
+        same_in_budget(without, finished, budget)
+        replays_right(finished)
+        for kernel, reason in CAUGHT.items():
+            caught(finished, kernel, reason)
+
+
+for percent in (80, 60, 40, 30):
+    met(percent)
+
+
+@sentence("where there is no room to find anything out nothing is launched again: the smallest feasible budget")
+def _():
+    command = ["replay", "--kinds", "plain,clock,half,old,atomics", *MET]
+    without = plain(command)
+    budget = without.peak // 50
+    for _ in range(4):
+        finished = run(command, budget=budget, env=LEARNING)
+        if finished.status == 0:
+            break
+        budget = named_budget(finished)
+    same_in_budget(without, finished, budget)
+    require(finished.summary["replayed"]["operations"] == 0, finished.summary["replayed"])
+    require("the budget is too small to find out what can be recomputed" in finished.errors, finished.errors)
+    print(f"# smallest feasible budget {budget}, {budget * 100 / without.peak:.0f} % of {without.peak}")
+
+
+# What it counts nobody puts back: three launches more for each time that it is tried.
+@sentence("a kernel that counts its launches is found out, counts those of the test, and no others")
+def _():
+    command = ["replay", "--kinds", "plain,counter", "--rounds", "16", "--rows", "256", "--steps", "20"]
+    without = plain(command)
+    finished = run(command, budget=without.peak * 60 // 100, env=LEARNING)
+    replays_right(finished)
+    caught(finished, "counter_kernel", "it gives something else from one run to the next")
+    calls = [int(re.search(r"^calls (\d+)$", f.output, re.MULTILINE).group(1)) for f in (without, finished)]
+    require(calls[1] - calls[0] in (3, 6), f"{calls[1]} launches counted where the program has made {calls[0]}")
+    require("unstable: 0" in finished.output.splitlines(), finished.output)
+
+
+# Two kinds that were right when they were tried become others by a number alone: one adds to what is there, the other changes what it
+# was believed to read. Whoever took either for what it was would use wrong bytes in the same step.
+@sentence("kernels that a number makes others after many steps are met by nobody, whatever is launched again beside them")
+def _():
+    command = ["replay", "--kinds", f"{LEGAL},clock,half,old,scale,turns", "--rows", "256", "--rounds", "3", "--steps", "32"]
+    without = plain(command)
+    budget = without.peak * 40 // 100
+    finished = run(command, budget=budget, env=LEARNING)
+    same_in_budget(without, finished, budget)
+    replays_right(finished)
+
+
+# Inputs that are changed once an output was made of them: an output that is dropped then is made again before, or cannot be.
+def hazard(kind, title, share, check):
+    @sentence(f"{title}: {share} % of the peak")
+    def _():
+        command = ["replay", "--kinds", f"plain,{kind}", "--rounds", "14", "--rows", "256", "--steps", "28"]
+        without = plain(command)
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env=LEARNING)
+        same_in_budget(without, finished, budget)
+        check(finished)
+
+
+def rescued(finished):
+    replayed, verified = finished.summary["replayed"], finished.summary["verified"]
+    require(replayed["rescued_count"] > 0 and verified["equal_count"] > 0, "nothing was at stake", replayed, verified)
+    require(verified["mismatch_count"] == 0 and verified["lost_count"] == 0, verified, finished.errors)
+
+
+def refused_as_told(finished):
+    require(finished.summary["replayed"]["operations"] == 0, finished.summary["replayed"])
+    caught(finished, "told_kernel", "it touches memory that is not the program's device memory alone")
+
+
+hazard("updated", "what was made of a tensor that is updated in place is made again before", 40, rescued)
+hazard("reused", "what was made of a tensor that was freed is made of its bytes, whoever has its address", 60, replays_right)
+hazard("aside", "what was made of a tensor is made again before another stream writes a part of it", 60, rescued)
+hazard("told", "what was made of the host's memory, which a function of the host writes, is not made again", 60, refused_as_told)
+
+
+# The kernel of kind scale leaves one of its tensors alike for 24 steps. That tensor is used once in each step, and leaves in between,
+# without a copy as long as it is the same.
+@sentence("a tensor that a kernel changes only after many steps loses nothing")
+def _():
+    command = ["replay", "--kinds", "plain,matmul,struct,copy,chain,scale", "--rounds", "1", "--steps", "36"]
+    without = run(command)
+    budget = without.peak * 60 // 100
+    finished = run(command, budget=budget, env={"SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
+    same_in_budget(without, finished, budget)
+    proofs = finished.summary["proofs"]
+    require(proofs["proven_count"] > 0 and proofs["refuted_count"] > 0, "it never left on the strength of a belief", proofs)
+
+
+# The kernel of kind turns overwrites its output for fourteen steps, in which it is tried, and adds to what is there from then on.
+def turning(share):
+    @sentence(f"a kernel whose second launch is right for fourteen steps is found out before anything wrong is used: {share} % of the peak")
+    def _():
+        device = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+        command = ["replay", "--kinds", "turns,matmul", "--rounds", "16", "--steps", "24"]
+        without = run(command, env=device)
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_VERIFY": "1"})
+        same_in_budget(without, finished, budget)
+        verified = finished.summary["verified"]
+        require(verified["mismatch_count"] > 0 and verified["repaired_count"] > 0, "nothing was found to be wrong", verified)
+        require(verified["lost_count"] == 0 and "turns_kernel" in finished.errors, verified, finished.errors)
+
+
+for percent in (60, 40):
+    turning(percent)
+
+
+# Kind global reads variables of its module, which copies change between the forward and the backward part of every few steps. No parameter
+# leads there: only that the copies are seen tells that what was made before has to be made again before them.
+@sentence("what depends on a module's variables is made again before a copy changes them, and no replay is wrong")
+def _():
+    device = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+    command = ["replay", "--kinds", "plain,global", "--rounds", "6", "--steps", "36"]
+    without = run(command, env=device)
+    budget = without.peak * 65 // 100
+    finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
+    same_in_budget(without, finished, budget)
+    replayed, verified = finished.summary["replayed"], finished.summary["verified"]
+    require(replayed["by_plan_count"] > 0 and replayed["rescued_count"] > 0, "nothing was at stake", replayed)
+    require(verified["equal_count"] > 0 and verified["mismatch_count"] == 0, verified, finished.errors)
+
+
+finish()
