@@ -10,7 +10,7 @@ enum { LOOKS = 2, TRIES = 2, FAILURES = 8 };
 static const double costs[] = {[SPW_LESSON_LOOK] = 2, [SPW_LESSON_TRY] = 12};
 
 /* In iterations. */
-#define ALLOWED_IN_ONE 0.6
+#define ALLOWED_IN_ONE 1.5
 #define ALLOWED_IN_ALL 2.5
 
 void spw_lessons_begin(struct spw_lessons *l, double iteration_us)
@@ -20,15 +20,49 @@ void spw_lessons_begin(struct spw_lessons *l, double iteration_us)
     l->spent_us = 0;
     l->is_complete = false;
     l->is_fresh = true;
+    l->rounds = 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        l->list[i].came = l->list[i].fits = l->list[i].is_varied = false;
+}
+
+static bool may_try(const struct spw_lesson *lesson)
+{
+    return lesson->changes && lesson->fits && lesson->verdict <= SPW_REPLAYABLE && lesson->tries < TRIES &&
+           lesson->failures < FAILURES;
+}
+
+static bool is_wanted(const struct spw_lesson *lesson)
+{
+    return lesson->came && lesson->failures < FAILURES && (lesson->looks < LOOKS || may_try(lesson));
+}
+
+/* Where looking at everything twice would leave no time for trials, what was looked at once is tried. */
+static bool is_short_of_time(const struct spw_lessons *l)
+{
+    return (l->left_us - l->spent_us) * ALLOWED_IN_ONE < l->allowed_us * (ALLOWED_IN_ALL / 2);
+}
+
+bool spw_lessons_want_trials(const struct spw_lessons *l)
+{
+    bool trials = false, looks = false;
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct spw_lesson *lesson = &l->list[i];
+        trials |= lesson->came && may_try(lesson);
+        looks |= is_wanted(lesson) && lesson->looks < LOOKS;
+    }
+    return trials && (!looks || l->rounds > LOOKS || is_short_of_time(l));
 }
 
 bool spw_lessons_round(struct spw_lessons *l)
 {
-    bool under_way = false;
-    for (uint32_t i = 0; i < l->count; i++)
+    bool under_way = false, wanted = false;
+    for (uint32_t i = 0; i < l->count; i++) {
         under_way |= l->list[i].under_way;
+        wanted |= is_wanted(&l->list[i]);
+    }
+    l->rounds++;
     l->left_us -= l->spent_us;
-    l->is_complete = !under_way && !l->is_fresh && ((l->spent_us <= 0 && !l->is_awaited) || l->left_us <= 0);
+    l->is_complete = !under_way && !l->is_fresh && (!wanted || (l->spent_us <= 0 && !l->is_awaited) || l->left_us <= 0);
     l->spent_us = 0;
     l->is_fresh = l->is_awaited = false;
     return l->is_complete;
@@ -63,39 +97,55 @@ static struct spw_lesson *find_or_add(struct spw_lessons *l, const struct spw_wr
     return it;
 }
 
-static enum spw_lesson_step step_of(const struct spw_lesson *lesson, uint64_t changed, uint64_t geometry)
+static enum spw_lesson_step step_of(const struct spw_lesson *lesson, const struct spw_launch_told *launch, bool hurries)
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
         return SPW_LESSON_NOTHING;
-    const bool may_try = changed && lesson->verdict <= SPW_REPLAYABLE && lesson->tries < TRIES;
-    if (may_try && lesson->tries < lesson->looks && (!lesson->tries || lesson->tried_at != geometry))
-        return SPW_LESSON_TRY;
-    if (lesson->looks < LOOKS)
+    const bool is_seen = lesson->looks >= LOOKS || (hurries && lesson->looks > lesson->tries && may_try(lesson));
+    if (!is_seen)
         return SPW_LESSON_LOOK;
-    return may_try ? SPW_LESSON_TRY : SPW_LESSON_NOTHING;
+    const bool leaves_it_to_another = lesson->tries && lesson->is_varied && lesson->tried_at == launch->geometry;
+    return may_try(lesson) && launch->fits && !leaves_it_to_another ? SPW_LESSON_TRY : SPW_LESSON_NOTHING;
 }
 
-enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_writeset *kind, uint64_t geometry, double us,
-                                      uint32_t *ret_lesson)
+static void note(struct spw_lesson *lesson, const struct spw_launch_told *launch)
 {
-    if (!kind || !kind->count || l->is_complete)
+    lesson->came = true;
+    lesson->changes |= launch->kind->changed != 0;
+    if (!launch->fits)
+        return;
+    lesson->first_shape = lesson->fits ? lesson->first_shape : launch->geometry;
+    lesson->is_varied |= lesson->first_shape != launch->geometry;
+    lesson->fits = true;
+}
+
+enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_launch_told *launch, uint32_t *ret_lesson)
+{
+    if (!launch->kind || !launch->kind->count || l->is_complete)
         return SPW_LESSON_NOTHING;
-    struct spw_lesson *lesson = find_or_add(l, kind);
-    const enum spw_lesson_step step = lesson ? step_of(lesson, kind->changed, geometry) : SPW_LESSON_NOTHING;
-    l->is_awaited |= lesson && lesson->under_way;
-    const double cost = costs[step] * us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
+    struct spw_lesson *lesson = find_or_add(l, launch->kind);
+    if (!lesson)
+        return SPW_LESSON_NOTHING;
+    note(lesson, launch);
+    const enum spw_lesson_step step = step_of(lesson, launch, is_short_of_time(l));
+    const bool waits = step == SPW_LESSON_TRY && !launch->has_memory;
+    l->is_awaited |= lesson->under_way || waits;
+    if (waits)
+        return SPW_LESSON_NOTHING;
+    const double cost = costs[step] * launch->us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
     if (step == SPW_LESSON_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
         return SPW_LESSON_NOTHING;
     l->spent_us += cost;
     lesson->under_way = true;
     if (step == SPW_LESSON_TRY)
-        lesson->tried_at = geometry;
+        lesson->tried_at = launch->geometry;
     *ret_lesson = (uint32_t)(lesson - l->list);
     return step;
 }
 
-void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson)
+void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson, bool changes)
 {
+    l->list[lesson].changes |= changes;
     l->list[lesson].under_way = false;
     l->list[lesson].looks++;
 }
@@ -115,14 +165,11 @@ void spw_lesson_missed(struct spw_lessons *l, uint32_t lesson)
     l->list[lesson].failures++;
 }
 
-void spw_lesson_postponed(struct spw_lessons *l, uint32_t lesson)
-{
-    l->list[lesson].under_way = false;
-}
-
 enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *l, const struct spw_writeset *kind)
 {
     const struct spw_lesson *it = kind ? find(l, kind) : NULL;
+    if (it && it->verdict == SPW_REPLAY_NOT_TRIED && it->changes && it->came && !it->fits)
+        return SPW_REPLAY_TOO_LARGE;
     return it ? it->verdict : SPW_REPLAY_NOT_TRIED;
 }
 

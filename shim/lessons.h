@@ -3,10 +3,11 @@
  *
  * A kind is what has a write set of its own (writesets.h, which keeps what is written). It is first looked at: what of all
  * that a launch touches is different afterwards? Then it is tried: launched again, with something else where its output
- * was. Each is done twice where there is time, trials with different geometry where there is any. All of it takes time of
- * the device, so an iteration gets an allowance, and the whole of learning another. What is known of a kind holds until its
- * module is unloaded; each operation that is replayed is watched on top of that, since launches of one kind may differ by
- * a parameter that is no address.
+ * was. Each is done twice where there is time, trials with different geometry where there is any. Trials take memory that
+ * the program's tensors would use, for as long as any is wanted: so they come last, and in few iterations. A launch that is
+ * too large for that memory leaves it to others of its kind. All of it takes time of the device, so an iteration gets an
+ * allowance, and the whole of learning another. What is known of a kind holds until its module is unloaded; each operation
+ * that is replayed is watched on top of that, since launches of one kind may differ by a parameter that is no address.
  *
  * Decides only; trial.c carries it out. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_LESSONS_H
@@ -26,6 +27,12 @@ struct spw_lesson {
     bool under_way;
     uint64_t tried_at; /* geometry of the last trial */
     enum spw_replay_verdict verdict;
+    bool changes; /* it was seen to write something */
+
+    /* in the iterations that came since the beginning */
+    bool came, fits;      /* any launch did, and the memory for trials sufficed for it */
+    bool is_varied;       /* of those that fit: not all had the same geometry */
+    uint64_t first_shape; /* that of the first of them */
 };
 
 struct spw_lessons {
@@ -33,26 +40,38 @@ struct spw_lessons {
     uint32_t count, room;
     double allowed_us, spent_us; /* of this iteration, at most and so far; as the durations of operations let expect */
     double left_us;              /* of all iterations */
+    unsigned rounds;             /* iterations begun */
     bool is_fresh;               /* no iteration has begun yet */
-    bool is_awaited;             /* a launch came in this one of which an answer was awaited: what is next is not known */
+    bool is_awaited;             /* a launch came in this one of which an answer was awaited: what is next is not known;
+                                  * or one was to be tried, and there was no memory yet */
     bool is_complete;            /* for the iterations that came */
 };
 
 /* Something is to be learned, of iterations whose operations take so long together. What is known stays. */
 void spw_lessons_begin(struct spw_lessons *lessons, double iteration_us);
 
-/* The next iteration begins. True: in the last one nothing was left to be learned, or not with the time that is left. Where
- * an answer came only after all launches of that iteration, another one has to show it. */
+/* The next iteration begins. True: nothing is left to be learned of what came in the last one, or not with the time that is
+ * left. */
 bool spw_lessons_round(struct spw_lessons *lessons);
 
-/* What is to be done with this launch, which takes about `us`. Unless that is nothing, the lesson is under way, *ret_lesson
- * its index, until one of the four below ends it. */
-enum spw_lesson_step spw_lessons_next(struct spw_lessons *lessons, const struct spw_writeset *kind, uint64_t geometry,
-                                      double us, uint32_t *ret_lesson);
-void spw_lesson_looked(struct spw_lessons *lessons, uint32_t lesson);
+/* Trials are wanted, as things are. */
+bool spw_lessons_want_trials(const struct spw_lessons *lessons);
+
+struct spw_launch_told {
+    const struct spw_writeset *kind;
+    uint64_t geometry;
+    double us;       /* that it takes, about */
+    bool fits;       /* into the memory for trials */
+    bool has_memory; /* that is there */
+};
+
+/* What is to be done with this launch. Unless that is nothing, the lesson is under way, *ret_lesson its index, until one of
+ * the three below ends it. */
+enum spw_lesson_step spw_lessons_next(struct spw_lessons *lessons, const struct spw_launch_told *launch,
+                                      uint32_t *ret_lesson);
+void spw_lesson_looked(struct spw_lessons *lessons, uint32_t lesson, bool changes);
 void spw_lesson_tried(struct spw_lessons *lessons, uint32_t lesson, enum spw_replay_verdict verdict);
-void spw_lesson_missed(struct spw_lessons *lessons, uint32_t lesson);    /* there was no answer */
-void spw_lesson_postponed(struct spw_lessons *lessons, uint32_t lesson); /* it has not begun: another launch will do */
+void spw_lesson_missed(struct spw_lessons *lessons, uint32_t lesson); /* there was no answer */
 
 enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *lessons, const struct spw_writeset *kind);
 

@@ -13,9 +13,9 @@
 #include "needs.h"
 #include "planned_counts.h"
 #include "recompute.h"
+#include "scratch.h"
 #include "settings.h"
 #include "steptime.h"
-#include "trial.h"
 
 enum {
     CONFIRMED = 16,   /* iterations in a row after which a shape is taken for the whole */
@@ -249,7 +249,7 @@ static void teach_unlocking(struct spw_rounds *p)
         shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
         return;
     const bool is_under_way = spw_learning_is_about(p->learning, shape->course);
-    if (!is_under_way && !spw_trial_has_room_locked(p->on.device, shape->course)) {
+    if (!is_under_way && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
         spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
         shape->is_learned = true;
         return;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "context.h"
-#include "course/course.h"
 #include "digest.h"
 #include "driver.h"
 #include "layout.h"
@@ -16,6 +15,7 @@
 #include "reruns.h"
 #include "result.h"
 #include "room.h"
+#include "scratch.h"
 #include "slab.h"
 #include "versions.h"
 
@@ -23,9 +23,9 @@ enum {
     EXAMS = 64,   /* whose answers are awaited */
     PASSES = 3,   /* launches again */
     ATTEMPTS = 3, /* for what must not fail */
+    DENIALS = 3,  /* of scratch memory, in iterations */
     PATTERN_A = 0x5a,
-    PATTERN_B = 0xa5,
-    ALIGNMENT = 256 /* of copies in scratch memory */
+    PATTERN_B = 0xa5
 };
 
 /* One block or slot that the launch touches. */
@@ -56,7 +56,7 @@ struct spw_trial {
     struct spw_lessons lessons;
     struct spw_block *scratch; /* NULL: there is none */
     uint64_t wanted_bytes;     /* of it, as soon as there is something to try */
-    bool wants_scratch;
+    unsigned denied;           /* so often there was no room for it */
     struct exam exams[EXAMS], *now;
     struct spw_trial_counts counts;
 };
@@ -179,7 +179,7 @@ static void note_look(struct spw_trial *t, const struct exam *e, uint64_t change
     struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
     if (kind && kind->number == e->number && spw_writeset_observed_locked(kind, changed, UINT64_MAX))
         distrust(e, changed);
-    spw_lesson_looked(&t->lessons, e->lesson);
+    spw_lesson_looked(&t->lessons, e->lesson, kind && kind->changed);
 }
 
 /* 1: taken note of; 0: not yet; negative: there will be no answer. */
@@ -205,69 +205,39 @@ static int read_exam(struct spw_trial *t, struct exam *e)
     return 1;
 }
 
+static void poll(struct spw_trial *t, struct exam *e)
+{
+    const int r = e->step == SPW_LESSON_NOTHING || e == t->now ? 0 : read_exam(t, e);
+    if (r > 0)
+        end_exam(e);
+    else if (r < 0)
+        miss_exam(t, e);
+}
+
 void spw_trial_poll(struct spw_trial *t)
 {
-    for (unsigned i = 0; i < EXAMS; i++) {
-        struct exam *e = &t->exams[i];
-        if (e->step == SPW_LESSON_NOTHING || e == t->now)
-            continue;
-        const int r = read_exam(t, e);
-        if (r > 0)
-            end_exam(e);
-        else if (r < 0)
-            miss_exam(t, e);
-    }
+    for (unsigned i = 0; i < EXAMS; i++)
+        poll(t, &t->exams[i]);
+}
+
+/* The same for the one whose answer says what is next for the kind. */
+static void poll_kind(struct spw_trial *t, const struct spw_writeset *kind)
+{
+    for (unsigned i = 0; i < EXAMS; i++)
+        if (t->exams[i].number == kind->number)
+            poll(t, &t->exams[i]);
 }
 
 /* ---- scratch memory ---- */
-
-static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
-{
-    uint64_t bytes = 0;
-    const struct spw_course_op *o = &course->ops[op];
-    for (uint32_t i = 0; i < o->touch_count; i++)
-        bytes += (course->tensors[course->touches[o->first_touch + i].tensor].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return bytes;
-}
-
-/* The budget without what digests take of it. */
-static uint64_t budget_of(const struct spw_device *d)
-{
-    const uint64_t ring = spw_digests_bytes_locked(d) ? 0 : SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
-    return d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
-}
-
-/* What the operation that needs most of them needs, beside what stays anyway. */
-static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course *course)
-{
-    uint64_t most = 0;
-    for (uint32_t o = 0; o < course->op_count; o++) {
-        const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
-        most = bytes > most ? bytes : most;
-    }
-    return most + spw_room_unmovable_bytes_locked(d);
-}
-
-/* As much as the largest operation that it suffices for needs, and no more than leaves every operation room enough. */
-static uint64_t scratch_for(const struct spw_device *d, const struct spw_course *course)
-{
-    const uint64_t budget = budget_of(d), slots = 1 << 20, needed = needed_bytes(d, course) + d->largest_bytes;
-    uint64_t useful = 0, limit = budget / SPW_TRIAL_SCRATCH_SHARE;
-    if (needed >= budget)
-        return 0;
-    limit = budget - needed < limit ? budget - needed : limit;
-    for (uint32_t o = 0; o < course->op_count; o++) {
-        const uint64_t bytes = touched_bytes(course, o);
-        useful = bytes <= limit && bytes > useful ? bytes : useful;
-    }
-    return useful + slots < limit ? useful + slots : limit;
-}
 
 static void take_scratch(struct spw_trial *t)
 {
     struct spw_device *d = t->device;
     struct spw_block *b;
-    if (t->scratch || !t->wants_scratch || spw_block_create_locked(d, t->wanted_bytes, &b) < 0)
+    if (t->scratch || !t->wanted_bytes || t->denied >= DENIALS)
+        return;
+    t->denied++;
+    if (spw_block_create_locked(d, t->wanted_bytes, &b) < 0)
         return;
     b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
     b->pinned = true;
@@ -276,10 +246,12 @@ static void take_scratch(struct spw_trial *t)
     const int r = spw_engine_make_resident_unlocking(d, b);
     if (entered)
         spw_context_leave(&guard);
-    if (r == 0)
-        t->scratch = b;
-    else
+    if (r < 0) {
         spw_room_retire_block_locked(d, b);
+        return;
+    }
+    t->scratch = b;
+    t->denied = 0;
 }
 
 static void give_scratch(struct spw_trial *t)
@@ -287,19 +259,14 @@ static void give_scratch(struct spw_trial *t)
     if (t->scratch)
         spw_room_retire_block_locked(t->device, t->scratch);
     t->scratch = NULL;
-    t->wants_scratch = false;
 }
 
 /* ---- iterations ---- */
 
-bool spw_trial_has_room_locked(const struct spw_device *d, const struct spw_course *course)
-{
-    return needed_bytes(d, course) <= budget_of(d);
-}
-
 void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, double iteration_us)
 {
-    t->wanted_bytes = scratch_for(t->device, course);
+    t->wanted_bytes = spw_scratch_bytes_locked(t->device, course);
+    t->denied = 0;
     spw_lessons_begin(&t->lessons, iteration_us);
 }
 
@@ -307,7 +274,7 @@ bool spw_trial_round_unlocking(struct spw_trial *t)
 {
     spw_trial_poll(t);
     const bool is_complete = spw_lessons_round(&t->lessons);
-    if (is_complete)
+    if (is_complete || !spw_lessons_want_trials(&t->lessons))
         give_scratch(t);
     else
         take_scratch(t);
@@ -395,18 +362,18 @@ static int copy(const struct spw_op *op, CUdeviceptr to, CUdeviceptr from, size_
     return spw_result(spw_driver.cuMemcpyDtoDAsync_v2(to, from, bytes, op->handle));
 }
 
-/* Places in scratch memory for everything. False: it is too small. */
+/* Places in scratch memory for everything. False: it is too small, or was not to be had. */
 static bool lay_out(const struct spw_trial *t, struct exam *e)
 {
     uint64_t used = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         struct piece *p = &e->pieces[i];
-        const uint64_t bytes = (p->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        const uint64_t bytes = spw_scratch_rounded(p->bytes);
         p->kept = used;
         p->before = p->kept + bytes;
         used += p->slot ? 2 * bytes : bytes;
     }
-    return t->scratch && used <= t->scratch->size_bytes;
+    return used <= t->wanted_bytes && (t->scratch || t->denied < DENIALS);
 }
 
 static int save_slots(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
@@ -480,16 +447,6 @@ static void note_uses(const struct spw_trial *t, const struct spw_op *op, const 
 
 /* ---- before and after ---- */
 
-/* Without scratch memory nothing is tried: it is taken when the next iteration begins. */
-static bool is_postponed(struct spw_trial *t, uint32_t lesson)
-{
-    if (t->scratch || !t->wanted_bytes)
-        return false;
-    t->wants_scratch = true;
-    spw_lesson_postponed(&t->lessons, lesson);
-    return true;
-}
-
 static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint32_t lesson, struct exam *e)
 {
     e->step = step;
@@ -504,19 +461,22 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
 void spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
 {
     uint32_t lesson;
-    struct exam *e = op->writeset ? free_exam(t) : NULL;
-    if (t->now || !e)
+    if (t->now || !op->writeset)
         return;
-    const enum spw_lesson_step step = spw_lessons_next(&t->lessons, op->writeset, op->signature.geometry, us, &lesson);
-    if (step == SPW_LESSON_NOTHING || (step == SPW_LESSON_TRY && is_postponed(t, lesson)))
+    poll_kind(t, op->writeset);
+    struct exam *e = free_exam(t);
+    if (!e)
+        return;
+    int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
+    const struct spw_launch_told launch = {.kind = op->writeset,
+                                           .geometry = op->signature.geometry,
+                                           .us = us,
+                                           .fits = r == 0 && lay_out(t, e),
+                                           .has_memory = t->scratch != NULL};
+    const enum spw_lesson_step step = spw_lessons_next(&t->lessons, &launch, &lesson);
+    if (step == SPW_LESSON_NOTHING)
         return;
     begin_exam(op, step, lesson, e);
-    int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
-    if (r == 0 && step == SPW_LESSON_TRY && !lay_out(t, e)) {
-        spw_lesson_tried(&t->lessons, lesson, SPW_REPLAY_TOO_LARGE);
-        end_exam(e);
-        return;
-    }
     if (r == 0)
         r = step == SPW_LESSON_LOOK ? ask(t, op, e, 0) : save_slots(t, op, e);
     note_uses(t, op, e);

@@ -17,8 +17,6 @@
 
 struct spw_course;
 
-enum { SPW_TRIAL_SCRATCH_SHARE = 5 }; /* scratch memory is at most that part of the budget */
-
 struct spw_trial; /* of one device */
 
 /* NULL: no memory. */
@@ -27,9 +25,6 @@ void spw_trial_destroy(struct spw_trial *trial); /* NULL is fine; of the driver 
 
 const struct spw_lessons *spw_trial_lessons(const struct spw_trial *trial);
 struct spw_lessons *spw_trial_lessons_mutable(struct spw_trial *trial);
-
-/* False: what learning takes for itself would leave its operations too little memory. */
-bool spw_trial_has_room_locked(const struct spw_device *d, const struct spw_course *course);
 
 /* Iterations of the course are to be learned from, beginning with the next one. */
 void spw_trial_begin(struct spw_trial *trial, const struct spw_course *course, double iteration_us);

@@ -1,0 +1,86 @@
+/* scratch.c - how much memory trials get: enough for a launch of each kind, and never so much that an operation lacks room.
+ */
+#include "scratch.h"
+
+#include <stdlib.h>
+
+#include "course/course.h"
+#include "digest.h"
+#include "room.h"
+
+static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
+{
+    uint64_t bytes = 0;
+    const struct spw_course_op *o = &course->ops[op];
+    for (uint32_t i = 0; i < o->touch_count; i++)
+        bytes += spw_scratch_rounded(course->tensors[course->touches[o->first_touch + i].tensor].bytes);
+    return bytes;
+}
+
+/* The budget without what digests take of it. */
+static uint64_t budget_of(const struct spw_device *d)
+{
+    const uint64_t ring = spw_digests_bytes_locked(d) ? 0 : SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
+    return d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
+}
+
+/* What the operation that needs most of them needs, beside what stays anyway. */
+static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course *course)
+{
+    uint64_t most = 0;
+    for (uint32_t o = 0; o < course->op_count; o++) {
+        const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most + spw_room_unmovable_bytes_locked(d);
+}
+
+struct sized { /* an operation, and what it touches */
+    uint64_t function, bytes;
+    uint32_t hits;
+};
+
+static int by_kind(const void *a, const void *b)
+{
+    const struct sized *x = a, *y = b;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    if (x->hits != y->hits)
+        return x->hits < y->hits ? -1 : 1;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
+/* What suffices to try one launch of each kind, the smallest; those that take more than `limit` are left out. What makes two
+ * kinds of launches that look alike here (which of the parameters are addresses) hardly makes a difference in size. */
+static uint64_t bytes_for_each_kind(const struct spw_course *course, uint64_t limit)
+{
+    struct sized *list = calloc((size_t)course->op_count + 1, sizeof(*list));
+    uint64_t most = 0;
+    for (uint32_t o = 0; list && o < course->op_count; o++)
+        list[o] = (struct sized){course->calls[o].function, touched_bytes(course, o), course->calls[o].hit_count};
+    if (list)
+        qsort(list, course->op_count, sizeof(*list), by_kind);
+    for (uint32_t o = 0; list && o < course->op_count; o++) {
+        const bool is_first = o == 0 || list[o].function != list[o - 1].function || list[o].hits != list[o - 1].hits;
+        if (is_first && list[o].function && list[o].bytes <= limit && list[o].bytes > most)
+            most = list[o].bytes;
+    }
+    free(list);
+    return most;
+}
+
+uint64_t spw_scratch_bytes_locked(const struct spw_device *d, const struct spw_course *course)
+{
+    const uint64_t budget = budget_of(d), slots = 1 << 20, needed = needed_bytes(d, course) + d->largest_bytes;
+    uint64_t limit = budget / SPW_SCRATCH_SHARE;
+    if (needed >= budget)
+        return 0;
+    limit = budget - needed < limit ? budget - needed : limit;
+    const uint64_t useful = bytes_for_each_kind(course, limit);
+    return useful + slots < limit ? useful + slots : limit;
+}
+
+bool spw_scratch_leaves_room_locked(const struct spw_device *d, const struct spw_course *course)
+{
+    return needed_bytes(d, course) <= budget_of(d);
+}
