@@ -67,11 +67,12 @@ def batches():
     name, kind = LARGEST
     first = plain_run(name, kind)
     for times in BATCHES:
-        device = {**device_like(name, kind), "SPILLWAY_PLAN": "wait"}
+        device = {**device_like(name, kind), "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"}
         finished = run(program_like(name, STEPS, "--batch", str(BATCH * times)), budget=first.peak, env=device, timeout=600)
-        took = steady_ms(finished) / times / steady_ms(first) if finished.status == 0 else 0
-        yield (f"{name}, {kind}", f"{times} x", ratio(took, 1), ratio(finished.stats and finished.peak, first.peak), PER_SAMPLE,
-               "" if 0 < took <= PER_SAMPLE else "per sample")
+        done, unlimited_us = finished.status == 0, times * steady_ms(first) * 1000
+        took_us, plan = (steady_ms(finished) * 1000, finished.summary["devices"][0]["planned"]) if done else (0, {})
+        yield (f"{name}, {kind}", f"{times} x", ratio(took_us, unlimited_us), *(ratio(plan.get(what), unlimited_us) for what in ("predicted_us", "bound_us")),
+               ratio(finished.stats and finished.peak, first.peak), PER_SAMPLE, "" if 0 < took_us <= PER_SAMPLE * unlimited_us else "per sample")
 
 
 def recomputed(table):
@@ -83,4 +84,4 @@ def recomputed(table):
         sys.stdout.flush()
     if only in "batch":
         table("Largest batch within the memory of the usual one: time per sample, as a multiple of the usual one's (simulated)",
-              ("", "batch", "per sample", "peak", "goal", "missed"), list(batches()))
+              ("", "batch", "per sample", "it predicts", "bound", "peak", "goal", "missed"), list(batches()))
