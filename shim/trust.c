@@ -100,6 +100,18 @@ bool spw_trust_covers_locked(const struct spw_rerun *rerun)
     return !rerun->function || (it && it->is_right && it->count && differing(it, rerun, false) == 0);
 }
 
+bool spw_trust_numbers_locked(const struct spw_rerun *rerun, struct spw_hash *ret_numbers)
+{
+    const uint32_t n = take_numbers(rerun, NULL, 0);
+    uint32_t *now = malloc((n + 1) * sizeof(*now));
+    if (!now)
+        return false;
+    (void)take_numbers(rerun, now, n);
+    spw_hash_host(now, n * sizeof(*now), ret_numbers);
+    free(now);
+    return true;
+}
+
 void spw_trust_note_equal_locked(const struct spw_rerun *rerun)
 {
     struct trusted *it = find_or_add(rerun->function);

@@ -8,12 +8,13 @@
  *
  *     unknown      never compared                        watched until it is
  *     right        the numbers of the first comparison are kept, and which of them have differed since
- *     suspected    an operation of other numbers was wrong where all others were right: always compared from then on
- *     condemned    was wrong: never again
+ *     suspected    an operation of other numbers was wrong where all others were right: compared from then on, unless all
+ * numbers are what they were when the same operation was compared last condemned    was wrong: never again
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_TRUST_H
 #define SPILLWAY_SHIM_TRUST_H
+#include "hash.h"
 #include "reruns.h"
 
 /* A replay of it was right. */
@@ -22,6 +23,9 @@ bool spw_trust_was_right(CUfunction function);
 
 /* What the rerun is given was right in a comparison. A copy or set is what it is: true. */
 bool spw_trust_covers_locked(const struct spw_rerun *rerun);
+
+/* What tells the numbers that it is given from others. False: there is no memory to find out. */
+bool spw_trust_numbers_locked(const struct spw_rerun *rerun, struct spw_hash *ret_numbers);
 
 void spw_trust_suspect_locked(CUfunction function);
 bool spw_trust_is_suspected(CUfunction function);

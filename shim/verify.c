@@ -26,6 +26,8 @@ struct spw_check { /* of a block that is dropped with a copy */
 struct watched {   /* an operation of the plan */
     uint32_t left; /* drops of what it makes until the next is due; 0: the first that comes */
     bool was_compared, is_barred;
+    bool has_numbers;
+    struct spw_hash numbers; /* that it was given when it was compared last, and right */
 };
 
 enum { UNDECIDED, COMPARED, NOT_COMPARED }; /* rerun->compare */
@@ -93,6 +95,14 @@ static uint32_t next_due(struct watched *w, uint32_t operation)
     return is_first ? 1 + (uint32_t)((operation * UINT64_C(2654435761) >> 7) % every) : every;
 }
 
+static bool is_given_what_was_right(const struct watched *w, const struct spw_rerun *m)
+{
+    struct spw_hash numbers;
+    if (!spw_trust_is_suspected(m->function))
+        return spw_trust_covers_locked(m);
+    return w->has_numbers && spw_trust_numbers_locked(m, &numbers) && spw_hash_equal(numbers, w->numbers);
+}
+
 /* All that an operation has made at one time is compared, or nothing of it. */
 bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b)
 {
@@ -103,8 +113,7 @@ bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b)
         struct watched *w = watched_of(d, m);
         if (w && w->left)
             w->left--;
-        const bool is_usual = w && w->left && !spw_trust_is_suspected(m->function) && spw_trust_covers_locked(m);
-        m->compare = is_usual ? NOT_COMPARED : COMPARED;
+        m->compare = w && w->left && is_given_what_was_right(w, m) ? NOT_COMPARED : COMPARED;
     }
     return m->compare == COMPARED;
 }
@@ -348,8 +357,10 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
 static void note_equal(struct spw_device *d, const struct spw_rerun *m)
 {
     struct watched *w = watched_of(d, m);
-    if (w)
+    if (w) {
         w->left = next_due(w, m->operation);
+        w->has_numbers = m->function && spw_trust_numbers_locked(m, &w->numbers);
+    }
     spw_trust_note_equal_locked(m);
 }
 

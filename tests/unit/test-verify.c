@@ -245,7 +245,24 @@ static void what_has_true_bytes_of_a_wrong_function_keeps_them(void **state)
     refused(compared);
 }
 
-/* Nobody was given its numbers: the others are what they were, and all of them compared from then on. */
+/* Of operation 1. */
+static unsigned times_watched(uint32_t first_number, uint32_t second_number)
+{
+    unsigned times = 0;
+    for (unsigned i = 0; i < MOST; i++) {
+        number = i % 2 ? second_number : first_number;
+        CUdeviceptr a = make(1, one);
+        let_go(a);
+        times += is_watched(a);
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+    number = 0;
+    return times;
+}
+
+/* Nobody was given its numbers: the others are what they were. Each is compared from then on where its numbers are not what
+ * they were the last time, even if they were right in another. */
 static void an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone(void **state)
 {
     CUdeviceptr kept = drop_unwatched(1, one);
@@ -260,13 +277,12 @@ static void an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone(void
     assert_int_equal(spw_verified.mismatch_count, 1);
     assert_int_equal(spw_verified.lost_count, 0);
     expect(kept, right_value());
-    for (unsigned i = 0; i < MOST; i++) {
-        CUdeviceptr a = make(1, one);
-        let_go(a);
-        assert_true(is_watched(a));
-        expect(a, right_value());
-        give_back(a, s, false);
-    }
+    assert_int_equal(times_watched(0, 0), MOST / EVERY);
+    number = 1;
+    CUdeviceptr other = make(3, one);
+    let_go(other);
+    expect(other, right_value());
+    assert_int_equal(times_watched(1, 0), MOST);
 }
 
 /* With the same numbers that were right in another it is not by those. */
