@@ -31,6 +31,11 @@ static uint32_t largest_power_of_two(uint32_t most)
     return UINT32_C(1) << (31 - __builtin_clz(most));
 }
 
+static uint32_t at_most_a_piece(uint32_t granules)
+{
+    return granules < SPW_PIECE_GRANULES ? granules : SPW_PIECE_GRANULES;
+}
+
 static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_memory *m)
 {
     struct spw_piece piece;
@@ -47,9 +52,11 @@ static int make_and_append(struct spw_handles *h, uint32_t granules, struct spw_
  * nobody had is likely to be what is missing next; as long as it is not known what is wanted, two of each size. */
 static uint32_t next_part(const struct spw_handles *h, uint32_t left, uint32_t missing)
 {
-    if (!spw_demand_regroups(&h->demand))
-        return left > 1 ? largest_power_of_two(left / 2) : 1;
-    return left >= missing ? missing : largest_power_of_two(left);
+    if (spw_demand_regroups(&h->demand) && left >= missing)
+        return at_most_a_piece(missing);
+    if (!spw_demand_regroups(&h->demand) && left > 1)
+        left /= 2;
+    return at_most_a_piece(largest_power_of_two(left));
 }
 
 static void stock(struct spw_handles *h, uint32_t granules, uint32_t missing)
@@ -62,11 +69,6 @@ static void stock(struct spw_handles *h, uint32_t granules, uint32_t missing)
         spw_handles_pool(h, piece);
         granules -= part;
     }
-}
-
-static uint32_t at_most_a_piece(uint32_t granules)
-{
-    return granules < SPW_PIECE_GRANULES ? granules : SPW_PIECE_GRANULES;
 }
 
 /* Where nothing can be made and nothing be cut, there are smaller pieces. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "driver.h"
 #include "fake-device.h"
 #include "handles.h"
 
@@ -175,6 +176,38 @@ static void what_the_driver_refuses_to_release_is_not_made_again(void **state)
     assert_int_equal(held[0].granules, 4);
 }
 
+static CUresult (*really_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+static int refusals;
+
+static CUresult create_after_refusals(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
+                                      unsigned long long flags)
+{
+    return refusals-- > 0 ? CUDA_ERROR_OUT_OF_MEMORY : really_create(handle, bytes, prop, flags);
+}
+
+/* Many have gone by the time that the device gives something: as much is made again, in pieces like any others. */
+static void whatever_goes_before_something_can_be_made_is_made_again_in_pieces(void **state)
+{
+    for (int is_regrouped = 0; is_regrouped < 2; is_regrouped++) {
+        begin(8 * PIECE);
+        for (int i = 0; i < 8; i++)
+            take(i, PIECE);
+        give(0, 7);
+        iterate(0, 0);
+        for (int i = 0; is_regrouped && i < SPW_DEMAND_COUNTS; i++)
+            iterate(0, 0);
+        really_create = spw_driver.cuMemCreate;
+        spw_driver.cuMemCreate = create_after_refusals;
+        refusals = 6;
+        take(0, 5);
+        spw_driver.cuMemCreate = really_create;
+        assert_true(refusals < 0);
+        assert_int_equal(h.made_bytes, 8 * PIECE * GRANULE);
+        for (uint32_t i = 0; i < h.bin_count; i++)
+            assert_true(h.bins[i].granules <= PIECE);
+    }
+}
+
 /* Where pieces are regrouped: a piece for all that is missing, and more of its size. */
 static void a_piece_is_cut_for_all_that_is_wanted_in_one(void **state)
 {
@@ -281,6 +314,7 @@ int main(void)
         cmocka_unit_test(little_is_joined_in_an_iteration),
         cmocka_unit_test(a_device_that_gives_less_than_it_took_is_not_asked_again),
         cmocka_unit_test(what_the_driver_refuses_to_release_is_not_made_again),
+        cmocka_unit_test(whatever_goes_before_something_can_be_made_is_made_again_in_pieces),
         cmocka_unit_test(a_piece_is_cut_for_all_that_is_wanted_in_one),
         cmocka_unit_test(the_smallest_piece_that_will_do_is_cut),
         cmocka_unit_test(what_cannot_be_had_in_one_piece_is_had_in_several),
