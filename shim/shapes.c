@@ -143,7 +143,8 @@ static void say_plan(const struct spw_device *d, const struct spw_course_plan *p
         plan->is_quick ? ", looking for a better one" : "");
 }
 
-/* `plan` is in force from now on; the one before is the caller's. */
+/* `plan` is in force from now on; the one before is the caller's. Another plan wants other pieces of memory at once, and is
+ * tried for too few iterations to find out that it lags. */
 static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)
 {
     struct spw_course_plan *before = shape->plan;
@@ -152,6 +153,8 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_sha
     shape->number = plan->predicted_us < INFINITY
                         ? spw_planned_adopt_locked(d, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us)
                         : 0;
+    if (shape->number && shape->regrouped)
+        spw_handles_regroup_locked(&d->handles);
     return before;
 }
 
@@ -309,7 +312,7 @@ static void look_at_link(struct spw_device *d, struct spw_shape *shape)
 }
 
 /* Where steps take longer than predicted, it may be that the host maps too many small pieces of memory for them. That is
- * mended once for each shape, so that it comes to an end. */
+ * mended for the plan in force, and for each that follows as it is put in force: so it comes to an end as these do. */
 static void regroup_where_it_lags(struct spw_device *d, struct spw_shape *shape)
 {
     if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER)

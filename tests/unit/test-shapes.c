@@ -25,8 +25,9 @@ static struct training_loop loop; /* only its device, its stream and a piece of 
 static struct spw_shapes shapes;
 static struct spw_stream *s;
 
-/* Copies that take so many times as long as the fake device's do. 0.01: they hide behind 100 us of work, and plans are found
- * at once. */
+static const double HIDDEN = 0.01; /* copies hide behind 100 us of work, and plans are found at once */
+
+/* Copies that take so many times as long as the fake device's do. */
 static void learn_bandwidth(double times)
 {
     static char host[409600];
@@ -56,7 +57,7 @@ static void begin_with(double times, uint64_t budget, enum spw_plan_setting plan
 
 static void begin(uint64_t budget, enum spw_plan_setting plan)
 {
-    begin_with(0.01, budget, plan);
+    begin_with(HIDDEN, budget, plan);
 }
 
 static struct spw_shape *add(uint32_t id, uint64_t now, const struct spw_shape *but)
@@ -97,6 +98,23 @@ static void on_demand(const struct spw_shape *shape, double us)
     spw_steptime_collect_locked(0);
 }
 
+/* A shape with a first plan, where an iteration on demand takes so long and copies take so many times as long as the fake
+ * device's do. */
+static struct spw_shape *planned_within(double times, uint64_t budget, double on_demand_us)
+{
+    begin_with(times, budget, SPW_PLAN_WAIT);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, on_demand_us);
+    spw_shape_plan(loop.device, shape);
+    assert_int_equal(shape->number, 1);
+    return shape;
+}
+
+static struct spw_shape *planned(double on_demand_us)
+{
+    return planned_within(HIDDEN, 50 * MIB, on_demand_us);
+}
+
 /* What the plan with the k-th number takes. The number of trials that it took to settle. */
 static unsigned iterate_until_settled(struct spw_shape *shape, const double *us, const struct spw_course_plan **ret_plans)
 {
@@ -115,11 +133,7 @@ static void the_fastest_plan_stays(void **state)
     for (unsigned best = 0; best < TRIALS; best++) {
         const struct spw_course_plan *plans[TRIALS] = {0};
         double us[TRIALS] = {90000, 90000, 90000};
-        begin(50 * MIB, SPW_PLAN_WAIT);
-        struct spw_shape *shape = add(ID, 1, NULL);
-        on_demand(shape, 120000);
-        spw_shape_plan(loop.device, shape);
-        assert_int_equal(shape->number, 1);
+        struct spw_shape *shape = planned(120000);
         assert_true(shape->plan->predicted_us < INFINITY && shape->plan->lower_bound_us < 70000);
         us[best] = 80000;
         assert_int_equal(iterate_until_settled(shape, us, plans), TRIALS);
@@ -136,10 +150,7 @@ static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more
     for (int is_less = 0; is_less < 2; is_less++) {
         double reserves[TRIALS] = {0};
         const double us[TRIALS] = {is_less ? 95000 : 90000, is_less ? 90000 : 95000, 80000};
-        begin(50 * MIB, SPW_PLAN_WAIT);
-        struct spw_shape *shape = add(ID, 1, NULL);
-        on_demand(shape, 120000);
-        spw_shape_plan(loop.device, shape);
+        struct spw_shape *shape = planned(120000);
         for (int i = 0; i < 100 && !shape->settled; i++) {
             reserves[shape->number - 1] = shape->plan->reserve;
             assert_true(iterate(shape, shape->number, us[shape->number - 1]));
@@ -153,10 +164,7 @@ static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more
 /* The first steps by a plan pay for what the one before left, and a single one says little: neither decides. */
 static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(void **state)
 {
-    begin(50 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, 120000);
-    spw_shape_plan(loop.device, shape);
+    struct spw_shape *shape = planned(120000);
     const struct spw_course_plan *second = NULL;
     for (int i = 0, since = 0; i < 100 && !shape->settled; i++) {
         const uint32_t number = shape->number;
@@ -172,10 +180,7 @@ static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(vo
 
 static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 {
-    begin(60 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, 120000);
-    spw_shape_plan(loop.device, shape);
+    struct spw_shape *shape = planned_within(HIDDEN, 60 * MIB, 120000);
     const struct spw_course_plan *plans[TRIALS];
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
@@ -186,10 +191,7 @@ static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 
 static void where_on_demand_is_faster_there_is_no_plan(void **state)
 {
-    begin(50 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, 70000);
-    spw_shape_plan(loop.device, shape);
+    struct spw_shape *shape = planned(70000);
     const struct spw_course_plan *plans[TRIALS];
     const double us[TRIALS] = {90000, 80000, 85000};
     iterate_until_settled(shape, us, plans);
@@ -204,10 +206,7 @@ static void where_on_demand_is_faster_there_is_no_plan(void **state)
 
 static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not(void **state)
 {
-    begin(50 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, 120000);
-    spw_shape_plan(loop.device, shape);
+    struct spw_shape *shape = planned(120000);
     const struct spw_course_plan *plans[TRIALS];
     const double us[TRIALS] = {80000, 80000, 80000};
     iterate_until_settled(shape, us, plans);
@@ -258,6 +257,101 @@ static void the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_l
     spw_shapes_finish(&shapes);
 }
 
+/* ---- steps that lag behind the prediction ---- */
+
+/* Whether pieces of memory are to be regrouped since this was asked last. */
+static bool regroups(void)
+{
+    const bool is_asked_for = loop.device->handles.demand.left > 0;
+    loop.device->handles.demand.left = 0;
+    return is_asked_for;
+}
+
+/* Iterations by the plan in force, that take so many times as long as it predicts: until pieces are regrouped, or another
+ * plan is in force. How many. */
+static unsigned iterate_until_regrouped(struct spw_shape *shape, double times, bool *ret_regroups)
+{
+    const uint32_t number = shape->number;
+    unsigned rounds = 0;
+    *ret_regroups = false;
+    while (shape->number == number && !shape->settled && !*ret_regroups) {
+        assert_true(iterate(shape, number, times * shape->plan->predicted_us));
+        assert_true(++rounds < 100);
+        *ret_regroups = regroups();
+    }
+    return rounds;
+}
+
+static void where_steps_lag_a_tenth_behind_the_prediction_pieces_are_regrouped(void **state)
+{
+    struct spw_shape *shape = planned(12000000);
+    bool is_regrouped;
+    const unsigned rounds = iterate_until_regrouped(shape, 1.12, &is_regrouped);
+    assert_true(is_regrouped && rounds >= 6 && rounds <= 8);
+    assert_int_equal(shape->number, 1);
+    spw_shapes_finish(&shapes);
+}
+
+static void where_steps_lag_less_than_that_they_never_are(void **state)
+{
+    struct spw_shape *shape = planned(12000000);
+    while (!shape->settled) {
+        bool is_regrouped;
+        (void)iterate_until_regrouped(shape, 1.08, &is_regrouped);
+        assert_false(is_regrouped);
+    }
+    assert_int_equal(shape->tried, TRIALS);
+    for (int i = 0; i < 40; i++)
+        assert_true(iterate(shape, shape->number, shape->best_us));
+    assert_false(regroups());
+    spw_shapes_finish(&shapes);
+}
+
+static void a_single_slow_step_regroups_nothing(void **state)
+{
+    struct spw_shape *shape = planned(12000000);
+    for (int i = 0; i < 35; i++)
+        assert_true(iterate(shape, 1, (i % 5 == 4 ? 2 : 1.08) * shape->plan->predicted_us));
+    assert_int_equal(shape->number, 1);
+    assert_false(regroups());
+    spw_shapes_finish(&shapes);
+}
+
+/* Another plan wants other pieces: they are regrouped as it begins, and for each plan once. */
+static void where_a_plan_has_lagged_pieces_are_regrouped_once_for_each_that_follows(void **state)
+{
+    struct spw_shape *shape = planned(12000000);
+    unsigned plans = 1;
+    bool is_regrouped;
+    (void)iterate_until_regrouped(shape, 1.2, &is_regrouped);
+    assert_true(is_regrouped);
+    while (!shape->settled) { /* each ends as the next one, or the best one again, is in force */
+        const uint32_t number = shape->number;
+        assert_true(iterate_until_regrouped(shape, number == 1 ? 1.2 : 1.3, &is_regrouped) >= 9);
+        assert_true(is_regrouped && shape->number != number);
+        plans++;
+    }
+    assert_int_equal(plans, TRIALS + 1);
+    for (int i = 0; i < 200; i++)
+        assert_true(iterate(shape, shape->number, shape->best_us));
+    assert_false(regroups());
+    spw_shapes_finish(&shapes);
+}
+
+static void where_on_demand_is_faster_after_all_nothing_is_regrouped_for_that(void **state)
+{
+    struct spw_shape *shape = planned(70000);
+    bool is_regrouped = false;
+    while (!shape->settled)
+        (void)iterate_until_regrouped(shape, 90000 / shape->plan->predicted_us, &is_regrouped);
+    assert_int_equal(shape->number, 0);
+    (void)regroups(); /* for the best plan, before it turned out to be no good */
+    for (int i = 0; i < 100; i++)
+        assert_true(iterate(shape, 0, 70000));
+    assert_false(regroups());
+    spw_shapes_finish(&shapes);
+}
+
 /* ---- a link that changes ---- */
 
 /* Copies that take so many times as long are measured whenever they are doubted, and a step takes `before_us` by the plan
@@ -277,10 +371,7 @@ static uint64_t go_on(struct spw_shape *shape, int rounds, double times, double 
 static struct spw_shape *settled_where_on_demand_takes(double on_demand_us, double *ret_us)
 {
     const struct spw_course_plan *plans[TRIALS];
-    begin_with(3, 50 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, on_demand_us);
-    spw_shape_plan(loop.device, shape);
+    struct spw_shape *shape = planned_within(3, 50 * MIB, on_demand_us);
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
     *ret_us = us[0];
@@ -346,10 +437,7 @@ static void steps_that_change_while_the_link_does_not_are_not_planned_anew(void 
 static struct spw_shape *learned(bool may_replay, double *ret_us)
 {
     const struct spw_course_plan *plans[TRIALS];
-    begin_with(3, 50 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
-    on_demand(shape, 120000);
-    spw_shape_plan(loop.device, shape);
+    struct spw_shape *shape = planned_within(3, 50 * MIB, 120000);
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
     assert_int_equal(shape->plan->replay_count, 0);
@@ -454,6 +542,11 @@ int main(void)
         cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
         cmocka_unit_test(what_fits_nowhere_goes_on_without_a_plan),
         cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
+        cmocka_unit_test(where_steps_lag_a_tenth_behind_the_prediction_pieces_are_regrouped),
+        cmocka_unit_test(where_steps_lag_less_than_that_they_never_are),
+        cmocka_unit_test(a_single_slow_step_regroups_nothing),
+        cmocka_unit_test(where_a_plan_has_lagged_pieces_are_regrouped_once_for_each_that_follows),
+        cmocka_unit_test(where_on_demand_is_faster_after_all_nothing_is_regrouped_for_that),
         cmocka_unit_test(where_copies_have_become_slower_another_plan_is_made_and_stays_if_it_is_faster),
         cmocka_unit_test(a_plan_that_is_no_faster_on_the_slower_link_is_given_up_and_not_made_again),
         cmocka_unit_test(what_steps_took_on_demand_on_the_faster_link_says_nothing_about_a_plan_for_the_slower),
