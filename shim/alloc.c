@@ -159,15 +159,15 @@ static bool fits_plainly(const struct spw_device *d, size_t bytes)
     return bytes <= d->largest_bytes && d->live_bytes + bytes <= d->handles.budget_bytes;
 }
 
-/* A cached block, its former users out of the way; where memory is short, or, while pieces are regrouped, one would have to
- * be cut, one made of those of other sizes. NULL: there is none. */
+/* A cached block, its former users out of the way; where memory is short, or a piece would have to be cut that is to be
+ * spared, one made of those of other sizes. NULL: there is none. */
 static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
 {
     bool must_wait = false;
     uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
     if (!b && (spw_handles_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
-               (spw_demand_regroups(&d->handles.demand) && spw_handles_unserved_locked(&d->handles, granules)))) {
+               (spw_demand_spares(&d->handles.demand) && spw_handles_unserved_locked(&d->handles, granules)))) {
         b = spw_rejoin_locked(d, granules, s);
         must_wait = false;
     }

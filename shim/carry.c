@@ -277,11 +277,11 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-/* There is memory; while pieces are regrouped, in such as need not be cut for it: a tensor smaller than the largest waits
+/* There is memory; where pieces are to be spared, in such as need not be cut for it: a tensor smaller than the largest waits
  * for others, since its copy takes no longer than that; an operation that needs it waits for none. */
 static bool has_room(struct spw_device *d, const struct spw_block *b)
 {
-    const bool waits = spw_demand_regroups(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
+    const bool waits = spw_demand_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
     return spw_room_make_from_cache_locked(d, spw_block_lacking_bytes(d, b)) &&
            (!waits || spw_room_suit_locked(d, b->granules - b->memory.granules));
 }

@@ -35,6 +35,7 @@ void spw_demand_begin(struct spw_demand *d)
 void spw_demand_iteration(struct spw_demand *d)
 {
     d->left -= d->left > 0;
+    d->followed += d->followed < SPW_DEMAND_SETTLES;
 }
 
 /* Twice as many each time, since it is not known how many of those that exist are of use where they are. */

@@ -13,6 +13,7 @@
 #include "pieces.h"
 
 enum {
+    SPW_DEMAND_SETTLES = 3,   /* iterations that are followed, until pieces are where they are wanted */
     SPW_DEMAND_COUNTS = 2,    /* iterations for which is only counted what is wanted */
     SPW_DEMAND_REGROUPS = 24, /* iterations after these in which pieces may be regrouped */
 };
@@ -22,6 +23,7 @@ struct spw_demand {                            /* starts as all zeroes; [n] is a
     uint32_t most[SPW_PIECE_GRANULES + 1];     /* at once, since regrouping was asked for */
     uint32_t short_by[SPW_PIECE_GRANULES + 1]; /* that have to be there beside these */
     uint32_t left;                             /* iterations until regrouping ends; 0: it has */
+    uint32_t followed;                         /* iterations, SPW_DEMAND_SETTLES at most */
 };
 
 /* A range of so many granules is backed; or is not any more. 0 granules: nothing happens. */
@@ -38,6 +40,13 @@ void spw_demand_iteration(struct spw_demand *demand);
 static inline bool spw_demand_regroups(const struct spw_demand *demand)
 {
     return demand->left > 0 && demand->left <= SPW_DEMAND_REGROUPS;
+}
+
+/* What can wait for pieces that fit, or be had of others, rather than that one is cut, does. Until then it would only wait
+ * for what is not there yet. */
+static inline bool spw_demand_spares(const struct spw_demand *demand)
+{
+    return demand->followed >= SPW_DEMAND_SETTLES;
 }
 
 /* So many of a size have to be there. */

@@ -172,12 +172,12 @@ static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32
     return best;
 }
 
-/* One that would serve little is better kept while pieces are regrouped: a piece would have to be cut all the same. */
+/* One that would serve little is better kept where pieces are to be spared: one would have to be cut all the same. */
 bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
 {
     for (uint32_t left; (left = spw_handles_unserved_locked(&d->handles, granules)) != 0;) {
         struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
-        if (!b || (spw_demand_regroups(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
+        if (!b || (spw_demand_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
             return false;
         spw_block_uncache_this_locked(d, b);
         if (spw_room_dissolve_locked(d, b) == 0)

@@ -511,13 +511,13 @@ static void a_steady_state_makes_nothing_new(void **state)
     assert_true(spw_carried.left_count > STEPS * N / 4 && spw_carried.restored_count > STEPS * N / 4);
 }
 
-/* While pieces are regrouped, and the only memory that is free is in a piece that is too large, a small tensor waits. An
+/* Where pieces are to be spared, and the only memory that is free is in a piece that is too large, a small tensor waits. An
  * operation that needs it has the piece cut. */
 static void a_tensor_waits_rather_than_that_a_piece_is_cut(void **state)
 {
     for (int needed = 0; needed < 2; needed++) {
         begin(BYTES + 4096, 16 << 20);
-        device->handles.demand.left = SPW_DEMAND_REGROUPS;
+        device->handles.demand.followed = SPW_DEMAND_SETTLES;
         CUdeviceptr large = allocate(BYTES), small = allocate(4096), other = allocate(4096);
         fill(large, 1);
         assert_int_equal(fill_on(s, small, 4096, 2), 0);

@@ -68,6 +68,17 @@ static void pieces_are_regrouped_only_for_some_iterations_after_it_was_asked_for
     }
 }
 
+static void pieces_are_spared_once_some_iterations_were_followed_and_for_good(void **state)
+{
+    struct spw_demand d = {0};
+    for (int i = 0; i < SPW_DEMAND_SETTLES; i++, iterations(&d, 1))
+        assert_false(spw_demand_spares(&d));
+    assert_true(spw_demand_spares(&d));
+    spw_demand_begin(&d);
+    iterations(&d, 100);
+    assert_true(spw_demand_spares(&d));
+}
+
 static void what_was_short_is_found_out_step_by_step(void **state)
 {
     struct spw_demand d = {0};
@@ -92,6 +103,7 @@ int main(void)
         cmocka_unit_test(the_moment_at_which_most_were_wanted_counts),
         cmocka_unit_test(what_was_wanted_before_regrouping_was_asked_for_is_forgotten),
         cmocka_unit_test(pieces_are_regrouped_only_for_some_iterations_after_it_was_asked_for),
+        cmocka_unit_test(pieces_are_spared_once_some_iterations_were_followed_and_for_good),
         cmocka_unit_test(what_was_short_is_found_out_step_by_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
