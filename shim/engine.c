@@ -444,7 +444,7 @@ int spw_op_begin(struct spw_op *op)
 {
     op->timed = NULL;
     op->reached = op->count;
-    op->writeset = NULL;
+    op->kind = op->writeset = NULL;
     op->wish = 0;
     op->rerun = NULL;
     op->trial = NULL;

@@ -32,7 +32,9 @@ struct spw_op {
     struct spw_duration *timed;
     /* Set by begin. Those of the hits that lie behind `count` were reached through pointer tables. */
     unsigned reached;
-    const struct spw_writeset *writeset; /* of a launch, while versions are kept (versions.h); not for later than that */
+    /* Of a launch, while versions are kept (versions.h), and not for later than that: what it is a launch of, and that again
+     * where it is believed of this one. */
+    const struct spw_writeset *kind, *writeset;
     /* Set while it is told of (spw_planned_op_locked()), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course, and overwrites completely what the hits in `makes` (bit per hit) lie in. */
     uint32_t wish;

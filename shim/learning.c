@@ -133,8 +133,8 @@ static uint64_t bits(unsigned count)
 static struct fact fact_of(const struct spw_op *op)
 {
     struct fact f = {.function = op->function,
-                     .places = op->writeset ? op->writeset->places : 0,
-                     .number = op->writeset ? op->writeset->number : 0,
+                     .places = op->kind ? op->kind->places : 0,
+                     .number = op->kind ? op->kind->number : 0,
                      .hits = op->count,
                      .refused = spw_rerun_verdict(op),
                      .known = !op->everything && op->reached == op->count};

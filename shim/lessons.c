@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { LOOKS = 2, TRIES = 2, FAILURES = 8 };
+enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launches that are given something else */
 
 /* What a step costs beside the launch, in times of the launch, for one that does little else than move bytes: two passes
  * over what it touches; three more launches, four passes, everything copied twice and its output filled three times. */
@@ -33,7 +33,8 @@ static bool may_try(const struct spw_lesson *lesson)
 
 static bool is_wanted(const struct spw_lesson *lesson)
 {
-    return lesson->came && lesson->failures < FAILURES && (lesson->looks < LOOKS || may_try(lesson));
+    return lesson->came && lesson->failures < FAILURES &&
+           (lesson->looks < LOOKS || (lesson->is_strange && lesson->looks < MORE_LOOKS) || may_try(lesson));
 }
 
 /* Where looking at everything twice would leave no time for trials, what was looked at once is tried. */
@@ -101,7 +102,8 @@ static enum spw_lesson_step step_of(const struct spw_lesson *lesson, const struc
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
         return SPW_LESSON_NOTHING;
-    const bool is_seen = lesson->looks >= LOOKS || (hurries && lesson->looks > lesson->tries && may_try(lesson));
+    const unsigned looks = launch->kind->is_strange ? MORE_LOOKS : LOOKS;
+    const bool is_seen = lesson->looks >= looks || (hurries && lesson->looks > lesson->tries && may_try(lesson));
     if (!is_seen)
         return SPW_LESSON_LOOK;
     const bool leaves_it_to_another = lesson->tries && lesson->is_varied && lesson->tried_at == launch->geometry;
@@ -111,6 +113,7 @@ static enum spw_lesson_step step_of(const struct spw_lesson *lesson, const struc
 static void note(struct spw_lesson *lesson, const struct spw_launch_told *launch)
 {
     lesson->came = true;
+    lesson->is_strange |= launch->kind->is_strange;
     lesson->changes |= launch->kind->changed != 0;
     if (!launch->fits)
         return;
@@ -146,8 +149,18 @@ enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_la
 void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson, bool changes)
 {
     l->list[lesson].changes |= changes;
+    l->list[lesson].is_strange = false; /* or the next one says so again */
     l->list[lesson].under_way = false;
     l->list[lesson].looks++;
+}
+
+void spw_lesson_widened(struct spw_lessons *l, uint32_t lesson)
+{
+    struct spw_lesson *it = &l->list[lesson];
+    if (!it->tries || it->verdict > SPW_REPLAYABLE)
+        return;
+    it->tries = 0;
+    it->verdict = SPW_REPLAY_NOT_TRIED;
 }
 
 void spw_lesson_tried(struct spw_lessons *l, uint32_t lesson, enum spw_replay_verdict verdict)

@@ -7,7 +7,8 @@
  * the program's tensors would use, for as long as any is wanted: so they come last, and in few iterations. A launch that is
  * too large for that memory leaves it to others of its kind. All of it takes time of the device, so an iteration gets an
  * allowance, and the whole of learning another. What is known of a kind holds until its module is unloaded; each operation
- * that is replayed is watched on top of that, since launches of one kind may differ by a parameter that is no address.
+ * that is replayed is watched on top of that. Launches of one kind may differ by a parameter that is no address: one that is
+ * given other numbers than those looked at is looked at as well.
  *
  * Decides only; trial.c carries it out. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_LESSONS_H
@@ -27,7 +28,8 @@ struct spw_lesson {
     bool under_way;
     uint64_t tried_at; /* geometry of the last trial */
     enum spw_replay_verdict verdict;
-    bool changes; /* it was seen to write something */
+    bool changes;    /* it was seen to write something */
+    bool is_strange; /* a launch came since the last look that was given other numbers than those looked at */
 
     /* in the iterations that came since the beginning */
     bool came, fits;      /* any launch did, and the memory for trials sufficed for it */
@@ -70,6 +72,7 @@ struct spw_launch_told {
 enum spw_lesson_step spw_lessons_next(struct spw_lessons *lessons, const struct spw_launch_told *launch,
                                       uint32_t *ret_lesson);
 void spw_lesson_looked(struct spw_lessons *lessons, uint32_t lesson, bool changes);
+void spw_lesson_widened(struct spw_lessons *lessons, uint32_t lesson); /* it writes more than it was tried with */
 void spw_lesson_tried(struct spw_lessons *lessons, uint32_t lesson, enum spw_replay_verdict verdict);
 void spw_lesson_missed(struct spw_lessons *lessons, uint32_t lesson); /* there was no answer */
 

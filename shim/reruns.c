@@ -102,7 +102,7 @@ enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
         return SPW_REPLAY_HIDDEN_STATE;
     if (op->count > TOUCHES)
         return SPW_REPLAY_TOO_LARGE;
-    if (op->writeset && op->writeset->is_collective)
+    if (op->kind && op->kind->is_collective)
         return SPW_REPLAY_COLLECTIVE;
     return spw_submission_verdict(op->submission);
 }

@@ -185,6 +185,59 @@ uint64_t spw_submission_places(const struct spw_submission *s)
     return places;
 }
 
+/* ---- numbers ---- */
+
+static void take_geometry(const CUlaunchConfig *c, uint32_t ret[])
+{
+    const uint32_t geometry[SPW_SUBMISSION_GEOMETRY] = {c->gridDimX,  c->gridDimY,  c->gridDimZ,      c->blockDimX,
+                                                        c->blockDimY, c->blockDimZ, c->sharedMemBytes};
+    memcpy(ret, geometry, sizeof(geometry));
+}
+
+struct numbers {
+    uint32_t *list;
+    unsigned count;
+};
+
+static void add_number(struct numbers *n, uint32_t number)
+{
+    if (n->count < SPW_SUBMISSION_NUMBERS)
+        n->list[n->count++] = number;
+    else
+        n->list[n->count - 1] = (n->list[n->count - 1] ^ number) * UINT32_C(0x01000193);
+}
+
+static void add_numbers(struct numbers *n, const void *source, size_t bytes)
+{
+    for (size_t at = 0; at < bytes;) {
+        const char *from = (const char *)source + at;
+        CUdeviceptr word = 0;
+        uint32_t number = 0;
+        if (at + sizeof(word) <= bytes)
+            memcpy(&word, from, sizeof(word));
+        const bool is_address = spw_in_arena(word);
+        memcpy(&number, from, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
+        add_number(n, is_address ? 0 : number);
+        at += is_address ? sizeof(word) : sizeof(number);
+    }
+}
+
+unsigned spw_submission_numbers(const struct spw_submission *s, uint32_t ret_numbers[])
+{
+    struct numbers n = {.list = ret_numbers, .count = SPW_SUBMISSION_GEOMETRY};
+    const void *buffer;
+    size_t bytes;
+    take_geometry(&s->launch.config, ret_numbers);
+    if (is_packed(s)) {
+        if (spw_scan_buffer(s->launch.extra, &buffer, &bytes) == 0)
+            add_numbers(&n, buffer, bytes);
+        return n.count;
+    }
+    for (unsigned i = 0; s->launch.params && i < s->launch.layout->param_count; i++)
+        add_numbers(&n, s->launch.params[i], s->launch.layout->params[i].size_bytes);
+    return n.count;
+}
+
 /* ---- keeping ---- */
 
 /* Of the packed buffer, or of the image that the layout describes. */
@@ -279,14 +332,11 @@ struct spw_kept_submission *spw_submission_keep(const struct spw_submission *s, 
 
 const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[], size_t *ret_bytes)
 {
-    const CUlaunchConfig *c = &kept->launch.config;
     memset(ret_geometry, 0, SPW_SUBMISSION_GEOMETRY * sizeof(*ret_geometry));
     *ret_bytes = 0;
     if (kept->kind != SPW_SUBMIT_LAUNCH)
         return NULL;
-    memcpy(ret_geometry,
-           (uint32_t[]){c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ, c->sharedMemBytes},
-           SPW_SUBMISSION_GEOMETRY * sizeof(*ret_geometry));
+    take_geometry(&kept->launch.config, ret_geometry);
     *ret_bytes = kept->launch.image_bytes;
     return kept->launch.image;
 }

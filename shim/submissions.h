@@ -49,6 +49,11 @@ struct spw_kept_submission;
 /* A number made of where in the parameters of a launch addresses of ours are. */
 uint64_t spw_submission_places(const struct spw_submission *submission);
 
+/* What else one launch of a function differs in from another: geometry, and every four bytes of its parameters that are no
+ * part of such an address. The last one stands for all that have no room. Answers how many there are. */
+enum { SPW_SUBMISSION_GEOMETRY = 7, SPW_SUBMISSION_NUMBERS = 96 };
+unsigned spw_submission_numbers(const struct spw_submission *submission, uint32_t ret_numbers[]);
+
 /* SPW_REPLAYABLE where it can be kept, else why not: events or nodes of graphs in attributes, parameters that cannot be
  * parsed, addresses of memory outside of our arenas among them that the driver knows of. */
 enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *submission);
@@ -59,7 +64,6 @@ struct spw_kept_submission *spw_submission_keep(const struct spw_submission *sub
 
 /* What one launch of a function differs in from another: the image of its parameters, and its geometry (grid, block, shared
  * memory). Of what is no launch: NULL, nothing in *ret_bytes, zeros. */
-enum { SPW_SUBMISSION_GEOMETRY = 7 };
 const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[],
                                           size_t *ret_bytes);
 

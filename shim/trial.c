@@ -49,6 +49,8 @@ struct exam {
     CUfunction function;
     uint64_t places; /* with it, the kind */
     uint32_t number, hits;
+    uint32_t numbers[SPW_SUBMISSION_NUMBERS]; /* that it was given */
+    unsigned number_count;
 };
 
 struct spw_trial {
@@ -177,8 +179,14 @@ static void distrust(const struct exam *e, uint64_t changed)
 static void note_look(struct spw_trial *t, const struct exam *e, uint64_t changed)
 {
     struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
-    if (kind && kind->number == e->number && spw_writeset_observed_locked(kind, changed, UINT64_MAX))
-        distrust(e, changed);
+    if (kind && kind->number == e->number) {
+        const uint64_t before = kind->changed;
+        if (spw_writeset_observed_locked(kind, changed, UINT64_MAX))
+            distrust(e, changed);
+        spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
+        if (kind->changed != before)
+            spw_lesson_widened(&t->lessons, e->lesson);
+    }
     spw_lesson_looked(&t->lessons, e->lesson, kind && kind->changed);
 }
 
@@ -452,23 +460,24 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
     e->step = step;
     e->lesson = lesson;
     e->function = op->function;
-    e->places = op->writeset->places;
-    e->number = op->writeset->number;
+    e->places = op->kind->places;
+    e->number = op->kind->number;
+    e->number_count = spw_submission_numbers(op->submission, e->numbers);
     e->hits = op->count;
-    e->written = op->writeset->changed;
+    e->written = op->kind->changed;
 }
 
 void spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
 {
     uint32_t lesson;
-    if (t->now || !op->writeset)
+    if (t->now || !op->kind)
         return;
-    poll_kind(t, op->writeset);
+    poll_kind(t, op->kind);
     struct exam *e = free_exam(t);
     if (!e)
         return;
     int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
-    const struct spw_launch_told launch = {.kind = op->writeset,
+    const struct spw_launch_told launch = {.kind = op->kind,
                                            .geometry = op->signature.geometry,
                                            .us = us,
                                            .fits = r == 0 && lay_out(t, e),

@@ -39,7 +39,7 @@ void spw_trial_end(struct spw_trial *trial);
 
 /* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and
  * sets op->trial where spw_trial_after() has to be called behind the driver's call: then the operation has to be kept as
- * well (op->wish). Needs op->writeset. */
+ * well (op->wish). Needs op->kind. */
 void spw_trial_before(struct spw_trial *trial, struct spw_op *op, double us);
 
 /* Reads the answers that are there. */

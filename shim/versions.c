@@ -99,8 +99,16 @@ void spw_versions_keep_locked(bool keep)
 void spw_versions_look_locked(struct spw_op *op)
 {
     const struct spw_submission *s = op->submission;
-    if (s && s->kind == SPW_SUBMIT_LAUNCH && !op->everything)
-        op->writeset = spw_writeset_of_locked(op->function, spw_submission_places(s), op->count);
+    uint32_t numbers[SPW_SUBMISSION_NUMBERS];
+    if (!s || s->kind != SPW_SUBMIT_LAUNCH || op->everything)
+        return;
+    struct spw_writeset *set = spw_writeset_of_locked(op->function, spw_submission_places(s), op->count);
+    if (!set)
+        return;
+    const unsigned count = spw_submission_numbers(s, numbers);
+    set->is_strange = !spw_writeset_covers(set, numbers, count);
+    op->kind = set;
+    op->writeset = set->is_strange ? NULL : set;
 }
 
 /* What is needed, and may be written through a hit; NULL: nothing. */

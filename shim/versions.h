@@ -69,7 +69,7 @@ struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret
 
 /* ---- what the engine asks and tells of each operation while versions are kept; engine lock ---- */
 
-/* Finds out what is known of what the operation writes (op->writeset). */
+/* Finds out what is known of what the operation writes (op->kind), and whether that holds of it (op->writeset). */
 void spw_versions_look_locked(struct spw_op *op);
 
 /* True when the operation has to be begun the slow way: it may write something needed, or everything. */

@@ -85,10 +85,37 @@ bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, ui
     return wrong != 0;
 }
 
+bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers, unsigned count)
+{
+    if (!set->number_count)
+        return true; /* nothing is believed anyway */
+    if (count != set->number_count)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (numbers[i] != set->numbers[i] && !set->numbers[count + i])
+            return false;
+    return true;
+}
+
+void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *numbers, unsigned count)
+{
+    if (!set->number_count) {
+        set->numbers = calloc(count ? count : 1, 2 * sizeof(*numbers));
+        if (!set->numbers)
+            return;
+        memcpy(set->numbers, numbers, count * sizeof(*numbers));
+        set->number_count = count;
+        return;
+    }
+    for (unsigned i = 0; count == set->number_count && i < count; i++)
+        set->numbers[count + i] |= numbers[i] != set->numbers[i];
+}
+
 static void forget(struct entry **at)
 {
     struct entry *e = *at;
     *at = e->next;
+    free(e->set.numbers);
     free(e);
     entries--;
 }

@@ -125,6 +125,7 @@ def refused_as_told(finished):
 
 hazard("updated", "what was made of a tensor that is updated in place is made again before", 40, rescued)
 hazard("reused", "what was made of a tensor that was freed is made of its bytes, whoever has its address", 60, replays_right)
+hazard("tracks", "what a kernel changes in some layers only is not changed once more", 60, replays_right)
 hazard("aside", "what was made of a tensor is made again before another stream writes a part of it", 60, rescued)
 hazard("told", "what was made of the host's memory, which a function of the host writes, is not made again", 60, refused_as_told)
 
@@ -139,12 +140,12 @@ def _():
     finished = run(command, budget=budget, env={"SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
     same_in_budget(without, finished, budget)
     proofs = finished.summary["proofs"]
-    require(proofs["proven_count"] > 0 and proofs["refuted_count"] > 0, "it never left on the strength of a belief", proofs)
+    require(proofs["proven_count"] > 0 and proofs["refuted_count"] == 0, "it was believed of a launch that is given another number", proofs)
 
 
 # The kernel of kind turns overwrites its output for fourteen steps, in which it is tried, and adds to what is there from then on.
 def turning(share):
-    @sentence(f"a kernel whose second launch is right for fourteen steps is found out before anything wrong is used: {share} % of the peak")
+    @sentence(f"a kernel whose second launch is right for fourteen steps is not launched again behind them: {share} % of the peak")
     def _():
         device = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
         command = ["replay", "--kinds", "turns,matmul", "--rounds", "16", "--steps", "24"]
@@ -153,8 +154,7 @@ def turning(share):
         finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_VERIFY": "1"})
         same_in_budget(without, finished, budget)
         verified = finished.summary["verified"]
-        require(verified["mismatch_count"] > 0 and verified["repaired_count"] > 0, "nothing was found to be wrong", verified)
-        require(verified["lost_count"] == 0 and "turns_kernel" in finished.errors, verified, finished.errors)
+        require(verified["equal_count"] > 0 and verified["mismatch_count"] == 0 and verified["lost_count"] == 0, verified, finished.errors)
 
 
 for percent in (60, 40):

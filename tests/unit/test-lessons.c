@@ -238,11 +238,39 @@ static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
     assert_int_equal(next(NULL, 1, 1, &i), SPW_LESSON_NOTHING);
 }
 
+static void a_launch_that_is_given_something_else_is_looked_at_and_one_that_writes_more_is_tried_anew(void **state)
+{
+    uint32_t i;
+    (void)state;
+    spw_lessons_begin(&lessons, 1000);
+    (void)spw_lessons_round(&lessons);
+    for (unsigned k = 0; k < 5; k++)
+        (void)launch(F(0), 7 + k % 2, 1, 1, SPW_REPLAYABLE);
+    assert_int_equal(spw_lessons_verdict(&lessons, F(0)), SPW_REPLAYABLE);
+    F(0)->is_strange = true;
+    assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_LESSON_LOOK);
+    assert_int_equal(spw_lessons_verdict(&lessons, F(0)), SPW_REPLAYABLE);
+    assert_int_equal(next(F(0), 7, 1, &i), SPW_LESSON_LOOK);
+    spw_lesson_widened(&lessons, i);
+    spw_lesson_looked(&lessons, i, true);
+    assert_int_equal(spw_lessons_verdict(&lessons, F(0)), SPW_REPLAY_NOT_TRIED);
+    F(0)->is_strange = false;
+    assert_int_equal(launch(F(0), 8, 1, 3, SPW_REPLAY_READS_OWN_OUTPUT), SPW_LESSON_TRY);
+    assert_int_equal(spw_lessons_verdict(&lessons, F(0)), SPW_REPLAY_READS_OWN_OUTPUT);
+    F(0)->is_strange = true; /* each time something else: that comes to an end */
+    for (unsigned k = 0; k < 8; k++)
+        (void)launch(F(0), 7, 1, 3, SPW_REPLAYABLE);
+    assert_int_equal(launch(F(0), 7, 1, 3, SPW_REPLAYABLE), SPW_LESSON_NOTHING);
+    assert_int_equal(spw_lessons_verdict(&lessons, F(0)), SPW_REPLAY_READS_OWN_OUTPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_function_is_looked_at_twice_and_tried_twice_then_left_alone, begin, finish),
         cmocka_unit_test_setup_teardown(what_writes_nothing_or_failed_is_not_tried, begin, finish),
+        cmocka_unit_test_setup_teardown(
+            a_launch_that_is_given_something_else_is_looked_at_and_one_that_writes_more_is_tried_anew, begin, finish),
         cmocka_unit_test_setup_teardown(a_launch_that_is_too_large_leaves_it_to_others_of_its_kind, begin, finish),
         cmocka_unit_test_setup_teardown(the_second_trial_is_of_another_geometry_where_there_is_any, begin, finish),
         cmocka_unit_test_setup_teardown(trials_come_last_and_wait_for_memory, begin, finish),

@@ -335,6 +335,26 @@ static void where_addresses_are_tells_launches_of_a_function_apart(void **state)
     assert_int_not_equal(spw_submission_places(&s), places);
 }
 
+static void what_is_no_address_tells_launches_of_a_kind_apart(void **state)
+{
+    struct parameters p;
+    uint32_t before[SPW_SUBMISSION_NUMBERS], now[SPW_SUBMISSION_NUMBERS];
+    fill(&p);
+    struct spw_submission s = launch_of(&p);
+    const unsigned count = spw_submission_numbers(&s, before);
+    assert_true(count > SPW_SUBMISSION_GEOMETRY);
+    p.pointer += 64;
+    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_memory_equal(now, before, count * sizeof(*now));
+    p.number++;
+    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_memory_not_equal(now, before, count * sizeof(*now));
+    p.number--;
+    s.launch.config.gridDimY++;
+    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_memory_not_equal(now, before, count * sizeof(*now));
+}
+
 /* ---- copies and sets ---- */
 
 static void copies_are_told_again(void **state)
@@ -427,6 +447,7 @@ int main(void)
         cmocka_unit_test_setup(launches_whose_parameters_are_not_known_are_not_kept, begin),
         cmocka_unit_test_setup(launches_that_are_given_memory_of_others_are_not_kept, begin),
         cmocka_unit_test_setup(where_addresses_are_tells_launches_of_a_function_apart, begin),
+        cmocka_unit_test_setup(what_is_no_address_tells_launches_of_a_kind_apart, begin),
         cmocka_unit_test_setup(copies_are_told_again, begin),
         cmocka_unit_test_setup(sets_are_told_again, begin),
         cmocka_unit_test_setup(what_is_no_copy_of_a_known_form_is_not_kept, begin),

@@ -157,6 +157,23 @@ static void what_many_functions_were_told_is_remembered(void **state)
     spw_settled_reset();
 }
 
+static void what_is_given_numbers_that_nobody_observed_is_not_believed(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked((CUfunction)(uintptr_t)0x500, 1, 2);
+    const uint32_t first[] = {4, 1, 9}, larger[] = {8, 1, 9}, flagged[] = {8, 2, 9};
+    assert_true(spw_writeset_covers(set, first, 3)); /* nothing is believed before that */
+    spw_writeset_note_numbers_locked(set, first, 3);
+    assert_true(spw_writeset_covers(set, first, 3));
+    assert_false(spw_writeset_covers(set, larger, 3));
+    assert_false(spw_writeset_covers(set, first, 2));
+    spw_writeset_note_numbers_locked(set, larger, 3);
+    assert_true(spw_writeset_covers(set, (uint32_t[]){7, 1, 9}, 3)); /* that number may be any */
+    assert_false(spw_writeset_covers(set, flagged, 3));
+    spw_writeset_note_numbers_locked(set, flagged, 2); /* of another form: says nothing */
+    assert_false(spw_writeset_covers(set, flagged, 3));
+    assert_true(spw_writeset_covers(set, first, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup(addresses_beyond_those_counted_are_written, begin),
         cmocka_unit_test_setup(launches_with_addresses_in_other_places_are_another_class, begin),
         cmocka_unit_test_setup(what_was_learned_goes_with_the_module, begin),
+        cmocka_unit_test_setup(what_is_given_numbers_that_nobody_observed_is_not_believed, begin),
         cmocka_unit_test_setup(kernels_that_talk_to_other_devices_are_known_by_their_names, begin),
         cmocka_unit_test_setup(only_what_is_told_anew_differs, begin),
         cmocka_unit_test_setup(what_many_functions_were_told_is_remembered, begin),

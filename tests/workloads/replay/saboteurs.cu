@@ -147,6 +147,36 @@ tensor forward_old(forward_part &f, const tensor &weights, const tensor &x)
     return plain(f, y, weights);
 }
 
+/* --- leaves a small tensor that it is given as it is in the first layers, and changes it in the others: normalizing kernels
+ * do that, some of whose layers are frozen. Its output does not show it. --- */
+
+#define FROZEN 10 /* layers */
+
+__global__ void tracks_kernel(const float *__restrict__ x, float *__restrict__ weights, float *__restrict__ y,
+                              float momentum, int columns, size_t rows)
+{
+    ROWS (r, rows)
+        LANES (c, columns) {
+            y[r * columns + c] = SQUASHED(x[r * columns + c] + 0.5f);
+            if (r == 0 && momentum > 0)
+                weights[c] += momentum * (x[c] - weights[c]);
+        }
+}
+SIMGPU_FOOTPRINT(tracks_kernel, (const float *x, float *weights, float *y, float momentum, int columns, size_t rows),
+                 4.0 * rows * columns, R(x, rows *columns), RW(weights, columns), W(y, rows *columns))
+
+tensor forward_tracks(forward_part &f, const tensor &weights, const tensor &x)
+{
+    static std::map<const float *, unsigned> layers;
+    const unsigned layer = layers.emplace(weights.data(), layers.size()).first->second;
+    tensor y = f.output();
+    tracks_kernel<<<blocks_for_rows(x.rows), THREADS, 0, stream_of(COMPUTE)>>>(
+        x.data(), weights.data(), y.data(), layer < FROZEN ? 0.0f : 0.125f, (int)x.columns, x.rows);
+    CHECK_LAUNCH(tracks_kernel);
+    f.keep(y, true, nullptr);
+    return plain(f, y, weights);
+}
+
 /* --- overwrites its output in the first steps, and adds to what is there from then on: only a number tells --- */
 
 #define TURNS_BEFORE 14 /* launches of a layer */
