@@ -26,8 +26,9 @@ int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
     *run = (struct spw_rerunning){.rerun = rerun};
     spw_rerun_hold(rerun);
     run->blocks = calloc((size_t)count + 1, sizeof(struct spw_block *));
+    run->attached = calloc((size_t)count + 1, sizeof(*run->attached));
     run->lent = calloc((size_t)count + 1, sizeof(*run->lent));
-    if (!run->blocks || !run->lent)
+    if (!run->blocks || !run->attached || !run->lent)
         return -ENOMEM;
     for (unsigned i = 0; i < count; i++) {
         const struct spw_rerun_touch *t = &rerun->touches[i];
@@ -49,6 +50,7 @@ void spw_rerunning_end_locked(struct spw_rerunning *run)
         if (run->blocks[i])
             spw_room_release_hold_locked(&spw_devices[run->blocks[i]->object.device], run->blocks[i]);
     free(run->blocks);
+    free(run->attached);
     free(run->lent);
     spw_rerun_let_go(run->rerun);
 }
@@ -98,11 +100,11 @@ static int bring_unlocking(struct spw_device *d, struct spw_block *b, bool makes
 
 /* Blocks that were attached for their new bytes, which they will not get, go back to what they were. Where the driver does
  * not take the memory back, or who knows what is still under way, it stays with them, unused. */
-static void take_back(struct spw_device *d, struct spw_rerunning *run, const bool *attached)
+static void take_back(struct spw_device *d, struct spw_rerunning *run)
 {
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = run->blocks[i];
-        if (!b || !attached[i] || (spw_uses_done_locked(&b->object.uses) && spw_mover_detach_locked(d, b) == 0))
+        if (!b || !run->attached[i] || (spw_uses_done_locked(&b->object.uses) && spw_mover_detach_locked(d, b) == 0))
             continue;
         if (b->drops && !b->check)
             spw_mover_drop_host_copy_locked(b);
@@ -110,7 +112,7 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run, const boo
     }
 }
 
-static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run, bool *attached)
+static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
@@ -126,7 +128,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run,
         const bool makes = spw_touch_makes(&run->rerun->touches[i]);
         const bool was_absent = b && b->object.attention & SPW_ABSENT;
         r = b ? bring_unlocking(d, b, makes) : 0;
-        attached[i] = was_absent && makes && r == 0;
+        run->attached[i] = was_absent && makes && r == 0;
     }
     return r;
 }
@@ -258,6 +260,8 @@ static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_st
     for (unsigned i = 0; i < run->lent_count && r == 0; i++)
         r = lend(d, &run->lent[i], s, number);
     if (r == 0)
+        r = spw_verify_spoil_locked(run, s);
+    if (r == 0)
         r = spw_rerun_submit_locked(run->rerun, s);
     return_lent(d, run, s, number);
     if (r == 0)
@@ -338,19 +342,15 @@ static int bring_copies_unlocking(struct spw_device *d, struct spw_rerunning *ru
 
 int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s)
 {
-    bool *attached = calloc((size_t)run->rerun->touch_count + 1, sizeof(*attached));
-    if (!attached)
-        return -ENOMEM;
-    int r = make_ready_unlocking(d, run, attached);
+    int r = make_ready_unlocking(d, run);
     if (r == 0)
-        r = spw_verify_before_locked(d, run, attached);
+        r = spw_verify_before_locked(d, run);
     if (r == 0)
         r = submit_unlocking(d, run, s);
     if (r == 0)
         note_made(d, run);
     else
-        take_back(d, run, attached);
-    free(attached);
+        take_back(d, run);
     if (r == 0)
         return spw_verify_finish_unlocking(d, run);
     return spw_verify_give_up_locked(d, run) ? bring_copies_unlocking(d, run) : r;

@@ -16,6 +16,7 @@ struct spw_lent_slot { /* a small allocation while the operation runs */
 struct spw_rerunning {
     struct spw_rerun *rerun;   /* held */
     struct spw_block **blocks; /* by touch, held; NULL: a slot */
+    bool *attached;            /* by touch: it was given memory to be written anew, and holds nothing yet */
     struct spw_lent_slot *lent;
     unsigned lent_count;
 };

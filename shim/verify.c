@@ -7,12 +7,14 @@
 
 #include "carry.h"
 #include "digest.h"
+#include "driver.h"
 #include "layout.h"
 #include "log.h"
 #include "mover.h"
 #include "planned.h"
 #include "recompute.h"
 #include "replay.h"
+#include "result.h"
 #include "settings.h"
 #include "trust.h"
 
@@ -29,6 +31,8 @@ struct watched {   /* an operation of the plan */
     bool has_numbers;
     struct spw_hash numbers; /* that it was given when it was compared last, and right */
 };
+
+enum { SPOILED = 0xb7 }; /* each byte of what is to be written anew */
 
 enum { UNDECIDED, COMPARED, NOT_COMPARED }; /* rerun->compare */
 
@@ -196,19 +200,30 @@ static int keep_copy(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run, const bool *attached)
+int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run)
 {
     if (!is_compared(run))
         return 0;
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = written(run, i);
-        if (!b || b->check || attached[i] || !spw_object_dirty(&b->object))
+        if (!b || b->check || run->attached[i] || !spw_object_dirty(&b->object))
             continue;
         const int r = keep_copy(d, b);
         if (r < 0)
             return r;
     }
     return 0;
+}
+
+int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s)
+{
+    const bool compared = is_compared(run);
+    int r = 0;
+    for (unsigned i = 0; compared && i < run->rerun->touch_count && r == 0; i++)
+        if (run->attached[i])
+            r = spw_result(
+                spw_driver.cuMemsetD8Async(run->blocks[i]->address, SPOILED, run->blocks[i]->size_bytes, s->handle));
+    return r;
 }
 
 void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)

@@ -44,9 +44,14 @@ int spw_verify_left_locked(struct spw_device *d, struct spw_block *b);
 void spw_verify_forget_locked(struct spw_block *b);
 
 /* The operation is about to run again on behalf of something to be compared: what it writes that has no true copy yet gets
- * one. `attached` by touch: this has no bytes now. Nothing happens where nothing is to be compared. Negative: it must not.
+ * one. Nothing happens where nothing is to be compared. Negative: it must not.
  */
-int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run, const bool *attached);
+int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run);
+
+/* What it is about to write anew on `s`, on behalf of something to be compared, is filled with a pattern first: the memory
+ * may hold what it held before, and who leaves out a part of its output would seem to have written that. Negative: the
+ * driver refused. */
+int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s);
 
 /* It was submitted to `s`. Adds the uses. */
 void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);

@@ -410,6 +410,39 @@ static void what_is_wanted_before_its_copy_is_done_is_compared_all_the_same(void
     check_needs();
 }
 
+/* Its memory is what it had before, with the right bytes in it: nobody takes these for written now. */
+static void what_is_left_unwritten_is_found_out(void **state)
+{
+    CUdeviceptr a = make(1, one);
+    let_go(a);
+    assert_true(is_watched(a));
+    writes_nothing = true;
+    expect(a, right_value());
+    writes_nothing = false;
+    assert_int_equal(spw_verified.equal_count, 0);
+    assert_int_equal(spw_verified.mismatch_count, 1);
+    expect(a, right_value());
+    check_needs();
+}
+
+static CUresult refuse_set(CUdeviceptr a, unsigned char value, size_t bytes, CUstream stream)
+{
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static void where_the_driver_does_not_set_memory_the_true_bytes_are_taken(void **state)
+{
+    CUdeviceptr a = make(1, one);
+    let_go(a);
+    assert_true(is_watched(a));
+    spw_driver.cuMemsetD8Async = refuse_set; /* until the next test begins anew */
+    expect(a, right_value());
+    assert_int_equal(spw_verified.equal_count, 0);
+    assert_int_equal(spw_verified.mismatch_count, 0);
+    assert_int_equal(attention(a) & (SPW_ABSENT | SPW_UNVERIFIED), 0);
+    check_needs();
+}
+
 /* What leaves without a copy stays where it is wanted before it is gone, as ever. */
 static void what_is_not_compared_is_not_waited_for(void **state)
 {
@@ -443,6 +476,8 @@ int main(int argc, char **argv)
         TEST(a_function_that_was_wrong_is_not_run_again),
         TEST(what_is_wanted_before_its_copy_is_done_is_compared_all_the_same),
         TEST(what_is_not_compared_is_not_waited_for),
+        TEST(what_is_left_unwritten_is_found_out),
+        TEST(where_the_driver_does_not_set_memory_the_true_bytes_are_taken),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("verify", tests, NULL, NULL);
