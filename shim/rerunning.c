@@ -235,6 +235,15 @@ static struct spw_object *object_of(const struct spw_rerunning *run, unsigned to
     return run->blocks[touch] ? &run->blocks[touch]->object : spw_object_at_locked(run->rerun->touches[touch].address);
 }
 
+/* A copy out of it may go on while the operation reads it: as in engine.c, if a copy reads it, or a launch reads what few
+ * launches made, which is proven before anybody relies on the copy. */
+static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned touch)
+{
+    const struct spw_block *b = run->blocks[touch];
+    return b && !spw_touch_writes(&run->rerun->touches[touch]) &&
+           (!run->rerun->function || spw_version_is_made(&b->content));
+}
+
 /* Behind the uses of whatever it touches, copies in and out among them. -EAGAIN: one is in a call of another thread, or
  * another thread's operation could come between the parts of this one. */
 static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
@@ -246,7 +255,8 @@ static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_str
         struct spw_object *o = object_of(run, i);
         int r = !b && o->attention & SPW_OWED ? spw_replay_settle_locked(d, (struct spw_slab *)o, s) : 0;
         if (r == 0)
-            r = spw_uses_order_locked(&o->uses, s);
+            r = spw_uses_order_beside_locked(&o->uses, s,
+                                             d->mover && may_be_copied_meanwhile(run, i) ? d->mover->out : NULL);
         if (r < 0)
             return r;
     }

@@ -143,6 +143,9 @@ bool spw_uses_seen_done_locked(const struct spw_uses *u);
 /* Orders what is submitted to `s` next after every use. -EAGAIN: one is in a call of another thread. */
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s);
 
+/* The same, but for the uses on the stream `beside`; NULL: for none. */
+int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const struct spw_stream *beside);
+
 /* True when the calling thread could submit to the stream: it is there, and not another thread's own. */
 bool spw_stream_is_reachable_locked(const struct spw_stream *s);
 

@@ -184,6 +184,23 @@ int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
     return for_each_use(u, order_one, s);
 }
 
+struct ordering {
+    struct spw_stream *after;
+    const struct spw_stream *beside;
+};
+
+static int order_other(struct spw_stream *s, uint64_t number, void *arg)
+{
+    const struct ordering *o = arg;
+    return s == o->beside ? 0 : order_one(s, number, o->after);
+}
+
+int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const struct spw_stream *beside)
+{
+    struct ordering o = {s, beside};
+    return for_each_use(u, order_other, &o);
+}
+
 static bool may_work_on(const struct spw_stream *s, uint64_t devices)
 {
     return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);

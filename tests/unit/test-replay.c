@@ -4,6 +4,8 @@
 
 #define BUDGET (8 * BYTES)
 
+static bool is_eager; /* the device is done with all at once */
+
 static void mix(const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
 {
     assert_int_equal(mix_on(s, a, reads, writes, salt), 0);
@@ -119,6 +121,38 @@ static void an_input_that_is_leaving_stays(void **state)
     expect(b, fake_mixed(values, 2, 3));
     assert_int_equal(spw_replayed.failed_count, 0);
     let_go_all();
+}
+
+/* A tensor is made again by that function while what it is made of is copied out, which so many launches wrote (0: no
+ * launch, or too many): whether that has waited for the copy. */
+static bool waits_for_copy_of_input(CUfunction function, uint8_t launches)
+{
+    begin_replays(8 * BYTES, 16 << 20);
+    CUdeviceptr a[] = {allocate(BYTES), allocate(BYTES)};
+    mix(a, 0, 1, 5);
+    mix(a, 1, 1, 1);
+    block_at(a[0])->content.made_by = launches ? launches + 1 : 0;
+    block_at(a[1])->content.maker->function = function;
+    drop(a[1]);
+    let_run();
+    pump();
+    assert_true(attention(a[1]) & SPW_DROPPED);
+    assert_int_equal(under_locks(spw_carry_copy_locked, a[0]), 0);
+    expect(a[1], mixed(fake_mixed(NULL, 0, 5), 1));
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    spw_lock();
+    const bool waited = spw_mover_copies_done_locked(device, block_at(a[0]));
+    spw_unlock();
+    let_go_all();
+    return waited;
+}
+
+static void inputs_may_be_copied_out_meanwhile(void **state)
+{
+    const CUfunction launched = (CUfunction)(uintptr_t)0xf0, copied = NULL;
+    assert_true(is_eager || !waits_for_copy_of_input(launched, 1));
+    assert_true(waits_for_copy_of_input(launched, 0)); /* it may be a workspace */
+    assert_true(is_eager || !waits_for_copy_of_input(copied, 0));
 }
 
 /* Inputs that have left with a copy come in for it. */
@@ -593,6 +627,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_tensor_that_is_used_on_its_way_stays),
         cmocka_unit_test(a_row_of_tensors_is_made_in_order),
         cmocka_unit_test(an_input_that_is_leaving_stays),
+        cmocka_unit_test(inputs_may_be_copied_out_meanwhile),
         cmocka_unit_test(inputs_on_the_host_come_in_first),
         cmocka_unit_test(what_cannot_be_made_again_leaves_with_a_copy),
         cmocka_unit_test(outputs_of_one_operation_come_back_together),
@@ -613,6 +648,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_fails_is_done_the_next_time),
         cmocka_unit_test(what_cannot_be_rescued_is_not_written),
     };
-    fake_eager(argc > 1);
+    is_eager = argc > 1;
+    fake_eager(is_eager);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
