@@ -239,13 +239,11 @@ static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-/* The one among those that leave which is likely to be gone first. */
+/* Who needs no copy goes with its last use, and until then the device has work. Copies take as long as the link needs, while
+ * the device may well stand still. */
 static struct spw_block *first_to_go(const struct spw_device *d)
 {
-    struct spw_block *copied = d->queues[SPW_WAY_OUT].first, *dropped = d->queues[SPW_WAY_DROPPED].first;
-    if (!copied || !dropped)
-        return copied ? copied : dropped;
-    return spw_object_last_tick(&dropped->object) <= spw_object_last_tick(&copied->object) ? dropped : copied;
+    return d->queues[SPW_WAY_DROPPED].first ? d->queues[SPW_WAY_DROPPED].first : d->queues[SPW_WAY_OUT].first;
 }
 
 int spw_carry_wait_unlocking(struct spw_device *d)

@@ -23,6 +23,29 @@ static void memory_that_was_freed_is_waited_for_before_what_is_leaving(void **st
     check_blocks();
 }
 
+/* What needs no copy goes before what is being copied out, though it was used later: the device works until then. */
+static void what_needs_no_copy_is_waited_for_before_copies(void **state)
+{
+    begin(2 * BYTES, 16 << 20);
+    const CUdeviceptr copied = allocate(BYTES), clean = allocate(BYTES), next = allocate(BYTES);
+    fill(clean, 1);
+    leave(clean);
+    fake_run_all();
+    expect(clean, 1); /* and its copy is good */
+    fill(copied, 2);
+    leave(copied);
+    expect(clean, 1);
+    leave(clean);
+    fill(next, 3);
+    assert_int_equal(attention(clean), SPW_EVICTED);
+    assert_true(attention(copied) & SPW_EVICTING);
+    assert_int_equal(spw_carried.waits, 1);
+    expect(next, 3);
+    expect(copied, 2);
+    fake_run_all();
+    check_blocks();
+}
+
 /* Others take memory on the device after the budget was set: tensors go for one another within what is left. */
 static void a_device_with_less_memory_than_the_budget_evicts_earlier(void **state)
 {
@@ -101,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_was_freed_is_waited_for_before_what_is_leaving),
+        cmocka_unit_test(what_needs_no_copy_is_waited_for_before_copies),
         cmocka_unit_test(a_device_with_less_memory_than_the_budget_evicts_earlier),
         cmocka_unit_test(memory_that_comes_back_is_used_again),
         cmocka_unit_test(a_smaller_tensor_goes_where_the_host_has_no_room_for_a_larger),
