@@ -143,6 +143,13 @@ static void say_plan(const struct spw_device *d, const struct spw_course_plan *p
         plan->is_quick ? ", looking for a better one" : "");
 }
 
+/* What runs operations again has other reasons to lag (they are compared, and wait for memory), and regrouping makes it
+ * slower: gpt within 60 % on a H200 by a fifth, for as long as it went on. */
+static bool is_of_copies(const struct spw_course_plan *plan)
+{
+    return !plan->recorded_count;
+}
+
 /* `plan` is in force from now on; the one before is the caller's. Another plan wants other pieces of memory at once, and is
  * tried for too few iterations to find out that it lags. */
 static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)
@@ -153,7 +160,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_sha
     shape->number = plan->predicted_us < INFINITY
                         ? spw_planned_adopt_locked(d, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us)
                         : 0;
-    if (shape->number && shape->regrouped)
+    if (shape->number && shape->regrouped && is_of_copies(plan))
         spw_handles_regroup_locked(&d->handles);
     return before;
 }
@@ -315,7 +322,7 @@ static void look_at_link(struct spw_device *d, struct spw_shape *shape)
  * mended for the plan in force, and for each that follows as it is put in force: so it comes to an end as these do. */
 static void regroup_where_it_lags(struct spw_device *d, struct spw_shape *shape)
 {
-    if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER)
+    if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER || !is_of_copies(shape->plan))
         return;
     const struct spw_steptime times = spw_planned_times_locked(d, shape->number);
     if (times.count < SPW_STEPTIME_MEDIAN_OF || times.median_us <= LAGS * shape->plan->predicted_us)

@@ -307,6 +307,20 @@ static void where_steps_lag_less_than_that_they_never_are(void **state)
     spw_shapes_finish(&shapes);
 }
 
+static void a_plan_that_runs_operations_again_regroups_nothing(void **state)
+{
+    struct spw_shape *shape = planned(12000000);
+    shape->plan->recorded_count = 1;
+    for (int i = 0; i < 20; i++)
+        assert_true(iterate(shape, shape->number, 1.5 * shape->plan->predicted_us));
+    assert_false(regroups() || shape->regrouped);
+    shape->plan->recorded_count = 0;
+    bool is_regrouped;
+    (void)iterate_until_regrouped(shape, 1.5, &is_regrouped);
+    assert_true(is_regrouped);
+    spw_shapes_finish(&shapes);
+}
+
 static void a_single_slow_step_regroups_nothing(void **state)
 {
     struct spw_shape *shape = planned(12000000);
@@ -544,6 +558,7 @@ int main(void)
         cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
         cmocka_unit_test(where_steps_lag_a_tenth_behind_the_prediction_pieces_are_regrouped),
         cmocka_unit_test(where_steps_lag_less_than_that_they_never_are),
+        cmocka_unit_test(a_plan_that_runs_operations_again_regroups_nothing),
         cmocka_unit_test(a_single_slow_step_regroups_nothing),
         cmocka_unit_test(where_a_plan_has_lagged_pieces_are_regrouped_once_for_each_that_follows),
         cmocka_unit_test(where_on_demand_is_faster_after_all_nothing_is_regrouped_for_that),
