@@ -19,7 +19,7 @@
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
     FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
-    REGROUP_AFTER = 6,   /* by a plan, of which the last tell whether the host keeps up */
+    REGROUP_AFTER = 16,  /* by a plan, of which the last tell whether the host keeps up: the first ones are slower anyway */
     ROUNDS = 10,         /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
     STRAYED = 4,         /* looks that must agree before a shape is given up */
