@@ -10,7 +10,7 @@ from likeness import device_like, program_like
 FEW, MANY = 12, 24
 SETTLED = 60, 72  # by then all plans have been tried
 CUTS = 1.5  # pieces of physical memory that a step may make by cutting larger ones: they are made smaller until each size fits
-SHORT = 34  # steps, by which pieces have been regrouped
+SHORT = 40  # steps, by which pieces have been regrouped
 KEEPS_UP = 1.08  # times what was predicted, that a step takes whose host has many short operations to submit
 IN_TIME = 0.99
 HIDDEN = 1.01  # a plan that takes so many times as long as its operations has all copies in time
