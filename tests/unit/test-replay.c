@@ -155,6 +155,39 @@ static void inputs_may_be_copied_out_meanwhile(void **state)
     assert_true(is_eager || !waits_for_copy_of_input(copied, 0));
 }
 
+/* A launch that reads a tensor, as far as anybody has seen, changes it when it runs again: while it is copied out, or when
+ * it has a good copy. */
+static void an_input_that_is_changed_after_all_is_found_out(void **state)
+{
+    for (int is_copied_meanwhile = 0; is_copied_meanwhile < 2; is_copied_meanwhile++) {
+        begin_replays(8 * BYTES, 16 << 20);
+        const uint64_t refuted = spw_proofs.refuted_count;
+        CUdeviceptr a[] = {allocate(BYTES), allocate(BYTES)};
+        mix(a, 0, 1, 5);
+        block_at(a[0])->content.made_by = 2; /* one launch */
+        mix(a, 1, 1, 1);
+        block_at(a[1])->content.maker->function = (CUfunction)(uintptr_t)0xf0;
+        drop(a[1]);
+        let_run();
+        pump();
+        assert_int_equal(under_locks(spw_carry_copy_locked, a[0]), 0);
+        if (!is_copied_meanwhile)
+            let_run();
+        changes = a[0];
+        expect(a[1], mixed(CHANGED, 1)); /* it changes that first, in this test */
+        changes = 0;
+        leave(a[0]);
+        for (int i = 0; i < 3; i++) {
+            let_run();
+            pump();
+        }
+        assert_int_equal(attention(a[0]), SPW_EVICTED);
+        assert_int_equal(spw_proofs.refuted_count, refuted + 1);
+        expect(a[0], CHANGED);
+        fake_run_all();
+    }
+}
+
 /* Inputs that have left with a copy come in for it. */
 static void inputs_on_the_host_come_in_first(void **state)
 {
@@ -628,6 +661,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_row_of_tensors_is_made_in_order),
         cmocka_unit_test(an_input_that_is_leaving_stays),
         cmocka_unit_test(inputs_may_be_copied_out_meanwhile),
+        cmocka_unit_test(an_input_that_is_changed_after_all_is_found_out),
         cmocka_unit_test(inputs_on_the_host_come_in_first),
         cmocka_unit_test(what_cannot_be_made_again_leaves_with_a_copy),
         cmocka_unit_test(outputs_of_one_operation_come_back_together),
