@@ -101,8 +101,10 @@ void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *
 {
     if (!set->number_count) {
         set->numbers = calloc(count ? count : 1, 2 * sizeof(*numbers));
-        if (!set->numbers)
+        if (!set->numbers) {
+            set->number_count = UINT32_MAX; /* what it was is not known any more: nobody is given that */
             return;
+        }
         memcpy(set->numbers, numbers, count * sizeof(*numbers));
         set->number_count = count;
         return;

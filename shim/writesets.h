@@ -19,7 +19,7 @@ enum {
 struct spw_writeset {
     CUfunction function;
     uint32_t *numbers;     /* of the first launch that was observed, followed by one for each: not 0 where others differed */
-    uint32_t number_count; /* 0: none was observed */
+    uint32_t number_count; /* 0: none was observed; UINT32_MAX: there was no memory for those of the first */
     bool is_strange;       /* the launch that was asked about last is given other numbers than any that was observed */
     uint64_t places;
     uint64_t writes;                 /* bit per hit, in the order of the parameters: it may be written */
@@ -49,7 +49,7 @@ bool spw_writeset_is_learned(const struct spw_writeset *set);
 bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, uint64_t telling);
 
 /* What a launch writes may depend on what it is given beside addresses: normalizing kernels update statistics or leave them
- * alike, as a number says. A launch was observed that was given these. */
+ * alike, as a number says. A launch was observed that was given these. Without memory nothing is believed of any launch. */
 void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *numbers, unsigned count);
 
 /* False: no launch that was observed was given these, but for those that differed between them: nothing is believed of it.

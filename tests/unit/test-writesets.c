@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "driver.h"
+#include "failing-memory.h"
 #include "fake-engine.h"
 #include "layout.h"
 #include "settled.h"
@@ -174,6 +175,18 @@ static void what_is_given_numbers_that_nobody_observed_is_not_believed(void **st
     assert_true(spw_writeset_covers(set, first, 3));
 }
 
+static void where_numbers_could_not_be_kept_nothing_is_believed(void **state)
+{
+    struct spw_writeset *set = spw_writeset_of_locked((CUfunction)(uintptr_t)0x510, 1, 2);
+    const uint32_t first[] = {4, 1, 9};
+    memory_fails_after(0);
+    spw_writeset_note_numbers_locked(set, first, 3);
+    assert_true(memory_is_back());
+    assert_false(spw_writeset_covers(set, first, 3));
+    spw_writeset_note_numbers_locked(set, first, 3); /* it would be the second, taken for the first */
+    assert_false(spw_writeset_covers(set, first, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +198,7 @@ int main(void)
         cmocka_unit_test_setup(launches_with_addresses_in_other_places_are_another_class, begin),
         cmocka_unit_test_setup(what_was_learned_goes_with_the_module, begin),
         cmocka_unit_test_setup(what_is_given_numbers_that_nobody_observed_is_not_believed, begin),
+        cmocka_unit_test_setup(where_numbers_could_not_be_kept_nothing_is_believed, begin),
         cmocka_unit_test_setup(kernels_that_talk_to_other_devices_are_known_by_their_names, begin),
         cmocka_unit_test_setup(only_what_is_told_anew_differs, begin),
         cmocka_unit_test_setup(what_many_functions_were_told_is_remembered, begin),
