@@ -4,11 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_FORMS = 64 }; /* of a function; with more, what it is given is nothing like what it was given before */
+
+struct form { /* launches of a function whose parameters hold addresses in the same places */
+    uint64_t places;
+    uint32_t count;    /* of the numbers of the first comparison; 0: there was no memory for them, and none is right */
+    uint32_t *numbers; /* followed by one for each that is not 0 where comparisons that were right have differed */
+};
+
 struct trusted {
     CUfunction function;
     bool is_right, is_suspected, is_condemned;
-    uint32_t count;    /* of the numbers of the first comparison; 0: there was no memory for them, and none is right */
-    uint32_t *numbers; /* followed by one for each that is not 0 where comparisons that were right have differed */
+    uint32_t form_count;
+    struct form *forms;
+};
+
+struct given { /* to one launch */
+    uint64_t places;
+    uint32_t count, *numbers;
 };
 
 static struct trusted *list;
@@ -52,79 +65,114 @@ static uint32_t tensor_of(const struct spw_rerun *rerun, uint64_t word)
     return 0;
 }
 
-/* The numbers in order, at most one for each four bytes; NULL and 0: only counts. */
-static uint32_t take_numbers(const struct spw_rerun *rerun, uint32_t *ret, uint32_t at_most)
+/* The numbers in order, at most one for each four bytes, and where among the parameters addresses are. Without room for the
+ * numbers they are only counted. */
+static void look_at(const struct spw_rerun *rerun, uint32_t at_most, struct given *given)
 {
     uint32_t geometry[SPW_SUBMISSION_GEOMETRY];
     size_t bytes;
     const unsigned char *image = spw_submission_image(rerun->submission, geometry, &bytes);
-    uint32_t n = 0;
-    for (unsigned i = 0; i < SPW_SUBMISSION_GEOMETRY; i++, n++)
-        if (n < at_most)
-            ret[n] = geometry[i];
-    for (size_t at = 0; at < bytes; n++) {
+    given->count = given->places = 0;
+    for (unsigned i = 0; i < SPW_SUBMISSION_GEOMETRY; i++, given->count++)
+        if (given->count < at_most)
+            given->numbers[given->count] = geometry[i];
+    for (size_t at = 0; at < bytes; given->count++) {
         uint64_t word = 0;
         uint32_t number = 0;
         if (at + sizeof(word) <= bytes)
             memcpy(&word, image + at, sizeof(word));
         const uint32_t tensor = word ? tensor_of(rerun, word) : 0;
         memcpy(&number, image + at, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
-        if (n < at_most)
-            ret[n] = tensor ? tensor : number;
+        if (given->count < at_most)
+            given->numbers[given->count] = tensor ? tensor : number;
+        if (tensor)
+            given->places = (given->places ^ (at + 1)) * UINT64_C(0x9e3779b97f4a7c15);
         at += tensor ? sizeof(word) : sizeof(number);
     }
-    return n;
 }
 
-/* What differs from the first comparison; those that may are passed over. UINT32_MAX: all. `learn`: they may from now on. */
-static uint32_t differing(struct trusted *it, const struct spw_rerun *rerun, bool learn)
+/* False: no memory. The numbers are the caller's to free. */
+static bool take_given(const struct spw_rerun *rerun, struct given *ret)
 {
-    const uint32_t n = take_numbers(rerun, NULL, 0);
-    uint32_t *now = n == it->count ? malloc(n * sizeof(*now)) : NULL, different = 0;
-    if (!now)
-        return UINT32_MAX;
-    (void)take_numbers(rerun, now, n);
-    for (uint32_t i = 0; i < n; i++) {
-        if (now[i] == it->numbers[i] || it->numbers[n + i])
-            continue;
-        different++;
-        it->numbers[n + i] = learn;
-    }
-    free(now);
-    return different;
+    *ret = (struct given){0};
+    look_at(rerun, 0, ret);
+    ret->numbers = malloc((ret->count + 1) * sizeof(*ret->numbers));
+    if (ret->numbers)
+        look_at(rerun, ret->count, ret);
+    return ret->numbers;
+}
+
+static struct form *form_of(const struct trusted *it, const struct given *given)
+{
+    for (uint32_t i = 0; it && i < it->form_count; i++)
+        if (it->forms[i].places == given->places && it->forms[i].count == given->count)
+            return &it->forms[i];
+    return NULL;
+}
+
+/* It was right with these. Without memory nobody will know. */
+static void add_form(struct trusted *it, const struct given *given)
+{
+    struct form *forms = it->form_count < MOST_FORMS ? realloc(it->forms, (it->form_count + 1) * sizeof(*forms)) : NULL;
+    if (!forms)
+        return;
+    it->forms = forms;
+    struct form *f = &forms[it->form_count];
+    *f = (struct form){given->places, given->count, calloc(given->count + 1, 2 * sizeof(*f->numbers))};
+    if (!f->numbers)
+        return;
+    memcpy(f->numbers, given->numbers, given->count * sizeof(*f->numbers));
+    it->form_count++;
+}
+
+/* But for those that may differ they are what they were. */
+static bool covers(const struct form *f, const struct given *given)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (given->numbers[i] != f->numbers[i] && !f->numbers[f->count + i])
+            return false;
+    return true;
 }
 
 bool spw_trust_covers_locked(const struct spw_rerun *rerun)
 {
-    struct trusted *it = rerun->function ? find(rerun->function) : NULL;
-    return !rerun->function || (it && it->is_right && it->count && differing(it, rerun, false) == 0);
+    const struct trusted *it = rerun->function ? find(rerun->function) : NULL;
+    struct given given;
+    if (!rerun->function)
+        return true;
+    if (!it || !take_given(rerun, &given))
+        return false;
+    const struct form *f = form_of(it, &given);
+    const bool is_covered = f && covers(f, &given);
+    free(given.numbers);
+    return is_covered;
 }
 
 bool spw_trust_numbers_locked(const struct spw_rerun *rerun, struct spw_hash *ret_numbers)
 {
-    const uint32_t n = take_numbers(rerun, NULL, 0);
-    uint32_t *now = malloc((n + 1) * sizeof(*now));
-    if (!now)
+    struct given given;
+    if (!take_given(rerun, &given))
         return false;
-    (void)take_numbers(rerun, now, n);
-    spw_hash_host(now, n * sizeof(*now), ret_numbers);
-    free(now);
+    spw_hash_host(given.numbers, given.count * sizeof(*given.numbers), ret_numbers);
+    free(given.numbers);
     return true;
 }
 
 void spw_trust_note_equal_locked(const struct spw_rerun *rerun)
 {
     struct trusted *it = find_or_add(rerun->function);
+    struct given given;
     if (!it)
         return;
     it->is_right = true;
-    if (it->count) {
-        (void)differing(it, rerun, true);
+    if (!take_given(rerun, &given))
         return;
-    }
-    const uint32_t n = take_numbers(rerun, NULL, 0);
-    it->numbers = n ? calloc(n, 2 * sizeof(*it->numbers)) : NULL;
-    it->count = it->numbers ? take_numbers(rerun, it->numbers, n) : 0;
+    struct form *f = form_of(it, &given);
+    for (uint32_t i = 0; f && i < f->count; i++)
+        f->numbers[f->count + i] |= given.numbers[i] != f->numbers[i];
+    if (!f)
+        add_form(it, &given);
+    free(given.numbers);
 }
 
 /* ---- what is known ---- */
@@ -165,8 +213,11 @@ bool spw_trust_is_condemned(CUfunction function)
 
 void spw_trust_reset(void)
 {
-    for (uint32_t i = 0; i < count; i++)
-        free(list[i].numbers);
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < list[i].form_count; k++)
+            free(list[i].forms[k].numbers);
+        free(list[i].forms);
+    }
     free(list);
     list = NULL;
     count = room = 0;

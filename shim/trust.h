@@ -9,7 +9,8 @@
  *     unknown      never compared                        watched until it is
  *     right        the numbers of the first comparison are kept, and which of them have differed since
  *     suspected    an operation of other numbers was wrong where all others were right: compared from then on, unless all
- * numbers are what they were when the same operation was compared last condemned    was wrong: never again
+ *                  numbers are what they were when the same operation was compared last
+ *     condemned    was wrong: never again
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_TRUST_H

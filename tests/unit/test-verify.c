@@ -17,6 +17,7 @@ enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY, MADE = 
 static const CUfunction one = (CUfunction)(uintptr_t)0x110, another = (CUfunction)(uintptr_t)0x120;
 static CUdeviceptr input;
 static uint32_t number; /* that launches are given */
+static bool leaves_out; /* no address of what they read is among it */
 static unsigned made;
 static uint64_t plan;
 static char log_path[64];
@@ -44,6 +45,7 @@ static int begin_watch(void **state)
     input = allocate(BYTES);
     fill(input, VALUE);
     number = made = 0;
+    leaves_out = false;
     return 0;
 }
 
@@ -103,7 +105,7 @@ static CUdeviceptr make(uint32_t n, CUfunction function)
     maker->plan = plan;
     maker->operation = n;
     maker->function = function;
-    maker->submission = told(function, a[0], a[1], number);
+    maker->submission = told(function, leaves_out ? 0 : a[0], a[1], number);
     return a[1];
 }
 
@@ -333,6 +335,22 @@ static void numbers_that_differ_where_all_is_right_may_differ(void **state)
 
 /* ---- a belief was wrong ---- */
 
+/* As a bias is, in some layers. What they were right with says nothing of the others. */
+static void launches_that_leave_out_an_address_are_held_against_their_own_sort(void **state)
+{
+    assert_true(is_dropped(1));
+    leaves_out = true;
+    assert_true(is_dropped(2)); /* the first of its operation, and compared */
+    assert_true(is_dropped(2));
+    number = 1;
+    assert_true(is_dropped(3));
+    leaves_out = false;
+    assert_false(is_dropped(1));
+    leaves_out = true;
+    assert_true(is_dropped(2));
+    assert_int_equal(spw_verified.mismatch_count, 0);
+}
+
 static void doubt(CUdeviceptr a, CUfunction reader)
 {
     spw_lock();
@@ -471,6 +489,7 @@ int main(int argc, char **argv)
         TEST(an_operation_that_is_wrong_with_numbers_that_were_right_condemns_its_function),
         TEST(what_is_given_other_numbers_than_were_right_is_not_run_again),
         TEST(numbers_that_differ_where_all_is_right_may_differ),
+        TEST(launches_that_leave_out_an_address_are_held_against_their_own_sort),
         TEST(what_was_made_of_a_tensor_that_somebody_changed_is_lost),
         TEST(what_a_reader_made_of_other_tensors_is_lost),
         TEST(a_function_that_was_wrong_is_not_run_again),
