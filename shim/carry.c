@@ -104,15 +104,17 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         r = spw_proof_ask_locked(d, b);
     if (r < 0)
         return r;
-    const bool is_due = dropped && spw_verify_is_due_locked(d, b),
-               copied = (!dropped || is_due) && spw_object_dirty(&b->object);
+    const enum spw_due due = dropped ? spw_verify_due_locked(d, b) : SPW_DUE_NOT;
+    const bool copied = (!dropped || due == SPW_DUE_BY_COPY) && spw_object_dirty(&b->object);
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
     else if (b->object.uses.overflow)
         r = spw_mover_gather_uses_locked(d, b);
     if (r < 0)
         return r;
-    if (is_due)
+    if (due == SPW_DUE_BY_DIGEST)
+        spw_verify_digest_locked(d, b);
+    if (due == SPW_DUE_BY_COPY)
         dropped = spw_verify_left_locked(d, b) == 0;
     if (dropped)
         spw_needs_add_locked(d, b);

@@ -330,7 +330,7 @@ static bool way_is_right(const struct spw_block *b)
     case SPW_WAY_NONE:
         return true;
     case SPW_WAY_OUT:
-        return a & SPW_EVICTING && b->host_copy && (!b->drops || b->check) && !is_cached && !b->pinned;
+        return a & SPW_EVICTING && b->host_copy && (!b->drops || b->has_true_copy) && !is_cached && !b->pinned;
     case SPW_WAY_DROPPED:
         return a & SPW_EVICTING && (!spw_object_dirty(&b->object) || b->drops) && !is_cached && !b->pinned;
     case SPW_WAY_AWAITED:
@@ -347,8 +347,9 @@ bool spw_block_check_locked(const struct spw_block *b)
     uint32_t a = b->object.attention;
     if (!way_is_right(b) || (a & SPW_GHOST && !(a & SPW_FREE) && !b->doomed))
         return false;
-    if (b->drops && (!b->content.maker ||
-                     (!(a & SPW_DROPPED) && !(a & SPW_EVICTING && b->way == (b->check ? SPW_WAY_OUT : SPW_WAY_DROPPED)))))
+    if (b->drops &&
+        (!b->content.maker ||
+         (!(a & SPW_DROPPED) && !(a & SPW_EVICTING && b->way == (b->has_true_copy ? SPW_WAY_OUT : SPW_WAY_DROPPED)))))
         return false;
     if (a & SPW_GHOST)
         a &= ~(uint32_t)(SPW_GHOST | SPW_FREE);
@@ -357,8 +358,8 @@ bool spw_block_check_locked(const struct spw_block *b)
     if (a & SPW_EVICTED)
         return b->host_copy && b->host_copy_valid && !(a & ~(uint32_t)SPW_EVICTED);
     if (a & SPW_DROPPED)
-        return b->drops && !b->host_copy == !b->check && b->way == SPW_WAY_NONE && !(a & ~(uint32_t)SPW_DROPPED);
-    if (a & SPW_COPYING && !b->host_copy)
+        return b->drops && !b->host_copy == !b->has_true_copy && b->way == SPW_WAY_NONE && !(a & ~(uint32_t)SPW_DROPPED);
+    if (a & SPW_COPYING && !b->host_copy && !b->proof.reader)
         return false;
     return b->memory.granules == b->granules && (!b->host_copy_valid || b->host_copy);
 }

@@ -30,13 +30,14 @@ enum { SPW_MAX_DEVICES = 64 };
  *   EMPTY                         host_copy_valid == false: never written, no bytes to keep
  *   EVICTED                       host_copy holds the bytes and host_copy_valid
  *   DROPPED                       host_copy == NULL: the bytes are nowhere, and content.maker can make them again;
- *                                 `drops`, so whatever that touches is counted as needed (needs.h). With a `check` there
+ *                                 `drops`, so whatever that touches is counted as needed (needs.h). With has_true_copy there
  *                                 is a valid host copy all the same, to hold against what is made
  *
  * In the last three there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
  * keeps that memory, mapped but not to be used before the block is attached anew. The other bits go with the first:
  * EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING, it was on its way out
- * and stays, and operation `leave_number` of the copy-out stream may still read it, so whoever writes comes after that.
+ * and stays, and operation `leave_number` of the copy-out stream, or a digest (proof.h), may still read it, so whoever
+ * writes comes after that.
  *
  * A FREE block is cached: the next one of its size gets it. With GHOST it is not: the program has given it back, but what it
  * held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and come
@@ -159,7 +160,8 @@ struct spw_block {
     uint32_t index;                    /* in device->blocks */
     uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
     struct spw_block *next_idle;
-    struct spw_check *check; /* verify.c: it `drops` with a copy, and what is made again is compared; else NULL */
+    struct spw_check *check; /* verify.c: it `drops`, and what is made again is compared; else NULL */
+    bool has_true_copy;      /* with a `check`: the host copy holds the bytes that are to be made */
 };
 
 struct spw_slab;

@@ -364,7 +364,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
     if (r < 0)
         return r;
     spw_moved.unmap_count++;
-    if (b->drops && !b->check)
+    if (b->drops && !b->has_true_copy)
         spw_mover_drop_host_copy_locked(b); /* of other bytes, if there is one */
     b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING);
     if (spw_object_is_cached(&b->object))

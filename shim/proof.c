@@ -149,6 +149,13 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
+int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket)
+{
+    struct spw_stream *s;
+    const int r = find_stream(d, b, &s);
+    return r < 0 ? r : ask(d, b, s, ret_ticket);
+}
+
 static void believe_nothing(const struct spw_device *d, const struct spw_block *b)
 {
     static struct spw_told told;

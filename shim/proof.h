@@ -83,6 +83,10 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b);
 /* The uses of a block that leaves are done: true when it must be copied out after all, and is dirty now. */
 bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b);
 
+/* Of the bytes of a block that is about to leave, behind all its uses, of which it is one: the ticket. 0 or a failure; then
+ * there is none. */
+int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket);
+
 /* It stays after all. */
 void spw_proof_cancel_locked(struct spw_block *b);
 

@@ -106,7 +106,7 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run)
         struct spw_block *b = run->blocks[i];
         if (!b || !run->attached[i] || (spw_uses_done_locked(&b->object.uses) && spw_mover_detach_locked(d, b) == 0))
             continue;
-        if (b->drops && !b->check)
+        if (b->drops && !b->has_true_copy)
             spw_mover_drop_host_copy_locked(b);
         b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     }

@@ -265,7 +265,7 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
 static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 {
     return b->object.attention & SPW_GHOST && !d->making && spw_object_dirty(&b->object) &&
-           spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) && !spw_verify_is_due_locked(d, b);
+           spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) && spw_verify_due_locked(d, b) == SPW_DUE_NOT;
 }
 
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */

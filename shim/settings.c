@@ -321,7 +321,7 @@ const struct spw_setting spw_setting_table[] = {
      "off: it is copied only",
      take_recompute},
     {"SPILLWAY_VERIFY", "verify", "COUNT", "64", "a number from 1 to 1000000",
-     "one in so many recomputations is compared with a copy of what it stands for", take_verify},
+     "one in so many recomputations is compared with what it stands for; 1: each, with a copy to restore", take_verify},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",

@@ -20,9 +20,11 @@
 
 struct spw_verified spw_verified;
 
-struct spw_check { /* of a block that is dropped with a copy */
+struct spw_check { /* of a block that is dropped, and will be compared */
     int ordinal;
-    uint32_t after; /* the ticket; 0: none. What is to be there is known along with the copy (proof.h) */
+    uint32_t before; /* ticket of the true bytes' digest; 0: these have a copy, and what it holds is known along (proof.h) */
+    uint32_t after;  /* of those made again; 0: none */
+    int answer;      /* 1: they are equal; 0: they are not; negative: nobody knows */
 };
 
 struct watched {   /* an operation of the plan */
@@ -34,7 +36,7 @@ struct watched {   /* an operation of the plan */
 
 enum { SPOILED = 0xb7 }; /* each byte of what is to be written anew */
 
-enum { UNDECIDED, COMPARED, NOT_COMPARED }; /* rerun->compare */
+enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* rerun->compare */
 
 static struct {
     uint64_t plan; /* 0: none */
@@ -107,19 +109,26 @@ static bool is_given_what_was_right(const struct watched *w, const struct spw_re
     return w->has_numbers && spw_trust_numbers_locked(m, &numbers) && spw_hash_equal(numbers, w->numbers);
 }
 
+/* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
+ * memory would be free when that is done. Where each one is compared, nothing is left to expectation. */
+static uint8_t decide(struct watched *w, const struct spw_rerun *m)
+{
+    if (w && w->left)
+        w->left--;
+    if (!w || !w->was_compared || !is_given_what_was_right(w, m))
+        return BY_COPY;
+    return w->left ? NOT_COMPARED : spw_settings()->verify_every > 1 ? BY_DIGEST : BY_COPY;
+}
+
 /* All that an operation has made at one time is compared, or nothing of it. */
-bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b)
+enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b)
 {
     struct spw_rerun *m = b->content.maker;
     if (!m || !m->plan)
-        return false;
-    if (m->compare == UNDECIDED) {
-        struct watched *w = watched_of(d, m);
-        if (w && w->left)
-            w->left--;
-        m->compare = w && w->left && is_given_what_was_right(w, m) ? NOT_COMPARED : COMPARED;
-    }
-    return m->compare == COMPARED;
+        return SPW_DUE_NOT;
+    if (m->compare == UNDECIDED)
+        m->compare = decide(watched_of(d, m), m);
+    return m->compare == BY_COPY ? SPW_DUE_BY_COPY : m->compare == BY_DIGEST ? SPW_DUE_BY_DIGEST : SPW_DUE_NOT;
 }
 
 /* ---- with what ---- */
@@ -162,16 +171,30 @@ int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
         return -ENOMEM;
     check->ordinal = d->ordinal;
     b->check = check;
+    b->has_true_copy = true;
     return 0;
+}
+
+void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_check *check = calloc(1, sizeof(*check));
+    if (!check || spw_proof_digest_locked(d, b, &check->before) < 0) {
+        free(check);
+        return;
+    }
+    check->ordinal = d->ordinal;
+    b->check = check;
 }
 
 void spw_verify_forget_locked(struct spw_block *b)
 {
     if (!b->check)
         return;
+    spw_digest_forget_locked(b->check->before);
     spw_digest_forget_locked(b->check->after);
     free(b->check);
     b->check = NULL;
+    b->has_true_copy = false;
     if (b->object.attention & SPW_DROPPED)
         spw_mover_drop_host_copy_locked(b);
 }
@@ -242,14 +265,21 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, s
 
 /* ---- what follows ---- */
 
-/* 1: equal; 0: not; negative: nobody knows. */
+static bool is_known(struct spw_device *d, struct spw_block *b, struct spw_hash *ret_hash)
+{
+    if (!b->has_true_copy)
+        return spw_digest_answer_locked(d, b->check->before, ret_hash) == 1;
+    spw_proof_copies_done_locked(d, b);
+    *ret_hash = b->proof.hash;
+    return b->proof.known;
+}
+
 static int compare(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_hash after;
-    spw_proof_copies_done_locked(d, b);
-    if (!b->proof.known || !b->check->after || spw_digest_answer_locked(d, b->check->after, &after) != 1)
+    struct spw_hash before, after;
+    if (!is_known(d, b, &before) || !b->check->after || spw_digest_answer_locked(d, b->check->after, &after) != 1)
         return -EIO;
-    return spw_hash_equal(b->proof.hash, after);
+    return spw_hash_equal(before, after);
 }
 
 /* Whoever uses it next comes behind the copy; if that cannot be submitted now, it is absent until it can. */
@@ -292,12 +322,14 @@ static void lose(const struct spw_device *d, const struct spw_block *b)
  * What was made of it before and is there, is the program's or cannot be told either. */
 static void give_up(struct spw_device *d, struct spw_block *b)
 {
-    if (b->check)
+    if (b->has_true_copy)
         take_copy(d, b);
     else if (!(b->object.attention & SPW_DROPPED))
         spw_carry_forget_locked(d, b);
-    if (b->drops) /* somebody is waiting for its memory, if it has not gone */
-        lose(d, b);
+    if (!b->drops) /* else somebody is waiting for its memory, if it has not gone */
+        return;
+    spw_verify_forget_locked(b);
+    lose(d, b);
 }
 
 /* Nothing that the function makes is made again. `alone`: only the operation is wrong, by numbers that no other was given,
@@ -311,7 +343,7 @@ static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool a
             continue;
         const struct watched *w = watched_of(d, m);
         const bool is_same = m->plan == wrong->plan && m->operation == wrong->operation;
-        if (!alone || is_same || b->check || !w || !w->was_compared || !spw_trust_covers_locked(m))
+        if (!alone || is_same || b->has_true_copy || !w || !w->was_compared || !spw_trust_covers_locked(m))
             give_up(d, b);
     }
 }
@@ -339,6 +371,14 @@ void spw_verify_doubt_locked(const struct spw_block *b)
         }
 }
 
+static void say_lost(const struct spw_device *d, const struct spw_block *b, const char *name)
+{
+    spw_warn(
+        "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), of which there is no copy; "
+        "it was right when it was compared before, but what it made since then was not compared",
+        d->ordinal, name, b->size_bytes, (unsigned long long)b->address);
+}
+
 static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b, const char *name,
                          bool was_compared)
 {
@@ -351,14 +391,17 @@ static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, 
             : "");
 }
 
-static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b)
+static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b, bool is_lost)
 {
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
     struct watched *w = watched_of(d, m);
     /* A number may make one operation another thing than others of its function, which were right with theirs. */
     const bool alone = w && !w->was_compared && spw_trust_was_right(m->function) && !spw_trust_covers_locked(m);
-    say_mismatch(d, m, b, name, w && w->was_compared);
+    if (is_lost)
+        say_lost(d, b, name);
+    else
+        say_mismatch(d, m, b, name, w && w->was_compared);
     if (w)
         w->is_barred = true;
     if (alone)
@@ -386,9 +429,9 @@ static struct spw_block *find_mismatch(struct spw_device *d, struct spw_rerunnin
     *ret_known = true;
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = written(run, i);
-        const int answer = b && b->check ? compare(d, b) : 1;
         if (!b || !b->check)
             continue;
+        const int answer = b->check->answer = compare(d, b);
         spw_verified.compared_bytes += answer >= 0 ? b->size_bytes : 0;
         ++*(answer == 1   ? &spw_verified.equal_count
             : answer == 0 ? &spw_verified.mismatch_count
@@ -400,21 +443,37 @@ static struct spw_block *find_mismatch(struct spw_device *d, struct spw_rerunnin
     return different;
 }
 
+/* What was made is wrong, and the true bytes are nowhere: it is dropped as before, by an operation that is not run again. */
+static int unmake(struct spw_device *d, struct spw_block *b)
+{
+    spw_needs_add_locked(d, b);
+    if (spw_mover_detach_locked(d, b) < 0)
+        b->object.attention |= SPW_DROPPED;
+    return -ESTALE;
+}
+
 /* Those that have a copy which was not compared get their bytes from there in any case. */
+static int settle_one(struct spw_device *d, struct spw_block *b, bool is_equal, bool is_mismatch)
+{
+    const bool is_lost = is_mismatch && b->check && !b->has_true_copy && b->check->answer != 1;
+    const bool takes_copy = b->host_copy_valid && !spw_object_dirty(&b->object) && !(is_equal && b->check);
+    b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
+    if (is_equal && b->check)
+        b->proof.believed = false;
+    spw_verify_forget_locked(b);
+    if (is_lost)
+        return unmake(d, b);
+    const int r = takes_copy ? repair(d, b) : 0;
+    spw_verified.repaired_count += takes_copy && r == 0 && is_mismatch;
+    return r;
+}
+
 static int settle(struct spw_device *d, struct spw_rerunning *run, bool is_equal, bool is_mismatch)
 {
     int failure = 0;
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = written(run, i);
-        if (!b)
-            continue;
-        b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
-        const bool takes_copy = b->host_copy_valid && !spw_object_dirty(&b->object) && !(is_equal && b->check);
-        if (is_equal && b->check)
-            b->proof.believed = false;
-        spw_verify_forget_locked(b);
-        const int r = takes_copy ? repair(d, b) : 0;
-        spw_verified.repaired_count += takes_copy && r == 0 && is_mismatch;
+        const int r = b ? settle_one(d, b, is_equal, is_mismatch) : 0;
         failure = r < 0 ? r : failure;
     }
     return failure;
@@ -431,9 +490,10 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
             spw_uses_merge_locked(&uses, &run->blocks[i]->object.uses);
     (void)spw_uses_wait_unlocking(&uses); /* then there are no answers */
     const struct spw_block *different = find_mismatch(d, run, &all_known);
+    const bool is_lost = different && !different->has_true_copy;
     const int r = settle(d, run, all_known && !different, different != NULL);
     if (different)
-        follow_from_mismatch(d, run->rerun, different);
+        follow_from_mismatch(d, run->rerun, different, is_lost);
     else if (all_known)
         note_equal(d, run->rerun);
     return r;
@@ -449,9 +509,11 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
         b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
         if (!b->check)
             continue;
-        any |= b->drops;
-        take_copy(d, b);
-        spw_verify_forget_locked(b); /* of one that was there */
+        if (b->has_true_copy) {
+            any |= b->drops;
+            take_copy(d, b);
+        }
+        spw_verify_forget_locked(b);
     }
     return any;
 }

@@ -2,15 +2,17 @@
  *
  * What may be replayed was tried on a few launches; another launch of the same kind may differ by a parameter that is no
  * address. So when a block is dropped whose making is DUE - the first time for each operation of a plan, and one time in
- * `verify_every` after that - it leaves with a copy as if it was evicted, and a digest is taken of it. Another is taken
- * behind the operation that makes it again, and nobody uses what that wrote before the two were compared: the slow lock is
- * held until then, and the blocks are UNVERIFIED, so that no operation takes the quick way past it.
+ * `verify_every` after that - a digest is taken of it. Another is taken behind the operation that makes it again, and nobody
+ * uses what that wrote before the two were compared: the slow lock is held until then, and the blocks are UNVERIFIED, so that
+ * no operation takes the quick way past it. The first time it leaves with a copy as well, as if it was evicted. Later it
+ * does not: the copy would take the link, and hold the memory for as long; and where what was right is wrong one day, what
+ * it made since it was compared last may have been wrong as well, so that to stop is the better answer.
  *
  * What is made again without being compared was right, in some comparison, with the numbers among its parameters that it has
  * this time (trust.h). With others it leaves with a copy that is brought back.
  *
  * Where they differ the true bytes are copied in, no replay of the function happens any more, and its operations are
- * planned anew. What has left by then without a copy is refused to whoever wants it. Only where an operation is wrong in its
+ * planned anew. What has left without a copy, this one too, is refused to whoever wants it. Only where an operation is wrong in its
  * first comparison, with numbers that no other of its function has, the others are made again, and all of them compared.
  * Without digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERIFY_H
@@ -20,7 +22,7 @@
 struct spw_verified {          /* since the start */
     uint64_t equal_count;      /* comparisons of a block: it was as it had been */
     uint64_t mismatch_count;   /* it was not */
-    uint64_t unanswered_count; /* there was nothing to compare with, so the true bytes were taken */
+    uint64_t unanswered_count; /* there was nothing to compare with: the true bytes were taken where they had a copy */
     uint64_t repaired_count;   /* blocks whose true bytes were copied in after a mismatch */
     uint64_t lost_count;       /* dropped blocks that cannot be made any more, and have no true bytes either */
     uint64_t compared_bytes;
@@ -34,11 +36,15 @@ uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count);
 /* False: the block must not be dropped, since its making cannot be watched or was wrong once. */
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b);
 
-/* The block is about to be dropped: true, it has to leave a copy. */
-bool spw_verify_is_due_locked(struct spw_device *d, const struct spw_block *b);
+/* The block is about to be dropped: whether what is made in its place will be compared, and with what. */
+enum spw_due { SPW_DUE_NOT, SPW_DUE_BY_COPY, SPW_DUE_BY_DIGEST };
+enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b);
 
 /* Its copy out is submitted: asks for the digest. Negative: it must not be dropped. */
 int spw_verify_left_locked(struct spw_device *d, struct spw_block *b);
+
+/* It is dropped without a copy: its digest is one of its uses. Where there is none to be had now it is not compared. */
+void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b);
 
 /* It is not dropped after all, or nobody wants it any more: its copy is an ordinary one. */
 void spw_verify_forget_locked(struct spw_block *b);

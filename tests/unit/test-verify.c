@@ -140,21 +140,6 @@ static CUdeviceptr drop_unwatched(uint32_t n, CUfunction function)
     return 0;
 }
 
-/* The next one of operation n that is compared is made wrong. */
-static void turn_wrong(uint32_t n, CUfunction function)
-{
-    const uint64_t before = spw_verified.mismatch_count;
-    for (unsigned i = 0; i < MOST && spw_verified.mismatch_count == before; i++) {
-        CUdeviceptr a = make(n, function);
-        let_go(a);
-        spoils = is_watched(a);
-        expect(a, right_value());
-        spoils = 0;
-        give_back(a, s, false);
-    }
-    assert_int_equal(spw_verified.mismatch_count, before + 1);
-}
-
 static void refused(CUdeviceptr a)
 {
     const unsigned runs = fake_counts()->mixes;
@@ -165,14 +150,45 @@ static void refused(CUdeviceptr a)
     assert_int_equal(fake_counts()->mixes, runs);                                  /* nothing was launched for it */
 }
 
+/* There are true bytes to go back to: of the first of its operation, and where each one is compared. */
+static bool has_copy(CUdeviceptr a)
+{
+    return block_at(a)->has_true_copy;
+}
+
+/* The next one of operation n that is compared is made wrong: nobody gets what was made. Answers how many were lost by it.
+ */
+static unsigned turn_wrong(uint32_t n, CUfunction function)
+{
+    const uint64_t before = spw_verified.mismatch_count;
+    unsigned lost = 0;
+    for (unsigned i = 0; i < MOST && spw_verified.mismatch_count == before; i++) {
+        CUdeviceptr a = make(n, function);
+        let_go(a);
+        spoils = is_watched(a);
+        lost = spoils && !has_copy(a);
+        if (lost)
+            assert_int_equal(expect_on(s, a, BYTES, right_value()), -ESTALE);
+        else
+            expect(a, right_value());
+        spoils = 0;
+        if (lost)
+            refused(a);
+        give_back(a, s, false);
+    }
+    assert_int_equal(spw_verified.mismatch_count, before + 1);
+    return lost;
+}
+
 static void what_was_never_compared_and_cannot_be_made_is_refused(void **state)
 {
     CUdeviceptr lost = drop_unwatched(1, one);
-    turn_wrong(1, one);
-    assert_int_equal(spw_verified.lost_count, 1);
-    assert_int_equal(spw_verified.repaired_count, 1);
-    assert_int_equal(said("gives other results by now: whatever needs them is refused"), 1);
+    assert_int_equal(turn_wrong(1, one), 1);
+    assert_int_equal(spw_verified.lost_count, 2);
+    assert_int_equal(spw_verified.repaired_count, 0);
+    assert_int_equal(said("gives other results by now: whatever needs them is refused"), 2);
     assert_int_equal(said("gave other bytes than it had made"), 1);
+    assert_int_equal(said("of which there is no copy"), 1);
     refused(lost);
     refused(lost); /* for good */
     CUdeviceptr other = allocate(BYTES);
@@ -201,8 +217,8 @@ static void what_depends_on_lost_bytes_is_refused_as_well(void **state)
         give_back(a[0], s, false);
     }
     assert_false(is_watched(a[0]) || is_watched(a[1]));
-    turn_wrong(1, one);
-    assert_int_equal(spw_verified.lost_count, 1);
+    assert_int_equal(turn_wrong(1, one), 1);
+    assert_int_equal(spw_verified.lost_count, 2);
     refused(a[1]);
     refused(a[0]);
     give_back(a[1], s, false);
@@ -216,8 +232,8 @@ static void what_depends_on_lost_bytes_is_refused_as_well(void **state)
 static void other_operations_of_a_wrong_function_are_lost_as_well(void **state)
 {
     CUdeviceptr compared = drop_unwatched(2, one), lost = drop_unwatched(1, one), innocent = drop_unwatched(3, another);
-    turn_wrong(1, one);
-    assert_int_equal(spw_verified.lost_count, 2);
+    assert_int_equal(turn_wrong(1, one), 1);
+    assert_int_equal(spw_verified.lost_count, 3);
     expect(innocent, right_value());
     refused(compared);
     refused(lost);
@@ -291,7 +307,7 @@ static void an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone(void
 static void an_operation_that_is_wrong_with_numbers_that_were_right_condemns_its_function(void **state)
 {
     CUdeviceptr lost = drop_unwatched(1, one);
-    turn_wrong(2, one);
+    assert_int_equal(turn_wrong(2, one), 0);
     assert_int_equal(spw_verified.lost_count, 1);
     refused(lost);
 }
@@ -333,8 +349,6 @@ static void numbers_that_differ_where_all_is_right_may_differ(void **state)
     assert_true(is_dropped(2));
 }
 
-/* ---- a belief was wrong ---- */
-
 /* As a bias is, in some layers. What they were right with says nothing of the others. */
 static void launches_that_leave_out_an_address_are_held_against_their_own_sort(void **state)
 {
@@ -350,6 +364,137 @@ static void launches_that_leave_out_an_address_are_held_against_their_own_sort(v
     assert_true(is_dropped(2));
     assert_int_equal(spw_verified.mismatch_count, 0);
 }
+
+/* ---- by digests alone ---- */
+
+/* The next one of operation 1 that is compared without a copy: dropped, and the caller's. */
+static CUdeviceptr drop_by_digest(void)
+{
+    for (unsigned i = 0; i < MOST; i++) {
+        CUdeviceptr a = make(1, one);
+        let_go(a);
+        if (is_watched(a) && !has_copy(a))
+            return a;
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+    fail_msg("none is compared without a copy");
+    return 0;
+}
+
+static void what_was_right_once_is_compared_without_a_copy(void **state)
+{
+    CUdeviceptr first = make(1, one);
+    let_go(first);
+    assert_true(is_watched(first) && has_copy(first));
+    expect(first, right_value());
+    const unsigned copies = fake_counts()->copies_out;
+    const uint64_t equal = spw_verified.equal_count;
+    CUdeviceptr a = drop_by_digest();
+    expect(a, right_value());
+    assert_int_equal(spw_verified.equal_count, equal + 1);
+    assert_int_equal(fake_counts()->copies_out, copies);
+    assert_false(is_watched(a));
+    check_needs();
+}
+
+/* The numbers say that nothing may be relied on. */
+static void what_is_given_other_numbers_is_compared_with_a_copy(void **state)
+{
+    CUdeviceptr kept = drop_unwatched(1, one);
+    number = 7;
+    spoils = 1;
+    CUdeviceptr wrong = make(2, one);
+    let_go(wrong);
+    expect(wrong, right_value());
+    spoils = 0;
+    number = 1;
+    CUdeviceptr other = make(3, one);
+    let_go(other);
+    expect(other, right_value());
+    for (unsigned i = 0; i < EVERY; i++) {
+        number = i % 2;
+        CUdeviceptr a = make(1, one);
+        let_go(a);
+        assert_true(i == 0 || (is_watched(a) && has_copy(a)));
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+    expect(kept, right_value());
+}
+
+static void where_each_is_compared_each_has_a_copy(void **state)
+{
+    struct spw_settings settings = *spw_settings();
+    settings.verify_every = 1;
+    spw_settings_use(&settings);
+    for (unsigned i = 0; i < 3; i++) {
+        CUdeviceptr a = make(1, one);
+        let_go(a);
+        assert_true(is_watched(a) && has_copy(a));
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+    assert_int_equal(spw_verified.equal_count, 3);
+}
+
+/* It is as if it was not its turn. */
+static void where_no_digest_is_to_be_had_it_is_not_compared(void **state)
+{
+    CUdeviceptr first = drop_unwatched(1, one);
+    expect(first, right_value());
+    const uint64_t equal = spw_verified.equal_count;
+    fake_fail("cuLaunchKernel", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, true);
+    for (unsigned i = 0; i < 2 * EVERY; i++) {
+        CUdeviceptr a = make(1, one);
+        let_go(a);
+        assert_false(is_watched(a));
+        expect(a, right_value());
+        give_back(a, s, false);
+    }
+    fake_fail("cuLaunchKernel", 0, CUDA_SUCCESS, false);
+    assert_int_equal(spw_verified.equal_count, equal);
+    assert_int_equal(spw_verified.mismatch_count, 0);
+    check_needs();
+}
+
+/* What the answers are is not known: it is what it would be if nobody had asked. */
+static void without_an_answer_what_was_made_is_taken(void **state)
+{
+    CUdeviceptr a = drop_by_digest();
+    fake_fail("cuLaunchKernel", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, true);
+    expect(a, right_value());
+    fake_fail("cuLaunchKernel", 0, CUDA_SUCCESS, false);
+    assert_int_equal(spw_verified.unanswered_count, 1);
+    assert_int_equal(spw_verified.lost_count, 0);
+    assert_false(is_watched(a));
+    expect(a, right_value());
+    check_needs();
+}
+
+static void what_stays_before_it_is_gone_is_not_compared(void **state)
+{
+    CUdeviceptr a = drop_by_digest();
+    expect(a, right_value());
+    give_back(a, s, false);
+    const uint64_t equal = spw_verified.equal_count;
+    CUdeviceptr b = 0;
+    for (unsigned i = 0; i < MOST; i++) {
+        b = make(1, one);
+        drop(b);
+        if (is_watched(b))
+            break;
+        give_back(b, s, false);
+    }
+    assert_true(is_watched(b) && !has_copy(b));
+    assert_int_equal(fill_on(t, b, BYTES, 5), 0); /* on another stream: behind the digest, which reads it */
+    assert_false(is_watched(b) || attention(b) & SPW_ABSENT);
+    expect(b, 5);
+    assert_int_equal(spw_verified.equal_count, equal);
+    check_needs();
+}
+
+/* ---- a belief was wrong ---- */
 
 static void doubt(CUdeviceptr a, CUfunction reader)
 {
@@ -384,7 +529,7 @@ static void what_a_reader_made_of_other_tensors_is_lost(void **state)
 static void a_function_that_was_wrong_is_not_run_again(void **state)
 {
     (void)drop_unwatched(1, one);
-    turn_wrong(1, one);
+    (void)turn_wrong(1, one);
     CUdeviceptr a = make(2, one), b = make(4, another);
     spoils = 1;
     drop(a);
@@ -490,6 +635,12 @@ int main(int argc, char **argv)
         TEST(what_is_given_other_numbers_than_were_right_is_not_run_again),
         TEST(numbers_that_differ_where_all_is_right_may_differ),
         TEST(launches_that_leave_out_an_address_are_held_against_their_own_sort),
+        TEST(what_was_right_once_is_compared_without_a_copy),
+        TEST(what_is_given_other_numbers_is_compared_with_a_copy),
+        TEST(where_each_is_compared_each_has_a_copy),
+        TEST(where_no_digest_is_to_be_had_it_is_not_compared),
+        TEST(without_an_answer_what_was_made_is_taken),
+        TEST(what_stays_before_it_is_gone_is_not_compared),
         TEST(what_was_made_of_a_tensor_that_somebody_changed_is_lost),
         TEST(what_a_reader_made_of_other_tensors_is_lost),
         TEST(a_function_that_was_wrong_is_not_run_again),
