@@ -2,26 +2,16 @@
 #include "trust.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { MOST_FORMS = 64 }; /* of a function; with more, what it is given is nothing like what it was given before */
+#include "numbers.h"
 
-struct form { /* launches of a function whose parameters hold addresses in the same places */
-    uint64_t places;
-    uint32_t count;    /* of the numbers of the first comparison; 0: there was no memory for them, and none is right */
-    uint32_t *numbers; /* followed by one for each that is not 0 where comparisons that were right have differed */
-};
+enum { MOST_SORTS = 64 }; /* of a function; with more, what it is given is nothing like what it was given before */
 
 struct trusted {
     CUfunction function;
     bool is_right, is_suspected, is_condemned;
-    uint32_t form_count;
-    struct form *forms;
-};
-
-struct given { /* to one launch */
-    uint64_t places;
-    uint32_t count, *numbers;
+    uint32_t sort_count;
+    struct spw_numbers *sorts; /* of each, the numbers of the first comparison; others may differ that were right as well */
 };
 
 static struct trusted *list;
@@ -56,123 +46,54 @@ static struct trusted *find_or_add(CUfunction function)
 
 /* ---- numbers ---- */
 
-/* The tensor that the word leads to, by its place among those touched, from 1 on; 0: to none. */
-static uint32_t tensor_of(const struct spw_rerun *rerun, uint64_t word)
+static struct spw_numbers *sort_of(const struct trusted *it, const struct spw_numbers *given)
 {
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (word - rerun->touches[i].address < rerun->touches[i].bytes)
-            return i + 1;
-    return 0;
-}
-
-/* The numbers in order, at most one for each four bytes, and where among the parameters addresses are. Without room for the
- * numbers they are only counted. */
-static void look_at(const struct spw_rerun *rerun, uint32_t at_most, struct given *given)
-{
-    uint32_t geometry[SPW_SUBMISSION_GEOMETRY];
-    size_t bytes;
-    const unsigned char *image = spw_submission_image(rerun->submission, geometry, &bytes);
-    given->count = given->places = 0;
-    for (unsigned i = 0; i < SPW_SUBMISSION_GEOMETRY; i++, given->count++)
-        if (given->count < at_most)
-            given->numbers[given->count] = geometry[i];
-    for (size_t at = 0; at < bytes; given->count++) {
-        uint64_t word = 0;
-        uint32_t number = 0;
-        if (at + sizeof(word) <= bytes)
-            memcpy(&word, image + at, sizeof(word));
-        const uint32_t tensor = word ? tensor_of(rerun, word) : 0;
-        memcpy(&number, image + at, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
-        if (given->count < at_most)
-            given->numbers[given->count] = tensor ? tensor : number;
-        if (tensor)
-            given->places = (given->places ^ (at + 1)) * UINT64_C(0x9e3779b97f4a7c15);
-        at += tensor ? sizeof(word) : sizeof(number);
-    }
-}
-
-/* False: no memory. The numbers are the caller's to free. */
-static bool take_given(const struct spw_rerun *rerun, struct given *ret)
-{
-    *ret = (struct given){0};
-    look_at(rerun, 0, ret);
-    ret->numbers = malloc((ret->count + 1) * sizeof(*ret->numbers));
-    if (ret->numbers)
-        look_at(rerun, ret->count, ret);
-    return ret->numbers;
-}
-
-static struct form *form_of(const struct trusted *it, const struct given *given)
-{
-    for (uint32_t i = 0; it && i < it->form_count; i++)
-        if (it->forms[i].places == given->places && it->forms[i].count == given->count)
-            return &it->forms[i];
+    for (uint32_t i = 0; it && i < it->sort_count; i++)
+        if (spw_numbers_are_of_a_sort(&it->sorts[i], given))
+            return &it->sorts[i];
     return NULL;
 }
 
-/* It was right with these. Without memory nobody will know. */
-static void add_form(struct trusted *it, const struct given *given)
+/* The numbers are the function's from then on. False: without memory nobody will know that it was right with them. */
+static bool add_sort(struct trusted *it, const struct spw_numbers *given)
 {
-    struct form *forms = it->form_count < MOST_FORMS ? realloc(it->forms, (it->form_count + 1) * sizeof(*forms)) : NULL;
-    if (!forms)
-        return;
-    it->forms = forms;
-    struct form *f = &forms[it->form_count];
-    *f = (struct form){given->places, given->count, calloc(given->count + 1, 2 * sizeof(*f->numbers))};
-    if (!f->numbers)
-        return;
-    memcpy(f->numbers, given->numbers, given->count * sizeof(*f->numbers));
-    it->form_count++;
-}
-
-/* But for those that may differ they are what they were. */
-static bool covers(const struct form *f, const struct given *given)
-{
-    for (uint32_t i = 0; i < f->count; i++)
-        if (given->numbers[i] != f->numbers[i] && !f->numbers[f->count + i])
-            return false;
+    struct spw_numbers *sorts =
+        it->sort_count < MOST_SORTS ? realloc(it->sorts, (it->sort_count + 1) * sizeof(*sorts)) : NULL;
+    if (!sorts)
+        return false;
+    it->sorts = sorts;
+    sorts[it->sort_count++] = *given;
     return true;
 }
 
 bool spw_trust_covers_locked(const struct spw_rerun *rerun)
 {
     const struct trusted *it = rerun->function ? find(rerun->function) : NULL;
-    struct given given;
+    struct spw_numbers given;
     if (!rerun->function)
         return true;
-    if (!it || !take_given(rerun, &given))
+    if (!it || !spw_numbers_take(&given, rerun))
         return false;
-    const struct form *f = form_of(it, &given);
-    const bool is_covered = f && covers(f, &given);
-    free(given.numbers);
+    const struct spw_numbers *known = sort_of(it, &given);
+    const bool is_covered = known && spw_numbers_cover(known, &given);
+    spw_numbers_finish(&given);
     return is_covered;
-}
-
-bool spw_trust_numbers_locked(const struct spw_rerun *rerun, struct spw_hash *ret_numbers)
-{
-    struct given given;
-    if (!take_given(rerun, &given))
-        return false;
-    spw_hash_host(given.numbers, given.count * sizeof(*given.numbers), ret_numbers);
-    free(given.numbers);
-    return true;
 }
 
 void spw_trust_note_equal_locked(const struct spw_rerun *rerun)
 {
     struct trusted *it = find_or_add(rerun->function);
-    struct given given;
+    struct spw_numbers given;
     if (!it)
         return;
     it->is_right = true;
-    if (!take_given(rerun, &given))
+    if (!spw_numbers_take(&given, rerun))
         return;
-    struct form *f = form_of(it, &given);
-    for (uint32_t i = 0; f && i < f->count; i++)
-        f->numbers[f->count + i] |= given.numbers[i] != f->numbers[i];
-    if (!f)
-        add_form(it, &given);
-    free(given.numbers);
+    struct spw_numbers *known = sort_of(it, &given);
+    if (known)
+        spw_numbers_allow(known, &given);
+    if (known || !add_sort(it, &given))
+        spw_numbers_finish(&given);
 }
 
 /* ---- what is known ---- */
@@ -214,9 +135,9 @@ bool spw_trust_is_condemned(CUfunction function)
 void spw_trust_reset(void)
 {
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t k = 0; k < list[i].form_count; k++)
-            free(list[i].forms[k].numbers);
-        free(list[i].forms);
+        for (uint32_t k = 0; k < list[i].sort_count; k++)
+            spw_numbers_finish(&list[i].sorts[k]);
+        free(list[i].sorts);
     }
     free(list);
     list = NULL;

@@ -2,20 +2,19 @@
  *
  * A function that was compared and right may be another thing by a number among its parameters: what overwrites its output
  * in the first steps adds to it from some step on. A comparison now and then would find that too late. So what is run again
- * without being compared was right with the same numbers: the parameters that are no addresses, and the geometry, are what
- * they were in some comparison of the function, except those that differed between comparisons that were all right (sizes,
- * offsets of random numbers). Addresses count by which of the tensors touched they lie in.
+ * without being compared was right with the same numbers (numbers.h): they are what they were in some comparison of the
+ * function, of a launch of its sort, except those that differed between comparisons that were all right (sizes, offsets of
+ * random numbers).
  *
  *     unknown      never compared                        watched until it is
  *     right        the numbers of the first comparison are kept, and which of them have differed since
  *     suspected    an operation of other numbers was wrong where all others were right: compared from then on, unless all
- *                  numbers are what they were when the same operation was compared last
+ *                  numbers are what they were when that very operation was compared
  *     condemned    was wrong: never again
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_TRUST_H
 #define SPILLWAY_SHIM_TRUST_H
-#include "hash.h"
 #include "reruns.h"
 
 /* A replay of it was right. */
@@ -24,9 +23,6 @@ bool spw_trust_was_right(CUfunction function);
 
 /* What the rerun is given was right in a comparison. A copy or set is what it is: true. */
 bool spw_trust_covers_locked(const struct spw_rerun *rerun);
-
-/* What tells the numbers that it is given from others. False: there is no memory to find out. */
-bool spw_trust_numbers_locked(const struct spw_rerun *rerun, struct spw_hash *ret_numbers);
 
 void spw_trust_suspect_locked(CUfunction function);
 bool spw_trust_is_suspected(CUfunction function);

@@ -11,6 +11,7 @@
 #include "layout.h"
 #include "log.h"
 #include "mover.h"
+#include "numbers.h"
 #include "planned.h"
 #include "recompute.h"
 #include "replay.h"
@@ -27,11 +28,13 @@ struct spw_check { /* of a block that is dropped, and will be compared */
     int answer;      /* 1: they are equal; 0: they are not; negative: nobody knows */
 };
 
+enum { SEEN = 4 };
+
 struct watched {   /* an operation of the plan */
     uint32_t left; /* drops of what it makes until the next is due; 0: the first that comes */
     bool was_compared, is_barred;
-    bool has_numbers;
-    struct spw_hash numbers; /* that it was given when it was compared last, and right */
+    struct spw_numbers given[SEEN]; /* when it was compared, and right; padding is now this, now that */
+    unsigned given_count;           /* so far; the oldest are forgotten */
 };
 
 enum { SPOILED = 0xb7 }; /* each byte of what is to be written anew */
@@ -49,9 +52,18 @@ static uint64_t plans;
 
 /* ---- which ---- */
 
+static void forget_watched(int device)
+{
+    for (uint32_t i = 0; i < watch_of[device].count; i++)
+        for (unsigned k = 0; k < SEEN; k++)
+            spw_numbers_finish(&watch_of[device].list[i].given[k]);
+    free(watch_of[device].list);
+    watch_of[device].list = NULL;
+}
+
 uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count)
 {
-    free(watch_of[d->ordinal].list);
+    forget_watched(d->ordinal);
     watch_of[d->ordinal].list = count ? calloc(count, sizeof(struct watched)) : NULL;
     watch_of[d->ordinal].count = watch_of[d->ordinal].list ? count : 0;
     watch_of[d->ordinal].plan = watch_of[d->ordinal].list ? ++plans : 0;
@@ -103,10 +115,14 @@ static uint32_t next_due(struct watched *w, uint32_t operation)
 
 static bool is_given_what_was_right(const struct watched *w, const struct spw_rerun *m)
 {
-    struct spw_hash numbers;
+    struct spw_numbers given;
     if (!spw_trust_is_suspected(m->function))
         return spw_trust_covers_locked(m);
-    return w->has_numbers && spw_trust_numbers_locked(m, &numbers) && spw_hash_equal(numbers, w->numbers);
+    if (!spw_numbers_take(&given, m))
+        return false;
+    const bool is_covered = spw_numbers_are_among(w->given, SEEN, &given);
+    spw_numbers_finish(&given);
+    return is_covered;
 }
 
 /* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
@@ -412,12 +428,27 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
     spw_planned_condemned_locked(d, m, alone);
 }
 
+/* Without memory for these it is compared the next time as well, where that matters. */
+static void keep_numbers(struct watched *w, const struct spw_rerun *m)
+{
+    struct spw_numbers given;
+    if (!m->function || !spw_numbers_take(&given, m))
+        return;
+    if (spw_numbers_are_among(w->given, SEEN, &given)) {
+        spw_numbers_finish(&given);
+        return;
+    }
+    struct spw_numbers *oldest = &w->given[w->given_count++ % SEEN];
+    spw_numbers_finish(oldest);
+    *oldest = given;
+}
+
 static void note_equal(struct spw_device *d, const struct spw_rerun *m)
 {
     struct watched *w = watched_of(d, m);
     if (w) {
         w->left = next_due(w, m->operation);
-        w->has_numbers = m->function && spw_trust_numbers_locked(m, &w->numbers);
+        keep_numbers(w, m);
     }
     spw_trust_note_equal_locked(m);
 }
@@ -521,7 +552,7 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
 void spw_verify_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        free(watch_of[i].list);
+        forget_watched(i);
         memset(&watch_of[i], 0, sizeof(watch_of[i]));
     }
     spw_trust_reset();

@@ -1,0 +1,92 @@
+/* numbers.c - reads the image of a kept launch word by word: tensors by their place, and everything else as it stands. */
+#include "numbers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The tensor that the word leads to, by its place among those touched, from 1 on; 0: to none. */
+static uint32_t tensor_of(const struct spw_rerun *rerun, uint64_t word)
+{
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (word - rerun->touches[i].address < rerun->touches[i].bytes)
+            return i + 1;
+    return 0;
+}
+
+/* The numbers in order, at most one for each four bytes. Without room for them they are only counted. */
+static void look_at(const struct spw_rerun *rerun, uint32_t at_most, struct spw_numbers *given)
+{
+    uint32_t geometry[SPW_SUBMISSION_GEOMETRY];
+    size_t bytes;
+    const unsigned char *image = spw_submission_image(rerun->submission, geometry, &bytes);
+    given->count = given->places = 0;
+    for (unsigned i = 0; i < SPW_SUBMISSION_GEOMETRY; i++, given->count++)
+        if (given->count < at_most)
+            given->list[given->count] = geometry[i];
+    for (size_t at = 0; at < bytes; given->count++) {
+        uint64_t word = 0;
+        uint32_t number = 0;
+        if (at + sizeof(word) <= bytes)
+            memcpy(&word, image + at, sizeof(word));
+        const uint32_t tensor = word ? tensor_of(rerun, word) : 0;
+        memcpy(&number, image + at, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
+        if (given->count < at_most)
+            given->list[given->count] = tensor ? tensor : number;
+        if (tensor)
+            given->places = (given->places ^ (at + 1)) * UINT64_C(0x9e3779b97f4a7c15);
+        at += tensor ? sizeof(word) : sizeof(number);
+    }
+}
+
+bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_rerun *rerun)
+{
+    *numbers = (struct spw_numbers){0};
+    look_at(rerun, 0, numbers);
+    numbers->list = calloc((size_t)numbers->count + 1, 2 * sizeof(*numbers->list));
+    if (numbers->list)
+        look_at(rerun, numbers->count, numbers);
+    return numbers->list;
+}
+
+void spw_numbers_finish(struct spw_numbers *numbers)
+{
+    free(numbers->list);
+    *numbers = (struct spw_numbers){0};
+}
+
+bool spw_numbers_are_of_a_sort(const struct spw_numbers *a, const struct spw_numbers *b)
+{
+    return a->list && b->list && a->places == b->places && a->count == b->count;
+}
+
+bool spw_numbers_cover(const struct spw_numbers *known, const struct spw_numbers *given)
+{
+    if (!spw_numbers_are_of_a_sort(known, given))
+        return false;
+    for (uint32_t i = 0; i < known->count; i++)
+        if (given->list[i] != known->list[i] && !known->list[known->count + i])
+            return false;
+    return true;
+}
+
+void spw_numbers_allow(struct spw_numbers *known, const struct spw_numbers *given)
+{
+    for (uint32_t i = 0; i < known->count; i++)
+        known->list[known->count + i] |= given->list[i] != known->list[i];
+}
+
+static bool is_among(const struct spw_numbers *known, unsigned count, const struct spw_numbers *given, uint32_t place)
+{
+    for (unsigned k = 0; k < count; k++)
+        if (spw_numbers_are_of_a_sort(&known[k], given) && known[k].list[place] == given->list[place])
+            return true;
+    return false;
+}
+
+bool spw_numbers_are_among(const struct spw_numbers *known, unsigned count, const struct spw_numbers *given)
+{
+    for (uint32_t i = 0; i < given->count; i++)
+        if (!is_among(known, count, given, i))
+            return false;
+    return true;
+}
