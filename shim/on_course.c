@@ -306,7 +306,7 @@ void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
         spw_planned_keep_versions_locked(true);
     if (!plan->recorded_count)
         return;
-    const int r = spw_recompute_begin_unlocking(on->device, on->now->course, &plan->actions);
+    const int r = spw_recompute_begin_unlocking(on->device, on->now->course, on->now->serial, &plan->actions);
     if (r < 0)
         spw_debug("device %d: no memory for running operations again", on->device->ordinal);
     on->kept = r == 0 && on->now && on->now->plan == plan ? plan : NULL;

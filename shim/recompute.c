@@ -10,13 +10,13 @@
 #include "planned.h"
 #include "replay.h"
 #include "stash.h"
-#include "verify.h"
+#include "watched.h"
 
 struct iteration {
     struct spw_rerun **kept; /* by operation; those that have not come yet are of the iteration before */
     uint32_t *until;         /* by tensor: the last action of the plan that has to do with it, plus 1 */
     uint32_t count, tensor_count;
-    uint64_t plan; /* verify.h */
+    uint64_t course; /* watched.h */
 };
 
 static struct iteration iteration_of[SPW_MAX_DEVICES];
@@ -87,7 +87,7 @@ static int kept(struct spw_op *op, struct spw_rerun *rerun)
             save(d, op, t);
     }
     spw_context_leave(&guard);
-    rerun->plan = now->plan;
+    rerun->course = now->course;
     spw_rerun_let_go(now->kept[rerun->operation]);
     now->kept[rerun->operation] = rerun;
     spw_rerun_hold(rerun);
@@ -113,7 +113,8 @@ static void find_ends(struct iteration *now, const struct spw_course *course, co
     }
 }
 
-int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course *course, const struct spw_actions *actions)
+int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course *course, uint64_t number,
+                                  const struct spw_actions *actions)
 {
     struct iteration *now = &iteration_of[d->ordinal];
     spw_recompute_end_locked(d);
@@ -124,8 +125,8 @@ int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course 
         return -ENOMEM;
     }
     now->count = course->op_count;
-    now->plan = spw_verify_plan_locked(d, course->op_count);
-    if (course->op_count && !now->plan) {
+    now->course = number ? spw_watched_follow_locked(d->ordinal, number, course->op_count) : 0;
+    if (number && !now->course) {
         spw_recompute_end_locked(d);
         return -ENOMEM;
     }
@@ -154,7 +155,6 @@ void spw_recompute_end_locked(struct spw_device *d)
         spw_rerun_let_go(now->kept[i]);
     free(now->kept);
     free(now->until);
-    (void)spw_verify_plan_locked(d, 0);
     *now = (struct iteration){0};
 }
 

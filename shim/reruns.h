@@ -34,7 +34,7 @@ struct spw_rerun {
     uint32_t holders;
     bool is_void;
     uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
-    uint64_t plan;   /* the one that has it run again (verify.h); 0: none, and nobody compares */
+    uint64_t course; /* that it is an operation of (watched.h); 0: none, and nobody compares */
     CUcontext context;
     struct spw_stream *stream; /* where it ran */
     CUfunction function;       /* NULL: a copy or set */

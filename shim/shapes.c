@@ -77,6 +77,8 @@ static struct spw_shape *free_place(struct spw_shapes *shapes, const struct spw_
     return oldest;
 }
 
+static uint64_t serials; /* so far, of all devices */
+
 struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
                                  const struct spw_shape *but)
 {
@@ -84,7 +86,7 @@ struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct 
     if (!none)
         return NULL;
     struct spw_shape *shape = free_place(shapes, but);
-    *shape = (struct spw_shape){.id = id, .course = course, .plan = none, .last_used = now};
+    *shape = (struct spw_shape){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
     shape->waits = calloc((size_t)course->op_count + 1, 1);
     return shape;
 }

@@ -12,7 +12,8 @@
 #include "planning.h"
 
 struct spw_shape {
-    uint32_t id; /* the detector's */
+    uint32_t id;     /* the detector's */
+    uint64_t serial; /* no other shape ever has it */
     struct spw_course *course;
     struct spw_course_plan *plan;  /* in force; at first the one to do nothing */
     uint32_t number;               /* of that plan, as it is counted; 0: it does nothing */

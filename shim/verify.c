@@ -11,13 +11,13 @@
 #include "layout.h"
 #include "log.h"
 #include "mover.h"
-#include "numbers.h"
 #include "planned.h"
 #include "recompute.h"
 #include "replay.h"
 #include "result.h"
 #include "settings.h"
 #include "trust.h"
+#include "watched.h"
 
 struct spw_verified spw_verified;
 
@@ -28,55 +28,13 @@ struct spw_check { /* of a block that is dropped, and will be compared */
     int answer;      /* 1: they are equal; 0: they are not; negative: nobody knows */
 };
 
-enum { SEEN = 4 };
-
-struct watched {   /* an operation of the plan */
-    uint32_t left; /* drops of what it makes until the next is due; 0: the first that comes */
-    bool was_compared, is_barred;
-    struct spw_numbers given[SEEN]; /* when it was compared, and right; padding is now this, now that */
-    unsigned given_count;           /* so far; the oldest are forgotten */
-};
-
 enum { SPOILED = 0xb7 }; /* each byte of what is to be written anew */
 
 enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* rerun->compare */
 
-static struct {
-    uint64_t plan; /* 0: none */
-    struct watched *list;
-    uint32_t count;
-    bool is_blind; /* digests are not to be had */
-} watch_of[SPW_MAX_DEVICES];
-
-static uint64_t plans;
+static bool is_blind[SPW_MAX_DEVICES]; /* digests are not to be had */
 
 /* ---- which ---- */
-
-static void forget_watched(int device)
-{
-    for (uint32_t i = 0; i < watch_of[device].count; i++)
-        for (unsigned k = 0; k < SEEN; k++)
-            spw_numbers_finish(&watch_of[device].list[i].given[k]);
-    free(watch_of[device].list);
-    watch_of[device].list = NULL;
-}
-
-uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count)
-{
-    forget_watched(d->ordinal);
-    watch_of[d->ordinal].list = count ? calloc(count, sizeof(struct watched)) : NULL;
-    watch_of[d->ordinal].count = watch_of[d->ordinal].list ? count : 0;
-    watch_of[d->ordinal].plan = watch_of[d->ordinal].list ? ++plans : 0;
-    return watch_of[d->ordinal].plan;
-}
-
-/* NULL: it was kept for another plan. */
-static struct watched *watched_of(const struct spw_device *d, const struct spw_rerun *m)
-{
-    return m->plan && m->plan == watch_of[d->ordinal].plan && m->operation < watch_of[d->ordinal].count
-               ? &watch_of[d->ordinal].list[m->operation]
-               : NULL;
-}
 
 /* Nothing is lost if it is given something that makes it another thing: all that it has to do with has a true copy. */
 static bool is_given_nothing(const struct spw_rerun *m)
@@ -89,7 +47,7 @@ static bool is_given_nothing(const struct spw_rerun *m)
 
 /* Its first replay by the plan is compared, whatever it is given: as far as that goes it was tried. Later on it is what it
  * was, or leaves with a copy that is brought back. */
-static bool is_what_it_was(const struct watched *w, const struct spw_rerun *m)
+static bool is_what_it_was(const struct spw_watched *w, const struct spw_rerun *m)
 {
     return !w || !w->was_compared || is_given_nothing(m) || spw_trust_covers_locked(m);
 }
@@ -97,41 +55,19 @@ static bool is_what_it_was(const struct watched *w, const struct spw_rerun *m)
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
 {
     const struct spw_rerun *m = b->content.maker;
-    if (!m || !m->plan)
+    if (!m || !m->course)
         return true;
-    const struct watched *w = watched_of(d, m);
-    return !watch_of[d->ordinal].is_blind && !spw_trust_is_condemned(m->function) && !(w && w->is_barred) &&
-           is_what_it_was(w, m);
-}
-
-/* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
-static uint32_t next_due(struct watched *w, uint32_t operation)
-{
-    const uint32_t every = spw_settings()->verify_every;
-    const bool is_first = !w->was_compared;
-    w->was_compared = true;
-    return is_first ? 1 + (uint32_t)((operation * UINT64_C(2654435761) >> 7) % every) : every;
-}
-
-static bool is_given_what_was_right(const struct watched *w, const struct spw_rerun *m)
-{
-    struct spw_numbers given;
-    if (!spw_trust_is_suspected(m->function))
-        return spw_trust_covers_locked(m);
-    if (!spw_numbers_take(&given, m))
-        return false;
-    const bool is_covered = spw_numbers_are_among(w->given, SEEN, &given);
-    spw_numbers_finish(&given);
-    return is_covered;
+    const struct spw_watched *w = spw_watched_of(d->ordinal, m);
+    return !is_blind[d->ordinal] && !spw_trust_is_condemned(m->function) && !(w && w->is_barred) && is_what_it_was(w, m);
 }
 
 /* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
  * memory would be free when that is done. Where each one is compared, nothing is left to expectation. */
-static uint8_t decide(struct watched *w, const struct spw_rerun *m)
+static uint8_t decide(struct spw_watched *w, const struct spw_rerun *m)
 {
     if (w && w->left)
         w->left--;
-    if (!w || !w->was_compared || !is_given_what_was_right(w, m))
+    if (!w || !w->was_compared || !spw_watched_was_right_with(w, m))
         return BY_COPY;
     return w->left ? NOT_COMPARED : spw_settings()->verify_every > 1 ? BY_DIGEST : BY_COPY;
 }
@@ -140,10 +76,10 @@ static uint8_t decide(struct watched *w, const struct spw_rerun *m)
 enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b)
 {
     struct spw_rerun *m = b->content.maker;
-    if (!m || !m->plan)
+    if (!m || !m->course)
         return SPW_DUE_NOT;
     if (m->compare == UNDECIDED)
-        m->compare = decide(watched_of(d, m), m);
+        m->compare = decide(spw_watched_of(d->ordinal, m), m);
     return m->compare == BY_COPY ? SPW_DUE_BY_COPY : m->compare == BY_DIGEST ? SPW_DUE_BY_DIGEST : SPW_DUE_NOT;
 }
 
@@ -171,7 +107,7 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
     if (b->proof.copied || b->proof.known)
         return true;
     if (ask(d, b, d->mover->out, &ticket) == -ENOTSUP) {
-        watch_of[d->ordinal].is_blind = true;
+        is_blind[d->ordinal] = true;
         spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be",
                  d->ordinal);
     } else
@@ -357,8 +293,8 @@ static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool a
         const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
         if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
             continue;
-        const struct watched *w = watched_of(d, m);
-        const bool is_same = m->plan == wrong->plan && m->operation == wrong->operation;
+        const struct spw_watched *w = spw_watched_of(d->ordinal, m);
+        const bool is_same = m->course == wrong->course && m->operation == wrong->operation;
         if (!alone || is_same || b->has_true_copy || !w || !w->was_compared || !spw_trust_covers_locked(m))
             give_up(d, b);
     }
@@ -411,7 +347,7 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
 {
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
-    struct watched *w = watched_of(d, m);
+    struct spw_watched *w = spw_watched_of(d->ordinal, m);
     /* A number may make one operation another thing than others of its function, which were right with theirs. */
     const bool alone = w && !w->was_compared && spw_trust_was_right(m->function) && !spw_trust_covers_locked(m);
     if (is_lost)
@@ -428,28 +364,11 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
     spw_planned_condemned_locked(d, m, alone);
 }
 
-/* Without memory for these it is compared the next time as well, where that matters. */
-static void keep_numbers(struct watched *w, const struct spw_rerun *m)
-{
-    struct spw_numbers given;
-    if (!m->function || !spw_numbers_take(&given, m))
-        return;
-    if (spw_numbers_are_among(w->given, SEEN, &given)) {
-        spw_numbers_finish(&given);
-        return;
-    }
-    struct spw_numbers *oldest = &w->given[w->given_count++ % SEEN];
-    spw_numbers_finish(oldest);
-    *oldest = given;
-}
-
 static void note_equal(struct spw_device *d, const struct spw_rerun *m)
 {
-    struct watched *w = watched_of(d, m);
-    if (w) {
-        w->left = next_due(w, m->operation);
-        keep_numbers(w, m);
-    }
+    struct spw_watched *w = spw_watched_of(d->ordinal, m);
+    if (w)
+        spw_watched_note_equal_locked(w, m);
     spw_trust_note_equal_locked(m);
 }
 
@@ -551,10 +470,8 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
 
 void spw_verify_reset(void)
 {
-    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        forget_watched(i);
-        memset(&watch_of[i], 0, sizeof(watch_of[i]));
-    }
+    memset(is_blind, 0, sizeof(is_blind));
+    spw_watched_reset();
     spw_trust_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));
 }

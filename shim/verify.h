@@ -1,7 +1,7 @@
 /* verify.h - the watch over replays: what some of them made is compared with the true bytes, and mended where it differs.
  *
  * What may be replayed was tried on a few launches; another launch of the same kind may differ by a parameter that is no
- * address. So when a block is dropped whose making is DUE - the first time for each operation of a plan, and one time in
+ * address. So when a block is dropped whose making is DUE - the first time for each operation of a course, and one time in
  * `verify_every` after that - a digest is taken of it. Another is taken behind the operation that makes it again, and nobody
  * uses what that wrote before the two were compared: the slow lock is held until then, and the blocks are UNVERIFIED, so
  * that no operation takes the quick way past it. The first time it leaves with a copy as well, as if it was evicted. Later
@@ -28,10 +28,6 @@ struct spw_verified {          /* since the start */
     uint64_t compared_bytes;
 };
 extern struct spw_verified spw_verified;
-
-/* The device follows a plan with `count` operations, none of which was compared yet; 0: it follows none. Answers what tells
- * this time from others: what is kept now has it as rerun->plan. 0: no memory, or no plan. */
-uint64_t spw_verify_plan_locked(struct spw_device *d, uint32_t count);
 
 /* False: the block must not be dropped, since its making cannot be watched or was wrong once. */
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b);

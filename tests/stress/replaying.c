@@ -138,7 +138,7 @@ static void begin_to_keep(void)
     const struct spw_actions actions = {0};
     pthread_mutex_lock(&worker_device->slow);
     spw_lock();
-    if (spw_recompute_begin_unlocking(worker_device, &course, &actions) < 0)
+    if (spw_recompute_begin_unlocking(worker_device, &course, 0, &actions) < 0)
         fail("there is no stash", 0);
     spw_planned_any = true;
     spw_unlock();

@@ -129,7 +129,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     spw_lock();
     const struct spw_course course = {0};
     const struct spw_actions actions = {0};
-    assert_int_equal(spw_recompute_begin_unlocking(device, &course, &actions), 0);
+    assert_int_equal(spw_recompute_begin_unlocking(device, &course, 0, &actions), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }

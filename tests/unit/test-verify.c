@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "detect/iteration.h"
 #include "layout.h"
 #include "log.h"
 #include "reruns.h"
 #include "result.h"
 #include "submissions.h"
 #include "verify.h"
+#include "watched.h"
 
 enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY, MADE = 64 };
 
@@ -19,7 +21,7 @@ static CUdeviceptr input;
 static uint32_t number; /* that launches are given */
 static bool leaves_out; /* no address of what they read is among it */
 static unsigned made;
-static uint64_t plan;
+static uint64_t course;
 static char log_path[64];
 
 static CUresult no_name(const char **name, CUfunction f)
@@ -39,9 +41,9 @@ static int begin_watch(void **state)
     snprintf(log_path, sizeof(log_path), "/tmp/test-verify-%d.log", (int)getpid());
     spw_log_setup(SPW_LOG_WARN, log_path);
     spw_lock();
-    plan = spw_verify_plan_locked(device, OPERATIONS);
+    course = spw_watched_follow_locked(device->ordinal, 1, OPERATIONS);
     spw_unlock();
-    assert_true(plan > 0);
+    assert_true(course > 0);
     input = allocate(BYTES);
     fill(input, VALUE);
     number = made = 0;
@@ -102,7 +104,7 @@ static CUdeviceptr make(uint32_t n, CUfunction function)
     assert_int_equal(mix_on(s, a, 1, 1, SALT), 0);
     struct spw_rerun *maker = block_at(a[1])->content.maker;
     assert_non_null(maker);
-    maker->plan = plan;
+    maker->course = course;
     maker->operation = n;
     maker->function = function;
     maker->submission = told(function, leaves_out ? 0 : a[0], a[1], number);
@@ -499,6 +501,51 @@ static void what_stays_before_it_is_gone_is_not_compared(void **state)
     check_needs();
 }
 
+/* ---- courses ---- */
+
+static uint64_t follow(uint64_t number)
+{
+    spw_lock();
+    const uint64_t followed = spw_watched_follow_locked(device->ordinal, number, OPERATIONS);
+    spw_unlock();
+    assert_int_equal(followed, number);
+    return followed;
+}
+
+/* Another plan for it, or an evaluation in between, changes nothing about what its operations were seen to make. */
+static void what_was_compared_on_a_course_is_known_when_it_is_followed_again(void **state)
+{
+    expect(drop_unwatched(1, one), right_value());
+    const uint64_t equal = spw_verified.equal_count;
+    course = follow(1);
+    CUdeviceptr a = make(1, one);
+    let_go(a);
+    assert_false(is_watched(a));
+    expect(a, right_value());
+    course = follow(2);
+    CUdeviceptr other = make(1, one);
+    let_go(other);
+    assert_true(is_watched(other) && has_copy(other)); /* it is another operation */
+    expect(other, right_value());
+    course = follow(1);
+    CUdeviceptr b = make(1, one);
+    let_go(b);
+    assert_false(is_watched(b));
+    expect(b, right_value());
+    assert_int_equal(spw_verified.equal_count, equal + 1);
+}
+
+static void the_course_that_was_followed_longest_ago_is_forgotten(void **state)
+{
+    expect(drop_unwatched(1, one), right_value());
+    for (uint64_t i = 2; i <= SPW_ITERATION_SHAPES + 1; i++)
+        (void)follow(i);
+    CUdeviceptr a = make(1, one);
+    let_go(a);
+    assert_true(is_watched(a) && has_copy(a));
+    expect(a, right_value());
+}
+
 /* ---- a belief was wrong ---- */
 
 static void doubt(CUdeviceptr a, CUfunction reader)
@@ -646,6 +693,8 @@ int main(int argc, char **argv)
         TEST(where_no_digest_is_to_be_had_it_is_not_compared),
         TEST(without_an_answer_what_was_made_is_taken),
         TEST(what_stays_before_it_is_gone_is_not_compared),
+        TEST(what_was_compared_on_a_course_is_known_when_it_is_followed_again),
+        TEST(the_course_that_was_followed_longest_ago_is_forgotten),
         TEST(what_was_made_of_a_tensor_that_somebody_changed_is_lost),
         TEST(what_a_reader_made_of_other_tensors_is_lost),
         TEST(a_function_that_was_wrong_is_not_run_again),

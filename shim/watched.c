@@ -1,0 +1,116 @@
+/* watched.c - the operations of some courses for each device, by the number that the course goes by. */
+#include "watched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect/iteration.h"
+#include "settings.h"
+#include "trust.h"
+
+enum { COURSES = SPW_ITERATION_SHAPES };
+
+struct course {
+    uint64_t number; /* 0: none */
+    uint64_t followed;
+    struct spw_watched *list;
+    uint32_t count;
+};
+
+static struct course courses[SPW_MAX_DEVICES][COURSES];
+static uint64_t clock_of_courses;
+
+static void forget(struct course *c)
+{
+    for (uint32_t i = 0; i < c->count; i++)
+        for (unsigned k = 0; k < SPW_WATCHED_GIVEN; k++)
+            spw_numbers_finish(&c->list[i].given[k]);
+    free(c->list);
+    *c = (struct course){0};
+}
+
+static struct course *find(int device, uint64_t number)
+{
+    for (unsigned i = 0; i < COURSES && number; i++)
+        if (courses[device][i].number == number)
+            return &courses[device][i];
+    return NULL;
+}
+
+/* A free place, or the one of the course that was followed longest ago. */
+static struct course *place_for_one(int device)
+{
+    struct course *oldest = &courses[device][0];
+    for (unsigned i = 1; i < COURSES; i++)
+        if (courses[device][i].followed < oldest->followed)
+            oldest = &courses[device][i];
+    forget(oldest);
+    return oldest;
+}
+
+uint64_t spw_watched_follow_locked(int device, uint64_t number, uint32_t count)
+{
+    struct course *c = find(device, number);
+    if (!c) {
+        c = place_for_one(device);
+        c->list = calloc((size_t)count + 1, sizeof(*c->list));
+        if (!c->list)
+            return 0;
+        c->number = number;
+        c->count = count;
+    }
+    c->followed = ++clock_of_courses;
+    return number;
+}
+
+struct spw_watched *spw_watched_of(int device, const struct spw_rerun *rerun)
+{
+    const struct course *c = find(device, rerun->course);
+    return c && rerun->operation < c->count ? &c->list[rerun->operation] : NULL;
+}
+
+/* ---- comparisons ---- */
+
+bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_rerun *rerun)
+{
+    struct spw_numbers given;
+    if (!spw_trust_is_suspected(rerun->function))
+        return spw_trust_covers_locked(rerun);
+    if (!spw_numbers_take(&given, rerun))
+        return false;
+    const bool is_covered = spw_numbers_are_among(w->given, SPW_WATCHED_GIVEN, &given);
+    spw_numbers_finish(&given);
+    return is_covered;
+}
+
+/* Without memory for these it is compared the next time as well, where that matters. */
+static void keep_numbers(struct spw_watched *w, const struct spw_rerun *rerun)
+{
+    struct spw_numbers given;
+    if (!rerun->function || !spw_numbers_take(&given, rerun))
+        return;
+    if (spw_numbers_are_among(w->given, SPW_WATCHED_GIVEN, &given)) {
+        spw_numbers_finish(&given);
+        return;
+    }
+    struct spw_numbers *oldest = &w->given[w->given_count++ % SPW_WATCHED_GIVEN];
+    spw_numbers_finish(oldest);
+    *oldest = given;
+}
+
+/* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
+void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_rerun *rerun)
+{
+    const uint32_t every = spw_settings()->verify_every;
+    const uint32_t place = (uint32_t)((rerun->operation * UINT64_C(2654435761) >> 7) % every);
+    w->left = w->was_compared ? every : 1 + place;
+    w->was_compared = true;
+    keep_numbers(w, rerun);
+}
+
+void spw_watched_reset(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (unsigned k = 0; k < COURSES; k++)
+            forget(&courses[i][k]);
+}

@@ -1,0 +1,34 @@
+/* watched.h - what comparisons have told of each operation of a course: whether it was compared, with what, and when it is
+ * its turn again.
+ *
+ * A course is what a plan is for. Plans come and go, and the program may turn to another course and back (an evaluation
+ * every so many steps): what is known of its operations stays. The course followed longest ago is forgotten when there are
+ * too many. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_WATCHED_H
+#define SPILLWAY_SHIM_WATCHED_H
+#include "numbers.h"
+
+enum { SPW_WATCHED_GIVEN = 4 };
+
+struct spw_watched { /* an operation of a course */
+    uint32_t left;   /* drops of what it makes until the next is due; 0: the first that comes */
+    bool was_compared, is_barred;
+    struct spw_numbers given[SPW_WATCHED_GIVEN]; /* when it was compared, and right; padding is now this, now that */
+    unsigned given_count;                        /* so far; the oldest are forgotten */
+};
+
+/* A plan for the course is followed, which has `count` operations. `course` is a number that no other course ever has, not
+ * 0. Answers what tells its operations from others': what is kept now has it as rerun->course. 0: no memory. */
+uint64_t spw_watched_follow_locked(int device, uint64_t course, uint32_t count);
+
+/* NULL: the operation is of no course that is known. */
+struct spw_watched *spw_watched_of(int device, const struct spw_rerun *rerun);
+
+/* It is given what it, or another of its function, was right with in a comparison. */
+bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_rerun *rerun);
+
+/* It was compared, and right. */
+void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_rerun *rerun);
+
+void spw_watched_reset(void); /* for tests */
+#endif
