@@ -46,6 +46,10 @@ int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b);
  * happens to one that needs no copy, and to those above. As there. */
 int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b);
 
+/* The same for one that nobody who is only believed to read it will use before it leaves: no digest is taken of it
+ * (proof.h), and if that was a mistake it is copied once more. */
+int spw_carry_copy_unproven_locked(struct spw_device *d, struct spw_block *b);
+
 /* The block will be needed: served at once where there is memory, else queued. A block that is leaving stays. Nothing
  * happens to one that is resident, EMPTY, DROPPED or free. 0 or a failure; then it is EVICTED as before, and comes on
  * demand. Locks as above. */

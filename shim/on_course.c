@@ -248,15 +248,24 @@ int spw_on_course_conform_locked(struct spw_on_course *on)
     return 0;
 }
 
-/* What is copied out stays until it is dropped: something may use it until then. */
-static void carry_out(struct spw_device *d, uint32_t kind, struct spw_block *b)
+/* A plan that was made when nobody knew who writes what has no idea of who will be believed. */
+static bool may_be_believed(const struct spw_on_course *on, uint32_t tensor)
 {
-    if (kind == SPW_STEP_H2D)
+    return !spw_course_plan_wants_versions(on->now->plan) || on->now->plan->marks.believed[tensor];
+}
+
+/* What is copied out stays until it is dropped: something may use it until then. */
+static void carry_out(const struct spw_on_course *on, const struct spw_action *due, struct spw_block *b)
+{
+    struct spw_device *d = on->device;
+    if (due->kind == SPW_STEP_H2D)
         (void)spw_carry_restore_locked(d, b);
-    else if (kind == SPW_STEP_D2H)
+    else if (due->kind != SPW_STEP_D2H)
+        (void)spw_carry_drop_locked(d, b);
+    else if (may_be_believed(on, due->id))
         (void)spw_carry_copy_locked(d, b);
     else
-        (void)spw_carry_drop_locked(d, b);
+        (void)spw_carry_copy_unproven_locked(d, b);
 }
 
 /* The program frees it behind the operation that was the last, before the next. */
@@ -273,7 +282,7 @@ static void move(struct spw_on_course *on, uint32_t action, const struct spw_act
     if (is_ghost(b) && is_over)
         release_ghost(on, due->id);
     else if (b && !(due->kind == SPW_STEP_DROP && is_over && is_about_to_be_freed(on, due->id)))
-        carry_out(on->device, due->kind, b);
+        carry_out(on, due, b);
 }
 
 void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due)

@@ -59,8 +59,10 @@ struct spw_course_plan *spw_course_plan_none(const struct spw_course *course)
     plan->due = calloc((size_t)course->op_count + 1, 1);
     plan->marks.ghosts = calloc((size_t)course->tensor_count + 1, 1);
     plan->marks.recorded = calloc((size_t)course->op_count + 1, 1);
+    plan->marks.believed = calloc((size_t)course->tensor_count + 1, 1);
     plan->predicted_us = INFINITY;
-    if (plan->actions.first && plan->actions.start && plan->due && plan->marks.ghosts && plan->marks.recorded)
+    if (plan->actions.first && plan->actions.start && plan->due && plan->marks.ghosts && plan->marks.recorded &&
+        plan->marks.believed)
         return plan;
     spw_course_plan_destroy(plan);
     return NULL;

@@ -122,7 +122,7 @@ void spw_proof_copying_locked(struct spw_device *d, struct spw_block *b)
     struct spw_stream *s;
     spw_proof_void_locked(b);
     b->proof.believed = false;
-    if (spw_versions_kept && find_stream(d, b, &s) == 0)
+    if (spw_versions_kept && !b->proof.is_spared && find_stream(d, b, &s) == 0)
         (void)ask(d, b, s, &b->proof.copied); /* or it is copied again rather than believed */
 }
 

@@ -16,6 +16,9 @@
  * launches and then read need not wait for copies out. What is known to write, or not known, comes after them (mover.h), and
  * so does what uses a tensor that lives on, as weights do and workspaces: a kernel may count in one, and back to 0.
  *
+ * A copy that a plan has made of what nobody reads any more before it leaves, or what is written by then, is not followed by
+ * a second digest, and comes without the first.
+ *
  * When they differ, a belief was wrong, and it is not known which: from then on none is held in this process, what may be
  * dropped on its strength is not made again (verify.h), and before the next operation the epoch is raised (versions.h). What
  * nobody has touched since it came back needs no proof.
@@ -38,6 +41,7 @@ struct spw_op;
 struct spw_proof {    /* in a block */
     bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
     bool known;       /* `hash` is that of the bytes in the valid host copy */
+    bool is_spared;   /* the copy that is being made of it needs no digest */
     uint32_t copied;  /* else the ticket of the digest of these; 0: there is none */
     uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
     uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */

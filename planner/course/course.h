@@ -114,7 +114,8 @@ struct spw_course_marks {
     uint8_t *ghosts;   /* by tensor: the program frees it before the last replay that touches it: until it is dropped it
                         * stays, and its address with it */
     uint8_t *recorded; /* by operation: it has to be kept for running again, each time */
-    bool believes;     /* something leaves without a copy because launches since its last one are taken only to read it */
+    uint8_t *believed; /* by tensor: it leaves without a copy, as launches since its last one are taken to read it only */
+    bool believes;     /* there is one */
 };
 
 /* Makes actions for the graph (spw_actions_of()) into actions for the course, in place: ids of tensors and `start` are the

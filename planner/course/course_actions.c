@@ -182,24 +182,49 @@ static void use(const struct spw_course *course, uint32_t op, uint8_t *what)
     }
 }
 
-/* Whether something leaves without a copy for the sake of such a belief; what was clean at the beginning, because of what
- * was before that. `what` is for use here, by tensor. */
-static bool believes(const struct spw_course *course, const struct spw_actions *actions, uint8_t *what)
+/* Replays are believed as well. */
+static void replay(const struct spw_course *course, uint32_t op, uint8_t *what)
 {
-    bool found = false;
+    const struct spw_course_op *o = &course->ops[op];
+    for (uint32_t i = 0; i < o->touch_count && course->calls[op].kind == SPW_ITERATION_LAUNCH; i++) {
+        const struct spw_course_touch *touch = &course->touches[o->first_touch + i];
+        if (!(touch->access & SPW_COURSE_WRITES))
+            what[touch->tensor] |= USED;
+    }
+}
+
+/* What is clean at the beginning, or comes from the host, was copied in the iteration before, as whatever it was there. */
+static void look_back(const struct spw_course *course, uint8_t *believed)
+{
+    for (uint32_t t = 0; t < course->live_count; t++)
+        if (believed[t] && course->tensors[t].from != SPW_NO_INDEX)
+            believed[course->tensors[t].from] = true;
+}
+
+/* Which tensors leave without a copy for the sake of such a belief; what was clean at the beginning, because of what was
+ * before that. Answers how often one does. `what` is for use here, by tensor. */
+static uint32_t find_believed(const struct spw_course *course, const struct spw_actions *actions, uint8_t *what,
+                              uint8_t *believed)
+{
+    uint32_t found = 0;
     for (uint32_t t = 0; t < course->tensor_count; t++)
         what[t] = actions->start[t] == SPW_START_CLEAN ? COPIED | USED : 0;
     for (uint32_t op = 0; op <= actions->op_count; op++) {
         for (uint32_t i = actions->first[op]; i < actions->first[op + 1]; i++) {
             const struct spw_action *action = &actions->list[i];
-            if (action->kind == SPW_STEP_DROP)
-                found |= what[action->id] == (COPIED | USED);
-            else if (action->kind != SPW_STEP_REPLAY)
+            if (action->kind == SPW_STEP_REPLAY)
+                replay(course, action->id, what);
+            else if (action->kind != SPW_STEP_DROP)
                 what[action->id] = COPIED;
+            else if (what[action->id] == (COPIED | USED)) {
+                believed[action->id] = true;
+                found++;
+            }
         }
         if (op < actions->op_count)
             use(course, op, what);
     }
+    look_back(course, believed);
     return found;
 }
 
@@ -228,6 +253,7 @@ void spw_course_marks_finish(struct spw_course_marks *marks)
 {
     free(marks->ghosts);
     free(marks->recorded);
+    free(marks->believed);
     *marks = (struct spw_course_marks){0};
 }
 
@@ -240,13 +266,14 @@ int spw_course_actions(const struct spw_course *course, const struct spw_graph *
     tr.start = calloc(tensors, sizeof *tr.start);
     tr.marks.ghosts = calloc(tensors, sizeof *tr.marks.ghosts);
     tr.marks.recorded = calloc((size_t)course->op_count + 1, sizeof *tr.marks.recorded);
+    tr.marks.believed = calloc(tensors, 1);
     uint8_t *what = calloc(tensors, 1);
-    const bool is_room = tr.states && tr.start && tr.marks.ghosts && tr.marks.recorded && what;
+    const bool is_room = tr.states && tr.start && tr.marks.ghosts && tr.marks.recorded && tr.marks.believed && what;
     if (is_room) {
         follow(&tr);
         find_ghosts(&tr);
         translate(&tr);
-        tr.marks.believes = believes(course, actions, what);
+        tr.marks.believes = find_believed(course, actions, what, tr.marks.believed) > 0;
         *ret_marks = tr.marks;
     } else {
         free(tr.start);

@@ -471,6 +471,8 @@ static void who_leaves_without_a_copy_is_believed_to_be_only_read_by_launches_si
                 struct spw_course_marks marks;
                 assert_int_equal(spw_course_actions(course, m.graph, m.tensor_of, &a, &marks), 0);
                 assert_int_equal(marks.believes, is_written ? copied == 3 : copied <= 2 && kind == SPW_ITERATION_LAUNCH);
+                for (uint32_t t = 0; t < course->tensor_count; t++)
+                    assert_int_equal(marks.believed[t], marks.believes && t == m.tensor_of[1]);
                 spw_course_marks_finish(&marks);
                 spw_actions_finish(&a);
                 destroy(m);
@@ -496,6 +498,7 @@ static void who_was_on_the_host_at_the_beginning_is_believed_to_be_as_it_was(voi
         struct spw_course_marks marks;
         assert_int_equal(spw_course_actions(course, m.graph, m.tensor_of, &a, &marks), 0);
         assert_int_equal(marks.believes, !comes_back);
+        assert_int_equal(marks.believed[0], !comes_back);
         spw_course_marks_finish(&marks);
         spw_actions_finish(&a);
         destroy(m);

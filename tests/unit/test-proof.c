@@ -203,6 +203,36 @@ static void without_versions_nothing_is_hashed(void **state)
     expect_counts(0, 0, 0);
 }
 
+/* The plan knows of nobody who would be believed. Who comes all the same, and may have written, costs another copy. */
+static void what_a_plan_spares_the_digest_is_copied_again_where_it_would_be_believed(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = allocate(BYTES);
+    fill(a, 1);
+    assert_int_equal(under_locks(spw_carry_copy_unproven_locked, a), 0);
+    assert_int_equal(fake_counts()->hashes, 0);
+    gone(a);
+    assert_int_equal(fake_counts()->copies_out, 1); /* nobody has touched it since */
+    restore(a);
+    scale_on(s, a, 2); /* after all */
+    gone(a);
+    assert_int_equal(fake_counts()->copies_out, 2);
+    expect_counts(0, 0, 1);
+    restore(a);
+    expect(a, 2);
+    const unsigned hashes = fake_counts()->hashes;
+    scale_by_one(a, 2);
+    fill(a, 3);
+    assert_int_equal(under_locks(spw_carry_copy_locked, a), 0); /* the next one is not spared it */
+    assert_int_equal(fake_counts()->hashes, hashes + 1);
+    scale_by_one(a, 3);
+    gone(a);
+    expect_counts(1, 0, 1);
+    restore(a);
+    expect(a, 3);
+    expect_no_tickets();
+}
+
 /* The program's next writer comes after the digest that still reads, and is not what that finds. */
 static void what_is_used_again_stays_and_is_in_order(void **state)
 {
@@ -759,6 +789,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_goes_when_both_digests_are_there),
         cmocka_unit_test(what_nobody_touched_needs_no_proof),
         cmocka_unit_test(without_versions_nothing_is_hashed),
+        cmocka_unit_test(what_a_plan_spares_the_digest_is_copied_again_where_it_would_be_believed),
         cmocka_unit_test(what_is_used_again_stays_and_is_in_order),
         cmocka_unit_test(what_was_changed_after_all_is_copied_and_nothing_is_believed),
         cmocka_unit_test(room_is_made_with_nothing_lost),
