@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "chronicle.h"
 #include "exec.h"
 #include "memory.h"
 #include "physical.h"
@@ -50,6 +51,8 @@ CUresult driver_init(void)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult r = touched_init();
     if (r == CUDA_SUCCESS)
+        r = chronicle_init();
+    if (r == CUDA_SUCCESS)
         r = memory_init();
     if (r == CUDA_SUCCESS)
         r = devices_init();
@@ -86,6 +89,7 @@ CUresult driver_enter(struct call *call, const char *name, enum needs needs)
         return CUDA_ERROR_NOT_INITIALIZED;
     if (!initialised)
         return CUDA_SUCCESS;
+    chronicle_enter(name);
     sim_spend(settings.profile.call_ns);
     sim_advance();
     CUresult fault = settings_fault(name);
@@ -104,6 +108,7 @@ CUresult driver_enter(struct call *call, const char *name, enum needs needs)
 CUresult driver_leave(struct call *call, CUresult result)
 {
     (void)call;
+    chronicle_leave(result);
     driver_unlock();
     return result;
 }

@@ -62,15 +62,17 @@ struct op {
     unsigned refs;
     unsigned unmet;        /* operations to wait for */
     uint64_t serial;       /* in the order of submission, from 1 */
+    uint64_t behind;       /* serial of the operation that it waited for last; 0: of none */
     uint64_t graph_launch; /* which launch of a graph it is part of, from 1; 0: of none */
     struct when when;
     struct context *context;
     unsigned long long stream_id;
     struct lane *lane;
-    struct op *next;  /* in the lane's queue */
-    const char *name; /* of the kernel or the call; static */
-    double ready_ns;  /* when it could start; before that, when it was submitted */
-    double work_ns;   /* what is left of it, at the full rate of its lane */
+    struct op *next;                     /* in the lane's queue */
+    const char *name;                    /* of the kernel or the call; static */
+    double submitted_ns, could_start_ns; /* when it was; and when all that it waited for was complete */
+    double ready_ns;                     /* when it could start; before that, when it was submitted */
+    double work_ns;                      /* what is left of it, at the full rate of its lane */
     double end_ns;
     bool declared;   /* the ranges of a kernel are declared, not guessed */
     bool sabotaged;  /* moves no bytes */

@@ -249,6 +249,7 @@ int settings_read(void)
         return refuse("SIMGPU_GRANULARITY", getenv("SIMGPU_GRANULARITY"), "a power of two, 4 KiB or more");
     settings.stats_path = path_of("SIMGPU_STATS");
     settings.touched_path = path_of("SIMGPU_TOUCHED");
+    settings.chronicle_path = path_of("SIMGPU_CHRONICLE");
     return 0;
 }
 

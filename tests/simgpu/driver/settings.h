@@ -38,7 +38,7 @@ struct settings {
     struct slower_link {
         double times, from_ns; /* copies that begin from then on take so many times as long; 0 times: none do */
     } slower_h2d, slower_d2h;
-    char *stats_path, *touched_path; /* NULL: none wanted */
+    char *stats_path, *touched_path, *chronicle_path; /* NULL: none wanted */
 };
 
 extern struct settings settings;

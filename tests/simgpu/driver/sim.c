@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chronicle.h"
 #include "driver.h"
 #include "exec.h"
 #include "memory.h"
@@ -301,6 +302,7 @@ static struct lane *lane_next(double *ret_due)
 static void op_ready(struct op *op, double now)
 {
     op->ready_ns = now > op->ready_ns ? now : op->ready_ns;
+    op->could_start_ns = op->ready_ns;
     lane_add(op->lane, op);
 }
 
@@ -315,6 +317,7 @@ static void op_go_on(struct op *op, const struct op *earlier, double now)
         stats.late++;
         stats.late_ns += now - op->ready_ns;
     }
+    op->behind = earlier->serial;
     op_ready(op, now);
 }
 
@@ -322,6 +325,7 @@ static void op_complete(struct op *op, double now)
 {
     op->state = OP_DONE;
     op->end_ns = now;
+    chronicle_operation(op);
     if (op->kind == OP_HOST_FUNCTION || op->kind == OP_CALLBACK)
         host_learn(&op->when);
     for (unsigned i = 0; i < op->waiter_count; i++)
@@ -564,7 +568,7 @@ void op_issue(struct op *op, struct timeline *timeline, unsigned long long strea
         op->work_ns = kernel_ns(op);
     if (op->lane == &sim.host)
         op->work_ns = settings.profile.host_function_ns;
-    op->ready_ns = sim.host_ns;
+    op->ready_ns = op->submitted_ns = op->could_start_ns = sim.host_ns;
     count(op);
     if (op->kind == OP_COPY)
         op->sabotaged = settings_sabotage(SABOTAGE_SKIP_COPY);
