@@ -4,7 +4,7 @@ whatever changes what a tensor was made of, and others are launched again beside
 import functools
 import re
 
-from harness import finish, named_budget, require, run, same_in_budget, sentence, succeeded
+from harness import EXIT_CUDA_ERROR, finish, named_budget, require, run, same_in_budget, sentence, succeeded
 
 LEGAL = "plain,matmul,atomics,global,in-place,struct,copy,set,chain,two-outputs"
 
@@ -159,6 +159,33 @@ def turning(share):
 
 for percent in (60, 40):
     turning(percent)
+
+
+# The kernel of kind wears is right for 600 launches, by a count that nothing shows, and then never twice the same. It is compared by
+# digests then: there is nothing to go back to.
+@sentence("a kernel that is not right any more after it was for long stops the program")
+def _():
+    command = ["replay", "--kinds", "plain,wears", "--rounds", "16", "--steps", "60"]
+    without = run(command, env=SLOW)
+    finished = run(command, budget=without.peak * 50 // 100, env={**LEARNING, "SPILLWAY_VERIFY": "4"})
+    verified = finished.summary["verified"]
+    require(finished.status == EXIT_CUDA_ERROR, finished.describe())
+    require(verified["equal_count"] > 0 and verified["mismatch_count"] > 0 and verified["lost_count"] > 0, verified)
+    told = [line for line in finished.errors.splitlines() if "wears_kernel" in line and "again gave other bytes than it had made" in line]
+    require(told and "of which there is no copy" in told[0], finished.errors)
+    require("whatever needs them is refused" in finished.errors, finished.errors)
+
+
+# Where each one is compared there is: nobody gets wrong bytes, and the program goes on.
+@sentence("where each one is compared its bytes are restored, and the program goes on without launching it again")
+def _():
+    command = ["replay", "--kinds", "plain,wears", "--rounds", "16", "--steps", "60"]
+    without = run(command, env=SLOW)
+    finished = run(command, budget=without.peak * 50 // 100, env={**LEARNING, "SPILLWAY_VERIFY": "1"})
+    verified = finished.summary["verified"]
+    succeeded(finished)
+    require("unstable: 0" in finished.output.splitlines(), finished.output)
+    require(verified["mismatch_count"] > 0 and verified["repaired_count"] > 0 and verified["lost_count"] == 0, verified)
 
 
 # Kind global reads variables of its module, which copies change between the forward and the backward part of every few steps. No parameter

@@ -17,7 +17,7 @@ static const struct kind kinds[] = {
     {"scale", false, false, forward_scale},      {"turns", false, false, forward_turns},
     {"updated", false, true, forward_updated},   {"reused", false, true, forward_reused},
     {"aside", false, true, forward_aside},       {"told", false, true, forward_told},
-    {"tracks", false, true, forward_tracks},
+    {"tracks", false, true, forward_tracks},     {"wears", false, true, forward_wears},
 };
 
 enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE, ALLOC, DEVICE };
@@ -25,7 +25,8 @@ enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE
 static const struct argp_option known[] = {
     {"kinds", KINDS, "A,B,...", 0,
      "kinds of layers, in this order: plain, matmul, atomics, global, in-place, struct, copy, set, chain, two-outputs "
-     "(these), clock, counter, half, old, scale, turns; or all; or tracks; or those whose inputs are changed: updated, "
+     "(these), clock, counter, half, old, scale, turns; or all; or tracks, wears; or those whose inputs are changed: "
+     "updated, "
      "reused, aside (by another stream), told (by the host)",
      0},
     {"rounds", ROUNDS, "N", 0, "layers of each kind (2)", 0},

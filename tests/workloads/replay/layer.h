@@ -62,6 +62,7 @@ tensor forward_clock(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_counter(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_scale(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_tracks(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_wears(forward_part &f, const tensor &weights, const tensor &x);
 /* Kinds whose input is another after the output was made (hazards.cu). `aside` needs two streams. */
 tensor forward_updated(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_reused(forward_part &f, const tensor &weights, const tensor &x);
