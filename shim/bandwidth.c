@@ -42,6 +42,15 @@ struct window { /* the newest values; a ring */
     unsigned count, next;
 };
 
+/* The newest copies that ran beside others; a ring. What they say depends on what copies alone turn out to do. */
+struct beside {
+    struct shared {
+        int direction;
+        double bytes, us, beside_us;
+    } copies[WINDOW];
+    unsigned count, next;
+};
+
 static struct device {
     CUcontext context; /* of the events */
     struct lane {
@@ -50,7 +59,7 @@ static struct device {
         uint64_t largest_bytes;
         uint64_t unmeasured_order; /* of the last large copy that was not measured; 0: none */
     } lanes[2];
-    struct window share;
+    struct beside beside;
     uint64_t copies;               /* large ones, in either direction */
     uint64_t doubted;              /* so many of them, when it was doubted last what is known */
     struct spw_bandwidth believed; /* then, where it was known; else zeroes */
@@ -135,12 +144,26 @@ static void learn(const struct spw_bandwidth_pair *p)
         return;
     if (beside <= ALONE * us) {
         window_add(&lane->alone, bytes / us, us);
-    } else if (beside >= TOGETHER * us && lane->alone.count) {
-        double alone = window_median(&lane->alone);
-        double share = (bytes - alone * (us - beside)) / beside / alone;
-        share = share > 1 ? 1 : share < LEAST_SHARE ? LEAST_SHARE : share;
-        window_add(&v->share, share, beside);
+    } else if (beside >= TOGETHER * us) {
+        v->beside.copies[v->beside.next] = (struct shared){p->direction, bytes, us, beside};
+        v->beside.next = (v->beside.next + 1) % WINDOW;
+        v->beside.count += v->beside.count < WINDOW;
     }
+}
+
+/* Of the speed alone, what was left while another copy ran beside these. Nothing where that speed is not known. */
+static struct window shares_of(const struct device *v)
+{
+    struct window shares = {0};
+    for (unsigned i = 0; i < v->beside.count; i++) {
+        const struct shared *c = &v->beside.copies[i];
+        const struct window *alone = &v->lanes[c->direction].alone;
+        const double speed = window_median(alone);
+        const double share = speed > 0 ? (c->bytes - speed * (c->us - c->beside_us)) / c->beside_us / speed : 0;
+        if (speed > 0)
+            window_add(&shares, share > 1 ? 1 : share < LEAST_SHARE ? LEAST_SHARE : share, c->beside_us);
+    }
+    return shares;
 }
 
 /* The oldest pair of the lane in that state, NULL when there is none. */
@@ -198,7 +221,7 @@ static bool is_large(struct lane *lane, uint64_t bytes)
 
 static bool knows_enough(const struct device *v)
 {
-    return v->lanes[OUT].alone.count == WINDOW && v->lanes[IN].alone.count == WINDOW && v->share.count == WINDOW;
+    return v->lanes[OUT].alone.count == WINDOW && v->lanes[IN].alone.count == WINDOW && v->beside.count == WINDOW;
 }
 
 static bool is_time(const struct device *v)
@@ -276,7 +299,8 @@ bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 {
     const struct device *v = &devices[device];
     const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
-    const bool share = v->share.count >= ENOUGH, is_believed = v->believed.h2d_bytes_per_us > 0;
+    const struct window shares = shares_of(v);
+    const bool share = shares.count >= ENOUGH, is_believed = v->believed.h2d_bytes_per_us > 0;
     if (is_believed && !is_measured(v)) {
         *ret_bandwidth = v->believed;
         return true;
@@ -284,7 +308,7 @@ bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
     const double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
     *ret_bandwidth = (struct spw_bandwidth){.d2h_bytes_per_us = d2h,
                                             .h2d_bytes_per_us = in->count ? window_median(in) : d2h,
-                                            .duplex_share = share         ? window_median(&v->share)
+                                            .duplex_share = share         ? window_median(&shares)
                                                             : is_believed ? v->believed.duplex_share
                                                                           : GUESS_SHARE,
                                             .duplex_measured = share || v->believed.duplex_measured};
@@ -301,7 +325,7 @@ void spw_bandwidth_doubt_locked(int device)
     v->doubted = v->copies;
     for (int direction = OUT; direction <= IN; direction++)
         v->lanes[direction].alone = v->lanes[direction].any = (struct window){0};
-    v->share = (struct window){0};
+    v->beside = (struct beside){0};
 }
 
 bool spw_bandwidth_in_doubt_locked(int device)

@@ -184,6 +184,25 @@ static void a_copy_that_is_partly_alone_tells_of_the_part_that_is_not(void **sta
     assert_about(b.duplex_share, 0.5);
 }
 
+/* The first copies were slower than they usually are: what ran beside others was not faster by that. */
+static void what_copies_do_beside_each_other_is_held_against_what_they_turn_out_to_do_alone(void **state)
+{
+    struct spw_bandwidth b;
+    fake_slow_copies(1.5);
+    alone(true, LARGE);
+    alone(false, LARGE);
+    fake_slow_copies(1);
+    for (int i = 0; i < 4; i++)
+        together(LARGE, 0.7);
+    for (int i = 0; i < 8; i++) {
+        alone(true, LARGE);
+        alone(false, LARGE);
+    }
+    assert_true(known(&b));
+    assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
+    assert_about(b.duplex_share, 0.7);
+}
+
 static void a_hiccup_does_not_count(void **state)
 {
     struct spw_bandwidth b;
@@ -371,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup(directions_that_are_never_alone_are_known_by_what_they_do_beside_each_other, begin),
         cmocka_unit_test_setup(copies_beside_each_other_tell_what_the_link_does_both_ways, begin),
         cmocka_unit_test_setup(a_copy_that_is_partly_alone_tells_of_the_part_that_is_not, begin),
+        cmocka_unit_test_setup(what_copies_do_beside_each_other_is_held_against_what_they_turn_out_to_do_alone, begin),
         cmocka_unit_test_setup(a_hiccup_does_not_count, begin),
         cmocka_unit_test_setup(a_link_that_has_become_slower_is_noticed, begin),
         cmocka_unit_test_setup(what_is_doubted_counts_until_it_is_known_anew, begin),
