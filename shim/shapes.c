@@ -31,7 +31,6 @@ static const double STRAYS = 1.15; /* from what it was */
 /* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
  * it could be. The first plan's, the second's, and the third's, where less was better and where it was not. */
 static const double FIRST_RESERVE = 0.03, SECOND_RESERVE = 0.015, LESS_RESERVE = 0.0075, MORE_RESERVE = 0.05;
-enum { RESERVES = 3 };
 
 /* ---- the list ---- */
 
@@ -239,6 +238,17 @@ static void settle(struct spw_device *d, struct spw_shape *shape)
     shape->best_us = on_demand_us;
 }
 
+/* For the plan that is tried next; 0: all were. Where operations run again steps differ, for some of them are compared: less
+ * may have seemed better, and more is tried in any case. */
+static double next_reserve(const struct spw_shape *shape, bool is_better)
+{
+    if (shape->tried == 1)
+        return SECOND_RESERVE;
+    if (shape->tried == 2)
+        return is_better ? LESS_RESERVE : MORE_RESERVE;
+    return shape->tried == 3 && shape->plan->recorded_count && shape->plan->reserve < SECOND_RESERVE ? MORE_RESERVE : 0;
+}
+
 /* The plan in force took step_us. */
 static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
 {
@@ -251,12 +261,13 @@ static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
         spw_course_plan_destroy(shape->best);
         shape->best = NULL;
     }
-    if (is_close || shape->tried == RESERVES)
+    const double reserve = is_close ? 0 : next_reserve(shape, is_better);
+    if (reserve <= 0) {
         settle(d, shape);
-    else if (shape->tried++ == 1)
-        plan_with(d, shape, SECOND_RESERVE);
-    else
-        plan_with(d, shape, is_better ? LESS_RESERVE : MORE_RESERVE);
+        return;
+    }
+    shape->tried++;
+    plan_with(d, shape, reserve);
 }
 
 void spw_shape_learned(struct spw_shape *shape, bool may_replay)

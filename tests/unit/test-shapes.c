@@ -161,6 +161,24 @@ static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more
     }
 }
 
+static void of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tried_in_any_case(void **state)
+{
+    const double us[TRIALS + 1] = {95000, 90000, 92000, 80000};
+    double reserves[TRIALS + 1] = {0};
+    struct spw_shape *shape = planned(120000);
+    for (int i = 0; i < 100 && !shape->settled; i++) {
+        assert_true(shape->number >= 1 && shape->number <= TRIALS + 1);
+        shape->plan->recorded_count = 1;
+        reserves[shape->number - 1] = shape->plan->reserve;
+        assert_true(iterate(shape, shape->number, us[shape->number - 1]));
+    }
+    assert_true(shape->settled);
+    assert_int_equal(shape->tried, TRIALS + 1);
+    assert_true(reserves[2] < reserves[1] && reserves[3] > reserves[0]);
+    assert_true(fabs(shape->plan->reserve - reserves[3]) < 1e-9);
+    spw_shapes_finish(&shapes);
+}
+
 /* The first steps by a plan pay for what the one before left, and a single one says little: neither decides. */
 static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(void **state)
 {
@@ -550,6 +568,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_plan_stays),
         cmocka_unit_test(less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more),
+        cmocka_unit_test(of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tried_in_any_case),
         cmocka_unit_test(of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled),
         cmocka_unit_test(a_plan_as_fast_as_can_be_is_not_tried_against_others),
         cmocka_unit_test(where_on_demand_is_faster_there_is_no_plan),
