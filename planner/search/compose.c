@@ -21,6 +21,7 @@ void spw_composer_destroy(struct spw_composer *c)
     free(c->where);
     free(c->spare);
     free(c->spareness);
+    free(c->brief);
     free(c->early);
     free(c->early_next);
     free(c);
@@ -61,6 +62,24 @@ static void pin(struct spw_composer *c, const struct spw_touched_tensor *touched
         c->pins[touched[i].tensor] = (uint16_t)(c->pins[touched[i].tensor] + by);
 }
 
+static int note_brief(struct spw_composer *c, const struct spw_touched_tensor *writes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!spw_composer_is_brief(c->choices[spw_composer_gap(c, writes[i].tensor)]))
+            continue;
+        if (c->brief_count == c->brief_room) {
+            const uint32_t room = 2 * c->brief_room + 64;
+            uint32_t *larger = realloc(c->brief, room * sizeof *larger);
+            if (!larger)
+                return -ENOMEM;
+            c->brief = larger;
+            c->brief_room = room;
+        }
+        c->brief[c->brief_count++] = writes[i].tensor;
+    }
+    return 0;
+}
+
 static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
 {
     const struct spw_graph_op *op = &c->graph->ops[index];
@@ -79,6 +98,8 @@ static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
         r = spw_build_replay(&c->builder, index);
     spw_composer_note_bytes(c);
     c->composed.replayed_us += r == 0 ? op->us : 0;
+    if (r == 0)
+        r = note_brief(c, writes, op->write_count);
     pin(c, reads, op->read_count + op->write_count, -1);
     return r;
 }
@@ -140,6 +161,18 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
     return r == -ENOSPC ? 0 : r < 0 ? r : spw_composer_drop(c, tensor);
 }
 
+/* What was made only on the way there, unless it can't be made again. */
+static int drop_brief(struct spw_composer *c)
+{
+    int r = 0;
+    for (; c->brief_count > 0 && r == 0; c->brief_count--) {
+        const uint32_t tensor = c->brief[c->brief_count - 1];
+        if (!c->wanted[tensor] && c->builder.places[tensor].device != SPW_ABSENT && spw_composer_is_replayable(c, tensor))
+            r = spw_composer_drop(c, tensor);
+    }
+    return r;
+}
+
 /* Restoring one may take what another holds, which then has to come back once more. */
 static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor *reads, uint32_t count)
 {
@@ -157,6 +190,8 @@ static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor
             r = restore(c, reads[i].tensor, reads[i].version, 0);
         }
     }
+    if (r == 0)
+        r = drop_brief(c);
     for (uint32_t i = 0; i < count; i++)
         c->wanted[reads[i].tensor] = false;
     return r;
@@ -182,6 +217,7 @@ int spw_composer_run_op(struct spw_composer *c, uint32_t index)
     const struct spw_touched_tensor *touched = &c->graph->touched[op->first_read];
     const uint32_t count = op->read_count + op->write_count;
     int r = restore_early(c, index);
+    c->brief_count = 0;
     if (r == 0)
         r = restore_reads(c, touched, op->read_count);
     pin(c, touched, count, 1);

@@ -20,8 +20,10 @@ enum spw_choice {
 };
 
 /* A choice of SPW_DROP may have a lead of 0 to 15 operations in its upper half: it is recomputed so much before its use,
- * where the room for doing that may be there still. */
-#define SPW_CHOICE(choice)   ((choice)&15)
+ * where the room for doing that may be there still. And it may be brief: made on the way to another tensor that an operation
+ * reads, long before its own use, it does not wait for that but goes again at once. */
+#define SPW_BRIEF            8
+#define SPW_CHOICE(choice)   ((choice)&7)
 #define SPW_LEAD(choice)     ((choice) >> 4)
 #define SPW_DROP_EARLY(lead) (uint8_t)(SPW_DROP | (lead) << 4)
 

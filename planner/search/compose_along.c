@@ -4,7 +4,7 @@
  * Beside the places as they are, those that tensors had in the base at the same operation are known: of most they are the
  * same; a tensor for which they are not is apart. An operation's steps are what they were in the base where
  *   - no choice that it looks at differs,
- *   - no tensor in its steps is apart,
+ *   - no tensor in its steps is apart, and no replay among them makes one that is brief in one of the two alone,
  *   - the bytes that it takes still fit, and
  *   - it depended on nothing else: nothing had to be evicted to make room, nothing was restored early.
  * What is composed after that goes on from the same state as if all had been composed from the beginning. */
@@ -96,6 +96,7 @@ static void note_changed(struct spw_composer *c, size_t index, uint8_t was, uint
         return; /* it shows in what is where before operation 0 */
     c->changed_in[c->graph->uses[index].op] = c->composition;
     c->is_end_changed |= (was >= SPW_RETAIN) != (is >= SPW_RETAIN);
+    c->is_brief_changed |= spw_composer_is_brief(was) || spw_composer_is_brief(is);
 }
 
 static bool is_same_place(const struct spw_place *a, const struct spw_place *b)
@@ -109,7 +110,7 @@ void spw_along_begin(struct spw_composer *c, const uint8_t *choices)
     if (!c->base.is_whole)
         return;
     c->is_following = true;
-    c->is_end_changed = false;
+    c->is_end_changed = c->is_brief_changed = false;
     c->composition++;
     c->apart_count = 0;
     memset(c->apart, 0, c->graph->tensor_count * sizeof *c->apart);
@@ -140,6 +141,18 @@ static bool is_step_apart(const struct spw_composer *c, const struct spw_step *s
     return false;
 }
 
+/* Before the operation each tensor is in the gap in which the base had it there. */
+static bool is_brief_otherwise(const struct spw_composer *c, const struct spw_step *step)
+{
+    const struct spw_graph_op *op = &c->graph->ops[step->id];
+    for (uint32_t i = 0; step->kind == SPW_STEP_REPLAY && i < op->write_count; i++) {
+        const size_t gap = spw_composer_gap(c, c->graph->touched[op->first_write + i].tensor);
+        if (spw_composer_is_brief(c->base.choices[gap]) != spw_composer_is_brief(c->now.choices[gap]))
+            return true;
+    }
+    return false;
+}
+
 static bool is_known(const struct spw_composer *c, uint32_t op)
 {
     const struct spw_composed_op *o = &c->base.ops[op];
@@ -149,6 +162,9 @@ static bool is_known(const struct spw_composer *c, uint32_t op)
         return false;
     for (uint32_t i = o->first_step; i < o[1].first_step && c->apart_count; i++)
         if (is_step_apart(c, &c->base.schedule.steps[i]))
+            return false;
+    for (uint32_t i = o->first_step; i < o[1].first_step && c->is_brief_changed; i++)
+        if (is_brief_otherwise(c, &c->base.schedule.steps[i]))
             return false;
     return true;
 }

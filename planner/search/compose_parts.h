@@ -41,6 +41,9 @@ struct spw_composer {
     uint32_t
         *spare; /* tensors that are there though nothing chosen wants them: restored for a replay, or retained; a stack */
     uint32_t spare_count;
+    uint32_t
+        *brief; /* tensors that were made on the way to what the operation reads, and do not stay; maybe more than once */
+    uint32_t brief_count, brief_room;
     uint32_t *early,
         *early_next;    /* for each operation: the first tensor to be restored before it; for each tensor: the next such */
     uint8_t *spareness; /* for each tensor: LISTED in spare, and whether it really is */
@@ -53,6 +56,7 @@ struct spw_composer {
      * then, at the same operation, but where `then` says. */
     struct spw_trail now, base;
     bool is_following, is_end_changed; /* what may be retained differs */
+    bool is_brief_changed;             /* who is brief may */
     bool *apart;
     uint32_t apart_count;
     struct spw_builder then; /* only `places` of tensors that are apart, or touched now, are true */
@@ -83,6 +87,12 @@ static inline size_t spw_composer_gap(const struct spw_composer *c, uint32_t ten
 {
     const uint32_t next = c->builder.places[tensor].next;
     return next ? c->graph->tensors[tensor].first_use + next - 1 : (size_t)c->graph->use_count + tensor;
+}
+
+/* The choice is to recompute, and for each use alone. */
+static inline bool spw_composer_is_brief(uint8_t choice)
+{
+    return SPW_CHOICE(choice) == SPW_DROP && choice & SPW_BRIEF;
 }
 
 /* Its host copy is good. */

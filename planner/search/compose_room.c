@@ -210,7 +210,8 @@ static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
         r = spw_composer_copy_out(c, tensor);
     if (r < 0)
         return r;
-    c->choices[spw_composer_gap(c, tensor)] = by_replay ? SPW_DROP : SPW_SWAP;
+    uint8_t *choice = &c->choices[spw_composer_gap(c, tensor)];
+    *choice = by_replay ? (uint8_t)(SPW_DROP | (*choice & SPW_BRIEF)) : SPW_SWAP;
     c->composed.repairs++;
     return spw_composer_drop(c, tensor);
 }

@@ -23,6 +23,7 @@
 /* Shares and weights of the search, found by trying them on the graphs in tests/graphs. */
 #define HEAT        0.001 /* how much worse is accepted at first, as a share of what the time is above the bound */
 #define RUINS       0.5   /* share of changes that are large */
+#define BRIEF       0.4   /* share of changes to one that is recomputed by which it becomes brief, or is no longer */
 #define LANE_WEIGHT 1e-3  /* of a us of copying, in us */
 #define LEAD        0.05  /* by which copies in are early, as a share of their length */
 
@@ -269,6 +270,10 @@ static void change(struct spw_improver *s, uint8_t *choices)
     const uint8_t was = SPW_CHOICE(choices[gap->choice]);
     if (was == SPW_DROP && !gap->is_end && spw_random_below(&s->random, 8) == 0) {
         choices[gap->choice] = SPW_DROP_EARLY(spw_random_below(&s->random, 4));
+        return;
+    }
+    if (was == SPW_DROP && !gap->is_end && spw_random_fraction(&s->random) < BRIEF) {
+        choices[gap->choice] ^= SPW_BRIEF;
         return;
     }
     set(s, gap, other_choice(s, gap, was), choices);

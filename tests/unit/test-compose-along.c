@@ -65,7 +65,10 @@ static void finish(struct pair *pair)
 static uint8_t some_choice(uint64_t *random)
 {
     const uint32_t choice = random_below(random, 5);
-    return choice == SPW_DROP && random_below(random, 3) == 0 ? SPW_DROP_EARLY(random_below(random, 16)) : (uint8_t)choice;
+    if (choice != SPW_DROP)
+        return (uint8_t)choice;
+    const uint32_t lead = random_below(random, 3) ? 0 : random_below(random, 16);
+    return SPW_DROP_EARLY(lead) | (random_below(random, 2) ? SPW_BRIEF : 0);
 }
 
 static bool is_same(const struct pair *pair, const struct spw_schedule *a, const struct spw_schedule *b)

@@ -49,7 +49,7 @@ static void choose(uint8_t *choices, size_t count, uint64_t *random)
         const uint32_t option = random_below(random, options);
         choices[i] = (uint8_t)(option > SPW_STORE ? SPW_KEEP : option);
         if (option == SPW_DROP && random_below(random, 2))
-            choices[i] = SPW_DROP_EARLY(random_below(random, 16));
+            choices[i] = SPW_DROP_EARLY(random_below(random, 16)) | (random_below(random, 2) ? SPW_BRIEF : 0);
     }
 }
 

@@ -119,6 +119,34 @@ static void what_is_recomputed_ahead_stays_for_its_use(void **state)
     attempt_finish(&a);
 }
 
+/* 0 -> 1 -> 2; both are read again, 2 by operation 4 and 1 by operation 6. */
+static struct spw_graph *chain_and_back(void)
+{
+    static const struct tiny_tensor tensors[] = {{10, .initial = true}, {10}, {10}, {10}};
+    static const struct tiny_op ops[] = {{10, T(0), T(1)},    {10, T(1), T(2)}, {10, T(2), T(3)},
+                                         {10, T(3), 0},       {10, T(2), 0},    {10, T(3), 0, .fixed = true},
+                                         {10, T(0) | T(1), 0}};
+    return TINY_GRAPH(tensors, ops);
+}
+
+static void what_is_made_on_the_way_stays_for_its_own_use_unless_it_is_brief(void **state)
+{
+    struct attempt a = attempt(chain_and_back(), 1000);
+    *behind(&a, 1, 1) = *behind(&a, 2, 1) = SPW_DROP;
+    expect(&a, "op0 op1 drop1 op2 drop2 op3 replay0 replay1 op4 drop2 op5 drop3 op6 drop0 drop1");
+    *behind(&a, 1, 1) = SPW_DROP | SPW_BRIEF;
+    expect(&a, "op0 op1 drop1 op2 drop2 op3 replay0 replay1 drop1 op4 drop2 op5 drop3 replay0 op6 drop0 drop1");
+    attempt_finish(&a);
+}
+
+static void what_is_brief_stays_for_the_operation_that_it_is_made_for(void **state)
+{
+    struct attempt a = attempt(there_and_back(true), 1000);
+    *behind(&a, 1, 1) = SPW_DROP | SPW_BRIEF;
+    expect(&a, "op0 op1 drop1 op2 drop2 replay0 op3 drop0 drop1");
+    attempt_finish(&a);
+}
+
 /* ---- behind the last use ---- */
 
 static void what_is_retained_serves_replays_and_stays_to_the_end(void **state)
@@ -226,6 +254,8 @@ int main(void)
         cmocka_unit_test(a_lead_longer_than_the_gap_is_none),
         cmocka_unit_test(where_there_is_no_room_ahead_it_is_recomputed_for_its_use),
         cmocka_unit_test(what_is_recomputed_ahead_stays_for_its_use),
+        cmocka_unit_test(what_is_made_on_the_way_stays_for_its_own_use_unless_it_is_brief),
+        cmocka_unit_test(what_is_brief_stays_for_the_operation_that_it_is_made_for),
         cmocka_unit_test(what_is_retained_serves_replays_and_stays_to_the_end),
         cmocka_unit_test(what_is_stored_comes_in_for_a_replay),
         cmocka_unit_test(what_is_stored_is_not_copied_out_again),
