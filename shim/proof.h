@@ -3,7 +3,7 @@
  *
  * What a launch writes is known from a few observations (writesets.h). One that multiplies by 1 leaves its tensor alike
  * until one day it multiplies by 0.5, so a tensor that only such a belief calls clean is not let go on its strength. While
- * versions are kept, each copy out comes after a digest of what it will copy. Before a believed tensor goes without a copy,
+ * versions are kept, a copy out comes after a digest of what it will copy. Before a believed tensor goes without a copy,
  * a second one is taken behind its last use, and its memory goes once both are known and equal.
  *
  *     clean, believed --leaves--> second digest --equal------> gone, no copy

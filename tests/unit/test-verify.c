@@ -465,6 +465,22 @@ static void where_no_digest_is_to_be_had_it_is_not_compared(void **state)
     check_needs();
 }
 
+/* Its memory stays with it then, and what is in it is nobody's. */
+static void wrong_bytes_that_cannot_be_unmapped_are_used_by_nobody(void **state)
+{
+    CUdeviceptr a = drop_by_digest();
+    spoils = 1;
+    fake_fail("cuMemUnmap", 1, CUDA_ERROR_UNKNOWN, true);
+    assert_int_equal(expect_on(s, a, BYTES, right_value()), -ESTALE);
+    spoils = 0;
+    assert_int_equal(spw_verified.lost_count, 1);
+    assert_true(attention(a) & SPW_DROPPED && block_at(a)->memory.count);
+    refused(a);
+    fake_fail("cuMemUnmap", 0, CUDA_SUCCESS, false);
+    refused(a);
+    check_needs();
+}
+
 /* What the answers are is not known: it is what it would be if nobody had asked. */
 static void without_an_answer_what_was_made_is_taken(void **state)
 {
@@ -691,6 +707,7 @@ int main(int argc, char **argv)
         TEST(what_is_given_other_numbers_is_compared_with_a_copy),
         TEST(where_each_is_compared_each_has_a_copy),
         TEST(where_no_digest_is_to_be_had_it_is_not_compared),
+        TEST(wrong_bytes_that_cannot_be_unmapped_are_used_by_nobody),
         TEST(without_an_answer_what_was_made_is_taken),
         TEST(what_stays_before_it_is_gone_is_not_compared),
         TEST(what_was_compared_on_a_course_is_known_when_it_is_followed_again),
