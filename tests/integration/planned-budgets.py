@@ -52,7 +52,10 @@ def recomputing(share):
     def _():
         plain = without(WORKLOAD, LEARNED)
         budget = plain.peak * share // 100
-        same_in_budget(plain, within_budget(WORKLOAD, LEARNED, budget=budget, env=RECOMPUTING), budget)
+        finished = within_budget(WORKLOAD, LEARNED, budget=budget, env=RECOMPUTING)
+        same_in_budget(plain, finished, budget)
+        proofs = finished.summary["proofs"]
+        require(proofs["unproven_count"] <= proofs["proven_count"], "what a plan relies on is copied without a digest", proofs)
 
 
 @sentence(f"{WORKLOAD} within all that it takes without: no byte moves, and the usual step takes hardly longer")
