@@ -61,7 +61,7 @@ struct simgpu_kernel {
     uint32_t static_shared_bytes;
 };
 
-struct simgpu_global { /* a __device__ or __constant__ variable; its device address is its host address */
+struct simgpu_global { /* a __device__ or __constant__ variable; kernels know it by its host address (driver/variables.h) */
     const char *name;
     void *address;
     size_t bytes;

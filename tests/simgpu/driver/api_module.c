@@ -94,13 +94,14 @@ SIMGPU_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigne
     return driver_leave(&call, r);
 }
 
-static CUresult global_of(const struct simgpu_image *image, const char *name, CUdeviceptr *address, size_t *bytes)
+static CUresult global_of(const struct module *m, const char *name, CUdeviceptr *address, size_t *bytes)
 {
-    const struct simgpu_global *g = name ? image_global(image, name) : NULL;
+    uint64_t at;
+    const struct simgpu_global *g = name ? module_global(m, name, &at) : NULL;
     if (!g)
         return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
     if (address)
-        *address = (CUdeviceptr)(uintptr_t)g->address;
+        *address = at;
     if (bytes)
         *bytes = g->bytes;
     return CUDA_SUCCESS;
@@ -111,7 +112,7 @@ SIMGPU_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes,
     struct call call;
     CUresult r = enter_handle(&call, "cuModuleGetGlobal", HANDLE_MODULE, module, module);
     if (r == CUDA_SUCCESS)
-        r = global_of(((struct module *)module)->image, name, address, bytes);
+        r = global_of((struct module *)module, name, address, bytes);
     return driver_leave(&call, r);
 }
 
@@ -204,7 +205,7 @@ SIMGPU_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, C
     if (r == CUDA_SUCCESS)
         r = library_module((struct library *)library, call.context, &m); /* the variables are the device's from here on */
     if (r == CUDA_SUCCESS)
-        r = global_of(m->image, name, address, bytes);
+        r = global_of(m, name, address, bytes);
     return driver_leave(&call, r);
 }
 

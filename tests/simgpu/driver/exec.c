@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "stats.h"
 #include "touched.h"
+#include "variables.h"
 
 static struct sigaction previous_segv, previous_bus;
 static bool installed;
@@ -176,8 +177,12 @@ void exec_run(struct op *op)
     }
     if (op->kind > OP_SET || !reachable(op))
         return;
+    struct variables *variables = op->kind == OP_KERNEL ? op->u.run.variables : NULL;
     bool watched = op->kind == OP_KERNEL && touched_wanted();
-    if (!(watched ? run_watched_kernel(op) : guarded(works[op->kind], op)))
+    variables_change_places(variables);
+    bool good = watched ? run_watched_kernel(op) : guarded(works[op->kind], op);
+    variables_change_places(variables);
+    if (!good)
         fail(op, fault_address);
 }
 

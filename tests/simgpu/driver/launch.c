@@ -7,6 +7,7 @@
 #include "driver.h"
 #include "memory.h"
 #include "module.h"
+#include "variables.h"
 
 static bool dimensions_are_valid(const struct function *f, const struct launch *l)
 {
@@ -112,7 +113,10 @@ CUresult launch_make(struct context *context, const void *handle, const struct l
     op->u.run.launch = (struct simgpu_launch){.grid = {l->grid[0], l->grid[1], l->grid[2]},
                                               .block = {l->block[0], l->block[1], l->block[2]},
                                               .shared_bytes = l->shared_bytes};
-    CUresult r = fill_image(op, f->kernel, l);
+    CUresult r = function_variables(f, context, &op->u.run.variables);
+    (void)variables_hold(op->u.run.variables);
+    if (r == CUDA_SUCCESS)
+        r = fill_image(op, f->kernel, l);
     if (r == CUDA_SUCCESS)
         r = footprint(op, f->kernel);
     if (r != CUDA_SUCCESS) {

@@ -6,8 +6,8 @@
 
 #include "driver.h"
 #include "exec.h"
-#include "memory.h"
 #include "ptx.h"
+#include "variables.h"
 
 /* *ret_made is what was made of PTX text, to be freed; NULL: the image is the program's own. */
 static CUresult image_read(const void *candidate, const struct simgpu_image **ret_image, struct simgpu_image **ret_made)
@@ -64,12 +64,25 @@ static const struct simgpu_kernel *image_kernel(const struct simgpu_image *image
     return NULL;
 }
 
-const struct simgpu_global *image_global(const struct simgpu_image *image, const char *name)
+const struct simgpu_global *module_global(const struct module *m, const char *name, uint64_t *ret_address)
 {
-    for (uint32_t i = 0; i < image->global_count; i++)
-        if (strcmp(image->globals[i]->name, name) == 0)
-            return image->globals[i];
+    for (uint32_t i = 0; m->variables && i < m->image->global_count; i++)
+        if (strcmp(m->image->globals[i]->name, name) == 0) {
+            *ret_address = variables_address(m->variables, i);
+            return m->image->globals[i];
+        }
     return NULL;
+}
+
+CUresult function_variables(const struct function *f, struct context *context, struct variables **ret_variables)
+{
+    struct module *m = f->module;
+    CUresult r = CUDA_SUCCESS;
+    if (!m && f->library->image->global_count)
+        r = library_module(f->library, context, &m);
+    if (r == CUDA_SUCCESS)
+        *ret_variables = m ? m->variables : NULL;
+    return r;
 }
 
 CUresult module_create(struct context *context, const void *image, struct library *library, struct module **ret_module)
@@ -89,8 +102,7 @@ CUresult module_create(struct context *context, const void *image, struct librar
     m->made = made;
     m->context = context;
     m->library = library;
-    for (uint32_t i = 0; i < checked->global_count; i++)
-        (void)memory_add_global(context, checked->globals[i]->address, checked->globals[i]->bytes);
+    m->variables = variables_create(context, checked);
     m->next = context->modules;
     m->link = &context->modules;
     if (m->next)
@@ -103,8 +115,8 @@ CUresult module_create(struct context *context, const void *image, struct librar
 void module_destroy(struct module *m)
 {
     functions_destroy(&m->functions);
-    for (uint32_t i = 0; i < m->image->global_count; i++)
-        memory_remove_global(m->image->globals[i]->address);
+    variables_close(m->variables);
+    variables_let_go(m->variables);
     *m->link = m->next;
     if (m->next)
         m->next->link = m->link;

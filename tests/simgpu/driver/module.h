@@ -16,7 +16,10 @@ struct function *library_kernel(struct library *library, const char *name);
 struct function *library_kernel_at(struct library *library, unsigned index);
 /* The module that stands for the library in a context, loaded at its first use. */
 CUresult library_module(struct library *library, struct context *context, struct module **ret_module);
-const struct simgpu_global *image_global(const struct simgpu_image *image, const char *name);
+/* The variable of that name, and where the module has it. NULL: there is none. */
+const struct simgpu_global *module_global(const struct module *module, const char *name, uint64_t *ret_address);
+/* Those that the function's kernel uses in the context; NULL: there are none. */
+CUresult function_variables(const struct function *function, struct context *context, struct variables **ret_variables);
 /* A CUfunction, or a CUkernel cast to it; NULL: neither. */
 struct function *function_resolve(const void *handle);
 #endif

@@ -89,7 +89,8 @@ struct module {
     const struct simgpu_image *image;
     struct simgpu_image *made; /* that, where it was made of PTX; else NULL */
     struct context *context;
-    struct library *library; /* NULL: loaded as a module */
+    struct library *library;     /* NULL: loaded as a module */
+    struct variables *variables; /* NULL: there are none */
     struct function *functions;
     struct module *next, **link;
 };

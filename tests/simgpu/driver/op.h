@@ -86,7 +86,8 @@ struct op {
     union {
         struct {
             const struct simgpu_kernel *kernel;
-            const void *handle; /* what was launched */
+            const void *handle;          /* what was launched */
+            struct variables *variables; /* of its module, held; NULL: there are none */
             struct simgpu_launch launch;
             void *image; /* the parameters; owned unless it is image_inline */
             uint64_t image_inline[24];

@@ -19,6 +19,7 @@
 #include "memory.h"
 #include "order.h"
 #include "stats.h"
+#include "variables.h"
 
 static struct {
     double host_ns, device_ns;
@@ -87,9 +88,10 @@ struct op *op_create(enum op_kind kind, struct context *context, const char *nam
     else if (!(op = malloc(sizeof *op)))
         return NULL;
     memset(op, 0, offsetof(struct op, u));
-    if (kind == OP_KERNEL)
+    if (kind == OP_KERNEL) {
         op->u.run.image = op->u.run.image_inline;
-    else
+        op->u.run.variables = NULL;
+    } else
         memset(&op->u, 0, sizeof op->u);
     op->kind = kind;
     op->refs = 1;
@@ -112,9 +114,12 @@ struct op *op_keep(struct op *op)
 /* What only carrying it out needs. */
 static void op_release_payload(struct op *op)
 {
-    if (op->kind == OP_KERNEL && op->u.run.image != op->u.run.image_inline) {
-        free(op->u.run.image);
+    if (op->kind == OP_KERNEL) {
+        if (op->u.run.image != op->u.run.image_inline)
+            free(op->u.run.image);
         op->u.run.image = op->u.run.image_inline;
+        variables_let_go(op->u.run.variables);
+        op->u.run.variables = NULL;
     } else if (op->kind == OP_COPY) {
         free(op->u.copy.staged);
         op->u.copy.staged = NULL;
@@ -190,6 +195,7 @@ struct op *op_clone(const struct op *from)
         op->u.copy.staged = NULL;
     if (op->kind == OP_KERNEL) {
         size_t bytes = op->u.run.kernel->param_bytes;
+        (void)variables_hold(op->u.run.variables);
         op->u.run.image = op->u.run.image_inline;
         if (from->u.run.image != from->u.run.image_inline) {
             void *image = malloc(bytes);

@@ -9,7 +9,7 @@
 
 CUcontext context;
 CUmodule module;
-CUfunction add, guessed, empty;
+CUfunction add, guessed, empty, counting;
 
 struct add_params {
     float *to;
@@ -41,30 +41,47 @@ static void run_empty(const struct simgpu_launch *launch, const void *image)
     (void)image;
 }
 
-static float variable[4];
+static float variable[4] = {VARIABLE};
+
+static void run_count(const struct simgpu_launch *launch, const void *parameters)
+{
+    float *const *to = parameters;
+    (void)launch;
+    **to = variable[0]++;
+}
+
 static const struct simgpu_param add_layout[] = {{0, 8, SIMGPU_PARAM_POINTER}, {8, 4, 0}, {12, 4, 0}};
 static const struct simgpu_kernel add_kernel = {"add", 3, 16, add_layout, run_add, describe_add, 0};
 static const struct simgpu_kernel guessed_kernel = {"guessed", 3, 16, add_layout, run_add, NULL, 0};
 static const struct simgpu_kernel empty_kernel = {"empty", 0, 0, NULL, run_empty, NULL, 0};
-static const struct simgpu_kernel *const kernels[] = {&add_kernel, &guessed_kernel, &empty_kernel};
+static const struct simgpu_param count_layout[] = {{0, 8, SIMGPU_PARAM_POINTER}};
+static const struct simgpu_kernel count_kernel = {"count", 1, 8, count_layout, run_count, NULL, 0};
+static const struct simgpu_kernel *const kernels[] = {&add_kernel, &guessed_kernel, &empty_kernel, &count_kernel};
 static const struct simgpu_global global = {"variable", variable, sizeof variable};
 static const struct simgpu_global *const globals[] = {&global};
-static const struct simgpu_image image = {SIMGPU_IMAGE_MAGIC, 3, 1, kernels, globals};
+const struct simgpu_image module_image = {SIMGPU_IMAGE_MAGIC, 4, 1, kernels, globals};
 
 void device_start(void)
 {
     OK(cuInit(0));
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
-    OK(cuModuleLoadData(&module, &image));
+    OK(cuModuleLoadData(&module, &module_image));
     OK(cuModuleGetFunction(&add, module, "add"));
     OK(cuModuleGetFunction(&guessed, module, "guessed"));
     OK(cuModuleGetFunction(&empty, module, "empty"));
+    OK(cuModuleGetFunction(&counting, module, "count"));
 }
 
-CUresult launch_add(CUfunction f, CUdeviceptr to, int count, float value, CUstream stream)
+CUresult launch_add(CUfunction f, CUdeviceptr to, int many, float value, CUstream stream)
 {
-    void *params[] = {&to, &count, &value};
+    void *params[] = {&to, &many, &value};
+    return cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL);
+}
+
+CUresult launch_count(CUfunction f, CUdeviceptr to, CUstream stream)
+{
+    void *params[] = {&to};
     return cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL);
 }
 
