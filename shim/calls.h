@@ -232,23 +232,23 @@
     X(HOOK, cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev), (attrib, val, kernel, dev)) \
     X(HOOK, cuKernelSetCacheConfig, "cuKernelSetCacheConfig", (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev)) \
     X(HOOK, cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib)) \
-    X(PASS_THEN_NOTE, cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
+    X(HOOK_THEN_NOTE, cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
     X(HOOK, cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *pKernel, CUlibrary library, const char *name), (pKernel, library, name)) \
     X(PASS, cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *count, CUlibrary lib), (count, lib)) \
-    X(PASS, cuLibraryGetManaged, "cuLibraryGetManaged", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
+    X(HOOK, cuLibraryGetManaged, "cuLibraryGetManaged", (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name), (dptr, bytes, library, name)) \
     X(HOOK, cuLibraryGetModule, "cuLibraryGetModule", (CUmodule *pMod, CUlibrary library), (pMod, library)) \
-    X(PASS, cuLibraryGetUnifiedFunction, "cuLibraryGetUnifiedFunction", (void **fptr, CUlibrary library, const char *symbol), (fptr, library, symbol)) \
+    X(HOOK, cuLibraryGetUnifiedFunction, "cuLibraryGetUnifiedFunction", (void **fptr, CUlibrary library, const char *symbol), (fptr, library, symbol)) \
     X(HOOK, cuLibraryLoadData, "cuLibraryLoadData", (CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void** libraryOptionValues, unsigned int numLibraryOptions), (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
     X(HOOK, cuLibraryLoadFromFile, "cuLibraryLoadFromFile", (CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions), (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions)) \
     X(NOTE_THEN_HOOK, cuLibraryUnload, "cuLibraryUnload", (CUlibrary library), (library)) \
     X(HOOK, cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", (CUfunction *functions, unsigned int numFunctions, CUmodule mod), (functions, numFunctions, mod)) \
     X(HOOK, cuModuleGetFunction, "cuModuleGetFunction", (CUfunction *hfunc, CUmodule hmod, const char *name), (hfunc, hmod, name)) \
     X(PASS, cuModuleGetFunctionCount, "cuModuleGetFunctionCount", (unsigned int *count, CUmodule mod), (count, mod)) \
-    X(PASS, cuModuleGetGlobal, "cuModuleGetGlobal", (CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
-    X(PASS_THEN_NOTE, cuModuleGetGlobal_v2, "cuModuleGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
+    X(HOOK, cuModuleGetGlobal, "cuModuleGetGlobal", (CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
+    X(HOOK_THEN_NOTE, cuModuleGetGlobal_v2, "cuModuleGetGlobal", (CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name)) \
     X(PASS, cuModuleGetLoadingMode, "cuModuleGetLoadingMode", (CUmoduleLoadingMode *mode), (mode)) \
-    X(PASS, cuModuleGetSurfRef, "cuModuleGetSurfRef", (CUsurfref *pSurfRef, CUmodule hmod, const char *name), (pSurfRef, hmod, name)) \
-    X(PASS, cuModuleGetTexRef, "cuModuleGetTexRef", (CUtexref *pTexRef, CUmodule hmod, const char *name), (pTexRef, hmod, name)) \
+    X(HOOK, cuModuleGetSurfRef, "cuModuleGetSurfRef", (CUsurfref *pSurfRef, CUmodule hmod, const char *name), (pSurfRef, hmod, name)) \
+    X(HOOK, cuModuleGetTexRef, "cuModuleGetTexRef", (CUtexref *pTexRef, CUmodule hmod, const char *name), (pTexRef, hmod, name)) \
     X(HOOK, cuModuleLoad, "cuModuleLoad", (CUmodule *module, const char *fname), (module, fname)) \
     X(HOOK, cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image), (module, image)) \
     X(HOOK, cuModuleLoadDataEx, "cuModuleLoadDataEx", (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues), (module, image, numOptions, options, optionValues)) \

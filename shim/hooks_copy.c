@@ -10,6 +10,7 @@
 #include "result.h"
 #include "submissions.h"
 #include "tables.h"
+#include "twins.h"
 #include "versions.h"
 
 enum { ENDS = 64 };
@@ -19,6 +20,7 @@ struct copy { /* one driver call that copies or sets */
     bool begun;
     unsigned writes, reads, room;
     bool sets;
+    bool writes_variable;        /* of a module */
     uint64_t bytes;              /* copied or set, in our arenas */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
@@ -36,7 +38,7 @@ static void copy_init(struct copy *c)
 {
     c->begun = false;
     c->writes = c->reads = 0;
-    c->sets = false;
+    c->sets = c->writes_variable = false;
     c->bytes = 0;
     c->written = c->written_few;
     c->read = c->read_few;
@@ -63,13 +65,21 @@ static bool copy_reserve(struct copy *c, size_t ends)
     return true;
 }
 
+/* What a module's variables hold, no parameter of a launch leads to. */
+static __attribute__((noinline)) void write_outside(struct copy *c, CUdeviceptr a, size_t bytes)
+{
+    if (spw_versions_kept && c->failure == 0)
+        c->failure = spw_versions_break_for(a);
+    c->writes_variable |= spw_twins_write(a, bytes);
+}
+
 /* A stretch of memory at one end: its first and last byte stand for it. */
 static void write_to(struct copy *c, CUdeviceptr a, size_t bytes)
 {
     if (bytes && spw_in_arena(a))
         c->written[c->writes++] = a;
-    else if (bytes && spw_versions_kept && c->failure == 0)
-        c->failure = spw_versions_break_for(a);
+    else if (bytes && (spw_versions_kept || a < spw_twins_high))
+        write_outside(c, a, bytes);
     c->bytes += bytes;
 }
 
@@ -138,6 +148,8 @@ static CUresult copy_end(struct copy *c, CUresult result)
         spw_duration_after(c->op.timed, result == CUDA_SUCCESS);
         spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
+    if (__builtin_expect(c->writes_variable, 0))
+        spw_twins_changed();
     free(c->many);
     return result;
 }

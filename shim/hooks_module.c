@@ -7,6 +7,8 @@
 #include "lock.h"
 #include "result.h"
 #include "tensormap.h"
+#include "twins.h"
+#include "versions.h"
 #include "writesets.h"
 
 /* ---- loading: what had this handle before is gone, whether or not its end was seen ---- */
@@ -19,50 +21,77 @@ static void forget(const void *owner)
     spw_unlock();
 }
 
-static CUresult loaded(CUresult result, void *const *handle)
+/* What it was loaded from is described before, since the driver may write to options. */
+static CUresult loaded(CUresult result, void *const *handle, struct spw_image *image)
 {
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         forget(*handle);
+        spw_twins_loaded(*handle, image);
+    } else if (image) {
+        spw_twins_not_loaded(image);
+    }
     return result;
+}
+
+static struct spw_image *loading(enum spw_image_call call, const void *what)
+{
+    return spw_twins_loading(&(struct spw_image_told){.call = call, .what = what});
 }
 
 CUresult spw_on_cuModuleLoad(CUmodule *module, const char *fname)
 {
-    return loaded(SPW_DRIVER(cuModuleLoad, (module, fname)), (void **)module);
+    struct spw_image *image = loading(SPW_IMAGE_MODULE_FILE, fname);
+    return loaded(SPW_DRIVER(cuModuleLoad, (module, fname)), (void **)module, image);
 }
 
 CUresult spw_on_cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return loaded(SPW_DRIVER(cuModuleLoadData, (module, image)), (void **)module);
+    struct spw_image *kept = loading(SPW_IMAGE_MODULE_DATA, image);
+    return loaded(SPW_DRIVER(cuModuleLoadData, (module, image)), (void **)module, kept);
 }
 
 CUresult spw_on_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
                                    void **optionValues)
 {
-    return loaded(SPW_DRIVER(cuModuleLoadDataEx, (module, image, numOptions, options, optionValues)), (void **)module);
+    struct spw_image *kept = spw_twins_loading(&(struct spw_image_told){.call = SPW_IMAGE_MODULE_DATA,
+                                                                        .what = image,
+                                                                        .option_count = numOptions,
+                                                                        .options = options,
+                                                                        .values = optionValues});
+    return loaded(SPW_DRIVER(cuModuleLoadDataEx, (module, image, numOptions, options, optionValues)), (void **)module, kept);
 }
 
 CUresult spw_on_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
-    return loaded(SPW_DRIVER(cuModuleLoadFatBinary, (module, fatCubin)), (void **)module);
+    struct spw_image *image = loading(SPW_IMAGE_MODULE_FAT, fatCubin);
+    return loaded(SPW_DRIVER(cuModuleLoadFatBinary, (module, fatCubin)), (void **)module, image);
 }
+
+#define LIBRARY_TOLD(the_call, from) \
+    &(struct spw_image_told) \
+    { \
+        .call = the_call, .what = from, .option_count = numJitOptions, .options = jitOptions, .values = jitOptionsValues, \
+        .library_option_count = numLibraryOptions, .library_options = libraryOptions, .library_values = libraryOptionValues \
+    }
 
 CUresult spw_on_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
                                   unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
                                   unsigned int numLibraryOptions)
 {
+    struct spw_image *image = spw_twins_loading(LIBRARY_TOLD(SPW_IMAGE_LIBRARY_DATA, code));
     return loaded(SPW_DRIVER(cuLibraryLoadData, (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
                                                  libraryOptionValues, numLibraryOptions)),
-                  (void **)library);
+                  (void **)library, image);
 }
 
 CUresult spw_on_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
                                       void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
                                       void **libraryOptionValues, unsigned int numLibraryOptions)
 {
+    struct spw_image *image = spw_twins_loading(LIBRARY_TOLD(SPW_IMAGE_LIBRARY_FILE, fileName));
     return loaded(SPW_DRIVER(cuLibraryLoadFromFile, (library, fileName, jitOptions, jitOptionsValues, numJitOptions,
                                                      libraryOptions, libraryOptionValues, numLibraryOptions)),
-                  (void **)library);
+                  (void **)library, image);
 }
 
 /* ---- unloading: forgotten before the driver may hand the handles out again ---- */
@@ -73,6 +102,7 @@ CUresult spw_on_cuModuleUnload(CUmodule hmod)
     if (r < 0)
         return spw_cuda(r);
     forget(hmod);
+    spw_twins_unload(hmod);
     return SPW_DRIVER(cuModuleUnload, (hmod));
 }
 
@@ -82,6 +112,7 @@ CUresult spw_on_cuLibraryUnload(CUlibrary library)
     if (r < 0)
         return spw_cuda(r);
     forget(library);
+    spw_twins_unload(library);
     return SPW_DRIVER(cuLibraryUnload, (library));
 }
 
@@ -139,6 +170,50 @@ CUresult spw_on_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
         spw_layout_note_function(*pFunc, kernel);
     return result;
 }
+
+/* ---- variables: what the program knows the address of, it may write ---- */
+
+/* `address` and `bytes` are the program's, either of which may be NULL. */
+static CUresult found_variable(CUresult result, const void *owner, const char *name, const CUdeviceptr *address,
+                               size_t bytes)
+{
+    if (result == CUDA_SUCCESS && address && bytes)
+        spw_twins_variable(owner, name, *address, bytes);
+    return result;
+}
+
+CUresult spw_on_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+    size_t size = 0;
+    CUresult result = SPW_DRIVER(cuModuleGetGlobal_v2, (dptr, bytes ? bytes : &size, hmod, name));
+    return found_variable(result, hmod, name, dptr, bytes ? *bytes : size);
+}
+
+CUresult spw_on_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    size_t size = 0;
+    CUresult result = SPW_DRIVER(cuLibraryGetGlobal, (dptr, bytes ? bytes : &size, library, name));
+    return found_variable(result, library, name, dptr, bytes ? *bytes : size);
+}
+
+/* Ways to what is a module's that no copy shows: it is its only instance from here on. One line per call. */
+/* clang-format off */
+#define ONLY_ONE(symbol, params, args, owner, why) \
+    CUresult spw_on_##symbol params \
+    { \
+        const int r = spw_versions_break(); \
+        if (r < 0) \
+            return spw_cuda(r); \
+        spw_twins_refuse(owner, why); \
+        return SPW_DRIVER(symbol, args); \
+    }
+
+ONLY_ONE(cuLibraryGetManaged, (CUdeviceptr *p, size_t *n, CUlibrary library, const char *name), (p, n, library, name), library, "the host may write its variables")
+ONLY_ONE(cuLibraryGetUnifiedFunction, (void **p, CUlibrary library, const char *name), (p, library, name), library, "its functions may be called through addresses")
+ONLY_ONE(cuModuleGetGlobal, (CUdeviceptr_v1 *p, unsigned int *n, CUmodule module, const char *name), (p, n, module, name), module, "its variables are known by addresses of 32 bits")
+ONLY_ONE(cuModuleGetSurfRef, (CUsurfref *p, CUmodule module, const char *name), (p, module, name), module, "it has surfaces")
+ONLY_ONE(cuModuleGetTexRef, (CUtexref *p, CUmodule module, const char *name), (p, module, name), module, "it has textures")
+/* clang-format on */
 
 /* ---- tensor maps ---- */
 

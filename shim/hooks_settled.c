@@ -2,12 +2,16 @@
  */
 #include "hooks.h"
 #include "result.h"
+#include "settings.h"
+#include "twins.h"
 #include "versions.h"
 
-static CUresult settled(CUresult result)
+static CUresult settled(bool is_news, CUresult result)
 {
     if (result != CUDA_SUCCESS)
         spw_versions_unsettle();
+    else if (is_news && spw_settings()->recompute)
+        spw_twins_changed();
     return result;
 }
 
@@ -17,7 +21,7 @@ static CUresult settled(CUresult result)
     CUresult spw_on_##symbol params \
     { \
         int r = spw_versions_settle(whose, SPW_CALL_##symbol << 16 | ((unsigned)(matter) & 0xffff), (uint64_t)(value)); \
-        return r < 0 ? spw_cuda(r) : settled(SPW_DRIVER(symbol, args)); \
+        return r < 0 ? spw_cuda(r) : settled(r > 0, SPW_DRIVER(symbol, args)); \
     }
 
 SETTLED(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute a, int v), (f, a, v), f, a, v)

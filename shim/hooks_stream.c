@@ -10,6 +10,7 @@
 #include "mover.h"
 #include "result.h"
 #include "status.h"
+#include "twins.h"
 
 enum { SNAPSHOT = 64 };
 
@@ -130,6 +131,7 @@ static void context_goes(CUcontext context)
         return;
     (void)spw_driver.cuCtxSynchronize();
     (void)spw_versions_break(); /* what cannot be made again goes with the context, like all of its memory */
+    spw_twins_context_gone(context);
     spw_free_context(context);
     spw_context_leave(&guard);
     spw_devices_context_gone(context);

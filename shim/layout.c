@@ -352,6 +352,35 @@ void spw_layout_note_part(CUmodule module, CUlibrary library)
     pthread_mutex_unlock(&mutex);
 }
 
+static const void *whole_locked(const void *owner)
+{
+    const struct part *p = parts;
+    while (p && p->module != owner)
+        p = p->next;
+    return p ? p->library : owner;
+}
+
+const void *spw_layout_whole(const void *owner)
+{
+    pthread_mutex_lock(&mutex);
+    const void *whole = whole_locked(owner);
+    pthread_mutex_unlock(&mutex);
+    return whole;
+}
+
+bool spw_layout_origin(CUfunction f, const void **ret_owner, bool *ret_is_kernel)
+{
+    pthread_mutex_lock(&mutex);
+    const struct origin *o = find_origin_locked(f);
+    const bool known = o && o->owner;
+    if (known) {
+        *ret_owner = whole_locked(o->owner);
+        *ret_is_kernel = o->kernel;
+    }
+    pthread_mutex_unlock(&mutex);
+    return known;
+}
+
 static bool belongs_locked(const struct origin *o, const void *owner)
 {
     if (o->owner == owner)

@@ -87,6 +87,12 @@ void spw_layout_note_kernel(CUkernel kernel, const void *owner);
 /* The module is a part of the library and goes with it. */
 void spw_layout_note_part(CUmodule module, CUlibrary library);
 
+/* The library that a module is a part of; else what was given. */
+const void *spw_layout_whole(const void *owner);
+
+/* The module or library that a function came from, the whole one, and whether it is a CUkernel. False: unknown. */
+bool spw_layout_origin(CUfunction f, const void **ret_owner, bool *ret_is_kernel);
+
 /* A module or library is about to be unloaded, or its handle was just handed out anew: its functions are forgotten. */
 void spw_layout_forget(const void *owner);
 

@@ -158,8 +158,7 @@ void spw_learning_op_locked(struct spw_learning *l, struct spw_op *op, uint32_t 
     l->stream = op->stream;
     if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || !l->is_seen || l->several_streams)
         return;
-    spw_trial_before(l->trial, op, o->us > 0 ? o->us : 0);
-    if (op->trial && !op->wish)
+    if (spw_trial_before(l->trial, op, o->us > 0 ? o->us : 0) && !op->wish)
         op->wish = ordinal + 1;
 }
 

@@ -16,6 +16,7 @@
 #include "rounds.h"
 #include "settings.h"
 #include "slab.h"
+#include "twins.h"
 
 bool spw_planned_any;
 
@@ -201,6 +202,7 @@ void spw_planned_in_child(void)
     spw_planning_forget_abandoned();
     spw_refusals_reset();
     spw_versions_reset();
+    spw_twins_reset();
 }
 
 void spw_planned_reset(void)

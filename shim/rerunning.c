@@ -14,6 +14,7 @@
 #include "replay.h"
 #include "room.h"
 #include "stash.h"
+#include "twins.h"
 #include "verify.h"
 
 enum { ATTEMPTS = 3 };
@@ -244,12 +245,17 @@ static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned to
            (!run->rerun->function || spw_version_is_made(&b->content));
 }
 
-/* Behind the uses of whatever it touches, copies in and out among them. -EAGAIN: one is in a call of another thread, or
- * another thread's operation could come between the parts of this one. */
+/* Behind the uses of whatever it touches, copies in and out among them, and of where it runs. -EAGAIN: one is in a call of
+ * another thread, or another thread's operation could come between the parts of this one. */
 static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
     if (run->lent_count && atomic_load_explicit(&s->in_call, memory_order_acquire))
         return -EAGAIN;
+    if (run->rerun->function) {
+        const int r = spw_twin_order_locked(run->rerun->function, run->rerun->context, s);
+        if (r < 0)
+            return r;
+    }
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = run->blocks[i];
         struct spw_object *o = object_of(run, i);

@@ -10,6 +10,7 @@
 #include "needs.h"
 #include "slab.h"
 #include "stash.h"
+#include "twins.h"
 #include "writesets.h"
 
 enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
@@ -104,7 +105,8 @@ enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
         return SPW_REPLAY_TOO_LARGE;
     if (op->kind && op->kind->is_collective)
         return SPW_REPLAY_COLLECTIVE;
-    return spw_submission_verdict(op->submission);
+    const enum spw_replay_verdict verdict = spw_submission_verdict(op->submission);
+    return verdict == SPW_REPLAYABLE && op->function ? spw_twin_verdict_locked(op->function, op->stream->context) : verdict;
 }
 
 /* ---- life ---- */
@@ -137,6 +139,8 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
     *ret_why = spw_rerun_verdict(op);
     if (*ret_why == SPW_REPLAYABLE)
         *ret_why = list_touches(op, touches, &count);
+    if (*ret_why == SPW_REPLAYABLE && op->function && spw_twin_make_locked(op->function, op->stream->context) < 0)
+        *ret_why = SPW_REPLAY_NO_TWIN;
     if (*ret_why != SPW_REPLAYABLE)
         return NULL;
     struct spw_rerun *r = reserve(count, spw_submission_bytes(op->submission), &room);
@@ -193,7 +197,9 @@ bool spw_rerun_is_good(const struct spw_rerun *rerun)
 
 int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s)
 {
-    return spw_submission_send(rerun->submission, s->handle);
+    CUfunction twin = NULL;
+    const int r = rerun->function ? spw_twin_use_locked(rerun->function, rerun->context, s, &twin) : 0;
+    return r < 0 ? r : spw_submission_send(rerun->submission, twin, s->handle);
 }
 
 void spw_reruns_reset(void)

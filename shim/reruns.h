@@ -51,8 +51,9 @@ enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op);
  * (versions.c). NULL, and the reason in *ret_why. One holder: the caller. */
 struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
 
-/* Submits it again to `s`, as the next operation of that stream: the driver's call alone. Whatever it touches is resident
- * and ordered, side buffers are in place, its context is current. 0 or a failure of the driver. */
+/* Submits it again to `s`, as the operation of that stream that was numbered last: the driver's call alone, for the twin
+ * of the function (twins.h). Whatever it touches is resident and ordered, behind what ran in the twin before as well, side
+ * buffers are in place, its context is current. 0 or a failure of the driver. */
 int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s);
 
 void spw_rerun_hold(struct spw_rerun *rerun);

@@ -18,7 +18,6 @@ struct spw_kept_submission {
     enum spw_submission_kind kind;
     union {
         struct {
-            CUfunction function;
             CUlaunchConfig config; /* its attributes lie behind */
             void **params;         /* into `image`; NULL: the image is a packed buffer, or there are none */
             unsigned char *image;
@@ -279,7 +278,6 @@ static void keep_launch(const struct spw_submission *s, struct spw_kept_submissi
     const bool packed = is_packed(s);
     char *behind = (char *)(params + (packed ? 0 : layout->param_count));
     const void *buffer;
-    kept->launch.function = s->launch.function;
     kept->launch.config = s->launch.config;
     kept->launch.config.attrs = attributes;
     kept->launch.config.numAttrs = keep_attributes(s, attributes);
@@ -343,7 +341,7 @@ const unsigned char *spw_submission_image(const struct spw_kept_submission *kept
 
 /* ---- telling it again ---- */
 
-static CUresult send_launch(const struct spw_kept_submission *kept, CUstream stream)
+static CUresult send_launch(const struct spw_kept_submission *kept, CUfunction function, CUstream stream)
 {
     CUlaunchConfig c = kept->launch.config;
     size_t bytes = kept->launch.image_bytes;
@@ -352,9 +350,9 @@ static CUresult send_launch(const struct spw_kept_submission *kept, CUstream str
     void **packed = kept->launch.is_packed ? extra : NULL;
     c.hStream = stream;
     if (c.numAttrs)
-        return SPW_ASK(cuLaunchKernelEx, &c, kept->launch.function, kept->launch.params, packed);
-    return SPW_ASK(cuLaunchKernel, kept->launch.function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY,
-                   c.blockDimZ, c.sharedMemBytes, stream, kept->launch.params, packed);
+        return SPW_ASK(cuLaunchKernelEx, &c, function, kept->launch.params, packed);
+    return SPW_ASK(cuLaunchKernel, function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ,
+                   c.sharedMemBytes, stream, kept->launch.params, packed);
 }
 
 static CUresult send_row(const struct spw_kept_submission *kept, CUstream stream)
@@ -378,11 +376,11 @@ static CUresult send_rows(const struct spw_kept_submission *kept, CUstream strea
     return SPW_ASK(cuMemsetD2D32Async, kept->set.to, pitch, value, width, rows, stream);
 }
 
-int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream)
+int spw_submission_send(const struct spw_kept_submission *kept, CUfunction function, CUstream stream)
 {
     switch (kept->kind) {
     case SPW_SUBMIT_LAUNCH:
-        return spw_result(send_launch(kept, stream));
+        return spw_result(send_launch(kept, function, stream));
     case SPW_SUBMIT_COPY:
         return spw_result(SPW_ASK(cuMemcpyDtoDAsync_v2, kept->copy.to, kept->copy.from, kept->copy.bytes, stream));
     case SPW_SUBMIT_PLANE:

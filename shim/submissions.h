@@ -67,6 +67,7 @@ struct spw_kept_submission *spw_submission_keep(const struct spw_submission *sub
 const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[],
                                           size_t *ret_bytes);
 
-/* Tells the driver again, for stream `stream` of the current context. 0 or a negative result. */
-int spw_submission_send(const struct spw_kept_submission *kept, CUstream stream);
+/* Tells the driver again, for stream `stream` of the current context; a launch is one of `function`, which takes the same
+ * parameters. 0 or a negative result. */
+int spw_submission_send(const struct spw_kept_submission *kept, CUfunction function, CUstream stream);
 #endif

@@ -17,6 +17,7 @@
 #include "room.h"
 #include "scratch.h"
 #include "slab.h"
+#include "twins.h"
 #include "versions.h"
 
 enum {
@@ -430,7 +431,7 @@ static int spoil(const struct spw_trial *t, const struct spw_op *op, const struc
 static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
     static const unsigned char patterns[PASSES] = {PATTERN_A, PATTERN_B, PATTERN_A};
-    int r = 0;
+    int r = spw_twin_order_locked(op->function, op->stream->context, op->stream);
     for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
         r = spoil(t, op, e, patterns[pass]);
         if (r == 0)
@@ -467,15 +468,15 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
     e->written = op->kind->changed;
 }
 
-void spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
+bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
 {
     uint32_t lesson;
     if (t->now || !op->kind)
-        return;
+        return false;
     poll_kind(t, op->kind);
     struct exam *e = free_exam(t);
     if (!e)
-        return;
+        return false;
     int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
     const struct spw_launch_told launch = {.kind = op->kind,
                                            .geometry = op->signature.geometry,
@@ -484,17 +485,18 @@ void spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
                                            .has_memory = t->scratch != NULL};
     const enum spw_lesson_step step = spw_lessons_next(&t->lessons, &launch, &lesson);
     if (step == SPW_LESSON_NOTHING)
-        return;
+        return false;
     begin_exam(op, step, lesson, e);
     if (r == 0)
         r = step == SPW_LESSON_LOOK ? ask(t, op, e, 0) : save_slots(t, op, e);
     note_uses(t, op, e);
     if (r < 0) {
         miss_exam(t, e);
-        return;
+        return false;
     }
     op->trial = t;
     t->now = e;
+    return step == SPW_LESSON_TRY;
 }
 
 /* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */

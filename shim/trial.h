@@ -3,10 +3,11 @@
  *
  *     a look   hash of all that it touches | the launch | hash of it again: what differs was written
  *     a trial  the launch | hash, and all that it touches copied to scratch memory | three times: its output filled with a
- *              pattern, small things that it may write put back to what they were before, the launch again, hash |
- *              everything copied back. All hashes equal: the launch overwrites its output completely, depends on nothing
- *              that is not told, and gives the same every time. The pattern is A, B and A again: where the results follow
- *              it, old content matters; where they differ for the same one, they differ between runs
+ *              pattern, small things that it may write put back to what they were before, the launch again in the twin of
+ *              its module (twins.h), hash | everything copied back. All hashes equal: the launch overwrites its output
+ *              completely, depends on nothing that is not told, and gives the same every time. The pattern is A, B and A
+ *              again: where the results follow it, old content matters; where they differ for the same one, they differ
+ *              between runs
  *
  * Nobody waits: hashes are read when they are there. What is known is kept in lessons.h. Engine lock, but where it says
  * otherwise. */
@@ -38,9 +39,9 @@ bool spw_trial_round_unlocking(struct spw_trial *trial);
 void spw_trial_end(struct spw_trial *trial);
 
 /* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and
- * sets op->trial where spw_trial_after() has to be called behind the driver's call: then the operation has to be kept as
- * well (op->wish). Needs op->kind. */
-void spw_trial_before(struct spw_trial *trial, struct spw_op *op, double us);
+ * sets op->trial where spw_trial_after() has to be called behind the driver's call. True: it is to be launched again then,
+ * so that it has to be kept as well (op->wish). Needs op->kind. */
+bool spw_trial_before(struct spw_trial *trial, struct spw_op *op, double us);
 
 /* Reads the answers that are there. */
 void spw_trial_poll(struct spw_trial *trial);

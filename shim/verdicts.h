@@ -19,7 +19,8 @@
     X(SPW_REPLAY_SEVERAL_STREAMS, "several-streams", "the iteration runs on several streams") \
     X(SPW_REPLAY_TOO_LARGE, "too-large", \
       "what it touches does not fit into scratch memory, or its record into the room for records") \
-    X(SPW_REPLAY_MISMATCH, "mismatch", "a replay gave other bytes than the program's launch")
+    X(SPW_REPLAY_MISMATCH, "mismatch", "a replay gave other bytes than the program's launch") \
+    X(SPW_REPLAY_NO_TWIN, "no-twin", "its module cannot be loaded a second time, where running it again harms nobody")
 
 enum spw_replay_verdict {
 #define X(symbol, name, text) symbol,

@@ -233,14 +233,14 @@ int spw_versions_break_for(CUdeviceptr address)
 int spw_versions_settle(const void *whose, unsigned what, uint64_t value)
 {
     if (!spw_versions_kept)
-        return 0;
+        return 1;
     spw_lock();
     const bool differs = spw_settled_differs(whose, what, value);
     spw_unlock();
     const int r = differs ? spw_versions_break() : 0;
     if (r < 0)
         spw_versions_unsettle();
-    return r;
+    return r < 0 ? r : differs;
 }
 
 void spw_versions_unsettle(void)

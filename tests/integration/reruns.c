@@ -16,6 +16,7 @@
 #include "lock.h"
 #include "log.h"
 #include "settings.h"
+#include "twins.h"
 
 enum { COUNT = 1000, BYTES = 64 * 1024 };
 
@@ -42,7 +43,9 @@ static void start(void)
     spw_settings_default(&settings);
     settings.budget.every = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = 32 * MIB};
     settings.small_bytes = 4096;
+    settings.recompute = true;
     spw_settings_use(&settings);
+    spw_twins_loaded(module, spw_twins_loading(&(struct spw_image_told){SPW_IMAGE_MODULE_DATA, &module_image}));
     CUcontext current;
     d = spw_device_current(&current);
     assert_non_null(d);
@@ -200,6 +203,82 @@ CHILD_TEST(a_launch_whose_parameters_the_program_packed_does_the_same)
     assert_does_the_same(rerun);
 }
 
+/* ---- variables of modules ---- */
+
+static CUdeviceptr variable_of_module(size_t *ret_bytes)
+{
+    CUdeviceptr address;
+    OK(cuModuleGetGlobal_v2(&address, ret_bytes, module, "variable"));
+    return address;
+}
+
+static float variable_is(void)
+{
+    size_t bytes;
+    float value;
+    OK(cuMemcpyDtoHAsync_v2(&value, variable_of_module(&bytes), sizeof(value), stream));
+    OK(cuStreamSynchronize(stream));
+    return value;
+}
+
+/* What the kernel that counts its launches leaves, when it is launched again. */
+static float counted_again(const struct spw_rerun *rerun)
+{
+    float found;
+    assert_int_equal(submit(rerun), 0);
+    OK(cuMemcpyDtoHAsync_v2(&found, a, sizeof(found), stream));
+    OK(cuStreamSynchronize(stream));
+    return found;
+}
+
+static struct spw_rerun *keep_counting(struct spw_op *op)
+{
+    static CUdeviceptr hits[1];
+    static void *params[] = {&a};
+    const struct spw_submission s = {
+        .kind = SPW_SUBMIT_LAUNCH,
+        .launch = {counting, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(counting), params, NULL}};
+    hits[0] = a;
+    struct spw_rerun *rerun = keep(op, &s, hits, 1, 0);
+    OK(launch_count(counting, a, stream));
+    return rerun;
+}
+
+CHILD_TEST(what_a_launch_counts_in_a_variable_it_does_not_count_again)
+{
+    struct spw_op op;
+    start();
+    const struct spw_rerun *rerun = keep_counting(&op);
+    assert_true(counted_again(rerun) == VARIABLE); /* for the first time in the twin */
+    assert_true(counted_again(rerun) == VARIABLE + 1);
+    assert_true(variable_is() == VARIABLE + 1); /* by the program alone */
+    OK(launch_count(counting, a, stream));
+    assert_true(counted_again(rerun) == VARIABLE + 2);
+    assert_true(variable_is() == VARIABLE + 2);
+    spw_twins_unload(module);
+    assert_int_equal(submit(rerun), -ENOENT);
+}
+
+CHILD_TEST(what_the_program_copies_to_a_variable_a_launch_finds_again)
+{
+    struct spw_op op;
+    size_t bytes;
+    const float value = 64;
+    start();
+    const struct spw_rerun *rerun = keep_counting(&op);
+    assert_true(counted_again(rerun) == VARIABLE);
+    const CUdeviceptr variable = variable_of_module(&bytes);
+    spw_twins_variable(module, "variable", variable, bytes);
+    assert_true(counted_again(rerun) == VARIABLE + 1); /* to know its address is not to write it */
+    assert_false(spw_twins_write(variable - 4, 4));
+    assert_true(spw_twins_write(variable, sizeof(value)));
+    OK(cuMemcpyHtoDAsync_v2(variable, &value, sizeof(value), stream));
+    spw_twins_changed();
+    assert_true(counted_again(rerun) == value);
+    assert_true(counted_again(rerun) == value + 1); /* nobody has written it since */
+    assert_true(variable_is() == value);
+}
+
 /* ---- copies and sets ---- */
 
 CHILD_TEST(copies_of_one_two_and_three_dimensions_do_the_same)
@@ -328,6 +407,8 @@ int main(void)
         cmocka_unit_test(a_plain_launch_does_the_same),
         cmocka_unit_test(a_launch_with_attributes_does_the_same),
         cmocka_unit_test(a_launch_whose_parameters_the_program_packed_does_the_same),
+        cmocka_unit_test(what_a_launch_counts_in_a_variable_it_does_not_count_again),
+        cmocka_unit_test(what_the_program_copies_to_a_variable_a_launch_finds_again),
         cmocka_unit_test(copies_of_one_two_and_three_dimensions_do_the_same),
         cmocka_unit_test(sets_of_each_size_do_the_same),
         cmocka_unit_test(a_driver_that_refuses_is_passed_on_and_asked_again),

@@ -75,17 +75,51 @@ def _():
     print(f"# smallest feasible budget {budget}, {budget * 100 / without.peak:.0f} % of {without.peak}")
 
 
-# What it counts nobody puts back: three launches more for each time that it is tried.
-@sentence("a kernel that counts its launches is found out, counts those of the test, and no others")
-def _():
-    command = ["replay", "--kinds", "plain,counter", "--rounds", "16", "--rows", "256", "--steps", "20"]
-    without = plain(command)
-    finished = run(command, budget=without.peak * 60 // 100, env=LEARNING)
-    replays_right(finished)
-    caught(finished, "counter_kernel", "it gives something else from one run to the next")
-    calls = [int(re.search(r"^calls (\d+)$", f.output, re.MULTILINE).group(1)) for f in (without, finished)]
-    require(calls[1] - calls[0] in (3, 6), f"{calls[1]} launches counted where the program has made {calls[0]}")
-    require("unstable: 0" in finished.output.splitlines(), finished.output)
+# What is tried runs in modules of our own, so that each launch of the program's finds what its own launches have left.
+def stateful(kind, share, refused, allowed=()):
+    @sentence(f"what kernels of kind {kind} leave in variables of their module is what the program's own launches do: {share} % of the peak")
+    def _():
+        command = ["replay", "--kinds", f"plain,{kind}", "--rounds", "16", "--rows", "256", "--steps", "20"]
+        without = plain(command)
+        budget = without.peak * share // 100
+        finished = run(command, budget=budget, env=LEARNING)
+        same_in_budget(without, finished, budget)
+        replays_right(finished)
+        for kernel, reason in refused.items():
+            caught(finished, kernel, reason)
+        for kernel in allowed:
+            require(not any(f"{kernel}" in line and "is not run again" in line for line in finished.errors.splitlines()), finished.errors)
+        calls = [re.search(r"^calls (\d+)$", f.output, re.MULTILINE).group(1) for f in (without, finished)]
+        require(calls[0] == calls[1], f"{calls[1]} launches counted where the program has made {calls[0]}")
+
+
+DIFFERS, HIDDEN = "it gives something else from one run to the next", "it depends on something that its parameters do not lead to"
+for percent in (60, 40):
+    stateful("counter", percent, {"counter_kernel": DIFFERS})
+    stateful("tally", percent, {"tallied_kernel": HIDDEN}, ["tally_kernel"])
+    stateful("random", percent, {"random_kernel": DIFFERS})
+
+
+# The program's own calls come first: it has loaded all that it uses when anything is tried. (What it loads to print a count at its end is
+# one more.)
+def without_second_module(call, first):
+    @sentence(f"a module of which there is no second one, since {call} fails, is named, and what its kernels make is copied")
+    def _():
+        command = ["replay", "--kinds", "plain,matmul,chain", *MET]
+        without = run(command, env={**SLOW, "SIMGPU_FAIL": f"{call}:1000000000=999"})
+        succeeded(without)
+        budget = without.peak * 60 // 100
+        failure = f"{call}:{without.stats['calls'][call] + first}=CUDA_ERROR_OUT_OF_MEMORY"
+        finished = run(command, budget=budget, env={**LEARNING, "SIMGPU_FAIL": failure})
+        same_in_budget(without, finished, budget)
+        require(finished.stats["injected_failures"] == 1, finished.describe())
+        require(f"the driver refused {call} of ours" in finished.errors, finished.errors)
+        named = [line for line in finished.errors.splitlines() if "is not run again: its module cannot be loaded a second time" in line]
+        require(named, finished.errors)
+
+
+without_second_module("cuLibraryLoadData", 0)
+without_second_module("cuLibraryGetKernel", 1)
 
 
 # Two kinds that were right when they were tried become others by a number alone: one adds to what is there, the other changes what it
@@ -198,11 +232,12 @@ def _():
     command = ["replay", "--kinds", "plain,global", "--rounds", "6", "--steps", "36"]
     without = run(command, env=device)
     budget = without.peak * 65 // 100
-    finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"})
+    finished = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"})
     same_in_budget(without, finished, budget)
     replayed, verified = finished.summary["replayed"], finished.summary["verified"]
     require(replayed["by_plan_count"] > 0 and replayed["rescued_count"] > 0, "nothing was at stake", replayed)
     require(verified["equal_count"] > 0 and verified["mismatch_count"] == 0, verified, finished.errors)
+    require("is not run again" in finished.errors and "global_kernel" not in finished.errors, finished.errors)
 
 
 finish()

@@ -19,6 +19,7 @@
 #define LIBRARY  ((CUlibrary)0x20)
 #define FUNCTION ((CUfunction)0x100)
 #define KERNEL   ((CUkernel)0x200)
+#define VARIABLE UINT64_C(0x90000000)
 
 static size_t words; /* pointer parameters of everything */
 static unsigned function_questions, kernel_questions;
@@ -80,6 +81,24 @@ static CUresult kernel_count(unsigned *count, CUlibrary library)
 {
     *count = 2;
     return CUDA_SUCCESS;
+}
+
+static CUresult get_global(CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name)
+{
+    if (address)
+        *address = VARIABLE;
+    *bytes = 16;
+    return answer;
+}
+
+static CUresult get_managed(CUdeviceptr *address, size_t *bytes, CUlibrary library, const char *name)
+{
+    return get_global(address, bytes, NULL, name);
+}
+
+static CUresult get_texture(CUtexref *texture, CUmodule module, const char *name)
+{
+    return answer;
 }
 
 static CUresult replace_address(CUtensorMap *map, void *address)
@@ -195,6 +214,43 @@ static void a_handle_that_comes_again_is_a_new_module(void **state)
     assert_int_equal(spw_layout_of(f)->word_count, 5);
 }
 
+/* ---- variables ---- */
+
+static void a_variable_is_asked_for_as_the_program_asks(void **state)
+{
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+    spw_driver.cuModuleGetGlobal_v2 = get_global;
+    assert_int_equal(spw_on_cuModuleGetGlobal_v2(&address, &bytes, MODULE, "v"), CUDA_SUCCESS);
+    assert_int_equal(address, VARIABLE);
+    assert_int_equal(bytes, 16);
+    assert_int_equal(spw_on_cuModuleGetGlobal_v2(&address, NULL, MODULE, "v"), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuModuleGetGlobal_v2(NULL, &bytes, MODULE, "v"), CUDA_SUCCESS);
+    answer = CUDA_ERROR_NOT_FOUND;
+    assert_int_equal(spw_on_cuModuleGetGlobal_v2(&address, &bytes, MODULE, "v"), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(breaks, 0); /* to know where it is changes nothing */
+    assert_int_equal(spw_on_cuLibraryGetGlobal(&address, &bytes, LIBRARY, "v"), CUDA_ERROR_NOT_FOUND); /* an old driver */
+}
+
+/* Who has these may change what kernels make without a call that we see. */
+static void what_depends_on_a_module_is_made_before_others_can_reach_into_it(void **state)
+{
+    CUdeviceptr address = 0;
+    CUtexref texture;
+    size_t bytes;
+    spw_driver.cuLibraryGetManaged = get_managed;
+    spw_driver.cuModuleGetTexRef = get_texture;
+    break_failure = -ENOMEM;
+    assert_int_equal(spw_on_cuLibraryGetManaged(&address, &bytes, LIBRARY, "v"), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(address, 0);
+    break_failure = 0;
+    breaks = 0;
+    assert_int_equal(spw_on_cuLibraryGetManaged(&address, &bytes, LIBRARY, "v"), CUDA_SUCCESS);
+    assert_int_equal(address, VARIABLE);
+    assert_int_equal(spw_on_cuModuleGetTexRef(&texture, MODULE, "t"), CUDA_SUCCESS);
+    assert_int_equal(breaks, 2);
+}
+
 /* ---- tensor maps ---- */
 
 static void a_map_that_hides_its_address_is_noted_when_made(void **state)
@@ -231,6 +287,8 @@ int main(void)
         cmocka_unit_test_setup(functions_are_forgotten_before_the_driver_unloads, setup),
         cmocka_unit_test_setup(what_depends_on_a_module_is_made_before_it_is_unloaded_or_it_stays, setup),
         cmocka_unit_test_setup(what_a_function_was_learned_to_write_goes_with_its_module, setup),
+        cmocka_unit_test_setup(a_variable_is_asked_for_as_the_program_asks, setup),
+        cmocka_unit_test_setup(what_depends_on_a_module_is_made_before_others_can_reach_into_it, setup),
         cmocka_unit_test_setup(a_handle_that_comes_again_is_a_new_module, setup),
         cmocka_unit_test_setup(a_map_that_hides_its_address_is_noted_when_made, setup),
         cmocka_unit_test_setup(a_refused_map_is_made_again_with_its_memory_in_place, setup),

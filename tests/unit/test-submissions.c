@@ -17,6 +17,7 @@
 #include "result.h"
 
 #define FUNCTION ((CUfunction)0x100)
+#define TWIN     ((CUfunction)0x200) /* launched in its place */
 #define STREAM   ((CUstream)0x77)
 #define OUTSIDE  UINT64_C(0x123400000000) /* the only address outside of our arenas that the driver knows */
 
@@ -47,7 +48,7 @@ static void note_parameters(void **params, void **extra)
 static CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                   unsigned shared, CUstream stream, void **params, void **extra)
 {
-    assert_ptr_equal(f, FUNCTION);
+    assert_ptr_equal(f, TWIN);
     told.config = (CUlaunchConfig){gx, gy, gz, bx, by, bz, shared, stream, NULL, 0};
     told.launches++;
     note_parameters(params, extra);
@@ -56,7 +57,7 @@ static CUresult on_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsign
 
 static CUresult on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
-    assert_ptr_equal(f, FUNCTION);
+    assert_ptr_equal(f, TWIN);
     told.config = *config;
     told.launches_ex++;
     assert_true(config->numAttrs <= 4);
@@ -215,7 +216,7 @@ static void a_launch_is_told_again_with_the_parameters_of_then(void **state)
     struct spw_kept_submission *kept = keep(&s);
     memset(&p, 0xee, sizeof(p));
     memset(&s, 0xee, sizeof(s));
-    assert_int_equal(spw_submission_send(kept, STREAM), 0);
+    assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
     assert_told_as_filled();
     assert_int_equal(told.launches, 1);
     assert_ptr_equal(told.config.hStream, STREAM);
@@ -237,7 +238,7 @@ static void parameters_packed_by_the_program_are_told_packed(void **state)
     memset(buffer, 0xee, sizeof(buffer));
     bytes = 0;
     memset(extra, 0, sizeof(extra));
-    assert_int_equal(spw_submission_send(kept, STREAM), 0);
+    assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
     assert_told_as_filled();
     free(kept);
 }
@@ -255,7 +256,7 @@ static void attributes_go_with_a_launch_but_for_what_lets_it_overlap(void **stat
     s.launch.config.numAttrs = 3;
     struct spw_kept_submission *kept = keep(&s);
     memset(attributes, 0xee, sizeof(attributes));
-    assert_int_equal(spw_submission_send(kept, STREAM), 0);
+    assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
     assert_told_as_filled();
     assert_int_equal(told.launches_ex, 1);
     assert_int_equal(told.config.numAttrs, 2);
@@ -381,7 +382,7 @@ static void copies_are_told_again(void **state)
     for (unsigned i = 0; i < 3; i++) {
         struct spw_kept_submission *kept = keep(&submissions[i]);
         plane.Height = volume.Height = 77;
-        assert_int_equal(spw_submission_send(kept, STREAM), 0);
+        assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
         assert_int_equal(told.to, LOW + 1024);
         assert_int_equal(told.from, LOW + 512);
         assert_int_equal(told.width, 100);
@@ -406,7 +407,7 @@ static void sets_are_told_again(void **state)
             const uint32_t value = element == 4 ? 0xabcdef01 : element == 2 ? 0xabcd : 0xab;
             const struct spw_submission s = {.kind = SPW_SUBMIT_SET, .set = {LOW, 512, 60, rows, value, element}};
             struct spw_kept_submission *kept = keep(&s);
-            assert_int_equal(spw_submission_send(kept, STREAM), 0);
+            assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
             assert_int_equal(told.to, LOW);
             assert_int_equal(told.value, value);
             assert_int_equal(told.element, element);
@@ -430,9 +431,9 @@ static void what_the_driver_answers_is_passed_on(void **state)
     const struct spw_submission launch = launch_of(&p), set = {.kind = SPW_SUBMIT_SET, .set = {LOW, 0, 60, 1, 0, 1}};
     struct spw_kept_submission *a = keep(&launch), *b = keep(&set);
     answer = CUDA_ERROR_OUT_OF_MEMORY;
-    assert_int_equal(spw_submission_send(a, STREAM), -ENOMEM);
+    assert_int_equal(spw_submission_send(a, TWIN, STREAM), -ENOMEM);
     answer = CUDA_ERROR_LAUNCH_FAILED;
-    assert_int_equal(spw_cuda(spw_submission_send(b, STREAM)), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(spw_cuda(spw_submission_send(b, TWIN, STREAM)), CUDA_ERROR_LAUNCH_FAILED);
     free(a);
     free(b);
 }

@@ -130,8 +130,7 @@ static CUresult launch(enum kernel k)
     spw_lock();
     assert_non_null(op.writeset);
     of[k].places = op.writeset->places;
-    spw_trial_before(trial, &op, 1);
-    op.rerun = op.trial ? &rerun : NULL;
+    op.rerun = spw_trial_before(trial, &op, 1) ? &rerun : NULL;
     spw_unlock();
     const unsigned char salt = salt_of(k, false);
     CUresult r = refused ? CUDA_ERROR_LAUNCH_FAILED : run(k, s, false, salt);

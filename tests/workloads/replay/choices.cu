@@ -18,6 +18,7 @@ static const struct kind kinds[] = {
     {"updated", false, true, forward_updated},   {"reused", false, true, forward_reused},
     {"aside", false, true, forward_aside},       {"told", false, true, forward_told},
     {"tracks", false, true, forward_tracks},     {"wears", false, true, forward_wears},
+    {"tally", false, true, forward_tally},       {"random", false, true, forward_random},
 };
 
 enum { KINDS = 256, ROUNDS, SIZE, ROWS_OF, COLUMNS_OF, STEPS, SEED, TIMES, NAIVE, ALLOC, DEVICE };
@@ -26,8 +27,8 @@ static const struct argp_option known[] = {
     {"kinds", KINDS, "A,B,...", 0,
      "kinds of layers, in this order: plain, matmul, atomics, global, in-place, struct, copy, set, chain, two-outputs "
      "(these), clock, counter, half, old, scale, turns; or all; or tracks, wears; or those whose inputs are changed: "
-     "updated, "
-     "reused, aside (by another stream), told (by the host)",
+     "updated, reused, aside (by another stream), told (by the host); or those that go on from variables of the module: "
+     "tally, random",
      0},
     {"rounds", ROUNDS, "N", 0, "layers of each kind (2)", 0},
     {"size", SIZE, "tiny|small|base", 0, "of tensors (small); or:", 0},

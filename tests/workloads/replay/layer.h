@@ -68,6 +68,9 @@ tensor forward_updated(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_reused(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_aside(forward_part &f, const tensor &weights, const tensor &x);
 tensor forward_told(forward_part &f, const tensor &weights, const tensor &x);
+/* Kinds that go on from what the launch before left in variables of the module (states.cu). */
+tensor forward_tally(forward_part &f, const tensor &weights, const tensor &x);
+tensor forward_random(forward_part &f, const tensor &weights, const tensor &x);
 
 /* y = squash(x * weights + 0.25), element by element: what is between the kinds, and the first of them. */
 void plain(const tensor &x, const tensor &weights, const tensor &y);

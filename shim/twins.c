@@ -1,0 +1,541 @@
+/* twins.c - keeps what modules were loaded from, loads them once more, and keeps both alike where they have to be. */
+#include "twins.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+#include "ask.h"
+#include "context.h"
+#include "layout.h"
+#include "lock.h"
+#include "log.h"
+#include "result.h"
+#include "settings.h"
+#include "streams.h"
+
+struct variable {
+    char *name;
+    CUcontext context; /* where it has that address */
+    CUdeviceptr address;
+    size_t bytes;
+    bool is_written; /* by copies or sets of the program's */
+    struct variable *next;
+};
+
+struct twin { /* of a source, in one context */
+    struct source *source;
+    CUcontext context;
+    void *handle;         /* CUmodule or CUlibrary; NULL: it could not be loaded */
+    uint64_t alike;       /* its variables are as they were at that change */
+    struct spw_uses uses; /* what runs in it */
+    struct twin *next;
+};
+
+struct source { /* a module or library of the program's */
+    const void *owner;
+    CUcontext context; /* where a module is */
+    struct spw_image *image;
+    const char *refused; /* NULL: it can have a twin */
+    struct variable *variables;
+    struct twin *twins;
+    bool lost; /* out of memory while adding: it is in no table */
+    UT_hash_handle hh;
+};
+
+struct place {
+    CUfunction function; /* of the program's */
+    CUcontext context;
+};
+
+struct counterpart {
+    struct place place;
+    struct twin *twin;
+    CUfunction function; /* NULL: there is none */
+    bool is_kernel;      /* both are CUkernels */
+    uint64_t alike;      /* its attributes are as they were at that change */
+    bool lost;
+    UT_hash_handle hh;
+};
+
+/* Guarded by the engine lock. */
+static struct source *sources;
+static struct counterpart *counterparts;
+static uint64_t changes = 1;
+
+CUdeviceptr spw_twins_low, spw_twins_high;
+
+/* ---- modules and libraries ---- */
+
+static struct source *find_source(const void *owner)
+{
+    struct source *s;
+    HASH_FIND_PTR(sources, &owner, s);
+    return s;
+}
+
+static const char *lacks(const struct source *s)
+{
+    return s->refused ? s->refused : spw_image_lacks(s->image);
+}
+
+static void say_refused(const struct source *s)
+{
+    spw_info("a %s of the program's cannot be loaded a second time: %s; what its kernels make is not recomputed",
+             spw_image_is_library(s->image) ? "library" : "module", lacks(s));
+}
+
+static void forget_twin(struct twin *twin)
+{
+    struct counterpart *c, *next;
+    HASH_ITER(hh, counterparts, c, next)
+    {
+        if (c->twin != twin)
+            continue;
+        HASH_DEL(counterparts, c);
+        free(c);
+    }
+    struct twin **link = &twin->source->twins;
+    while (*link != twin)
+        link = &(*link)->next;
+    *link = twin->next;
+}
+
+static void free_variables(struct source *s, const CUcontext *of)
+{
+    for (struct variable **link = &s->variables; *link;) {
+        struct variable *v = *link;
+        if (of && v->context != *of) {
+            link = &v->next;
+            continue;
+        }
+        *link = v->next;
+        free(v->name);
+        free(v);
+    }
+}
+
+/* Without its twins, which are somebody's to unload, or gone. */
+static void forget_source(struct source *s)
+{
+    HASH_DEL(sources, s);
+    free_variables(s, NULL);
+    spw_image_free_locked(s->image);
+    free(s);
+}
+
+static void forget(struct source *s)
+{
+    while (s->twins) {
+        struct twin *twin = s->twins;
+        forget_twin(twin);
+        free(twin);
+    }
+    forget_source(s);
+}
+
+struct spw_image *spw_twins_loading(const struct spw_image_told *told)
+{
+    return spw_settings()->recompute ? spw_image_describe(told) : NULL;
+}
+
+void spw_twins_not_loaded(struct spw_image *image)
+{
+    spw_lock();
+    spw_image_free_locked(image);
+    spw_unlock();
+}
+
+/* Whatever had the handle before is gone with its context, unseen. */
+static void add_source(const void *owner, struct spw_image *image, CUcontext context)
+{
+    struct source *s = find_source(owner);
+    if (s)
+        forget(s);
+    s = image ? calloc(1, sizeof(*s)) : NULL;
+    if (!s) {
+        spw_image_free_locked(image);
+        return;
+    }
+    *s = (struct source){.owner = owner, .image = image, .context = context};
+    spw_image_keep_locked(image);
+    HASH_ADD_PTR(sources, owner, s);
+    if (s->lost) {
+        spw_image_free_locked(image);
+        free(s);
+    }
+}
+
+void spw_twins_loaded(const void *owner, struct spw_image *image)
+{
+    CUcontext context = NULL;
+    if (!spw_settings()->recompute)
+        return;
+    if (image && !spw_image_is_library(image))
+        (void)spw_driver.cuCtxGetCurrent(&context);
+    spw_lock();
+    add_source(owner, image, context);
+    spw_unlock();
+}
+
+void spw_twins_refuse(const void *owner, const char *why)
+{
+    spw_lock();
+    struct source *s = find_source(spw_layout_whole(owner));
+    if (s)
+        s->refused = why;
+    spw_unlock();
+}
+
+/* ---- unloading ---- */
+
+static void unload(const struct twin *twin)
+{
+    struct spw_context_guard guard;
+    if (!twin->handle || spw_context_enter(&guard, twin->context) < 0)
+        return;
+    spw_image_unload_locked(twin->source->image, twin->handle);
+    spw_context_leave(&guard);
+}
+
+/* Nobody finds the twin any more, so that it stays as it is while its last uses are waited for. */
+void spw_twins_unload(const void *owner)
+{
+    spw_lock();
+    struct source *s = find_source(owner);
+    while (s && s->twins) {
+        struct twin *twin = s->twins;
+        forget_twin(twin);
+        (void)spw_uses_wait_unlocking(&twin->uses);
+        unload(twin);
+        free(twin);
+    }
+    if (s)
+        forget_source(s);
+    spw_unlock();
+}
+
+static void leave_context(struct source *s, CUcontext context)
+{
+    struct twin *next;
+    for (struct twin *twin = s->twins; twin; twin = next) {
+        next = twin->next;
+        if (twin->context != context)
+            continue;
+        forget_twin(twin);
+        unload(twin);
+        free(twin);
+    }
+    free_variables(s, &context);
+    if (!spw_image_is_library(s->image) && s->context == context)
+        forget_source(s);
+}
+
+void spw_twins_context_gone(CUcontext context)
+{
+    struct source *s, *next;
+    spw_lock();
+    HASH_ITER(hh, sources, s, next)
+    {
+        leave_context(s, context);
+    }
+    spw_unlock();
+}
+
+/* ---- variables ---- */
+
+static struct variable *find_variable(const struct source *s, CUdeviceptr address)
+{
+    struct variable *v = s->variables;
+    while (v && v->address != address)
+        v = v->next;
+    return v;
+}
+
+static void add_variable(struct source *s, const char *name, CUdeviceptr address, size_t bytes, CUcontext context)
+{
+    struct variable *v = calloc(1, sizeof(*v));
+    char *own = v ? strdup(name) : NULL;
+    if (!own) {
+        free(v);
+        s->refused = "there was no memory for the names of its variables";
+        return;
+    }
+    *v = (struct variable){own, context, address, bytes, false, s->variables};
+    s->variables = v;
+    if (!spw_twins_low || address < spw_twins_low)
+        spw_twins_low = address;
+    if (address + bytes > spw_twins_high)
+        spw_twins_high = address + bytes;
+}
+
+void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address, size_t bytes)
+{
+    unsigned is_managed = 0;
+    CUcontext context = NULL;
+    if (!spw_settings()->recompute)
+        return;
+    (void)spw_driver.cuCtxGetCurrent(&context);
+    (void)spw_driver.cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address);
+    spw_lock();
+    struct source *s = find_source(spw_layout_whole(owner));
+    if (s && is_managed)
+        s->refused = "the host may write its variables";
+    else if (s && !find_variable(s, address))
+        add_variable(s, name, address, bytes, context);
+    spw_unlock();
+}
+
+bool spw_twins_write(CUdeviceptr address, size_t bytes)
+{
+    bool any = false;
+    if (address >= spw_twins_high || address + bytes <= spw_twins_low)
+        return false;
+    spw_lock();
+    for (struct source *s = sources; s; s = s->hh.next)
+        for (struct variable *v = s->variables; v; v = v->next) {
+            if (address >= v->address + v->bytes || address + bytes <= v->address)
+                continue;
+            any = v->is_written = true;
+        }
+    changes += any;
+    spw_unlock();
+    return any;
+}
+
+void spw_twins_changed(void)
+{
+    spw_lock();
+    changes++;
+    spw_unlock();
+}
+
+static int address_in_twin(const struct twin *twin, const struct variable *v, CUdeviceptr *ret_address)
+{
+    size_t bytes = 0;
+    const int r = spw_result(spw_image_is_library(twin->source->image)
+                                 ? SPW_ASK(cuLibraryGetGlobal, ret_address, &bytes, twin->handle, v->name)
+                                 : SPW_ASK(cuModuleGetGlobal_v2, ret_address, &bytes, twin->handle, v->name));
+    return r == 0 && bytes != v->bytes ? -ESTALE : r;
+}
+
+static int make_variables_alike(struct twin *twin, struct spw_stream *s)
+{
+    int r = 0;
+    for (const struct variable *v = twin->source->variables; v && r == 0; v = v->next) {
+        CUdeviceptr to = 0;
+        if (!v->is_written || v->context != twin->context)
+            continue;
+        r = address_in_twin(twin, v, &to);
+        if (r == 0)
+            r = spw_result(SPW_ASK(cuMemcpyDtoDAsync_v2, to, v->address, v->bytes, s->handle));
+    }
+    if (r == 0)
+        twin->alike = changes;
+    return r;
+}
+
+/* ---- functions ---- */
+
+/* What can be told a function, and changes whether it can be launched, or what it does. (How caches are divided by
+ * cuFuncSetCacheConfig changes neither.) */
+static const CUfunction_attribute attributes[] = {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                  CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+                                                  CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                                  CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
+
+/* An attribute that the driver does not know nobody has told it either. */
+static int make_function_alike(CUfunction original, CUfunction twin, CUfunction_attribute which)
+{
+    int wanted = 0, value = 0;
+    if (spw_driver.cuFuncGetAttribute(&wanted, which, original) != CUDA_SUCCESS ||
+        spw_driver.cuFuncGetAttribute(&value, which, twin) != CUDA_SUCCESS || wanted == value)
+        return 0;
+    return spw_result(SPW_ASK(cuFuncSetAttribute, twin, which, wanted));
+}
+
+static int make_kernel_alike(CUkernel original, CUkernel twin, CUdevice device, CUfunction_attribute which)
+{
+    int wanted = 0, value = 0;
+    if (spw_driver.cuKernelGetAttribute(&wanted, which, original, device) != CUDA_SUCCESS ||
+        spw_driver.cuKernelGetAttribute(&value, which, twin, device) != CUDA_SUCCESS || wanted == value)
+        return 0;
+    return spw_result(SPW_ASK(cuKernelSetAttribute, which, wanted, twin, device));
+}
+
+/* What a kernel's function was told goes before what the kernel was. */
+static int make_attributes_alike(struct counterpart *c)
+{
+    CUfunction original = c->place.function, twin = c->function;
+    CUkernel kernels[2] = {(CUkernel)original, (CUkernel)twin};
+    CUdevice device = 0;
+    int r = 0;
+    if (c->is_kernel) {
+        r = spw_result(SPW_ASK(cuCtxGetDevice, &device));
+        if (r == 0)
+            r = spw_result(SPW_ASK(cuKernelGetFunction, &original, kernels[0]));
+        if (r == 0)
+            r = spw_result(SPW_ASK(cuKernelGetFunction, &twin, kernels[1]));
+    }
+    for (unsigned i = 0; i < sizeof(attributes) / sizeof(*attributes) && r == 0; i++) {
+        if (c->is_kernel)
+            r = make_kernel_alike(kernels[0], kernels[1], device, attributes[i]);
+        if (r == 0)
+            r = make_function_alike(original, twin, attributes[i]);
+    }
+    if (r == 0)
+        c->alike = changes;
+    return r;
+}
+
+/* Where the handle comes from. Who was not told asks the driver. */
+static struct source *source_of(CUfunction f, bool *ret_is_kernel)
+{
+    const void *owner = NULL;
+    *ret_is_kernel = false;
+    if (spw_layout_origin(f, &owner, ret_is_kernel))
+        return find_source(owner);
+    if (spw_driver.cuFuncGetModule && spw_driver.cuFuncGetModule((CUmodule *)&owner, f) == CUDA_SUCCESS)
+        return find_source(spw_layout_whole(owner));
+    *ret_is_kernel = true;
+    if (spw_driver.cuKernelGetLibrary && spw_driver.cuKernelGetLibrary((CUlibrary *)&owner, (CUkernel)f) == CUDA_SUCCESS)
+        return find_source(owner);
+    return NULL;
+}
+
+static struct counterpart *find_counterpart(CUfunction f, CUcontext context)
+{
+    const struct place place = {f, context};
+    struct counterpart *c;
+    HASH_FIND(hh, counterparts, &place, sizeof(place), c);
+    return c;
+}
+
+static bool is_good(const struct counterpart *c)
+{
+    return c->function && !lacks(c->twin->source);
+}
+
+enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
+{
+    bool is_kernel;
+    const struct counterpart *c = find_counterpart(f, context);
+    const struct source *s = c ? NULL : source_of(f, &is_kernel);
+    return (c ? is_good(c) : s && !lacks(s)) ? SPW_REPLAYABLE : SPW_REPLAY_NO_TWIN;
+}
+
+/* The context is current. */
+static struct twin *twin_in(struct source *s, CUcontext context)
+{
+    struct twin *twin = s->twins;
+    while (twin && twin->context != context)
+        twin = twin->next;
+    if (twin || !(twin = calloc(1, sizeof(*twin))))
+        return twin;
+    *twin = (struct twin){.source = s, .context = context, .next = s->twins};
+    s->twins = twin;
+    const int r = spw_image_load_locked(s->image, &twin->handle);
+    if (r < 0) {
+        s->refused = r == -ESTALE ? "what it was loaded from is not there any more, or has changed" : "the driver refuses";
+        say_refused(s);
+    }
+    return twin;
+}
+
+static int find_by_name(struct counterpart *c)
+{
+    const char *name = NULL;
+    const bool is_library = spw_image_is_library(c->twin->source->image);
+    CUkernel kernel = NULL;
+    int r = c->is_kernel ? spw_result(SPW_ASK(cuKernelGetName, &name, (CUkernel)c->place.function))
+                         : spw_result(SPW_ASK(cuFuncGetName, &name, c->place.function));
+    if (r < 0 || !is_library)
+        return r < 0 ? r : spw_result(SPW_ASK(cuModuleGetFunction, &c->function, c->twin->handle, name));
+    r = spw_result(SPW_ASK(cuLibraryGetKernel, &kernel, c->twin->handle, name));
+    if (r < 0 || c->is_kernel) {
+        c->function = (CUfunction)kernel;
+        return r;
+    }
+    return spw_result(SPW_ASK(cuKernelGetFunction, &c->function, kernel));
+}
+
+/* The context is current. Whatever fails leaves no function. */
+static void find_counterpart_in_twin(struct counterpart *c)
+{
+    char name[256];
+    if (!c->twin->handle)
+        return;
+    int r = find_by_name(c);
+    if (r == 0)
+        r = make_attributes_alike(c);
+    if (r == 0)
+        return;
+    c->function = NULL;
+    spw_info("%s is not to be had a second time (%d): what it makes is not recomputed",
+             spw_function_name(c->place.function, name, sizeof(name)), r);
+}
+
+int spw_twin_make_locked(CUfunction f, CUcontext context)
+{
+    struct spw_context_guard guard;
+    bool is_kernel;
+    struct counterpart *c = find_counterpart(f, context);
+    if (c)
+        return is_good(c) ? 0 : -ENOTSUP;
+    struct source *s = source_of(f, &is_kernel);
+    if (!s || lacks(s) || spw_context_enter(&guard, context) < 0)
+        return -ENOTSUP;
+    struct twin *twin = twin_in(s, context);
+    c = twin ? calloc(1, sizeof(*c)) : NULL;
+    if (c) {
+        *c = (struct counterpart){.place = {f, context}, .twin = twin, .is_kernel = is_kernel};
+        find_counterpart_in_twin(c);
+        HASH_ADD(hh, counterparts, place, sizeof(c->place), c);
+    }
+    spw_context_leave(&guard);
+    if (c && c->lost) {
+        free(c);
+        c = NULL;
+    }
+    return c && c->function ? 0 : -ENOTSUP;
+}
+
+/* ---- running ---- */
+
+int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s)
+{
+    struct counterpart *c = find_counterpart(f, context);
+    return c ? spw_uses_order_locked(&c->twin->uses, s) : 0;
+}
+
+int spw_twin_use_locked(CUfunction f, CUcontext context, struct spw_stream *s, CUfunction *ret_twin)
+{
+    struct counterpart *c = find_counterpart(f, context);
+    if (!c || !c->function)
+        return -ENOENT;
+    int r = c->alike == changes ? 0 : make_attributes_alike(c);
+    spw_uses_add_locked(&c->twin->uses, s, s->begun);
+    if (r == 0 && c->twin->alike != changes)
+        r = make_variables_alike(c->twin, s);
+    if (r == 0)
+        *ret_twin = c->function;
+    return r;
+}
+
+void spw_twins_reset(void)
+{
+    struct source *s, *next;
+    HASH_ITER(hh, sources, s, next)
+    {
+        forget(s);
+    }
+    spw_twins_low = spw_twins_high = 0;
+}

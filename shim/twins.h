@@ -1,0 +1,78 @@
+/* twins.h - a second instance of each module whose kernels are run again: whatever runs in it changes none of the program's
+ * variables.
+ *
+ * A kernel may count its calls in a variable of its module, keep states of random numbers there, or a table that the program
+ * writes; no call of the driver lists such variables. So nothing that the program did not launch itself runs in the modules
+ * that it loaded: trials and replays are launches of the kernel of the same name in the module's twin, which is loaded from
+ * the same image (images.h) by the first operation that is to be kept, in the same context, and unloaded with the module.
+ * What a twin's variables hold is what the image says, and what its own kernels made of that. A kernel that depends on what
+ * the program's kernels left there gives other bytes in the twin, so that a trial finds it out.
+ *
+ *     variables    that the program asked for by name, and that a copy or set of its wrote, are copied to the twin before
+ *                  anything runs in it after such a write
+ *     attributes   of a function are those of the program's: compared whenever the program has told it something
+ *     no twin      for a module whose image is not known or cannot be loaded again, or whose variables are seen from
+ *                  elsewhere (managed ones, textures): its kernels are not replayable
+ *
+ * Nothing of this is kept with SPILLWAY_RECOMPUTE=off. */
+#ifndef SPILLWAY_SHIM_TWINS_H
+#define SPILLWAY_SHIM_TWINS_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "images.h"
+#include "ours.h"
+#include "verdicts.h"
+
+struct spw_stream;
+
+/* ---- what hooks tell; no lock held ---- */
+
+/* Before the driver is asked to load something. NULL: nothing is to be kept of it. */
+struct spw_image *spw_twins_loading(const struct spw_image_told *told);
+
+/* The driver handed `owner` out, a module or library. `image` (which may be NULL) is taken over. */
+void spw_twins_loaded(const void *owner, struct spw_image *image);
+void spw_twins_not_loaded(struct spw_image *image); /* the driver refused */
+
+/* The module or library will have no twin from now on; `why` as in images.h. What was made with one is to be made again
+ * before (spw_versions_break). */
+void spw_twins_refuse(const void *owner, const char *why);
+
+/* The program was told where a variable is. */
+void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address, size_t bytes);
+
+/* All such variables lie in here; both 0: there are none. */
+extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
+
+/* A copy or set is about to write there. True: to a variable, and spw_twins_changed() has to be called when the driver has
+ * been told. */
+bool spw_twins_write(CUdeviceptr address, size_t bytes);
+
+/* Something that a twin has to have alike may be another from now on: variables, attributes. */
+void spw_twins_changed(void);
+
+/* Its end: waits for what runs in the twins, and unloads them. Before the driver is told. */
+void spw_twins_unload(const void *owner);
+
+/* The context, which is current and synchronised, is about to go, with the modules in it. */
+void spw_twins_context_gone(CUcontext context);
+
+/* ---- engine lock held; the context is that of the launch ---- */
+
+/* SPW_REPLAYABLE where the function has a twin, or may have one; else why not. */
+enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context);
+
+/* Makes it, if there is none yet. Negative: there cannot be one, which is said at level info. */
+int spw_twin_make_locked(CUfunction f, CUcontext context);
+
+/* Orders what is submitted to `s` next behind all that ran in the module's twin. As spw_uses_order_locked(). */
+int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s);
+
+/* What is to be launched in its place, as an operation of `s` that is numbered already. What has changed is made alike
+ * first, in the stream's order. The context is current. */
+int spw_twin_use_locked(CUfunction f, CUcontext context, struct spw_stream *s, CUfunction *ret_twin);
+
+void spw_twins_reset(void); /* forgets everything without a driver call: for tests, and in a forked child */
+#endif
