@@ -65,6 +65,14 @@ static uint64_t wrong_offset(const struct physical *p)
     return p->offset;
 }
 
+/* Memory that lies behind several addresses is there once. */
+static void count_mapped(struct physical *p, uint64_t bytes)
+{
+    if (p->device)
+        device_count_mapped(p->device, (int64_t)bytes - (int64_t)p->mapped_bytes);
+    p->mapped_bytes = bytes;
+}
+
 CUresult mapping_add(struct context *context, uint64_t address, uint64_t bytes, struct physical *p)
 {
     const struct span *r = span_find(&reservations, address);
@@ -89,8 +97,9 @@ CUresult mapping_add(struct context *context, uint64_t address, uint64_t bytes, 
         physical_poison(p);
     p->mappings++;
     block_add(b);
-    if (p->device)
-        device_count_mapped(p->device, (int64_t)bytes);
+    p->newest = b->id;
+    if (p->mapped_bytes < bytes)
+        count_mapped(p, bytes);
     stats.map++;
     return CUDA_SUCCESS;
 }
@@ -120,10 +129,9 @@ CUresult mapping_remove(struct context *context, uint64_t address, uint64_t byte
         struct block *b = memory_find(at);
         at = b->span.end;
         address_hide(b->span.start, b->backed_bytes);
-        if (b->physical->device)
-            device_count_mapped(b->physical->device, -(int64_t)b->counted_bytes);
         block_remove(b);
-        b->physical->mappings--;
+        if (--b->physical->mappings == 0)
+            count_mapped(b->physical, 0);
         physical_drop_if_unused(b->physical);
         free(b);
         stats.unmap++;

@@ -18,8 +18,10 @@ struct physical {          /* CUmemGenericAllocationHandle */
     struct device *device; /* NULL: host memory */
     CUmemAllocationProp prop;
     uint64_t bytes, offset;
-    unsigned refs;     /* handles that the program holds */
-    unsigned mappings; /* the memory lives until both are 0 */
+    unsigned refs;         /* handles that the program holds */
+    unsigned mappings;     /* the memory lives until both are 0 */
+    uint64_t mapped_bytes; /* behind addresses: of the largest mapping that it has had since it was mapped nowhere */
+    uint64_t newest;       /* id of the last mapping */
 };
 
 struct block {

@@ -16,8 +16,9 @@ enum touch_kind {
     TOUCH_GUESSED
 }; /* copies and sets; kernels with and without declared ranges */
 
-struct past { /* the newest operation of its timeline and kind on these bytes; newer ones stand for older ones */
+struct past { /* the newest operation of its timeline, kind and block on these bytes; newer ones stand for older ones */
     uint64_t position, serial;
+    uint64_t block; /* through whose addresses: the same bytes may lie behind several */
     unsigned slot;
     unsigned char kind;
     bool writes;
@@ -154,7 +155,7 @@ static bool region_check(struct region *r, const struct op *op, const struct pas
                 told = true;
             }
         }
-        if (old->slot == new->slot && old->kind == new->kind && old->writes == new->writes)
+        if (old->slot == new->slot && old->kind == new->kind && old->writes == new->writes && old->block == new->block)
             same = old;
     }
     if (same)
@@ -189,6 +190,20 @@ static bool check_range(const struct op *op, const struct past *new, const struc
     return told;
 }
 
+/* A program that maps memory anew has no more business with it at the address where it lay before, if it says so itself. */
+static bool check_alias(const struct op *op, const struct block *b, const struct access *at, bool told)
+{
+    if (told || settings.all_aliases || !b || b->kind != BLOCK_MAPPING || b->physical->newest == b->id)
+        return told;
+    fprintf(stderr,
+            "simgpu: ordering error: %s (operation %llu, stream %u) %s 0x%llx+%llu, whose memory has been mapped elsewhere "
+            "since\n",
+            op->name, (unsigned long long)op->serial, (unsigned)op->stream_id, at->writes ? "writes" : "reads",
+            (unsigned long long)at->address, (unsigned long long)at->bytes);
+    verdict(op->context);
+    return true;
+}
+
 void order_check(struct op *op)
 {
     struct past new = {.position = op->when.position,
@@ -203,19 +218,32 @@ void order_check(struct op *op)
         uint64_t done = 0, bytes = 0;
         new.writes = a->writes;
         for (; done < a->bytes; done += bytes) {
+            const struct block *b = memory_find(a->address + done);
             uint64_t key = memory_key(a->address + done, a->bytes - done, &bytes);
+            new.block = b ? b->id : 0;
+            told = check_alias(op, b, a, told);
             told = check_range(op, &new, a, key, key + bytes, told);
         }
     }
     sweep();
 }
 
-static bool complain_once(struct context *context, struct region *r, const char *what, uint64_t address, uint64_t bytes)
+/* One of those that touched the region through the addresses of a block, 0: of any; NULL: there is none. */
+static const struct past *first_through(const struct region *r, uint64_t block)
+{
+    for (unsigned i = 0; i < r->count; i++)
+        if (block == 0 || r->past[i].block == block)
+            return &r->past[i];
+    return NULL;
+}
+
+static bool complain_once(struct context *context, struct region *r, uint64_t block, const char *what, uint64_t address,
+                          uint64_t bytes)
 {
     region_prune(r);
-    if (r->count == 0 || settings.order == ORDER_OFF)
+    const struct past *old = first_through(r, block);
+    if (!old || settings.order == ORDER_OFF)
         return false;
-    const struct past *old = &r->past[0];
     fprintf(stderr,
             "simgpu: ordering error: %s of 0x%llx+%llu while %s (operation %llu, stream %u) %s there, and the host has not "
             "learned that it is complete\n",
@@ -225,23 +253,42 @@ static bool complain_once(struct context *context, struct region *r, const char 
     return true;
 }
 
+static void region_forget(struct region *r, uint64_t block)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < r->count; i++)
+        if (r->past[i].block != block)
+            r->past[kept++] = r->past[i];
+    r->count = kept;
+}
+
+/* The block at the address if its memory lies behind others as well, where it goes on being used; else 0. */
+static uint64_t alias_at(uint64_t address)
+{
+    const struct block *b = memory_find(address);
+    return b && b->kind == BLOCK_MAPPING && b->physical->mappings > 1 ? b->id : 0;
+}
+
 /* Removes what is known of the bytes; `what`: complains about anything that may still be going on in them. */
 static void clear(struct context *context, uint64_t address, uint64_t bytes, const char *what)
 {
     uint64_t part = 0;
     bool told = !what;
     for (uint64_t done = 0; done < bytes; done += part) {
+        const uint64_t alias = alias_at(address + done);
         uint64_t key = memory_key(address + done, bytes - done, &part);
         struct region *r = (struct region *)span_from(&regions, key);
         while (r && r->span.start < key + part) {
             uint64_t next = r->span.end;
             if (!told)
-                told = complain_once(context, r, what, address, bytes);
+                told = complain_once(context, r, alias, what, address, bytes);
             if (r->span.start < key)
                 r = region_split(r, key);
             if (r && r->span.end > key + part)
                 (void)region_split(r, key + part);
-            if (r)
+            if (r && alias)
+                region_forget(r, alias);
+            else if (r)
                 region_remove(r);
             r = (struct region *)span_from(&regions, next);
         }

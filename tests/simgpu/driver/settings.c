@@ -172,6 +172,18 @@ static int parse_block_order(void)
     return 0;
 }
 
+static int parse_aliases(void)
+{
+    const char *value = getenv("SIMGPU_ALIASES");
+    if (!value || !*value || strcmp(value, "all") == 0)
+        settings.all_aliases = true;
+    else if (strcmp(value, "newest") == 0)
+        settings.all_aliases = false;
+    else
+        return refuse("SIMGPU_ALIASES", value, "all, newest");
+    return 0;
+}
+
 static int parse_switch(const char *variable, bool *ret_on)
 {
     const char *value = getenv(variable);
@@ -236,8 +248,8 @@ int settings_read(void)
     if (parse_bytes("SIMGPU_MEMORY", &settings.memory_bytes) < 0 ||
         parse_bytes("SIMGPU_GRANULARITY", &settings.granularity_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
-        parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_block_order() < 0 ||
-        parse_devices() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_aliases() < 0 ||
+        parse_block_order() < 0 || parse_devices() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
         parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||
         parse_list(
