@@ -11,6 +11,7 @@
 #include "needs.h"
 #include "now.h"
 #include "room.h"
+#include "stale.h"
 #include "verify.h"
 
 struct spw_carried spw_carried;
@@ -236,6 +237,21 @@ bool spw_carry_reap_locked(struct spw_device *d)
     return any;
 }
 
+/* Its memory goes before its users are done, who are waited for on the device. False: it is where it was. */
+static bool hand_over(struct spw_device *d, struct spw_block *b)
+{
+    if (!spw_stale_may_leave_locked(d, b))
+        return false;
+    take_off(d, b);
+    if (spw_mover_detach_locked(d, b) == 0) {
+        count_gone(d, b);
+        return true;
+    }
+    b->way = SPW_WAY_NONE;
+    enqueue(d, b, b->host_copy && !b->drops ? SPW_WAY_OUT : SPW_WAY_DROPPED);
+    return false;
+}
+
 static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 {
     uint64_t began = spw_now_ns();
@@ -256,10 +272,16 @@ static struct spw_block *first_to_go(const struct spw_device *d)
     return d->queues[SPW_WAY_DROPPED].first ? d->queues[SPW_WAY_DROPPED].first : d->queues[SPW_WAY_OUT].first;
 }
 
+bool spw_carry_hand_over_locked(struct spw_device *d)
+{
+    struct spw_block *b = first_to_go(d);
+    return b && hand_over(d, b);
+}
+
 int spw_carry_wait_unlocking(struct spw_device *d)
 {
     struct spw_block *b = first_to_go(d);
-    const int r = b ? wait_for_unlocking(d, b) : 0;
+    const int r = b && !hand_over(d, b) ? wait_for_unlocking(d, b) : 0;
     return r < 0 ? r : b != NULL;
 }
 
@@ -285,12 +307,20 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
+static bool has_memory(struct spw_device *d, uint64_t bytes)
+{
+    while (!spw_room_make_from_cache_locked(d, bytes))
+        if (!spw_carry_hand_over_locked(d))
+            return false;
+    return true;
+}
+
 /* There is memory; where pieces are to be spared, in such as need not be cut for it: a tensor smaller than the largest waits
  * for others, since its copy takes no longer than that; an operation that needs it waits for none. */
-static bool has_room(struct spw_device *d, const struct spw_block *b)
+static bool has_room(struct spw_device *d, struct spw_block *b)
 {
     const bool waits = spw_demand_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
-    return spw_room_make_from_cache_locked(d, spw_block_lacking_bytes(d, b)) &&
+    return spw_stale_makes_way_locked(d, b) && has_memory(d, spw_block_lacking_bytes(d, b)) &&
            (!waits || spw_room_suit_locked(d, b->granules - b->memory.granules));
 }
 

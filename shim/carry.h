@@ -73,6 +73,10 @@ static inline bool spw_carry_is_idle(const struct spw_device *d)
  * touches. Locks as above. */
 void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b);
 
+/* The memory of the one that is gone first of those that leave goes to the pool before its users are done (stale.h). False:
+ * none leaves, or it has to be waited for. */
+bool spw_carry_hand_over_locked(struct spw_device *d);
+
 /* Waits for the one that is gone first of those that leave. 1: memory of one or more went to the pool, or somebody wants it
  * after all; 0: nothing leaves; negative: the driver failed. Lets go of the engine lock while it waits. */
 int spw_carry_wait_unlocking(struct spw_device *d);

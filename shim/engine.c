@@ -18,6 +18,7 @@
 #include "room.h"
 #include "scan.h"
 #include "slab.h"
+#include "stale.h"
 #include "status.h"
 #include "tables.h"
 
@@ -216,8 +217,10 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
     int r = -ENOMEM;
     if (b->object.attention & SPW_DROPPED)
         return spw_replay_make_unlocking(d, b, NULL);
-    for (int i = 0; i < TIMES && r == -ENOMEM; i++) {
-        r = spw_room_make(d, spw_block_lacking_bytes(d, b));
+    for (int i = 0; i < TIMES && (r == -ENOMEM || r == -EBUSY); i++) {
+        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b) : 0;
+        if (r == 0)
+            r = spw_room_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
         r = spw_engine_bring_in_locked(d, b);
@@ -472,6 +475,8 @@ int spw_op_begin(struct spw_op *op)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     else
         spw_engine_counts.refused_operations++;
+    if (__builtin_expect(spw_stale_doubted, 0) && r == 0)
+        spw_stale_settle_unlocking();
     if (r < 0 || SPW_STATUS_IS_TIME(spw_tick))
         spw_status_tell_locked(r < 0);
     spw_unlock();

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "mover.h"
 #include "room.h"
+#include "stale.h"
 
 #define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
@@ -65,6 +66,9 @@ int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)
 {
     if (bytes > d->handles.budget_bytes || !spw_room_make_from_cache_locked(d, bytes))
         return -ENOMEM;
+    spw_stale_sweep_locked(d, 0);
+    if (d->stale.first)
+        return -ENOMEM;
     put_on_bill(d, bytes);
     return 0;
 }
@@ -74,6 +78,8 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
     pthread_mutex_lock(&d->slow);
     spw_lock();
     int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
+    if (r == 0)
+        r = spw_stale_end_all_unlocking(d); /* what is mapped anywhere is not released */
     if (r == 0) {
         put_on_bill(d, bytes);
     } else if (r == -ENOMEM) {

@@ -41,7 +41,7 @@ static struct spw_handle_bin *bin_of(struct spw_handles *h, uint32_t granules)
     return &grown[i];
 }
 
-void spw_handles_release(struct spw_handles *h, struct spw_piece piece)
+static void release(struct spw_handles *h, struct spw_piece piece)
 {
     static int warned;
     uint64_t bytes = spw_handles_bytes_of(h, piece.granules);
@@ -55,6 +55,22 @@ void spw_handles_release(struct spw_handles *h, struct spw_piece piece)
     h->made_bytes -= bytes;
     h->made_count--;
     h->made_of[piece.granules]--;
+}
+
+void spw_handles_release(struct spw_handles *h, struct spw_piece piece)
+{
+    if (spw_aliases_any(&h->aliases) && spw_aliases_defer_release(&h->aliases, piece.handle))
+        h->lingering_bytes += spw_handles_bytes_of(h, piece.granules);
+    else
+        release(h, piece);
+}
+
+void spw_handles_alias_ends_locked(struct spw_handles *h, struct spw_piece piece, const struct spw_stale *stale)
+{
+    if (!spw_aliases_remove(&h->aliases, piece.handle, stale))
+        return;
+    h->lingering_bytes -= spw_handles_bytes_of(h, piece.granules);
+    release(h, piece);
 }
 
 struct spw_piece spw_handles_take_from(struct spw_handles *h, struct spw_handle_bin *bin)
@@ -82,12 +98,12 @@ void spw_handles_pool(struct spw_handles *h, struct spw_piece piece)
     h->pooled_bytes += spw_handles_bytes_of(h, piece.granules);
 }
 
-/* The largest pooled pieces go first: few calls make much room. */
+/* The largest pooled pieces go first: few calls make much room. What lingers goes by itself. */
 static void release_until(struct spw_handles *h, uint64_t made_limit, uint64_t pooled_limit)
 {
     for (uint32_t i = h->bin_count; i > 0; i--) {
         struct spw_handle_bin *bin = &h->bins[i - 1];
-        while (bin->count && (h->made_bytes > made_limit || h->pooled_bytes > pooled_limit))
+        while (bin->count && (h->made_bytes - h->lingering_bytes > made_limit || h->pooled_bytes > pooled_limit))
             spw_handles_release(h, spw_handles_take_from(h, bin));
     }
 }
@@ -181,6 +197,8 @@ int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw
     const uint32_t cut = spw_regroup_cut_out_of_locked(h, granules);
     uint32_t missing = granules - cut;
     int r = spw_handles_take_pooled(h, &missing, memory);
+    if (r == 0 && spw_aliases_any(&h->aliases) && spw_handles_bytes_of(h, missing + cut) > spw_handles_unmade_bytes(h))
+        r = -EBUSY;
     if (r == 0 && missing + cut)
         r = spw_regroup_cut_locked(h, missing + cut, memory);
     spw_demand_remove(&h->demand, had_granules);
@@ -255,5 +273,6 @@ void spw_handles_reset(struct spw_handles *h)
     for (uint32_t i = 0; i < h->bin_count; i++)
         free(h->bins[i].handles);
     free(h->bins);
+    spw_aliases_reset(&h->aliases);
     *h = (struct spw_handles){0};
 }

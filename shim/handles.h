@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aliases.h"
 #include "demand.h"
 #include "pieces.h"
 
@@ -32,9 +33,11 @@ struct spw_handles {
     uint64_t made_bytes;    /* all physical memory of ours on this device */
     uint64_t made_bytes_peak;
     uint64_t pooled_bytes;                    /* the part of it that nobody uses */
+    uint64_t lingering_bytes;                 /* of made_bytes: released, and still mapped somewhere */
     uint64_t made_count;                      /* pieces that exist */
     uint32_t made_of[SPW_PIECE_GRANULES + 1]; /* of these, by size */
     struct spw_demand demand;
+    struct spw_aliases aliases;
     uint32_t joined_granules; /* in this iteration */
     bool join_refused;        /* the device gave less than it had taken back: nothing is joined any more */
     uint64_t join_count;      /* pieces that were made of smaller ones */
@@ -43,8 +46,9 @@ struct spw_handles {
 };
 
 /* Puts so many granules more behind what `memory` has. 0; -ENOMEM: the budget or the device has no room, or there is no
- * memory for the list of pieces; where it is the device, the budget is lowered to what there is; or a failure of the
- * driver. After a failure `memory` is as it was. */
+ * memory for the list of pieces; where it is the device, the budget is lowered to what there is; -EBUSY: a piece would have
+ * to be cut, which is not done while any is stale somewhere (stale.h); or a failure of the driver. After a failure `memory`
+ * is as it was. */
 int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory);
 
 /* How many of so many granules the pooled pieces would not serve, since all that are left are larger; 0: none has to be cut.
@@ -53,6 +57,9 @@ uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granu
 
 /* Keeps the pieces behind the first `keep` for the next taker. They are mapped nowhere. */
 void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep);
+
+/* A piece is not mapped any more where it was stale. */
+void spw_handles_alias_ends_locked(struct spw_handles *h, struct spw_piece piece, const struct spw_stale *stale);
 
 /* Makes two of what lies behind a range, or one of what lies behind two, as in pieces.h. */
 int spw_handles_split_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);

@@ -34,10 +34,11 @@ enum { SPW_MAX_DEVICES = 64 };
  *                                 is a valid host copy all the same, to hold against what is made
  *
  * In the last three there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
- * keeps that memory, mapped but not to be used before the block is attached anew. The other bits go with the first:
- * EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING, it was on its way out
- * and stays, and operation `leave_number` of the copy-out stream, or a digest (proof.h), may still read it, so whoever
- * writes comes after that.
+ * keeps that memory, mapped but not to be used before the block is attached anew; and except where the address is `stale`:
+ * then what is mapped there belongs to others, and with EVICTED the copy may still be on its way to host_copy. The other
+ * bits go with the first: EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING,
+ * it was on its way out and stays, and operation `leave_number` of the copy-out stream, or a digest (proof.h), may still
+ * read it, so whoever writes comes after that.
  *
  * A FREE block is cached: the next one of its size gets it. With GHOST it is not: the program has given it back, but what it
  * held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and come
@@ -52,7 +53,9 @@ enum {
     SPW_DROPPED = 64,
     SPW_GHOST = 128,      /* with FREE, or, while somebody still holds it, alone */
     SPW_UNVERIFIED = 512, /* made again, and not yet compared (verify.h): resident, and the slow lock is held meanwhile */
-    SPW_OWED = 256,       /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
+    SPW_FENCED = 1024, /* its memory came from others who may still be at it (stale.h): resident, and whoever uses it comes
+                        * after `fence` */
+    SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 
@@ -129,6 +132,7 @@ static inline bool spw_object_is_plain(const struct spw_object *o, uint64_t plai
 
 struct spw_pool_book;
 struct spw_check;
+struct spw_stale;
 
 struct spw_block {
     struct spw_object object;
@@ -151,6 +155,8 @@ struct spw_block {
     uint32_t chain;   /* its place, plus 1, among those that are being made again; 0: none */
     uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
+    struct spw_uses fence;             /* with SPW_FENCED: who had its memory before, also among its uses */
+    struct spw_stale *stale;           /* absent, and its address still mapped to what it had; or NULL */
     CUcontext context;                 /* whose allocation it is */
     struct spw_pool_book *pool;        /* never NULL while it lives */
     uint64_t serial;                   /* from 1, in order of allocation in the process; 0: it was nobody's yet */
@@ -168,6 +174,13 @@ struct spw_slab;
 struct spw_slab_set;
 
 struct spw_mover;
+
+struct spw_stales {                 /* addresses of a device that are mapped to memory which they have given up (stale.h) */
+    bool allowed;                   /* memory may change hands like this */
+    bool refused;                   /* the driver maps nothing twice */
+    struct spw_stale *first, *last; /* oldest first */
+    uint64_t granules;              /* in all of them */
+};
 
 struct spw_queue {
     struct spw_block *first, *last;
@@ -187,6 +200,7 @@ struct spw_device {
     uint64_t free_bytes;                     /* in cached blocks */
     struct spw_queue queues[SPW_WAY_QUEUES]; /* oldest first */
     struct spw_handles handles;              /* physical memory, and with it the budget */
+    struct spw_stales stale;
     struct spw_slab_set *slabs;
     struct spw_mover *mover;
     struct spw_block *idle_ghosts; /* in no order */

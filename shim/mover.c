@@ -14,6 +14,7 @@
 #include "log.h"
 #include "result.h"
 #include "settings.h"
+#include "stale.h"
 
 struct spw_moved spw_moved;
 
@@ -130,6 +131,8 @@ struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct
         spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
     if (both && d->mover && d->mover->out)
         spw_uses_add_locked(&copies, d->mover->out, b->leave_number);
+    if (b->object.attention & SPW_FENCED)
+        spw_uses_merge_locked(&copies, &b->fence);
     if (both && b->proof.reader)
         spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
     return copies;
@@ -160,7 +163,7 @@ void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes)
 {
-    uint32_t in_flight = b->object.attention & (SPW_RESTORING | SPW_COPYING);
+    uint32_t in_flight = b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED);
     if (!in_flight)
         return 0;
     if (spw_mover_copies_done_locked(d, b)) {
@@ -264,6 +267,7 @@ void spw_mover_context_gone_locked(CUcontext context)
             continue;
         end_stream(m->out);
         end_stream(m->in);
+        spw_stale_sweep_locked(&spw_devices[i], 0);
         m->out = m->in = NULL; /* their records go with the context's streams */
         m->context = NULL;
         forget_copies(&spw_devices[i]);
@@ -339,13 +343,41 @@ static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
     return r;
 }
 
+/* Others may still be at what was taken from the pool behind its first `had` pieces. */
+static void fence(struct spw_device *d, struct spw_block *b, uint32_t had)
+{
+    b->fence = (struct spw_uses){0};
+    for (uint32_t i = had; spw_aliases_any(&d->handles.aliases) && i < b->memory.count; i++)
+        spw_stale_fence_locked(d, spw_memory_piece(&b->memory, i).handle, &b->fence);
+    if (!b->fence.count && !b->fence.overflow)
+        return;
+    b->object.attention |= SPW_FENCED;
+    spw_uses_merge_locked(&b->object.uses, &b->fence);
+}
+
+/* A mapping has failed; it may be for being the second one of its memory. */
+static int refuse_aliases(struct spw_device *d)
+{
+    spw_info("device %d: the driver has refused to map memory, some of which is mapped elsewhere: it is unmapped first from "
+             "here on",
+             d->ordinal);
+    d->stale.refused = true;
+    spw_stale_allow_locked(d, false);
+    return -EBUSY;
+}
+
 int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
 {
-    uint32_t mapped = b->memory.count, missing = b->granules - b->memory.granules;
-    int r = missing ? spw_handles_take_locked(&d->handles, missing, &b->memory) : 0;
+    const uint32_t had = b->memory.count;
+    uint32_t mapped = had, missing = b->granules - b->memory.granules;
+    int r = spw_stale_end_locked(d, b);
+    if (r == 0 && missing)
+        r = spw_handles_take_locked(&d->handles, missing, &b->memory);
     if (r < 0)
         return r;
     r = map_pieces(d, b, &mapped);
+    if (r < 0 && spw_aliases_any(&d->handles.aliases))
+        r = refuse_aliases(d);
     if (r == 0)
         r = set_access(d, b);
     if (r < 0) {
@@ -354,19 +386,24 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     }
     spw_moved.map_count++;
     b->object.attention &= ~(uint32_t)SPW_ABSENT;
+    fence(d, b, had);
     spw_object_clean(&b->object);
     return 0;
 }
 
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = give_back(d, b, b->memory.count);
+    int r = -EBUSY;
+    if (spw_stale_leave_locked(d, b))
+        r = 0;
+    else if (!d->stale.allowed || spw_uses_done_locked(&b->object.uses))
+        r = give_back(d, b, b->memory.count);
     if (r < 0)
         return r;
     spw_moved.unmap_count++;
     if (b->drops && !b->has_true_copy)
         spw_mover_drop_host_copy_locked(b); /* of other bytes, if there is one */
-    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING);
+    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FENCED);
     if (spw_object_is_cached(&b->object))
         b->object.attention &= ~(uint32_t)SPW_FREE;
     b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
@@ -498,6 +535,10 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->in;
+    if (b->object.attention & SPW_FENCED)
+        r = spw_uses_order_locked(&b->fence, s);
+    if (r < 0)
+        return r;
     r = copy_on(s, b, false);
     b->restore_number = spw_stream_next_locked(s);
     spw_uses_add_locked(&b->object.uses, s, b->restore_number);
@@ -505,7 +546,7 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
         (void)SPW_ASK(cuStreamSynchronize, s->handle);
         return r;
     }
-    b->object.attention |= SPW_RESTORING;
+    b->object.attention = (b->object.attention & ~(uint32_t)SPW_FENCED) | SPW_RESTORING;
     spw_moved.in_bytes += b->size_bytes;
     d->in_bytes += b->size_bytes;
     spw_moved.in_count++;

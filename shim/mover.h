@@ -23,11 +23,14 @@ extern struct spw_moved spw_moved;
 
 /* Takes what the block lacks from the pool of its device and maps it, with access for its device and the peers that may use
  * it. On failure the block stays absent and has no memory, except for what the driver refuses to unmap: that stays mapped,
- * and the next try completes it. -ENOMEM: the pool has no room. On success the block is resident, its contents undefined. */
+ * and the next try completes it. -ENOMEM: the pool has no room. -EBUSY: what is stale has to be waited for first. On success
+ * the block is resident, its contents undefined. */
 int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b);
 
-/* Unmaps the block, whose users have all been waited for, and takes its memory to the pool. The block is then DROPPED if
- * that is what it was to be, EVICTED if its host copy holds the bytes, else EMPTY. On failure it is as it was. */
+/* Unmaps the block, whose users have all been waited for, and takes its memory to the pool; where memory may change hands on
+ * the device, its address is left stale instead, and they may still be at it; -EBUSY: but not in this case (stale.h). The
+ * block is then DROPPED if that is what it was to be, EVICTED if its host copy holds the bytes, else EMPTY. On failure it is
+ * as it was. */
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b);
 
 /* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is

@@ -13,6 +13,7 @@
 #include "mover.h"
 #include "replay.h"
 #include "room.h"
+#include "stale.h"
 #include "stash.h"
 #include "twins.h"
 #include "verify.h"
@@ -81,7 +82,9 @@ static int attach_unlocking(struct spw_device *d, struct spw_block *b)
 {
     int r = -ENOMEM;
     for (int i = 0; i < ATTEMPTS && r < 0; i++) {
-        r = spw_room_make(d, spw_block_lacking_bytes(d, b));
+        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b) : 0;
+        if (r == 0)
+            r = spw_room_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
         spw_room_suit_locked(d, b->granules - b->memory.granules);
@@ -105,8 +108,10 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run)
 {
     for (unsigned i = 0; i < run->rerun->touch_count; i++) {
         struct spw_block *b = run->blocks[i];
-        if (!b || !run->attached[i] || (spw_uses_done_locked(&b->object.uses) && spw_mover_detach_locked(d, b) == 0))
+        if (!b || !run->attached[i] ||
+            ((d->stale.allowed || spw_uses_done_locked(&b->object.uses)) && spw_mover_detach_locked(d, b) == 0))
             continue;
+        b->object.attention &= ~(uint32_t)SPW_FENCED; /* those are among its uses */
         if (b->drops && !b->has_true_copy)
             spw_mover_drop_host_copy_locked(b);
         b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;

@@ -30,7 +30,8 @@ int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
     int r = spw_mover_detach_locked(d, b);
     if (r < 0)
         return r;
-    spw_mover_drop_host_copy_locked(b);
+    if (!b->stale)
+        spw_mover_drop_host_copy_locked(b);
     spw_block_destroy_locked(d, b);
     return 0;
 }
@@ -55,12 +56,13 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
         return;
     }
     if (!b->memory.count) {
-        spw_mover_drop_host_copy_locked(b);
+        if (!b->stale)
+            spw_mover_drop_host_copy_locked(b);
         spw_block_destroy_locked(d, b);
         return;
     }
     spw_object_clean(&b->object);
-    b->object.attention &= ~(uint32_t)SPW_COPYING; /* the copy is one of its uses */
+    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED); /* both are among its uses */
     b->host_copy_valid = false;
     if (b->host_copy && spw_mover_copies_done_locked(d, b))
         spw_mover_drop_host_copy_locked(b);
@@ -120,11 +122,14 @@ static int give_up_cached(struct spw_device *d, uint64_t bytes, enum patience pa
         return 0;
     spw_block_uncache_this_locked(d, b);
     b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
-    b->holds++;
-    int r = spw_uses_wait_unlocking(&b->object.uses);
-    b->holds--;
-    if (r == 0)
-        r = spw_room_dissolve_locked(d, b);
+    int r = d->stale.allowed ? spw_room_dissolve_locked(d, b) : -EBUSY;
+    if (r == -EBUSY) {
+        b->holds++;
+        r = spw_uses_wait_unlocking(&b->object.uses);
+        b->holds--;
+        if (r == 0)
+            r = spw_room_dissolve_locked(d, b);
+    }
     if (r < 0) {
         b->object.attention &= ~(uint32_t)SPW_FREE;
         spw_block_cache_locked(d, b);
@@ -172,11 +177,14 @@ static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32
     return best;
 }
 
-/* One that would serve little is better kept where pieces are to be spared: one would have to be cut all the same. */
+/* What is leaving goes at once for it, where that takes no waiting. One that would serve little is better kept where pieces
+ * are to be spared: one would have to be cut all the same. */
 bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
 {
     for (uint32_t left; (left = spw_handles_unserved_locked(&d->handles, granules)) != 0;) {
         struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
+        if (!b && spw_carry_hand_over_locked(d))
+            continue;
         if (!b || (spw_demand_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
             return false;
         spw_block_uncache_this_locked(d, b);

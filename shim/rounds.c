@@ -15,6 +15,7 @@
 #include "recompute.h"
 #include "scratch.h"
 #include "settings.h"
+#include "stale.h"
 #include "steptime.h"
 
 enum {
@@ -46,12 +47,20 @@ int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds)
 
 /* ---- on the course, and off it ---- */
 
+/* What is followed for long is no longer looked at as closely, and memory may change hands before it is out of use. */
+static void trust_as_far(struct spw_rounds *p, const struct spw_shape *shape)
+{
+    const bool is_confirmed = shape->in_a_row >= CONFIRMED;
+    spw_on_course_look_closer(&p->on, !is_confirmed);
+    spw_stale_allow_locked(p->on.device, is_confirmed);
+}
+
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */
 static int enter_course(struct spw_rounds *p, struct spw_shape *shape)
 {
     const int r = spw_on_course_enter_locked(&p->on, shape);
     if (r == 0)
-        spw_on_course_look_closer(&p->on, shape->in_a_row < CONFIRMED);
+        trust_as_far(p, shape);
     if (r == -ENOMEM)
         spw_rounds_lack_memory(p->on.device, "to follow an iteration");
     return r;
@@ -62,6 +71,7 @@ static void leave_course(struct spw_rounds *p)
     if (p->on.now && spw_learning_is_about(p->learning, p->on.now->course))
         spw_learning_stop_locked(p->learning); /* what was learned so far stays known */
     spw_pace_restart_locked(&p->pace);
+    spw_stale_allow_locked(p->on.device, false);
     spw_on_course_leave_locked(&p->on);
 }
 
@@ -140,7 +150,7 @@ static void next_round(struct spw_rounds *p)
     p->on.now->last_used = ++p->known.clock;
     p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;
     p->on.strange_bytes = 0;
-    spw_on_course_look_closer(&p->on, p->on.now->in_a_row < CONFIRMED);
+    trust_as_far(p, p->on.now);
     if (!spw_rounds_is_told(p) && spw_watch_is_recording(p->known.watch))
         spw_known_stop_recording_locked(&p->known); /* it would miss what is not told */
     const bool is_as_it_was = spw_shape_improve(p->on.device, p->on.now, !is_learning);
@@ -285,6 +295,7 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     spw_ghosts_sweep_locked(p->on.device);
+    spw_stale_limit_locked(p->on.device);
     spw_on_course_keep_operations_unlocking(&p->on);
     if (spw_on_course_is_complete(&p->on))
         spw_on_course_carry_out_due_unlocking(&p->on, true);

@@ -116,7 +116,7 @@ def run(command, budget=None, via="command", env=None, options=(), timeout=120, 
     start_in: the folder to start it in, a fresh one by default."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
         stats, summary = os.path.join(folder, "stats"), os.path.join(folder, "summary")
-        settings = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE, "SIMGPU_STATS": stats, "SPILLWAY_SUMMARY": summary, **(env or {})}
+        settings = {**SMALL_DEVICE, "SIMGPU_ALIASES": "newest", "LD_LIBRARY_PATH": DEVICE, "SIMGPU_STATS": stats, "SPILLWAY_SUMMARY": summary, **(env or {})}
         line = program(list(command))
         if via == "command" and (budget is not None or options):
             line = [SPILLWAY, "run", *(("--budget", str(budget)) if budget is not None else ()), *options, "--", *line]

@@ -8,7 +8,7 @@ from harness import Skipped, finish, require, run, same_in_budget, sentence, suc
 from likeness import device_like, program_like
 
 FEW, MANY = 12, 24
-SETTLED = 60, 72  # by then all plans have been tried
+SETTLED = 72, 84  # by then all plans have been tried, and pieces of most sizes are there
 CUTS = 1.5  # pieces of physical memory that a step may make by cutting larger ones: they are made smaller until each size fits
 SHORT = 40  # steps, by which pieces have been regrouped
 KEEPS_UP = 1.08  # times what was predicted, that a step takes whose host has many short operations to submit
@@ -32,6 +32,7 @@ def makes_nothing(name, share, options):
             finished = within_budget(name, steps, *options, budget=budget, env={**COUNTED, **COPIES})
             same_in_budget(without(name, steps, *options), finished, budget)
             calls.append(finished.stats["calls"])
+        require(finished.summary["changed_hands"]["early_count"] > 0, "no memory went from tensor to tensor before the device was done with it")
         more = {call: calls[1][call] - calls[0][call] for call in MAKES if calls[1][call] > calls[0][call]}
         made = more.pop("cuMemCreate", 0)
         require(made <= CUTS * (SETTLED[1] - SETTLED[0]) and more.pop("cuMemRelease", 0) <= made and not more,

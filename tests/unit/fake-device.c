@@ -41,9 +41,10 @@ static struct {
     struct {
         size_t bytes;
         unsigned char *data;
-        bool mapped;
+        unsigned mapped; /* so often */
     } handles[MOST];
     unsigned handle_count;
+    bool maps_once;
     struct {
         CUdeviceptr a;
         size_t bytes;
@@ -184,7 +185,8 @@ static CUresult on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGe
     CALLED();
     assert_int_equal(offset, 0);
     assert_int_equal(f.handles[handle - 1].bytes, size);
-    assert_false(f.handles[handle - 1].mapped);
+    if (f.handles[handle - 1].mapped && f.maps_once)
+        return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < MOST; i++)
         assert_false(f.maps[i].live && ptr < f.maps[i].a + f.maps[i].bytes && f.maps[i].a < ptr + size);
     for (unsigned i = 0; i < MOST; i++) {
@@ -195,9 +197,8 @@ static CUresult on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGe
         f.maps[i].a = ptr;
         f.maps[i].bytes = size;
         f.maps[i].handle = (unsigned)handle - 1;
-        f.handles[handle - 1].mapped = true;
         f.counts.maps++;
-        f.counts.mapped_bytes += size;
+        f.counts.mapped_bytes += f.handles[handle - 1].mapped++ ? 0 : size;
         if (f.counts.mapped_bytes_peak < f.counts.mapped_bytes)
             f.counts.mapped_bytes_peak = f.counts.mapped_bytes;
         return CUDA_SUCCESS;
@@ -236,10 +237,9 @@ static CUresult on_cuMemUnmap(CUdeviceptr ptr, size_t size)
         unsigned i = map_at(at);
         at += f.maps[i].bytes;
         f.maps[i].live = false;
-        f.handles[f.maps[i].handle].mapped = false;
+        f.counts.mapped_bytes -= --f.handles[f.maps[i].handle].mapped ? 0 : f.handles[f.maps[i].handle].bytes;
         f.counts.unmaps++;
     }
-    f.counts.mapped_bytes -= size;
     return CUDA_SUCCESS;
 }
 
@@ -444,6 +444,11 @@ void fake_run_all(void)
 static int stream_index(CUstream s)
 {
     return (int)((uintptr_t)s & 0xfff);
+}
+
+void fake_map_once(void)
+{
+    f.maps_once = true;
 }
 
 CUstream fake_stream(void)

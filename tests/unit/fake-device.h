@@ -52,6 +52,9 @@ void fake_eager(bool on); /* stays until changed */
 /* What another thread does while the shim waits for an event: called once, within the next such wait, before it waits. */
 void fake_meanwhile(void (*act)(void));
 
+/* Memory that is mapped somewhere can be mapped nowhere else: until fake_start(). */
+void fake_map_once(void);
+
 CUstream fake_stream(void);
 void fake_run_all(void);   /* everything submitted runs */
 unsigned fake_calls(void); /* driver calls made so far */

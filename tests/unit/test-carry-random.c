@@ -1,7 +1,17 @@
 /* test-carry-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
 #include "model.h"
+#include "stale.h"
 
 enum { TENSORS = 14 };
+
+static bool changes_hands; /* memory may, before it is out of use */
+
+static void allow(bool allowed)
+{
+    spw_lock();
+    spw_stale_allow_locked(device, allowed);
+    spw_unlock();
+}
 
 static void model_use(unsigned i)
 {
@@ -33,6 +43,8 @@ static void model_free(unsigned i)
 static void model_step(void)
 {
     unsigned i = any(TENSORS), what = any(100);
+    if (changes_hands)
+        allow(any(20) != 0);
     if (!model[i].a) {
         model_allocate(i, any_size());
         return;
@@ -68,6 +80,7 @@ static void model_end(uint64_t budget, bool lacks)
     for (unsigned i = 0; i < TENSORS; i++)
         if (model[i].a)
             assert_int_equal(spw_free(model[i].a, NULL), 0);
+    allow(false);
     pump();
     assert_true(spw_carry_is_idle(device));
     for (uint32_t i = 0; i < device->block_count; i++)
@@ -113,12 +126,29 @@ static void failing_calls_change_no_byte_of_a_plan(void **state)
             }
 }
 
+static void memory_that_changes_hands_changes_no_byte(void **state)
+{
+    changes_hands = true;
+    random_plans_change_no_byte(state);
+    assert_true(spw_staled.early_count > 500);
+    changes_hands = false;
+}
+
+static void failing_calls_change_no_byte_of_what_changes_hands(void **state)
+{
+    changes_hands = true;
+    failing_calls_change_no_byte_of_a_plan(state);
+    changes_hands = false;
+}
+
 /* `test-carry-random eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_plans_change_no_byte),
         cmocka_unit_test(failing_calls_change_no_byte_of_a_plan),
+        cmocka_unit_test(memory_that_changes_hands_changes_no_byte),
+        cmocka_unit_test(failing_calls_change_no_byte_of_what_changes_hands),
     };
     fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);

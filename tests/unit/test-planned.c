@@ -12,6 +12,7 @@
 #include "pin.h"
 #include "planned_counts.h"
 #include "room.h"
+#include "stale.h"
 #include "training-loop.h"
 
 #define SHORT ((uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10)
@@ -100,6 +101,43 @@ static void something_else(void)
     assert_true(loop_launch(&loop, 999, &loop.weights[3], 1, 1));
     fake_expect(loop.stream, loop.weights[3], LOOP_BYTES, loop.weight_values[3]);
     loop_end_launch(&loop);
+}
+
+static unsigned in_so_many; /* operations; 0: never again */
+static uint64_t stale_before, stale_beside;
+
+static void something_else_in_between(struct training_loop *l)
+{
+    const struct spw_stales *stale = &l->device->stale;
+    if (!in_so_many || --in_so_many)
+        return;
+    stale_before += stale->granules;
+    assert_true(loop_launch(l, 999, &l->weights[3], 1, 1));
+    stale_beside += stale->granules;
+    fake_expect(l->stream, l->weights[3], LOOP_BYTES, l->weight_values[3]);
+    loop_end_launch(l);
+}
+
+/* Memory changes hands on the device once a course has come often. Before anything is submitted that it does not have, there
+ * is no old address left where that could meet another tensor. */
+static void what_the_course_does_not_have_meets_no_old_address(void **state)
+{
+    stale_before = stale_beside = 0;
+    for (unsigned after = 1; after < 3 * LOOP_LAYERS; after++) {
+        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+        spw_staled = (struct spw_staled){0};
+        loop.device_lags = true;
+        loop_steps(&loop, KNOWN_AFTER);
+        assert_int_equal(spw_staled.count, 0);
+        loop_steps(&loop, 30);
+        assert_true(spw_staled.early_count > 0);
+        in_so_many = after;
+        loop.after = something_else_in_between;
+        loop_steps(&loop, 2);
+        loop_check(&loop);
+    }
+    assert_true(stale_before > 0);
+    assert_int_equal(stale_beside, 0);
 }
 
 static void an_unexpected_operation_costs_two_steps_at_most(void **state)
@@ -251,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_is_loaded_one_step_ahead_is_known_under_its_new_number),
         cmocka_unit_test(a_device_that_lags_behind_gets_the_same_bytes),
         cmocka_unit_test(what_nobody_frees_in_between_is_planned_as_well),
+        cmocka_unit_test(what_the_course_does_not_have_meets_no_old_address),
         cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
         cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
         cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),

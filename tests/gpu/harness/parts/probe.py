@@ -38,6 +38,7 @@ PROBES = (
     Probe('map-cost', 40),
     Probe('mapping-rules', 20, simulated=True),
     Probe('unmap-running', 40),
+    Probe('two-addresses', 60),
     Probe('unmapped-query', 30, simulated=True),
     Probe('tensor-map', 20, simulated=True),
     Probe('host-backed', 40),

@@ -1,0 +1,89 @@
+/* aliases.c - counts for each piece of memory the addresses where it is mapped without any use. */
+#include "aliases.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+struct spw_alias {
+    CUmemGenericAllocationHandle handle;
+    struct spw_stale *newest;
+    uint32_t count; /* addresses */
+    bool is_released, lost;
+    UT_hash_handle hh;
+};
+
+static struct spw_alias *find(const struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+{
+    struct spw_alias *alias;
+    HASH_FIND(hh, a->table, &handle, sizeof(handle), alias);
+    return alias;
+}
+
+static struct spw_alias *find_or_add(struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+{
+    struct spw_alias *alias = find(a, handle);
+    if (alias)
+        return alias;
+    alias = calloc(1, sizeof(*alias));
+    if (!alias)
+        return NULL;
+    alias->handle = handle;
+    HASH_ADD(hh, a->table, handle, sizeof(alias->handle), alias);
+    if (!alias->lost)
+        return alias;
+    free(alias);
+    return NULL;
+}
+
+int spw_aliases_add(struct spw_aliases *a, CUmemGenericAllocationHandle handle, struct spw_stale *stale)
+{
+    struct spw_alias *alias = find_or_add(a, handle);
+    if (!alias)
+        return -ENOMEM;
+    alias->newest = stale;
+    alias->count++;
+    return 0;
+}
+
+bool spw_aliases_remove(struct spw_aliases *a, CUmemGenericAllocationHandle handle, const struct spw_stale *stale)
+{
+    struct spw_alias *alias = find(a, handle);
+    if (!alias)
+        return false;
+    if (alias->newest == stale)
+        alias->newest = NULL;
+    if (--alias->count)
+        return false;
+    const bool is_released = alias->is_released;
+    HASH_DEL(a->table, alias);
+    free(alias);
+    return is_released;
+}
+
+struct spw_stale *spw_aliases_newest(const struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+{
+    const struct spw_alias *alias = find(a, handle);
+    return alias ? alias->newest : NULL;
+}
+
+bool spw_aliases_defer_release(struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+{
+    struct spw_alias *alias = find(a, handle);
+    if (alias)
+        alias->is_released = true;
+    return alias;
+}
+
+void spw_aliases_reset(struct spw_aliases *a)
+{
+    struct spw_alias *alias, *next;
+    HASH_ITER(hh, a->table, alias, next)
+    {
+        HASH_DEL(a->table, alias);
+        free(alias);
+    }
+}

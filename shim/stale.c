@@ -1,0 +1,276 @@
+/* stale.c - keeps the list of addresses that are mapped to memory which others have by now, and unmaps them. */
+#include "stale.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask.h"
+#include "context.h"
+#include "hostpool.h"
+#include "lock.h"
+#include "mover.h"
+#include "result.h"
+
+struct spw_staled spw_staled;
+bool spw_stale_doubted;
+
+/* ---- the list ---- */
+
+static void append(struct spw_stales *list, struct spw_stale *s)
+{
+    *(list->last ? &list->last->next : &list->first) = s;
+    list->last = s;
+    list->granules += s->memory.granules;
+}
+
+static void unlink_from(struct spw_stales *list, struct spw_stale *s)
+{
+    struct spw_stale *before = NULL;
+    for (struct spw_stale *at = list->first; at != s; at = at->next)
+        before = at;
+    *(before ? &before->next : &list->first) = s->next;
+    if (list->last == s)
+        list->last = before;
+    list->granules -= s->memory.granules;
+}
+
+static void destroy(struct spw_stale *s)
+{
+    while (s->memory.count)
+        (void)spw_memory_remove_last(&s->memory);
+    free(s);
+}
+
+/* ---- leaving ---- */
+
+static struct spw_stale *copy_of(const struct spw_block *b)
+{
+    struct spw_stale *s = calloc(1, sizeof(*s));
+    for (uint32_t i = 0; s && i < b->memory.count; i++)
+        if (spw_memory_append(&s->memory, spw_memory_piece(&b->memory, i)) < 0) {
+            destroy(s);
+            return NULL;
+        }
+    return s;
+}
+
+static bool note_aliases(struct spw_device *d, struct spw_stale *s)
+{
+    for (uint32_t i = 0; i < s->memory.count; i++) {
+        if (spw_aliases_add(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s) == 0)
+            continue;
+        while (i-- > 0)
+            (void)spw_aliases_remove(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s);
+        return false;
+    }
+    return true;
+}
+
+/* Whoever comes after its users needs an event for each; a digest of it is waited for by the host, and so is a copy that is
+ * not kept. */
+bool spw_stale_may_leave_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (!d->stale.allowed || spw_demand_regroups(&d->handles.demand) || b->stale || !b->memory.count ||
+        b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
+        (b->drops && b->host_copy && !spw_mover_copies_done_locked(d, b)))
+        return false;
+    const struct spw_stream *reader = b->proof.reader ? spw_stream_by_id_locked(b->proof.reader) : NULL;
+    if (reader && reader->done < b->proof.read_number)
+        return false;
+    return spw_uses_mark_locked(&b->object.uses) == 0;
+}
+
+bool spw_stale_leave_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (!d->stale.allowed || b->stale || !b->memory.count || spw_demand_regroups(&d->handles.demand))
+        return false; /* what is regrouped has to be released */
+    const bool is_early = !spw_uses_done_locked(&b->object.uses);
+    if (is_early && !spw_stale_may_leave_locked(d, b))
+        return false;
+    struct spw_stale *s = copy_of(b);
+    if (!s || !note_aliases(d, s)) {
+        if (s)
+            destroy(s);
+        return false;
+    }
+    s->address = b->address;
+    s->uses = b->object.uses;
+    s->block = b;
+    s->first = b->first;
+    s->granules = b->granules;
+    append(&d->stale, s);
+    b->stale = s;
+    spw_handles_give_locked(&d->handles, &b->memory, 0);
+    spw_staled.count++;
+    spw_staled.early_count += is_early;
+    return true;
+}
+
+void spw_stale_fence_locked(struct spw_device *d, CUmemGenericAllocationHandle piece, struct spw_uses *fence)
+{
+    struct spw_stale *s = spw_aliases_newest(&d->handles.aliases, piece);
+    if (s && !spw_uses_seen_done_locked(&s->uses) && !spw_uses_done_locked(&s->uses))
+        spw_uses_merge_locked(fence, &s->uses);
+}
+
+/* ---- the end ---- */
+
+static void give_back_what_was_left(struct spw_device *d, struct spw_stale *s)
+{
+    if (s->block) {
+        s->block->stale = NULL;
+        return;
+    }
+    spw_ranges_give(d->ranges, s->first, s->granules);
+    if (s->host_copy)
+        spw_hostpool_give(spw_mover_hostpool_locked(), s->host_copy, s->host_bytes);
+}
+
+/* Its users are done. */
+static int unmap(struct spw_device *d, struct spw_stale *s)
+{
+    const size_t bytes = (size_t)s->memory.granules << d->granule_shift;
+    const int r = spw_result(SPW_ASK(cuMemUnmap, s->address, bytes));
+    if (r < 0)
+        return r;
+    unlink_from(&d->stale, s);
+    for (uint32_t i = 0; i < s->memory.count; i++)
+        spw_handles_alias_ends_locked(&d->handles, spw_memory_piece(&s->memory, i), s);
+    give_back_what_was_left(d, s);
+    destroy(s);
+    return 0;
+}
+
+int spw_stale_end_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (!b->stale)
+        return 0;
+    return spw_uses_done_locked(&b->stale->uses) ? unmap(d, b->stale) : -EBUSY;
+}
+
+void spw_stale_sweep_locked(struct spw_device *d, uint64_t keep_granules)
+{
+    struct spw_stale *next;
+    for (struct spw_stale *s = d->stale.first; s && d->stale.granules > keep_granules; s = next) {
+        next = s->next;
+        if (spw_uses_done_locked(&s->uses) && unmap(d, s) < 0)
+            return;
+    }
+}
+
+void spw_stale_limit_locked(struct spw_device *d)
+{
+    spw_stale_sweep_locked(d, d->handles.budget_bytes >> d->granule_shift);
+}
+
+static bool is_any(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].stale.first)
+            return true;
+    return false;
+}
+
+void spw_stale_host_waits(void)
+{
+    struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread to unmap */
+    if (!__atomic_load_n(&spw_staled.count, __ATOMIC_RELAXED))
+        return;
+    spw_lock();
+    if (is_any() && spw_context_enter(&guard, NULL) == 0) {
+        for (int i = 0; i < SPW_MAX_DEVICES; i++)
+            spw_stale_sweep_locked(&spw_devices[i], 0);
+        spw_context_leave(&guard);
+    }
+    spw_unlock();
+}
+
+static int end_first_unlocking(struct spw_device *d)
+{
+    struct spw_uses uses = d->stale.first->uses; /* others may end it meanwhile */
+    const int r = spw_uses_wait_unlocking(&uses);
+    return r == 0 && d->stale.first && spw_uses_done_locked(&d->stale.first->uses) ? unmap(d, d->stale.first) : r;
+}
+
+int spw_stale_end_all_unlocking(struct spw_device *d)
+{
+    int r = 0;
+    while (r == 0 && d->stale.first)
+        r = end_first_unlocking(d);
+    return r;
+}
+
+int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    if (!b->stale)
+        return spw_stale_end_all_unlocking(d);
+    struct spw_uses uses = b->stale->uses;
+    const int r = spw_uses_wait_unlocking(&uses);
+    return r < 0 ? r : spw_stale_end_locked(d, b);
+}
+
+bool spw_stale_makes_way_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (spw_stale_end_locked(d, b) < 0)
+        return false;
+    if (!d->stale.first || !spw_handles_unserved_locked(&d->handles, b->granules - b->memory.granules))
+        return true;
+    spw_stale_sweep_locked(d, 0);
+    return !d->stale.first;
+}
+
+void spw_stale_inherit_locked(struct spw_block *b)
+{
+    struct spw_stale *s = b->stale;
+    s->block = NULL;
+    s->host_copy = b->host_copy;
+    s->host_bytes = b->host_bytes;
+    b->stale = NULL;
+    b->host_copy = NULL;
+    b->host_bytes = 0;
+}
+
+/* ---- doubt ---- */
+
+static void doubt(const struct spw_device *d)
+{
+    spw_stale_doubted |= !d->stale.allowed && d->stale.first;
+}
+
+void spw_stale_allow_locked(struct spw_device *d, bool allowed)
+{
+    d->stale.allowed = allowed && !d->stale.refused;
+    doubt(d);
+}
+
+/* The operation that was begun is in a call by now: an event that nobody has recorded yet would never come. */
+static bool can_be_waited_for(const struct spw_stale *s)
+{
+    struct spw_uses uses = s->uses;
+    return spw_uses_mark_locked(&uses) == 0;
+}
+
+void spw_stale_settle_unlocking(void)
+{
+    struct spw_context_guard guard;
+    if (spw_context_enter(&guard, NULL) < 0)
+        return;
+    spw_stale_doubted = false;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct spw_device *d = &spw_devices[i];
+        int r = 0;
+        while (r == 0 && !d->stale.allowed && d->stale.first && can_be_waited_for(d->stale.first))
+            r = end_first_unlocking(d);
+        doubt(d);
+    }
+    spw_context_leave(&guard);
+}
+
+void spw_stale_reset(struct spw_device *d)
+{
+    for (struct spw_stale *s = d->stale.first, *next; s; s = next) {
+        next = s->next;
+        destroy(s);
+    }
+    d->stale = (struct spw_stales){0};
+}

@@ -1,0 +1,315 @@
+/* test-stale.c - memory that changes hands on the device before it is out of use, on the fake device, which runs what is
+ * newest first wherever nothing holds it. */
+#include "carried.h"
+#include "foreign.h"
+#include "hostpool.h"
+#include "stale.h"
+
+static void begin_changing_hands(uint64_t budget)
+{
+    begin(budget, 16 << 20);
+    spw_lock();
+    spw_staled = (struct spw_staled){0};
+    spw_stale_doubted = false;
+    spw_stale_allow_locked(device, true);
+    spw_unlock();
+}
+
+static int no_action(struct spw_device *d, struct spw_block *b)
+{
+    return 0;
+}
+
+static int end_all(struct spw_device *d, struct spw_block *b)
+{
+    return spw_stale_end_all_unlocking(d);
+}
+
+static int drop_without_copy(struct spw_device *d, struct spw_block *b)
+{
+    return spw_mover_detach_locked(d, b);
+}
+
+static int trim(struct spw_device *d, struct spw_block *b)
+{
+    spw_handles_trim_locked(&d->handles, 0);
+    return 0;
+}
+
+static void finish(void)
+{
+    fake_run_all();
+    assert_int_equal(pthread_mutex_trylock(&device->slow), 0);
+    spw_lock();
+    assert_int_equal(spw_stale_end_all_unlocking(device), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    assert_int_equal(device->stale.granules, 0);
+    assert_false(spw_aliases_any(&device->handles.aliases));
+    check_blocks();
+}
+
+/* Nothing has run when the second tensor has the memory of the first, which is still to be copied out of it. */
+static void memory_goes_to_the_next_owner_before_the_last_use(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    assert_int_equal(fill_on(t, b, BYTES, 2), 0);
+    assert_int_equal(attention(a), SPW_EVICTED);
+    assert_int_equal(attention(b), SPW_FENCED);
+    assert_int_equal(fake_counts()->copies_out, 1);
+    assert_int_equal(spw_staled.early_count, 1);
+    assert_int_equal(expect_on(t, b, BYTES, 2), 0);
+    expect(a, 1);
+    assert_int_equal(expect_on(t, b, BYTES, 2), 0);
+    finish();
+    assert_int_equal(fake_counts()->mapped_bytes_peak, BYTES);
+}
+
+/* The copy in comes after the fence, and everybody after the copy. */
+static void what_is_brought_back_comes_after_the_former_owner(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    let_run();
+    leave(b);
+    restore(a);
+    assert_int_equal(attention(b), SPW_EVICTED);
+    assert_int_equal(attention(a), SPW_RESTORING);
+    assert_int_equal(expect_on(t, a, BYTES, 1), 0);
+    assert_int_equal(expect_on(t, b, BYTES, 2), 0);
+    finish();
+}
+
+/* Its fence is gone when the former owner is known to be done, and operations go the quick way again. */
+static void a_fence_ends_with_the_former_owner(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    fill(b, 2);
+    assert_int_equal(attention(b), SPW_FENCED);
+    let_run();
+    expect(b, 2);
+    assert_int_equal(attention(b), 0);
+    finish();
+}
+
+/* The second owner gives it up before anybody has used it: the third one comes after the first all the same. */
+static void whoever_never_used_it_hands_its_fence_on(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    assert_int_equal(under_locks(spw_engine_make_resident_unlocking, b), 0);
+    assert_int_equal(attention(b), SPW_FENCED);
+    assert_int_equal(under_locks(drop_without_copy, b), 0);
+    assert_int_equal(fill_on(t, c, BYTES, 3), 0);
+    assert_int_equal(attention(c), SPW_FENCED);
+    assert_int_equal(expect_on(t, c, BYTES, 3), 0);
+    expect(a, 1);
+    finish();
+}
+
+/* Freed before it was used, and allocated anew for another stream, at the same address. */
+static void a_fence_holds_for_the_next_owner_of_the_address(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    assert_int_equal(under_locks(spw_engine_make_resident_unlocking, b), 0);
+    spw_lock();
+    struct spw_stream *on_t = spw_stream_of_locked(t);
+    spw_unlock();
+    assert_int_equal(spw_free(b, on_t), 0);
+    CUdeviceptr again;
+    assert_int_equal(spw_allocate(device, BYTES, on_t, context, spw_pool_book_of_locked(NULL), &again), 0);
+    assert_int_equal(again, b);
+    assert_int_equal(fill_on(t, b, BYTES, 2), 0);
+    assert_int_equal(expect_on(t, b, BYTES, 2), 0);
+    expect(a, 1);
+    finish();
+}
+
+/* Neither the addresses nor the host memory of a tensor that is freed are given to others while its copy is under way. */
+static void what_is_freed_on_its_way_out_keeps_its_places(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    fill(b, 2);
+    const uint64_t held = spw_hostpool_bytes_in_use(spw_mover_hostpool_locked());
+    assert_int_equal(held, BYTES);
+    assert_int_equal(spw_free(a, NULL), 0);
+    assert_int_equal(spw_hostpool_bytes_in_use(spw_mover_hostpool_locked()), held);
+    CUdeviceptr c = allocate(BYTES);
+    assert_true(c != a);
+    let_run();
+    spw_stale_host_waits();
+    assert_int_equal(spw_hostpool_bytes_in_use(spw_mover_hostpool_locked()), 0);
+    assert_int_equal(allocate(BYTES), a);
+    finish();
+}
+
+/* The driver keeps memory that is mapped anywhere: it counts until it is not. */
+static void memory_that_is_stale_somewhere_is_released_later(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES);
+    fill(a, 1);
+    let_run();
+    assert_int_equal(under_locks(spw_carry_copy_locked, a), 0);
+    let_run();
+    assert_int_equal(under_locks(drop_without_copy, a), 0);
+    assert_int_equal(device->handles.pooled_bytes, BYTES);
+    assert_int_equal(under_locks(trim, a), 0);
+    assert_int_equal(fake_counts()->releases, 0);
+    assert_int_equal(device->handles.pooled_bytes, 0);
+    assert_int_equal(device->handles.made_bytes, BYTES);
+    assert_int_equal(under_locks(end_all, a), 0);
+    assert_int_equal(fake_counts()->releases, 1);
+    assert_int_equal(device->handles.made_bytes, 0);
+    expect(a, 1);
+    finish();
+}
+
+/* What is to be cut has to be released: all that is stale is waited for first. */
+static void a_piece_is_cut_when_nothing_is_stale(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES / 2);
+    fill(a, 1);
+    leave(a);
+    assert_int_equal(fill_on(t, b, BYTES / 2, 2), 0);
+    assert_int_equal(device->stale.granules, 0);
+    assert_int_equal(fake_counts()->releases, 1);
+    assert_int_equal(expect_on(t, b, BYTES / 2, 2), 0);
+    finish();
+}
+
+/* It has been tried once, and is not tried again. */
+static void a_driver_that_maps_nothing_twice_is_waited_for(void **state)
+{
+    begin_changing_hands(BYTES);
+    fake_map_once();
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    fill(b, 2);
+    assert_true(device->stale.refused);
+    assert_false(device->stale.allowed);
+    expect(a, 1);
+    expect(b, 2);
+    assert_int_equal(spw_staled.count, 1);
+    spw_lock();
+    spw_stale_allow_locked(device, true);
+    spw_unlock();
+    assert_false(device->stale.allowed);
+    finish();
+}
+
+/* An address that the driver does not unmap gets no memory; it is asked again each time. */
+static void a_stale_address_that_is_not_unmapped_is_not_used(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    leave(a);
+    fill(b, 2);
+    fake_fail("cuMemUnmap", 1, CUDA_ERROR_UNKNOWN, true);
+    assert_true(expect_on(s, a, BYTES, 1) < 0);
+    fake_fail("", 0, 0, false);
+    expect(a, 1);
+    expect(b, 2);
+    finish();
+}
+
+/* Before an operation is submitted that may be up to anything, all old addresses are unmapped. */
+static void in_doubt_nothing_stays_stale(void **state)
+{
+    begin_changing_hands(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    fill(c, 3);
+    leave(a);
+    fill(b, 2);
+    assert_int_equal(device->stale.granules, BYTES >> device->granule_shift);
+    spw_lock();
+    spw_stale_allow_locked(device, false);
+    spw_unlock();
+    assert_true(spw_stale_doubted);
+    fake_fail("cuMemUnmap", 1, CUDA_ERROR_UNKNOWN, true);
+    expect(c, 3);
+    assert_true(spw_stale_doubted);
+    fake_fail("", 0, 0, false);
+    expect(c, 3);
+    assert_false(spw_stale_doubted);
+    assert_int_equal(device->stale.granules, 0);
+    finish();
+}
+
+/* What passes to the driver has to be free on the device, and not in the pool only. */
+static void memory_for_others_is_waited_for(void **state)
+{
+    begin_changing_hands(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    leave(a);
+    assert_int_equal(spw_foreign_take(device, BYTES, "a test"), 0);
+    assert_int_equal(device->stale.granules, 0);
+    assert_int_equal(fake_counts()->made_bytes, BYTES);
+    spw_foreign_give(device, BYTES);
+    expect(a, 1);
+    expect(b, 2);
+    finish();
+}
+
+/* There is never more of it than the budget has, however long nobody waits. */
+static void what_is_stale_is_limited(void **state)
+{
+    begin_changing_hands(2 * BYTES);
+    CUdeviceptr a[6];
+    for (int i = 0; i < 6; i++)
+        fill(a[i] = allocate(BYTES), (unsigned char)(i + 1));
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 6; i++) {
+            expect(a[i], (unsigned char)(i + 1));
+            let_run();
+            assert_int_equal(under_locks(no_action, a[i]), 0);
+            spw_lock();
+            spw_stale_limit_locked(device);
+            spw_unlock();
+            assert_true(device->stale.granules <= 2 * BYTES >> device->granule_shift);
+        }
+    assert_true(spw_staled.count > 10);
+    finish();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_goes_to_the_next_owner_before_the_last_use),
+        cmocka_unit_test(what_is_brought_back_comes_after_the_former_owner),
+        cmocka_unit_test(a_fence_ends_with_the_former_owner),
+        cmocka_unit_test(whoever_never_used_it_hands_its_fence_on),
+        cmocka_unit_test(a_fence_holds_for_the_next_owner_of_the_address),
+        cmocka_unit_test(what_is_freed_on_its_way_out_keeps_its_places),
+        cmocka_unit_test(memory_that_is_stale_somewhere_is_released_later),
+        cmocka_unit_test(a_piece_is_cut_when_nothing_is_stale),
+        cmocka_unit_test(a_driver_that_maps_nothing_twice_is_waited_for),
+        cmocka_unit_test(a_stale_address_that_is_not_unmapped_is_not_used),
+        cmocka_unit_test(in_doubt_nothing_stays_stale),
+        cmocka_unit_test(memory_for_others_is_waited_for),
+        cmocka_unit_test(what_is_stale_is_limited),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
