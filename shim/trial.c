@@ -11,6 +11,7 @@
 #include "layout.h"
 #include "lock.h"
 #include "log.h"
+#include "mover.h"
 #include "pools.h"
 #include "reruns.h"
 #include "result.h"
@@ -252,7 +253,7 @@ static void take_scratch(struct spw_trial *t)
     b->pinned = true;
     struct spw_context_guard guard;
     const bool entered = spw_context_enter(&guard, NULL) == 0;
-    const int r = spw_engine_make_resident_unlocking(d, b);
+    const int r = spw_engine_make_ready_unlocking(d, b);
     if (entered)
         spw_context_leave(&guard);
     if (r < 0) {
@@ -506,9 +507,20 @@ static int look(struct spw_trial *t, const struct spw_op *op, struct exam *e)
     return ask(t, op, e, 1) < 0 ? 1 : 0;
 }
 
+/* What the launch only reads is spoilt and put back all the same: copies out of it, which it need not wait for itself, are
+ * over before that. */
+static int follow_copies(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < e->count && r == 0; i++)
+        if (e->pieces[i].block)
+            r = spw_mover_order_locked(t->device, e->pieces[i].block, op->stream, true);
+    return r;
+}
+
 static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
-    if (!op->rerun || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
+    if (!op->rerun || follow_copies(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
