@@ -79,7 +79,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
     b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
-    r = spw_engine_make_resident_unlocking(d, b);
+    r = spw_engine_make_ready_unlocking(d, b);
     if (entered)
         spw_context_leave(&guard);
     if (r == 0)

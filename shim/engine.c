@@ -228,6 +228,20 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
     return r;
 }
 
+int spw_engine_make_ready_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    int r = spw_engine_make_resident_unlocking(d, b);
+    if (r < 0 || !(b->object.attention & SPW_FENCED))
+        return r;
+    struct spw_uses fence = b->fence;
+    b->holds++;
+    r = spw_uses_wait_unlocking(&fence);
+    b->holds--;
+    if (r == 0)
+        b->object.attention &= ~(uint32_t)SPW_FENCED;
+    return r;
+}
+
 static uint64_t absent_bytes(const struct working_set *set, const struct spw_device *d)
 {
     uint64_t bytes = 0;

@@ -101,4 +101,7 @@ int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b);
 
 /* The same, making room first; lets go of the engine lock while it waits for the GPU. */
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b);
+
+/* The same for memory that is used without an operation being begun: nobody is at it any more (SPW_FENCED). */
+int spw_engine_make_ready_unlocking(struct spw_device *d, struct spw_block *b);
 #endif

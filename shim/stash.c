@@ -43,7 +43,7 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     struct spw_block *b = stash->block;
     b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
     b->pinned = true;
-    r = spw_engine_make_resident_unlocking(d, b);
+    r = spw_engine_make_ready_unlocking(d, b);
     if (r < 0) {
         spw_room_retire_block_locked(d, b);
         free(stash);

@@ -3,6 +3,7 @@
 #include "carried.h"
 #include "foreign.h"
 #include "hostpool.h"
+#include "slab.h"
 #include "stale.h"
 
 static void begin_changing_hands(uint64_t budget)
@@ -195,6 +196,24 @@ static void a_piece_is_cut_when_nothing_is_stale(void **state)
     finish();
 }
 
+/* Small allocations know nothing of who had the memory of their slab. */
+static void a_slab_waits_for_the_former_owner(void **state)
+{
+    begin_changing_hands(BYTES);
+    const size_t bytes = spw_slab_bytes(device, 512);
+    begin_changing_hands(bytes);
+    CUdeviceptr a = allocate(bytes);
+    assert_int_equal(fill_on(s, a, bytes, 1), 0);
+    leave(a);
+    CUdeviceptr small = allocate(512);
+    assert_true(spw_staled.early_count > 0);
+    assert_int_equal(fill_on(t, small, 512, 2), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    fake_run_all();
+    assert_int_equal(expect_on(t, small, 512, 2), 0);
+    finish();
+}
+
 /* It has been tried once, and is not tried again. */
 static void a_driver_that_maps_nothing_twice_is_waited_for(void **state)
 {
@@ -305,6 +324,7 @@ int main(void)
         cmocka_unit_test(what_is_freed_on_its_way_out_keeps_its_places),
         cmocka_unit_test(memory_that_is_stale_somewhere_is_released_later),
         cmocka_unit_test(a_piece_is_cut_when_nothing_is_stale),
+        cmocka_unit_test(a_slab_waits_for_the_former_owner),
         cmocka_unit_test(a_driver_that_maps_nothing_twice_is_waited_for),
         cmocka_unit_test(a_stale_address_that_is_not_unmapped_is_not_used),
         cmocka_unit_test(in_doubt_nothing_stays_stale),
