@@ -35,8 +35,9 @@ struct spw_timer {
     size_t compute_steps;
     struct interval *copies[2], *other[2]; /* this pass's, and the pass's before, where duplex < 1 */
     size_t copy_count[2], other_count[2];
-    size_t room;              /* of what is freed, copies and other */
-    double limit_us, work_us; /* a time above the limit is not looked for; what the compute lane has to do in all */
+    size_t room; /* of what is freed, copies and other */
+    double limit_us,
+        work_us; /* in a pass, a time above the limit is not looked for; what the compute lane has to do in all */
 };
 
 enum { COMPUTE, OUT, IN };
@@ -420,9 +421,9 @@ static bool is_settled(const struct spw_timer *tl, double time_us)
 }
 
 /* Where copies in one direction slow down those in the other, each pass takes the other direction's from the pass before,
- * until they agree. */
-static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
-                      struct spw_timing *ret_timing, size_t *ret_stuck)
+ * until they agree. In the first one nothing is slowed down, so that no later one takes less time. */
+static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule, uint64_t budget_bytes, double limit_us,
+                      double *ret_start_us, struct spw_timing *ret_timing, size_t *ret_stuck)
 {
     enum { MOST_PASSES = 64 };
     size_t stuck;
@@ -430,7 +431,10 @@ static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule,
         return -ENOMEM;
     tl->device.bytes = budget_bytes;
     tl->other_count[0] = tl->other_count[1] = 0;
+    tl->limit_us = limit_us;
     int r = run(tl, schedule, ret_start_us, ret_timing, ret_stuck ? ret_stuck : &stuck);
+    r = r == 0 && ret_timing->time_us * (1 - 1e-9) > limit_us ? -ETIME : r;
+    tl->limit_us = INFINITY; /* a later pass may be above what the last one comes to */
     for (int pass = 1; pass < MOST_PASSES && r == 0 && tl->machine.duplex < 1 && !is_settled(tl, ret_timing->time_us);
          pass++) {
         for (int i = 0; i < 2; i++) {
@@ -447,16 +451,14 @@ static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule,
 int spw_timer_run(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double *ret_start_us,
                   struct spw_timing *ret_timing, size_t *ret_stuck)
 {
-    timer->limit_us = INFINITY;
-    return run_passes(timer, schedule, budget_bytes, ret_start_us, ret_timing, ret_stuck);
+    return run_passes(timer, schedule, budget_bytes, INFINITY, ret_start_us, ret_timing, ret_stuck);
 }
 
 int spw_timer_run_within(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double work_us,
                          double limit_us, struct spw_timing *ret_timing)
 {
-    timer->limit_us = timer->machine.duplex < 1 ? INFINITY : limit_us; /* a pass may be above what the last one comes to */
     timer->work_us = work_us;
-    return run_passes(timer, schedule, budget_bytes, NULL, ret_timing, NULL);
+    return run_passes(timer, schedule, budget_bytes, limit_us, NULL, ret_timing, NULL);
 }
 
 static double end_of(const struct spw_timer *tl, const struct spw_step *step, double start_us)

@@ -34,7 +34,8 @@ int spw_timer_run(struct spw_timer *timer, const struct spw_schedule *schedule, 
                   struct spw_timing *ret_timing, size_t *ret_stuck);
 
 /* The same without the starts, for who wants to know only times up to `limit_us`: as soon as it is certain that the time
- * will be above that, since `work_us` is what all operations and replays of the schedule take together, it says -ETIME. */
+ * will be above that, since `work_us` is what all operations and replays of the schedule take together, or since it is with
+ * no copy slowed down by another, it says -ETIME. */
 int spw_timer_run_within(struct spw_timer *timer, const struct spw_schedule *schedule, uint64_t budget_bytes, double work_us,
                          double limit_us, struct spw_timing *ret_timing);
 

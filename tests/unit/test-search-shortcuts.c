@@ -99,6 +99,39 @@ static void a_time_within_the_limit_is_found_and_only_others_are_given_up(void *
     assert_true(given_up > CASES / 8);
 }
 
+/* One pass tells, and not that it takes so many more to find the time. */
+static void where_copies_slow_each_other_no_more_is_given_up_than_is_too_slow_without_that(void **state)
+{
+    static const double shares[] = {0.5, 0.8, 0.9, 0.99, 1 - 1e-6, 1, 1 + 1e-6, 1.5};
+    size_t given_up = 0;
+    for (uint64_t seed = 1; seed <= CASES; seed++) {
+        uint64_t random = seed;
+        struct spw_graph *graph = random_graph(seed);
+        struct spw_timing whole, alone, timing;
+        struct spw_timer *timer;
+        struct composed c;
+        const bool is_composed = compose(graph, &random, 0.05, &c);
+        c.request.machine.duplex = 0.7;
+        assert_int_equal(spw_timer_create(graph, &c.request.machine, &timer), 0);
+        if (is_composed) {
+            const double work_us = graph->compute_us + c.replayed_us;
+            const uint64_t bytes = c.request.device_bytes;
+            assert_int_equal(spw_timer_run(timer, &c.schedule, bytes, NULL, &whole, NULL), 0);
+            assert_int_equal(spw_timeline(graph, &c.schedule, NULL, bytes, NULL, &alone, NULL), 0);
+            assert_true(alone.time_us <= whole.time_us * (1 + 1e-9));
+            for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+                hold_limit(&c, timer, &whole, shares[i]);
+            given_up += alone.time_us < whole.time_us &&
+                        spw_timer_run_within(timer, &c.schedule, bytes, work_us, alone.time_us * 0.999, &timing) == -ETIME;
+        }
+        spw_timer_destroy(timer);
+        spw_schedule_finish(&c.schedule);
+        spw_graph_destroy(graph);
+    }
+    print_message("%zu of %d given up\n", given_up, CASES);
+    assert_true(given_up > CASES / 2);
+}
+
 /* ---- slots ---- */
 
 /* The bytes that are taken during each compute step. */
@@ -181,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_within_the_limit_is_found_and_only_others_are_given_up),
+        cmocka_unit_test(where_copies_slow_each_other_no_more_is_given_up_than_is_too_slow_without_that),
         cmocka_unit_test(copies_in_go_as_far_ahead_as_there_is_room_and_no_farther),
     };
     return cmocka_run_group_tests_name("search-shortcuts", tests, NULL, NULL);
