@@ -187,6 +187,17 @@ static int find_bound(const struct spw_course *course, const struct spw_course_t
     return r;
 }
 
+static struct spw_course_terms graph_terms(const struct spw_course *course, const struct spw_plan_terms *terms)
+{
+    return (struct spw_course_terms){.d2h_bytes_per_us = terms->d2h_bytes_per_us,
+                                     .h2d_bytes_per_us = terms->h2d_bytes_per_us,
+                                     .granule_bytes = terms->granule_bytes,
+                                     .unknown_us = usual_us(course),
+                                     .working_bytes = terms->device_bytes / 4 * 3,
+                                     .may_replay = terms->may_replay,
+                                     .most_makers = SPW_VERSION_MAKERS};
+}
+
 static int plan_as(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
                    struct spw_course_plan **ret_plan)
 {
@@ -194,13 +205,7 @@ static int plan_as(const struct spw_course *course, const struct spw_plan_terms 
     struct spw_graph *graph;
     uint32_t *tensor_of;
     const double began_s = now_s();
-    const struct spw_course_terms of_graph = {.d2h_bytes_per_us = terms->d2h_bytes_per_us,
-                                              .h2d_bytes_per_us = terms->h2d_bytes_per_us,
-                                              .granule_bytes = terms->granule_bytes,
-                                              .unknown_us = usual_us(course),
-                                              .working_bytes = terms->device_bytes / 4 * 3,
-                                              .may_replay = terms->may_replay,
-                                              .most_makers = SPW_VERSION_MAKERS};
+    const struct spw_course_terms of_graph = graph_terms(course, terms);
     int r = spw_course_graph(course, &of_graph, &graph, &tensor_of, &problem);
     if (r < 0)
         return r;
@@ -233,21 +238,49 @@ static bool knows_replays(const struct spw_course *course)
     return false;
 }
 
-/* The same with replays, where these can be of use; *plan NULL: with copies alone there is none. */
-static int consider_replays(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
-                            const bool *cancelled, struct spw_course_plan **plan)
+/* The faster of the two stays; *plan NULL: there is none yet. */
+static int consider(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
+                    struct spw_course_plan **plan)
 {
     struct spw_course_plan *other;
-    if (*plan && (*plan)->predicted_us <= FREE * (*plan)->compute_us)
-        return 0;
     int r = plan_as(course, terms, quick, cancelled, &other);
     if (r < 0)
         return r;
     const bool is_better = !*plan || other->predicted_us < (*plan)->predicted_us;
-    other->planning_s += *plan ? (*plan)->planning_s : 0;
+    const double planning_s = (*plan ? (*plan)->planning_s : 0) + other->planning_s;
     spw_course_plan_destroy(is_better ? *plan : other);
     *plan = is_better ? other : *plan;
+    (*plan)->planning_s = planning_s;
     return 0;
+}
+
+static bool is_free(const struct spw_course_plan *plan)
+{
+    return plan->predicted_us <= FREE * plan->compute_us;
+}
+
+/* Copies alone come first where they might cost next to nothing, for then there is nothing to gain from replays; where they
+ * cannot, and are known to take longer than a plan with replays, there is no search for them. */
+static int plan_with_replays(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                             const bool *cancelled, struct spw_course_plan **plan)
+{
+    struct spw_plan_terms copies = *terms;
+    double copies_us = 0, free_us = 0;
+    copies.may_replay = false;
+    const struct spw_course_terms of_graph = graph_terms(course, &copies);
+    for (uint32_t i = 0; i < course->op_count; i++)
+        free_us += FREE * (course->ops[i].us >= 0 ? course->ops[i].us : of_graph.unknown_us);
+    int r = find_bound(course, &of_graph, terms->device_bytes, terms->duplex, quick, cancelled, &copies_us);
+    if (r == -ECANCELED || r == -ENOMEM)
+        return r;
+    const bool copies_first = r < 0 || copies_us <= free_us;
+    r = consider(course, copies_first ? &copies : terms, quick, cancelled, plan);
+    if (r < 0 && r != -ENOSPC)
+        return r;
+    if (r == 0 && (copies_first ? is_free(*plan) : (*plan)->predicted_us <= copies_us))
+        return 0;
+    r = consider(course, copies_first ? terms : &copies, quick, cancelled, plan);
+    return *plan && r != -ECANCELED ? 0 : r;
 }
 
 int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
@@ -256,11 +289,8 @@ int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms
     struct spw_plan_terms copies = *terms;
     struct spw_course_plan *plan = NULL;
     copies.may_replay = false;
-    int r = plan_as(course, &copies, quick, cancelled, &plan);
-    if ((r == 0 || r == -ENOSPC) && terms->may_replay && knows_replays(course)) {
-        const int again = consider_replays(course, terms, quick, cancelled, &plan);
-        r = plan && again != -ECANCELED ? 0 : again;
-    }
+    int r = terms->may_replay && knows_replays(course) ? plan_with_replays(course, terms, quick, cancelled, &plan)
+                                                       : consider(course, &copies, quick, cancelled, &plan);
     if (r < 0)
         spw_course_plan_destroy(plan);
     else
