@@ -21,6 +21,8 @@ enum {
     MANY_OPS = 20000, /* too many for slow planners */
 };
 
+#define EXPLORED 0.5 /* share of the effort until which several beginnings are tried */
+
 /* About the work of some 45 s on one core for the largest graphs, and of one second for hundreds of operations. */
 static uint64_t default_evaluations(const struct spw_graph *graph)
 {
@@ -84,6 +86,8 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
             r = spw_improver_cover(improver);
         if (r == 0 && (!is_ladder || i % 8 == 0))
             r = try_others(&lower, effort, improver);
+        if (r == 0 && !is_ladder)
+            r = spw_improver_explore(improver, EXPLORED);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
                                     is_ladder ? RUNG_PATIENCE / (request->graph->op_count * request->graph->op_count)
