@@ -316,9 +316,8 @@ const struct spw_setting spw_setting_table[] = {
      "on: later iterations follow a plan; wait: the same, and the program stands still while it is made; off: tensors are "
      "evicted on demand only",
      take_plan},
-    {"SPILLWAY_RECOMPUTE", "recompute", "on|off", "off", "on, off",
-     "on: what follows a plan may also be recomputed, where that was tried and gives the same bytes (still being finished); "
-     "off: it is copied only",
+    {"SPILLWAY_RECOMPUTE", "recompute", "on|off", "on", "on, off",
+     "on: what follows a plan may also be recomputed, where that was tried and gives the same bytes; off: it is copied only",
      take_recompute},
     {"SPILLWAY_VERIFY", "verify", "COUNT", "64", "a number from 1 to 1000000",
      "one in so many recomputations is compared with what it stands for; 1: each, with a copy to restore", take_verify},
@@ -352,8 +351,8 @@ const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_
 
 void spw_settings_default(struct spw_settings *ret_settings)
 {
-    *ret_settings =
-        (struct spw_settings){.mode = SPW_MODE_SWAP, .verify_every = 64, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
+    *ret_settings = (struct spw_settings){
+        .mode = SPW_MODE_SWAP, .recompute = true, .verify_every = 64, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
     (void)take_file_name(SPW_TRACE_FILE, ret_settings->trace_file);
 }
 

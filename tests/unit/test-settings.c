@@ -46,7 +46,7 @@ static void recomputation_is_on_unless_it_is_turned_off(void **state)
 {
     struct spw_settings settings;
     spw_settings_default(&settings);
-    assert_false(settings.recompute);
+    assert_true(settings.recompute);
     assert_int_equal(settings.verify_every, 64);
     assert_true(accepted("recompute", "on").recompute);
     assert_false(accepted("recompute", "off").recompute);
