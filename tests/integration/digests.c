@@ -438,8 +438,8 @@ static void a_device_that_does_not_take_the_kernel_is_named_once(void **state)
     /* The first module and the first functions are the test's own. */
     static const char *const failures[][2] = {{"cuModuleLoadData:2=218", "(cuModuleLoadData answers 218)"},
                                               {"cuModuleLoadData:2=221", "(cuModuleLoadData answers 221)"},
-                                              {"cuModuleGetFunction:4=500", "(cuModuleGetFunction answers 500)"},
                                               {"cuModuleGetFunction:5=500", "(cuModuleGetFunction answers 500)"},
+                                              {"cuModuleGetFunction:6=500", "(cuModuleGetFunction answers 500)"},
                                               {"cuLaunchKernel:1=209", "(cuLaunchKernel answers 209)"}};
     for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
         assert_true(in_child(be_refused, "SIMGPU_FAIL", failures[i][0], NULL));
