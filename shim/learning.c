@@ -275,6 +275,11 @@ bool spw_learning_round_unlocking(struct spw_learning *l)
     return true;
 }
 
+bool spw_learning_give_room_locked(struct spw_learning *l)
+{
+    return l && spw_trial_give_up_scratch_locked(l->trial);
+}
+
 void spw_learning_condemn_locked(struct spw_learning *l, CUfunction function)
 {
     spw_lessons_condemn(spw_trial_lessons_mutable(l->trial), function, SPW_REPLAY_MISMATCH);

@@ -24,6 +24,9 @@ bool spw_learning_is_about(const struct spw_learning *learning, const struct spw
  * let go of while room is made for scratch memory. */
 bool spw_learning_round_unlocking(struct spw_learning *learning);
 
+/* An operation lacks memory. True: what learning has taken of it went to the cache. Slow lock too. */
+bool spw_learning_give_room_locked(struct spw_learning *learning); /* NULL is fine */
+
 /* Operation `ordinal` of the course was begun. */
 void spw_learning_op_locked(struct spw_learning *learning, struct spw_op *op, uint32_t ordinal);
 

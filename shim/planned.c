@@ -162,6 +162,12 @@ void spw_planned_press_locked(struct spw_device *d)
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
+bool spw_planned_give_room_locked(struct spw_device *d)
+{
+    struct spw_rounds *p = find(d);
+    return p && spw_learning_give_room_locked(p->learning);
+}
+
 void spw_planned_after(struct spw_stream *s)
 {
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;

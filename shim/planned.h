@@ -80,6 +80,9 @@ static inline void spw_planned_advance(struct spw_stream *s)
 /* Memory is short on the device. */
 void spw_planned_press_locked(struct spw_device *d);
 
+/* Nothing else can go. True: what was taken for finding something out about the program went to the cache. Slow lock too. */
+bool spw_planned_give_room_locked(struct spw_device *d);
+
 /* The operation was begun: everything that it touches is there. `objects` is what it touches where that took a closer look,
  * else NULL: then its hits say so. Sets op->timed where its duration is wanted. */
 void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects, unsigned count);

@@ -450,7 +450,8 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (r == -EAGAIN &&
             spw_room_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        if (r == -ENOMEM && (reclaim_stuck_unlocking(d) || spw_handles_ask_again_locked(&d->handles)))
+        if (r == -ENOMEM &&
+            (spw_planned_give_room_locked(d) || reclaim_stuck_unlocking(d) || spw_handles_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;

@@ -271,6 +271,14 @@ static void give_scratch(struct spw_trial *t)
     t->scratch = NULL;
 }
 
+bool spw_trial_give_up_scratch_locked(struct spw_trial *t)
+{
+    const bool goes = t->scratch && !t->now;
+    if (goes)
+        give_scratch(t);
+    return goes;
+}
+
 /* ---- iterations ---- */
 
 void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, double iteration_us)
