@@ -38,8 +38,8 @@ bool spw_trial_round_unlocking(struct spw_trial *trial);
 /* Learning ends where it stands; scratch memory goes back. Slow lock and engine lock held. */
 void spw_trial_end(struct spw_trial *trial);
 
-/* An operation lacks memory: scratch memory goes, unless a launch is just being tried. The next round takes some again. True:
- * it went. */
+/* An operation lacks memory: scratch memory goes, unless a launch is just being tried. The next round takes some again.
+ * True: it went. */
 bool spw_trial_give_up_scratch_locked(struct spw_trial *trial);
 
 /* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and

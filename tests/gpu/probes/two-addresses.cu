@@ -1,6 +1,6 @@
-/* two-addresses.cu - question 14: may memory be mapped at a second address while operations at the first one are not complete,
- * does whoever comes after them in order see what they wrote, and may the first address be unmapped while the second is used?
- * Each case is a process of its own, since a wrong guess costs the context. */
+/* two-addresses.cu - question 14: may memory be mapped at a second address while operations at the first one are not
+ * complete, does whoever comes after them in order see what they wrote, and may the first address be unmapped while the
+ * second is used? Each case is a process of its own, since a wrong guess costs the context. */
 #include "busy.cuh"
 
 enum { ROUNDS = 200, BUSY_US = 300 * 1000 };
@@ -170,8 +170,9 @@ int main(int argc, char **argv)
         probe_figure_at(us, "%s/call_us", cases[i].name);
         bad += count || strcmp(word, "survives") != 0;
     }
-    probe_answer(bad ? "memory cannot be used at two addresses one after the other: %u of the cases went wrong"
-                     : "what is ordered after the operations at one address may use the memory at another, mapped meanwhile (%u "
-                       "cases went wrong)",
-                 bad);
+    probe_answer(
+        bad ? "memory cannot be used at two addresses one after the other: %u of the cases went wrong"
+            : "what is ordered after the operations at one address may use the memory at another, mapped meanwhile (%u "
+              "cases went wrong)",
+        bad);
 }
