@@ -240,16 +240,11 @@ bool spw_carry_reap_locked(struct spw_device *d)
 /* Its memory goes before its users are done, who are waited for on the device. False: it is where it was. */
 static bool hand_over(struct spw_device *d, struct spw_block *b)
 {
-    if (!spw_stale_may_leave_locked(d, b))
+    if (!spw_stale_may_leave_locked(d, b) || spw_mover_detach_locked(d, b) < 0)
         return false;
     take_off(d, b);
-    if (spw_mover_detach_locked(d, b) == 0) {
-        count_gone(d, b);
-        return true;
-    }
-    b->way = SPW_WAY_NONE;
-    enqueue(d, b, b->host_copy && !b->drops ? SPW_WAY_OUT : SPW_WAY_DROPPED);
-    return false;
+    count_gone(d, b);
+    return true;
 }
 
 static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)

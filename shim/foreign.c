@@ -78,8 +78,11 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
     pthread_mutex_lock(&d->slow);
     spw_lock();
     int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
-    if (r == 0)
-        r = spw_stale_end_all_unlocking(d); /* what is mapped anywhere is not released */
+    while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
+        r = spw_stale_end_all_unlocking(d);
+        if (r == 0)
+            r = spw_room_make(d, bytes);
+    }
     if (r == 0) {
         put_on_bill(d, bytes);
     } else if (r == -ENOMEM) {

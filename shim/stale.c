@@ -66,12 +66,17 @@ static bool note_aliases(struct spw_device *d, struct spw_stale *s)
     return true;
 }
 
+/* What is regrouped has to be released. */
+static bool may_become_stale(const struct spw_device *d, const struct spw_block *b)
+{
+    return d->stale.allowed && !b->stale && b->memory.count && !spw_demand_regroups(&d->handles.demand);
+}
+
 /* Whoever comes after its users needs an event for each; a digest of it is waited for by the host, and so is a copy that is
  * not kept. */
 bool spw_stale_may_leave_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (!d->stale.allowed || spw_demand_regroups(&d->handles.demand) || b->stale || !b->memory.count ||
-        b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
+    if (!may_become_stale(d, b) || b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
         (b->drops && b->host_copy && !spw_mover_copies_done_locked(d, b)))
         return false;
     const struct spw_stream *reader = b->proof.reader ? spw_stream_by_id_locked(b->proof.reader) : NULL;
@@ -82,8 +87,8 @@ bool spw_stale_may_leave_locked(struct spw_device *d, struct spw_block *b)
 
 bool spw_stale_leave_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (!d->stale.allowed || b->stale || !b->memory.count || spw_demand_regroups(&d->handles.demand))
-        return false; /* what is regrouped has to be released */
+    if (!may_become_stale(d, b))
+        return false;
     const bool is_early = !spw_uses_done_locked(&b->object.uses);
     if (is_early && !spw_stale_may_leave_locked(d, b))
         return false;
