@@ -70,6 +70,11 @@ struct spw_stale *spw_aliases_newest(const struct spw_aliases *a, CUmemGenericAl
     return alias ? alias->newest : NULL;
 }
 
+bool spw_aliases_has(const struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+{
+    return a->table && find(a, handle);
+}
+
 bool spw_aliases_defer_release(struct spw_aliases *a, CUmemGenericAllocationHandle handle)
 {
     struct spw_alias *alias = find(a, handle);

@@ -25,6 +25,9 @@ bool spw_aliases_remove(struct spw_aliases *a, CUmemGenericAllocationHandle hand
  * ones. NULL: there is none. */
 struct spw_stale *spw_aliases_newest(const struct spw_aliases *a, CUmemGenericAllocationHandle handle);
 
+/* It is mapped at such an address. */
+bool spw_aliases_has(const struct spw_aliases *a, CUmemGenericAllocationHandle handle);
+
 /* The piece is to be released, which has to wait: true. False: it has no such address. */
 bool spw_aliases_defer_release(struct spw_aliases *a, CUmemGenericAllocationHandle handle);
 

@@ -315,8 +315,10 @@ static bool has_memory(struct spw_device *d, uint64_t bytes)
 static bool has_room(struct spw_device *d, struct spw_block *b)
 {
     const bool waits = spw_demand_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
-    return spw_stale_makes_way_locked(d, b) && has_memory(d, spw_block_lacking_bytes(d, b)) &&
-           (!waits || spw_room_suit_locked(d, b->granules - b->memory.granules));
+    if (spw_stale_end_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
+        return false;
+    const bool suits = spw_room_suit_locked(d, b->granules - b->memory.granules);
+    return suits || (!waits && spw_stale_makes_way_locked(d, b));
 }
 
 static int restore(struct spw_device *d, struct spw_block *b)

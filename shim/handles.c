@@ -79,6 +79,20 @@ struct spw_piece spw_handles_take_from(struct spw_handles *h, struct spw_handle_
     return (struct spw_piece){bin->handles[--bin->count], bin->granules};
 }
 
+bool spw_handles_take_releasable_from(struct spw_handles *h, struct spw_handle_bin *bin, struct spw_piece *ret_piece)
+{
+    for (uint32_t i = bin->count; i-- > 0;) {
+        const CUmemGenericAllocationHandle handle = bin->handles[i];
+        if (spw_aliases_has(&h->aliases, handle))
+            continue;
+        bin->handles[i] = bin->handles[bin->count - 1];
+        bin->handles[bin->count - 1] = handle;
+        *ret_piece = spw_handles_take_from(h, bin);
+        return true;
+    }
+    return false;
+}
+
 void spw_handles_pool(struct spw_handles *h, struct spw_piece piece)
 {
     struct spw_handle_bin *bin = bin_of(h, piece.granules);
@@ -188,6 +202,35 @@ uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granu
     return granules;
 }
 
+bool spw_handles_has_pooled_locked(const struct spw_handles *h, struct spw_piece piece)
+{
+    const uint32_t i = spw_handles_bin_position(h, piece.granules);
+    if (i == h->bin_count || h->bins[i].granules != piece.granules)
+        return false;
+    for (uint32_t k = 0; k < h->bins[i].count; k++)
+        if (h->bins[i].handles[k] == piece.handle)
+            return true;
+    return false;
+}
+
+static bool has_releasable(const struct spw_handles *h, const struct spw_handle_bin *bin)
+{
+    for (uint32_t i = 0; i < bin->count; i++)
+        if (!spw_aliases_has(&h->aliases, bin->handles[i]))
+            return true;
+    return false;
+}
+
+bool spw_handles_can_serve_locked(const struct spw_handles *h, uint32_t granules)
+{
+    const uint32_t unserved = spw_handles_unserved_locked(h, granules);
+    const uint32_t least = unserved < SPW_PIECE_GRANULES ? unserved : SPW_PIECE_GRANULES;
+    for (uint32_t i = spw_handles_bin_position(h, least); unserved && i < h->bin_count; i++)
+        if (has_releasable(h, &h->bins[i]))
+            return true;
+    return !unserved;
+}
+
 int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory)
 {
     const uint32_t had = memory->count, had_granules = memory->granules;
@@ -197,8 +240,6 @@ int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw
     const uint32_t cut = spw_regroup_cut_out_of_locked(h, granules);
     uint32_t missing = granules - cut;
     int r = spw_handles_take_pooled(h, &missing, memory);
-    if (r == 0 && spw_aliases_any(&h->aliases) && spw_handles_bytes_of(h, missing + cut) > spw_handles_unmade_bytes(h))
-        r = -EBUSY;
     if (r == 0 && missing + cut)
         r = spw_regroup_cut_locked(h, missing + cut, memory);
     spw_demand_remove(&h->demand, had_granules);

@@ -46,14 +46,20 @@ struct spw_handles {
 };
 
 /* Puts so many granules more behind what `memory` has. 0; -ENOMEM: the budget or the device has no room, or there is no
- * memory for the list of pieces; where it is the device, the budget is lowered to what there is; -EBUSY: a piece would have
- * to be cut, which is not done while any is stale somewhere (stale.h); or a failure of the driver. After a failure `memory`
+ * memory for the list of pieces; where it is the device, the budget is lowered to what there is; -EBUSY: a piece has to
+ * be cut, and all that could be are stale somewhere (stale.h); or a failure of the driver. After a failure `memory`
  * is as it was. */
 int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory);
 
 /* How many of so many granules the pooled pieces would not serve, since all that are left are larger; 0: none has to be cut.
  */
 uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granules);
+
+/* What the pool has is enough for so many granules: as it is, or there is a piece that can be cut now. */
+bool spw_handles_can_serve_locked(const struct spw_handles *h, uint32_t granules);
+
+/* Nobody uses the piece. */
+bool spw_handles_has_pooled_locked(const struct spw_handles *h, struct spw_piece piece);
 
 /* Keeps the pieces behind the first `keep` for the next taker. They are mapped nowhere. */
 void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep);

@@ -20,6 +20,9 @@ uint32_t spw_handles_bin_position(const struct spw_handles *h, uint32_t granules
 /* Takes a piece out of a bin, which has one. */
 struct spw_piece spw_handles_take_from(struct spw_handles *h, struct spw_handle_bin *bin);
 
+/* Takes the newest piece out of a bin that can be released now. False: there is none. */
+bool spw_handles_take_releasable_from(struct spw_handles *h, struct spw_handle_bin *bin, struct spw_piece *ret_piece);
+
 /* Puts a piece into its bin, or, where there is no memory to remember it by, releases it. */
 void spw_handles_pool(struct spw_handles *h, struct spw_piece piece);
 

@@ -7,18 +7,19 @@
 
 /* ---- cutting ---- */
 
-/* Releases a pooled piece of at least so many granules. Answers how many granules went, 0: there is none. The largest: it
- * gives the most sizes, so that soon nothing has to be cut any more. Where pieces are regrouped it is known what is wanted:
- * the smallest, which takes the least time to be made again. */
+/* Releases a pooled piece of at least so many granules that can be released now. Answers how many granules went, 0: there is
+ * none. The largest: it gives the most sizes, so that soon nothing has to be cut any more. Where pieces are regrouped it is
+ * known what is wanted: the smallest, which takes the least time to be made again. */
 static uint32_t release_one(struct spw_handles *h, uint32_t least)
 {
     const uint32_t first = spw_handles_bin_position(h, least), count = h->bin_count - first;
     const bool regroups = spw_demand_regroups(&h->demand);
     for (uint32_t i = 0; i < count; i++) {
         struct spw_handle_bin *bin = &h->bins[first + (regroups ? i : count - 1 - i)];
-        while (bin->count) {
+        struct spw_piece piece;
+        while (spw_handles_take_releasable_from(h, bin, &piece)) {
             uint64_t made_count = h->made_count;
-            spw_handles_release(h, spw_handles_take_from(h, bin));
+            spw_handles_release(h, piece);
             if (h->made_count < made_count) /* else the driver has refused it */
                 return bin->granules;
         }
@@ -71,6 +72,14 @@ static void stock(struct spw_handles *h, uint32_t granules, uint32_t missing)
     }
 }
 
+static bool has_pooled_from(const struct spw_handles *h, uint32_t least)
+{
+    for (uint32_t i = spw_handles_bin_position(h, least); i < h->bin_count; i++)
+        if (h->bins[i].count)
+            return true;
+    return false;
+}
+
 /* Where nothing can be made and nothing be cut, there are smaller pieces. */
 int spw_regroup_cut_locked(struct spw_handles *h, uint32_t missing, struct spw_memory *m)
 {
@@ -92,20 +101,14 @@ int spw_regroup_cut_locked(struct spw_handles *h, uint32_t missing, struct spw_m
         }
         missing = whole - m->granules;
         int taken = spw_handles_take_pooled(h, &missing, m);
-        if (taken < 0 || m->granules == had)
-            return taken < 0 ? taken : r;
+        if (taken < 0)
+            return taken;
+        if (m->granules == had)
+            return has_pooled_from(h, left) ? -EBUSY : r;
     }
     if (cut > made)
         stock(h, cut - made, first);
     return 0;
-}
-
-static bool has_pooled_from(const struct spw_handles *h, uint32_t least)
-{
-    for (uint32_t i = spw_handles_bin_position(h, least); i < h->bin_count; i++)
-        if (h->bins[i].count)
-            return true;
-    return false;
 }
 
 uint32_t spw_regroup_cut_out_of_locked(const struct spw_handles *h, uint32_t granules)

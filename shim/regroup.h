@@ -8,8 +8,8 @@
 uint32_t spw_regroup_cut_out_of_locked(const struct spw_handles *h, uint32_t granules);
 
 /* Puts so many granules more behind what `memory` has, for which no pooled piece is small enough: made, where the budget and
- * the device have room, or cut. 0; -ENOSPC: the device has none; -ENOMEM; another failure of the driver. After a failure
- * `memory` may have got some. */
+ * the device have room, or cut. 0; -ENOSPC: the device has none; -ENOMEM; -EBUSY: all that could be cut is stale somewhere;
+ * another failure of the driver. After a failure `memory` may have got some. */
 int spw_regroup_cut_locked(struct spw_handles *h, uint32_t missing, struct spw_memory *memory);
 
 /* So many granules are about to be taken: where pieces as large as they come for them are missing, and smaller ones are

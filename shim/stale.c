@@ -190,25 +190,70 @@ void spw_stale_host_waits(void)
     spw_unlock();
 }
 
-static int end_first_unlocking(struct spw_device *d)
+static bool is_stale(const struct spw_device *d, const struct spw_stale *s)
 {
-    struct spw_uses uses = d->stale.first->uses; /* others may end it meanwhile */
+    const struct spw_stale *at = d->stale.first;
+    while (at && at != s)
+        at = at->next;
+    return at;
+}
+
+static int end_unlocking(struct spw_device *d, struct spw_stale *s)
+{
+    struct spw_uses uses = s->uses; /* others may end it meanwhile */
     const int r = spw_uses_wait_unlocking(&uses);
-    return r == 0 && d->stale.first && spw_uses_done_locked(&d->stale.first->uses) ? unmap(d, d->stale.first) : r;
+    return r == 0 && is_stale(d, s) && spw_uses_done_locked(&s->uses) ? unmap(d, s) : r;
 }
 
 int spw_stale_end_all_unlocking(struct spw_device *d)
 {
     int r = 0;
     while (r == 0 && d->stale.first)
-        r = end_first_unlocking(d);
+        r = end_unlocking(d, d->stale.first);
+    return r;
+}
+
+/* The pool has a piece of at least so many granules that is stale there. */
+static bool has_pooled_piece(const struct spw_device *d, const struct spw_stale *s, uint32_t least)
+{
+    for (uint32_t i = 0; i < s->memory.count; i++) {
+        const struct spw_piece piece = spw_memory_piece(&s->memory, i);
+        if (piece.granules >= least && spw_handles_has_pooled_locked(&d->handles, piece))
+            return true;
+    }
+    return false;
+}
+
+/* One that keeps a piece from being cut for the block; rather one that nobody is at any more. NULL: there is none. */
+static struct spw_stale *in_the_way(const struct spw_device *d, const struct spw_block *b)
+{
+    const uint32_t least = spw_handles_unserved_locked(&d->handles, b->granules - b->memory.granules);
+    struct spw_stale *found = NULL;
+    for (struct spw_stale *s = d->stale.first; s; s = s->next) {
+        if (!has_pooled_piece(d, s, least < SPW_PIECE_GRANULES ? least : SPW_PIECE_GRANULES))
+            continue;
+        if (spw_uses_done_locked(&s->uses))
+            return s;
+        found = found ? found : s;
+    }
+    return found;
+}
+
+/* One goes in any case. */
+static int end_until_it_is_served_unlocking(struct spw_device *d, const struct spw_block *b)
+{
+    int r = 0;
+    do {
+        struct spw_stale *s = in_the_way(d, b);
+        r = s ? end_unlocking(d, s) : d->stale.first ? end_unlocking(d, d->stale.first) : 0;
+    } while (r == 0 && d->stale.first && !spw_handles_can_serve_locked(&d->handles, b->granules - b->memory.granules));
     return r;
 }
 
 int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b)
 {
     if (!b->stale)
-        return spw_stale_end_all_unlocking(d);
+        return end_until_it_is_served_unlocking(d, b);
     struct spw_uses uses = b->stale->uses;
     const int r = spw_uses_wait_unlocking(&uses);
     return r < 0 ? r : spw_stale_end_locked(d, b);
@@ -218,10 +263,12 @@ bool spw_stale_makes_way_locked(struct spw_device *d, struct spw_block *b)
 {
     if (spw_stale_end_locked(d, b) < 0)
         return false;
-    if (!d->stale.first || !spw_handles_unserved_locked(&d->handles, b->granules - b->memory.granules))
-        return true;
-    spw_stale_sweep_locked(d, 0);
-    return !d->stale.first;
+    while (d->stale.first && !spw_handles_can_serve_locked(&d->handles, b->granules - b->memory.granules)) {
+        struct spw_stale *s = in_the_way(d, b);
+        if (!s || !spw_uses_done_locked(&s->uses) || unmap(d, s) < 0)
+            return false;
+    }
+    return true;
 }
 
 void spw_stale_inherit_locked(struct spw_block *b)
@@ -265,7 +312,7 @@ void spw_stale_settle_unlocking(void)
         struct spw_device *d = &spw_devices[i];
         int r = 0;
         while (r == 0 && !d->stale.allowed && d->stale.first && can_be_waited_for(d->stale.first))
-            r = end_first_unlocking(d);
+            r = end_unlocking(d, d->stale.first);
         doubt(d);
     }
     spw_context_leave(&guard);

@@ -182,8 +182,8 @@ static void memory_that_is_stale_somewhere_is_released_later(void **state)
     finish();
 }
 
-/* What is to be cut has to be released: all that is stale is waited for first. */
-static void a_piece_is_cut_when_nothing_is_stale(void **state)
+/* What is to be cut has to be released, and is mapped until then: only who is at that is waited for. */
+static void a_piece_is_cut_when_it_is_stale_nowhere(void **state)
 {
     begin_changing_hands(BYTES);
     CUdeviceptr a = allocate(BYTES), b = allocate(BYTES / 2);
@@ -193,6 +193,75 @@ static void a_piece_is_cut_when_nothing_is_stale(void **state)
     assert_int_equal(device->stale.granules, 0);
     assert_int_equal(fake_counts()->releases, 1);
     assert_int_equal(expect_on(t, b, BYTES / 2, 2), 0);
+    finish();
+}
+
+/* The first tensor's memory is in use elsewhere: that its old address is unmapped is of no use to what is to be cut. */
+static void to_cut_a_piece_nothing_else_is_unmapped(void **state)
+{
+    begin_changing_hands(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES), d = allocate(BYTES / 2);
+    fill(a, 1);
+    fill(b, 2);
+    leave(a);
+    assert_int_equal(fill_on(t, c, BYTES, 3), 0);
+    leave(b);
+    assert_int_equal(fill_on(t, d, BYTES / 2, 4), 0);
+    assert_non_null(block_at(a)->stale);
+    assert_null(block_at(b)->stale);
+    assert_int_equal(fake_counts()->releases, 1);
+    expect(b, 2);
+    assert_int_equal(expect_on(t, d, BYTES / 2, 4), 0);
+    finish();
+}
+
+static int hand_over(struct spw_device *d, struct spw_block *b)
+{
+    return spw_carry_hand_over_locked(d) ? 0 : -ENOENT;
+}
+
+/* Both are stale, and the one that is for longer is still to be read through its old address. */
+static void of_pieces_that_are_stale_one_is_cut_that_takes_no_waiting(void **state)
+{
+    begin_changing_hands(2 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES / 2);
+    fill(a, 1);
+    fill(b, 2);
+    assert_int_equal(under_locks(spw_carry_copy_locked, a), 0);
+    leave(b);
+    let_run();
+    expect(a, 1);
+    leave(a);
+    assert_int_equal(under_locks(hand_over, a), 0);
+    assert_non_null(block_at(a)->stale);
+    pump();
+    assert_non_null(block_at(b)->stale);
+    assert_int_equal(fill_on(t, c, BYTES / 2, 3), 0);
+    assert_non_null(block_at(a)->stale);
+    assert_null(block_at(b)->stale);
+    assert_int_equal(fake_counts()->releases, 1);
+    expect(b, 2);
+    expect(a, 1);
+    finish();
+}
+
+/* There is none to be had, whatever is unmapped: somebody has to give his away first. */
+static void who_waits_for_memory_leaves_stale_addresses_alone(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    let_run();
+    leave(b);
+    let_run();
+    fill(c, 3);
+    let_run();
+    assert_non_null(block_at(b)->stale);
+    restore(a);
+    assert_int_equal(attention(a), SPW_EVICTED);
+    assert_non_null(block_at(b)->stale);
+    expect(a, 1);
     finish();
 }
 
@@ -323,7 +392,10 @@ int main(void)
         cmocka_unit_test(a_fence_holds_for_the_next_owner_of_the_address),
         cmocka_unit_test(what_is_freed_on_its_way_out_keeps_its_places),
         cmocka_unit_test(memory_that_is_stale_somewhere_is_released_later),
-        cmocka_unit_test(a_piece_is_cut_when_nothing_is_stale),
+        cmocka_unit_test(a_piece_is_cut_when_it_is_stale_nowhere),
+        cmocka_unit_test(to_cut_a_piece_nothing_else_is_unmapped),
+        cmocka_unit_test(of_pieces_that_are_stale_one_is_cut_that_takes_no_waiting),
+        cmocka_unit_test(who_waits_for_memory_leaves_stale_addresses_alone),
         cmocka_unit_test(a_slab_waits_for_the_former_owner),
         cmocka_unit_test(a_driver_that_maps_nothing_twice_is_waited_for),
         cmocka_unit_test(a_stale_address_that_is_not_unmapped_is_not_used),
