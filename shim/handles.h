@@ -41,6 +41,7 @@ struct spw_handles {
     uint32_t joined_granules; /* in this iteration */
     bool join_refused;        /* the device gave less than it had taken back: nothing is joined any more */
     uint64_t join_count;      /* pieces that were made of smaller ones */
+    uint64_t cut_count;       /* pieces that smaller ones were made of */
     uint32_t bin_count;
     struct spw_handle_bin *bins; /* by size, ascending */
 };

@@ -97,6 +97,7 @@ int spw_regroup_cut_locked(struct spw_handles *h, uint32_t missing, struct spw_m
         if ((gone = release_one(h, left)) != 0) {
             spw_demand_was_short(&h->demand, left, h->made_of[left]);
             cut += gone;
+            h->cut_count++;
             continue;
         }
         missing = whole - m->granules;

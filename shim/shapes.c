@@ -346,6 +346,16 @@ static void regroup_where_it_lags(struct spw_device *d, struct spw_shape *shape)
     spw_handles_regroup_locked(&d->handles);
 }
 
+/* Cutting pieces for a plan takes longer than most of what it is held against, and comes to an end once there are some of
+ * each size that it wants; if it does not, that is what the plan takes. */
+static bool is_tried_enough(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
+{
+    const unsigned rounds = shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS;
+    shape->calm_rounds = went_by_plan && shape->cut_count == d->handles.cut_count ? shape->calm_rounds + 1 : 0;
+    shape->cut_count = d->handles.cut_count;
+    return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
+}
+
 bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
 {
     if (shape->planning && spw_planning_is_done(shape->planning)) {
@@ -366,7 +376,7 @@ bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);
     const double usual_us = spw_planned_times_locked(d, shape->number).median_us;
-    if (shape->rounds >= (shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS) && shape->number && !shape->planning && usual_us > 0)
+    if (is_tried_enough(d, shape, went_by_plan) && shape->number && !shape->planning && usual_us > 0)
         judge(d, shape, usual_us);
     return true;
 }

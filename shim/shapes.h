@@ -30,6 +30,8 @@ struct spw_shape {
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
     double best_us;               /* what a step took by the best; 0: none was tried yet */
     unsigned tried, rounds;       /* plans; iterations by the one in force */
+    unsigned calm_rounds;         /* of these, the last ones, in which no piece of memory was cut */
+    uint64_t cut_count;           /* pieces, until then */
     bool regrouped;               /* pieces of memory were for a plan of it, and are for each one from then on */
     struct spw_drift drift;       /* of steps by the one in force */
     bool settled;

@@ -196,6 +196,41 @@ static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(vo
     spw_shapes_finish(&shapes);
 }
 
+/* Pieces are cut in steps of the second plan, which take longer; the last ones are faster than the other plans'. */
+static unsigned iterate_while_cutting(struct spw_shape *shape, unsigned cut_rounds, double later_us)
+{
+    const unsigned before = shape->number;
+    unsigned rounds = 0;
+    for (unsigned i = 0; i < 200 && !shape->settled; i++) {
+        const bool is_second = shape->number == before + 1;
+        const bool cuts = is_second && rounds < cut_rounds;
+        rounds += is_second;
+        loop.device->handles.cut_count += cuts;
+        assert_true(iterate(shape, shape->number, !is_second ? 90000 : cuts ? 130000 : later_us));
+    }
+    assert_true(shape->settled);
+    return rounds;
+}
+
+static void a_plan_is_tried_for_longer_while_pieces_are_cut_for_it(void **state)
+{
+    struct spw_shape *shape = planned(120000);
+    const unsigned calm = iterate_while_cutting(shape, 0, 80000);
+    spw_shapes_finish(&shapes);
+    shape = planned(120000);
+    assert_true(iterate_while_cutting(shape, 8, 80000) > calm);
+    assert_true(fabs(shape->best_us - 80000) < 1);
+    spw_shapes_finish(&shapes);
+}
+
+static void a_plan_for_which_pieces_are_always_cut_is_taken_at_that(void **state)
+{
+    struct spw_shape *shape = planned(120000);
+    assert_true(iterate_while_cutting(shape, 200, 80000) <= 24);
+    assert_true(fabs(shape->best_us - 90000) < 1);
+    spw_shapes_finish(&shapes);
+}
+
 static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 {
     struct spw_shape *shape = planned_within(HIDDEN, 60 * MIB, 120000);
@@ -570,6 +605,8 @@ int main(void)
         cmocka_unit_test(less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more),
         cmocka_unit_test(of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tried_in_any_case),
         cmocka_unit_test(of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled),
+        cmocka_unit_test(a_plan_is_tried_for_longer_while_pieces_are_cut_for_it),
+        cmocka_unit_test(a_plan_for_which_pieces_are_always_cut_is_taken_at_that),
         cmocka_unit_test(a_plan_as_fast_as_can_be_is_not_tried_against_others),
         cmocka_unit_test(where_on_demand_is_faster_there_is_no_plan),
         cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
