@@ -18,16 +18,20 @@ enum {
     RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the operations squared */
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 16000,
+    WITH_REPLAYS = 2, /* times as many, where each choice has more to choose from */
     MANY_OPS = 20000, /* too many for slow planners */
 };
 
-/* About the work of some 45 s on one core for the largest graphs, and of one second for hundreds of operations. */
-static uint64_t default_evaluations(const struct spw_graph *graph)
+#define EXPLORED 0.5 /* share of the effort until which several beginnings are tried */
+
+/* About the work of some 45 s on one core for the largest graphs, and of one or two seconds for hundreds of operations. */
+static uint64_t default_evaluations(const struct spw_plan_request *request)
 {
-    const double most = 8e7 / (double)graph->op_count;
-    if (graph->op_count <= FEW_OPS)
+    const double most = 8e7 / (double)request->graph->op_count;
+    const uint64_t usual = MOST_EVALUATIONS * (request->may_replay && request->may_copy ? WITH_REPLAYS : 1);
+    if (request->graph->op_count <= FEW_OPS)
         return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1);
-    return most < MOST_EVALUATIONS ? (uint64_t)most + 1 : MOST_EVALUATIONS;
+    return most < (double)usual ? (uint64_t)most + 1 : usual;
 }
 
 /* About what can be done in that time, where there is no clock. */
@@ -84,6 +88,8 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
             r = spw_improver_cover(improver);
         if (r == 0 && (!is_ladder || i % 8 == 0))
             r = try_others(&lower, effort, improver);
+        if (r == 0 && !is_ladder)
+            r = spw_improver_explore(improver, EXPLORED);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
                                     is_ladder ? RUNG_PATIENCE / (request->graph->op_count * request->graph->op_count)
@@ -115,7 +121,7 @@ static int catch_up(const struct spw_plan_request *request, const struct spw_eff
 
 int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *schedule)
 {
-    struct spw_effort effort = {.limit_s = request->time_limit_s, .limit = default_evaluations(request->graph)};
+    struct spw_effort effort = {.limit_s = request->time_limit_s, .limit = default_evaluations(request)};
     struct spw_plan_request first = *request;
     struct spw_improver *improver;
     const struct spw_schedule *best;

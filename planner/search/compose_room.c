@@ -6,6 +6,8 @@
 
 enum { LISTED = 1, SPARE = 2 };
 
+#define CHEAP 0.3 /* share of the time of a tensor's copies below which it is recomputed rather */
+
 /* ---- who is there ---- */
 
 /* Lists are kept up only when somebody is to go: most operations find the room that they need. */
@@ -216,13 +218,24 @@ static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
     return spw_composer_drop(c, tensor);
 }
 
+/* Lanes are mostly full where memory is short: what is recomputed in less than a part of the time of its copies is. */
+static bool is_cheap_replay(struct spw_composer *c, uint32_t tensor)
+{
+    const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
+    const uint32_t next = spw_build_next_use(&c->builder, tensor);
+    if (!c->request->may_replay || next == SPW_NO_INDEX || spw_composer_has_copy(c, tensor))
+        return false;
+    const double us = recompute_us(c, tensor, next);
+    return us >= 0 && us < CHEAP * (t->d2h_us + t->h2d_us);
+}
+
 /* Evicts one more tensor that is not spare. -ENOSPC: there is none that may go. */
 static int evict_one(struct spw_composer *c, uint64_t needed, bool wanted)
 {
     uint32_t victim;
     int r = -ENOSPC;
     if (c->request->may_copy && (victim = choose_victim(c, needed, false, wanted)) != SPW_NO_INDEX)
-        r = evict(c, victim, false);
+        r = evict(c, victim, is_cheap_replay(c, victim));
     if (r == -ENOSPC && c->request->may_replay && (victim = choose_victim(c, needed, true, wanted)) != SPW_NO_INDEX)
         r = evict(c, victim, true);
     return r;

@@ -1,9 +1,9 @@
 /* improve.c - local search over the choices of compose.h.
  *
  * It starts from covers, takes the best, and changes one choice, exchanges two, or takes some evictions back and covers anew
- * what is short then (large neighbourhood search, Shaw 1998). A change is accepted where the time line says that it is
- * better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every schedule that is looked at is
- * valid and within the budget. */
+ * what is short then (large neighbourhood search, Shaw 1998; improve_moves.c). A change is accepted where the time line says
+ * that it is better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every schedule that is
+ * looked at is valid and within the budget. */
 #include "search/improve.h"
 
 #include <errno.h>
@@ -12,42 +12,18 @@
 #include <string.h>
 
 #include "bounds/bounds.h"
-#include "search/compose.h"
-#include "search/cover.h"
-#include "search/derive.h"
-#include "search/prefetch.h"
 #include "plan/random.h"
+#include "search/derive.h"
+#include "search/improve_parts.h"
 
 #define NOT_VALID 1e20 /* above all times */
 
 /* Shares and weights of the search, found by trying them on the graphs in tests/graphs. */
 #define HEAT        0.001 /* how much worse is accepted at first, as a share of what the time is above the bound */
-#define RUINS       0.5   /* share of changes that are large */
-#define BRIEF       0.4   /* share of changes to one that is recomputed by which it becomes brief, or is no longer */
 #define LANE_WEIGHT 1e-3  /* of a us of copying, in us */
 #define LEAD        0.05  /* by which copies in are early, as a share of their length */
 
-struct spw_improver {
-    struct spw_plan_request request;
-    const struct spw_graph *graph;
-    struct spw_effort *effort;
-    struct spw_composer *composer;
-    struct spw_cover *cover;
-    struct spw_prefetcher *prefetcher;
-    struct spw_timer *timer;
-    const struct spw_gap *gaps; /* the cover's */
-    size_t gap_count, choice_count;
-    uint32_t *movable; /* gaps worth a move, the useful ones first */
-    size_t movable_count, useful_count;
-    uint8_t *choices, *trial, *best_choices; /* where the search stands, one that is looked at, and the best */
-    double cost;                             /* of where it stands */
-    double kept_us;                          /* the cost of what the composer keeps, within this budget; NAN: not known */
-    double price;                            /* of lane time, at which the best cover was found */
-    struct spw_schedule schedule, best;      /* of the one that is looked at, and the best */
-    double best_us, bound_us;
-    bool is_offered; /* the best did not come from choices */
-    uint64_t random;
-};
+enum { BEGINNINGS = 4 }; /* that are searched from in turn */
 
 double spw_effort_used(const struct spw_effort *effort, const struct spw_plan_request *request)
 {
@@ -164,133 +140,13 @@ int spw_improver_cover(struct spw_improver *improver)
     return r;
 }
 
-/* ---- moving ---- */
+/* ---- searching ---- */
 
-static int compare_sizes(const void *a, const void *b, void *context)
+/* Where the search stands, for parts of it to be tried elsewhere. */
+static void remember(struct spw_improver *s)
 {
-    const struct spw_improver *s = context;
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    const uint64_t left = s->graph->tensors[s->gaps[x].tensor].bytes, right = s->graph->tensors[s->gaps[y].tensor].bytes;
-    return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
-}
-
-/* The largest gaps, those that make up nearly all the bytes: first those that are absent where memory is short. */
-static int find_movable(struct spw_improver *s)
-{
-    uint64_t total = 0, sum = 0;
-    uint32_t *larger = realloc(s->movable, (s->gap_count + 1) * sizeof *s->movable);
-    if (!larger)
-        return -ENOMEM;
-    s->movable = larger;
-    s->movable_count = s->useful_count = 0;
-    for (int useful = 1; useful >= 0; useful--) {
-        uint32_t *first = s->movable + s->movable_count;
-        size_t count = 0;
-        for (size_t i = 0; i < s->gap_count; i++) {
-            if (s->gaps[i].is_useful != (useful == 1))
-                continue;
-            first[count++] = (uint32_t)i;
-            total += s->graph->tensors[s->gaps[i].tensor].bytes;
-        }
-        qsort_r(first, count, sizeof *first, compare_sizes, s);
-        for (size_t i = 0; i < count && (double)sum < (double)total * 0.999; i++, s->movable_count++)
-            sum += s->graph->tensors[s->gaps[first[i]].tensor].bytes;
-        if (useful)
-            s->useful_count = s->movable_count;
-    }
-    return 0;
-}
-
-/* Mostly a useful one. */
-static const struct spw_gap *pick(struct spw_improver *s)
-{
-    const size_t among = s->useful_count && spw_random_below(&s->random, 64) ? s->useful_count : s->movable_count;
-    return &s->gaps[s->movable[spw_random_below(&s->random, among)]];
-}
-
-static uint8_t other_choice(struct spw_improver *s, const struct spw_gap *gap, uint8_t now)
-{
-    uint8_t options[3];
-    size_t count = 0;
-    if (now != SPW_KEEP)
-        options[count++] = SPW_KEEP;
-    if (gap->is_end) {
-        if (now != SPW_RETAIN)
-            options[count++] = SPW_RETAIN;
-        if (now != SPW_STORE && gap->copy_us >= 0)
-            options[count++] = SPW_STORE;
-        return options[spw_random_below(&s->random, count)];
-    }
-    if (now != SPW_SWAP && gap->copy_us >= 0)
-        options[count++] = SPW_SWAP;
-    if (now != SPW_DROP && gap->replay_us >= 0)
-        options[count++] = SPW_DROP;
-    return count ? options[spw_random_below(&s->random, count)] : now;
-}
-
-/* Takes some evictions back, in one stretch of the iteration or anywhere, and covers what is short then anew (large
- * neighbourhood search, Shaw 1998). */
-static void ruin(struct spw_improver *s, uint8_t *choices)
-{
-    const struct spw_gap *centre = pick(s);
-    const bool anywhere = spw_random_below(&s->random, 2);
-    const double share = 0.05 + 0.6 * spw_random_fraction(&s->random);
-    const uint32_t width = 4 + (uint32_t)spw_random_below(&s->random, s->graph->op_count / 4 + 1);
-    const struct spw_cover_terms terms = {.lane_price = s->price * exp(2 * spw_random_fraction(&s->random) - 1),
-                                          .spread = spw_random_fraction(&s->random) * 0.6,
-                                          .random = &s->random};
-    for (size_t i = 0; i < s->useful_count; i++) {
-        const struct spw_gap *gap = &s->gaps[s->movable[i]];
-        const uint32_t away = gap->from > centre->from ? gap->from - centre->from : centre->from - gap->from;
-        if (choices[gap->choice] == SPW_KEEP || (!anywhere && away > width))
-            continue;
-        if (spw_random_fraction(&s->random) < (anywhere ? share / 3 : share))
-            choices[gap->choice] = SPW_KEEP;
-    }
-    spw_cover_complete(s->cover, &terms, choices);
-}
-
-static void set(struct spw_improver *s, const struct spw_gap *gap, uint8_t choice, uint8_t *choices)
-{
-    const uint8_t was = SPW_CHOICE(choices[gap->choice]);
-    spw_cover_set(s->cover, gap, choice, choices);
-    for (const struct spw_gap *other = &s->gaps[gap->sibling]; other != gap; other = &s->gaps[other->sibling])
-        if ((choice == SPW_DROP && choices[other->choice] == SPW_KEEP) ||
-            (was == SPW_DROP && choice == SPW_KEEP && SPW_CHOICE(choices[other->choice]) == SPW_DROP))
-            spw_cover_set(s->cover, other, choice, choices);
-}
-
-static void change(struct spw_improver *s, uint8_t *choices)
-{
-    if (spw_random_fraction(&s->random) < RUINS && s->useful_count) {
-        ruin(s, choices);
-        return;
-    }
-    const struct spw_gap *gap = pick(s);
-    const uint8_t was = SPW_CHOICE(choices[gap->choice]);
-    if (was == SPW_DROP && !gap->is_end && spw_random_below(&s->random, 8) == 0) {
-        choices[gap->choice] = SPW_DROP_EARLY(spw_random_below(&s->random, 4));
-        return;
-    }
-    if (was == SPW_DROP && !gap->is_end && spw_random_fraction(&s->random) < BRIEF) {
-        choices[gap->choice] ^= SPW_BRIEF;
-        return;
-    }
-    set(s, gap, other_choice(s, gap, was), choices);
-    const size_t kind = spw_random_below(&s->random, 8);
-    if (kind < 4)
-        return;
-    /* another gap nearby takes the place of this one, or does the same */
-    for (int tries = 0; tries < 20; tries++) {
-        const struct spw_gap *other = pick(s);
-        if (other == gap || other->is_end || gap->is_end || (SPW_CHOICE(choices[other->choice]) == was) == (kind < 7))
-            continue;
-        const uint8_t wanted = kind < 7 ? was : SPW_CHOICE(choices[gap->choice]);
-        if ((wanted == SPW_SWAP && other->copy_us < 0) || (wanted == SPW_DROP && other->replay_us < 0))
-            continue;
-        set(s, other, wanted, choices);
-        return;
-    }
+    if (s->cost < NOT_VALID)
+        spw_elites_add(&s->elites, s->choices, s->cost);
 }
 
 /* Goes on from a place that is some changes away from the best, or, every other time, from where it stands (iterated local
@@ -302,9 +158,14 @@ static int kick(struct spw_improver *s)
     if (s->best_us < INFINITY && !s->is_offered && spw_random_below(&s->random, 2))
         memcpy(s->choices, s->best_choices, s->choice_count);
     for (size_t i = 0; i < changes; i++)
-        change(s, s->choices);
+        spw_moves_change(s, s->choices);
     stand_at(s, s->choices, judge(s, s->choices, INFINITY, &r));
     return r;
+}
+
+static bool is_optimal(const struct spw_improver *s)
+{
+    return s->best_us <= s->bound_us * (1 + 1e-9);
 }
 
 int spw_improver_search(struct spw_improver *improver, double until, uint64_t patience)
@@ -320,10 +181,11 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
             best_us = s->best_us;
             found = kicked = s->effort->evaluations;
         }
-        if (s->best_us <= s->bound_us * (1 + 1e-9) || s->effort->evaluations - found > patience)
+        if (is_optimal(s) || s->effort->evaluations - found > patience)
             break;
         if (s->effort->evaluations - kicked > calm) {
             kicked = s->effort->evaluations;
+            remember(s);
             r = kick(s);
             continue;
         }
@@ -331,13 +193,54 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
         const double heat = s->cost >= NOT_VALID ? 0 : HEAT * left * left * (s->cost - s->bound_us);
         const double slack = heat * -log(spw_random_fraction(&s->random) + 1e-12);
         memcpy(s->trial, s->choices, s->choice_count);
-        change(s, s->trial);
+        spw_moves_change(s, s->trial);
         const double cost = judge(s, s->trial, s->cost + slack, &r);
         if (cost > s->cost + slack)
             continue;
         stand_at(s, s->trial, cost);
     }
     return r;
+}
+
+/* Another cover: at about the price of the best one, with costs that are off at random. */
+static int begin_anew(struct spw_improver *s)
+{
+    static const uint8_t leaves[] = {SPW_KEEP, SPW_RETAIN, SPW_STORE};
+    const struct spw_cover_terms terms = {.lane_price = s->price * exp(2 * spw_random_fraction(&s->random) - 1),
+                                          .spread = 0.2 + 0.6 * spw_random_fraction(&s->random),
+                                          .random = &s->random};
+    int r = 0;
+    clear(s, leaves[spw_random_below(&s->random, leaf_variants(s))]);
+    spw_cover_complete(s->cover, &terms, s->trial);
+    stand_at(s, s->trial, judge(s, s->trial, INFINITY, &r));
+    return r;
+}
+
+static int return_to_best(struct spw_improver *s)
+{
+    int r = 0;
+    if (s->best_us == INFINITY || s->is_offered)
+        return 0;
+    memcpy(s->trial, s->best_choices, s->choice_count);
+    stand_at(s, s->trial, judge(s, s->trial, INFINITY, &r));
+    return r;
+}
+
+int spw_improver_explore(struct spw_improver *improver, double until)
+{
+    struct spw_improver *s = improver;
+    const double from = spw_effort_used(s->effort, &s->request);
+    int r = 0;
+    for (int i = 0; i < BEGINNINGS && r == 0 && spw_effort_used(s->effort, &s->request) < until; i++) {
+        if (is_optimal(s))
+            return 0;
+        if (i > 0)
+            r = begin_anew(s);
+        if (r == 0)
+            r = spw_improver_search(s, from + (until - from) * (i + 1) / BEGINNINGS, UINT64_MAX);
+        remember(s);
+    }
+    return r < 0 ? r : return_to_best(s);
 }
 
 /* ---- budgets ---- */
@@ -358,7 +261,7 @@ static int set_budget(struct spw_improver *s, uint64_t device_bytes)
         return r;
     s->bound_us = bounds.best_us;
     s->gap_count = spw_cover_gaps(s->cover, &s->gaps);
-    return find_movable(s);
+    return spw_moves_find(s);
 }
 
 int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
@@ -447,6 +350,7 @@ void spw_improver_destroy(struct spw_improver *improver)
     free(s->trial);
     free(s->best_choices);
     free(s->movable);
+    spw_elites_finish(&s->elites);
     free(s);
 }
 
@@ -465,7 +369,7 @@ int spw_improver_create(const struct spw_plan_request *request, struct spw_effor
     s->choices = calloc(s->choice_count + 1, 1);
     s->trial = malloc(s->choice_count + 1);
     s->best_choices = malloc(s->choice_count + 1);
-    int r = s->choices && s->trial && s->best_choices ? 0 : -ENOMEM;
+    int r = s->choices && s->trial && s->best_choices ? spw_elites_init(&s->elites, s->choice_count) : -ENOMEM;
     if (r == 0)
         r = spw_schedule_init(&s->schedule, s->graph);
     if (r == 0)

@@ -26,6 +26,9 @@ int spw_improver_cover(struct spw_improver *improver);
 /* Searches until the effort's share `until` is used up, nothing better is possible, or nothing better was found in the last
  * `patience` evaluations. 0 or -ENOMEM. */
 int spw_improver_search(struct spw_improver *improver, double until, uint64_t patience);
+/* The same from several beginnings in turn: where it stands, then other covers. Parts of what each came to are tried in what
+ * comes after. It then stands at the best. 0 or -ENOMEM. */
+int spw_improver_explore(struct spw_improver *improver, double until);
 /* Takes a schedule found by other means, if it is better. 0 or -ENOMEM. */
 int spw_improver_offer(struct spw_improver *improver, const struct spw_schedule *schedule);
 /* The best so far; INFINITY and an empty one: none was found yet. Borrowed. */
