@@ -15,6 +15,7 @@
 
 #include "bounds/bounds.h"
 #include "plan/plan.h"
+#include "search/compose.h"
 #include "versions.h"
 
 /* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
@@ -45,6 +46,7 @@ void spw_course_plan_destroy(struct spw_course_plan *plan)
     spw_actions_finish(&plan->actions);
     spw_course_marks_finish(&plan->marks);
     free(plan->due);
+    free(plan->choices.list);
     free(plan);
 }
 
@@ -145,6 +147,11 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
                 const struct spw_plan_terms *terms, bool quick, const bool *cancelled, struct spw_course_plan *to)
 {
     struct spw_plan plan;
+    to->choices = (struct spw_plan_choices){
+        .list = calloc(1, spw_choice_count(graph)), .count = spw_choice_count(graph), .of = spw_choice_digest(graph)};
+    if (!to->choices.list)
+        return -ENOMEM;
+    const struct spw_plan_choices *begin_with = terms->begin_with;
     struct spw_plan_request request = {.graph = graph,
                                        .device_bytes = bytes_to_plan_with(graph, terms),
                                        .host_bytes = terms->host_bytes,
@@ -155,7 +162,10 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
                                        .time_limit_s = quick ? QUICK_S : 0,
                                        .bound_limit_s = quick ? QUICK_S : 0,
                                        .now_s = cancelled ? now_or_never_s : NULL,
-                                       .now_context = (void *)cancelled};
+                                       .now_context = (void *)cancelled,
+                                       .ret_choices = to->choices.list};
+    if (begin_with && begin_with->list && begin_with->of == to->choices.of)
+        request.begin_with = begin_with->list;
     int r = make_within(&request, terms->reserve, &plan);
     if (r < 0)
         return r;
@@ -303,6 +313,7 @@ int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms
 struct spw_planning {
     struct spw_course *course; /* a copy */
     struct spw_plan_terms terms;
+    struct spw_plan_choices begin_with; /* likewise */
     struct spw_course_plan *plan;
     bool cancelled, done; /* atomic */
     pthread_t thread;
@@ -340,6 +351,28 @@ static int create_deaf(struct spw_planning *p)
     return r ? -EAGAIN : 0;
 }
 
+static void destroy(struct spw_planning *p)
+{
+    spw_course_destroy(p->course);
+    free(p->begin_with.list);
+    free(p);
+}
+
+/* The plan that they are of may go meanwhile. */
+static bool copy_choices(struct spw_planning *p, const struct spw_plan_choices *choices)
+{
+    p->terms.begin_with = NULL;
+    if (!choices || !choices->list)
+        return true;
+    p->begin_with = *choices;
+    p->begin_with.list = malloc(choices->count);
+    if (!p->begin_with.list)
+        return false;
+    memcpy(p->begin_with.list, choices->list, choices->count);
+    p->terms.begin_with = &p->begin_with;
+    return true;
+}
+
 int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
                        struct spw_planning **ret_planning)
 {
@@ -348,13 +381,12 @@ int spw_planning_start(const struct spw_course *course, const struct spw_plan_te
     if (!p)
         return -EAGAIN;
     p->terms = *terms;
-    int r = spw_course_copy(course, &p->course) == 0 ? create_deaf(p) : -EAGAIN;
-    if (r == 0) {
+    const bool has_all = spw_course_copy(course, &p->course) == 0 && copy_choices(p, terms->begin_with);
+    const int r = has_all ? create_deaf(p) : -EAGAIN;
+    if (r == 0)
         *ret_planning = p;
-        return 0;
-    }
-    spw_course_destroy(p->course);
-    free(p);
+    else
+        destroy(p);
     return r;
 }
 
@@ -369,8 +401,7 @@ struct spw_course_plan *spw_planning_finish(struct spw_planning *p, bool cancel)
         __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
     pthread_join(p->thread, NULL);
     struct spw_course_plan *plan = p->plan;
-    spw_course_destroy(p->course);
-    free(p);
+    destroy(p);
     return plan;
 }
 

@@ -7,12 +7,20 @@
 #include "course/course.h"
 #include "plan/actions.h"
 
+struct spw_plan_choices { /* what a plan was made of; starts as all zeroes: nothing is known of it */
+    uint8_t *list;        /* search/compose.h */
+    size_t count;
+    uint64_t of; /* which uses of which tensors they are about */
+};
+
 struct spw_plan_terms {
     uint64_t device_bytes, host_bytes; /* what tensors may take; all of a device's, this device's share of the host's */
     double reserve;                    /* share of device_bytes that the plan leaves alone; less where little is lacking */
     uint64_t granule_bytes;
     double d2h_bytes_per_us, h2d_bytes_per_us, duplex;
     bool may_replay; /* what the course knows to be replayable */
+    const struct spw_plan_choices
+        *begin_with; /* of an earlier plan for the course, or NULL: the search goes on from there */
 };
 
 struct spw_course_plan {
@@ -27,6 +35,7 @@ struct spw_course_plan {
     uint32_t replay_count, recorded_count; /* operations that run again; those that are to be recorded for that */
     double replayed_us;                    /* that they take; none of it is in compute_us */
     double planning_s;                     /* host time that it took */
+    struct spw_plan_choices choices;
     bool is_quick;
 };
 

@@ -126,7 +126,8 @@ static void terms_of(const struct spw_device *d, const struct spw_shape *shape, 
                                    .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
                                    .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
                                    .duplex = bandwidth.duplex_share,
-                                   .may_replay = shape->may_replay};
+                                   .may_replay = shape->may_replay,
+                                   .begin_with = &shape->plan->choices};
 }
 
 static void say_plan(const struct spw_device *d, const struct spw_course_plan *plan)

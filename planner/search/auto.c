@@ -2,7 +2,8 @@
  *
  * It searches (improve.h) from covers and from what all other planners come to, and keeps the best. On graphs of few
  * operations it climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on
- * the way: what is found for a budget is then found for each larger one, so that more memory never makes a slower plan.
+ * the way: what is found for a budget is then found for each larger one, so that more memory never makes a slower plan. On
+ * others it can go on from the choices of an earlier plan.
  * Without a time limit the work is limited in place of the time, and the same request gives the same schedule. Guarantees no
  * optimum. */
 #include <errno.h>
@@ -90,6 +91,8 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
             r = try_others(&lower, effort, improver);
         if (r == 0 && !is_ladder)
             r = spw_improver_explore(improver, EXPLORED);
+        if (r == 0 && !is_ladder && request->begin_with)
+            r = spw_improver_begin_with(improver, request->begin_with);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
                                     is_ladder ? RUNG_PATIENCE / (request->graph->op_count * request->graph->op_count)
@@ -143,6 +146,8 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
         r = spw_improver_polish(improver);
     if (r == 0)
         r = spw_improver_best(improver, &best) < INFINITY ? spw_schedule_copy(schedule, best, request->graph) : -ENOSPC;
+    if (r == 0 && request->ret_choices)
+        r = spw_improver_choices(improver, request->ret_choices);
     spw_improver_destroy(improver);
     return r;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/random.h"
 #include "search/compose_parts.h"
 
 enum { MOST_DEPTH = 2000 }; /* of replays for replays */
@@ -125,6 +126,24 @@ static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, un
         return -ENOSPC;
     const int r = replay(c, op, depth);
     return r == -EINVAL ? -ENOSPC : r; /* what it would overwrite is still wanted */
+}
+
+/* ---- choices ---- */
+
+static void digest(uint64_t *state, uint64_t number)
+{
+    *state ^= number;
+    *state = spw_random_next(state);
+}
+
+uint64_t spw_choice_digest(const struct spw_graph *graph)
+{
+    uint64_t state = graph->op_count;
+    for (uint32_t i = 0; i < graph->tensor_count; i++)
+        digest(&state, graph->tensors[i].use_count);
+    for (uint32_t i = 0; i < graph->use_count; i++)
+        digest(&state, (uint64_t)graph->uses[i].op << 2 | (uint64_t)graph->uses[i].reads << 1 | graph->uses[i].writes);
+    return state;
 }
 
 /* ---- one operation ---- */

@@ -34,6 +34,9 @@ static inline size_t spw_choice_count(const struct spw_graph *graph)
     return (size_t)graph->use_count + graph->tensor_count;
 }
 
+/* Which uses of which tensors they are about: graphs that give the same number have the same choices to make. */
+uint64_t spw_choice_digest(const struct spw_graph *graph);
+
 struct spw_composer;
 int spw_composer_create(const struct spw_plan_request *request, struct spw_composer **ret_composer);
 void spw_composer_destroy(struct spw_composer *composer);

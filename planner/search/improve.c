@@ -306,6 +306,29 @@ int spw_improver_offer(struct spw_improver *improver, const struct spw_schedule 
     return r;
 }
 
+int spw_improver_begin_with(struct spw_improver *improver, const uint8_t *choices)
+{
+    struct spw_improver *s = improver;
+    int r = 0;
+    memcpy(s->trial, choices, s->choice_count);
+    for (int again = 0; again < 2 && r == 0; again++) { /* as covers are */
+        const double cost = judge(s, s->trial, INFINITY, &r);
+        if (cost < NOT_VALID)
+            spw_elites_add(&s->elites, s->trial, cost);
+        if (cost < s->cost)
+            stand_at(s, s->trial, cost);
+    }
+    return r;
+}
+
+int spw_improver_choices(const struct spw_improver *improver, uint8_t *ret_choices)
+{
+    if (improver->is_offered)
+        return spw_derive_choices(improver->graph, &improver->best, ret_choices);
+    memcpy(ret_choices, improver->best_choices, improver->choice_count);
+    return 0;
+}
+
 double spw_improver_best(const struct spw_improver *improver, const struct spw_schedule **ret_schedule)
 {
     *ret_schedule = &improver->best;

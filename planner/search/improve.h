@@ -31,6 +31,10 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
 int spw_improver_explore(struct spw_improver *improver, double until);
 /* Takes a schedule found by other means, if it is better. 0 or -ENOMEM. */
 int spw_improver_offer(struct spw_improver *improver, const struct spw_schedule *schedule);
+/* Takes up choices for the same graph, if they lead to something better than where the search stands. 0 or -ENOMEM. */
+int spw_improver_begin_with(struct spw_improver *improver, const uint8_t *choices);
+/* Fills in the choices that the best so far came of, or amounts to. 0 or -ENOMEM. */
+int spw_improver_choices(const struct spw_improver *improver, uint8_t *ret_choices);
 /* The best so far; INFINITY and an empty one: none was found yet. Borrowed. */
 double spw_improver_best(const struct spw_improver *improver, const struct spw_schedule **ret_schedule);
 /* Lets copies in start earlier in the best schedule where that costs nothing: it stands more delay then. 0 or -ENOMEM. */

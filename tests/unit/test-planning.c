@@ -230,6 +230,43 @@ static void where_nothing_is_replayable_the_plan_is_the_same_as_without_replays(
     spw_course_destroy(course);
 }
 
+/* A search that has no time to get anywhere by itself. */
+static struct spw_course_plan *plan_quickly(struct spw_course *course, const struct spw_plan_terms *usual_terms,
+                                            const struct spw_plan_choices *begin_with)
+{
+    struct spw_plan_terms terms = *usual_terms;
+    struct spw_course_plan *plan;
+    terms.begin_with = begin_with;
+    assert_int_equal(spw_plan_course(course, &terms, true, NULL, &plan), 0);
+    return plan;
+}
+
+static void a_search_goes_on_from_the_choices_of_an_earlier_plan(void **state)
+{
+    struct spw_course *course = training_course(LAYERS, true), *another = training_course(LAYERS + 1, true);
+    struct spw_plan_terms terms = terms_of(30 * MIB);
+    struct spw_course_plan *thorough;
+    terms.d2h_bytes_per_us = terms.h2d_bytes_per_us = 4000;
+    terms.may_replay = true;
+    for (uint32_t i = 0; i < LAYERS; i++)
+        course->ops[i].replayable = another->ops[i].replayable = i % 3 != 0;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &thorough), 0);
+    struct spw_course_plan *anew = plan_quickly(course, &terms, NULL),
+                           *on = plan_quickly(course, &terms, &thorough->choices),
+                           *other = plan_quickly(another, &terms, &thorough->choices),
+                           *other_anew = plan_quickly(another, &terms, NULL);
+    assert_true(thorough->predicted_us < anew->predicted_us * 0.999);
+    assert_true(on->predicted_us < thorough->predicted_us * 1.0001);
+    assert_true(other->predicted_us == other_anew->predicted_us); /* they are about other uses */
+    spw_course_plan_destroy(thorough);
+    spw_course_plan_destroy(anew);
+    spw_course_plan_destroy(on);
+    spw_course_plan_destroy(other);
+    spw_course_plan_destroy(other_anew);
+    spw_course_destroy(course);
+    spw_course_destroy(another);
+}
+
 /* The thread has its own copy. */
 static void what_is_learned_while_a_thread_plans_does_not_matter_to_it(void **state)
 {
@@ -367,6 +404,25 @@ static void a_thread_comes_to_the_same_plan(void **state)
     spw_course_destroy(course);
 }
 
+static void a_thread_goes_on_from_choices_whose_plan_is_gone(void **state)
+{
+    struct spw_course *course = training_course(LAYERS, true);
+    struct spw_plan_terms terms = terms_of(30 * MIB);
+    struct spw_planning *planning;
+    struct spw_course_plan *first, *second;
+    assert_int_equal(spw_plan_course(course, &terms, true, NULL, &first), 0);
+    terms.begin_with = &first->choices;
+    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+    const double us = first->predicted_us;
+    memset(first->choices.list, 0xff, first->choices.count);
+    spw_course_plan_destroy(first);
+    second = spw_planning_finish(planning, false);
+    assert_non_null(second);
+    assert_true(second->predicted_us <= us);
+    spw_course_plan_destroy(second);
+    spw_course_destroy(course);
+}
+
 /* Its plan is not what anybody waits for, and it says so also where it has found one by then. */
 static void planning_that_is_cancelled_has_no_plan(void **state)
 {
@@ -457,8 +513,10 @@ int main(void)
         cmocka_unit_test(replays_are_planned_where_that_is_faster_and_what_they_run_is_to_be_recorded),
         cmocka_unit_test(nothing_is_run_again_where_copies_cost_no_time),
         cmocka_unit_test(where_nothing_is_replayable_the_plan_is_the_same_as_without_replays),
+        cmocka_unit_test(a_search_goes_on_from_the_choices_of_an_earlier_plan),
         cmocka_unit_test(what_is_learned_while_a_thread_plans_does_not_matter_to_it),
         cmocka_unit_test(a_thread_comes_to_the_same_plan),
+        cmocka_unit_test(a_thread_goes_on_from_choices_whose_plan_is_gone),
         cmocka_unit_test(planning_that_is_cancelled_has_no_plan),
         cmocka_unit_test(nobody_waits_for_planning_that_is_abandoned),
         cmocka_unit_test(where_memory_runs_out_it_says_so_and_leaves_nothing_behind),

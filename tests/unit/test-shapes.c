@@ -145,6 +145,32 @@ static void the_fastest_plan_stays(void **state)
     }
 }
 
+static const struct spw_plan_choices *begun_with;
+
+int __real_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan);
+int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan);
+int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
+                           const bool *cancelled, struct spw_course_plan **ret_plan)
+{
+    begun_with = terms->begin_with;
+    return __real_spw_plan_course(course, terms, quick, cancelled, ret_plan);
+}
+
+static void the_search_for_another_plan_goes_on_from_the_one_in_force(void **state)
+{
+    struct spw_shape *shape = planned(120000);
+    const struct spw_course_plan *first = shape->plan;
+    for (int i = 0; i < 100 && shape->number == 1; i++)
+        assert_true(iterate(shape, 1, 90000));
+    assert_int_equal(shape->number, 2);
+    assert_ptr_equal(shape->best, first);
+    assert_ptr_equal(begun_with, &first->choices);
+    assert_non_null(first->choices.list);
+    spw_shapes_finish(&shapes);
+}
+
 static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more(void **state)
 {
     for (int is_less = 0; is_less < 2; is_less++) {
@@ -602,6 +628,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_plan_stays),
+        cmocka_unit_test(the_search_for_another_plan_goes_on_from_the_one_in_force),
         cmocka_unit_test(less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more),
         cmocka_unit_test(of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tried_in_any_case),
         cmocka_unit_test(of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled),
