@@ -529,6 +529,16 @@ int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
+int spw_mover_out_after_in_locked(struct spw_device *d)
+{
+    const struct spw_mover *m = d->mover;
+    struct spw_uses copies = {0};
+    if (!m || !m->in || !m->out)
+        return 0;
+    spw_uses_add_locked(&copies, m->in, m->in->begun);
+    return spw_uses_order_locked(&copies, m->out);
+}
+
 int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
 {
     int r = mover_ready(d, b->context);

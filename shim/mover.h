@@ -42,6 +42,9 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b);
  * above. */
 int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b);
 
+/* What is copied out from here on comes after all copies in that were submitted. 0 or a failure to order that. */
+int spw_mover_out_after_in_locked(struct spw_device *d);
+
 /* Submits the copy back into the block, just attached. On success it is RESTORING until operation b->restore_number of the
  * copy-in stream is complete; the host copy stays valid. On failure host_copy still holds the bytes and nothing is in
  * flight. */

@@ -10,6 +10,7 @@
 #include "digest.h"
 #include "engine.h"
 #include "log.h"
+#include "mover.h"
 #include "needs.h"
 #include "planned_counts.h"
 #include "recompute.h"
@@ -163,6 +164,8 @@ static void next_round(struct spw_rounds *p)
         p->on.kept = NULL;
     p->on.conforms = all_done && before == p->on.now->plan;
     p->began = true;
+    if (p->on.now->number)
+        (void)spw_mover_out_after_in_locked(p->on.device);
     spw_planned_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
     if (is_learning)
         spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */

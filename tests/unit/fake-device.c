@@ -470,6 +470,14 @@ void fake_slow_copies(double times)
     f.slow = times;
 }
 
+unsigned fake_left(CUstream s)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < f.work_count; i++)
+        left += f.work[i].stream == stream_index(s) && !f.work[i].done;
+    return left;
+}
+
 CUresult fake_fill(CUstream s, CUdeviceptr a, size_t bytes, unsigned char value)
 {
     submit(s, (struct work){.kind = FILL, .a = a, .bytes = bytes, .value = value});

@@ -56,6 +56,7 @@ void fake_meanwhile(void (*act)(void));
 void fake_map_once(void);
 
 CUstream fake_stream(void);
-void fake_run_all(void);   /* everything submitted runs */
-unsigned fake_calls(void); /* driver calls made so far */
+void fake_run_all(void);             /* everything submitted runs */
+unsigned fake_left(CUstream stream); /* what was submitted to it and has not run */
+unsigned fake_calls(void);           /* driver calls made so far */
 #endif

@@ -27,6 +27,35 @@ static void a_tensor_leaves_and_comes_back(void **state)
     assert_int_equal(fake_counts()->copies_out, 1);
 }
 
+static int put_out_behind_in(struct spw_device *d, struct spw_block *b)
+{
+    return spw_mover_out_after_in_locked(d);
+}
+
+/* Two copies that have nothing to do with each other, unless somebody wants them to. */
+static void copies_out_can_be_put_behind_copies_in(void **state)
+{
+    for (int behind = 0; behind < 2; behind++) {
+        begin(4 * BYTES, 16 << 20);
+        CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+        fill(a, 1);
+        fill(b, 2);
+        leave(a);
+        let_run();
+        pump();
+        restore(a);
+        if (behind)
+            assert_int_equal(under_locks(put_out_behind_in, a), 0);
+        leave(b);
+        assert_int_equal(spw_driver.cuStreamSynchronize(device->mover->out->handle), CUDA_SUCCESS);
+        assert_int_equal(fake_left(device->mover->out->handle), 0);
+        assert_int_equal(fake_left(device->mover->in->handle) == 0, behind);
+        expect(a, 1);
+        expect(b, 2);
+        fake_run_all();
+    }
+}
+
 /* One that was only read since it came back goes again without a copy, as does one that was never written. */
 static void what_needs_no_copy_leaves_without_one(void **state)
 {
@@ -554,6 +583,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tensor_leaves_and_comes_back),
+        cmocka_unit_test(copies_out_can_be_put_behind_copies_in),
         cmocka_unit_test(what_needs_no_copy_leaves_without_one),
         cmocka_unit_test(a_tensor_that_is_read_on_its_way_out_stays_clean),
         cmocka_unit_test(a_tensor_that_is_written_on_its_way_out_stays_and_goes_anew),

@@ -55,6 +55,27 @@ static void the_fifth_step_goes_by_plan(void **state)
     loop_check(&loop);
 }
 
+static unsigned times_out_after_in;
+
+int __real_spw_mover_out_after_in_locked(struct spw_device *d);
+int __wrap_spw_mover_out_after_in_locked(struct spw_device *d);
+int __wrap_spw_mover_out_after_in_locked(struct spw_device *d)
+{
+    times_out_after_in++;
+    return __real_spw_mover_out_after_in_locked(d);
+}
+
+/* In a plan an iteration begins when all copies of the one before are done. */
+static void what_a_step_copies_out_comes_behind_what_the_one_before_copied_in(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, KNOWN_AFTER);
+    times_out_after_in = 0;
+    goes_by_plan(10);
+    assert_int_equal(times_out_after_in, 10);
+    loop_check(&loop);
+}
+
 /* A tensor that is copied out soon after it was made stays until its last use before it leaves. */
 static void what_is_used_again_after_its_copy_out_stays(void **state)
 {
@@ -285,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fifth_step_goes_by_plan),
+        cmocka_unit_test(what_a_step_copies_out_comes_behind_what_the_one_before_copied_in),
         cmocka_unit_test(what_is_used_again_after_its_copy_out_stays),
         cmocka_unit_test(a_batch_that_is_loaded_one_step_ahead_is_known_under_its_new_number),
         cmocka_unit_test(a_device_that_lags_behind_gets_the_same_bytes),
