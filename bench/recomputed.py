@@ -12,13 +12,12 @@ from likeness import device_like, program_like
 from steady import FROM_PLAN, Iteration, promise, ratio, steady_ms
 from steady import Row as PlannedRow
 
-STEPS = 100  # more than for copies alone: what is learned, and compared for the first time, comes before
+STEPS = 150  # more than for copies alone: what is learned, and compared for the first time, comes before, and more plans are tried
 CASES = (("resnet", "v100-16g", {60: 1.05, 40: 1.10, 30: 1.15}), ("gpt", "h200", {60: 1.12, 40: 1.25}), ("gpt", "a100-40g", {60: 1.12, 40: 1.25}),
          ("lstm", "v100-16g", {60: None, 40: None}), ("mlp", "h200", {60: None, 40: None}))
 COLUMNS = ("", "budget", "unlimited, ms", "recomputing", "swap only", "it predicts", "bound", "over prediction", "peak", "learned in", "bits", "goal",
            "missed")
 LARGEST, BATCH, BATCHES, PER_SAMPLE = ("resnet", "v100-16g"), 256, (1, 2, 4), 1.15  # the batch of its size "small"
-SETTLED = STEPS + 14  # where steps stray from their predictions, another plan is tried until then
 
 
 def step_times(finished):
@@ -70,7 +69,7 @@ def batches():
     first = plain_run(name, kind)
     for times in BATCHES:
         device = {**device_like(name, kind), "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on"}
-        finished = run(program_like(name, SETTLED, "--batch", str(BATCH * times)), budget=first.peak, env=device, timeout=600)
+        finished = run(program_like(name, STEPS, "--batch", str(BATCH * times)), budget=first.peak, env=device, timeout=600)
         done, unlimited_us = finished.status == 0, times * steady_ms(first) * 1000
         took_us, plan = (steady_ms(finished) * 1000, finished.summary["devices"][0]["planned"]) if done else (0, {})
         yield (f"{name}, {kind}", f"{times} x", ratio(took_us, unlimited_us), *(ratio(plan.get(what), unlimited_us) for what in ("predicted_us", "bound_us")),
