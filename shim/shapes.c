@@ -209,6 +209,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
     if (wait || shape->course->op_count <= SMALL_COURSE) {
         r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
         take_plan(d, shape, r == 0 ? plan : NULL);
+        terms.begin_with = &shape->plan->choices; /* which may be another plan by now */
     }
     if (!wait && r != -EINVAL)
         (void)spw_planning_start(shape->course, &terms, &shape->planning);

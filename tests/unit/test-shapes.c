@@ -171,6 +171,31 @@ static void the_search_for_another_plan_goes_on_from_the_one_in_force(void **sta
     spw_shapes_finish(&shapes);
 }
 
+int __real_spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                              struct spw_planning **ret_planning);
+int __wrap_spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                              struct spw_planning **ret_planning);
+int __wrap_spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                              struct spw_planning **ret_planning)
+{
+    begun_with = terms->begin_with;
+    return __real_spw_planning_start(course, terms, ret_planning);
+}
+
+static void a_thread_goes_on_from_the_first_plan_and_not_from_what_was_before(void **state)
+{
+    begin_with(HIDDEN, 50 * MIB, SPW_PLAN_ON);
+    struct spw_shape *shape = add(ID, 1, NULL);
+    on_demand(shape, 120000);
+    spw_shape_plan(loop.device, shape);
+    assert_int_equal(shape->number, 1);
+    assert_non_null(shape->planning);
+    assert_ptr_equal(begun_with, &shape->plan->choices);
+    assert_non_null(begun_with->list);
+    spw_shapes_stop(&shapes);
+    spw_shapes_finish(&shapes);
+}
+
 static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more(void **state)
 {
     for (int is_less = 0; is_less < 2; is_less++) {
@@ -629,6 +654,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fastest_plan_stays),
         cmocka_unit_test(the_search_for_another_plan_goes_on_from_the_one_in_force),
+        cmocka_unit_test(a_thread_goes_on_from_the_first_plan_and_not_from_what_was_before),
         cmocka_unit_test(less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more),
         cmocka_unit_test(of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tried_in_any_case),
         cmocka_unit_test(of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled),
