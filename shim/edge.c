@@ -45,16 +45,20 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
 static CUresult ask_older_driver(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status)
 {
-    CUresult result;
-    if (version >= 12000 && symbol && pfn && !strcmp(symbol, "cuGetProcAddress")) {
+    CUresult result = CUDA_SUCCESS;
+    if (version >= 12000 && symbol && pfn && !strcmp(symbol, "cuGetProcAddress"))
         *pfn = (void *)cuGetProcAddress_v2; /* whoever asks this will pass a status */
-        result = CUDA_SUCCESS;
-    } else {
-        result = SPW_PASS(cuGetProcAddress, (symbol, pfn, version, flags));
-    }
+    else
+        result = looked_up(SPW_PASS(cuGetProcAddress, (symbol, pfn, version, flags)), symbol, pfn, version, flags);
     if (status)
         *status = result == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     return result;
+}
+
+static CUresult ask_driver(const char *symbol, void **pfn, int version, cuuint64_t flags,
+                           CUdriverProcAddressQueryResult *status)
+{
+    return looked_up(SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, version, flags, status)), symbol, pfn, version, flags);
 }
 
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
@@ -62,8 +66,8 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
 {
     CUresult result = spw_driver_open() && !spw_driver.cuGetProcAddress_v2
                           ? ask_older_driver(symbol, pfn, cudaVersion, flags, symbolStatus)
-                          : SPW_PASS(cuGetProcAddress_v2, (symbol, pfn, cudaVersion, flags, symbolStatus));
-    return counted(SPW_CALL_cuGetProcAddress_v2, looked_up(result, symbol, pfn, cudaVersion, flags));
+                          : ask_driver(symbol, pfn, cudaVersion, flags, symbolStatus);
+    return counted(SPW_CALL_cuGetProcAddress_v2, result);
 }
 
 /* The form for programs compiled for per-thread default streams (13.3): that is what its default flags mean. */

@@ -129,6 +129,11 @@ class Variants(lookup.Case):
         self.assert_answer(11030, 0, "cuGetProcAddress", "cuGetProcAddress")
         self.assert_answer(12000, 0, "cuGetProcAddress", "cuGetProcAddress_v2")
 
+    def test_asking_a_driver_before_12_0_for_the_second_form_is_no_alarm(self):
+        """What it is answered with is ours, not a function of the driver that is not known."""
+        self.assert_answer(12000, 0, "cuGetProcAddress", "cuGetProcAddress_v2", age="11.8")
+        self.assertEqual(self.said, "")
+
     def test_per_thread_forms_of_complete_calls_too(self):
         self.assert_answer(13000, 2, "cuMemcpyHtoD", "cuMemcpyHtoD_v2_ptds")
         self.assert_answer(13000, 2, "cuMemAlloc", "cuMemAlloc_v2")
