@@ -17,12 +17,33 @@ CALLS = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)"', (SOURCE / "shim/calls.h").re
 COVERED = {symbol for _, symbol, _ in CALLS}
 ASKED = {asked for _, _, asked in CALLS}
 NAMES = [n for n in (SOURCE / "shim/forward.list").read_text().split("\n") if n and not n.startswith("#")]
+AGES = ("11.8", "12.2", "12.4", "12.8", "13.0", "13.3")  # of the fake drivers
+
+
+def version_of(age):
+    """The number by which CUDA knows an age."""
+    major, minor = map(int, age.split("."))
+    return major * 1000 + minor * 10
+
+
+def read_introduced():
+    """The version that brought each name, where that matters; 0 for the others."""
+    since = dict.fromkeys(NAMES, 0)
+    for line in (SOURCE / "tests/lookup/fake/introduced.list").read_text().split("\n"):
+        if line and not line.startswith("#"):
+            age, *names = line.split()
+            since.update(dict.fromkeys(names, version_of(age)))
+    return since
+
+
+INTRODUCED = read_introduced()
 
 
 class Case(unittest.TestCase):
     """A folder of its own, with fake drivers under the name that programs ask for."""
 
     AGE = "13.0"
+    maxDiff = None
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -50,6 +71,7 @@ class Case(unittest.TestCase):
             env["SPILLWAY_TRACE_FILE"] = str(self.folder / "trace")
         if age:
             env["LD_LIBRARY_PATH"] = str(self.driver_folder(age))
+            env["FAKE_VERSION"] = str(version_of(age))
         elif preload:
             env["SPILLWAY_DRIVER"] = str(self.folder / "no-driver")
         env["FAKE_LOG"] = str(self.log)

@@ -125,14 +125,24 @@ class Doctor(lookup.Case):
     def test_names_that_only_the_driver_has_are_listed(self):
         done = self.doctor()
         self.assertRegex(done.stdout, r"not exported by us +cuBrandNew\n")
-        self.assertRegex(self.doctor("12.2", FAKE_VERSION="12020").stdout, r"not exported by us +none\n")
+        for age in ("11.8", "12.2", "12.4", "12.8"):
+            self.assertRegex(self.doctor(age).stdout, r"not exported by us +none\n")
 
     def test_a_driver_without_layouts_is_said_to_be_old(self):
-        done = self.doctor("12.2", FAKE_VERSION="12020")
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("below 12.4", done.stdout)
-        self.assertIn("nvidia-driver-550", done.stdout)
-        self.assertNotIn("nvidia-driver", self.doctor().stdout)
+        for age in ("11.8", "12.2"):
+            done = self.doctor(age)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn("below 12.4", done.stdout)
+            self.assertIn("nvidia-driver-550", done.stdout)
+        for age in ("12.4", "12.8", "13.0", "13.3"):
+            self.assertNotIn("nvidia-driver", self.doctor(age).stdout)
+
+    def test_nothing_goes_past_us_at_any_age(self):
+        for age in lookup.AGES:
+            done = self.doctor(age)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertRegex(done.stdout, rf"version +{re.escape(age)}\b")
+            self.assertRegex(done.stdout, r"escaped look-ups +0")
 
     def test_a_call_that_goes_past_us_is_a_problem(self):
         done = self.doctor(FAKE_ODD="cuMemAlloc")

@@ -88,18 +88,28 @@ class Ways(lookup.Case):
         self.reach("dlsym", LD_LIBRARY_PATH=f"{own}:{self.driver_folder()}")
 
 
-class Ages(Ways):
+class Ages(lookup.Case):
     """The same with drivers that lack what newer ones brought."""
 
-    AGE = "12.2"
-
-    def test_a_driver_of_11_8_has_only_the_first_form(self):
-        self.reach("ask-v1", 11030, age="11.8")
-        self.reach("dlsym", age="11.8")
+    def test_each_way_with_a_driver_of_any_age(self):
+        for age in lookup.AGES:
+            for way in ("dlsym", "ask-v1", "ask-v2", "ask-v2-per-thread"):
+                with self.subTest(age=age, way=way):
+                    self.log.unlink(missing_ok=True)
+                    launch = "cuLaunchKernel_ptsz" if way == "ask-v2-per-thread" else "cuLaunchKernel"
+                    done = self.run_program(BUILD / "reach", way, lookup.version_of(age), env=self.environment(age))
+                    self.assertEqual(done.returncode, 0, done.stdout)
+                    self.assertNotIn("status of", done.stdout)
+                    self.assertIn(("cuMemAlloc_v2", OURS), self.calls())
+                    self.assertIn((launch, OURS), self.calls())
+                    self.assert_all_covered_calls_are_ours()
 
     def test_the_second_form_works_with_an_11_8_driver_too(self):
-        """The program would not have found it without us; it gets the first one's answers."""
-        self.reach("ask-v2", age="11.8")
+        """The program would not have found it without us; it gets the first one's answers, whatever version it asks for."""
+        done = self.run_program(BUILD / "reach", "ask-v2", env=self.environment("11.8"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(("cuGetProcAddress", OURS), self.calls())
+        self.assert_all_covered_calls_are_ours()
 
 
 class Variants(lookup.Case):
@@ -150,19 +160,45 @@ class Variants(lookup.Case):
     def test_a_name_that_the_driver_lacks_is_not_invented(self):
         self.assertEqual(self.ask(13000, 0, "cuFuncGetParamInfo", age="12.2"), ["cuFuncGetParamInfo", "?", "nowhere"])
 
-    def test_every_covered_name_is_exchanged_for_every_form(self):
-        asked = sorted(lookup.ASKED)
-        for flags in (0, 2):
-            done = self.run_program(BUILD / "reach", "ask", 13000, flags, *[a for a in asked if self.exists(a)],
-                                    env=self.environment())
-            self.assertEqual(done.returncode, 0, done.stdout)
-            past = [line for line in done.stdout.split("\n") if line and not line.endswith(OURS)]
-            self.assertEqual(past, [])
+    def answers(self, version, flags, names, age):
+        """What each of the names is answered with, as {name: (symbol, object)}."""
+        done = self.run_program(BUILD / "reach", "ask", version, flags, *names, env=self.environment(age))
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return {name: (symbol, owner) for name, symbol, owner in (line.split() for line in done.stdout.split("\n") if line)}
 
-    def exists(self, name):
-        introduced = (lookup.SOURCE / "tests/lookup/fake/introduced.list").read_text()
-        later = {n for line in introduced.split("\n") if line.startswith(("13.1", "13.2", "13.3")) for n in line.split()[1:]}
-        return any(s == name or s.startswith(name + "_v") for s in COVERED - later)
+    def test_every_covered_name_is_exchanged_for_every_form_at_every_age(self):
+        for age in lookup.AGES:
+            names = sorted({asked for _, symbol, asked in lookup.CALLS if self.has(age, symbol)})
+            for version in {lookup.version_of(age), lookup.version_of(lookup.AGES[-1])}:
+                for flags in (0, 2):
+                    answers = self.answers(version, flags, names, age)
+                    self.assertEqual(sorted(answers), names)
+                    for name, (symbol, owner) in answers.items():
+                        self.assertEqual(owner, OURS, f"{name} of a {age} driver, version {version}, flags {flags}")
+                        if name != "cuGetProcAddress": # ours has both forms
+                            self.assertTrue(self.has(age, symbol), f"{name} became {symbol}, which a {age} driver lacks")
+
+    def has(self, age, symbol):
+        return lookup.INTRODUCED[symbol] <= lookup.version_of(age)
+
+    def test_a_program_gets_the_form_of_the_version_that_it_was_written_for(self):
+        """Whatever the age of the driver: no newer form than it asks for, and the newest of the others."""
+        forms = {}
+        for _, symbol, asked in lookup.CALLS:
+            if not symbol.endswith(("_ptsz", "_ptds")):
+                of_version = forms.setdefault(asked, {})
+                since = lookup.INTRODUCED[symbol]
+                of_version[since] = max(symbol, of_version.get(since, ""))
+        forms = {asked: symbols for asked, symbols in forms.items() if len(symbols) > 1 and asked != "cuGetProcAddress"}
+        forms["cuGraphInstantiate"][lookup.version_of("12.0")] = "cuGraphInstantiateWithFlags"
+        self.assertGreater(len(forms), 15)
+        for age in lookup.AGES:
+            for version in map(lookup.version_of, lookup.AGES):
+                newest = min(version, lookup.version_of(age))
+                expected = {asked: symbols[max(v for v in symbols if v <= newest)]
+                            for asked, symbols in forms.items() if min(symbols) <= newest}
+                answers = self.answers(version, 0, sorted(expected), age)
+                self.assertEqual({name: symbol for name, (symbol, _) in answers.items()}, expected, f"{age}, {version}")
 
     def test_an_address_that_dlsym_does_not_know_is_exchanged_where_only_one_signature_exists(self):
         self.assert_answer(13000, 0, "cuLaunchKernel", "cuLaunchKernel", FAKE_ODD="cuLaunchKernel")

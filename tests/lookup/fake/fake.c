@@ -9,12 +9,13 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-int fake_called(const char *name, void *caller);
+#include "fake.h"
 
 static int number(const char *variable, int otherwise)
 {
@@ -53,37 +54,6 @@ static void *find(const char *name)
     return self ? dlsym(self, name) : NULL;
 }
 
-/* Variants of a name with the version from which cuGetProcAddress answers with them, newest first; other names have the
- * newest _vN that exists. */
-static const struct {
-    const char *asked, *symbol;
-    int since;
-} variants[] = {
-    {"cuGetProcAddress", "cuGetProcAddress_v2", 12000},
-    {"cuGetProcAddress", "cuGetProcAddress", 0},
-    {"cuMemcpyBatchAsync", "cuMemcpyBatchAsync_v2", 13000},
-    {"cuMemcpyBatchAsync", "cuMemcpyBatchAsync", 0},
-    {"cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync_v2", 13000},
-    {"cuMemcpy3DBatchAsync", "cuMemcpy3DBatchAsync", 0},
-    {"cuMemAdvise", "cuMemAdvise_v2", 12020},
-    {"cuMemAdvise", "cuMemAdvise", 0},
-    {"cuMemPrefetchAsync", "cuMemPrefetchAsync_v2", 12020},
-    {"cuMemPrefetchAsync", "cuMemPrefetchAsync", 0},
-    {"cuStreamBeginCapture", "cuStreamBeginCapture_v2", 10010},
-    {"cuStreamBeginCapture", "cuStreamBeginCapture", 0},
-    {"cuGraphAddNode", "cuGraphAddNode_v2", 12030},
-    {"cuGraphAddNode", "cuGraphAddNode", 0},
-    {"cuGraphInstantiate", "cuGraphInstantiateWithFlags", 11040},
-    {"cuGraphInstantiate", "cuGraphInstantiate_v2", 11000},
-    {"cuGraphInstantiate", "cuGraphInstantiate", 0},
-    {"cuIpcOpenMemHandle", "cuIpcOpenMemHandle_v2", 11000},
-    {"cuIpcOpenMemHandle", "cuIpcOpenMemHandle", 0},
-    {"cuCtxGetDevice", "cuCtxGetDevice_v2", 13000},
-    {"cuCtxGetDevice", "cuCtxGetDevice", 0},
-    {"cuCtxSynchronize", "cuCtxSynchronize_v2", 13000},
-    {"cuCtxSynchronize", "cuCtxSynchronize", 0},
-};
-
 /* The symbol with the ending of per-thread default streams if that is asked for and exists, else without. */
 static void *find_form(const char *symbol, cuuint64_t flags, char *ret_symbol, size_t size)
 {
@@ -97,19 +67,35 @@ static void *find_form(const char *symbol, cuuint64_t flags, char *ret_symbol, s
     return NULL;
 }
 
+/* A form of which the version is known. */
+static bool is_variant(const char *symbol)
+{
+    for (const struct fake_variant *v = fake_variants; v->asked; v++)
+        if (!strcmp(v->symbol, symbol))
+            return true;
+    return false;
+}
+
+/* The newest form that this driver has and that is not newer than what is asked for. */
 static void *choose(const char *name, int version, cuuint64_t flags, char *ret_symbol, size_t size)
 {
     char versioned[128];
-    for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
-        if (!strcmp(variants[i].asked, name) && version >= variants[i].since)
-            return find_form(variants[i].symbol, flags, ret_symbol, size);
-    for (int v = 4; v > 1; v--) {
+    bool has_versions = false;
+    for (const struct fake_variant *v = fake_variants; v->asked; v++) {
+        if (strcmp(v->asked, name))
+            continue;
+        void *found = version >= v->since ? find_form(v->symbol, flags, ret_symbol, size) : NULL;
+        if (found)
+            return found;
+        has_versions |= !strcmp(v->symbol, name);
+    }
+    for (int v = 4; v > 1 && !has_versions; v--) {
         snprintf(versioned, sizeof(versioned), "%s_v%d", name, v);
-        void *found = find_form(versioned, flags, ret_symbol, size);
+        void *found = is_variant(versioned) ? NULL : find_form(versioned, flags, ret_symbol, size);
         if (found)
             return found;
     }
-    return find_form(name, flags, ret_symbol, size);
+    return has_versions ? NULL : find_form(name, flags, ret_symbol, size);
 }
 
 static CUresult odd_function(void)
@@ -120,7 +106,8 @@ static CUresult odd_function(void)
 static CUresult answer(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
     char chosen[128] = "", line[512];
-    void *found = choose(symbol, version, flags, chosen, sizeof(chosen));
+    const int own = number("FAKE_VERSION", 13000); /* what came later it does not know */
+    void *found = choose(symbol, version < own ? version : own, flags, chosen, sizeof(chosen));
     const char *odd = getenv("FAKE_ODD");
     if (odd && !strcmp(odd, symbol))
         found = (void *)odd_function;
