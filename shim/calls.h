@@ -21,6 +21,7 @@
 #ifndef __CUDA_API_VERSION_INTERNAL
 #error "calls.h needs -D__CUDA_API_VERSION_INTERNAL (use shim_headers in meson)"
 #endif
+#include "newer.h"
 #include <cuda.h>
 
 /* One line per call, however long. */
@@ -210,6 +211,8 @@
     X(PASS, cuMulticastCreate, "cuMulticastCreate", (CUmemGenericAllocationHandle *mcHandle, const CUmulticastObjectProp *prop), (mcHandle, prop)) \
     X(PASS, cuMulticastGetGranularity, "cuMulticastGetGranularity", (size_t *granularity, const CUmulticastObjectProp *prop, CUmulticastGranularity_flags option), (granularity, prop, option)) \
     X(PASS, cuMulticastUnbind, "cuMulticastUnbind", (CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, size_t size), (mcHandle, dev, mcOffset, size)) \
+    X(HOOK, cuLogicalEndpointBindAddr, "cuLogicalEndpointBindAddr", (CUlogicalEndpointId leId, CUdevice dev, cuuint64_t offset, void *ptr, cuuint64_t size, unsigned long long flags), (leId, dev, offset, ptr, size, flags)) \
+    X(PASS, cuLogicalEndpointBindMem, "cuLogicalEndpointBindMem", (CUlogicalEndpointId leId, CUdevice dev, cuuint64_t offset, CUmemGenericAllocationHandle memHandle, cuuint64_t memOffset, cuuint64_t size, unsigned long long flags), (leId, dev, offset, memHandle, memOffset, size, flags)) \
     /* modules, libraries, kernels */ \
     X(PASS, cuFuncGetAttribute, "cuFuncGetAttribute", (int *pi, CUfunction_attribute attrib, CUfunction hfunc), (pi, attrib, hfunc)) \
     X(PASS, cuFuncGetModule, "cuFuncGetModule", (CUmodule *hmod, CUfunction hfunc), (hmod, hfunc)) \
@@ -408,12 +411,18 @@
     X(PASS, cuParamSetv, "cuParamSetv", (CUfunction hfunc, int offset, void *ptr, unsigned int numbytes), (hfunc, offset, ptr, numbytes)) \
     /* capture */ \
     X(HOOK_THEN_NOTE, cuStreamBeginCapture, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCaptureToCig, "cuStreamBeginCaptureToCig", (CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams), (hStream, streamCigCaptureParams)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginCaptureToCig_ptsz, "cuStreamBeginCaptureToCig", (CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams), (hStream, streamCigCaptureParams)) \
     X(HOOK_THEN_NOTE, cuStreamBeginCaptureToGraph, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
     X(HOOK_THEN_NOTE, cuStreamBeginCaptureToGraph_ptsz, "cuStreamBeginCaptureToGraph", (CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUstreamCaptureMode mode), (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)) \
     X(HOOK_THEN_NOTE, cuStreamBeginCapture_ptsz, "cuStreamBeginCapture", (CUstream hStream), (hStream)) \
     X(HOOK_THEN_NOTE, cuStreamBeginCapture_v2, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
     X(HOOK_THEN_NOTE, cuStreamBeginCapture_v2_ptsz, "cuStreamBeginCapture", (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginRecaptureToGraph, "cuStreamBeginRecaptureToGraph", (CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph, CUgraphRecaptureCallback callbackFunc, void *userData), (hStream, mode, hGraph, callbackFunc, userData)) \
+    X(HOOK_THEN_NOTE, cuStreamBeginRecaptureToGraph_ptsz, "cuStreamBeginRecaptureToGraph", (CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph, CUgraphRecaptureCallback callbackFunc, void *userData), (hStream, mode, hGraph, callbackFunc, userData)) \
     X(HOOK_THEN_NOTE, cuStreamEndCapture, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
+    X(HOOK_THEN_NOTE, cuStreamEndCaptureToCig, "cuStreamEndCaptureToCig", (CUstream hStream), (hStream)) \
+    X(HOOK_THEN_NOTE, cuStreamEndCaptureToCig_ptsz, "cuStreamEndCaptureToCig", (CUstream hStream), (hStream)) \
     X(HOOK_THEN_NOTE, cuStreamEndCapture_ptsz, "cuStreamEndCapture", (CUstream hStream, CUgraph *phGraph), (hStream, phGraph)) \
     X(PASS, cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out), (hStream, captureStatus_out, id_out)) \
     X(PASS, cuStreamGetCaptureInfo_ptsz, "cuStreamGetCaptureInfo", (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out), (hStream, captureStatus_out, id_out)) \

@@ -154,6 +154,32 @@ CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGrap
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
+/* What is captured is part of the graphics queue's work from then on, which no call of ours precedes: as with graphs. */
+CUresult spw_on_cuStreamBeginCaptureToCig(CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams)
+{
+    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCaptureToCig, (hStream, streamCigCaptureParams)));
+}
+
+CUresult spw_on_cuStreamBeginCaptureToCig_ptsz(CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams)
+{
+    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCaptureToCig_ptsz,
+                              (hStream, streamCigCaptureParams)));
+}
+
+CUresult spw_on_cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph,
+                                              CUgraphRecaptureCallback callbackFunc, void *userData)
+{
+    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginRecaptureToGraph,
+                              (hStream, mode, hGraph, callbackFunc, userData)));
+}
+
+CUresult spw_on_cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph,
+                                                   CUgraphRecaptureCallback callbackFunc, void *userData)
+{
+    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginRecaptureToGraph_ptsz,
+                              (hStream, mode, hGraph, callbackFunc, userData)));
+}
+
 /* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another
  * stream's): the stream itself tells. A stream that is destroyed while it captures is never counted down: a question
  * more per operation. */
@@ -176,6 +202,23 @@ CUresult spw_on_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
     CUstream stream = hStream ? hStream : CU_STREAM_PER_THREAD;
     bool was_capturing = spw_is_capturing(stream);
     CUresult result = SPW_DRIVER(cuStreamEndCapture_ptsz, (hStream, phGraph));
+    count_end(stream, was_capturing);
+    return result;
+}
+
+CUresult spw_on_cuStreamEndCaptureToCig(CUstream hStream)
+{
+    bool was_capturing = spw_is_capturing(hStream);
+    CUresult result = SPW_DRIVER(cuStreamEndCaptureToCig, (hStream));
+    count_end(hStream, was_capturing);
+    return result;
+}
+
+CUresult spw_on_cuStreamEndCaptureToCig_ptsz(CUstream hStream)
+{
+    CUstream stream = hStream ? hStream : CU_STREAM_PER_THREAD;
+    bool was_capturing = spw_is_capturing(stream);
+    CUresult result = SPW_DRIVER(cuStreamEndCaptureToCig_ptsz, (hStream));
     count_end(stream, was_capturing);
     return result;
 }

@@ -169,3 +169,11 @@ CUresult spw_on_cuMulticastBindAddr_v2(CUmemGenericAllocationHandle mcHandle, CU
         SPW_PIN_THEN(pin(memptr, why_shared), cuMulticastBindAddr_v2, (mcHandle, dev, mcOffset, memptr, size, flags)),
         memptr, "cuMulticastBindAddr");
 }
+
+CUresult spw_on_cuLogicalEndpointBindAddr(CUlogicalEndpointId leId, CUdevice dev, cuuint64_t offset, void *ptr,
+                                          cuuint64_t size, unsigned long long flags)
+{
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)ptr;
+    return shared(SPW_PIN_THEN(pin(address, why_shared), cuLogicalEndpointBindAddr, (leId, dev, offset, ptr, size, flags)),
+                  address, "cuLogicalEndpointBindAddr");
+}

@@ -75,12 +75,17 @@ static void capture_ended(const CUgraph *graph)
     }
 #define INTO_GRAPH \
     CUgraph graph, const CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode
+#define ONTO_GRAPH CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback callback, void *data
 BEGIN(cuStreamBeginCapture)
 BEGIN(cuStreamBeginCapture_ptsz)
 BEGIN(cuStreamBeginCapture_v2, CUstreamCaptureMode mode)
 BEGIN(cuStreamBeginCapture_v2_ptsz, CUstreamCaptureMode mode)
 BEGIN(cuStreamBeginCaptureToGraph, INTO_GRAPH)
 BEGIN(cuStreamBeginCaptureToGraph_ptsz, INTO_GRAPH)
+BEGIN(cuStreamBeginCaptureToCig, CUstreamCigCaptureParams *params)
+BEGIN(cuStreamBeginCaptureToCig_ptsz, CUstreamCigCaptureParams *params)
+BEGIN(cuStreamBeginRecaptureToGraph, ONTO_GRAPH)
+BEGIN(cuStreamBeginRecaptureToGraph_ptsz, ONTO_GRAPH)
 
 void spw_noted_cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
@@ -90,6 +95,16 @@ void spw_noted_cuStreamEndCapture(CUstream stream, CUgraph *graph)
 void spw_noted_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
     capture_ended(graph);
+}
+
+void spw_noted_cuStreamEndCaptureToCig(CUstream stream)
+{
+    capture_ended(NULL);
+}
+
+void spw_noted_cuStreamEndCaptureToCig_ptsz(CUstream stream)
+{
+    capture_ended(NULL);
 }
 
 /* ---- graphs become executable, change, and go ---- */

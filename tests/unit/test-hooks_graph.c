@@ -41,6 +41,22 @@ static CUresult end(CUstream stream, CUgraph *graph)
     return answer;
 }
 
+static CUresult begin_again(CUstream stream, CUstreamCaptureMode mode, CUgraph graph, CUgraphRecaptureCallback callback,
+                            void *data)
+{
+    return begin(stream, mode);
+}
+
+static CUresult begin_cig(CUstream stream, CUstreamCigCaptureParams *params)
+{
+    return begin(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+}
+
+static CUresult end_cig(CUstream stream)
+{
+    return end(stream, NULL);
+}
+
 static CUresult param_info(CUfunction f, size_t i, size_t *offset, size_t *size)
 {
     *offset = 8 * i;
@@ -98,6 +114,9 @@ static int setup(void **state)
     spw_driver.cuStreamBeginCapture_v2 = begin;
     spw_driver.cuStreamEndCapture = end;
     spw_driver.cuStreamEndCapture_ptsz = end;
+    spw_driver.cuStreamBeginRecaptureToGraph = spw_driver.cuStreamBeginRecaptureToGraph_ptsz = begin_again;
+    spw_driver.cuStreamBeginCaptureToCig = spw_driver.cuStreamBeginCaptureToCig_ptsz = begin_cig;
+    spw_driver.cuStreamEndCaptureToCig = spw_driver.cuStreamEndCaptureToCig_ptsz = end_cig;
     spw_driver.cuFuncGetParamInfo = param_info;
     spw_driver.cuGraphAddKernelNode_v2 = add_kernel;
     spw_driver.cuGraphKernelNodeSetParams_v2 = set_kernel;
@@ -164,6 +183,29 @@ static void a_per_thread_call_means_the_threads_own_stream(void **state)
     spw_captures_active = 1;
     spw_on_cuStreamEndCapture_ptsz(NULL, &graph);
     assert_ptr_equal(asked_stream, CU_STREAM_PER_THREAD);
+}
+
+/* A graph that is captured anew (13.3), and a graphics command list (13.2). */
+static void newer_captures_are_seen_from_their_begin_to_their_end(void **state)
+{
+    const CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    CUgraph graph;
+    assert_int_equal(spw_on_cuStreamBeginRecaptureToGraph((CUstream)7, mode, NULL, NULL, NULL), CUDA_SUCCESS);
+    assert_true(spw_is_capturing((CUstream)7));
+    assert_int_equal(spw_on_cuStreamEndCapture((CUstream)7, &graph), CUDA_SUCCESS);
+    assert_false(spw_is_capturing((CUstream)7));
+
+    assert_int_equal(spw_on_cuStreamBeginCaptureToCig((CUstream)7, NULL), CUDA_SUCCESS);
+    assert_true(spw_is_capturing((CUstream)7));
+    assert_int_equal(spw_on_cuStreamEndCaptureToCig((CUstream)7), CUDA_SUCCESS);
+    assert_int_equal(spw_captures_active, 0);
+
+    assert_int_equal(spw_on_cuStreamBeginRecaptureToGraph_ptsz(NULL, mode, NULL, NULL, NULL), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuStreamEndCapture_ptsz(NULL, &graph), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuStreamBeginCaptureToCig_ptsz(NULL, NULL), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuStreamEndCaptureToCig_ptsz(NULL), CUDA_SUCCESS);
+    assert_ptr_equal(asked_stream, CU_STREAM_PER_THREAD);
+    assert_int_equal(spw_captures_active, 0);
 }
 
 static void an_invalidated_capture_still_counts_as_capturing(void **state)
@@ -297,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup(a_capture_that_did_not_begin_is_not_counted, setup),
         cmocka_unit_test_setup(an_end_that_fails_counts_when_the_capture_is_over, setup),
         cmocka_unit_test_setup(a_per_thread_call_means_the_threads_own_stream, setup),
+        cmocka_unit_test_setup(newer_captures_are_seen_from_their_begin_to_their_end, setup),
         cmocka_unit_test_setup(an_invalidated_capture_still_counts_as_capturing, setup),
         cmocka_unit_test_setup(a_kernel_node_pins_what_its_parameters_point_to, setup),
         cmocka_unit_test_setup(a_kernel_node_that_cannot_be_parsed_pins_everything, setup),

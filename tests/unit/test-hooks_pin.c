@@ -50,6 +50,13 @@ static CUresult retain(CUmemGenericAllocationHandle *handle, void *address)
     return answer;
 }
 
+static CUresult bind_endpoint(CUlogicalEndpointId id, CUdevice device, cuuint64_t offset, void *address, cuuint64_t size,
+                              unsigned long long flags)
+{
+    pinned_at_call = pinned_count;
+    return answer;
+}
+
 static int setup(void **state)
 {
     spw_log_setup(SPW_LOG_QUIET, NULL);
@@ -59,6 +66,7 @@ static int setup(void **state)
     spw_driver.cuTexObjectCreate = texture;
     spw_driver.cuIpcGetMemHandle = ipc;
     spw_driver.cuMemRetainAllocationHandle = retain;
+    spw_driver.cuLogicalEndpointBindAddr = bind_endpoint;
     answer = CUDA_SUCCESS;
     (void)pinned_nothing();
     return 0;
@@ -131,6 +139,14 @@ static void a_handle_of_the_programs_own_memory_has_one_more_holder(void **state
     (void)pinned_nothing();
 }
 
+/* What other devices of a fabric reach by an endpoint, they reach whenever they like (13.3). */
+static void what_an_endpoint_is_bound_to_is_pinned_first(void **state)
+{
+    assert_int_equal(spw_on_cuLogicalEndpointBindAddr(1, 0, 0, (void *)(uintptr_t)(LOW + 8), 64, 0), CUDA_SUCCESS);
+    assert_int_equal(pinned_at_call, 1);
+    assert_true(pinned_only(LOW + 8));
+}
+
 static void nothing_is_shared_that_cannot_be_pinned(void **state)
 {
     no_room = true;
@@ -150,6 +166,7 @@ int main(void)
         cmocka_unit_test_setup(shared_memory_is_pinned_and_a_refusal_passed_on, setup),
         cmocka_unit_test_setup(what_lies_behind_our_addresses_is_not_handed_out, setup),
         cmocka_unit_test_setup(a_handle_of_the_programs_own_memory_has_one_more_holder, setup),
+        cmocka_unit_test_setup(what_an_endpoint_is_bound_to_is_pinned_first, setup),
         cmocka_unit_test_setup(nothing_is_shared_that_cannot_be_pinned, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,17 @@
+/* newer.h - types of driver calls that are newer than the oldest headers that the library is built with (13.0), as NVIDIA's
+ * driver API pages declare them. What the library only passes on stays opaque. */
+#ifndef SPILLWAY_SHIM_NEWER_H
+#define SPILLWAY_SHIM_NEWER_H
+#include <cuda.h>
+
+#if CUDA_VERSION < 13020
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+#endif
+
+#if CUDA_VERSION < 13030
+typedef cuuint32_t CUlogicalEndpointId;
+/* The driver calls it; its last parameter is an enumeration. */
+typedef CUresult(CUDA_CB *CUgraphRecaptureCallback)(void *data, CUgraphNode node, const CUgraphNodeParams *originalParams,
+                                                    const CUgraphNodeParams *recaptureParams, int status);
+#endif
+#endif
