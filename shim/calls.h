@@ -55,11 +55,11 @@
     X(PASS, cuDeviceTotalMem_v2, "cuDeviceTotalMem", (size_t *bytes, CUdevice dev), (bytes, dev)) \
     /* contexts */ \
     X(PASS, cuCtxAttach, "cuCtxAttach", (CUcontext *pctx, unsigned int flags), (pctx, flags)) \
-    X(PASS, cuCtxCreate, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
+    X(PASS_THEN_NOTE, cuCtxCreate, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
     X(PASS_THEN_NOTE, cuCtxCreate_v2, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
-    X(PASS, cuCtxCreate_v3, "cuCtxCreate", (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev), (pctx, paramsArray, numParams, flags, dev)) \
+    X(PASS_THEN_NOTE, cuCtxCreate_v3, "cuCtxCreate", (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev), (pctx, paramsArray, numParams, flags, dev)) \
     X(PASS_THEN_NOTE, cuCtxCreate_v4, "cuCtxCreate", (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev), (pctx, ctxCreateParams, flags, dev)) \
-    X(HOOK, cuCtxDestroy, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
+    X(NOTE_THEN_HOOK, cuCtxDestroy, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
     X(NOTE_THEN_HOOK, cuCtxDestroy_v2, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDetach, "cuCtxDetach", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", (CUcontext peerContext), (peerContext)) \
@@ -72,9 +72,9 @@
     X(PASS, cuCtxGetFlags, "cuCtxGetFlags", (unsigned int *flags), (flags)) \
     X(PASS, cuCtxGetId, "cuCtxGetId", (CUcontext ctx, unsigned long long *ctxId), (ctx, ctxId)) \
     X(PASS, cuCtxGetLimit, "cuCtxGetLimit", (size_t *pvalue, CUlimit limit), (pvalue, limit)) \
-    X(PASS, cuCtxPopCurrent, "cuCtxPopCurrent", (CUcontext *pctx), (pctx)) \
+    X(PASS_THEN_NOTE, cuCtxPopCurrent, "cuCtxPopCurrent", (CUcontext *pctx), (pctx)) \
     X(PASS_THEN_NOTE, cuCtxPopCurrent_v2, "cuCtxPopCurrent", (CUcontext *pctx), (pctx)) \
-    X(PASS, cuCtxPushCurrent, "cuCtxPushCurrent", (CUcontext ctx), (ctx)) \
+    X(PASS_THEN_NOTE, cuCtxPushCurrent, "cuCtxPushCurrent", (CUcontext ctx), (ctx)) \
     X(PASS_THEN_NOTE, cuCtxPushCurrent_v2, "cuCtxPushCurrent", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxRecordEvent, "cuCtxRecordEvent", (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent)) \
     X(PASS_THEN_NOTE, cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext ctx), (ctx)) \
@@ -86,7 +86,7 @@
     X(PASS, cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState", (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active)) \
     X(HOOK, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
     X(HOOK, cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", (CUdevice dev), (dev)) \
-    X(HOOK, cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
+    X(NOTE_THEN_HOOK, cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
     X(NOTE_THEN_HOOK, cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", (CUdevice dev), (dev)) \
     X(HOOK, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *pctx, CUdevice dev), (pctx, dev)) \
     X(PASS, cuDevicePrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
@@ -107,14 +107,14 @@
     X(PASS, cuMemFree, "cuMemFree", (CUdeviceptr_v1 dptr), (dptr)) \
     X(NOTE_THEN_HOOK, cuMemFree_v2, "cuMemFree", (CUdeviceptr dptr), (dptr)) \
     /* host memory */ \
-    X(PASS, cuMemAllocHost, "cuMemAllocHost", (void **pp, unsigned int bytesize), (pp, bytesize)) \
+    X(PASS_THEN_NOTE, cuMemAllocHost, "cuMemAllocHost", (void **pp, unsigned int bytesize), (pp, bytesize)) \
     X(PASS_THEN_NOTE, cuMemAllocHost_v2, "cuMemAllocHost", (void **pp, size_t bytesize), (pp, bytesize)) \
     X(NOTE_THEN_PASS, cuMemFreeHost, "cuMemFreeHost", (void *p), (p)) \
     X(PASS_THEN_NOTE, cuMemHostAlloc, "cuMemHostAlloc", (void **pp, size_t bytesize, unsigned int Flags), (pp, bytesize, Flags)) \
     X(PASS, cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer", (CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
     X(PASS, cuMemHostGetDevicePointer_v2, "cuMemHostGetDevicePointer", (CUdeviceptr *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
     X(PASS, cuMemHostGetFlags, "cuMemHostGetFlags", (unsigned int *pFlags, void *p), (pFlags, p)) \
-    X(PASS, cuMemHostRegister, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
+    X(PASS_THEN_NOTE, cuMemHostRegister, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
     X(PASS_THEN_NOTE, cuMemHostRegister_v2, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
     X(NOTE_THEN_PASS, cuMemHostUnregister, "cuMemHostUnregister", (void *p), (p)) \
     /* allocate and free in stream order */ \
@@ -552,13 +552,13 @@
     X(HOOK_THEN_NOTE, cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
     X(HOOK_THEN_NOTE, cuStreamWriteValue64_v2_ptsz, "cuStreamWriteValue64", (CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags), (stream, addr, value, flags)) \
     /* streams */ \
-    X(PASS, cuStreamAddCallback, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
-    X(PASS, cuStreamAddCallback_ptsz, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
+    X(PASS_THEN_NOTE, cuStreamAddCallback, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
+    X(PASS_THEN_NOTE, cuStreamAddCallback_ptsz, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
     X(PASS, cuStreamCopyAttributes, "cuStreamCopyAttributes", (CUstream dstStream, CUstream srcStream), (dstStream, srcStream)) \
     X(PASS, cuStreamCopyAttributes_ptsz, "cuStreamCopyAttributes", (CUstream dst, CUstream src), (dst, src)) \
     X(PASS, cuStreamCreate, "cuStreamCreate", (CUstream *phStream, unsigned int Flags), (phStream, Flags)) \
     X(PASS, cuStreamCreateWithPriority, "cuStreamCreateWithPriority", (CUstream *phStream, unsigned int flags, int priority), (phStream, flags, priority)) \
-    X(HOOK, cuStreamDestroy, "cuStreamDestroy", (CUstream hStream), (hStream)) \
+    X(NOTE_THEN_HOOK, cuStreamDestroy, "cuStreamDestroy", (CUstream hStream), (hStream)) \
     X(NOTE_THEN_HOOK, cuStreamDestroy_v2, "cuStreamDestroy", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamGetAttribute, "cuStreamGetAttribute", (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value), (hStream, attr, value)) \
     X(PASS, cuStreamGetAttribute_ptsz, "cuStreamGetAttribute", (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value_out), (hStream, attr, value_out)) \
@@ -585,7 +585,7 @@
     X(PASS_THEN_NOTE, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
     /* events */ \
     X(PASS, cuEventCreate, "cuEventCreate", (CUevent *phEvent, unsigned int Flags), (phEvent, Flags)) \
-    X(PASS, cuEventDestroy, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
+    X(NOTE_THEN_PASS, cuEventDestroy, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
     X(NOTE_THEN_PASS, cuEventDestroy_v2, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
     X(PASS, cuEventElapsedTime, "cuEventElapsedTime", (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd)) \
     X(PASS, cuEventElapsedTime_v2, "cuEventElapsedTime", (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd)) \
@@ -613,7 +613,7 @@
     X(PASS, cuIpcGetEventHandle, "cuIpcGetEventHandle", (CUipcEventHandle *pHandle, CUevent event), (pHandle, event)) \
     X(HOOK, cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle *pHandle, CUdeviceptr dptr), (pHandle, dptr)) \
     X(PASS, cuIpcOpenEventHandle, "cuIpcOpenEventHandle", (CUevent *phEvent, CUipcEventHandle handle), (phEvent, handle)) \
-    X(PASS, cuIpcOpenMemHandle, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags)) \
+    X(PASS_THEN_NOTE, cuIpcOpenMemHandle, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags)) \
     X(PASS_THEN_NOTE, cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
 /* clang-format on */
 

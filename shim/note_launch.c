@@ -92,6 +92,16 @@ HOST_FUNCTION(cuLaunchHostFunc_ptsz)
 HOST_FUNCTION(cuLaunchHostFunc_v2, unsigned mode)
 HOST_FUNCTION(cuLaunchHostFunc_v2_ptsz, unsigned mode)
 
+void spw_noted_cuStreamAddCallback(CUstream stream, CUstreamCallback function, void *data, unsigned flags)
+{
+    host_function();
+}
+
+void spw_noted_cuStreamAddCallback_ptsz(CUstream stream, CUstreamCallback function, void *data, unsigned flags)
+{
+    host_function();
+}
+
 /* ---- words that a stream waits for or writes ---- */
 
 static void value(CUdeviceptr address, size_t bytes, enum spw_access access)

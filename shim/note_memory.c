@@ -28,7 +28,9 @@ FREE(cuMemFreeAsync, (CUdeviceptr p, CUstream s), p, true)
 FREE(cuMemFreeAsync_ptsz, (CUdeviceptr p, CUstream s), p, true)
 
 ALLOC(cuMemHostAlloc, SPW_ALLOC_HOST, (void **p, size_t n, unsigned flags), *p, n)
+ALLOC(cuMemAllocHost, SPW_ALLOC_HOST, (void **p, unsigned n), *p, n)
 ALLOC(cuMemAllocHost_v2, SPW_ALLOC_HOST, (void **p, size_t n), *p, n)
+ALLOC(cuMemHostRegister, SPW_ALLOC_HOST, (void *p, size_t n, unsigned flags), p, n)
 ALLOC(cuMemHostRegister_v2, SPW_ALLOC_HOST, (void *p, size_t n, unsigned flags), p, n)
 FREE(cuMemFreeHost, (void *p), p, false)
 FREE(cuMemHostUnregister, (void *p), p, false)
@@ -58,5 +60,6 @@ void spw_noted_cuLibraryGetGlobal(CUdeviceptr *p, size_t *n, CUlibrary library, 
     global(p, n);
 }
 
+ALLOC(cuIpcOpenMemHandle, SPW_ALLOC_IMPORT, (CUdeviceptr * p, CUipcMemHandle handle, unsigned flags), *p, 0)
 ALLOC(cuIpcOpenMemHandle_v2, SPW_ALLOC_IMPORT, (CUdeviceptr * p, CUipcMemHandle handle, unsigned flags), *p, 0)
 FREE(cuIpcCloseMemHandle, (CUdeviceptr p), p, false)

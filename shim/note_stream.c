@@ -146,9 +146,19 @@ CHANGED(cuGraphExecNodeSetParams, exec, CUgraphExec exec, CUgraphNode n, CUgraph
 
 /* ---- handles that mean nothing any more ---- */
 
+void spw_noted_cuStreamDestroy(CUstream stream)
+{
+    spw_record_stream_gone(stream);
+}
+
 void spw_noted_cuStreamDestroy_v2(CUstream stream)
 {
     spw_record_stream_gone(stream);
+}
+
+void spw_noted_cuEventDestroy(CUevent event)
+{
+    spw_record_event_gone(event);
 }
 
 void spw_noted_cuEventDestroy_v2(CUevent event)
@@ -181,6 +191,11 @@ static void context_gone(CUcontext context)
     spw_record_context_gone(context);
 }
 
+void spw_noted_cuCtxDestroy(CUcontext context)
+{
+    context_gone(context);
+}
+
 void spw_noted_cuCtxDestroy_v2(CUcontext context)
 {
     context_gone(context);
@@ -201,27 +216,24 @@ void spw_noted_cuDevicePrimaryCtxReset_v2(CUdevice device)
     context_gone(context);
 }
 
-void spw_noted_cuCtxSetCurrent(CUcontext context)
+void spw_noted_cuDevicePrimaryCtxReset(CUdevice device)
 {
-    spw_record_context_changed();
+    spw_noted_cuDevicePrimaryCtxReset_v2(device);
 }
 
-void spw_noted_cuCtxPushCurrent_v2(CUcontext context)
-{
-    spw_record_context_changed();
-}
+/* ---- another context is current ---- */
 
-void spw_noted_cuCtxPopCurrent_v2(CUcontext *context)
-{
-    spw_record_context_changed();
-}
-
-void spw_noted_cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
-{
-    spw_record_context_changed();
-}
-
-void spw_noted_cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device)
-{
-    spw_record_context_changed();
-}
+#define CONTEXT_CHANGED(symbol, ...) \
+    void spw_noted_##symbol(__VA_ARGS__) \
+    { \
+        spw_record_context_changed(); \
+    }
+CONTEXT_CHANGED(cuCtxSetCurrent, CUcontext context)
+CONTEXT_CHANGED(cuCtxPushCurrent, CUcontext context)
+CONTEXT_CHANGED(cuCtxPushCurrent_v2, CUcontext context)
+CONTEXT_CHANGED(cuCtxPopCurrent, CUcontext *context)
+CONTEXT_CHANGED(cuCtxPopCurrent_v2, CUcontext *context)
+CONTEXT_CHANGED(cuCtxCreate, CUcontext *context, unsigned flags, CUdevice device)
+CONTEXT_CHANGED(cuCtxCreate_v2, CUcontext *context, unsigned flags, CUdevice device)
+CONTEXT_CHANGED(cuCtxCreate_v3, CUcontext *context, CUexecAffinityParam *list, int count, unsigned flags, CUdevice device)
+CONTEXT_CHANGED(cuCtxCreate_v4, CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device)

@@ -13,7 +13,9 @@ SHIM = os.environ.get("LOOKUP_SHIM", "")
 COMMAND = os.environ.get("LOOKUP_COMMAND", "")
 OURS = Path(SHIM).name
 
-CALLS = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)"', (SOURCE / "shim/calls.h").read_text())
+# kind, symbol, name that it is asked for, parameters
+TABLE = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)", \((.*?)\), \(', (SOURCE / "shim/calls.h").read_text())
+CALLS = [line[:3] for line in TABLE]
 COVERED = {symbol for _, symbol, _ in CALLS}
 ASKED = {asked for _, _, asked in CALLS}
 NAMES = [n for n in (SOURCE / "shim/forward.list").read_text().split("\n") if n and not n.startswith("#")]

@@ -71,5 +71,15 @@ class Versions(lookup.Case):
         self.assertEqual({name: v for name, v in wrong.items() if v > lookup.version_of("11.2") or name not in NAMES}, {})
 
 
+class Table(lookup.Case):
+    def test_the_forms_of_a_call_are_seen_alike(self):
+        """A program may find any of them by dlsym. Those with addresses or sizes of 32 bits have nothing of ours to name."""
+        kinds = {}
+        for kind, symbol, asked, parameters in lookup.TABLE:
+            if not re.search(r"_v1\b|unsigned int \*(free|bytes)", parameters):
+                kinds.setdefault(asked, {}).setdefault(kind, []).append(symbol)
+        self.assertEqual({asked: forms for asked, forms in kinds.items() if len(forms) > 1}, {})
+
+
 if __name__ == "__main__":
     lookup.main()
