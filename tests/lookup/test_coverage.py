@@ -2,12 +2,14 @@
 """The table of driver calls against what NVIDIA says there is: the toolkit's headers and stub, and docs/driver-facts.md."""
 import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 import lookup  # noqa: E402
-from lookup import INTRODUCED, NAMES  # noqa: E402
+from lookup import COVERED, INTRODUCED, NAMES  # noqa: E402
 
 HEADERS = Path(os.environ.get("LOOKUP_HEADERS", "nowhere"))
 
@@ -27,6 +29,58 @@ def facts_by_version():
     """{name: version} of the table in section 1.6."""
     rows = [re.match(r"\| (\d+\.\d+) \|(.*)", line) for line in section("1.6")]
     return {name: lookup.version_of(row[1]) for row in rows if row for name in re.findall(r"`(cu\w+)`", row[2])}
+
+
+def passed():
+    """{name: reason} of passed.list."""
+    reasons, reason = {}, None
+    for line in (lookup.SOURCE / "tests/lookup/passed.list").read_text().split("\n"):
+        if line.startswith(": "):
+            reason = line[2:]
+        elif not line.startswith("#"):
+            for name in line.split():
+                assert name not in reasons, f"{name} is passed for two reasons"
+                reasons[name] = reason
+    return reasons
+
+
+SUSPECT = re.compile(r"\bvoid \*(?!\*)|CUstream \w")  # of parameters: any address, and a stream to submit to
+TELLING = re.compile("Launch|Capture|Free|Destroy|Release|Reset|Unload|Unmap|Detach|Unregister|Trim|Close|Discard|Unbind")
+
+
+class Header:
+    """What cuda.h declares: calls and their parameters, and which structures hold addresses."""
+
+    def __init__(self):
+        compiler = shutil.which(os.environ.get("CC", "cc").split()[0])
+        command = [compiler or "cc", "-E", "-P", "-D__CUDA_API_VERSION_INTERNAL", "-x", "c", HEADERS / "cuda.h"]
+        self.text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.calls = {name: " ".join(parameters.split())
+                      for name, parameters in re.findall(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(([^;]*)\)\s*;", self.text)}
+        self.addresses = self.address_types()
+
+    def structures(self):
+        for start in re.finditer(r"typedef (?:struct|union) \w*\s*\{", self.text):
+            depth, end = 1, start.end()
+            while depth:
+                depth += {"{": 1, "}": -1}.get(self.text[end], 0)
+                end += 1
+            yield re.match(r"\s*(\w+)", self.text[end:])[1], set(re.findall(r"\w+", self.text[start.end():end]))
+
+    def address_types(self):
+        """Types that are an address, or hold one at any depth."""
+        made_of = dict(self.structures())
+        made_of |= {new: {old} for old, new in re.findall(r"typedef (\w+) (\w+);", self.text)}
+        found, before = {"CUdeviceptr_v1", "CUdeviceptr_v2", "CUdeviceptr", "kernelParams"}, None
+        while found != before:
+            before = set(found)
+            found |= {name for name, parts in made_of.items() if parts & found}
+        return found
+
+    def matters(self, name):
+        """The call names memory, submits something, ends something, captures or launches."""
+        parameters = self.calls[name]
+        return bool(set(re.findall(r"\w+", parameters)) & self.addresses or SUSPECT.search(parameters) or TELLING.search(name))
 
 
 class Versions(lookup.Case):
@@ -72,6 +126,53 @@ class Versions(lookup.Case):
 
 
 class Table(lookup.Case):
+    """Nothing that matters goes by without somebody having decided so."""
+
+    ACTED_ON = {symbol for kind, symbol, _ in lookup.CALLS if kind != "PASS"}
+
+    def header(self):
+        if not (HEADERS / "cuda.h").exists():
+            self.skipTest("the toolkit's cuda.h is not on this machine")
+        return Header()
+
+    def test_each_call_that_matters_is_acted_on_or_passed_for_a_reason(self):
+        """What is newer than the header has to be in one of the two in any case."""
+        header, reasons = self.header(), passed()
+        matter = {name for name in NAMES if name not in header.calls or header.matters(name)}
+        self.assertGreater(len(matter), 300)
+        self.assertEqual(sorted(matter - self.ACTED_ON - set(reasons)), [], "nobody has decided what happens to these")
+
+    def test_the_list_of_calls_that_are_passed_is_true(self):
+        reasons = passed()
+        self.assertNotIn(None, reasons.values())
+        self.assertEqual(sorted(set(reasons) & self.ACTED_ON), [], "said to be passed, and acted on")
+        self.assertEqual(sorted(set(reasons) - set(NAMES)), [], "said to be passed, and no call of the driver")
+
+    def test_every_call_of_the_header_is_exported(self):
+        self.assertEqual(sorted(set(self.header().calls) - set(NAMES)), [])
+
+    def test_every_call_of_the_toolkits_stub_is_exported(self):
+        places = [HEADERS.parent / folder / "stubs/libcuda.so" for folder in ("lib64", "lib")]
+        stub = next((place for place in places if place.exists()), None)
+        if not stub or not shutil.which("nm"):
+            self.skipTest("the toolkit's stub of the driver is not on this machine")
+        said = subprocess.run(["nm", "-D", "--defined-only", stub], check=True, capture_output=True, text=True).stdout
+        stubs = {line.split()[2] for line in said.split("\n") if line and line.split()[2].startswith("cu")}
+        self.assertGreater(len(stubs), 500)
+        self.assertEqual(sorted(stubs - set(NAMES)), [])
+
+    def test_what_the_page_of_driver_facts_names_is_in_the_table(self):
+        """With every form of it that there is, whether the headers have it or not."""
+        named = {name for line in section("1.6") for name in re.findall(r"`(cu[A-Z]\w+)`", line)}
+        self.assertGreater(len(named), 60)
+        forms = {symbol for symbol in NAMES for name in named if form(symbol)[0] == form(name)[0]}
+        self.assertEqual(sorted(n for n in named if n not in {form(s)[0] for s in NAMES} and n not in NAMES), [])
+        self.assertEqual(sorted(forms - COVERED), [])
+
+    def test_each_call_with_a_form_for_per_thread_streams_has_it_in_the_table(self):
+        lacking = [s for s in NAMES if s.endswith(("_ptsz", "_ptds")) and s[:-5] in COVERED and s not in COVERED]
+        self.assertEqual(lacking, [])
+
     def test_the_forms_of_a_call_are_seen_alike(self):
         """A program may find any of them by dlsym. Those with addresses or sizes of 32 bits have nothing of ours to name."""
         kinds = {}
