@@ -26,7 +26,7 @@ SIMGPU_EXPORT CUresult cuDriverGetVersion(int *version)
 {
     if (!version)
         return CUDA_ERROR_INVALID_VALUE;
-    *version = CUDA_VERSION;
+    *version = driver_age;
     return CUDA_SUCCESS;
 }
 

@@ -9,6 +9,8 @@
 
 #define SIMGPU_EXPORT __attribute__((visibility("default")))
 
+extern const int driver_age; /* the version of CUDA that this driver is of: cuGetProcAddress() knows nothing newer */
+
 enum needs {
     NEEDS_NOTHING, /* works before cuInit() */
     NEEDS_INIT,

@@ -45,6 +45,8 @@ static void *find(const char *name, int version, bool per_thread, CUdriverProcAd
 {
     void *found = NULL;
     int newest = -1;
+    if (version > driver_age) /* of what came later it does not know */
+        version = driver_age;
     *ret_status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         const struct entry *e = &entries[i];
