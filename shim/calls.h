@@ -456,6 +456,7 @@
     X(HOOK, cuGraphAddMemsetNode, "cuGraphAddMemsetNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx)) \
     X(HOOK, cuGraphAddNode, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddNode_v2, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddNode_v3, "cuGraphAddNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams), (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams)) \
     X(PASS, cuGraphBatchMemOpNodeGetParams, "cuGraphBatchMemOpNodeGetParams", (CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out), (hNode, nodeParams_out)) \
     X(HOOK, cuGraphBatchMemOpNodeSetParams, "cuGraphBatchMemOpNodeSetParams", (CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphChildGraphNodeGetGraph, "cuGraphChildGraphNodeGetGraph", (CUgraphNode hNode, CUgraph *phGraph), (hNode, phGraph)) \
@@ -524,6 +525,7 @@
     X(PASS, cuGraphNodeGetType, "cuGraphNodeGetType", (CUgraphNode hNode, CUgraphNodeType *type), (hNode, type)) \
     X(PASS, cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled), (hGraphExec, hNode, isEnabled)) \
     X(HOOK, cuGraphNodeSetParams, "cuGraphNodeSetParams", (CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hNode, nodeParams)) \
+    X(HOOK, cuGraphNodeSetParams_v2, "cuGraphNodeSetParams", (CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphReleaseUserObject, "cuGraphReleaseUserObject", (CUgraph graph, CUuserObject object, unsigned int count), (graph, object, count)) \
     X(PASS, cuGraphRemoveDependencies, "cuGraphRemoveDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies), (hGraph, from, to, numDependencies)) \
     X(PASS, cuGraphRemoveDependencies_v2, "cuGraphRemoveDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies), (hGraph, from, to, edgeData, numDependencies)) \

@@ -13,6 +13,7 @@
 
 static const char why_graph[] = "a graph uses it";
 static const char why_unparsed[] = "a graph has a kernel whose parameters cannot be parsed";
+static const char why_unknown[] = "a graph has a node of a kind that is not known";
 
 atomic_int spw_captures_active;
 
@@ -89,7 +90,19 @@ static void pin_node(const CUgraphNodeParams *p)
         for (unsigned i = 0; p->memOp.paramArray && i < p->memOp.count; i++)
             spw_pin_memop(&p->memOp.paramArray[i]);
         break;
-    default: /* no addresses, or memory of the graph's own */
+    case CU_GRAPH_NODE_TYPE_HOST: /* no addresses, or memory of the graph's own */
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        break;
+    default: /* newer than this library, as batches of copies are (13.4) */
+        spw_pin_everything(why_unknown);
         break;
     }
 }
@@ -240,9 +253,22 @@ CUresult spw_on_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, cons
                         (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
 }
 
+CUresult spw_on_cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                  const CUgraphEdgeData *dependencyData, size_t numDependencies,
+                                  CUgraphNodeParams *nodeParams)
+{
+    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v3,
+                        (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+}
+
 CUresult spw_on_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
     return SPW_PIN_THEN(pin_node(nodeParams), cuGraphNodeSetParams, (hNode, nodeParams));
+}
+
+CUresult spw_on_cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *nodeParams)
+{
+    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphNodeSetParams_v2, (hNode, nodeParams));
 }
 
 CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)

@@ -134,7 +134,7 @@ class Doctor(lookup.Case):
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertIn("below 12.4", done.stdout)
             self.assertIn("nvidia-driver-550", done.stdout)
-        for age in ("12.4", "12.8", "13.0", "13.3"):
+        for age in ("12.4", "12.8", "13.0", "13.4"):
             self.assertNotIn("nvidia-driver", self.doctor(age).stdout)
 
     def test_nothing_goes_past_us_at_any_age(self):
