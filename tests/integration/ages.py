@@ -16,8 +16,8 @@ SAYS = "does not tell what kernels get for parameters"
 
 # Small kernels on a slow link, for so many steps that they have been tried and another plan is followed.
 REPLAY = ["replay", "--kinds", "plain,clock", "--rounds", "10", "--rows", "256", "--steps", "20"]
-LEARNING = {"SIMGPU_PROFILE": os.path.join(BUILD, "tests/simgpu/rtx4090.profile"), "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000", "SPILLWAY_PLAN": "wait",
-            "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
+LEARNING = {"SIMGPU_PROFILE": os.path.join(BUILD, "tests/simgpu/rtx4090.profile"), "SIMGPU_SCALE_BYTES": "500",
+            "SIMGPU_SCALE_OPS": "7000", "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
 
 folder = tempfile.TemporaryDirectory(prefix="spillway-ages-")
 

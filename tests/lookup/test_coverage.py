@@ -182,5 +182,31 @@ class Table(lookup.Case):
         self.assertEqual({asked: forms for asked, forms in kinds.items() if len(forms) > 1}, {})
 
 
+class Streams(lookup.Case):
+    """In forms for per-thread streams, stream 0 is the thread's own; in the others it is the one of all. Mixed up, work is mostly
+    ordered all the same, so that no program shows it."""
+
+    def test_copies_and_sets_are_booked_on_the_stream_that_their_form_means(self):
+        own, wrong = {"_ptsz": "per_thread(t)", "_ptds": "OWN", "": None}, []
+        lines = re.findall(r"^ *COPY(?:_MANY)?\(([\w#]+), (.*)$", (lookup.SOURCE / "shim/copies.h").read_text(), re.M)
+        for symbol, rest in lines:
+            expected = own[form(symbol.replace("##", ""))[1]]
+            if expected not in rest if expected else "per_thread" in rest or "OWN" in rest:
+                wrong.append(symbol)
+        self.assertGreater(len(lines), 50)
+        self.assertEqual(wrong, [])
+
+    def test_other_hooks_too(self):
+        wrong, seen = [], 0
+        for path in sorted((lookup.SOURCE / "shim").glob("hooks_*.c")):
+            for symbol, body in re.findall(r"^CUresult spw_on_(\w+)\([^{]*\)\n\{(.*?)^\}", path.read_text(), re.M | re.S):
+                seen += bool(form(symbol)[1])
+                wrong += [symbol] if bool(form(symbol)[1]) != bool(re.search("per_thread|PER_THREAD", body)) else []
+                called = set(re.findall(r"(?<!\")\b(cu[A-Z]\w+)", body)) & COVERED
+                wrong += [f"{symbol} passes {name}" for name in called if form(name)[0] == form(symbol)[0] and name != symbol]
+        self.assertGreater(seen, 10)
+        self.assertEqual(wrong, [])
+
+
 if __name__ == "__main__":
     lookup.main()
