@@ -65,6 +65,8 @@ def _():
         ctypes.CDLL("libunwind.so.8")
     except OSError as error:
         raise Skipped("libunwind is not installed") from error
+    if not report["machine"]["memory_policy"]:
+        raise Skipped("this container lets nobody place memory")
     require(report["advice"] == [] and report["problems"] == [], json.dumps(report, indent=1))
     text = doctor()
     require(text.returncode == 0 and text.stdout.endswith("what to set\n  nothing: no setting would make it better\n"), text.stdout)
@@ -131,6 +133,41 @@ def _():
     report = found(SPILLWAY_DRIVER=LACKING, LACKS="driver")
     require(report["problems"] == ["the check under the library ended by itself"], report["problems"])
     require("tracing" in report and "calls" in report["driver"], list(report))
+
+
+# ---------------------------------------------------------------------------------------------- the machine
+@sentence("a device that may not be opened is a problem, with what would let one in")
+def _():
+    report = found(LD_PRELOAD=LACKING, LACKS="permission")
+    require(report["problems"] == ["/dev/nvidia0 may not be opened here: Operation not permitted"], report["problems"])
+    require("/dev/nvidia0" in report["machine"]["nodes"], report["machine"])
+    require(advised(report, "sudo usermod -aG \"$(stat -c %G /dev/nvidia0)\""), report["advice"])
+
+
+@sentence("a kernel that has the driver, and no device in /dev, is a problem")
+def _():
+    if glob.glob("/dev/nvidia*"):
+        raise Skipped("there is one here")
+    report = found(LD_PRELOAD=LACKING, LACKS="nodes")
+    require(report["machine"]["kernel_driver"] and "no device of it" in " ".join(report["problems"]), report["problems"])
+    require(advised(report, "sudo nvidia-modprobe"), report["advice"])
+    plain = found()
+    require(not plain["machine"]["kernel_driver"] and not plain["machine"]["nodes"] and not plain["problems"], plain["machine"])
+
+
+@sentence("where memory cannot be placed, that is told, and is no problem")
+def _():
+    report = found(LD_PRELOAD=LACKING, LACKS="placing")
+    require(not report["machine"]["memory_policy"] and report["problems"] == [], report["machine"], report["problems"])
+    require(advised(report, "docker run --cap-add SYS_NICE"), report["advice"])
+
+
+@sentence("another preloaded library that answers driver calls is a problem; not to preload it helps")
+def _():
+    other = os.path.join(DEVICE, "libcuda.so.1")
+    report, after = helped("unset LD_PRELOAD", "a budget would not hold", LD_PRELOAD=other)
+    require(report["machine"]["preloaded_driver"] == other and other in report["problems"][0], report["machine"], report["problems"])
+    require(after["machine"]["preloaded_driver"] is None and not after["problems"], after["machine"])
 
 
 # ---------------------------------------------------------------------------------------------- the host

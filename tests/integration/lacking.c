@@ -1,6 +1,6 @@
 /* lacking.c - preloaded: the machine lacks what LACKS names: libunwind, shm (/dev/shm cannot be written), room (on any
- * disk), time (to read /proc/PID/stat takes a quarter of a second). As a driver: with LACKS=driver the program that loads it
- * ends. */
+ * disk), time (to read /proc/PID/stat takes a quarter of a second), permission (to open /dev/nvidia0, which is there), nodes
+ * (it has NVIDIA's kernel driver), placing (of memory). As a driver: with LACKS=driver the program that loads it ends. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int lacks(const char *what)
@@ -42,9 +43,31 @@ int open(const char *path, int flags, ...)
         errno = EACCES;
         return -1;
     }
+    if (!strcmp(path, "/dev/nvidia0") && lacks("permission")) {
+        errno = EPERM;
+        return -1;
+    }
+    if (!strcmp(path, "/proc/driver/nvidia/version") && lacks("nodes"))
+        path = "/dev/null";
     if (lacks("time") && sscanf(path, "/proc/%*u/stat%n", &end) == 0 && end)
         usleep(250000);
     return real(path, flags, mode);
+}
+
+long syscall(long number, ...)
+{
+    long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    long words[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++)
+        words[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (number == SYS_mbind && lacks("placing")) {
+        errno = EPERM;
+        return -1;
+    }
+    return real(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 int statvfs(const char *path, struct statvfs *ret)

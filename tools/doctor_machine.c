@@ -1,0 +1,117 @@
+/* doctor_machine.c - what may stand between a process and its device: files that it may not open, a kernel that does not let
+ * it place memory, another library that answers driver calls before spillway does. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "doctor.h"
+#include "report.h"
+
+#define SECTION "machine"
+#define LOADED  "/proc/driver/nvidia/version" /* there while the kernel has NVIDIA's driver */
+
+enum { MOST_DEVICES = 16, NOT_THERE = -1 };
+
+/* ---- files ---- */
+
+/* 0, an error number, or NOT_THERE. */
+static int try_to_open(const char *path, int flags)
+{
+    const int file = open(path, flags | O_CLOEXEC);
+    if (file >= 0) {
+        close(file);
+        return 0;
+    }
+    return errno == ENOENT || errno == ENOTDIR ? NOT_THERE : errno;
+}
+
+static void advise_access(struct facts *facts, const char *path, int error)
+{
+    char line[200];
+    facts_problem(facts, SECTION, "%s may not be opened here: %s", path, strerror(error));
+    snprintf(line, sizeof(line), "sudo usermod -aG \"$(stat -c %%G %s)\" \"$USER\"   # then log in anew", path);
+    facts_advise(facts, line,
+                 "the driver needs %s; in a container it has to be started with the device (docker run --gpus all)", path);
+}
+
+/* Returns whether there is any. */
+static bool look_at_nodes(struct facts *facts, json_t *names)
+{
+    char path[64];
+    for (int i = -2; i < MOST_DEVICES; i++) {
+        snprintf(path, sizeof(path), i < -1 ? "/dev/nvidiactl" : i < 0 ? "/dev/nvidia-uvm" : "/dev/nvidia%d", i);
+        const int r = try_to_open(path, O_RDWR);
+        if (r == NOT_THERE)
+            continue;
+        (void)json_array_append_new(names, json_string(path));
+        if (r == EACCES || r == EPERM)
+            advise_access(facts, path, r);
+    }
+    return json_array_size(names) > 0;
+}
+
+static void add_nodes(struct facts *facts)
+{
+    json_t *names = json_array();
+    const bool is_loaded = try_to_open(LOADED, O_RDONLY) == 0, any = look_at_nodes(facts, names);
+    const size_t count = json_array_size(names);
+    facts_add(facts, SECTION, "kernel_driver", json_boolean(is_loaded), "NVIDIA's kernel driver",
+              is_loaded ? "loaded" : "not loaded");
+    facts_add(facts, SECTION, "nodes", names, "files of devices", "%zu in /dev", count);
+    if (!is_loaded || any)
+        return;
+    facts_problem(facts, SECTION, "the kernel has NVIDIA's driver, and /dev has no device of it");
+    facts_advise(facts, "sudo nvidia-modprobe -c0 -u   # a container: docker run --gpus all ...",
+                 "no program here reaches a device");
+}
+
+/* ---- placing memory ---- */
+
+/* What containers forbid that know nothing of it: to say where memory is to lie. */
+static void add_memory_policy(struct facts *facts)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return;
+    const int r = syscall(SYS_mbind, page, bytes, 0, NULL, 0, 0) == 0 ? 0 : errno;
+    munmap(page, bytes);
+    facts_add(facts, SECTION, "memory_policy", json_boolean(r == 0), "memory can be placed", "%s",
+              r == 0 ? "yes" : strerror(r));
+    if (r == EPERM)
+        facts_advise(
+            facts, "docker run --cap-add SYS_NICE ...   # or whatever starts this container",
+            "the kernel lets nobody here say on which node memory is to lie: host memory of tensors may lie far from "
+            "the device, and copies take longer");
+}
+
+/* ---- other libraries ---- */
+
+/* This process has what is preloaded for programs. */
+static void add_other_library(struct facts *facts)
+{
+    Dl_info info;
+    const void *answer = dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
+    const bool is_other = answer && dladdr(answer, &info) && !strstr(info.dli_fname, "libspillway");
+    facts_add(facts, SECTION, "preloaded_driver", is_other ? report_string(info.dli_fname) : NULL, "other preloaded driver",
+              "%s", is_other ? info.dli_fname : "none");
+    if (!is_other)
+        return;
+    facts_problem(facts, SECTION, "%s is preloaded and answers driver calls as spillway does", info.dli_fname);
+    facts_advise(facts, "unset LD_PRELOAD",
+                 "of two libraries that stand in front of the driver one sees only what the other lets through; a budget "
+                 "would not hold");
+}
+
+void doctor_machine(struct facts *facts)
+{
+    add_nodes(facts);
+    add_memory_policy(facts);
+    add_other_library(facts);
+}
