@@ -1,15 +1,18 @@
-/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, as variables of the environment. */
+/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, and what NCCL registers, as variables of the environment. */
 #include "switches.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES " hands out pieces of large blocks: their tensors cannot be told apart, and move together or not at all"
+#define PIECES    " hands out pieces of large blocks: their tensors cannot be told apart, and move together or not at all"
+#define REGISTERS "NCCL goes on using the memory that it has found behind an address, which another tensor has by then"
 
 const struct spw_switch spw_switch_table[] = {
     {"PyTorch", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", NULL, "PyTorch" PIECES},
     {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", NULL, "PyTorch" PIECES},
     {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL, "platform", "JAX" PIECES},
     {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL, "False,0", "JAX takes most of the device when it starts"},
+    {"NCCL", "NCCL_LOCAL_REGISTER", "0", NULL, NULL, REGISTERS},
+    {"NCCL", "NCCL_GRAPH_REGISTER", "0", NULL, NULL, REGISTERS},
     {"TensorFlow", "TF_GPU_ALLOCATOR", "cuda_malloc_async", NULL, NULL, "TensorFlow" PIECES},
 };
 const size_t spw_switch_count = sizeof(spw_switch_table) / sizeof(spw_switch_table[0]);

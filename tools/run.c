@@ -178,7 +178,8 @@ static int start(const struct argp *arguments, int argc, char **argv)
 #define VARIABLES "Each option can be given as the variable in brackets instead; the option counts if both are given. "
 #define SWITCHES \
     "Where they are not set, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF, XLA_PYTHON_CLIENT_ALLOCATOR, " \
-    "XLA_PYTHON_CLIENT_PREALLOCATE and TF_GPU_ALLOCATOR are set so that each tensor is an allocation of its own.\n\n"
+    "XLA_PYTHON_CLIENT_PREALLOCATE and TF_GPU_ALLOCATOR are set so that each tensor is an allocation of its own, and " \
+    "NCCL_LOCAL_REGISTER and NCCL_GRAPH_REGISTER so that NCCL looks for no memory behind addresses ahead.\n\n"
 #define STATUS \
     "Exit status: that of COMMAND; before it has started: 2 when a setting is refused, 127 when COMMAND is not found, 126 " \
     "when it cannot be executed."

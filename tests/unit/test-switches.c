@@ -14,6 +14,8 @@ static void clear(void)
     unsetenv("XLA_PYTHON_CLIENT_ALLOCATOR");
     unsetenv("XLA_PYTHON_CLIENT_PREALLOCATE");
     unsetenv("TF_GPU_ALLOCATOR");
+    unsetenv("NCCL_LOCAL_REGISTER");
+    unsetenv("NCCL_GRAPH_REGISTER");
 }
 
 static void all_are_set_for_a_user_who_has_set_none(void **state)
@@ -25,6 +27,8 @@ static void all_are_set_for_a_user_who_has_set_none(void **state)
     assert_string_equal(getenv("XLA_PYTHON_CLIENT_ALLOCATOR"), "cuda_async");
     assert_string_equal(getenv("XLA_PYTHON_CLIENT_PREALLOCATE"), "false");
     assert_string_equal(getenv("TF_GPU_ALLOCATOR"), "cuda_malloc_async");
+    assert_string_equal(getenv("NCCL_LOCAL_REGISTER"), "0");
+    assert_string_equal(getenv("NCCL_GRAPH_REGISTER"), "0");
 }
 
 static void setting_them_twice_changes_nothing(void **state)
