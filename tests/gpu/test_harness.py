@@ -14,7 +14,7 @@ from unittest import mock
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import build, child, device, main, place, results  # noqa: E402
+from harness import build, child, device, main, place, results, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
 from harness.parts import PARTS, probe, workloads  # noqa: E402
 
@@ -190,7 +190,7 @@ class Workloads(Case):
 
     def test_output_without_a_checksum_is_no_training_run(self):
         with self.assertRaises(ValueError):
-            workloads.parse('step 1 loss 2.5 0x40200000\npeak_bytes 1000\n')
+            training.parse('step 1 loss 2.5 0x40200000\npeak_bytes 1000\n')
 
 
 class Runs(Case):

@@ -1,15 +1,13 @@
 """workloads - the training programs, plain and under spillway at shrinking budgets: same bits, within the budget, how fast."""
 import json
-import re
-import statistics
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from .. import place
 from ..build import PROGRAMS
 from ..device import Watch
 from ..results import FAILED, OK, Result
+from ..training import beside_context, mib, read, says
 
 NAME = 'workloads'
 ABOUT = 'training programs, plain and under spillway'
@@ -28,48 +26,6 @@ OPTIONS = {
 }
 SHORT = ('--size', 'small', '--steps', '2')     # for a spy that looks at every launch
 READ_TEXT = ('gpt', 'lstm')
-
-# What the context, spillway's own streams and the loaded kernels may differ by between two runs, as NVML counts.
-NVML_SLACK_BYTES = 96 << 20
-
-
-@dataclass
-class Training:
-    """What one run of a training program printed."""
-    losses: list            # the bits of each loss, as hex
-    parameters: str         # the checksum of all parameters at the end
-    step_ms: float          # median; 0 when it was not told
-    peak_bytes: int         # of its allocations, by its own count
-
-    def differs(self, other):
-        """Where two runs part, in words; '' when they are equal to the bit."""
-        if len(self.losses) != len(other.losses):
-            return f'{len(self.losses)} steps instead of {len(other.losses)}'
-        for step, (ours, theirs) in enumerate(zip(self.losses, other.losses), 1):
-            if ours != theirs:
-                return f'the {step}. loss is {ours} instead of {theirs}'
-        if self.parameters != other.parameters:
-            return f'the parameters are {self.parameters} instead of {other.parameters}'
-        return ''
-
-
-def parse(output):
-    """Raises ValueError when that is not the output of a training run."""
-    losses = re.findall(r'^step \d+ loss \S+ (0x[0-9a-fA-F]+)', output, re.MULTILINE)
-    parameters = re.search(r'^parameters (0x[0-9a-fA-F]+)', output, re.MULTILINE)
-    peak = re.search(r'\bpeak_bytes[ =](\d+)', output)
-    times = [float(ms) for ms in re.findall(r'\bstep_ms[ =]([0-9.]+)', output)]
-    if not losses or not parameters or not peak:
-        raise ValueError('no losses, no checksum or no peak in its output')
-    return Training(losses, parameters.group(1), statistics.median(times) if times else 0.0, int(peak.group(1)))
-
-
-@dataclass
-class Run:
-    outcome: object
-    training: object        # None when it failed
-    device_bytes: object    # the most that was in use, as the device or NVML counted it; None: not known
-    problem: str
 
 
 def program(bench, name, variant):
@@ -91,12 +47,7 @@ def measure(bench, command, **environment):
         with Watch() as watch:
             outcome = bench.run(command, RUN_LIMIT_S, **environment)
         counted = json.loads(stats.read_text())['peak_mapped_bytes'] if stats.exists() else watch.rise_bytes
-    if not outcome.ok:
-        return Run(outcome, None, counted, outcome.why())
-    try:
-        return Run(outcome, parse(outcome.output), counted, '')
-    except ValueError as error:
-        return Run(outcome, None, counted, str(error))
+    return read(outcome, counted)
 
 
 def run(bench):
@@ -147,8 +98,7 @@ def run_under_spillway(bench, name, variant, percent, plain):
 
 
 def judge_plain(name, run_, reference):
-    more = {'seconds': run_.outcome.seconds, 'command': ' '.join(run_.outcome.command),
-            'errors': run_.outcome.errors[-4000:]}
+    more = run_.told()
     problem = run_.problem
     if not problem:
         problem = run_.training.differs(reference.training)
@@ -161,14 +111,12 @@ def judge_plain(name, run_, reference):
 
 def judge(bench, name, run_, plain, budget):
     """A run under spillway is right when its bits are the plain run's and the device's own count stayed in the budget."""
-    more = {'seconds': run_.outcome.seconds, 'command': ' '.join(run_.outcome.command),
-            'errors': run_.outcome.errors[-4000:]}
+    more = run_.told()
     problem = run_.problem or run_.training.differs(plain.training)
     used, over = mapped_bytes(bench, run_, plain)
     figures = {'budget_bytes': budget, 'device_bytes': run_.device_bytes, 'mapped_bytes': used}
-    told = re.search(r'^spillway: (device \d+: up to .*)', run_.outcome.errors, re.MULTILINE)
-    if told:
-        figures['spillway_says'] = told.group(1)
+    if says(run_.outcome.errors):
+        figures['spillway_says'] = says(run_.outcome.errors)
     if run_.training:
         slowdown = run_.training.step_ms / plain.training.step_ms if plain.training.step_ms else 0.0
         figures.update(step_ms=run_.training.step_ms, slowdown=slowdown)
@@ -182,13 +130,5 @@ def judge(bench, name, run_, plain, budget):
 
 
 def mapped_bytes(bench, run_, plain):
-    """(bytes, tolerance): what the program's allocations had on the device at most. The simulated device counts just
-    that. NVML counts the context too: what it showed beyond the plain run's own peak is taken for that."""
-    if bench.simulated or run_.device_bytes is None or plain.device_bytes is None:
-        return run_.device_bytes, 0
-    context = max(plain.device_bytes - plain.training.peak_bytes, 0)
-    return max(run_.device_bytes - context, 0), NVML_SLACK_BYTES
-
-
-def mib(count):
-    return f'{count / (1 << 20):.1f} MiB'
+    """(bytes, tolerance): what the program's allocations had on the device at most. The simulated device counts just that."""
+    return (run_.device_bytes, 0) if bench.simulated else beside_context(run_, plain)

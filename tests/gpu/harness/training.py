@@ -1,0 +1,94 @@
+"""training - what a training program says of its run, what the device counted meanwhile, and whether it was the same run.
+
+The programs of tests/workloads and of tests/gpu/programs print
+    step 1 loss 6.93 0x1.bb7p+2     each step's loss, with its bits as hex
+    parameters 0x5f3a…              a checksum of all parameters at the end
+    peak_bytes 1234                 of device memory for tensors
+    reserved_bytes 2345             what their allocator had of the driver for them, where it is more
+    step_ms 12.5                    one line or several
+and whatever else they like."""
+import re
+import statistics
+from dataclasses import dataclass
+
+# What the context, spillway's own streams and the loaded kernels may differ by between two runs, as NVML counts.
+NVML_SLACK_BYTES = 96 << 20
+
+
+@dataclass
+class Training:
+    """What one run of a training program printed."""
+    losses: list            # the bits of each loss, as hex
+    parameters: str         # the checksum of all parameters at the end
+    step_ms: float          # median; 0 when it was not told
+    peak_bytes: int         # of its tensors, by its own count
+    reserved_bytes: int     # what it had of the driver for them
+
+    def differs(self, other):
+        """Where two runs part, in words; '' when they are equal to the bit."""
+        if len(self.losses) != len(other.losses):
+            return f'{len(self.losses)} steps instead of {len(other.losses)}'
+        for step, (ours, theirs) in enumerate(zip(self.losses, other.losses), 1):
+            if ours != theirs:
+                return f'the {step}. loss is {ours} instead of {theirs}'
+        if self.parameters != other.parameters:
+            return f'the parameters are {self.parameters} instead of {other.parameters}'
+        return ''
+
+
+def parse(output):
+    """Raises ValueError when that is not the output of a training run."""
+    losses = re.findall(r'^step \d+ loss \S+ (-?0x\S+|nan|-?inf)', output, re.MULTILINE)
+    parameters = re.search(r'^parameters (0x[0-9a-fA-F]+)', output, re.MULTILINE)
+    peak = re.search(r'\bpeak_bytes[ =](\d+)', output)
+    times = [float(ms) for ms in re.findall(r'\bstep_ms[ =]([0-9.]+)', output)]
+    if not losses or not parameters or not peak:
+        raise ValueError('no losses, no checksum or no peak in its output')
+    if not all('0x' in loss for loss in losses):
+        raise ValueError('a loss is no finite number, which would make any two runs alike')
+    peak_bytes = int(peak.group(1))
+    reserved = re.search(r'^reserved_bytes (\d+)', output, re.MULTILINE)
+    return Training(losses, parameters.group(1), statistics.median(times) if times else 0.0, peak_bytes,
+                    max(int(reserved.group(1)) if reserved else 0, peak_bytes))
+
+
+@dataclass
+class Run:
+    outcome: object
+    training: object        # None when it failed
+    device_bytes: object    # the most that was in use, as the device or NVML counted it; None: not known
+    problem: str
+
+    def told(self):
+        """What every result says of the run it comes from."""
+        return {'seconds': self.outcome.seconds, 'command': ' '.join(self.outcome.command),
+                'errors': self.outcome.errors[-4000:]}
+
+
+def read(outcome, device_bytes):
+    """The run that an outcome stands for: one that failed or said nothing readable has a problem."""
+    if not outcome.ok:
+        return Run(outcome, None, device_bytes, outcome.why())
+    try:
+        return Run(outcome, parse(outcome.output), device_bytes, '')
+    except ValueError as error:
+        return Run(outcome, None, device_bytes, str(error))
+
+
+def beside_context(run, plain):
+    """(bytes, tolerance): what the program's tensors had on the device at most. NVML counts the context too: what it
+    showed beyond what the plain run had for tensors is taken for that. bytes is None where NVML didn't answer."""
+    if run.device_bytes is None or plain.device_bytes is None:
+        return None, 0
+    context = max(plain.device_bytes - plain.training.reserved_bytes, 0)
+    return max(run.device_bytes - context, 0), NVML_SLACK_BYTES
+
+
+def says(errors):
+    """spillway's own line at the end of a run; '' without one."""
+    told = re.search(r'^spillway: (device \d+: up to .*)', errors, re.MULTILINE)
+    return told.group(1) if told else ''
+
+
+def mib(count):
+    return f'{count / (1 << 20):.1f} MiB'
