@@ -14,9 +14,9 @@ from unittest import mock
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import build, child, device, main, place, results, training  # noqa: E402
+from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, probe, workloads  # noqa: E402
+from harness.parts import PARTS, probe, pytorch, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -193,6 +193,156 @@ class Workloads(Case):
             training.parse('step 1 loss 2.5 0x40200000\npeak_bytes 1000\n')
 
 
+class Counted:
+    """Stands in for NVML: each run in turn is said to have had so much."""
+    answers = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.rise_bytes = self.answers.pop(0) if self.answers else None
+
+
+class ScriptCase(Case):
+    """A Python that prints a training run, and a spillway that lets it."""
+    BITS = '0x1.2p+1'
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.object(scripts, 'Watch', Counted)
+        patch.start()
+        self.addCleanup(patch.stop)
+        Counted.answers = []
+        self.bench.python = self.script('python', self.training())
+        self.script('build/shim/libspillway.so', '')
+        self.spillway('exec "$@"')
+
+    def training(self, bits=BITS, step_ms=2.0, peak=1000):
+        return (f'echo "$@" >>{self.folder}/asked\n' + TRAINING.format(loss='2.25', bits=bits)
+                .replace('step_ms 2.0', f'step_ms {step_ms}').replace('peak_bytes 1000', f'peak_bytes {peak}'))
+
+    def spillway(self, text):
+        self.script('build/tools/spillway', 'budget=$3; while [ "$1" != -- ]; do shift; done; shift\n' + text)
+
+    def statuses(self):
+        return [result['status'] for result in self.results()]
+
+    def asked(self):
+        """The arguments of each call of the Python."""
+        path = self.folder / 'asked'
+        return path.read_text().splitlines() if path.exists() else []
+
+
+class Scripts(ScriptCase):
+    def statuses_of(self, *budgets):
+        scripts.run_case(self.bench, 'fake', ['train.py'], budgets)
+        return self.statuses()
+
+    def test_the_same_bits_are_well_and_the_time_is_held_against_its_goal(self):
+        self.spillway(self.training(step_ms=2.2))
+        self.assertEqual(self.statuses_of(100, 60, 40), ['ok'] * 4)
+        told = [result['summary'] for result in self.results()[1:]]
+        self.assertIn('1.100 times', told[0])
+        self.assertIn('goal 1.01 missed', told[0])
+        self.assertIn('goal 1.15 met', told[1])
+        self.assertNotIn('goal', told[2])
+
+    def test_the_budget_is_a_share_of_what_the_plain_run_had(self):
+        self.spillway(f'echo "$budget" >>{self.folder}/budgets; exec "$@"')
+        self.statuses_of(80, 40)
+        self.assertEqual((self.folder / 'budgets').read_text().split(), ['800', '400'])
+
+    def test_bits_that_differ_fail(self):
+        self.spillway(self.training(bits='0x1.2000002p+1'))
+        self.assertEqual(self.statuses_of(80), ['ok', 'failed'])
+        self.assertIn('0x1.2000002p+1 instead of 0x1.2p+1', self.results()[-1]['summary'])
+
+    def test_bits_that_differ_without_spillway_too_say_nothing_about_it(self):
+        self.bench.python = self.script('python', self.training(bits='0x1.$$p+1'))
+        self.assertEqual(self.statuses_of(80), ['ok', 'skipped'])
+        self.assertIn('not the same twice', self.results()[-1]['summary'])
+
+    def test_a_run_that_breaks_fails_even_where_no_two_plain_runs_are_alike(self):
+        self.bench.python = self.script('python', self.training(bits='0x1.$$p+1'))
+        self.spillway('echo "oh" >&2; exit 1')
+        self.assertEqual(self.statuses_of(80), ['ok', 'failed'])
+
+    def test_more_on_the_device_than_the_budget_fails_and_the_context_does_not_count(self):
+        self.bench.python = self.script('python', self.training(peak=1 << 30))
+        Counted.answers = [(1 << 30) + (500 << 20), (512 << 20) + (500 << 20), (900 << 20) + (500 << 20)]
+        self.assertEqual(self.statuses_of(50, 50), ['ok', 'ok', 'failed'])
+        self.assertEqual(self.results()[1]['figures']['mapped_bytes'], 512 << 20)
+        self.assertIn('more than the budget', self.results()[-1]['summary'])
+
+    def test_what_an_allocator_keeps_beyond_its_tensors_is_no_context(self):
+        reserved = self.training(peak=1 << 30) + f'echo "reserved_bytes {2 << 30}"\n'
+        self.bench.python = self.script('python', reserved)
+        Counted.answers = [(2 << 30) + (500 << 20), (900 << 20) + (500 << 20)]
+        self.assertEqual(self.statuses_of(50), ['ok', 'failed'])
+
+    def test_what_tensors_had_of_the_peak_is_told(self):
+        self.bench.python = self.script('python', self.training() + 'echo "allocated_bytes 800"\n')
+        self.statuses_of(50)
+        figures = self.results()[0]['figures']
+        self.assertEqual((figures['allocated_bytes'], figures['peak_bytes']), (800, 1000))
+        self.assertEqual(self.results()[1]['figures']['budget_bytes'], 500)
+
+    def test_a_module_that_is_missing_is_skipped_by_name_and_nothing_more_is_tried(self):
+        self.bench.python = self.script('python', 'echo "No module named \'transformers\'" >&2; exit 77')
+        self.assertEqual(self.statuses_of(80, 60), ['skipped'])
+        self.assertIn("No module named 'transformers'", self.results()[0]['summary'])
+
+    def test_a_plain_run_that_breaks_has_failed_and_nothing_more_is_tried(self):
+        self.bench.python = self.script('python', 'exit 1')
+        self.assertEqual(self.statuses_of(80, 60), ['failed'])
+
+    def test_losses_that_are_no_numbers_are_no_training(self):
+        self.bench.python = self.script('python', self.training(bits='nan'))
+        self.assertEqual(self.statuses_of(80), ['failed'])
+
+    def test_without_time_nothing_is_begun(self):
+        self.bench.deadline = time.monotonic() + scripts.LEAST_S - 1
+        self.assertEqual(self.statuses_of(80), ['skipped'])
+        self.assertEqual(self.asked(), [])
+
+    def test_a_script_finds_no_libraries_of_the_build_but_spillways_own(self):
+        with mock.patch.dict(os.environ, {'LD_LIBRARY_PATH': '/theirs', 'SPILLWAY_MODE': 'off'}):
+            env = self.bench.script_environment()
+        self.assertEqual(env['LD_LIBRARY_PATH'], f'/theirs:{self.folder}/gpu/lib/spillway')
+        self.assertNotIn('SPILLWAY_MODE', env)
+
+    def test_a_dry_run_is_tiny_on_the_cpu_and_without_spillway(self):
+        self.spillway('exit 1')
+        scripts.try_tiny(self.bench, 'fake', ['train.py'])
+        self.assertEqual(self.statuses(), ['ok'])
+        self.assertIn('--device cpu --tiny', self.asked()[0])
+
+
+class Torch(ScriptCase):
+    def test_each_model_and_each_precision_comes_before_any_comes_again(self):
+        first = pytorch.CASES[:3]
+        self.assertEqual({model for model, _ in first}, set(pytorch.BATCH))
+        self.assertEqual({precision for _, precision in first}, {'fp32', 'tf32', 'bf16'})
+        self.assertEqual(len(set(pytorch.CASES)), 9)
+
+    def test_all_cases_are_run_plain_and_at_every_budget(self):
+        pytorch.run(self.bench)
+        self.assertEqual(self.statuses(), ['ok'] * (9 * 5))
+        self.assertEqual(sum('--model gpt2 --precision bf16' in asked for asked in self.asked()), 5)
+
+    def test_only_the_model_that_is_asked_for(self):
+        self.bench.only, self.bench.quick = ('gpt2',), True
+        pytorch.run(self.bench)
+        self.assertEqual([result['name'] for result in self.results()], ['gpt2-bf16', 'gpt2-bf16 at 100 %', 'gpt2-bf16 at 60 %'])
+
+    def test_without_spillway_the_plain_runs_are_made(self):
+        place.tool().unlink()
+        self.bench.quick = True
+        pytorch.run(self.bench)
+        self.assertEqual(self.statuses(), ['skipped', 'ok', 'ok', 'ok'])
+
+
 class Runs(Case):
     def call(self, *arguments, why=''):
         output = io.StringIO()
@@ -214,11 +364,24 @@ class Runs(Case):
         with mock.patch.object(probe, 'run', broken), mock.patch.object(workloads, 'run', after), \
                 mock.patch.object(main, 'ensure_built', lambda options: {}), \
                 mock.patch.object(probe, 'describe', lambda bench: ({'name': 'Fake 1'}, 'a fake')):
-            status, output = self.call()
+            status, output = self.call('probe', 'workloads')
         self.assertEqual(status, 1)
         self.assertIn('the harness broke down', output)
         self.assertIn('after: ran', output)
         self.assertTrue(list((self.folder / 'out').glob('*-fake-1.md')))
+
+    def test_a_dry_run_needs_no_gpu_and_no_spillway_and_says_what_it_leaves_out(self):
+        python = self.script('python', TRAINING.format(loss='2.25', bits='0x1.2p+1'))
+        status, output = self.call('--dry', '--python', str(python), 'torch', 'probe', why='no driver')
+        self.assertEqual(status, 0)
+        self.assertIn('ok      gpt2-bf16', output)
+        self.assertIn('skipped probe', output)
+
+    def test_a_dry_run_fails_where_a_script_is_broken(self):
+        python = self.script('python', 'echo "SyntaxError: oh" >&2; exit 1')
+        status, output = self.call('--dry', '--python', str(python), 'torch')
+        self.assertEqual(status, 1)
+        self.assertIn('SyntaxError: oh', output)
 
     def test_an_unknown_part_is_wrong_usage(self):
         with self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()):

@@ -1,6 +1,7 @@
 """bench - what a part is given: where the programs are, how much time is left, where results go."""
 import importlib.util
 import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,12 @@ def cuda_libraries():
     return folders
 
 
+def caller():
+    """The environment that the harness was called in, without what would change a program under test."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith(('SPILLWAY_', 'SIMGPU_')) and name != 'LD_PRELOAD'}
+
+
 @dataclass
 class Bench:
     book: Book
@@ -27,6 +34,7 @@ class Bench:
     simulated: bool = False
     part: str = ''
     quick: bool = False     # fewer budgets
+    python: object = sys.executable     # runs the training scripts
     only: tuple = ()        # the names of the probes and programs that are wanted; all when empty
 
     def left_s(self):
@@ -46,10 +54,17 @@ class Bench:
 
     def environment(self, **more):
         """The environment of a program under test: nothing of spillway's or the simulated device's but what is given."""
-        env = {name: value for name, value in os.environ.items()
-               if not name.startswith(('SPILLWAY_', 'SIMGPU_')) and name != 'LD_PRELOAD'}
+        env = caller()
         first = [place.simulated_device()] if self.simulated else []
-        libraries = [*first, self.programs / 'lib', *filter(None, [env.get('LD_LIBRARY_PATH')]), *cuda_libraries()]
+        libraries = [*first, self.programs / 'lib', self.programs / build.OWN_LIBRARIES, *filter(None, [env.get('LD_LIBRARY_PATH')]), *cuda_libraries()]
+        env['LD_LIBRARY_PATH'] = ':'.join(str(folder) for folder in libraries)
+        env.update({name: str(value) for name, value in more.items()})
+        return env
+
+    def script_environment(self, **more):
+        """The same for a script: its Python brings its own CUDA libraries, so nothing is added but what spillway needs."""
+        env = caller()
+        libraries = [*filter(None, [env.get('LD_LIBRARY_PATH')]), self.programs / build.OWN_LIBRARIES]
         env['LD_LIBRARY_PATH'] = ':'.join(str(folder) for folder in libraries)
         env.update({name: str(value) for name, value in more.items()})
         return env

@@ -5,7 +5,8 @@ A build folder holds
     workloads/objects/NAME.o      needed only to link what follows
     workloads/static/NAME         the training programs with the CUDA runtime inside, as cuBLAS and others carry it
     workloads/shared/NAME         the same with libcudart.so, as PyTorch uses it
-    lib/                          libraries that the programs and spillway need and that another machine may lack
+    lib/                          libraries that the programs need and that another machine may lack
+    lib/spillway/                 likewise what spillway itself needs: apart, since a script must find no other CUDA runtime
     data/                         the text that the training programs read, likewise
     manifest.json                 for each of these the digest of what it was made of
 """
@@ -31,6 +32,7 @@ CUDA_FLAGS = ('-std=c++17', '-O2', '-lineinfo', '-Xcompiler', '-Wall,-Wextra')
 WORKLOADS = ('gpt', 'resnet', 'lstm', 'mlp')
 PROGRAMS = (*WORKLOADS, 'replay')   # a program of several files has a folder of its name
 COMPILE_LIMIT_S = 300
+OWN_LIBRARIES = 'lib/spillway'
 
 # What single probes are linked with beyond the driver.
 SHARED_RUNTIME = {'escapes'}
@@ -226,10 +228,12 @@ def gather_libraries(cuda, folder):
         name = re.match(r'libcudart\.so\.\d+', runtime.name).group(0)
         _copy(runtime.resolve(), folder / name)
         break
+    own = folder / 'spillway'
+    own.mkdir(exist_ok=True)
     for program in (place.shim(), place.tool()):
         if program.exists():
             for name, path in linked_libraries(program):
-                _copy(path, folder / name)
+                _copy(path, own / name)
 
 
 def gather_data(folder):

@@ -1,6 +1,7 @@
 """main - the command line of tests/gpu/run: builds, looks for a GPU, runs the parts, says what came out."""
 import argparse
 import os
+import sys
 import time
 import traceback
 from pathlib import Path
@@ -34,6 +35,9 @@ def parse(arguments):
     parser.add_argument('--only', metavar='LIST', default='', help='of a part only these probes or programs')
     parser.add_argument('--quick', action='store_true', help='fewer budgets')
     parser.add_argument('--simulated', action='store_true', help='a dry run on the simulated device, for the parts that can')
+    parser.add_argument('--dry', action='store_true', help='only try the training scripts, tiny and on the CPU; no spillway, no GPU')
+    parser.add_argument('--python', metavar='PROGRAM', default=sys.executable,
+                        help='runs the training scripts: one that has PyTorch, JAX (default: the one that runs this)')
     options = parser.parse_args(arguments)
     unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
@@ -58,6 +62,8 @@ def main(arguments):
     started = time.monotonic()
     book = Book(options.out, say)
     book.about.update(about_this_tree())
+    if options.dry:
+        return run_dry(options, Bench(book, options.into, {}, started + options.limit))
     if options.simulated:
         return run_simulated(options, book, started)
     why = device.missing()
@@ -114,9 +120,22 @@ def run_simulated(options, book, started):
     return run_parts(options, Bench(book, options.into, failures, started + options.limit, simulated=True))
 
 
+def run_dry(options, bench):
+    """Each script of each part once, so that what is wrong with one is seen where there is no GPU."""
+    bench.book.device, bench.python = {'name': 'no device, a dry run'}, options.python
+    for name in options.parts:
+        bench.part = name
+        bench.book.open_part(name)
+        if hasattr(PARTS[name], 'dry'):
+            PARTS[name].dry(bench)
+        else:
+            bench.skip(name, f'{PARTS[name].ABOUT}; no script that a CPU can run')
+    return finish(bench.book)
+
+
 def run_parts(options, bench):
     """Each part within its share of the time and within what is left; one that breaks doesn't stop the others."""
-    bench.quick, bench.only = options.quick, options.only
+    bench.quick, bench.only, bench.python = options.quick, options.only, options.python
     last = bench.deadline
     for name in options.parts:
         part = PARTS[name]

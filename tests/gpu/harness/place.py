@@ -4,6 +4,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PROBES = ROOT / 'tests/gpu/probes'
 WORKLOADS = ROOT / 'tests/workloads'
+SCRIPTS = ROOT / 'tests/gpu/programs'
+STRESS = ROOT / 'tests/stress'
 CALLS = ROOT / 'shim/calls.h'
 TEXT = Path('/usr/share/common-licenses/GPL-3')     # what gpt and lstm learn from, as their sources say
 

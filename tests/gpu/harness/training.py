@@ -4,6 +4,7 @@ The programs of tests/workloads and of tests/gpu/programs print
     step 1 loss 6.93 0x1.bb7p+2     each step's loss, with its bits as hex
     parameters 0x5f3a…              a checksum of all parameters at the end
     peak_bytes 1234                 of device memory for tensors
+    allocated_bytes 1200            the same without what lay idle between tensors, where it is less
     reserved_bytes 2345             what their allocator had of the driver for them, where it is more
     step_ms 12.5                    one line or several
 and whatever else they like."""
@@ -22,6 +23,7 @@ class Training:
     parameters: str         # the checksum of all parameters at the end
     step_ms: float          # median; 0 when it was not told
     peak_bytes: int         # of its tensors, by its own count
+    allocated_bytes: int    # without what lay idle between them
     reserved_bytes: int     # what it had of the driver for them
 
     def differs(self, other):
@@ -47,9 +49,11 @@ def parse(output):
     if not all('0x' in loss for loss in losses):
         raise ValueError('a loss is no finite number, which would make any two runs alike')
     peak_bytes = int(peak.group(1))
-    reserved = re.search(r'^reserved_bytes (\d+)', output, re.MULTILINE)
+    allocated, reserved = (int(told.group(1)) if told else peak_bytes
+                           for told in (re.search(rf'^{what}_bytes (\d+)', output, re.MULTILINE)
+                                        for what in ('allocated', 'reserved')))
     return Training(losses, parameters.group(1), statistics.median(times) if times else 0.0, peak_bytes,
-                    max(int(reserved.group(1)) if reserved else 0, peak_bytes))
+                    min(allocated, peak_bytes), max(reserved, peak_bytes))
 
 
 @dataclass
