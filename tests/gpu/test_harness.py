@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, probe, pytorch, workloads  # noqa: E402
+from harness.parts import PARTS, batch, probe, pytorch, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -196,6 +196,7 @@ class Workloads(Case):
 class Counted:
     """Stands in for NVML: each run in turn is said to have had so much."""
     answers = []
+    rise_bytes = None
 
     def __enter__(self):
         return self
@@ -341,6 +342,78 @@ class Torch(ScriptCase):
         self.bench.quick = True
         pytorch.run(self.bench)
         self.assertEqual(self.statuses(), ['skipped', 'ok', 'ok', 'ok'])
+
+
+class Batch(ScriptCase):
+    """A model whose memory is so many MiB for each sample, without spillway and with it."""
+
+    def setUp(self):
+        super().setUp()
+        self.fits(plain=60, under=170)
+        patch = mock.patch.object(batch, 'MODELS', {'resnet50': 52})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def fits(self, plain, under, otherwise='torch.OutOfMemoryError: CUDA out of memory.'):
+        choose = f'echo $5 >>{self.folder}/batches; size=$5; case "$*" in *limit-bytes*) most={plain};; *) most=${{MOST:-100000}};; esac\n'
+        self.bench.python = self.script('python', f'{choose}[ $size -le $most ] || {{ echo "{otherwise}" >&2; exit 1; }}\n'
+                                        + self.training())
+        self.spillway(f'MOST={under} exec "$@"')
+
+    def run_part(self):
+        batch.run(self.bench)
+        return self.results()
+
+    def test_the_largest_batch_is_found_to_a_tenth_and_compared(self):
+        plain, under = self.run_part()
+        self.assertEqual((plain['status'], under['status']), ('ok', 'ok'))
+        for result, most in ((plain, 60), (under, 170)):
+            self.assertLessEqual(result['figures']['batch'], most)
+            self.assertLess(result['figures']['batch'], result['figures']['too_large'])
+            self.assertGreater(result['figures']['batch'], most * 0.9)
+        self.assertIn('goal 2.5 met', under['summary'])
+        self.assertIn('same bits', under['summary'])
+
+    def test_a_goal_that_is_missed_is_told_and_no_failure(self):
+        self.fits(plain=60, under=90)
+        under = self.run_part()[1]
+        self.assertEqual((under['status'], under['figures']['goal_met']), ('ok', False))
+        self.assertIn('goal 2.5 missed', under['summary'])
+
+    def test_a_first_guess_that_is_far_too_large_does_no_harm(self):
+        self.fits(plain=3, under=7)
+        self.assertEqual([result['figures']['batch'] for result in self.run_part()], [3, 7])
+
+    def test_the_number_of_runs_is_bounded(self):
+        with mock.patch.object(batch, 'TRIES', 2):
+            self.run_part()
+        self.assertEqual(len((self.folder / 'batches').read_text().split()), 2 + 2 + 1)    # the last with memory enough
+
+    def test_a_run_that_breaks_otherwise_is_a_failure(self):
+        self.fits(plain=60, under=70, otherwise='Segmentation fault')
+        self.assertEqual([result['status'] for result in self.run_part()], ['failed'])
+        self.assertIn('Segmentation fault', self.results()[-1]['summary'])
+
+    def test_more_on_the_device_than_the_budget_is_a_failure(self):
+        Counted.answers = [1000] * 5 + [7 << 30] * 9
+        with mock.patch.object(batch, 'TRIES', 4):
+            self.assertIn('failed', [result['status'] for result in self.run_part()])
+        self.assertIn('more than the budget', self.results()[-1]['summary'])
+
+    def test_other_bits_than_with_memory_enough_are_a_failure(self):
+        self.spillway(self.training(bits='0x1.3p+1'))
+        with mock.patch.object(batch, 'TRIES', 3):
+            plain, under = self.run_part()
+        self.assertEqual((plain['status'], under['status']), ('ok', 'failed'))
+        self.assertIn('0x1.3p+1 instead of 0x1.2p+1', under['summary'])
+
+    def test_a_module_that_is_missing_is_skipped(self):
+        self.bench.python = self.script('python', 'exit 77')
+        self.assertEqual([result['status'] for result in self.run_part()], ['skipped'])
+
+    def test_without_spillway_only_the_plain_search_is_made(self):
+        place.tool().unlink()
+        self.assertEqual([result['status'] for result in self.run_part()], ['ok', 'skipped'])
 
 
 class Runs(Case):

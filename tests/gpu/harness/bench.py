@@ -56,7 +56,8 @@ class Bench:
         """The environment of a program under test: nothing of spillway's or the simulated device's but what is given."""
         env = caller()
         first = [place.simulated_device()] if self.simulated else []
-        libraries = [*first, self.programs / 'lib', self.programs / build.OWN_LIBRARIES, *filter(None, [env.get('LD_LIBRARY_PATH')]), *cuda_libraries()]
+        brought = [self.programs / 'lib', self.programs / build.OWN_LIBRARIES]
+        libraries = [*first, *brought, *filter(None, [env.get('LD_LIBRARY_PATH')]), *cuda_libraries()]
         env['LD_LIBRARY_PATH'] = ':'.join(str(folder) for folder in libraries)
         env.update({name: str(value) for name, value in more.items()})
         return env

@@ -35,7 +35,8 @@ def parse(arguments):
     parser.add_argument('--only', metavar='LIST', default='', help='of a part only these probes or programs')
     parser.add_argument('--quick', action='store_true', help='fewer budgets')
     parser.add_argument('--simulated', action='store_true', help='a dry run on the simulated device, for the parts that can')
-    parser.add_argument('--dry', action='store_true', help='only try the training scripts, tiny and on the CPU; no spillway, no GPU')
+    parser.add_argument('--dry', action='store_true',
+                        help='only try the training scripts, tiny and on the CPU: no spillway, no GPU')
     parser.add_argument('--python', metavar='PROGRAM', default=sys.executable,
                         help='runs the training scripts: one that has PyTorch, JAX (default: the one that runs this)')
     options = parser.parse_args(arguments)

@@ -11,6 +11,9 @@ and whatever else they like."""
 import re
 import statistics
 from dataclasses import dataclass
+from typing import Optional
+
+from .child import Outcome
 
 # What the context, spillway's own streams and the loaded kernels may differ by between two runs, as NVML counts.
 NVML_SLACK_BYTES = 96 << 20
@@ -58,9 +61,9 @@ def parse(output):
 
 @dataclass
 class Run:
-    outcome: object
-    training: object        # None when it failed
-    device_bytes: object    # the most that was in use, as the device or NVML counted it; None: not known
+    outcome: Outcome
+    training: Optional[Training]    # None when it failed
+    device_bytes: Optional[int]     # the most that was in use, as the device or NVML counted it; None: not known
     problem: str
 
     def told(self):

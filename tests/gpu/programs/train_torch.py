@@ -29,6 +29,8 @@ except ImportError as missing:
     sys.exit(MODULE_MISSING)
 
 
+# pylint: disable=import-outside-toplevel  # a model needs only its own library, and importing one takes seconds
+
 # ------------------------------------------------------------------------------------------------------------ the models
 def gpt2(options):
     """GPT-2 as OpenAI's smallest, and sequences of tokens."""
