@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, batch, probe, pytorch, workloads  # noqa: E402
+from harness.parts import PARTS, batch, peers, probe, pytorch, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -414,6 +414,53 @@ class Batch(ScriptCase):
     def test_without_spillway_only_the_plain_search_is_made(self):
         place.tool().unlink()
         self.assertEqual([result['status'] for result in self.run_part()], ['ok', 'skipped'])
+
+
+class Peers(ScriptCase):
+    """A Python in which each peer halves the peak and doubles the time."""
+
+    def setUp(self):
+        super().setUp()
+        self.bench.only = ('gpt2',)
+        self.peer(self.training(step_ms=4.0, peak=500))
+        self.spillway(f'echo "$budget" >>{self.folder}/budgets\n' + self.training(step_ms=2.5))
+
+    def peer(self, text):
+        self.bench.python = self.script('python', f'case "$*" in *--saving*)\n{text};; *)\n{self.training()};; esac')
+
+    def run_part(self):
+        peers.run(self.bench)
+        return self.results()
+
+    def test_each_peer_is_told_as_times_of_spillways_step_at_its_peak(self):
+        plain, *others = self.run_part()
+        self.assertEqual([plain['status']] + [other['status'] for other in others], ['ok'] * (1 + len(peers.PEERS)))
+        self.assertEqual((self.folder / 'budgets').read_text().split(), ['500'] * len(peers.PEERS))
+        self.assertEqual(others[0]['figures']['peer_times_ours'], 1.6)
+        self.assertIn('1.60 times as long', others[0]['summary'])
+
+    def test_a_peer_that_does_not_run_is_skipped_with_its_reason(self):
+        self.peer('echo "no compiler" >&2; exit 1')
+        self.assertEqual([result['status'] for result in self.run_part()], ['ok'] + ['skipped'] * len(peers.PEERS))
+        self.assertIn('no compiler', self.results()[-1]['summary'])
+
+    def test_a_peer_that_saves_nothing_says_nothing_about_spillway(self):
+        self.peer(self.training(peak=1000))
+        self.assertEqual([result['status'] for result in self.run_part()], ['ok'] + ['skipped'] * len(peers.PEERS))
+        self.assertFalse((self.folder / 'budgets').exists())
+
+    def test_other_bits_than_the_plain_runs_under_spillway_fail(self):
+        self.spillway(self.training(bits='0x1.3p+1'))
+        self.assertEqual([result['status'] for result in self.run_part()], ['ok'] + ['failed'] * len(peers.PEERS))
+
+    def test_a_run_under_spillway_that_breaks_fails_beside_each_peer(self):
+        self.spillway('echo "the smallest budget that would do is 900" >&2; exit 1')
+        self.assertEqual([result['status'] for result in self.run_part()], ['ok'] + ['failed'] * len(peers.PEERS))
+        self.assertIn('smallest budget', self.results()[-1]['summary'])
+
+    def test_a_peer_may_have_other_bits(self):
+        self.peer(self.training(bits='0x1.3p+1', peak=500))
+        self.assertEqual([result['status'] for result in self.run_part()], ['ok'] * (1 + len(peers.PEERS)))
 
 
 class Runs(Case):

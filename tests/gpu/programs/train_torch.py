@@ -2,7 +2,8 @@
 """train_torch.py - trains a well-known model in PyTorch on generated batches for a few steps, the same way every time.
 
 It prints what harness/training.py reads. Weights and batches come from fixed seeds and every algorithm is a deterministic
-one, so that two runs on one device print the same bits. Exit status 77: a module that it needs can't be imported."""
+one, so that two runs on one device print the same bits. Exit status 77: a module that it needs can't be imported, or
+PyTorch finds no such device."""
 import argparse
 import contextlib
 import ctypes
@@ -215,9 +216,16 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def main(options):
+    if options.device == 'cuda' and not torch.cuda.is_available():
+        print('PyTorch finds no CUDA device', file=sys.stderr)
+        sys.exit(MODULE_MISSING)
+    train(options)
+
+
 if __name__ == '__main__':
     try:
-        train(parse(sys.argv[1:]))
+        main(parse(sys.argv[1:]))
     except ImportError as missing:
         print(f'a module cannot be imported: {missing}', file=sys.stderr)
         sys.exit(MODULE_MISSING)
