@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, batch, peers, probe, pytorch, workloads  # noqa: E402
+from harness.parts import PARTS, batch, peers, plain_jax, probe, pytorch, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -461,6 +461,13 @@ class Peers(ScriptCase):
     def test_a_peer_may_have_other_bits(self):
         self.peer(self.training(bits='0x1.3p+1', peak=500))
         self.assertEqual([result['status'] for result in self.run_part()], ['ok'] * (1 + len(peers.PEERS)))
+
+
+class Jax(ScriptCase):
+    def test_a_plain_run_and_one_at_every_budget(self):
+        plain_jax.run(self.bench)
+        self.assertEqual(self.statuses(), ['ok'] * (1 + len(plain_jax.BUDGETS)))
+        self.assertTrue(all('train_jax.py' in asked for asked in self.asked()))
 
 
 class Runs(Case):

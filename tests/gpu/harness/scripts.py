@@ -5,6 +5,7 @@ from .results import FAILED, OK, SKIPPED, Result
 from .training import beside_context, mib, read, says
 
 TORCH = place.SCRIPTS / 'train_torch.py'
+JAX = place.SCRIPTS / 'train_jax.py'
 
 MODULE_MISSING = 77     # the exit status with which they say so
 RUN_LIMIT_S = 60
