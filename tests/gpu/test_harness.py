@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, batch, peers, plain_jax, probe, pytorch, workloads  # noqa: E402
+from harness.parts import PARTS, batch, compiled, peers, plain_jax, probe, pytorch, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -468,6 +468,26 @@ class Jax(ScriptCase):
         plain_jax.run(self.bench)
         self.assertEqual(self.statuses(), ['ok'] * (1 + len(plain_jax.BUDGETS)))
         self.assertTrue(all('train_jax.py' in asked for asked in self.asked()))
+
+
+class Compile(ScriptCase):
+    def test_both_modes_are_run_plain_and_at_every_budget(self):
+        compiled.run(self.bench)
+        self.assertEqual(self.statuses(), ['ok'] * (2 * (1 + len(compiled.BUDGETS))))
+        for mode in compiled.MODES:
+            self.assertEqual(sum(f'--compile {mode}' in asked for asked in self.asked()), 1 + len(compiled.BUDGETS))
+
+    def test_all_runs_share_what_was_compiled_and_nothing_of_it_stays(self):
+        self.bench.python = self.script('python', f'echo "$TORCHINDUCTOR_CACHE_DIR" >>{self.folder}/caches\n' + self.training())
+        compiled.run(self.bench)
+        folders = set((self.folder / 'caches').read_text().split())
+        self.assertEqual(len(folders), 1)
+        self.assertFalse(Path(folders.pop()).exists())
+
+    def test_a_mode_that_does_not_run_plain_leaves_the_other_alone(self):
+        self.bench.python = self.script('python', 'case "$*" in *--compile\\ default*) exit 1;; esac\n' + self.training())
+        compiled.run(self.bench)
+        self.assertEqual(self.statuses(), ['failed'] + ['ok'] * (1 + len(compiled.BUDGETS)))
 
 
 class Runs(Case):

@@ -25,34 +25,34 @@ def measure(bench, arguments, budget=None, limit_s=RUN_LIMIT_S, **environment):
     return read(outcome, watch.rise_bytes)
 
 
-def run_case(bench, name, arguments, budgets, **environment):
+def run_case(bench, name, arguments, budgets, limit_s=RUN_LIMIT_S, **environment):
     """The plain run, then one under spillway at each of these per cent of its peak. Returns the plain one, or None."""
-    plain = run_plain(bench, name, arguments, **environment)
+    plain = run_plain(bench, name, arguments, limit_s=limit_s, **environment)
     if plain and not bench.missing_spillway():
         for percent in budgets:
-            run_within(bench, f'{name} at {percent} %', arguments, percent, plain, **environment)
+            run_within(bench, f'{name} at {percent} %', arguments, percent, plain, limit_s=limit_s, **environment)
     return plain
 
 
-def run_plain(bench, name, arguments, **environment):
-    """The run that others are compared with; None when there is none, which is then told."""
+def run_plain(bench, name, arguments, **how):
+    """The run that others are compared with; None when there is none, which is then told. `how` is for measure()."""
     if bench.left_s() < LEAST_S:
         bench.skip(name, 'no time was left')
         return None
-    found = measure(bench, arguments, **environment)
+    found = measure(bench, arguments, **how)
     result = judge_plain(name, found)
     bench.add(result)
     return found if result.status == OK else None
 
 
-def run_within(bench, name, arguments, percent, plain, **environment):
+def run_within(bench, name, arguments, percent, plain, **how):
     if bench.left_s() < LEAST_S:
         return bench.skip(name, 'no time was left')
     budget = plain.training.peak_bytes * percent // 100
-    found = measure(bench, arguments, budget, **environment)
+    found = measure(bench, arguments, budget, **how)
     again = None
     if found.training and found.training.differs(plain.training) and bench.left_s() > LEAST_S:
-        again = measure(bench, arguments, **environment)
+        again = measure(bench, arguments, **how)
     return bench.add(judge(name, found, plain, budget, GOALS.get(percent), again))
 
 
