@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, batch, compiled, peers, plain_jax, probe, pytorch, workloads  # noqa: E402
+from harness.parts import PARTS, batch, compiled, peers, plain_jax, probe, pytorch, stress, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -488,6 +488,67 @@ class Compile(ScriptCase):
         self.bench.python = self.script('python', 'case "$*" in *--compile\\ default*) exit 1;; esac\n' + self.training())
         compiled.run(self.bench)
         self.assertEqual(self.statuses(), ['failed'] + ['ok'] * (1 + len(compiled.BUDGETS)))
+
+
+class Stress(Case):
+    """A random program that is right, and a spillway that says what was mapped."""
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.object(stress, 'Watch', Counted)
+        patch.start()
+        self.addCleanup(patch.stop)
+        Counted.answers = []
+        self.bench.quick = True
+        self.program('echo "thread 0 sum 0abc"')
+        self.script('build/shim/libspillway.so', '')
+        self.spillway('exec "$@"')
+
+    def program(self, text):
+        self.script('gpu/stress/random', text + '\n')
+
+    def spillway(self, text):
+        self.script('build/tools/spillway',
+                    'summary=$3; [ "$4" != --budget ] || budget=$5; while [ "$1" != -- ]; do shift; done; shift\n'
+                    'echo \'{"devices": [{"physical_bytes_peak": 1000}]}\' >$summary\n' + text)
+
+    def statuses(self):
+        stress.run(self.bench)
+        return [result['status'] for result in self.results()]
+
+    def test_every_byte_right_within_half_of_the_memory_is_well(self):
+        self.assertEqual(self.statuses(), ['ok'] * stress.QUICK_SEEDS)
+        self.assertEqual(self.results()[0]['figures']['budget_bytes'], 500)
+
+    def test_a_wrong_byte_fails_in_a_budget_only_too(self):
+        self.spillway('[ -z "$budget" ] || { echo "random: thread 0, word 7: 1, expected 2" >&2; exit 1; }; exec "$@"')
+        self.assertEqual(self.statuses(), ['failed'] * stress.QUICK_SEEDS)
+        self.assertIn('expected 2', self.results()[0]['summary'])
+
+    def test_other_bytes_that_the_program_believes_fail(self):
+        self.spillway('[ -z "$budget" ] && exec "$@"; echo "thread 0 sum 0abd"')
+        self.assertEqual(self.statuses(), ['failed'] * stress.QUICK_SEEDS)
+
+    def test_a_budget_that_one_operation_does_not_fit_into_grows(self):
+        self.spillway('[ "${budget:-900}" -ge 700 ] || { echo "spillway: out of device memory" >&2; exit 3; }; exec "$@"')
+        self.assertEqual(self.statuses(), ['ok'] * stress.QUICK_SEEDS)
+        self.assertEqual(self.results()[0]['figures']['budget_bytes'], 781)
+
+    def test_it_does_not_grow_for_ever(self):
+        self.spillway('[ -z "$budget" ] && exec "$@"; echo "spillway: out of device memory" >&2; exit 3')
+        self.assertEqual(self.statuses(), ['failed'] * stress.QUICK_SEEDS)
+
+    def test_more_on_the_device_than_the_budget_fails(self):
+        self.spillway('exec "$@"')
+        Counted.answers = [0, 1000 + (300 << 20), 500 + (300 << 20), 0, 1000 + (300 << 20), 500 + (450 << 20)]
+        self.assertEqual(self.statuses()[:2], ['ok', 'failed'])
+        self.assertIn('more than the budget', self.results()[1]['summary'])
+
+    def test_without_spillway_or_the_program_it_says_so(self):
+        place.tool().unlink()
+        self.assertEqual(self.statuses(), ['skipped'])
+        (self.folder / 'gpu/stress/random').unlink()
+        self.assertEqual(self.statuses(), ['skipped', 'failed'])
 
 
 class Runs(Case):

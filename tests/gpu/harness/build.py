@@ -5,6 +5,7 @@ A build folder holds
     workloads/objects/NAME.o      needed only to link what follows
     workloads/static/NAME         the training programs with the CUDA runtime inside, as cuBLAS and others carry it
     workloads/shared/NAME         the same with libcudart.so, as PyTorch uses it
+    stress/random                 the random programs of tests/stress
     lib/                          libraries that the programs need and that another machine may lack
     lib/spillway/                 likewise what spillway itself needs: apart, since a script must find no other CUDA runtime
     data/                         the text that the training programs read, likewise
@@ -33,6 +34,7 @@ WORKLOADS = ('gpt', 'resnet', 'lstm', 'mlp')
 PROGRAMS = (*WORKLOADS, 'replay')   # a program of several files has a folder of its name
 COMPILE_LIMIT_S = 300
 OWN_LIBRARIES = 'lib/spillway'
+STRESS = 'tests/stress/random'      # in a meson build folder: the same program for the simulated device
 
 # What single probes are linked with beyond the driver.
 SHARED_RUNTIME = {'escapes'}
@@ -115,11 +117,17 @@ def _workload_targets(cuda, arch_flags):
             yield Target(f'workloads/{variant}/{name}', compiled, headers, [*link, *flags], parts)
 
 
+def _stress_target(cuda, arch_flags):
+    source = place.STRESS / 'random.cu'
+    return Target('stress/random', [source], [],
+                  [str(cuda / 'bin/nvcc'), *CUDA_FLAGS, *arch_flags, '-Xcompiler', '-pthread', str(source)])
+
+
 def targets(cuda, architectures=ARCHITECTURES):
     """All programs; without a toolkit (None) they can't be built, but are known fresh or stale all the same."""
     cuda = cuda or Path('@cuda@')
     flags = _architectures(architectures)
-    found = [*_probe_targets(cuda, flags), *_workload_targets(cuda, flags)]
+    found = [*_probe_targets(cuda, flags), *_workload_targets(cuda, flags), _stress_target(cuda, flags)]
     for target in found:
         for each in [*target.objects, target]:
             each.seal(place.ROOT, cuda)
