@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import build, child, device, main, place, results, scripts, training  # noqa: E402
 from harness.bench import Bench  # noqa: E402
-from harness.parts import PARTS, batch, compiled, peers, plain_jax, probe, pytorch, stress, workloads  # noqa: E402
+from harness.parts import PARTS, batch, compiled, peers, plain_jax, probe, pytorch, sanitize, stress, workloads  # noqa: E402
 
 ANSWER = '{"probe": "fake", "question": 6, "answered": %s, "answer": "it is so", "figures": {"a/b_us": 1.5}}'
 TRAINING = '''echo "step 1 loss 2.5 0x40200000"
@@ -549,6 +549,66 @@ class Stress(Case):
         self.assertEqual(self.statuses(), ['skipped'])
         (self.folder / 'gpu/stress/random').unlink()
         self.assertEqual(self.statuses(), ['skipped', 'failed'])
+
+
+class Sanitize(Case):
+    """A compute-sanitizer that runs what it is given, and a spillway that lets it."""
+
+    def setUp(self):
+        super().setUp()
+        for name, value in (('PROGRAMS', ('mlp',)), ('sanitizer', lambda: self.folder / 'sanitizer'), ('Watch', Counted)):
+            patch = mock.patch.object(sanitize, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        Counted.answers = []
+        self.sanitizer('exec "$@"')
+        self.script('gpu/workloads/static/mlp', TRAINING.format(loss='2.25', bits='0x40100000'))
+        self.script('build/shim/libspillway.so', '')
+        self.spillway('exec "$@"')
+
+    def sanitizer(self, text):
+        self.script('sanitizer', 'while [ "${1#--}" != "$1" ]; do shift 2; done\n' + text)
+
+    def spillway(self, text):
+        self.script('build/tools/spillway', 'while [ "$1" != -- ]; do shift; done; shift\n' + text)
+
+    def result(self):
+        sanitize.run(self.bench)
+        return self.results()[-1]
+
+    def test_the_same_bits_and_nothing_found_are_well(self):
+        result = self.result()
+        self.assertEqual((result['status'], result['figures']['budget_bytes']), ('ok', 600))
+
+    def test_an_access_that_is_found_fails_and_is_quoted(self):
+        self.spillway('echo "========= Invalid __global__ read of size 4"; echo "========= ERROR SUMMARY: 3 errors"; exit 86')
+        result = self.result()
+        self.assertEqual((result['status'], result['figures']['errors']), ('failed', 3))
+        self.assertIn('Invalid __global__ read', result['summary'])
+
+    def test_other_bits_fail(self):
+        self.spillway(TRAINING.format(loss='2.25', bits='0x40100001'))
+        self.assertEqual(self.result()['status'], 'failed')
+
+    def test_a_run_that_breaks_fails(self):
+        self.spillway('kill -SEGV $$')
+        self.assertEqual(self.result()['status'], 'failed')
+
+    def test_a_run_that_is_too_slow_for_the_limit_says_nothing(self):
+        self.spillway('sleep 60')
+        with mock.patch.object(sanitize, 'RUN_LIMIT_S', 0.5):
+            self.assertEqual(self.result()['status'], 'skipped')
+
+    def test_a_plain_run_that_it_does_not_get_along_with_says_nothing_about_spillway(self):
+        self.sanitizer('echo "device not supported" >&2; exit 1')
+        result = self.result()
+        self.assertEqual(result['status'], 'skipped')
+        self.assertIn('device not supported', result['summary'])
+
+    def test_without_it_that_is_said(self):
+        with mock.patch.object(sanitize, 'sanitizer', lambda: None):
+            self.assertEqual(self.result()['status'], 'skipped')
+        self.assertIn('compute-sanitizer', self.results()[0]['summary'])
 
 
 class Runs(Case):
