@@ -651,6 +651,11 @@ class Runs(Case):
         self.assertEqual(status, 1)
         self.assertIn('SyntaxError: oh', output)
 
+    def test_no_part_may_take_a_third_of_what_a_machine_is_lent_for(self):
+        for name, part in PARTS.items():
+            self.assertLess(part.LIMIT_S, 180, name)
+        self.assertLess(main.LIMIT_S, 540)
+
     def test_an_unknown_part_is_wrong_usage(self):
         with self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()):
             main.main(['nonsense'])

@@ -11,7 +11,7 @@ from . import workloads
 
 NAME = 'probe'
 ABOUT = 'questions about the driver that only a device can answer'
-LIMIT_S = 230
+LIMIT_S = 170
 SIMULATED = True    # those that need no machine code and no clock
 
 

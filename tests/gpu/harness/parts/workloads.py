@@ -11,7 +11,7 @@ from ..training import beside_context, mib, read, says
 
 NAME = 'workloads'
 ABOUT = 'training programs, plain and under spillway'
-LIMIT_S = 280
+LIMIT_S = 170
 SIMULATED = True
 
 # Per cent of the plain run's peak, in this order: where time runs out, what is missing says least.
