@@ -1,4 +1,5 @@
-/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, and what NCCL registers, as variables of the environment. */
+/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, and what NCCL registers, as variables of the
+ * environment. */
 #include "switches.h"
 #include <stdlib.h>
 #include <string.h>
