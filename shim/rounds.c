@@ -53,7 +53,7 @@ static void trust_as_far(struct spw_rounds *p, const struct spw_shape *shape)
 {
     const bool is_confirmed = shape->in_a_row >= CONFIRMED;
     spw_on_course_look_closer(&p->on, !is_confirmed);
-    spw_stale_allow_locked(p->on.device, is_confirmed);
+    spw_stale_allow_locked(p->on.device, is_confirmed && !spw_shape_was_regrouped_for(shape));
 }
 
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */

@@ -152,6 +152,11 @@ static bool is_of_copies(const struct spw_course_plan *plan)
     return !plan->recorded_count;
 }
 
+bool spw_shape_was_regrouped_for(const struct spw_shape *shape)
+{
+    return shape->regrouped && shape->number && is_of_copies(shape->plan);
+}
+
 /* `plan` is in force from now on; the one before is the caller's. Another plan wants other pieces of memory at once, and is
  * tried for too few iterations to find out that it lags. */
 static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)

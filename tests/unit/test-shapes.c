@@ -390,9 +390,17 @@ static void where_steps_lag_a_tenth_behind_the_prediction_pieces_are_regrouped(v
 {
     struct spw_shape *shape = planned(12000000);
     bool is_regrouped;
+    assert_false(spw_shape_was_regrouped_for(shape));
     const unsigned rounds = iterate_until_regrouped(shape, 1.12, &is_regrouped);
     assert_true(is_regrouped && rounds >= 16 && rounds <= 18); /* the first steps are slower anyway */
     assert_int_equal(shape->number, 1);
+    assert_true(spw_shape_was_regrouped_for(shape));
+    shape->plan->recorded_count = 1; /* for such plans pieces are as they come */
+    assert_false(spw_shape_was_regrouped_for(shape));
+    shape->plan->recorded_count = 0;
+    shape->number = 0; /* as where there is none */
+    assert_false(spw_shape_was_regrouped_for(shape));
+    shape->number = 1;
     spw_shapes_finish(&shapes);
 }
 
