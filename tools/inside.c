@@ -103,7 +103,8 @@ static void add_news(struct facts *facts, const struct driver *driver, const cha
     facts_add(facts, "driver", "not_exported", names, "not exported by us", "%s", *text ? text : "none");
 }
 
-static void add_devices(struct facts *facts, const struct driver *driver)
+/* Returns how many there are. */
+static int add_devices(struct facts *facts, const struct driver *driver)
 {
     enum { MOST = 64 };
     json_t *devices = json_array();
@@ -124,6 +125,48 @@ static void add_devices(struct facts *facts, const struct driver *driver)
         snprintf(label, sizeof(label), "%d", i);
         facts_add(facts, "driver", NULL, NULL, label, "%s, %s", names[i], doctor_bytes(totals[i]));
     }
+    return count;
+}
+
+/* The driver's answer to a request for a little pinned memory, in a context of the first device's that is given back. */
+static CUresult try_to_pin(const struct driver *driver)
+{
+    enum { BYTES = 1 << 20 };
+    CUcontext context;
+    void *memory = NULL;
+    CUresult (*retain)(CUcontext *, CUdevice) = dlsym(driver->handle, "cuDevicePrimaryCtxRetain");
+    CUresult (*set_current)(CUcontext) = dlsym(driver->handle, "cuCtxSetCurrent");
+    CUresult (*pin)(void **, size_t, unsigned int) = dlsym(driver->handle, "cuMemHostAlloc");
+    CUresult (*release)(CUdevice) = dlsym(driver->handle, "cuDevicePrimaryCtxRelease_v2");
+    CUresult (*unpin)(void *) = dlsym(driver->handle, "cuMemFreeHost");
+    CUresult result = retain(&context, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = set_current(context);
+    if (result == CUDA_SUCCESS)
+        result = pin(&memory, BYTES, 0);
+    if (result == CUDA_SUCCESS)
+        result = unpin(memory);
+    set_current(NULL);
+    release(0);
+    return result;
+}
+
+static void add_pinned(struct facts *facts, const struct driver *driver)
+{
+    const char *name = NULL;
+    const CUresult result = try_to_pin(driver);
+    if (result != CUDA_SUCCESS)
+        driver->error_name(result, &name);
+    facts_add(facts, "driver", "pins_host_memory", json_boolean(result == CUDA_SUCCESS), "host memory can be pinned", "%s",
+              result == CUDA_SUCCESS ? "yes"
+              : name                 ? name
+                                     : "no");
+    if (result != CUDA_SUCCESS)
+        facts_advise(facts, "ulimit -l unlimited   # a container: docker run --ulimit memlock=-1 ...",
+                     "the driver pins no host memory here (%s): what leaves the device would go to pageable memory, which "
+                     "takes several times as long",
+                     name ? name : "an unknown error");
 }
 
 /* Asks cuGetProcAddress for a covered call; returns whether the answer goes past the library, and says so. */
@@ -187,7 +230,8 @@ int doctor_inside(struct facts *facts)
     facts_add(facts, "driver", "version", json_integer(version), "version", "%d.%d%s", version / 1000, version % 1000 / 10,
               version < 12040 ? " (below 12.4: no parameter layouts, everything stays on the device)" : "");
     if (result == CUDA_SUCCESS) {
-        add_devices(facts, &driver);
+        if (add_devices(facts, &driver) > 0)
+            add_pinned(facts, &driver);
     } else {
         const char *name = NULL;
         driver.error_name(result, &name);

@@ -128,6 +128,14 @@ def _():
     require("CUDA_VISIBLE_DEVICES=7 hides" in advised(report, "unset CUDA_VISIBLE_DEVICES")[0]["because"], report["advice"])
 
 
+@sentence("a driver that pins no host memory is told with its error, and what may let it")
+def _():
+    report = found(SIMGPU_FAIL="cuMemHostAlloc:1=2")
+    require(report["driver"]["pins_host_memory"] is False and report["problems"] == [], report["driver"], report["problems"])
+    require("CUDA_ERROR_OUT_OF_MEMORY" in advised(report, "ulimit -l unlimited")[0]["because"], report["advice"])
+    require(found()["driver"]["pins_host_memory"] is True, "it can be pinned here")
+
+
 @sentence("a driver that ends the process is a problem, and the rest is told all the same")
 def _():
     report = found(SPILLWAY_DRIVER=LACKING, LACKS="driver")
