@@ -12,6 +12,7 @@
 #include "pin.h"
 #include "planned_counts.h"
 #include "room.h"
+#include "shapes.h"
 #include "stale.h"
 #include "training-loop.h"
 
@@ -159,6 +160,30 @@ static void what_the_course_does_not_have_meets_no_old_address(void **state)
     }
     assert_true(stale_before > 0);
     assert_int_equal(stale_beside, 0);
+}
+
+static bool is_regrouped;
+
+bool __real_spw_shape_was_regrouped_for(const struct spw_shape *shape);
+bool __wrap_spw_shape_was_regrouped_for(const struct spw_shape *shape);
+bool __wrap_spw_shape_was_regrouped_for(const struct spw_shape *shape)
+{
+    return is_regrouped || __real_spw_shape_was_regrouped_for(shape);
+}
+
+/* It would take the larger pieces apart again. */
+static void where_pieces_were_regrouped_memory_does_not_change_hands(void **state)
+{
+    for (int regrouped = 0; regrouped < 2; regrouped++) {
+        is_regrouped = regrouped;
+        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+        spw_staled = (struct spw_staled){0};
+        loop_steps(&loop, KNOWN_AFTER);
+        goes_by_plan(30);
+        assert_int_equal(spw_staled.count > 0, !regrouped);
+        loop_check(&loop);
+    }
+    is_regrouped = false;
 }
 
 static void an_unexpected_operation_costs_two_steps_at_most(void **state)
@@ -312,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_device_that_lags_behind_gets_the_same_bytes),
         cmocka_unit_test(what_nobody_frees_in_between_is_planned_as_well),
         cmocka_unit_test(what_the_course_does_not_have_meets_no_old_address),
+        cmocka_unit_test(where_pieces_were_regrouped_memory_does_not_change_hands),
         cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
         cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
         cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),
