@@ -1,0 +1,37 @@
+/* handles.h - handles of cuBLAS and of cuBLASLt; the first may be given wherever the second is asked for. */
+#ifndef SIMGPU_CUBLAS_HANDLES_H
+#define SIMGPU_CUBLAS_HANDLES_H
+#include <cublas_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BLAS_HANDLE_MAGIC 0x73616c62756d6973u /* "simublas" */
+
+/* What both begin with; cleared when the handle goes, so that using it afterwards is noticed more often than not. */
+struct blas_handle {
+    uint64_t magic;
+};
+
+static inline bool blas_is_handle(const void *handle)
+{
+    return handle && ((const struct blas_handle *)handle)->magic == BLAS_HANDLE_MAGIC;
+}
+
+/* What a program has chosen for the calls that it makes with a handle. One thread at a time uses it, as documented. */
+struct cublasContext {
+    struct blas_handle head;
+    cudaStream_t stream;
+    cublasPointerMode_t pointer_mode;
+    cublasAtomicsMode_t atomics_mode;
+    cublasMath_t math_mode;
+    int sm_count_target;
+    void *scratch; /* device memory for a result that the host waits for; NULL until the first one */
+};
+
+#define BLAS_SCRATCH_BYTES 256
+
+static inline bool blas_on_device(cublasHandle_t handle)
+{
+    return handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
+}
+#endif
