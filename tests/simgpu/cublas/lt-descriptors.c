@@ -3,6 +3,7 @@
 #include "lt.h"
 #include "status.h"
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ struct kind {
     size_t bytes; /* of the opaque structure */
     const struct attribute *attributes;
     size_t count;
-    const char *unknown; /* what is said of an attribute that is not in the table */
+    const char *name;
     int *told;
 };
 
@@ -97,12 +98,11 @@ static const struct attribute algorithm_attributes[] = {
     AT(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, lt_algorithm, cluster_shape),
 };
 
-#define KIND(name, opaque, inside) \
+#define KIND(one, opaque, inside) \
     _Static_assert(sizeof(struct inside) <= sizeof(opaque), "what lies inside has to fit"); \
-    static int told_##name; \
-    static const struct kind name##s = {sizeof(opaque), name##_attributes, \
-                                        sizeof name##_attributes / sizeof *name##_attributes, \
-                                        "an attribute of cuBLASLt's (" #name ")", &told_##name}
+    static int told_##one; \
+    static const struct kind one##s = {sizeof(opaque), one##_attributes, \
+                                       sizeof one##_attributes / sizeof *one##_attributes, #opaque, &told_##one}
 
 KIND(layout, cublasLtMatrixLayoutOpaque_t, lt_layout);
 KIND(operation, cublasLtMatmulDescOpaque_t, lt_operation);
@@ -114,7 +114,9 @@ static const struct attribute *find(const struct kind *kind, int name)
     for (size_t i = 0; i < kind->count; i++)
         if (kind->attributes[i].name == name)
             return &kind->attributes[i];
-    (void)blas_refuse(kind->unknown, kind->told);
+    char what[80];
+    snprintf(what, sizeof what, "attribute %d of %s", name, kind->name);
+    (void)blas_refuse(what, kind->told);
     return NULL;
 }
 

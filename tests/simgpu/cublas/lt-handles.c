@@ -55,10 +55,3 @@ const char *cublasLtGetStatusString(cublasStatus_t status)
 {
     return blas_status_string(status);
 }
-
-/* No instructions of the host are chosen here, so there was no mask. */
-unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask)
-{
-    (void)mask;
-    return 0;
-}

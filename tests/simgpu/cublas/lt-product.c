@@ -50,11 +50,11 @@ static bool is_plain(const struct lt_layout *layout)
     static int told_order, told_arrays, told_planes;
 
     if (layout->order != CUBLASLT_ORDER_COL && layout->order != CUBLASLT_ORDER_ROW)
-        return blas_refuse("a matrix in tiles (cuBLASLt)", &told_order) == CUBLAS_STATUS_SUCCESS;
+        return blas_refuse("cublasLtMatmul with matrices in tiles", &told_order) == CUBLAS_STATUS_SUCCESS;
     if (layout->batch_mode != CUBLASLT_BATCH_MODE_STRIDED)
-        return blas_refuse("a batch by an array of addresses (cuBLASLt)", &told_arrays) == CUBLAS_STATUS_SUCCESS;
+        return blas_refuse("cublasLtMatmul with arrays of addresses", &told_arrays) == CUBLAS_STATUS_SUCCESS;
     if (layout->plane_offset)
-        return blas_refuse("a complex matrix in two planes (cuBLASLt)", &told_planes) == CUBLAS_STATUS_SUCCESS;
+        return blas_refuse("cublasLtMatmul with complex matrices in planes", &told_planes) == CUBLAS_STATUS_SUCCESS;
     return true;
 }
 
@@ -92,7 +92,7 @@ static cublasStatus_t check_operation(const struct lt_operation *operation)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (operation->c_transform != CUBLAS_OP_N)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    return operation->emulation ? (cublasStatus_t)blas_refuse("floating point emulation (cuBLASLt)", &told)
+    return operation->emulation ? (cublasStatus_t)blas_refuse("cublasLtMatmul with emulation", &told)
                                 : CUBLAS_STATUS_SUCCESS;
 }
 

@@ -11,6 +11,6 @@ int blas_refuse(const char *what,
     int symbol(void) \
     { \
         static int told; \
-        return blas_refuse(#symbol "()", &told); \
+        return blas_refuse(#symbol, &told); \
     }
 #endif

@@ -9,13 +9,15 @@ static const struct {
     {CUBLAS_STATUS_SUCCESS, "CUBLAS_STATUS_SUCCESS", "success"},
     {CUBLAS_STATUS_NOT_INITIALIZED, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"},
     {CUBLAS_STATUS_ALLOC_FAILED, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"},
-    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE", "an invalid value was used as an argument"},
-    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH", "the device lacks a feature that this needs"},
-    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR", "an access to device memory failed"},
-    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "a kernel could not be run"},
+    {CUBLAS_STATUS_INVALID_VALUE, "CUBLAS_STATUS_INVALID_VALUE",
+     "an unsupported value or parameter was passed to the function"},
+    {CUBLAS_STATUS_ARCH_MISMATCH, "CUBLAS_STATUS_ARCH_MISMATCH",
+     "the function requires an architectural feature absent from the device"},
+    {CUBLAS_STATUS_MAPPING_ERROR, "CUBLAS_STATUS_MAPPING_ERROR", "an access to GPU memory space failed"},
+    {CUBLAS_STATUS_EXECUTION_FAILED, "CUBLAS_STATUS_EXECUTION_FAILED", "the function failed to launch on the GPU"},
     {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
-    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "the functionality is not supported"},
-    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "the license could not be checked"},
+    {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED", "the requested functionality is not supported"},
+    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "the license check failed"},
 };
 
 const char *blas_status_name(cublasStatus_t status)
@@ -23,7 +25,7 @@ const char *blas_status_name(cublasStatus_t status)
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status)
             return statuses[i].name;
-    return "CUBLAS_STATUS_UNKNOWN";
+    return "unrecognized status";
 }
 
 const char *blas_status_string(cublasStatus_t status)
@@ -31,7 +33,7 @@ const char *blas_status_string(cublasStatus_t status)
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status)
             return statuses[i].string;
-    return "unknown status";
+    return "unrecognized status";
 }
 
 cublasStatus_t blas_property(libraryPropertyType type, int *ret_value)
@@ -48,6 +50,6 @@ cublasStatus_t blas_property(libraryPropertyType type, int *ret_value)
 int blas_refuse(const char *what, int *told)
 {
     if (!__atomic_exchange_n(told, 1, __ATOMIC_RELAXED))
-        fprintf(stderr, "simgpu: %s is not carried out: the simulated device's cuBLAS does not know it\n", what);
+        fprintf(stderr, "simgpu: %s: the simulated device's cuBLAS doesn't have this\n", what);
     return CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -10,6 +10,6 @@ const char *blas_status_string(cublasStatus_t status);
 /* As cublasGetProperty() answers it: a part of the version. */
 cublasStatus_t blas_property(libraryPropertyType type, int *ret_value);
 
-/* Says on stderr, once for each `told`, that `what` is not carried out; answers CUBLAS_STATUS_NOT_SUPPORTED. */
+/* Says on stderr, once for each `told`, that there is no `what`; answers CUBLAS_STATUS_NOT_SUPPORTED. */
 int blas_refuse(const char *what, int *told);
 #endif
