@@ -1,0 +1,63 @@
+/* fake-runtime.h - a CUDA runtime that keeps the last launch and does nothing else: what the stand-ins' tests look at.
+ *
+ * It knows the kernels from the text of their image alone, so that what a test sees of a launch is what the simulated
+ * device would see. */
+#ifndef SIMGPU_CUBLAS_FAKE_RUNTIME_H
+#define SIMGPU_CUBLAS_FAKE_RUNTIME_H
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FAKE_MOST_USES 64
+
+struct fake_kernel {
+    char name[64];
+    size_t bytes, param_count, use_count;
+    struct {
+        size_t offset, bytes;
+    } params[FAKE_MOST_USES];
+    struct {
+        size_t offset, bytes;
+        char how[16];
+    } uses[FAKE_MOST_USES];
+};
+
+struct fake_launch {
+    const struct fake_kernel *kernel;
+    dim3 grid, block;
+    size_t shared_bytes;
+    cudaStream_t stream;
+    _Alignas(16) unsigned char image[1024]; /* what no parameter lies over is 0xee */
+};
+
+struct fake_runtime {
+    const char *layouts; /* the text of the image that was registered */
+    size_t kernel_count; /* functions that were registered */
+    int launches;
+    struct fake_launch last;
+    const char *failing; /* the call that fails, or NULL */
+    int allocations;     /* not given back */
+    int copies, sets, waits;
+    cudaStream_t stream;             /* of the last copy, set or wait */
+    unsigned char device_result[64]; /* what a copy to the host finds */
+};
+
+extern struct fake_runtime fake;
+
+/* Forgets launches and counts; the image stays registered. */
+int fake_reset(void **state);
+
+/* The kernel of that name; the test fails where there is none. */
+const struct fake_kernel *fake_kernel(const char *name);
+
+/* How the last launch uses the 8 bytes of its image at `offset`; the test fails where it does not say. */
+const char *fake_use(size_t offset);
+
+/* The address that the last launch reads (writes) is this one, and it is a parameter of its own. */
+#define assert_reads(index, address)  fake_check_address("reads", 8 * (index), address, __FILE__, __LINE__)
+#define assert_writes(index, address) fake_check_address("writes", 8 * (index), address, __FILE__, __LINE__)
+void fake_check_address(const char *how, size_t offset, const void *address, const char *file, int line);
+
+/* What the last launch was handed, as one of the structures of kernels.h; the test fails unless it is of that kernel. */
+const void *fake_last(const char *name, size_t bytes);
+#endif
