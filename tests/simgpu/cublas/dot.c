@@ -45,19 +45,23 @@ static cublasStatus_t launch(cublasHandle_t handle, const struct product *p, voi
     return blas_launch(BLAS_DOT, &call, blas_blocks(p->n, 1, 1), handle->stream);
 }
 
-/* The kernel writes to memory of the handle; from there the result goes to the host, which waits for it. */
+/* By way of the device's memory. That is new each time: in memory that was written before, the device would take the new
+ * result to hang on the old one. */
 static cublasStatus_t multiply_for_host(cublasHandle_t handle, const struct product *p)
 {
-    if (!handle->scratch && cudaMalloc(&handle->scratch, BLAS_SCRATCH_BYTES) != cudaSuccess)
+    const size_t bytes = blas_type_bits(p->result_type) / 8;
+    void *there;
+
+    if (cudaMallocAsync(&there, bytes, handle->stream) != cudaSuccess)
         return CUBLAS_STATUS_ALLOC_FAILED;
-    const cublasStatus_t status = launch(handle, p, handle->scratch);
-    if (status != CUBLAS_STATUS_SUCCESS)
-        return status;
-    if (cudaMemcpyAsync(p->result, handle->scratch, blas_type_bits(p->result_type) / 8, cudaMemcpyDeviceToHost,
-                        handle->stream) != cudaSuccess ||
-        cudaStreamSynchronize(handle->stream) != cudaSuccess)
+    cublasStatus_t status = launch(handle, p, there);
+    if (status == CUBLAS_STATUS_SUCCESS &&
+        cudaMemcpyAsync(p->result, there, bytes, cudaMemcpyDeviceToHost, handle->stream) != cudaSuccess)
+        status = CUBLAS_STATUS_EXECUTION_FAILED;
+    const cudaError_t freed = cudaFreeAsync(there, handle->stream);
+    if (freed != cudaSuccess || cudaStreamSynchronize(handle->stream) != cudaSuccess)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    return CUBLAS_STATUS_SUCCESS;
+    return status;
 }
 
 /* The product of vectors without elements. */

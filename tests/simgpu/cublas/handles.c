@@ -22,7 +22,6 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
 {
     if (!blas_is_handle(handle))
         return CUBLAS_STATUS_NOT_INITIALIZED;
-    (void)cudaFree(handle->scratch);
     handle->head.magic = 0;
     free(handle);
     return CUBLAS_STATUS_SUCCESS;

@@ -25,10 +25,7 @@ struct cublasContext {
     cublasAtomicsMode_t atomics_mode;
     cublasMath_t math_mode;
     int sm_count_target;
-    void *scratch; /* device memory for a result that the host waits for; NULL until the first one */
 };
-
-#define BLAS_SCRATCH_BYTES 256
 
 static inline bool blas_on_device(cublasHandle_t handle)
 {

@@ -24,7 +24,7 @@ static cudaError_t answer(const char *call)
 int fake_reset(void **state)
 {
     (void)state;
-    fake.launches = fake.copies = fake.sets = fake.waits = 0;
+    fake.launches = fake.allocations = fake.frees = fake.copies = fake.sets = fake.waits = 0;
     fake.failing = NULL;
     memset(&fake.last, 0, sizeof fake.last);
     return 0;
@@ -172,21 +172,22 @@ cudaError_t CUDARTAPI cudaGetDevice(int *device)
     return answer("cudaGetDevice");
 }
 
-cudaError_t CUDARTAPI cudaMalloc(void **address, size_t bytes)
+cudaError_t CUDARTAPI cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream)
 {
-    static unsigned char memory[4096];
-
-    if (answer("cudaMalloc") != cudaSuccess || bytes > sizeof memory)
+    if (answer("cudaMallocAsync") != cudaSuccess || bytes > sizeof fake.allocated)
         return cudaErrorMemoryAllocation;
     fake.allocations++;
-    *address = memory;
+    fake.stream = stream;
+    *address = fake.allocated;
     return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaFree(void *address)
+cudaError_t CUDARTAPI cudaFreeAsync(void *address, cudaStream_t stream)
 {
-    fake.allocations -= address != NULL;
-    return answer("cudaFree");
+    assert_ptr_equal(address, fake.allocated);
+    assert_ptr_equal(stream, fake.stream);
+    fake.frees++;
+    return answer("cudaFreeAsync");
 }
 
 cudaError_t CUDARTAPI cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,

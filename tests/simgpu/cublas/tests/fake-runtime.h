@@ -36,7 +36,8 @@ struct fake_runtime {
     int launches;
     struct fake_launch last;
     const char *failing; /* the call that fails, or NULL */
-    int allocations;     /* not given back */
+    int allocations, frees;
+    unsigned char allocated[64]; /* where every allocation lies */
     int copies, sets, waits;
     cudaStream_t stream;             /* of the last copy, set or wait */
     unsigned char device_result[64]; /* what a copy to the host finds */
