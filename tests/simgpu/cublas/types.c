@@ -125,8 +125,9 @@ static unsigned class_of(cublasComputeType_t compute)
     case CUBLAS_COMPUTE_32I:
     case CUBLAS_COMPUTE_32I_PEDANTIC:
         return INTEGER;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 bool blas_scale_type(cublasComputeType_t compute, cudaDataType_t operand, cudaDataType_t *ret_scale)
