@@ -15,12 +15,16 @@ extern "C" {
 
 #define SIMGPU_IMAGE_MAGIC "SIMGPU1" /* 8 bytes with the final 0 */
 
+struct simgpu_kernel;
+
 struct simgpu_launch {     /* how a kernel was launched; borrowed for the length of the call */
     uint32_t grid[3];      /* blocks */
     uint32_t block[3];     /* threads per block */
     uint32_t shared_bytes; /* dynamic shared memory */
     uint64_t serial;       /* position of this launch in the order in which the device runs them, from 1 */
     uint64_t order;        /* of the blocks: 0 ascending, else a number that chooses another order */
+    const struct simgpu_kernel *kernel;
+    uint64_t token; /* what describe() said for this launch, else 0 */
 };
 
 struct simgpu_range { /* bytes that a kernel may touch */
@@ -29,13 +33,15 @@ struct simgpu_range { /* bytes that a kernel may touch */
     int writes; /* nonzero: may write (and read); 0: reads only */
 };
 
-#define SIMGPU_MAX_RANGES 64
+#define SIMGPU_MAX_RANGES 512
 
 struct simgpu_footprint { /* what one launch costs and touches, known before it runs */
     double flops;         /* arithmetic operations, before the scale factor of the device */
     double bytes;         /* device memory traffic in bytes, before the scale factor */
     uint32_t range_count; /* 0: unknown; the driver then takes each pointer parameter for the whole of its allocation */
     struct simgpu_range ranges[SIMGPU_MAX_RANGES];
+    uint64_t token; /* for run() */
+    int refused;    /* nonzero: there was no memory to describe it */
 };
 
 enum {

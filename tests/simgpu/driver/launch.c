@@ -84,8 +84,13 @@ static CUresult footprint(struct op *op, const struct simgpu_kernel *k)
     const struct profile *p = &settings.profile;
     print.flops = print.bytes = 0;
     print.range_count = 0;
+    print.token = 0;
+    print.refused = 0;
     if (k->describe)
         k->describe(&op->u.run.launch, op->u.run.image, &print);
+    if (print.refused)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    op->u.run.launch.token = print.token;
     op->declared = print.range_count > 0;
     for (uint32_t i = 0; i < print.range_count && i < SIMGPU_MAX_RANGES; i++)
         if (op_touch(op, print.ranges[i].address, print.ranges[i].bytes, print.ranges[i].writes != 0) < 0)
@@ -112,7 +117,8 @@ CUresult launch_make(struct context *context, const void *handle, const struct l
     op->u.run.handle = handle;
     op->u.run.launch = (struct simgpu_launch){.grid = {l->grid[0], l->grid[1], l->grid[2]},
                                               .block = {l->block[0], l->block[1], l->block[2]},
-                                              .shared_bytes = l->shared_bytes};
+                                              .shared_bytes = l->shared_bytes,
+                                              .kernel = f->kernel};
     CUresult r = function_variables(f, context, &op->u.run.variables);
     (void)variables_hold(op->u.run.variables);
     if (r == CUDA_SUCCESS)

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 #include "entries.h"
+#include "lookup.h"
 #include "missing.h"
 
 enum { CALL, UNSAFE };
@@ -69,6 +70,8 @@ static void *find(const char *name, int version, bool per_thread, CUdriverProcAd
             newest = m->version;
         }
     }
+    if (!found)
+        found = program_call(name);
     if (found)
         *ret_status = CU_GET_PROC_ADDRESS_SUCCESS;
     return found;

@@ -1,4 +1,5 @@
-/* module.c - loads device programs: tables of host functions, as image.h describes them, or PTX whose kernels have twins. */
+/* module.c - loads device programs: tables of host functions, as image.h describes them, PTX whose kernels have twins, or
+ * machine code whose kernels are opaque. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -6,6 +7,8 @@
 
 #include "driver.h"
 #include "exec.h"
+#include "layouts.h"
+#include "opaque.h"
 #include "ptx.h"
 #include "variables.h"
 
@@ -20,6 +23,10 @@ static CUresult image_read(const void *candidate, const struct simgpu_image **re
     if (exec_read(magic, (uint64_t)(uintptr_t)candidate, sizeof magic) &&
         memcmp(magic, SIMGPU_IMAGE_MAGIC, sizeof magic) == 0)
         return CUDA_SUCCESS;
+    if (opaque_takes(candidate)) {
+        *ret_image = &opaque_image;
+        return CUDA_SUCCESS;
+    }
     CUresult r = ptx_load(candidate, ret_made);
     *ret_image = *ret_made;
     return r;
@@ -58,6 +65,10 @@ static struct function *function_for(struct function **list, enum handle kind, c
 
 static const struct simgpu_kernel *image_kernel(const struct simgpu_image *image, const char *name)
 {
+    if (image == &opaque_image) {
+        const struct layout *l = layouts_find(name);
+        return l ? &l->kernel : NULL;
+    }
     for (uint32_t i = 0; i < image->kernel_count; i++)
         if (strcmp(image->kernels[i]->name, name) == 0)
             return image->kernels[i];

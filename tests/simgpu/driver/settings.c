@@ -259,6 +259,10 @@ int settings_read(void)
         return -EINVAL;
     if (settings.granularity_bytes & (settings.granularity_bytes - 1) || settings.granularity_bytes < 4096)
         return refuse("SIMGPU_GRANULARITY", getenv("SIMGPU_GRANULARITY"), "a power of two, 4 KiB or more");
+    settings.layouts_path = path_of("SIMGPU_LAYOUTS");
+    if (settings.layouts_path && access(settings.layouts_path, R_OK) < 0)
+        return refuse("SIMGPU_LAYOUTS", settings.layouts_path, "a file that can be read");
+    settings.launched_path = path_of("SIMGPU_LAUNCHED");
     settings.stats_path = path_of("SIMGPU_STATS");
     settings.touched_path = path_of("SIMGPU_TOUCHED");
     settings.chronicle_path = path_of("SIMGPU_CHRONICLE");

@@ -40,6 +40,8 @@ struct settings {
         double times, from_ns; /* copies that begin from then on take so many times as long; 0 times: none do */
     } slower_h2d, slower_d2h;
     char *stats_path, *touched_path, *chronicle_path; /* NULL: none wanted */
+    char *layouts_path;                               /* of machine code; NULL: none */
+    char *launched_path;                              /* where names of opaque kernels are listed; NULL: nowhere */
 };
 
 extern struct settings settings;

@@ -1,10 +1,12 @@
 /* copies.c - copies and sets, with and without a stream. Compiled twice: for legacy and per-thread default streams. */
 #include "runtime.h"
+#include "program.h"
 
 /* --- one dimension --- */
 
 static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
+    rt_tensor_written(to);
     switch (kind) {
     case cudaMemcpyHostToHost:
     case cudaMemcpyDefault:
@@ -22,6 +24,7 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 
 static cudaError_t copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
+    rt_tensor_written(to);
     switch (kind) {
     case cudaMemcpyHostToHost:
     case cudaMemcpyDefault:
@@ -140,6 +143,7 @@ static cudaError_t describe_2d(void *to, size_t to_pitch, const void *from, size
         return cudaErrorInvalidMemcpyDirection;
     if (width > to_pitch || width > from_pitch)
         return cudaErrorInvalidPitchValue;
+    rt_tensor_written(to);
     *ret_copy = (CUDA_MEMCPY2D){.srcMemoryType = from_type,
                                 .srcHost = from,
                                 .srcDevice = (CUdeviceptr)from,
@@ -285,11 +289,20 @@ cudaError_t CUDARTAPI cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *
 
 /* --- many at once: the structures are the same in both interfaces --- */
 
-RT_FORWARD(cudaMemcpyBatchAsync,
-           (void *const *to, const void *const *from, const size_t *bytes, size_t count,
-            struct cudaMemcpyAttributes *attributes, size_t *attribute_starts, size_t attribute_count, cudaStream_t stream),
-           cuMemcpyBatchAsync((CUdeviceptr *)to, (CUdeviceptr *)from, (size_t *)bytes, count,
-                              (CUmemcpyAttributes *)attributes, attribute_starts, attribute_count, stream))
+cudaError_t CUDARTAPI cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *bytes, size_t count,
+                                           struct cudaMemcpyAttributes *attributes, size_t *attribute_starts,
+                                           size_t attribute_count, cudaStream_t stream)
+{
+    cudaError_t error = rt_enter();
+
+    for (size_t i = 0; to && i < count; i++)
+        rt_tensor_written(to[i]);
+    if (error == cudaSuccess)
+        error = rt_error(DRIVER->cuMemcpyBatchAsync((CUdeviceptr *)to, (CUdeviceptr *)from, (size_t *)bytes, count,
+                                                    (CUmemcpyAttributes *)attributes, attribute_starts, attribute_count,
+                                                    stream));
+    return rt_leave(error);
+}
 
 cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBatchOp *operations, unsigned long long flags,
                                              cudaStream_t stream)
@@ -297,6 +310,9 @@ cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBa
     cudaError_t error = rt_enter();
 
     _Static_assert(sizeof *operations == sizeof(CUDA_MEMCPY3D_BATCH_OP), "one structure in both interfaces");
+    for (size_t i = 0; operations && i < count; i++)
+        if (operations[i].dst.type == cudaMemcpyOperandTypePointer)
+            rt_tensor_written(operations[i].dst.op.ptr.ptr);
     if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemcpy3DBatchAsync(count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags, stream));
     return rt_leave(error);
@@ -304,20 +320,30 @@ cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBa
 
 /* --- sets: the driver is only ever asked to set bytes --- */
 
-RT_FORWARD(cudaMemset, (void *address, int value, size_t bytes),
-           cuMemsetD8((CUdeviceptr)address, (unsigned char)value, bytes))
-RT_FORWARD(cudaMemsetAsync, (void *address, int value, size_t bytes, cudaStream_t stream),
-           cuMemsetD8Async((CUdeviceptr)address, (unsigned char)value, bytes, stream))
-RT_FORWARD(cudaMemset2D, (void *address, size_t pitch, int value, size_t width, size_t height),
-           cuMemsetD2D8((CUdeviceptr)address, pitch, (unsigned char)value, width, height))
-RT_FORWARD(cudaMemset2DAsync, (void *address, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
-           cuMemsetD2D8Async((CUdeviceptr)address, pitch, (unsigned char)value, width, height, stream))
+#define RT_SET(name, parameters, call) \
+    cudaError_t CUDARTAPI name parameters \
+    { \
+        cudaError_t error = rt_enter(); \
+        rt_tensor_written(address); \
+        if (error == cudaSuccess) \
+            error = rt_error(DRIVER->call); \
+        return rt_leave(error); \
+    }
+
+RT_SET(cudaMemset, (void *address, int value, size_t bytes), cuMemsetD8((CUdeviceptr)address, (unsigned char)value, bytes))
+RT_SET(cudaMemsetAsync, (void *address, int value, size_t bytes, cudaStream_t stream),
+       cuMemsetD8Async((CUdeviceptr)address, (unsigned char)value, bytes, stream))
+RT_SET(cudaMemset2D, (void *address, size_t pitch, int value, size_t width, size_t height),
+       cuMemsetD2D8((CUdeviceptr)address, pitch, (unsigned char)value, width, height))
+RT_SET(cudaMemset2DAsync, (void *address, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
+       cuMemsetD2D8Async((CUdeviceptr)address, pitch, (unsigned char)value, width, height, stream))
 
 /* A box is a stack of planes, each pitch * ysize bytes after the one before. */
 cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent, cudaStream_t stream)
 {
     cudaError_t error = rt_enter();
 
+    rt_tensor_written(to.ptr);
     for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
         error = rt_error(DRIVER->cuMemsetD2D8Async((CUdeviceptr)to.ptr + z * to.pitch * to.ysize, to.pitch,
                                                    (unsigned char)value, extent.width, extent.height, stream));
@@ -328,6 +354,7 @@ cudaError_t CUDARTAPI cudaMemset3D(struct cudaPitchedPtr to, int value, struct c
 {
     cudaError_t error = rt_enter();
 
+    rt_tensor_written(to.ptr);
     for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
         error = rt_error(DRIVER->cuMemsetD2D8((CUdeviceptr)to.ptr + z * to.pitch * to.ysize, to.pitch, (unsigned char)value,
                                               extent.width, extent.height));

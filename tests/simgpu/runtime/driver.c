@@ -1,6 +1,7 @@
 /* driver.c - opens the driver and looks up its functions the way the real runtime does: one dlsym(), then
  * cuGetProcAddress(). */
 #include "driver.h"
+#include "program.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -46,6 +47,7 @@ static void open_driver(void)
     find(resolve, #name, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &rt_per_thread.name);
     RT_DRIVER_CALLS(X)
 #undef X
+    rt_program_open(resolve);
 }
 
 int rt_driver_open(void)

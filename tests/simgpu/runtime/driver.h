@@ -68,7 +68,7 @@
     X(cuGraphMemsetNodeGetParams) X(cuGraphMemsetNodeSetParams) X(cuGraphHostNodeGetParams) \
     X(cuGraphHostNodeSetParams) X(cuGraphChildGraphNodeGetGraph) X(cuGraphMemcpyNodeSetParams) \
     X(cuGraphExecKernelNodeSetParams) X(cuGraphExecMemcpyNodeSetParams) X(cuGraphExecMemsetNodeSetParams) \
-    X(cuGraphExecHostNodeSetParams) X(cuGraphNodeSetEnabled) X(cuGraphNodeGetEnabled) X(cuUserObjectCreate) \
+    X(cuGraphExecHostNodeSetParams) X(cuGraphNodeSetEnabled) X(cuGraphConditionalHandleCreate) X(cuGraphNodeGetEnabled) X(cuUserObjectCreate) \
     X(cuUserObjectRetain) X(cuUserObjectRelease) X(cuGraphRetainUserObject) X(cuGraphReleaseUserObject) \
     X(cuGraphAddNode) X(cuGraphNodeSetParams) X(cuGraphExecNodeSetParams) X(cuGraphMemcpyNodeGetParams) \
     X(cuGraphMemAllocNodeGetParams) X(cuGraphMemFreeNodeGetParams) X(cuGraphKernelNodeGetAttribute) \

@@ -46,6 +46,11 @@ RT_FORWARD(cudaGraphNodeGetType, (cudaGraphNode_t node, enum cudaGraphNodeType *
 RT_FORWARD(cudaGraphNodeFindInClone, (cudaGraphNode_t * node, cudaGraphNode_t original, cudaGraph_t clone),
            cuGraphNodeFindInClone(node, original, clone))
 RT_FORWARD(cudaGraphDestroyNode, (cudaGraphNode_t node), cuGraphDestroyNode(node))
+/* The device has no conditional nodes, and its driver says so; programs that never ask want the name nevertheless. */
+RT_FORWARD(cudaGraphConditionalHandleCreate,
+           (cudaGraphConditionalHandle * handle, cudaGraph_t graph, unsigned int value, unsigned int flags),
+           cuGraphConditionalHandleCreate((CUgraphConditionalHandle *)handle, graph, NULL, value, flags))
+
 RT_FORWARD(cudaGraphNodeSetEnabled, (cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled),
            cuGraphNodeSetEnabled(executable, node, enabled))
 RT_FORWARD(cudaGraphNodeGetEnabled, (cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int *enabled),

@@ -1,6 +1,7 @@
 /* launch.c - kernel launches and host functions. Compiled twice: for legacy and for per-thread default streams. */
 #include "runtime.h"
 #include "compiler.h"
+#include "program.h"
 
 /* The driver says "invalid value" where the runtime says "invalid configuration". */
 static cudaError_t launch_error(CUresult result, dim3 grid, dim3 block)
@@ -21,6 +22,8 @@ cudaError_t CUDARTAPI cudaLaunchKernel(const void *function, dim3 grid, dim3 blo
     if (error == cudaSuccess)
         error = rt_launch_handle(function, &handle);
     if (error == cudaSuccess)
+        error = rt_launch_coming(handle, grid, block, args);
+    if (error == cudaSuccess)
         error = launch_error(DRIVER->cuLaunchKernel(handle, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                                     (unsigned int)shared_bytes, stream, args, NULL),
                              grid, block);
@@ -35,6 +38,8 @@ cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *function, dim3 gri
 
     if (error == cudaSuccess)
         error = rt_launch_handle(function, &handle);
+    if (error == cudaSuccess)
+        error = rt_launch_coming(handle, grid, block, args);
     if (error == cudaSuccess)
         error = launch_error(DRIVER->cuLaunchCooperativeKernel(handle, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                                                (unsigned int)shared_bytes, stream, args),
@@ -62,7 +67,9 @@ cudaError_t CUDARTAPI cudaLaunchKernelExC(const cudaLaunchConfig_t *config, cons
                                        .hStream = config->stream,
                                        .attrs = (CUlaunchAttribute *)config->attrs,
                                        .numAttrs = config->numAttrs};
-        error = launch_error(DRIVER->cuLaunchKernelEx(&launch, handle, args, NULL), grid, block);
+        error = rt_launch_coming(handle, grid, block, args);
+        if (error == cudaSuccess)
+            error = launch_error(DRIVER->cuLaunchKernelEx(&launch, handle, args, NULL), grid, block);
     }
     return rt_leave(error);
 }
@@ -75,6 +82,8 @@ cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 bl
 
     if (error == cudaSuccess && !kernel)
         error = cudaErrorInvalidDeviceFunction;
+    if (error == cudaSuccess)
+        error = rt_launch_coming((CUfunction)kernel, grid, block, args);
     if (error == cudaSuccess)
         error = launch_error(DRIVER->cuLaunchKernel((CUfunction)kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                                     (unsigned int)shared_bytes, stream, args, NULL),

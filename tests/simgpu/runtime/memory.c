@@ -1,5 +1,6 @@
 /* memory.c - allocating, freeing and asking about memory: the calls that have one form only. */
 #include "runtime.h"
+#include "program.h"
 #include <string.h>
 
 /* --- device memory --- */
@@ -12,6 +13,8 @@ cudaError_t CUDARTAPI cudaMalloc(void **address, size_t bytes)
         *address = NULL;
     else if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemAlloc((CUdeviceptr *)address, bytes));
+    if (error == cudaSuccess)
+        rt_tensor_made(*address, bytes);
     return rt_leave(error);
 }
 
@@ -19,8 +22,10 @@ cudaError_t CUDARTAPI cudaFree(void *address)
 {
     cudaError_t error = rt_enter();
 
-    if (error == cudaSuccess && address)
+    if (error == cudaSuccess && address) {
+        rt_tensor_gone(address);
         error = rt_error(DRIVER->cuMemFree((CUdeviceptr)address));
+    }
     return rt_leave(error);
 }
 
@@ -34,6 +39,8 @@ cudaError_t CUDARTAPI cudaMallocPitch(void **address, size_t *pitch, size_t widt
     } else if (error == cudaSuccess) {
         error = rt_error(DRIVER->cuMemAllocPitch((CUdeviceptr *)address, pitch, width, height, 4));
     }
+    if (error == cudaSuccess)
+        rt_tensor_made(*address, *pitch * height);
     return rt_leave(error);
 }
 
@@ -55,6 +62,8 @@ cudaError_t CUDARTAPI cudaMallocManaged(void **address, size_t bytes, unsigned i
 
     if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemAllocManaged((CUdeviceptr *)address, bytes, flags));
+    if (error == cudaSuccess)
+        rt_tensor_made(*address, bytes);
     return rt_leave(error);
 }
 
@@ -246,6 +255,8 @@ cudaError_t CUDARTAPI cudaMemcpyPeer(void *to, int to_device, const void *from, 
     if (error == cudaSuccess)
         error = two_contexts(to_device, from_device, &to_context, &from_context);
     if (error == cudaSuccess && bytes > 0)
+        rt_tensor_written(to);
+    if (error == cudaSuccess && bytes > 0)
         error = rt_error(DRIVER->cuMemcpyPeer((CUdeviceptr)to, to_context, (CUdeviceptr)from, from_context, bytes));
     return rt_leave(error);
 }
@@ -258,6 +269,8 @@ cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void *to, int to_device, const void *f
 
     if (error == cudaSuccess)
         error = two_contexts(to_device, from_device, &to_context, &from_context);
+    if (error == cudaSuccess && bytes > 0)
+        rt_tensor_written(to);
     if (error == cudaSuccess && bytes > 0)
         error =
             rt_error(DRIVER->cuMemcpyPeerAsync((CUdeviceptr)to, to_context, (CUdeviceptr)from, from_context, bytes, stream));
@@ -277,6 +290,7 @@ cudaError_t rt_memcpy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret_co
         return cudaErrorInvalidMemcpyDirection;
     if (p->srcArray || p->dstArray)
         return cudaErrorNotSupported; /* arrays have elements of other sizes: not on this device */
+    rt_tensor_written(p->dstPtr.ptr);
     *ret_copy = (CUDA_MEMCPY3D){.srcXInBytes = p->srcPos.x,
                                 .srcY = p->srcPos.y,
                                 .srcZ = p->srcPos.z,

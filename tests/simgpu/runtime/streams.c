@@ -1,5 +1,6 @@
 /* streams.c - the calls on streams that exist in a legacy and a per-thread form. Compiled twice. */
 #include "runtime.h"
+#include "program.h"
 #include <stdlib.h>
 
 RT_FORWARD(cudaStreamGetPriority, (cudaStream_t stream, int *priority), cuStreamGetPriority(stream, priority))
@@ -48,7 +49,16 @@ RT_FORWARD(cudaGraphInstantiateWithParams,
 RT_FORWARD(cudaGraphUpload, (cudaGraphExec_t executable, cudaStream_t stream), cuGraphUpload(executable, stream))
 RT_FORWARD(cudaGraphLaunch, (cudaGraphExec_t executable, cudaStream_t stream), cuGraphLaunch(executable, stream))
 
-RT_FORWARD(cudaFreeAsync, (void *address, cudaStream_t stream), cuMemFreeAsync((CUdeviceptr)address, stream))
+cudaError_t CUDARTAPI cudaFreeAsync(void *address, cudaStream_t stream)
+{
+    cudaError_t error = rt_enter();
+
+    if (error == cudaSuccess) {
+        rt_tensor_gone(address);
+        error = rt_error(DRIVER->cuMemFreeAsync((CUdeviceptr)address, stream));
+    }
+    return rt_leave(error);
+}
 
 /* cudaMalloc() and its kin answer a request for no bytes with no memory, and that is no error. */
 cudaError_t CUDARTAPI cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream)
@@ -59,6 +69,8 @@ cudaError_t CUDARTAPI cudaMallocAsync(void **address, size_t bytes, cudaStream_t
         *address = NULL;
     else if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemAllocAsync((CUdeviceptr *)address, bytes, stream));
+    if (error == cudaSuccess)
+        rt_tensor_made(*address, bytes);
     return rt_leave(error);
 }
 
@@ -70,6 +82,8 @@ cudaError_t CUDARTAPI cudaMallocFromPoolAsync(void **address, size_t bytes, cuda
         *address = NULL;
     else if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemAllocFromPoolAsync((CUdeviceptr *)address, bytes, pool, stream));
+    if (error == cudaSuccess)
+        rt_tensor_made(*address, bytes);
     return rt_leave(error);
 }
 

@@ -1,0 +1,60 @@
+/* api_program.c - what the simulated runtime tells of the program's own view of its memory (../program.h). */
+#include "lookup.h"
+
+#include <string.h>
+
+#include "../program.h"
+#include "driver.h"
+#include "module.h"
+#include "opaque.h"
+#include "tensors.h"
+
+static int made(uint64_t address, uint64_t bytes)
+{
+    driver_lock();
+    bool good = !driver_is_live() || tensor_make(address, bytes);
+    driver_unlock();
+    return good ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static int gone(uint64_t address)
+{
+    driver_lock();
+    tensor_end(address);
+    driver_unlock();
+    return 0;
+}
+
+static int written(uint64_t address)
+{
+    driver_lock();
+    struct tensor *t = tensor_find(address);
+    if (t)
+        t->is_written = true;
+    driver_unlock();
+    return 0;
+}
+
+static int coming(const void *kernel, const unsigned grid[3], const unsigned block[3], void **params)
+{
+    driver_lock();
+    const struct function *f = driver_is_live() ? function_resolve(kernel) : NULL;
+    CUresult r = f ? opaque_announce(f->kernel, grid, block, params) : CUDA_SUCCESS;
+    driver_unlock();
+    return (int)r;
+}
+
+void *program_call(const char *name)
+{
+    static const struct {
+        const char *name;
+        void *call;
+    } calls[] = {{"simgpu_tensor_made", (void *)made},
+                 {"simgpu_tensor_gone", (void *)gone},
+                 {"simgpu_tensor_written", (void *)written},
+                 {"simgpu_launch_coming", (void *)coming}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(calls[i].name, name) == 0)
+            return calls[i].call;
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* layouts.h - kernels that exist as machine code only: their parameters, and what they do with them.
+ *
+ * The table is text, a heading and a line for each kernel:
+ *
+ *     simgpu-layouts 1 anything that says what it was made from
+ *     NAME bytes=24 shared=0 registers=32 params=0:8,8:8,16:4 uses=0:8:writes,8:8:reads,16:4:value
+ *
+ * `bytes` is the size of the parameter image; `params` the offset and size of each parameter; `uses` (offset, size, how)
+ * says what the kernel does with which bytes of the image. Bytes that no use names don't count: they may be padding.
+ *
+ *     value                  a number that the result depends on
+ *     flops                  a double: the operations that the launch does
+ *     reads, writes          the address of a tensor; null and addresses of nothing are allowed
+ *     words/K                words of 8 bytes: those that are addresses of tensors are read, the first K of them written;
+ *                            the others are numbers
+ *     addresses/K            the same, but what is no address doesn't count
+ *     tensors/D/M/W/B        addresses[D][M]: D lists of M tensors each. The byte at offset B + i of the image says which of
+ *                            the M the launch's block i works on; only those count. Bit d of W: list d is written
+ *
+ * The file that SIMGPU_LAYOUTS names is read at the first need; images that are such text themselves add to it. */
+#ifndef SIMGPU_DRIVER_LAYOUTS_H
+#define SIMGPU_DRIVER_LAYOUTS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../image.h"
+
+#define LAYOUTS_HEADING "simgpu-layouts 1"
+
+enum how { USE_VALUE, USE_FLOPS, USE_READS, USE_WRITES, USE_WORDS, USE_ADDRESSES, USE_TENSORS };
+
+struct use {
+    uint32_t offset, bytes; /* in the image, and inside it */
+    enum how how;
+    uint32_t first_written;        /* of words and addresses: that many of the addresses */
+    uint32_t lists, most, written; /* of tensors; `written` is a mask of lists */
+    uint32_t blocks;               /* offset in the image; it goes to the end of the image at most */
+};
+
+struct layout {
+    struct simgpu_kernel kernel; /* first: a kernel that is opaque is known by it */
+    uint64_t name_hash;
+    bool is_listed; /* as launched */
+    uint32_t use_count;
+    const struct use *uses;
+};
+
+/* Adds what the text says, which stays where it is. False, said on stderr: it is no table. */
+bool layouts_add(const char *text);
+
+/* The kernel's layout, the same for every question, good until the process ends. NULL, said on stderr once for each name:
+ * there is none, or it can't be read. */
+const struct layout *layouts_find(const char *name);
+#endif

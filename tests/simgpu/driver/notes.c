@@ -1,0 +1,244 @@
+/* notes.c - finds the tensors among a launch's parameters. */
+#include "notes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "tensors.h"
+
+enum { BUCKETS = 1 << 14, PIECE = 8 };
+
+static struct note *buckets[BUCKETS];
+
+struct target { /* what an address leads to */
+    uint64_t address, bytes, serial;
+    bool is_written;
+};
+
+/* The program's tensor, or the driver's block where the program's runtime says nothing. */
+static bool find_target(uint64_t address, struct target *ret)
+{
+    const struct tensor *t = tensor_find(address);
+    if (t) {
+        *ret = (struct target){t->span.start, t->span.end - t->span.start, t->serial, t->is_written};
+        return true;
+    }
+    const struct block *b = tensors_are_told() ? NULL : memory_find(address);
+    if (b && b->device)
+        *ret = (struct target){b->span.start, b->span.end - b->span.start, b->id, true};
+    return b && b->device;
+}
+
+struct reading { /* a launch's parameters, use by use */
+    const struct layout *layout;
+    const unsigned char *image;
+    uint32_t blocks; /* of the launch, in x */
+    struct note *note;
+    uint32_t room;
+    uint64_t youngest; /* serial of the youngest tensor so far, which is tensors[of] */
+    uint32_t of;
+    bool of_is_written;
+    bool no_memory;
+};
+
+static uint64_t word_at(const struct reading *r, uint32_t offset)
+{
+    uint64_t word;
+    memcpy(&word, r->image + offset, sizeof word);
+    return word;
+}
+
+static void mix(struct reading *r, uint64_t number)
+{
+    r->note->seed = note_mix(r->note->seed, number);
+}
+
+static void mix_bytes(struct reading *r, uint32_t offset, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i += PIECE) {
+        uint64_t number = 0;
+        memcpy(&number, r->image + offset + i, bytes - i < PIECE ? bytes - i : PIECE);
+        mix(r, number);
+    }
+}
+
+/* Where the tensor stands in the note, added if need be; UINT32_MAX: no memory. */
+static uint32_t place_of(struct reading *r, const struct target *t)
+{
+    for (uint32_t i = 0; i < r->note->count; i++)
+        if (r->note->tensors[i].address == t->address)
+            return i;
+    if (r->note->count == r->room) {
+        struct note *grown = realloc(r->note, sizeof *grown + 2 * r->room * sizeof grown->tensors[0]);
+        if (!grown) {
+            r->no_memory = true;
+            return UINT32_MAX;
+        }
+        r->note = grown;
+        r->room *= 2;
+    }
+    r->note->tensors[r->note->count] = (struct touched_tensor){.address = t->address, .bytes = t->bytes};
+    if (t->serial > r->youngest) {
+        r->youngest = t->serial;
+        r->of = r->note->count;
+        r->of_is_written = t->is_written;
+    }
+    return r->note->count++;
+}
+
+/* False: the address leads to nothing. What nobody has written yet can't be read. */
+static bool touch(struct reading *r, uint64_t address, bool writes)
+{
+    struct target t;
+    uint32_t place;
+    if (!find_target(address, &t))
+        return false;
+    if ((place = place_of(r, &t)) == UINT32_MAX)
+        return true;
+    r->note->tensors[place].reads |= t.is_written;
+    r->note->tensors[place].writes |= writes;
+    mix(r, place);
+    mix(r, address - t.address);
+    mix(r, t.bytes);
+    mix(r, writes);
+    return true;
+}
+
+static void read_words(struct reading *r, const struct use *u)
+{
+    uint32_t addresses = 0, start = (u->offset + PIECE - 1) / PIECE * PIECE, end = u->offset + u->bytes, at = u->offset;
+    bool counts = u->how == USE_WORDS;
+    if (counts && start > at)
+        mix_bytes(r, at, (start < end ? start : end) - at);
+    for (at = start; at + PIECE <= end; at += PIECE)
+        if (touch(r, word_at(r, at), addresses < u->first_written))
+            addresses++;
+        else if (counts)
+            mix(r, word_at(r, at));
+    if (counts && at < end)
+        mix_bytes(r, at, end - at);
+}
+
+static void read_tensors(struct reading *r, const struct use *u)
+{
+    bool named[256] = {false};
+    for (uint32_t i = 0; i < r->blocks && u->blocks + i < r->layout->kernel.param_bytes; i++)
+        named[r->image[u->blocks + i]] = true;
+    for (uint32_t list = 0; list < u->lists; list++)
+        for (uint32_t i = 0; i < u->most; i++)
+            if (named[i])
+                (void)touch(r, word_at(r, u->offset + (list * u->most + i) * PIECE), u->written >> list & 1);
+}
+
+static void read_use(struct reading *r, const struct use *u)
+{
+    switch (u->how) {
+    case USE_VALUE:
+        mix_bytes(r, u->offset, u->bytes);
+        break;
+    case USE_FLOPS:
+        memcpy(&r->note->flops, r->image + u->offset, sizeof r->note->flops);
+        break;
+    case USE_READS:
+    case USE_WRITES:
+        (void)touch(r, word_at(r, u->offset), u->how == USE_WRITES);
+        break;
+    case USE_WORDS:
+    case USE_ADDRESSES:
+        read_words(r, u);
+        break;
+    case USE_TENSORS:
+        read_tensors(r, u);
+        break;
+    }
+}
+
+/* Where nothing is known to be written, the youngest is. */
+static void finish(struct reading *r)
+{
+    bool writes = false;
+    for (uint32_t i = 0; i < r->note->count; i++)
+        writes |= r->note->tensors[i].writes;
+    if (!writes && r->note->count > 0)
+        r->note->tensors[r->of].writes = true;
+    for (uint32_t i = 0; i < r->note->count; i++) {
+        const struct touched_tensor *t = &r->note->tensors[i];
+        r->note->bytes += (double)t->bytes * (t->reads + t->writes);
+    }
+}
+
+static void set_key(struct note *note, const struct layout *l, const uint32_t grid[3], const uint32_t block[3],
+                    const void *image)
+{
+    uint64_t first = l->name_hash, second = ~l->name_hash;
+    for (int i = 0; i < 3; i++)
+        first = note_mix(first, (uint64_t)grid[i] << 32 | block[i]);
+    for (uint32_t i = 0; i < l->kernel.param_count; i++) {
+        const struct simgpu_param *p = &l->kernel.params[i];
+        for (uint32_t at = 0; at < p->size_bytes; at += PIECE) {
+            uint64_t number = 0;
+            memcpy(&number, (const char *)image + p->offset_bytes + at,
+                   p->size_bytes - at < PIECE ? p->size_bytes - at : PIECE);
+            first = note_mix(first, number);
+            second = note_mix(second, first ^ number << 1);
+        }
+    }
+    note->key[0] = first;
+    note->key[1] = second;
+}
+
+static struct note *find(const uint64_t key[2])
+{
+    for (struct note *n = buckets[key[0] % BUCKETS]; n; n = n->next)
+        if (n->key[0] == key[0] && n->key[1] == key[1])
+            return n;
+    return NULL;
+}
+
+static bool says_the_same(const struct note *a, const struct note *b)
+{
+    return a->seed == b->seed && a->count == b->count && memcmp(&a->flops, &b->flops, sizeof a->flops) == 0 &&
+           memcmp(a->tensors, b->tensors, a->count * sizeof a->tensors[0]) == 0;
+}
+
+/* In front of what was said before, which a launch on its way may still need. */
+static const struct note *keep(struct note *note)
+{
+    struct note *old = find(note->key), **bucket = &buckets[note->key[0] % BUCKETS];
+    if (old && says_the_same(old, note)) {
+        free(note);
+        return old;
+    }
+    note->next = *bucket;
+    *bucket = note;
+    return note;
+}
+
+const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image)
+{
+    enum { ROOM = 8 };
+    struct reading r = {.layout = layout, .image = image, .blocks = grid[0], .room = ROOM};
+    r.note = calloc(1, sizeof *r.note + ROOM * sizeof r.note->tensors[0]);
+    if (!r.note)
+        return NULL;
+    r.note->seed = layout->name_hash;
+    for (int i = 0; i < 3; i++)
+        mix(&r, (uint64_t)grid[i] << 32 | block[i]);
+    for (uint32_t i = 0; i < layout->use_count; i++)
+        read_use(&r, &layout->uses[i]);
+    if (r.no_memory) {
+        free(r.note);
+        return NULL;
+    }
+    finish(&r);
+    set_key(r.note, layout, grid, block, image);
+    return keep(r.note);
+}
+
+const struct note *note_find(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image)
+{
+    struct note looked_for;
+    set_key(&looked_for, layout, grid, block, image);
+    return find(looked_for.key);
+}

@@ -1,0 +1,34 @@
+/* notes.h - what launches of opaque kernels touch, settled once for all launches with the same parameters. */
+#ifndef SIMGPU_DRIVER_NOTES_H
+#define SIMGPU_DRIVER_NOTES_H
+#include "layouts.h"
+
+struct touched_tensor {
+    uint64_t address, bytes;
+    uint32_t reads, writes; /* 0 or 1 */
+};
+
+struct note {
+    struct note *next;
+    uint64_t key[2];
+    uint64_t seed; /* of the result: all but what is read */
+    double flops, bytes;
+    uint32_t count;
+    struct touched_tensor tensors[];
+};
+
+/* Looks at the parameters with what the program holds now; the note is found from then on. NULL: no memory.
+ * Notes stay until the process ends. */
+const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3],
+                             const void *image);
+/* NULL: there is none. */
+const struct note *note_find(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3],
+                             const void *image);
+
+/* One more number in a digest. */
+static inline uint64_t note_mix(uint64_t digest, uint64_t number)
+{
+    digest = (digest ^ number) * 0x9e3779b97f4a7c15u;
+    return digest ^ digest >> 29;
+}
+#endif

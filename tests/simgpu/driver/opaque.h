@@ -1,0 +1,30 @@
+/* opaque.h - kernels that exist as machine code only, which is not carried out: what they write is a function of what they
+ * are given instead.
+ *
+ * A launch digests its name, its grid, the numbers among its parameters, which tensors it was given in which place, and
+ * samples of what it reads: some bytes of every 4 KiB, the first and the last. From that it makes the bytes of all that it
+ * writes. So the same program has the same results wherever its tensors lie; and a byte that is lost, stale or in another
+ * place where it is looked at changes everything that comes after it. What a launch writes and the program had had written
+ * before, it reads as well: it changes in place.
+ *
+ * What a launch touches is settled when the program announces it (../program.h): that decides for all launches with the same
+ * parameters until it is announced again, so that whoever launches it once more gets the same. A launch that nobody has
+ * announced takes the driver's own blocks for the tensors. */
+#ifndef SIMGPU_DRIVER_OPAQUE_H
+#define SIMGPU_DRIVER_OPAQUE_H
+#include <cuda.h>
+#include <stdbool.h>
+
+#include "layouts.h"
+
+/* The image of all machine code: its kernels are those that have layouts. Its globals: none. */
+extern const struct simgpu_image opaque_image;
+/* Whether this is machine code, or a table of layouts, which is then added. */
+bool opaque_takes(const void *candidate);
+
+/* Fills in what the driver calls. */
+void opaque_prepare(struct layout *layout);
+
+/* The program is about to launch it; `params` as in cuLaunchKernel(). Other kernels are none of its business. */
+CUresult opaque_announce(const struct simgpu_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **params);
+#endif

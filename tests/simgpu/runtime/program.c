@@ -1,0 +1,54 @@
+/* program.c - the driver's functions that want to know of the program's tensors and launches. */
+#include "program.h"
+#include "../program.h"
+#include "runtime.h"
+
+static struct {
+    simgpu_tensor_made *made;
+    simgpu_tensor_gone *gone;
+    simgpu_tensor_written *written;
+    simgpu_launch_coming *coming;
+} tell;
+
+void rt_program_open(CUresult (*resolve)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *))
+{
+    const struct {
+        const char *name;
+        void **function;
+    } wanted[] = {{"simgpu_tensor_made", (void **)&tell.made},
+                  {"simgpu_tensor_gone", (void **)&tell.gone},
+                  {"simgpu_tensor_written", (void **)&tell.written},
+                  {"simgpu_launch_coming", (void **)&tell.coming}};
+
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        CUdriverProcAddressQueryResult status;
+        void *function = NULL;
+        if (resolve(wanted[i].name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) == CUDA_SUCCESS)
+            *wanted[i].function = function;
+    }
+}
+
+void rt_tensor_made(const void *address, size_t bytes)
+{
+    if (tell.made)
+        (void)tell.made((uintptr_t)address, bytes);
+}
+
+void rt_tensor_gone(const void *address)
+{
+    if (tell.gone)
+        (void)tell.gone((uintptr_t)address);
+}
+
+void rt_tensor_written(const void *address)
+{
+    if (tell.written)
+        (void)tell.written((uintptr_t)address);
+}
+
+cudaError_t rt_launch_coming(CUfunction kernel, dim3 grid, dim3 block, void **args)
+{
+    const unsigned grids[] = {grid.x, grid.y, grid.z}, blocks[] = {block.x, block.y, block.z};
+
+    return tell.coming ? rt_error((CUresult)tell.coming(kernel, grids, blocks, args)) : cudaSuccess;
+}

@@ -1,0 +1,488 @@
+/* test-opaque.c - what a kernel writes whose machine code is not carried out: a function of what it is given. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "device.h"
+
+enum { BYTES = 3 * 4096 + 100, LISTED = 4 };
+
+static const char table[] =
+    "simgpu-layouts 1 for a test\n"
+    "sum bytes=28 shared=0 registers=32 params=0:8,8:8,16:8,24:4 uses=0:8:writes,8:8:reads,16:8:reads,24:4:value\n"
+    "grow bytes=8 shared=0 registers=32 params=0:8 uses=0:8:writes\n"
+    "some bytes=40 shared=16 registers=32 params=0:40 uses=0:32:words/1\n"
+    "apart bytes=40 shared=0 registers=32 params=0:40 uses=0:32:addresses/1\n"
+    "unsaid bytes=16 shared=0 registers=32 params=0:16 uses=0:16:addresses/0\n"
+    "many bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/64\n"
+    "costly bytes=16 shared=0 registers=32 params=0:8,8:8 uses=0:8:writes,8:8:flops\n"
+    "no_bytes shared=0 registers=32 params=- uses=-\n"
+    "no_shared bytes=8 registers=32 params=0:8 uses=-\n"
+    "outside bytes=8 shared=0 registers=32 params=4:8 uses=-\n"
+    "beyond bytes=8 shared=0 registers=32 params=0:8 uses=4:8:value\n"
+    "unheard bytes=8 shared=0 registers=32 params=0:8 uses=0:8:eats\n"
+    "halved bytes=8 shared=0 registers=32 params=0:8 uses=0:4:reads\n"
+    "wrong_lists bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/5/2/64\n"
+    "nothing bytes=0 shared=0 registers=32 params=- uses=-\n";
+
+static CUmodule code;
+static simgpu_tensor_made *tell_made;
+static simgpu_tensor_gone *tell_gone;
+static simgpu_tensor_written *tell_written;
+static simgpu_launch_coming *tell_coming;
+
+static void *ask(const char *name)
+{
+    CUdriverProcAddressQueryResult status;
+    void *call = NULL;
+    OK(cuGetProcAddress(name, &call, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status));
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_SUCCESS);
+    return call;
+}
+
+static void start(void)
+{
+    device_start();
+    OK(cuModuleLoadData(&code, table));
+    tell_made = (simgpu_tensor_made *)ask("simgpu_tensor_made");
+    tell_gone = (simgpu_tensor_gone *)ask("simgpu_tensor_gone");
+    tell_written = (simgpu_tensor_written *)ask("simgpu_tensor_written");
+    tell_coming = (simgpu_launch_coming *)ask("simgpu_launch_coming");
+}
+
+static CUfunction function(const char *name)
+{
+    CUfunction f;
+    OK(cuModuleGetFunction(&f, code, name));
+    return f;
+}
+
+/* Memory with something in it, as a program has it that was told of it. */
+static CUdeviceptr tensor(size_t bytes, int byte)
+{
+    CUdeviceptr p;
+    OK(cuMemAlloc(&p, bytes));
+    OK(cuMemsetD8(p, (unsigned char)byte, bytes));
+    assert_int_equal(tell_made(p, bytes), 0);
+    assert_int_equal(tell_written(p), 0);
+    return p;
+}
+
+/* The same, and nobody has written to it as far as the program knows. */
+static CUdeviceptr fresh(size_t bytes, int rubbish)
+{
+    CUdeviceptr p;
+    OK(cuMemAlloc(&p, bytes));
+    OK(cuMemsetD8(p, (unsigned char)rubbish, bytes));
+    assert_int_equal(tell_made(p, bytes), 0);
+    return p;
+}
+
+static void launch_on(CUfunction f, unsigned blocks, void **params, bool announced)
+{
+    const unsigned grid[] = {blocks, 1, 1}, block[] = {32, 1, 1};
+    if (announced)
+        assert_int_equal(tell_coming(f, grid, block, params), 0);
+    OK(cuLaunchKernel(f, blocks, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+}
+
+static void sum(CUdeviceptr to, CUdeviceptr a, CUdeviceptr b, int number)
+{
+    launch_on(function("sum"), 4, (void *[]){&to, &a, &b, &number}, true);
+}
+
+static uint64_t digest(CUdeviceptr p, size_t bytes)
+{
+    static unsigned char copy[1 << 16];
+    uint64_t digest = 1;
+    assert_true(bytes <= sizeof copy);
+    OK(cuMemcpyDtoH(copy, p, bytes));
+    for (size_t i = 0; i < bytes; i++)
+        digest = (digest ^ copy[i]) * 0x100000001b3u;
+    return digest;
+}
+
+static void poke(CUdeviceptr p, int byte)
+{
+    unsigned char value = (unsigned char)byte;
+    OK(cuMemcpyHtoD(p, &value, 1));
+}
+
+CHILD_TEST(the_same_program_has_the_same_results_wherever_its_tensors_lie)
+{
+    uint64_t results[2];
+    start();
+    for (int i = 0; i < 2; i++) {
+        (void)tensor(4096 * (size_t)(i + 1), 0);
+        CUdeviceptr b = tensor(BYTES, 2), a = tensor(BYTES, 1), to = fresh(BYTES, i);
+        if (i) /* in the other order */
+            a = tensor(BYTES, 1);
+        sum(to, a, b, 7);
+        results[i] = digest(to, BYTES);
+        assert_int_equal(digest(a, BYTES), digest(tensor(BYTES, 1), BYTES));
+    }
+    assert_int_equal(results[0], results[1]);
+}
+
+CHILD_TEST(every_byte_of_what_it_writes_is_written)
+{
+    unsigned char copy[2][999];
+    start();
+    CUdeviceptr a = tensor(64, 1);
+    for (int i = 0; i < 2; i++) {
+        CUdeviceptr to = fresh(999, i ? 0xFF : 0);
+        sum(to, a, a, 7);
+        OK(cuMemcpyDtoH(copy[i], to, 999));
+    }
+    assert_memory_equal(copy[0], copy[1], 999);
+    for (int i = 0; i + 1 < 999; i += 2) {
+        assert_in_range(copy[0][i + 1], 0x3c, 0x3d);
+        if (i >= 16)
+            assert_memory_not_equal(copy[0], copy[0] + i, 16);
+    }
+}
+
+CHILD_TEST(another_byte_is_another_result_at_the_ends_and_on_every_page)
+{
+    start();
+    CUdeviceptr a = tensor(BYTES, 1), b = tensor(BYTES, 2), to = fresh(BYTES, 0);
+    sum(to, a, b, 7);
+    const uint64_t before = digest(to, BYTES);
+    const CUdeviceptr ends[] = {a, a + BYTES - 1, b, b + BYTES - 1};
+    for (int i = 0; i < 4; i++) {
+        to = fresh(BYTES, 0);
+        poke(ends[i], 9);
+        sum(to, a, b, 7);
+        assert_int_not_equal(digest(to, BYTES), before);
+        poke(ends[i], i < 2 ? 1 : 2);
+    }
+    for (unsigned page = 0; page < BYTES; page += 4096) {
+        to = fresh(BYTES, 0);
+        OK(cuMemsetD8(a + page, 9, BYTES - page < 4096 ? BYTES - page : 4096));
+        sum(to, a, b, 7);
+        assert_int_not_equal(digest(to, BYTES), before);
+        OK(cuMemsetD8(a + page, 1, BYTES - page < 4096 ? BYTES - page : 4096));
+    }
+    to = fresh(BYTES, 0);
+    sum(to, a, b, 7);
+    assert_int_equal(digest(to, BYTES), before);
+}
+
+CHILD_TEST(another_number_place_or_grid_is_another_result)
+{
+    uint64_t results[5];
+    start();
+    CUdeviceptr a = tensor(BYTES, 1), b = tensor(BYTES, 2), to[5];
+    for (int i = 0; i < 5; i++)
+        to[i] = fresh(BYTES, 0);
+    sum(to[0], a, b, 7);
+    sum(to[1], a, b, 8);
+    sum(to[2], b, a, 7);
+    sum(to[3], a + 4, b, 7);
+    int seven = 7;
+    launch_on(function("sum"), 5, (void *[]){&to[4], &a, &b, &seven}, true);
+    for (int i = 0; i < 5; i++)
+        results[i] = digest(to[i], BYTES);
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(results[i], results[j]);
+}
+
+CHILD_TEST(what_was_written_before_is_changed_in_place)
+{
+    uint64_t results[2];
+    start();
+    CUfunction grow = function("grow");
+    for (int i = 0; i < 2; i++) {
+        CUdeviceptr x = fresh(BYTES, i);
+        launch_on(grow, 1, (void *[]){&x}, true); /* does not see the rubbish */
+        results[i] = digest(x, BYTES);
+        launch_on(grow, 1, (void *[]){&x}, true);
+        assert_int_not_equal(digest(x, BYTES), results[i]);
+        poke(x, i);
+        launch_on(grow, 1, (void *[]){&x}, true); /* sees what became of it */
+        if (i)
+            assert_int_not_equal(digest(x, BYTES), results[0]);
+    }
+    assert_int_equal(results[0], results[1]);
+}
+
+struct some {
+    CUdeviceptr to, from;
+    uint64_t number, more, padding;
+};
+
+static uint64_t some(const char *name, struct some s)
+{
+    launch_on(function(name), 1, (void *[]){&s}, true);
+    return digest(s.to, BYTES);
+}
+
+CHILD_TEST(words_are_addresses_where_they_lead_to_tensors_and_numbers_elsewhere)
+{
+    start();
+    CUdeviceptr from = tensor(BYTES, 1);
+    const uint64_t first = some("some", (struct some){fresh(BYTES, 0), from, 1, 2, 3});
+    assert_int_equal(some("some", (struct some){fresh(BYTES, 0), from, 1, 2, 4}), first); /* no use names the padding */
+    assert_int_not_equal(some("some", (struct some){fresh(BYTES, 0), from, 2, 2, 3}), first);
+    assert_int_not_equal(some("some", (struct some){fresh(BYTES, 0), from, from, 2, 3}), first);
+    assert_int_equal(digest(from, BYTES), digest(tensor(BYTES, 1), BYTES));
+
+    const uint64_t apart = some("apart", (struct some){fresh(BYTES, 0), from, 1, 2, 3});
+    assert_int_equal(some("apart", (struct some){fresh(BYTES, 0), from, 9, 9, 9}), apart);
+    poke(from, 9);
+    assert_int_not_equal(some("apart", (struct some){fresh(BYTES, 0), from, 1, 2, 3}), apart);
+}
+
+CHILD_TEST(where_nothing_is_known_to_be_written_the_youngest_is)
+{
+    start();
+    CUdeviceptr old = tensor(BYTES, 1), young = tensor(BYTES, 1);
+    const uint64_t before = digest(old, BYTES);
+    struct {
+        CUdeviceptr a, b;
+    } both = {young, old};
+    launch_on(function("unsaid"), 1, (void *[]){&both}, true);
+    assert_int_equal(digest(old, BYTES), before);
+    assert_int_not_equal(digest(young, BYTES), before);
+}
+
+struct many {
+    CUdeviceptr lists[2][LISTED];
+    unsigned char blocks[8];
+};
+
+CHILD_TEST(of_lists_only_those_count_that_a_block_works_on)
+{
+    struct many m = {.blocks = {0, 2, 2, 1}};
+    uint64_t before;
+    start();
+    for (int list = 0; list < 2; list++)
+        for (int i = 0; i < LISTED; i++)
+            m.lists[list][i] = tensor(BYTES, 1);
+    before = digest(m.lists[0][0], BYTES);
+    launch_on(function("many"), 3, (void *[]){&m}, true); /* the fourth block's is rubbish */
+    for (int i = 0; i < LISTED; i++) {
+        assert_int_equal(digest(m.lists[0][i], BYTES), before);
+        if (i == 0 || i == 2)
+            assert_int_not_equal(digest(m.lists[1][i], BYTES), before);
+        else
+            assert_int_equal(digest(m.lists[1][i], BYTES), before);
+    }
+    assert_int_not_equal(digest(m.lists[1][0], BYTES), digest(m.lists[1][2], BYTES));
+}
+
+CHILD_TEST(a_launch_made_once_more_does_what_the_first_did)
+{
+    start();
+    CUdeviceptr a = tensor(BYTES, 1), b = tensor(BYTES, 2), to = fresh(BYTES, 0);
+    int number = 7;
+    void *params[] = {&to, &a, &b, &number};
+    launch_on(function("sum"), 4, params, true);
+    const uint64_t first = digest(to, BYTES);
+    assert_int_equal(tell_gone(a), 0); /* the program is through with it, who launches again is not */
+    assert_int_equal(tell_made(a, 4096), 0);
+    OK(cuMemsetD8(to, 0x55, BYTES)); /* nor does the program know of this */
+    launch_on(function("sum"), 4, params, false);
+    assert_int_equal(digest(to, BYTES), first);
+    launch_on(function("sum"), 4, params, true);
+    assert_int_not_equal(digest(to, BYTES), first);
+}
+
+CHILD_TEST(without_word_of_the_program_blocks_are_its_tensors)
+{
+    CUdeviceptr a, to;
+    int number = 7;
+    device_start();
+    OK(cuModuleLoadData(&code, table));
+    OK(cuMemAlloc(&a, BYTES));
+    OK(cuMemAlloc(&to, BYTES));
+    OK(cuMemsetD8(a, 1, BYTES));
+    OK(cuMemsetD8(to, 1, BYTES));
+    const uint64_t before = digest(a, BYTES);
+    launch_on(function("sum"), 1, (void *[]){&to, &a, &a, &number}, false);
+    assert_int_equal(digest(a, BYTES), before);
+    assert_int_not_equal(digest(to, BYTES), before);
+}
+
+static double took(CUfunction f, void **params)
+{
+    CUevent begin = new_event(), end = new_event();
+    float ms;
+    OK(cuEventRecord(begin, NULL));
+    launch_on(f, 1, params, true);
+    OK(cuEventRecord(end, NULL));
+    OK(cuEventSynchronize(end));
+    OK(cuEventElapsedTime(&ms, begin, end));
+    return (double)ms;
+}
+
+CHILD_TEST(it_takes_the_time_of_its_bytes_or_of_its_operations)
+{
+    start();
+    CUdeviceptr small = fresh(MIB, 0), large = fresh(64 * MIB, 0);
+    double none = 0, most = 1e13;
+    const double less = took(function("costly"), (void *[]){&small, &none});
+    assert_true(took(function("costly"), (void *[]){&large, &none}) > 5 * less);
+    assert_true(took(function("costly"), (void *[]){&small, &most}) > 100 * less);
+}
+
+static void disordered_body(void)
+{
+    start();
+    CUdeviceptr x = tensor(BYTES, 1);
+    OK(cuCtxSynchronize());
+    void *params[] = {&x};
+    CUstream stream = new_stream();
+    unsigned char *host = new_pinned(BYTES, 0);
+    const unsigned grid[] = {1, 1, 1}, block[] = {32, 1, 1};
+    OK(tell_coming(function("grow"), grid, block, params));
+    OK(cuLaunchKernel(function("grow"), 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+    (void)cuMemcpyDtoHAsync(host, x, BYTES, new_stream());
+    assert_int_not_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+}
+
+static void what_it_touches_must_be_ordered(void **state)
+{
+    (void)state;
+    assert_true(in_child(disordered_body, NULL));
+    assert_int_equal(child_stat("ordering_errors"), 1);
+}
+
+CHILD_TEST(what_is_known_of_it_is_told)
+{
+    size_t offset, size;
+    const char *name;
+    int shared;
+    CUfunction f;
+    start();
+    OK(cuFuncGetParamInfo(function("sum"), 3, &offset, &size));
+    assert_int_equal(offset, 24);
+    assert_int_equal(size, 4);
+    assert_int_equal(cuFuncGetParamInfo(function("sum"), 4, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+    OK(cuFuncGetName(&name, function("sum")));
+    assert_string_equal(name, "sum");
+    OK(cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function("some")));
+    assert_int_equal(shared, 16);
+    launch_on(function("nothing"), 1, NULL, true);
+    OK(cuModuleGetFunction(&f, code, "sum"));
+}
+
+static const char *const unreadable[][2] = {{"no_bytes", "bytes"},   {"no_shared", "shared"}, {"outside", "params"},
+                                            {"beyond", "uses"},      {"unheard", "uses"},     {"halved", "uses"},
+                                            {"wrong_lists", "uses"}, {"never_seen", NULL}};
+
+static void unreadable_body(void)
+{
+    CUfunction f;
+    start();
+    for (size_t i = 0; i < sizeof unreadable / sizeof *unreadable; i++)
+        for (int twice = 0; twice < 2; twice++)
+            assert_int_equal(cuModuleGetFunction(&f, code, unreadable[i][0]), CUDA_ERROR_NOT_FOUND);
+}
+
+static void what_has_no_layout_is_named_once_and_not_launched(void **state)
+{
+    char line[128];
+    (void)state;
+    assert_true(in_child(unreadable_body, NULL));
+    for (size_t i = 0; i < sizeof unreadable / sizeof *unreadable; i++) {
+        if (unreadable[i][1])
+            snprintf(line, sizeof line, "the layout of kernel %s can't be read: its %s are", unreadable[i][0],
+                     unreadable[i][1]);
+        else
+            snprintf(line, sizeof line, "kernel %s has no layout (SIMGPU_LAYOUTS names no table)", unreadable[i][0]);
+        const char *there = strstr(child_stderr(), line);
+        assert_non_null(there);
+        assert_null(strstr(there + 1, line));
+    }
+}
+
+/* ---- the file ---- */
+
+static char path[] = "/tmp/simgpu-layouts-XXXXXX", names_path[] = "/tmp/simgpu-launched-XXXXXX";
+static const unsigned machine_code[] = {0xba55ed50, 0, 0, 0, 0, 0, 0, 0};
+
+static int make_file(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path), names = mkstemp(names_path);
+    ssize_t written = fd < 0 ? -1 : write(fd, table, sizeof table - 1);
+    return names < 0 || close(names) < 0 || close(fd) < 0 || written != (ssize_t)sizeof table - 1;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path) < 0 || unlink(names_path) < 0;
+}
+
+static void file_body(void)
+{
+    start();
+    OK(cuModuleUnload(code));
+    OK(cuModuleLoadData(&code, machine_code));
+    for (int i = 0; i < 2; i++) {
+        CUdeviceptr a = tensor(BYTES, 1), to = fresh(BYTES, 0);
+        sum(to, a, a, 7);
+        assert_int_not_equal(digest(to, BYTES), digest(a, BYTES));
+    }
+}
+
+static void machine_code_has_the_layouts_of_the_file(void **state)
+{
+    char names[64] = {0};
+    (void)state;
+    assert_true(in_child(file_body, "SIMGPU_LAYOUTS", path, "SIMGPU_LAUNCHED", names_path, NULL));
+    FILE *file = fopen(names_path, "re");
+    assert_non_null(file);
+    assert_int_equal(fread(names, 1, sizeof names - 1, file), 4);
+    assert_string_equal(names, "sum\n");
+    fclose(file);
+}
+
+CHILD_TEST(without_the_file_machine_code_is_no_image)
+{
+    start();
+    assert_int_equal(cuModuleLoadData(&code, machine_code), CUDA_ERROR_INVALID_IMAGE);
+}
+
+static void no_file_body(void)
+{
+    assert_int_equal(cuInit(0), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    assert_true(in_child(no_file_body, "SIMGPU_LAYOUTS", "/nowhere/layouts", NULL));
+    assert_non_null(strstr(child_stderr(), "SIMGPU_LAYOUTS"));
+    assert_non_null(strstr(child_stderr(), "/nowhere/layouts"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_program_has_the_same_results_wherever_its_tensors_lie),
+        cmocka_unit_test(every_byte_of_what_it_writes_is_written),
+        cmocka_unit_test(another_byte_is_another_result_at_the_ends_and_on_every_page),
+        cmocka_unit_test(another_number_place_or_grid_is_another_result),
+        cmocka_unit_test(what_was_written_before_is_changed_in_place),
+        cmocka_unit_test(words_are_addresses_where_they_lead_to_tensors_and_numbers_elsewhere),
+        cmocka_unit_test(where_nothing_is_known_to_be_written_the_youngest_is),
+        cmocka_unit_test(of_lists_only_those_count_that_a_block_works_on),
+        cmocka_unit_test(a_launch_made_once_more_does_what_the_first_did),
+        cmocka_unit_test(without_word_of_the_program_blocks_are_its_tensors),
+        cmocka_unit_test(it_takes_the_time_of_its_bytes_or_of_its_operations),
+        cmocka_unit_test(what_it_touches_must_be_ordered),
+        cmocka_unit_test(what_is_known_of_it_is_told),
+        cmocka_unit_test(what_has_no_layout_is_named_once_and_not_launched),
+        cmocka_unit_test(machine_code_has_the_layouts_of_the_file),
+        cmocka_unit_test(without_the_file_machine_code_is_no_image),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
