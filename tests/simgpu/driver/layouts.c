@@ -222,8 +222,14 @@ static bool read_how(struct use *u, const char *how)
         return true;
     }
     u->how = USE_TENSORS;
-    return sscanf(how, "tensors/%u/%u/%u/%u", &u->lists, &u->most, &u->written, &u->blocks) == 4 && u->lists > 0 &&
-           u->lists <= 32 && u->most > 0 && u->most <= 256 && u->bytes == u->lists * u->most * 8;
+    if (sscanf(how, "tensors/%u/%u/%u/%c", &u->lists, &u->most, &u->written, &u->along) != 4 || u->lists > 32 ||
+        u->most > LAYOUT_MOST_TENSORS || u->bytes != u->lists * u->most * 8)
+        return false;
+    if (u->along == 'x' || u->along == 'y')
+        return true;
+    u->along = 0;
+    return sscanf(how, "tensors/%*u/%*u/%*u/%u/%u", &u->blocks, &u->block_bytes) == 2 &&
+           (u->block_bytes == 1 || u->block_bytes == 2);
 }
 
 static bool read_use(const struct layout *l, struct use *u, const char *value)

@@ -14,8 +14,10 @@
  *     words/K                words of 8 bytes: those that are addresses of tensors are read, the first K of them written;
  *                            the others are numbers
  *     addresses/K            the same, but what is no address doesn't count
- *     tensors/D/M/W/B        addresses[D][M]: D lists of M tensors each. The byte at offset B + i of the image says which of
- *                            the M the launch's block i works on; only those count. Bit d of W: list d is written
+ *     tensors/D/M/W/B/N      addresses[D][M]: D lists of M tensors each. At offset B of the image are numbers of N bytes,
+ *                            the i-th of which says which of the M the launch's block i works on; only those count.
+ *                            Bit d of W: list d is written
+ *     tensors/D/M/W/x        the same where the launch has a block for each of the M that counts; y: a row of blocks
  *
  * The file that SIMGPU_LAYOUTS names is read at the first need; images that are such text themselves add to it. */
 #ifndef SIMGPU_DRIVER_LAYOUTS_H
@@ -27,6 +29,8 @@
 
 #define LAYOUTS_HEADING "simgpu-layouts 1"
 
+#define LAYOUT_MOST_TENSORS 4096 /* in a list */
+
 enum how { USE_VALUE, USE_FLOPS, USE_READS, USE_WRITES, USE_WORDS, USE_ADDRESSES, USE_TENSORS };
 
 struct use {
@@ -34,7 +38,8 @@ struct use {
     enum how how;
     uint32_t first_written;        /* of words and addresses: that many of the addresses */
     uint32_t lists, most, written; /* of tensors; `written` is a mask of lists */
-    uint32_t blocks;               /* offset in the image; it goes to the end of the image at most */
+    char along;                    /* x, y: as many of the tensors as the grid has blocks there; 0: those that are named */
+    uint32_t blocks, block_bytes;  /* where in the image, by numbers of that size; to the end of the image at most */
 };
 
 struct layout {

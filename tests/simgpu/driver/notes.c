@@ -33,7 +33,7 @@ static bool find_target(uint64_t address, struct target *ret)
 struct reading { /* a launch's parameters, use by use */
     const struct layout *layout;
     const unsigned char *image;
-    uint32_t blocks; /* of the launch, in x */
+    const uint32_t *grid;
     struct note *note;
     uint32_t room;
     uint64_t youngest; /* serial of the youngest tensor so far, which is tensors[of] */
@@ -122,9 +122,16 @@ static void read_words(struct reading *r, const struct use *u)
 
 static void read_tensors(struct reading *r, const struct use *u)
 {
-    bool named[256] = {false};
-    for (uint32_t i = 0; i < r->blocks && u->blocks + i < r->layout->kernel.param_bytes; i++)
-        named[r->image[u->blocks + i]] = true;
+    bool named[LAYOUT_MOST_TENSORS] = {false};
+    const uint32_t end = r->layout->kernel.param_bytes;
+    for (uint32_t i = 0; u->along && i < r->grid[u->along == 'y'] && i < u->most; i++)
+        named[i] = true;
+    for (uint32_t i = 0; !u->along && i < r->grid[0] && u->blocks + (i + 1) * u->block_bytes <= end; i++) {
+        uint16_t number = 0;
+        memcpy(&number, r->image + u->blocks + i * u->block_bytes, u->block_bytes);
+        if (number < u->most)
+            named[number] = true;
+    }
     for (uint32_t list = 0; list < u->lists; list++)
         for (uint32_t i = 0; i < u->most; i++)
             if (named[i])
@@ -218,7 +225,7 @@ static const struct note *keep(struct note *note)
 const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image)
 {
     enum { ROOM = 8 };
-    struct reading r = {.layout = layout, .image = image, .blocks = grid[0], .room = ROOM};
+    struct reading r = {.layout = layout, .image = image, .grid = grid, .room = ROOM};
     r.note = calloc(1, sizeof *r.note + ROOM * sizeof r.note->tensors[0]);
     if (!r.note)
         return NULL;

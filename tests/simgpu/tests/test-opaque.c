@@ -16,7 +16,10 @@ static const char table[] =
     "some bytes=40 shared=16 registers=32 params=0:40 uses=0:32:words/1\n"
     "apart bytes=40 shared=0 registers=32 params=0:40 uses=0:32:addresses/1\n"
     "unsaid bytes=16 shared=0 registers=32 params=0:16 uses=0:16:addresses/0\n"
-    "many bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/64\n"
+    "many bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/64/1\n"
+    "wide bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/64/2\n"
+    "along bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/x\n"
+    "rows bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/y\n"
     "costly bytes=16 shared=0 registers=32 params=0:8,8:8 uses=0:8:writes,8:8:flops\n"
     "no_bytes shared=0 registers=32 params=- uses=-\n"
     "no_shared bytes=8 registers=32 params=0:8 uses=-\n"
@@ -24,7 +27,7 @@ static const char table[] =
     "beyond bytes=8 shared=0 registers=32 params=0:8 uses=4:8:value\n"
     "unheard bytes=8 shared=0 registers=32 params=0:8 uses=0:8:eats\n"
     "halved bytes=8 shared=0 registers=32 params=0:8 uses=0:4:reads\n"
-    "wrong_lists bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/5/2/64\n"
+    "wrong_lists bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/5/2/64/1\n"
     "nothing bytes=0 shared=0 registers=32 params=- uses=-\n";
 
 static CUmodule code;
@@ -255,23 +258,47 @@ struct many {
     unsigned char blocks[8];
 };
 
-CHILD_TEST(of_lists_only_those_count_that_a_block_works_on)
+static void launch_many(const char *name, unsigned rows, struct many *m)
 {
-    struct many m = {.blocks = {0, 2, 2, 1}};
-    uint64_t before;
-    start();
+    void *params[] = {m};
+    const unsigned grid[] = {3, rows, 1}, block[] = {32, 1, 1};
     for (int list = 0; list < 2; list++)
         for (int i = 0; i < LISTED; i++)
-            m.lists[list][i] = tensor(BYTES, 1);
-    before = digest(m.lists[0][0], BYTES);
-    launch_on(function("many"), 3, (void *[]){&m}, true); /* the fourth block's is rubbish */
-    for (int i = 0; i < LISTED; i++) {
+            m->lists[list][i] = tensor(BYTES, 1);
+    assert_int_equal(tell_coming(function(name), grid, block, params), 0);
+    OK(cuLaunchKernel(function(name), 3, rows, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+}
+
+/* Which of them the launch wrote, one bit each; it may write the second list only. */
+static unsigned written_by(const char *name, unsigned rows, struct many m)
+{
+    unsigned written = 0;
+    launch_many(name, rows, &m);
+    const uint64_t before = digest(tensor(BYTES, 1), BYTES);
+    for (unsigned i = 0; i < LISTED; i++) {
         assert_int_equal(digest(m.lists[0][i], BYTES), before);
-        if (i == 0 || i == 2)
-            assert_int_not_equal(digest(m.lists[1][i], BYTES), before);
-        else
-            assert_int_equal(digest(m.lists[1][i], BYTES), before);
+        written |= (digest(m.lists[1][i], BYTES) != before) << i;
     }
+    return written;
+}
+
+CHILD_TEST(of_lists_only_those_count_that_a_block_works_on)
+{
+    start();
+    /* The fourth block's number is rubbish. */
+    assert_int_equal(written_by("many", 1, (struct many){.blocks = {0, 2, 2, 1}}), 1 << 0 | 1 << 2);
+    assert_int_equal(written_by("wide", 1, (struct many){.blocks = {1, 0, 3, 0, 1, 0, 2, 0}}), 1 << 1 | 1 << 3);
+    assert_int_equal(written_by("wide", 1, (struct many){.blocks = {1, 1, 0, 2, 3, 0}}), 1 << 3); /* beyond the lists */
+    assert_int_equal(written_by("along", 1, (struct many){.blocks = {3, 3}}), 1 << 0 | 1 << 1 | 1 << 2);
+    assert_int_equal(written_by("rows", 2, (struct many){.blocks = {3, 3}}), 1 << 0 | 1 << 1);
+}
+
+CHILD_TEST(what_a_list_is_given_tells_in_each_of_its_tensors)
+{
+    struct many m = {.blocks = {0, 2, 2}};
+    start();
+    launch_many("many", 1, &m);
     assert_int_not_equal(digest(m.lists[1][0], BYTES), digest(m.lists[1][2], BYTES));
 }
 
@@ -474,6 +501,7 @@ int main(void)
         cmocka_unit_test(words_are_addresses_where_they_lead_to_tensors_and_numbers_elsewhere),
         cmocka_unit_test(where_nothing_is_known_to_be_written_the_youngest_is),
         cmocka_unit_test(of_lists_only_those_count_that_a_block_works_on),
+        cmocka_unit_test(what_a_list_is_given_tells_in_each_of_its_tensors),
         cmocka_unit_test(a_launch_made_once_more_does_what_the_first_did),
         cmocka_unit_test(without_word_of_the_program_blocks_are_its_tensors),
         cmocka_unit_test(it_takes_the_time_of_its_bytes_or_of_its_operations),
