@@ -162,7 +162,8 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
     return 0;
 }
 
-/* Lists what the operation touches and holds the blocks among it. */
+/* Lists what the operation touches and holds it. Also an empty slab may be in it: by an address that the program has given
+ * back and left standing among the parameters. */
 static int gather(struct spw_op *op, struct working_set *set)
 {
     int r = op->everything ? -E2BIG : gather_hits(op, set);
@@ -174,6 +175,8 @@ static int gather(struct spw_op *op, struct working_set *set)
     for (set->held = 0; set->held < set->count; set->held++)
         if (set->list[set->held].object->kind == SPW_KIND_BLOCK)
             spw_block_of(set->list[set->held].object)->holds++;
+        else
+            ((struct spw_slab *)set->list[set->held].object)->holds++;
     return 0;
 }
 
@@ -183,6 +186,8 @@ static void let_go(struct working_set *set)
         struct spw_object *o = set->list[i].object;
         if (o->kind == SPW_KIND_BLOCK)
             spw_room_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
+        else
+            ((struct spw_slab *)o)->holds--;
     }
     free(set->list);
     *set = (struct working_set){0};

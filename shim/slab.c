@@ -155,7 +155,7 @@ struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d)
         return NULL;
     for (struct spw_slab **at = &d->slabs->slabs; *at; at = &(*at)->next) {
         struct spw_slab *slab = *at;
-        if (slab->live_count)
+        if (slab->live_count || slab->holds)
             continue;
         struct spw_block *b = slab->backing;
         unlink_slots(d->slabs, slab);

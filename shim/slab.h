@@ -23,6 +23,7 @@ struct spw_slab {
     struct spw_block *backing; /* resident and pinned; its address and granules are the slab's */
     uint32_t slot_bytes, slot_count;
     uint32_t live_count;
+    uint32_t holds; /* by operations that are about to use it: it stays, empty or not */
     bool pinned; /* something knows an address in it: by what it is used no operation tells */
     struct spw_slab *next;
     struct spw_slot slots[];
@@ -50,7 +51,8 @@ CUdeviceptr spw_slot_address(const struct spw_slot *slot);
  */
 void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody);
 
-/* Takes an empty slab apart: answers its block, whose memory the caller reclaims; NULL when no slab is empty. */
+/* Takes an empty slab apart: answers its block, whose memory the caller reclaims; NULL when no slab is empty
+ * and held by nobody. */
 struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d);
 
 /* Calls `each` for every slot in use. */

@@ -236,6 +236,30 @@ static void small_allocations_live_in_slabs(void **state)
     assert_true(fake_counts()->made_bytes <= 128 * KIB);
 }
 
+/* Room is made for an operation whose parameters still name a small allocation that was given back, the last of its slab. */
+static void an_empty_slab_that_an_operation_names_stays(void **state)
+{
+    enum { BYTES = 64 * KIB };
+    begin(1 << 20, 16 << 20);
+    const size_t rest = (1 << 20) - spw_slab_bytes(device, 100);
+    CUstream s = fake_stream();
+    CUdeviceptr a = allocate(BYTES, s), named[] = {allocate(100, s), a};
+    struct spw_op op;
+    assert_int_equal(fill(s, a, BYTES, 1), 0);
+    CUdeviceptr b = allocate(rest, s);
+    assert_int_equal(fill(s, b, rest, 2), 0);
+    assert_int_equal(spw_free(named[0], spw_stream_of_locked(s)), 0);
+    const uint64_t slabs = spw_slab_total_bytes_locked(device);
+    assert_true(slabs > 0);
+    assert_int_equal(touch(s, named, 2, 0, &op), 0);
+    assert_int_equal(spw_slab_total_bytes_locked(device), slabs);
+    fake_expect(s, a, BYTES, 1);
+    spw_op_end(&op);
+    fake_run_all();
+    assert_int_equal(expect(s, b, rest, 2), 0);
+    fake_run_all();
+}
+
 /* Freeing something that is not the start of a live allocation says so and changes nothing. */
 static void wrong_frees_are_refused(void **state)
 {
@@ -437,6 +461,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(host_budget_is_kept),
         cmocka_unit_test(reuse_on_another_stream_waits),
         cmocka_unit_test(small_allocations_live_in_slabs),
+        cmocka_unit_test(an_empty_slab_that_an_operation_names_stays),
         cmocka_unit_test(wrong_frees_are_refused),
         cmocka_unit_test(an_unparsed_launch_makes_everything_resident),
         cmocka_unit_test(a_pinned_tensor_is_never_evicted),

@@ -69,6 +69,20 @@ static void fill(const struct touched_tensor *t, uint64_t seed)
     memcpy(bytes + i, &word, t->bytes - i);
 }
 
+/* A line for each launch: with two runs of a program, the first that differs is where they part. */
+static void write_down(const struct layout *l, const struct note *n, uint64_t digest)
+{
+    static FILE *file;
+    if (!file && !(file = fopen(settings.digests_path, "we")))
+        return;
+    fprintf(file, "%s given %016llx read %016llx", l->kernel.name, (unsigned long long)n->seed, (unsigned long long)digest);
+    for (uint32_t i = 0; i < n->count; i++)
+        fprintf(file, " %s%s%llu", n->tensors[i].reads ? "r" : "", n->tensors[i].writes ? "w" : "",
+                (unsigned long long)n->tensors[i].bytes);
+    fputc('\n', file);
+    fflush(file); /* a forked child must find nothing to write */
+}
+
 static void run(const struct simgpu_launch *launch, const void *image)
 {
     const struct layout *l = (const struct layout *)launch->kernel;
@@ -77,6 +91,8 @@ static void run(const struct simgpu_launch *launch, const void *image)
     for (uint32_t i = 0; i < n->count; i++)
         if (n->tensors[i].reads)
             digest = mix_tensor(note_mix(digest, i), l->name_hash, &n->tensors[i]);
+    if (settings.digests_path)
+        write_down(l, n, digest);
     for (uint32_t i = 0; i < n->count; i++)
         if (n->tensors[i].writes)
             fill(&n->tensors[i], note_mix(digest, i));

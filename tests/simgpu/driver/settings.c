@@ -263,6 +263,7 @@ int settings_read(void)
     if (settings.layouts_path && access(settings.layouts_path, R_OK) < 0)
         return refuse("SIMGPU_LAYOUTS", settings.layouts_path, "a file that can be read");
     settings.launched_path = path_of("SIMGPU_LAUNCHED");
+    settings.digests_path = path_of("SIMGPU_DIGESTS");
     settings.stats_path = path_of("SIMGPU_STATS");
     settings.touched_path = path_of("SIMGPU_TOUCHED");
     settings.chronicle_path = path_of("SIMGPU_CHRONICLE");

@@ -42,6 +42,7 @@ struct settings {
     char *stats_path, *touched_path, *chronicle_path; /* NULL: none wanted */
     char *layouts_path;                               /* of machine code; NULL: none */
     char *launched_path;                              /* where names of opaque kernels are listed; NULL: nowhere */
+    char *digests_path;                               /* where their launches are; NULL: nowhere */
 };
 
 extern struct settings settings;
