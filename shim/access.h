@@ -4,7 +4,7 @@
  * From a launch to the allocations that it may touch:
  *
  *     const struct spw_layout *layout = spw_layout_of(f);
- *     int n = spw_scan_launch(layout, params, extra, low, high, hits, SPW_SCAN_ROOM);
+ *     int n = spw_scan_launch(layout, params, extra, low, high, hits, SPW_SCAN_ROOM, NULL);
  *     if (n >= 0 && spw_tables_any())
  *         n = spw_tables_reach(hits, n, SPW_SCAN_ROOM, first_met, context);
  *     if (n < 0)

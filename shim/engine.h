@@ -19,12 +19,13 @@ struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
     CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
     unsigned count, room;
-    unsigned read_only;                      /* the last so many of them are only read */
-    bool follows_no_tables;                  /* it moves bytes and reads none of them as addresses */
-    bool everything;                         /* it could not be found out what it touches */
-    CUfunction function;                     /* for messages: the kernel, or NULL */
-    const char *name;                        /* for messages: the driver call */
-    struct spw_signature signature;          /* what it is, for recognising it */
+    unsigned read_only;                     /* the last so many of them are only read */
+    const struct spw_scan_doubted *doubted; /* hits that it is not known by (scan.h); NULL: none. Only until begin returns */
+    bool follows_no_tables;                 /* it moves bytes and reads none of them as addresses */
+    bool everything;                        /* it could not be found out what it touches */
+    CUfunction function;                    /* for messages: the kernel, or NULL */
+    const char *name;                       /* for messages: the driver call */
+    struct spw_signature signature;         /* what it is, for recognising it */
     const struct spw_submission *submission; /* what the driver will be told (reruns.h); NULL: it is not kept for later */
     struct spw_stream *stream;               /* set by begin */
     /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),

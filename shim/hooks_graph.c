@@ -29,7 +29,7 @@ void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
 {
     CUdeviceptr hits[SPW_SCAN_ROOM];
     spw_tables_pin(why_graph);
-    int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM);
+    int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM, NULL);
     if (n < 0)
         spw_pin_everything(why_unparsed);
     for (int i = 0; i < n; i++)

@@ -13,12 +13,13 @@
 #include "versions.h"
 
 /* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
-enum { HITS = 512 };
+enum { HITS = SPW_SCAN_DOUBTED_HITS };
 
 struct launch {
     struct spw_op op;
     struct spw_submission submission;
     CUdeviceptr hits[HITS];
+    struct spw_scan_doubted doubted;
     bool begun;
 };
 
@@ -60,7 +61,9 @@ static const struct spw_submission *describe(struct launch *l, const struct spw_
 static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
                               const struct spw_launch *launch, void **params, void **extra)
 {
-    int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->hits, HITS);
+    spw_scan_doubted_init(&l->doubted);
+    int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->hits, HITS, &l->doubted);
+    l->op.doubted = &l->doubted;
     l->op.hits = l->hits;
     l->op.count = n < 0 ? 0 : (unsigned)n;
     l->op.room = HITS;

@@ -9,6 +9,7 @@
 #include "durations.h"
 #include "engine.h"
 #include "log.h"
+#include "scan.h"
 #include "slab.h"
 
 enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
@@ -65,8 +66,12 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
         return false;
     for (unsigned i = 0; objects && i < count; i++)
         add_touch(d, ret, objects[i], 0, true);
-    for (unsigned i = 0; !objects && i < op->count; i++)
+    for (unsigned i = 0; !objects && i < op->count; i++) {
         add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], i < op->count - op->read_only);
+        ret->list[i].doubted = spw_scan_is_doubted(op->doubted, i);
+        if (!ret->list[i].serial)
+            spw_scan_doubt(op->doubted, i);
+    }
     return true;
 }
 

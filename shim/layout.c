@@ -28,11 +28,12 @@ struct part {
     struct part *next;
 };
 
-/* One layout and what it points to: its words, spans and parameters follow in the same allocation. */
+/* One layout and what it points to: its parameters, the name of its functions where that tells layouts apart, words and
+ * spans follow in the same allocation. */
 struct shared {
     struct spw_layout layout;
     bool handle_lost;
-    UT_hash_handle hh; /* by the bytes of layout.params */
+    UT_hash_handle hh; /* by the bytes of layout.params and the name */
 };
 
 static const struct spw_layout unknown_layout = {.known = false};
@@ -154,34 +155,69 @@ static void fill_layout(struct spw_layout *l, const struct params *p, struct spw
     }
 }
 
-/* The one object for these parameters; NULL when out of memory. */
-static const struct spw_layout *share_locked(const struct params *p)
+static size_t count_of(const struct params *p, bool (*is)(const struct spw_param *))
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < p->count; i++)
+        count += is(&p->list[i]);
+    return count;
+}
+
+/* Room to note doubts in, for as long as the layout is there: always. Without memory nothing is noted. */
+static _Atomic uint64_t *make_doubts(const struct spw_layout *l)
+{
+    return l->span_count ? calloc(l->image_bytes / 512 + 1, sizeof(*l->doubts)) : NULL;
+}
+
+/* Parameters and name, which tell layouts apart; to be freed. NULL: no memory. */
+static char *make_key(const struct params *p, const char *name, size_t *ret_bytes)
+{
+    const size_t bytes = p->count * sizeof *p->list, length = name ? strlen(name) : 0;
+    char *key = malloc(bytes + length);
+    if (!key)
+        return NULL;
+    memcpy(key, p->list, bytes);
+    if (length)
+        memcpy(key + bytes, name, length);
+    *ret_bytes = bytes + length;
+    return key;
+}
+
+static struct shared *make_shared(const struct params *p, const char *key, size_t key_bytes)
+{
+    const size_t words = count_of(p, is_word), spans = count_of(p, is_span);
+    const size_t room = (key_bytes + sizeof(uint16_t) - 1) / sizeof(uint16_t) * sizeof(uint16_t);
+    struct shared *s = calloc(1, sizeof *s + room + (words + spans) * sizeof(uint16_t));
+    if (!s)
+        return NULL;
+    struct spw_param *params = memcpy(s + 1, key, key_bytes);
+    uint16_t *indexes = (uint16_t *)((char *)params + room);
+    fill_layout(&s->layout, p, params, indexes, indexes + words);
+    s->layout.doubts = make_doubts(&s->layout);
+    HASH_ADD_KEYPTR(hh, layouts, params, key_bytes, s);
+    if (!s->handle_lost)
+        return s;
+    free((void *)s->layout.doubts);
+    free(s);
+    return NULL;
+}
+
+/* The one object for these parameters, of functions of that name where they have spans; NULL when out of memory. */
+static const struct spw_layout *share_locked(const struct params *p, const char *name)
 {
     if (p->count == 0)
         return &empty_layout;
 
     struct shared *s;
-    HASH_FIND(hh, layouts, p->list, p->count * sizeof *p->list, s);
-    if (s)
-        return &s->layout;
-
-    size_t words = 0, spans = 0;
-    for (unsigned i = 0; i < p->count; i++) {
-        words += is_word(&p->list[i]);
-        spans += is_span(&p->list[i]);
-    }
-    s = calloc(1, sizeof *s + p->count * sizeof(struct spw_param) + (words + spans) * sizeof(uint16_t));
+    size_t bytes;
+    char *key = make_key(p, count_of(p, is_span) ? name : NULL, &bytes);
+    if (!key)
+        return NULL;
+    HASH_FIND(hh, layouts, key, bytes, s);
     if (!s)
-        return NULL;
-    struct spw_param *params = (struct spw_param *)(s + 1);
-    uint16_t *indexes = (uint16_t *)(params + p->count);
-    fill_layout(&s->layout, p, params, indexes, indexes + words);
-    HASH_ADD_KEYPTR(hh, layouts, params, p->count * sizeof *params, s);
-    if (s->handle_lost) {
-        free(s);
-        return NULL;
-    }
-    return &s->layout;
+        s = make_shared(p, key, bytes);
+    free(key);
+    return s ? &s->layout : NULL;
 }
 
 /* ---- the table of functions ---- */
@@ -281,8 +317,10 @@ const struct spw_layout *spw_layout_find(CUfunction f)
     if (r < 0)
         r = ask_both(f, &p);
     if (r == 0) {
+        const char *name = ask_name(f, kernel);
+        name = name || told ? name : ask_name(f, true);
         pthread_mutex_lock(&mutex);
-        layout = share_locked(&p);
+        layout = share_locked(&p, name);
         if (layout)
             remember_locked(f, layout);
         pthread_mutex_unlock(&mutex);

@@ -27,6 +27,9 @@ struct spw_layout {
     const uint16_t *words; /* indexes of parameters; those shorter than 8 bytes are in neither list */
     const uint16_t *spans;
     const struct spw_param *params; /* all of them, by index */
+    /* Of functions with spans, which share layouts only where they have the same name: a bit for each word of the image that
+     * was once given something that is no address (scan.h). NULL: nothing is noted. Any thread, no lock. */
+    _Atomic uint64_t *doubts;
 };
 
 #define SPW_PARAMS_MAX_BYTES 32764 /* the driver's limit for all parameters of one launch */

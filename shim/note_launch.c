@@ -13,8 +13,11 @@ static inline __attribute__((always_inline)) void launch(CUfunction f, const uns
     CUdeviceptr low, high, hits[HITS];
     struct spw_record r = {
         .op = {.grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]}, .shared_bytes = shared}};
+    struct spw_scan_doubted doubted;
+    spw_scan_doubted_init(&doubted);
     spw_record_bounds(&low, &high);
-    spw_record_launch(&r, f, hits, spw_scan_launch(spw_layout_of(f), params, extra, low, high, hits, HITS));
+    int n = spw_scan_launch(spw_layout_of(f), params, extra, low, high, hits, HITS, &doubted);
+    spw_record_launch(&r, f, hits, n, &doubted);
 }
 
 #define KERNEL(symbol) \
@@ -48,7 +51,7 @@ COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 static void unparsed(CUfunction f, int width, int height)
 {
     struct spw_record r = {.op = {.grid = {(uint32_t)width, (uint32_t)height, 1}}};
-    spw_record_launch(&r, f, NULL, -1);
+    spw_record_launch(&r, f, NULL, -1, NULL);
 }
 
 void spw_noted_cuLaunch(CUfunction f)

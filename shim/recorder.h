@@ -15,6 +15,8 @@
 #include "learn.h"
 #include "ours.h"
 
+struct spw_scan_doubted;
+
 /* Nonzero while there is a trace to write to: between a successful start and the end of the process. Recorder lock; wrappers
  * go by SPW_NOTES (hooks.h). */
 extern int spw_recording SPW_OURS;
@@ -77,8 +79,10 @@ void spw_record_free_range(CUdeviceptr address, uint64_t bytes); /* all that beg
  * in. A copy of kind SPW_OP_KINDS is of the kind that its ends tell: destination first. */
 void spw_record_op(struct spw_record *operation, const struct spw_reach *reach, unsigned count);
 
-/* A launch; `hits` are all words of its parameters that could be addresses. Negative count: they could not be had. */
-void spw_record_launch(struct spw_record *operation, CUfunction function, const CUdeviceptr *hits, int count);
+/* A launch; `hits` are all words of its parameters that could be addresses, of which *doubted (NULL: none) don't count.
+ * Negative count: they could not be had. */
+void spw_record_launch(struct spw_record *operation, CUfunction function, const CUdeviceptr *hits, int count,
+                       const struct spw_scan_doubted *doubted);
 
 /* Bounds of all addresses that were ever allocated: [low, high). */
 void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high);

@@ -4,6 +4,7 @@
 #include "hidden.h"
 #include "recorder.h"
 #include "recorder_parts.h"
+#include "scan.h"
 
 enum { TOUCHES = 4096 };
 
@@ -36,6 +37,15 @@ static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum
     if (e)
         touch_locked(e, address - e->start, bytes, access);
     return e;
+}
+
+/* Those of a launch that is given structures: a trace tells what it is known to touch, not what the stack had where nobody
+ * filled them in. */
+static void reach_known_locked(const CUdeviceptr *addresses, int count, const struct spw_scan_doubted *doubted)
+{
+    for (int i = 0; i < count; i++)
+        if (!spw_scan_is_doubted(doubted, (unsigned)i) && !reach_locked(addresses[i], 0, SPW_ACCESS_BOTH))
+            spw_scan_doubt(doubted, (unsigned)i);
 }
 
 /* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */
@@ -154,7 +164,8 @@ static uint32_t number_function_unlocking(CUfunction f)
     return spw_function_number_locked(&facts);
 }
 
-void spw_record_launch(struct spw_record *r, CUfunction function, const CUdeviceptr *hits, int count)
+void spw_record_launch(struct spw_record *r, CUfunction function, const CUdeviceptr *hits, int count,
+                       const struct spw_scan_doubted *doubted)
 {
     struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
     struct spw_record_op *op = &r->op;
@@ -166,7 +177,10 @@ void spw_record_launch(struct spw_record *r, CUfunction function, const CUdevice
     if (!op->function)
         op->function = number_function_unlocking(function);
     op_begin_locked();
-    reach_all_locked(hits, count);
+    if (doubted && doubted->layout)
+        reach_known_locked(hits, count, doubted);
+    else
+        reach_all_locked(hits, count);
     if (spw_hidden_any())
         follow_locked();
     op_put_locked(r, stream);

@@ -3,6 +3,7 @@
 
 #include "tensormap.h"
 
+enum { NO_PLACE = 0xffff };
 enum { MAX_EXTRA_PAIRS = 8 }; /* two are defined; an unending list is not followed further */
 
 int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
@@ -21,27 +22,93 @@ int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr 
     return (int)n;
 }
 
-/* One long parameter, or the bytes of one in a packed buffer. */
-static int scan_span(const struct spw_param *p, const void *source, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
-                     unsigned n, unsigned room)
+/* Whether the word at that place of the image was once given something else than an address or nothing. */
+static bool is_doubted(const struct spw_layout *layout, unsigned word)
 {
-    unsigned step = (p->offset_bytes | p->size_bytes) % 8 ? 4 : 8;
-    int r = spw_scan_bytes(source, p->size_bytes, step, low, high, hits, n, room);
-    if (r >= 0 && p->size_bytes >= SPW_TENSORMAP_BYTES && spw_tensormap_any())
+    return layout->doubts && atomic_load_explicit(&layout->doubts[word / 64], memory_order_relaxed) >> word % 64 & 1;
+}
+
+static void doubt(const struct spw_layout *layout, unsigned word)
+{
+    if (layout->doubts && !is_doubted(layout, word))
+        atomic_fetch_or_explicit(&layout->doubts[word / 64], UINT64_C(1) << word % 64, memory_order_relaxed);
+}
+
+void spw_scan_doubt(const struct spw_scan_doubted *doubted, unsigned hit)
+{
+    if (doubted && doubted->layout && hit >= doubted->first && hit < doubted->end && doubted->places[hit] != NO_PLACE)
+        doubt(doubted->layout, doubted->places[hit]);
+}
+
+static void note_place(const struct spw_layout *layout, unsigned word, unsigned hit, struct spw_scan_doubted *doubted)
+{
+    doubted->places[hit] = (uint16_t)word;
+    if (is_doubted(layout, word))
+        doubted->bits[hit / 64] |= UINT64_C(1) << hit % 64;
+}
+
+/* Hits from `from` on were found otherwise. */
+static void note_no_places(struct spw_scan_doubted *doubted, unsigned from, unsigned end)
+{
+    for (unsigned hit = from; doubted && hit < end && hit < SPW_SCAN_DOUBTED_HITS; hit++)
+        doubted->places[hit] = NO_PLACE;
+}
+
+/* The words of one long parameter that is made of aligned ones only. */
+static int scan_words(const struct spw_layout *layout, const struct spw_param *p, const char *source, CUdeviceptr low,
+                      CUdeviceptr high, CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted)
+{
+    for (unsigned at = 0; at + 8 <= p->size_bytes; at += 8) {
+        const unsigned word = (p->offset_bytes + at) / 8;
+        CUdeviceptr address;
+        memcpy(&address, source + at, sizeof address);
+        if (__builtin_expect(address - low >= high - low, 1)) {
+            if (address)
+                doubt(layout, word);
+            continue;
+        }
+        if (n == room)
+            return -E2BIG;
+        if (doubted && n < SPW_SCAN_DOUBTED_HITS)
+            note_place(layout, word, n, doubted);
+        hits[n++] = address;
+    }
+    return (int)n;
+}
+
+/* One long parameter. */
+static int scan_span(const struct spw_layout *layout, const struct spw_param *p, const void *source, CUdeviceptr low,
+                     CUdeviceptr high, CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted)
+{
+    const bool aligned = (p->offset_bytes | p->size_bytes) % 8 == 0;
+    int r = aligned ? scan_words(layout, p, source, low, high, hits, n, room, doubted)
+                    : spw_scan_bytes(source, p->size_bytes, 4, low, high, hits, n, room);
+    if (r < 0)
+        return r;
+    const unsigned placed = aligned ? (unsigned)r : n;
+    if (p->size_bytes >= SPW_TENSORMAP_BYTES && spw_tensormap_any())
         r = spw_tensormap_scan(source, p->size_bytes, 64, hits, (unsigned)r, room);
+    if (r >= 0)
+        note_no_places(doubted, placed, (unsigned)r);
     return r;
 }
 
 int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdeviceptr low, CUdeviceptr high,
-                   CUdeviceptr *hits, unsigned n, unsigned room)
+                   CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted)
 {
+    if (doubted) {
+        doubted->layout = layout;
+        doubted->first = doubted->end = n;
+    }
     for (unsigned i = 0; i < layout->span_count; i++) {
-        unsigned index = layout->spans[i];
-        int r = scan_span(&layout->params[index], params[index], low, high, hits, n, room);
+        const unsigned index = layout->spans[i];
+        const int r = scan_span(layout, &layout->params[index], params[index], low, high, hits, n, room, doubted);
         if (r < 0)
             return r;
         n = (unsigned)r;
     }
+    if (doubted)
+        doubted->end = n < SPW_SCAN_DOUBTED_HITS ? n : SPW_SCAN_DOUBTED_HITS;
     return (int)n;
 }
 
@@ -96,5 +163,5 @@ int spw_scan_odd(const struct spw_layout *layout, void *const *params, void *con
         return 0;
     if (layout->word_count > room)
         return -E2BIG;
-    return spw_scan_launch(layout, params, NULL, low, high, hits, room);
+    return spw_scan_launch(layout, params, NULL, low, high, hits, room, NULL);
 }

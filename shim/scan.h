@@ -3,6 +3,7 @@
 #define SPILLWAY_SHIM_SCAN_H
 #include "layout.h"
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Room that is enough for any launch whose parameters are aligned as the compiler aligns them. */
@@ -13,9 +14,32 @@
 int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
                    unsigned n, unsigned room);
 
+/* Which hits the launch is not known by, and where the others were found; see spw_scan_launch(). */
+enum { SPW_SCAN_DOUBTED_HITS = 512 };
+struct spw_scan_doubted {
+    uint64_t bits[SPW_SCAN_DOUBTED_HITS / 64]; /* by hit */
+    const struct spw_layout *layout;           /* NULL: hits have no places */
+    unsigned first, end;                       /* hits with a place */
+    uint16_t places[SPW_SCAN_DOUBTED_HITS];    /* by hit: the word of the image */
+};
+
+static inline void spw_scan_doubted_init(struct spw_scan_doubted *doubted)
+{
+    memset(doubted->bits, 0, sizeof doubted->bits);
+    doubted->layout = NULL;
+}
+
+static inline bool spw_scan_is_doubted(const struct spw_scan_doubted *doubted, unsigned hit)
+{
+    return doubted && hit < SPW_SCAN_DOUBTED_HITS && doubted->bits[hit / 64] >> hit % 64 & 1;
+}
+
+/* The hit leads to nothing that is alive: its place is not trusted from now on. */
+void spw_scan_doubt(const struct spw_scan_doubted *doubted, unsigned hit);
+
 /* Parameters longer than one word; also asks the tensor maps. As spw_scan_bytes(). */
 int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdeviceptr low, CUdeviceptr high,
-                   CUdeviceptr *hits, unsigned n, unsigned room);
+                   CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted);
 
 /* The packed buffer that a launch's `extra` names. -EINVAL: none, or a key that is not known. */
 int spw_scan_buffer(void *const *extra, const void **ret_buffer, size_t *ret_bytes);
@@ -40,9 +64,14 @@ static inline size_t spw_scan_word(const void *source, CUdeviceptr low, CUdevice
  * A parameter of 8 bytes is one word; a longer one is read at every 8 bytes, and at every 4 where its size or offset
  * shows that it is not aligned to 8; a packed buffer (CU_LAUNCH_PARAM_BUFFER_POINTER) is read as a whole and needs no
  * layout. An address at an odd place in a packed struct is not found. `params` must be as the driver wants it: one
- * readable pointer per parameter. */
+ * readable pointer per parameter.
+ *
+ * Structures have parts that nobody has filled, and what the stack had there may be an address as well, another one each
+ * time. So a place in a structure where the function was once given what is neither an address nor nothing is not trusted
+ * from then on: hits there set a bit in *doubted (NULL: nobody wants to know; all bits are 0 before). They may be touched
+ * nevertheless. */
 static inline int spw_scan_launch(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low,
-                                  CUdeviceptr high, CUdeviceptr *hits, unsigned room)
+                                  CUdeviceptr high, CUdeviceptr *hits, unsigned room, struct spw_scan_doubted *doubted)
 {
     if (__builtin_expect(!layout->known || !params || extra || layout->word_count > room, 0))
         return spw_scan_odd(layout, params, extra, low, high, hits, room);
@@ -56,6 +85,6 @@ static inline int spw_scan_launch(const struct spw_layout *layout, void *const *
     }
     if (index < end)
         n = spw_scan_word(params[index[0]], low, extent, hits, n);
-    return layout->span_count ? spw_scan_spans(layout, params, low, high, hits, (unsigned)n, room) : (int)n;
+    return layout->span_count ? spw_scan_spans(layout, params, low, high, hits, (unsigned)n, room, doubted) : (int)n;
 }
 #endif

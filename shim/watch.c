@@ -154,7 +154,7 @@ uint32_t spw_watch_op(struct spw_watch *w, const struct spw_watch_op *op, struct
     uint32_t number = SPW_NO_INDEX;
     for (uint32_t i = 0; i < op->count; i++) {
         const struct spw_watch_touch *touch = &op->touches[i];
-        if (!touch->serial || touch->small)
+        if (!touch->serial || touch->small || touch->doubted)
             continue;
         if (told.touch_count == LOOKED_AT) {
             told.everything = true;

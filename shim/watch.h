@@ -22,7 +22,8 @@ void spw_watch_free_small(struct spw_watch *watch, uint64_t serial); /* a slot o
 struct spw_watch_touch {
     uint64_t serial, bytes, offset; /* serial 0: nothing of the device's */
     bool writes;
-    bool small; /* a slot: the recording alone is told of it */
+    bool small;   /* a slot: the recording alone is told of it */
+    bool doubted; /* the operation is not known by it: the recording alone, too */
 };
 
 /* What the device does next, with its touches in the order of the parameters, unless the order is not `known`. `ret_place`

@@ -267,7 +267,7 @@ static void launch(CUstream stream, unsigned function, const CUdeviceptr *hits, 
     struct spw_record r = {.op = {.grid = {1, 2, 3}, .block = {4, 5, 6}, .shared_bytes = 7}};
     spw_note_begin(stream, NULL, false);
     clock_ms += 1;
-    spw_record_launch(&r, FUNCTION(function), hits, n);
+    spw_record_launch(&r, FUNCTION(function), hits, n, NULL);
     clock_ms += 2;
     spw_note_end();
 }

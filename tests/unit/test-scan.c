@@ -40,7 +40,7 @@ static void make(struct made *m, const struct spw_param *params, unsigned count)
 
 static int scan(const struct made *m, void **params, void **extra, CUdeviceptr *hits, unsigned room)
 {
-    return spw_scan_launch(&m->layout, params, extra, LOW, HIGH, hits, room);
+    return spw_scan_launch(&m->layout, params, extra, LOW, HIGH, hits, room, NULL);
 }
 
 static int by_value(const void *a, const void *b)
@@ -77,7 +77,7 @@ static void nothing_is_a_hit_while_there_is_no_arena(void **state)
     CUdeviceptr zero = 0, any = LOW, hits[2];
     make(&m, (struct spw_param[]){{0, 8}, {8, 8}}, 2);
     void *params[] = {&zero, &any};
-    assert_int_equal(spw_scan_launch(&m.layout, params, NULL, 0, 0, hits, 2), 0);
+    assert_int_equal(spw_scan_launch(&m.layout, params, NULL, 0, 0, hits, 2, NULL), 0);
 }
 
 static void a_parameter_may_lie_at_any_host_address(void **state)
