@@ -2,7 +2,7 @@
  * write to them, and it keeps the physical memory of that moment registered.
  *
  * A program that was linked with NCCL, as PyTorch is, comes here first, since this library is loaded before it; one that
- * looks its calls up by name does not, and has to be told to leave its buffers alone (docs/driver-facts.md, section 3.5).
+ * looks its calls up by name, as JAX does, is handed ours in their place (lookups.h).
  * The calls are those of NCCL's documentation, "NCCL API"; a result is 0 or one of its error numbers. */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -12,6 +12,7 @@
 
 #include "access.h"
 #include "log.h"
+#include "lookups.h"
 
 enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2 }; /* ncclResult_t */
 
@@ -37,7 +38,7 @@ static bool is_ours(const void *function)
 static void *find_in(const char *path, const char *name)
 {
     void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* held for good, as its caller's is */
-    void *function = handle ? dlsym(handle, name) : NULL;
+    void *function = handle ? spw_lookups_of_loader(handle, name) : NULL;
     return function && !is_ours(function) ? function : NULL;
 }
 
@@ -53,7 +54,7 @@ static void *find(const char *name, const void *caller)
     if (!function && dladdr(caller, &info))
         function = find_in(info.dli_fname, name);
     if (!function)
-        function = dlsym(RTLD_NEXT, name);
+        function = spw_lookups_of_loader(RTLD_NEXT, name);
     if (!function)
         spw_warn_once(&warned, "%s was called, and no NCCL that has it is loaded", name);
     return function;
@@ -124,3 +125,63 @@ static void *real_of(void **known, const char *name, const void *caller)
     }
 CALLS(X)
 #undef X
+
+/* ---- those that are looked up ---- */
+
+/* A program may have more than one NCCL, and what one made means nothing to another: each function that a look-up found has
+ * one of ours that goes to it and to no other. */
+#define EACH_PLACE(X, ...) X(0, __VA_ARGS__) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__)
+enum { PLACES = 4 };
+
+enum call {
+#define X(name, ...) CALL_##name,
+    CALLS(X)
+#undef X
+        CALL_COUNT
+};
+static void *found[CALL_COUNT][PLACES]; /* filled from the left, each once */
+
+#define PLACE(place, name, parameters, arguments, from, to) \
+    static int name##_##place parameters \
+    { \
+        int(*real) parameters = __atomic_load_n(&found[CALL_##name][place], __ATOMIC_ACQUIRE); \
+        return !stay(from, to) ? UNHANDLED_CUDA_ERROR : real arguments; \
+    }
+#define X(...) EACH_PLACE(PLACE, __VA_ARGS__)
+CALLS(X)
+#undef X
+#undef PLACE
+
+static const struct {
+    const char *name;
+    void *places[PLACES];
+} ours[CALL_COUNT] = {
+#define PLACE(place, name, ...) (void *)name##_##place,
+#define X(name, ...)            {#name, {EACH_PLACE(PLACE, name, )}},
+    CALLS(X)
+#undef X
+#undef PLACE
+};
+
+static void *instead_of(enum call call, void *function)
+{
+    static int warned;
+    for (int i = 0; i < PLACES; i++) {
+        void *there = NULL;
+        if (__atomic_compare_exchange_n(&found[call][i], &there, function, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+            there == function)
+            return ours[call].places[i];
+    }
+    spw_warn_once(&warned,
+                  "%s is looked up in more than %d libraries: what the last ones are handed is not kept on the device",
+                  ours[call].name, PLACES);
+    return NULL;
+}
+
+void *spw_nccl_instead_of(void *function, const char *name)
+{
+    for (int call = 0; call < CALL_COUNT; call++)
+        if (!strcmp(ours[call].name, name))
+            return is_ours(function) ? NULL : instead_of(call, function);
+    return NULL;
+}

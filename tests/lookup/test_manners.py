@@ -27,6 +27,10 @@ class Driver(lookup.Case):
     def test_a_name_that_the_driver_lacks_answers_not_found(self):
         self.manners("missing")
 
+    def test_lookups_are_answered_to_who_asked(self):
+        for preload in (None, SHIM):
+            self.manners("lookups", preload=preload)
+
     def test_children_forked_before_and_after_the_start_pass(self):
         self.manners("fork")
 

@@ -41,7 +41,9 @@ static int run(cudaStream_t stream)
 
 extern "C" int ncclCommDestroy(void *comm)
 {
-    return cudaFree(on_device) == cudaSuccess ? 0 : INTERNAL_ERROR;
+    const bool done = cudaFree(on_device) == cudaSuccess;
+    on_device = nullptr;
+    return done ? 0 : INTERNAL_ERROR;
 }
 
 extern "C" int ncclGroupStart()

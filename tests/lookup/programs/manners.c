@@ -124,6 +124,17 @@ static void starts_while_a_library_is_loaded(char *path)
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+/* dlsym() tells as much of where a name comes from, and what it did not find, as without us. */
+static void lookups_are_answered_to_who_asked(void)
+{
+    CHECK(dlsym(RTLD_NEXT, "cuInit") && dlsym(RTLD_NEXT, "cuInit") == dlsym(RTLD_DEFAULT, "cuInit"));
+    CHECK(!dlsym(RTLD_NEXT, "ncclNoCall") && strstr(dlerror(), "ncclNoCall"));
+    CHECK(!dlsym(dlopen(NULL, RTLD_NOW), "ncclNoCall") && strstr(dlerror(), "ncclNoCall"));
+    CHECK(!dlerror());
+    CHECK(dlsym(dlopen(NULL, RTLD_NOW), "ncclSend") == dlsym(RTLD_DEFAULT, "ncclSend"));
+    CHECK(dlsym(dlopen("libc.so.6", RTLD_NOW), "strlen") && !dlerror());
+}
+
 /* What cuInit() answers is the argument; messages can be had for it. */
 static void init_answers(const char *expected)
 {
@@ -152,6 +163,8 @@ int main(int argc, char **argv)
         threads_start_at_once();
     else if (!strcmp(argv[1], "loading") && argc > 2)
         starts_while_a_library_is_loaded(argv[2]);
+    else if (!strcmp(argv[1], "lookups"))
+        lookups_are_answered_to_who_asked();
     else if (!strcmp(argv[1], "init") && argc > 2)
         init_answers(argv[2]);
     else

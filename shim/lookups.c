@@ -1,0 +1,112 @@
+/* lookups.c - a program that looks NCCL's calls up by name, as JAX does, gets those of nccl.c; every other question goes on
+ * to the loader as it was asked.
+ *
+ * An exported dlsym() is met by everything in the process, so it keeps out of the way. It jumps to the next one, so that the
+ * loader sees who asked, which RTLD_NEXT and RTLD_DEFAULT count from; the next one is that of another preloaded library
+ * where there is one. Sanitizers ask before their shadow memory is there: what runs by then is not instrumented and calls
+ * nothing but the loader. */
+#include "lookups.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#if defined(__x86_64__)
+#define FIRST_VERSION "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define FIRST_VERSION "GLIBC_2.17"
+#endif
+
+#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+
+typedef void *look_up_function(void *, const char *);
+
+SPW_OURS look_up_function *spw_lookups_next; /* the dlsym() that comes after ours; set once, to the same by all threads */
+
+BARE static look_up_function *next(void)
+{
+    look_up_function *found = __atomic_load_n(&spw_lookups_next, __ATOMIC_ACQUIRE);
+    if (found)
+        return found;
+    /* The C library's, which can only be asked for by its version; then what stands between it and us. */
+    found = (look_up_function *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+    look_up_function *nearer = (look_up_function *)found(RTLD_NEXT, "dlsym");
+    found = nearer ? nearer : found;
+    __atomic_store_n(&spw_lookups_next, found, __ATOMIC_RELEASE);
+    return found;
+}
+
+BARE void *spw_lookups_of_loader(void *handle, const char *name)
+{
+    return next()(handle, name);
+}
+
+/* Called by dlsym() below, with its arguments. NULL: the question goes on as it was asked. */
+void *spw_lookups_answer(void *handle, const char *name) SPW_OURS;
+BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char *name)
+{
+    look_up_function *loader = next();
+    if (!name || name[0] != 'n' || name[1] != 'c' || name[2] != 'c' || name[3] != 'l')
+        return NULL;
+    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) /* finds us by itself, or means to pass us by */
+        return NULL;
+    void *function = loader(handle, name);
+    return function ? spw_nccl_instead_of(function, name) : NULL;
+}
+
+#if defined(__x86_64__)
+__asm__(".text\n"
+        ".globl dlsym\n"
+        ".type dlsym, @function\n"
+        ".p2align 4\n"
+        "dlsym:\n"
+        "    .cfi_startproc\n"
+        "    endbr64\n"
+        "    pushq %rdi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    pushq %rsi\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    subq $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call spw_lookups_answer\n"
+        "    addq $8, %rsp\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rsi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    popq %rdi\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    testq %rax, %rax\n"
+        "    jne 1f\n"
+        "    jmp *spw_lookups_next(%rip)\n"
+        "1:  ret\n"
+        "    .cfi_endproc\n"
+        "    .size dlsym, . - dlsym\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".globl dlsym\n"
+        ".type dlsym, %function\n"
+        ".p2align 2\n"
+        "dlsym:\n"
+        "    .cfi_startproc\n"
+        "    hint #34\n" /* bti c */
+        "    stp x29, x30, [sp, #-32]!\n"
+        "    .cfi_def_cfa_offset 32\n"
+        "    .cfi_offset x29, -32\n"
+        "    .cfi_offset x30, -24\n"
+        "    mov x29, sp\n"
+        "    stp x0, x1, [sp, #16]\n"
+        "    bl spw_lookups_answer\n"
+        "    mov x16, x0\n"
+        "    ldp x0, x1, [sp, #16]\n"
+        "    ldp x29, x30, [sp], #32\n"
+        "    .cfi_restore x30\n"
+        "    .cfi_restore x29\n"
+        "    .cfi_def_cfa_offset 0\n"
+        "    cbnz x16, 1f\n"
+        "    adrp x16, spw_lookups_next\n"
+        "    ldr x16, [x16, :lo12:spw_lookups_next]\n"
+        "    br x16\n"
+        "1:  mov x0, x16\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        "    .size dlsym, . - dlsym\n");
+#endif

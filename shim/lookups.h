@@ -1,0 +1,12 @@
+/* lookups.h - dlsym() as programs call it: all goes on to the loader's, but for the calls of NCCL's (nccl.c). */
+#ifndef SPILLWAY_SHIM_LOOKUPS_H
+#define SPILLWAY_SHIM_LOOKUPS_H
+
+#include "ours.h"
+
+/* What the loader finds, without ours in its place. RTLD_NEXT means after this library. */
+void *spw_lookups_of_loader(void *handle, const char *name) SPW_OURS;
+
+/* What is handed out for a function of that name that the loader has found: NULL where it is the function itself. */
+void *spw_nccl_instead_of(void *function, const char *name) SPW_OURS;
+#endif
