@@ -2,6 +2,7 @@
 #include "driver.h"
 #include "find.h"
 #include "log.h"
+#include "lookups.h"
 #include "resolve.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -39,7 +40,7 @@ static bool try_file(const char *path, void *data)
 static void fill_table(struct attempt *attempt)
 {
 #define X(kind, symbol, asked, params, args) \
-    attempt->table.symbol = (CUresult(CUDAAPI *) params)dlsym(attempt->handle, #symbol);
+    attempt->table.symbol = (CUresult(CUDAAPI *) params)spw_lookups_of_loader(attempt->handle, #symbol);
     SPW_DRIVER_CALLS(X)
 #undef X
 }
@@ -110,7 +111,7 @@ const char *spw_driver_path(void)
 
 void *spw_driver_symbol(const char *name)
 {
-    return spw_driver_open() ? dlsym(handle, name) : NULL;
+    return spw_driver_open() ? spw_lookups_of_loader(handle, name) : NULL;
 }
 
 CUresult spw_driver_lacks(void)

@@ -1,6 +1,8 @@
-/* life.c - the constructor, cuInit() and fork(): the three moments at which spillway changes state by itself. */
+/* life.c - the constructor, cuInit() and fork(): the three moments at which spillway changes state by itself; and the end of
+ * a process in which it should have and could not. */
 #include "life.h"
 #include "api.h"
+#include "counters.h"
 #include "driver.h"
 #include "folder.h"
 #include "hooks.h"
@@ -14,7 +16,10 @@
 #include "status.h"
 #include "summary.h"
 #include "switches.h"
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,4 +124,36 @@ CUresult spw_life_init(unsigned int flags)
         result = settle_start();
     spw_inside = 0;
     return result;
+}
+
+/* ---- the end ---- */
+
+static int find_other(struct dl_phdr_info *info, size_t size, void *data)
+{
+    const char **ret_path = data, *name = strrchr(info->dlpi_name, '/');
+    Dl_info here;
+    if (!name || strncmp(name, "/libcuda.so", strlen("/libcuda.so")) ||
+        (dladdr(&settings_read, &here) && (uintptr_t)here.dli_fbase == info->dlpi_addr))
+        return 0;
+    *ret_path = info->dlpi_name;
+    return 1;
+}
+
+/* A program may have the driver by a way that does not lead here: by its file, or by another preloaded library that has it
+ * so. Who asked for a budget is told, which cannot be before the end: the start did not come here. That of a driver which
+ * nobody but us has opened may not have been at all. */
+__attribute__((destructor)) static void tell_what_went_past(void)
+{
+    const char *path = NULL, *budget = getenv("SPILLWAY_BUDGET");
+    struct spw_settings settings;
+    char message[1024];
+    if (!budget || settings_read || (spw_driver_path() && spw_tally(SPW_TALLY_LAUNCHES).calls == 0))
+        return;
+    if (!dl_iterate_phdr(find_other, &path) || spw_settings_read(&settings, message, sizeof(message)) < 0 ||
+        settings.mode != SPW_MODE_SWAP)
+        return;
+    spw_log_setup(settings.log_level, settings.log_file);
+    spw_warn("SPILLWAY_BUDGET=%s was not kept: %s was started past spillway; another preloaded library takes the driver's "
+             "calls, or the program opens that file (spillway doctor)",
+             budget, path);
 }

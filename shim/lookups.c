@@ -20,36 +20,44 @@
 
 typedef void *look_up_function(void *, const char *);
 
-SPW_OURS look_up_function *spw_lookups_next; /* the dlsym() that comes after ours; set once, to the same by all threads */
+/* Both are set once, to the same by all threads. */
+static look_up_function *of_library;         /* the C library's, which can only be asked for by its version */
+SPW_OURS look_up_function *spw_lookups_next; /* the dlsym() that comes after ours: another's, or that one */
 
-BARE static look_up_function *next(void)
+BARE static look_up_function *loader(void)
 {
-    look_up_function *found = __atomic_load_n(&spw_lookups_next, __ATOMIC_ACQUIRE);
-    if (found)
-        return found;
-    /* The C library's, which can only be asked for by its version; then what stands between it and us. */
-    found = (look_up_function *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
-    look_up_function *nearer = (look_up_function *)found(RTLD_NEXT, "dlsym");
-    found = nearer ? nearer : found;
-    __atomic_store_n(&spw_lookups_next, found, __ATOMIC_RELEASE);
+    look_up_function *found = __atomic_load_n(&of_library, __ATOMIC_ACQUIRE);
+    if (!found) {
+        found = (look_up_function *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
+        __atomic_store_n(&of_library, found, __ATOMIC_RELEASE);
+    }
     return found;
+}
+
+BARE static void find_next(void)
+{
+    look_up_function *found;
+    if (__atomic_load_n(&spw_lookups_next, __ATOMIC_ACQUIRE))
+        return;
+    found = (look_up_function *)loader()(RTLD_NEXT, "dlsym");
+    __atomic_store_n(&spw_lookups_next, found ? found : loader(), __ATOMIC_RELEASE);
 }
 
 BARE void *spw_lookups_of_loader(void *handle, const char *name)
 {
-    return next()(handle, name);
+    return loader()(handle, name);
 }
 
 /* Called by dlsym() below, with its arguments. NULL: the question goes on as it was asked. */
 void *spw_lookups_answer(void *handle, const char *name) SPW_OURS;
 BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char *name)
 {
-    look_up_function *loader = next();
+    find_next();
     if (!name || name[0] != 'n' || name[1] != 'c' || name[2] != 'c' || name[3] != 'l')
         return NULL;
     if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) /* finds us by itself, or means to pass us by */
         return NULL;
-    void *function = loader(handle, name);
+    void *function = loader()(handle, name);
     return function ? spw_nccl_instead_of(function, name) : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "past.h"
 #include "report.h"
 
 enum { KEY_JSON = 0x1000 };
@@ -95,6 +96,8 @@ static int show(const struct facts *facts, bool as_json)
 
 int command_doctor(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], PAST_INSIDE))
+        return past_inside();
     bool inside = argc == 3 && !strcmp(argv[1], DOCTOR_INSIDE), as_json = false;
     if (!inside && command_parse(arguments_doctor(), argc, argv, 0, &as_json))
         return EXIT_USAGE;

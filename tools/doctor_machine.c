@@ -1,8 +1,8 @@
 /* doctor_machine.c - what may stand between a process and its device: files that it may not open, a kernel that does not let
  * it place memory, another library that answers driver calls before spillway does. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "past.h"
 #include "report.h"
 
 #define SECTION "machine"
@@ -93,20 +94,19 @@ static void add_memory_policy(struct facts *facts)
 
 /* ---- other libraries ---- */
 
-/* This process has what is preloaded for programs. */
 static void add_other_library(struct facts *facts)
 {
-    Dl_info info;
-    const void *answer = dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
-    const bool is_other = answer && dladdr(answer, &info) && !strstr(info.dli_fname, "libspillway");
-    facts_add(facts, SECTION, "preloaded_driver", is_other ? report_string(info.dli_fname) : NULL, "other preloaded driver",
-              "%s", is_other ? info.dli_fname : "none");
+    char path[PATH_MAX];
+    const bool is_other = past_other_library(path, sizeof(path));
+    facts_add(facts, SECTION, "preloaded_driver", is_other ? report_string(path) : NULL, "other preloaded driver", "%s",
+              is_other ? path : "none");
     if (!is_other)
         return;
-    facts_problem(facts, SECTION, "%s is preloaded and answers driver calls as spillway does", info.dli_fname);
-    facts_advise(facts, "unset LD_PRELOAD",
-                 "of two libraries that stand in front of the driver one sees only what the other lets through; a budget "
-                 "would not hold");
+    facts_problem(facts, SECTION, "%s is preloaded and answers driver calls as spillway does", path);
+    facts_advise(
+        facts, "unset LD_PRELOAD",
+        "of two libraries that stand in front of the driver one sees only what the other lets through; where that is "
+        "nothing, spillway run refuses to start with a budget, and without the command none is kept");
 }
 
 void doctor_machine(struct facts *facts)

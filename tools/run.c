@@ -1,5 +1,6 @@
 /* run.c - `spillway run`: checks the settings, puts them into the environment, and becomes the program. */
 #include "commands.h"
+#include "past.h"
 #include "settings.h"
 #include "switches.h"
 #include "writable.h"
@@ -149,6 +150,22 @@ static int check_summary_file(const struct spw_settings *settings)
     return r;
 }
 
+/* A budget that would not be kept is said before the program starts; a program that asked for none runs as if we were not
+ * there. After preload(): tried is what the program would get. */
+static int check_other_library(const struct spw_settings *settings)
+{
+    char other[PATH_MAX];
+    if (settings->mode != SPW_MODE_SWAP || !getenv("SPILLWAY_BUDGET") || !past_other_library(other, sizeof(other)) ||
+        !past_ours())
+        return 0;
+    fprintf(
+        stderr,
+        "spillway: SPILLWAY_BUDGET=%s cannot be kept: %s is preloaded as well and takes the driver's calls past spillway; "
+        "take it out of LD_PRELOAD, or run without a budget\n",
+        getenv("SPILLWAY_BUDGET"), other);
+    return -EINVAL;
+}
+
 /* Becomes the program, with the settings in its environment. */
 static int start(const struct argp *arguments, int argc, char **argv)
 {
@@ -167,6 +184,8 @@ static int start(const struct argp *arguments, int argc, char **argv)
         return EXIT_USAGE;
     if (preload() < 0)
         return EXIT_FAILURE;
+    if (check_other_library(&settings) < 0)
+        return EXIT_USAGE;
     if (settings.mode != SPW_MODE_OFF)
         spw_switches_set();
 

@@ -173,7 +173,7 @@ def _():
 @sentence("another preloaded library that answers driver calls is a problem; not to preload it helps")
 def _():
     other = os.path.join(DEVICE, "libcuda.so.1")
-    report, after = helped("unset LD_PRELOAD", "a budget would not hold", LD_PRELOAD=other)
+    report, after = helped("unset LD_PRELOAD", "refuses to start with a budget", LD_PRELOAD=other)
     require(report["machine"]["preloaded_driver"] == other and other in report["problems"][0], report["machine"], report["problems"])
     require(after["machine"]["preloaded_driver"] is None and not after["problems"], after["machine"])
 
