@@ -76,10 +76,15 @@ void doctor_driver(struct facts *facts, const char *library)
             "driver 550, and later ones do");
     if (!facts_value(facts, "driver", "error"))
         return;
-    if (getenv("CUDA_VISIBLE_DEVICES"))
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible && !strncmp(visible, "MIG-", strlen("MIG-")))
+        facts_advise(facts, "nvidia-smi -L   # then export CUDA_VISIBLE_DEVICES=MIG-..., as listed",
+                     "the driver starts with no device: CUDA_VISIBLE_DEVICES=%s names a slice of a GPU in MIG mode that is "
+                     "not there, or not for this container",
+                     visible);
+    else if (visible)
         facts_advise(facts, "unset CUDA_VISIBLE_DEVICES",
-                     "the driver starts with no device, and CUDA_VISIBLE_DEVICES=%s hides some",
-                     getenv("CUDA_VISIBLE_DEVICES"));
+                     "the driver starts with no device, and CUDA_VISIBLE_DEVICES=%s hides some", visible);
     else
         facts_advise(facts, "nvidia-smi", "the driver does not start; NVIDIA's own tool may know why");
 }

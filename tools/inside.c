@@ -36,6 +36,7 @@ struct driver {
     CUresult (*count)(int *);
     CUresult (*name)(char *, int, CUdevice);
     CUresult (*total)(size_t *, CUdevice);
+    CUresult (*uuid)(CUuuid *, CUdevice);
     CUresult (*look_up)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
     CUresult (*error_name)(CUresult, const char **);
 };
@@ -58,6 +59,7 @@ static bool open_driver(struct facts *facts, struct driver *driver)
     driver->count = dlsym(driver->handle, "cuDeviceGetCount");
     driver->name = dlsym(driver->handle, "cuDeviceGetName");
     driver->total = dlsym(driver->handle, "cuDeviceTotalMem_v2");
+    driver->uuid = dlsym(driver->handle, "cuDeviceGetUuid_v2");
     driver->look_up = dlsym(driver->handle, "cuGetProcAddress_v2");
     driver->error_name = dlsym(driver->handle, "cuGetErrorName");
     driver->base = base_of((void *)driver->init);
@@ -103,27 +105,54 @@ static void add_news(struct facts *facts, const struct driver *driver, const cha
     facts_add(facts, "driver", "not_exported", names, "not exported by us", "%s", *text ? text : "none");
 }
 
+struct device {
+    char name[128], uuid[48];
+    size_t total_bytes;
+    bool is_slice; /* of a GPU in MIG mode, which the driver tells by the name only */
+};
+
+static void look_at_device(const struct driver *driver, int index, struct device *ret_device)
+{
+    CUuuid uuid = {{0}};
+    *ret_device = (struct device){.name = "?"};
+    driver->name(ret_device->name, sizeof(ret_device->name), index);
+    driver->total(&ret_device->total_bytes, index);
+    ret_device->is_slice = strstr(ret_device->name, " MIG ") != NULL;
+    if (driver->uuid(&uuid, index) != CUDA_SUCCESS)
+        return;
+    int length = snprintf(ret_device->uuid, sizeof(ret_device->uuid), ret_device->is_slice ? "MIG" : "GPU");
+    for (int i = 0; i < (int)sizeof(uuid.bytes); i++)
+        length += snprintf(ret_device->uuid + length, sizeof(ret_device->uuid) - (size_t)length, "%s%02x",
+                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
+}
+
+#define OF_SLICES \
+    "; a MIG slice: budgets and shares such as 60% count in its memory; the link to the host is shared with the GPU's " \
+    "other " \
+    "slices, whose copies slow ours down; slices have no peer access and share no memory; spillway has not been run on " \
+    "one yet"
+
 /* Returns how many there are. */
 static int add_devices(struct facts *facts, const struct driver *driver)
 {
     enum { MOST = 64 };
-    json_t *devices = json_array();
-    char names[MOST][128];
-    size_t totals[MOST] = {0};
+    json_t *list = json_array();
+    struct device devices[MOST];
     int count = 0;
     driver->count(&count);
     for (int i = 0; i < count && i < MOST; i++) {
-        snprintf(names[i], sizeof(names[i]), "?");
-        driver->name(names[i], sizeof(names[i]), i);
-        driver->total(&totals[i], i);
-        (void)json_array_append_new(
-            devices, json_pack("{s:o, s:I}", "name", report_string(names[i]), "total_bytes", (json_int_t)totals[i]));
+        look_at_device(driver, i, &devices[i]);
+        (void)json_array_append_new(list, json_pack("{s:o, s:I, s:s, s:b}", "name", report_string(devices[i].name),
+                                                    "total_bytes", (json_int_t)devices[i].total_bytes, "uuid",
+                                                    devices[i].uuid, "is_slice", devices[i].is_slice));
     }
-    facts_add(facts, "driver", "devices", devices, "devices", "%d", count);
+    facts_add(facts, "driver", "devices", list, "devices", "%d", count);
     for (int i = 0; i < count && i < MOST; i++) {
         char label[16];
+        const struct device *d = &devices[i];
         snprintf(label, sizeof(label), "%d", i);
-        facts_add(facts, "driver", NULL, NULL, label, "%s, %s", names[i], doctor_bytes(totals[i]));
+        facts_add(facts, "driver", NULL, NULL, label, "%s, %s%s%s%s", d->name, doctor_bytes(d->total_bytes),
+                  d->is_slice ? ", " : "", d->is_slice ? d->uuid : "", d->is_slice ? OF_SLICES : "");
     }
     return count;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """spillway doctor: what it finds is so, what it advises helps, and it leaves nothing behind.
 
-usage: doctor.py LACKING, a library that makes a machine lack things"""
+usage: doctor.py LACKING SOURCE: a library that makes a machine lack things, and the folder that has the sources"""
 import ctypes
 import glob
 import json
@@ -13,7 +13,7 @@ import tempfile
 
 from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, Skipped, environment, finish, require, sentence
 
-LACKING = os.path.abspath(sys.argv[1])
+LACKING, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
 # A small device, so that this machine's memory is enough for it, and no folder of the one who runs the tests.
 HERE = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}
 OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
@@ -77,7 +77,9 @@ def _():
     report, text = found(SPILLWAY_BUDGET="1G"), doctor(SPILLWAY_BUDGET="1G").stdout
     require(report["settings"]["SPILLWAY_BUDGET"] == "1G" and report["settings"]["SPILLWAY_MODE"] is None, report["settings"])
     require(report["driver"]["path"] == f"{DEVICE}/libcuda.so.1" and report["spillway"]["library"] == PRELOAD, report["driver"])
-    require(report["driver"]["devices"] == [{"name": "NVIDIA H200 (simulated)", "total_bytes": 256 << 20}], report["driver"])
+    device = report["driver"]["devices"][0]
+    require(len(report["driver"]["devices"]) == 1 and re.fullmatch("GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", device.pop("uuid")), report["driver"])
+    require(device == {"name": "NVIDIA H200 (simulated)", "total_bytes": 256 << 20, "is_slice": False}, report["driver"])
     require(report["driver"]["escaped"] == 0 and report["driver"]["calls"]["hooked"] > 100 and report["driver"]["version"] == 13000, report["driver"])
     for expected in ("SPILLWAY_BUDGET +1G\n", "SPILLWAY_MODE +swap \\(default\\)\n", "devices +1\n", "0 +NVIDIA H200 \\(simulated\\), 256.0 MiB\n",
                      f"path +{DEVICE}/libcuda.so.1\n", "version +13.0\n", f"{report['driver']['calls']['hooked']} hooked"):
@@ -126,6 +128,23 @@ def _():
     require(len(advised(report, "nvidia-smi")) == 1, report["advice"])
     report = found(SIMGPU_FAIL="cuInit:1=100", CUDA_VISIBLE_DEVICES="7")
     require("CUDA_VISIBLE_DEVICES=7 hides" in advised(report, "unset CUDA_VISIBLE_DEVICES")[0]["because"], report["advice"])
+
+
+@sentence("a slice of a GPU in MIG mode is named as one, with what counts in it; one that is not there with where they are listed")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-slice-") as folder:
+        with open(os.path.join(SOURCE, "tests", "simgpu", "profiles", "a100-40g.profile"), encoding="utf-8") as file:
+            text = re.sub("^name = .*", "name = NVIDIA A100-SXM4-40GB MIG 1g.5gb", file.read(), flags=re.MULTILINE)
+        profile = os.path.join(folder, "slice")
+        with open(profile, "w", encoding="utf-8") as file:
+            file.write(text)
+        device = found(SIMGPU_PROFILE=profile)["driver"]["devices"][0]
+        require(device["is_slice"] and device["uuid"].startswith("MIG-") and device["total_bytes"] == 256 << 20, device)
+        told = doctor(SIMGPU_PROFILE=profile).stdout
+        require(f"MIG 1g.5gb, 256.0 MiB, {device['uuid']}; a MIG slice: budgets" in told, told)
+    require("slice" not in doctor().stdout, "a whole GPU is none")
+    report = found(SIMGPU_FAIL="cuInit:1=100", CUDA_VISIBLE_DEVICES="MIG-1/7/0")
+    require("CUDA_VISIBLE_DEVICES=MIG-1/7/0 names a slice" in advised(report, "nvidia-smi -L ")[0]["because"], report["advice"])
 
 
 @sentence("a driver that pins no host memory is told with its error, and what may let it")
