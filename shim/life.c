@@ -53,6 +53,11 @@ static void in_child(void)
     spw_status_in_child();
 }
 
+static void tell(const char *line)
+{
+    spw_warn("%s", line);
+}
+
 static CUresult read_settings(void)
 {
     struct spw_settings settings;
@@ -65,11 +70,8 @@ static CUresult read_settings(void)
         return CUDA_ERROR_INVALID_VALUE;
     }
 
-    const char *conflict = settings.mode == SPW_MODE_SWAP ? spw_switches_conflict() : NULL;
-    if (conflict)
-        spw_warn("%s asks for expandable_segments: tensors inside such segments stay on the device; "
-                 "backend:cudaMallocAsync lets spillway move them",
-                 conflict);
+    if (settings.mode == SPW_MODE_SWAP)
+        spw_switches_tell_conflicts(tell);
     pthread_atfork(NULL, NULL, in_child);
     return CUDA_SUCCESS;
 }

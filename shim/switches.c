@@ -1,15 +1,22 @@
 /* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, and what NCCL registers, as variables of the
  * environment. */
 #include "switches.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES    " hands out pieces of large blocks: their tensors cannot be told apart, and move together or not at all"
+#define PIECES " hands out pieces of large blocks: their tensors cannot be told apart, and move together or not at all"
+#define SEGMENTS \
+    "PyTorch maps its segments itself: what lies in them stays on the device, and what does not fit is out of memory"
+#define UNCACHED  "PyTorch frees each tensor by a call that waits for the device: nothing runs ahead, and no copy is hidden"
 #define REGISTERS "NCCL goes on using the memory that it has found behind an address, which another tensor has by then"
+
+#define NO_CACHING "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
 const struct spw_switch spw_switch_table[] = {
     {"PyTorch", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", NULL, "PyTorch" PIECES},
     {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", NULL, "PyTorch" PIECES},
+    {"PyTorch", NO_CACHING, NULL, NULL, NULL, UNCACHED},
     {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL, "platform", "JAX" PIECES},
     {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL, "False,0", "JAX takes most of the device when it starts"},
     {"NCCL", "NCCL_LOCAL_REGISTER", "0", NULL, NULL, REGISTERS},
@@ -24,7 +31,7 @@ void spw_switches_set(void)
                                                                             other's `unless` */
     for (size_t i = 0; i < spw_switch_count; i++) {
         const struct spw_switch *s = &spw_switch_table[i];
-        wanted[i] = !getenv(s->name) && !(s->unless && getenv(s->unless));
+        wanted[i] = s->value && !getenv(s->name) && !(s->unless && getenv(s->unless));
     }
     for (size_t i = 0; i < spw_switch_count; i++)
         if (wanted[i])
@@ -54,13 +61,50 @@ bool spw_switch_is_fine(const struct spw_switch *which, const char *value)
     return false;
 }
 
-const char *spw_switches_conflict(void)
+static bool is_pytorchs_backend(const struct spw_switch *which)
 {
-    static const char *const names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *value = getenv(names[i]);
-        if (value && strstr(value, "expandable_segments:True"))
-            return names[i];
+    return which->unless != NULL;
+}
+
+/* Whether the user has decided for PyTorch's own allocator, by either name of the setting: its versions read one or the
+ * other, and where neither is set we decide. */
+static bool is_pytorchs_own_chosen(void)
+{
+    bool chosen = false;
+    for (size_t i = 0; i < spw_switch_count; i++) {
+        const char *value = getenv(spw_switch_table[i].name);
+        if (!value || !is_pytorchs_backend(&spw_switch_table[i]))
+            continue;
+        if (spw_switch_is_fine(&spw_switch_table[i], value))
+            return false;
+        chosen = true;
     }
-    return NULL;
+    return chosen;
+}
+
+const char *spw_switch_conflict(const struct spw_switch *which, const char *value)
+{
+    if (!which->value) /* no other allocator of PyTorch's reads it */
+        return is_pytorchs_own_chosen() ? which->otherwise : NULL;
+    if (spw_switch_is_fine(which, value))
+        return NULL;
+    if (!is_pytorchs_backend(which))
+        return which->otherwise;
+    if (getenv(NO_CACHING)) /* each tensor is seen, and the other variable is what conflicts */
+        return NULL;
+    return is_among(value, "expandable_segments:True", strlen("expandable_segments:True")) ? SEGMENTS : which->otherwise;
+}
+
+void spw_switches_tell_conflicts(void (*tell)(const char *line))
+{
+    char line[1024];
+    for (size_t i = 0; i < spw_switch_count; i++) {
+        const struct spw_switch *s = &spw_switch_table[i];
+        const char *value = getenv(s->name), *meaning = value ? spw_switch_conflict(s, value) : NULL;
+        if (!meaning)
+            continue;
+        snprintf(line, sizeof(line), "%s=%.400s: %s; %s%s%sunset it", s->name, value, meaning, s->value ? "set it to " : "",
+                 s->value ? s->value : "", s->value ? " or " : "");
+        tell(line);
+    }
 }

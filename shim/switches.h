@@ -7,7 +7,7 @@
 
 struct spw_switch {
     const char *framework, *name;
-    const char *value;     /* what we set */
+    const char *value;     /* what we set; NULL: only unset it is as we want it */
     const char *unless;    /* an older or newer name of the same setting: a user who has set that has decided; or NULL */
     const char *also;      /* other values with which spillway sees each tensor, separated by commas; or NULL */
     const char *otherwise; /* what any other value means, as a sentence for the user */
@@ -21,6 +21,9 @@ bool spw_switch_is_fine(const struct spw_switch *which, const char *value);
 /* Sets in the environment what the user has not set. Before other threads run. */
 void spw_switches_set(void);
 
-/* The variable by which the user asked for something that hides memory from us, NULL when there is none. */
-const char *spw_switches_conflict(void);
+/* What it means that the user has set this value, given all that is set: a sentence for people. NULL: no conflict. */
+const char *spw_switch_conflict(const struct spw_switch *which, const char *value);
+
+/* Tells of each conflict there is, in one line: variable, value, what happens, what to set. After spw_switches_set(). */
+void spw_switches_tell_conflicts(void (*tell)(const char *line));
 #endif

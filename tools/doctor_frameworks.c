@@ -13,18 +13,19 @@ static void look_at(struct facts *facts, const struct spw_switch *s)
     char line[100];
     const char *value = getenv(s->name);
     json_t *string = value ? report_string(value) : NULL;
-    bool fine = value && spw_switch_is_fine(s, value);
+    const char *conflict = value ? spw_switch_conflict(s, value) : NULL;
     if (!value && s->unless && getenv(s->unless))
         facts_add(facts, SECTION, s->name, string, s->name, "not set; %s decides", s->unless);
     else if (!value)
-        facts_add(facts, SECTION, s->name, string, s->name, "not set; spillway run sets %s", s->value);
+        facts_add(facts, SECTION, s->name, string, s->name, "not set%s%s", s->value ? "; spillway run sets " : "",
+                  s->value ? s->value : "");
     else
-        facts_add(facts, SECTION, s->name, string, s->name, "%s%s%s", value, fine ? "" : ": ", fine ? "" : s->otherwise);
-    if (!value || fine)
+        facts_add(facts, SECTION, s->name, string, s->name, "%s%s%s", value, conflict ? ": " : "", conflict ? conflict : "");
+    if (!conflict)
         return;
     snprintf(line, sizeof(line), "unset %s", s->name);
-    facts_advise(facts, line, "with %s=%s %s; spillway run sets %s where nothing is set", s->name, value, s->otherwise,
-                 s->value);
+    facts_advise(facts, line, "with %s=%s %s%s%s%s", s->name, value, conflict, s->value ? "; spillway run sets " : "",
+                 s->value ? s->value : "", s->value ? " where nothing is set" : "");
 }
 
 void doctor_frameworks(struct facts *facts)

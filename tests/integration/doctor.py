@@ -16,7 +16,7 @@ from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, Skipped, environmen
 LACKING, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
 # A small device, so that this machine's memory is enough for it, and no folder of the one who runs the tests.
 HERE = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}
-OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
+OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
         "TF_GPU_ALLOCATOR", "NCCL_LOCAL_REGISTER", "NCCL_GRAPH_REGISTER", "RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
 
 
@@ -282,6 +282,13 @@ def _():
     for name, values in RIGHT.items():
         for value in values:
             require(not advised(found(**{name: value}), "unset"), f"{name}={value}")
+
+
+@sentence("of what concerns PyTorch's own allocator only nothing is said unless that was chosen; to unset it helps")
+def _():
+    for settings in ({}, {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}):
+        require(not advised(found(PYTORCH_NO_CUDA_MEMORY_CACHING="1", **settings), "unset"), "it is not read")
+    helped("unset PYTORCH_NO_CUDA_MEMORY_CACHING", "waits for the device", PYTORCH_NO_CUDA_MEMORY_CACHING="1", PYTORCH_ALLOC_CONF="backend:native")
 
 
 @sentence("a value that is no UTF-8 is told all the same")

@@ -7,7 +7,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import lookup  # noqa: E402
-from lookup import BUILD, OURS, SHIM  # noqa: E402
+from lookup import BUILD, COMMAND, OURS, SHIM  # noqa: E402
 from test_libraries import toolkit  # noqa: E402
 
 SWITCHES = {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync",
@@ -197,12 +197,15 @@ class Guest(lookup.Case):
             done = self.run_program(BUILD / "manners", "threads", env=self.environment(preload=preload))
             self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_expandable_segments_are_warned_about_once(self):
-        env = self.swap(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True", SPILLWAY_BUDGET="12Q")
-        self.assertNotIn("expandable", self.run_program(BUILD / "manners", "init", 1, env=env).stderr)
-        env = self.swap(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True", FAKE_INIT="100")
-        done = self.run_program(BUILD / "manners", "init", 100, env=env)
-        self.assertEqual(done.stderr.count("PYTORCH_CUDA_ALLOC_CONF asks for expandable_segments"), 1)
+    def test_each_conflict_with_what_the_user_has_set_is_said_once(self):
+        wrong = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "XLA_PYTHON_CLIENT_PREALLOCATE": "true", "TF_GPU_ALLOCATOR": "bfc"}
+        refused = self.swap(**wrong, SPILLWAY_BUDGET="12Q")
+        self.assertNotIn("expandable", self.run_program(BUILD / "manners", "init", 1, env=refused).stderr)
+        command = self.swap(preload=None, **wrong, FAKE_INIT="100")
+        for env, start in ((self.swap(**wrong, FAKE_INIT="100"), ()), (command, (COMMAND, "run", "--"))):
+            said = self.run_program(*start, BUILD / "manners", "init", 100, env=env).stderr.splitlines()
+            self.assertEqual([line.split(":")[1] for line in said], [f" {name}={value.split(':')[0]}" for name, value in wrong.items()])
+            self.assertTrue(all(line.endswith(" or unset it") for line in said), said)
 
     def test_doing_nothing_costs_less_than_two_milliseconds_more(self):
         instructions = [self.instructions(self.swap(preload=p)) for p in (None, SHIM)]

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -14,6 +15,8 @@ static void clear(void)
     unsetenv("XLA_PYTHON_CLIENT_ALLOCATOR");
     unsetenv("XLA_PYTHON_CLIENT_PREALLOCATE");
     unsetenv("TF_GPU_ALLOCATOR");
+    unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
+    unsetenv("TF_FORCE_GPU_ALLOW_GROWTH");
     unsetenv("NCCL_LOCAL_REGISTER");
     unsetenv("NCCL_GRAPH_REGISTER");
 }
@@ -54,16 +57,74 @@ static void either_name_of_pytorchs_setting_decides(void **state)
     assert_string_equal(getenv("PYTORCH_CUDA_ALLOC_CONF"), "");
 }
 
-static void expandable_segments_are_a_conflict(void **state)
+static char told[8][1024];
+static int told_count;
+
+static void note(const char *line)
+{
+    snprintf(told[told_count++], sizeof(told[0]), "%s", line);
+}
+
+/* What is told once our switches are set; all else is unset but for this. */
+static int conflicts_with(const char *name, const char *value)
 {
     clear();
-    assert_null(spw_switches_conflict());
+    setenv(name, value, 1);
     spw_switches_set();
-    assert_null(spw_switches_conflict());
-    setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False", 1);
-    assert_null(spw_switches_conflict());
-    setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64,expandable_segments:True", 1);
-    assert_string_equal(spw_switches_conflict(), "PYTORCH_CUDA_ALLOC_CONF");
+    told_count = 0;
+    spw_switches_tell_conflicts(note);
+    return told_count;
+}
+
+static void a_conflict_is_told_in_one_line_that_names_what_happens_and_what_to_set(void **state)
+{
+    const struct {
+        const char *name, *value, *happens, *set;
+    } wrong[] = {
+        {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", "stays on the device", "backend:cudaMallocAsync"},
+        {"PYTORCH_ALLOC_CONF", "max_split_size_mb:64,expandable_segments:True", "stays on the device",
+         "backend:cudaMallocAsync"},
+        {"PYTORCH_ALLOC_CONF", "backend:native", "pieces of large blocks", "backend:cudaMallocAsync"},
+        {"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64", "pieces of large blocks", "backend:cudaMallocAsync"},
+        {"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False", "pieces of large blocks", "backend:cudaMallocAsync"},
+        {"XLA_PYTHON_CLIENT_PREALLOCATE", "true", "most of the device", "false"},
+        {"XLA_PYTHON_CLIENT_ALLOCATOR", "bfc", "pieces of large blocks", "cuda_async"},
+        {"TF_GPU_ALLOCATOR", "cuda_malloc", "pieces of large blocks", "cuda_malloc_async"},
+        {"NCCL_GRAPH_REGISTER", "1", "another tensor", "0"},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char begin[256], end[256];
+        snprintf(begin, sizeof(begin), "%s=%s: ", wrong[i].name, wrong[i].value);
+        snprintf(end, sizeof(end), "; set it to %s or unset it", wrong[i].set);
+        assert_int_equal(conflicts_with(wrong[i].name, wrong[i].value), 1);
+        assert_memory_equal(told[0], begin, strlen(begin));
+        assert_non_null(strstr(told[0], wrong[i].happens));
+        assert_string_equal(strstr(told[0], "; set it"), end);
+    }
+}
+
+static void what_shows_each_tensor_is_no_conflict(void **state)
+{
+    assert_int_equal(conflicts_with("PYTORCH_ALLOC_CONF", "expandable_segments:True,backend:cudaMallocAsync"), 0);
+    assert_int_equal(conflicts_with("XLA_PYTHON_CLIENT_ALLOCATOR", "platform"), 0);
+    assert_int_equal(conflicts_with("XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async"), 0);
+    assert_int_equal(conflicts_with("XLA_PYTHON_CLIENT_PREALLOCATE", "false"), 0);
+    assert_int_equal(conflicts_with("TF_GPU_ALLOCATOR", "cuda_malloc_async"), 0);
+    assert_int_equal(conflicts_with("TF_FORCE_GPU_ALLOW_GROWTH", "false"), 0);
+}
+
+/* PyTorch's own allocator reads it, ours does not: it counts where the user has decided for the former. */
+static void no_caching_is_a_conflict_of_pytorchs_own_allocator_only(void **state)
+{
+    assert_int_equal(conflicts_with("PYTORCH_NO_CUDA_MEMORY_CACHING", "1"), 0);
+    setenv("PYTORCH_CUDA_ALLOC_CONF", "backend:native", 1);
+    unsetenv("PYTORCH_ALLOC_CONF");
+    spw_switches_tell_conflicts(note);
+    assert_int_equal(told_count, 1);
+    assert_memory_equal(told[0], "PYTORCH_NO_CUDA_MEMORY_CACHING=1: ", strlen("PYTORCH_NO_CUDA_MEMORY_CACHING=1: "));
+    assert_non_null(strstr(told[0], "waits for the device"));
+    assert_string_equal(strstr(told[0], "; unset"), "; unset it");
+    unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
 }
 
 static bool is_fine(const char *name, const char *value)
@@ -78,7 +139,7 @@ static bool is_fine(const char *name, const char *value)
 static void a_value_is_fine_when_one_of_its_options_shows_each_tensor(void **state)
 {
     for (size_t i = 0; i < spw_switch_count; i++)
-        assert_true(spw_switch_is_fine(&spw_switch_table[i], spw_switch_table[i].value));
+        assert_true(!spw_switch_table[i].value || spw_switch_is_fine(&spw_switch_table[i], spw_switch_table[i].value));
     assert_true(is_fine("PYTORCH_ALLOC_CONF", "max_split_size_mb:64,backend:cudaMallocAsync"));
     assert_false(is_fine("PYTORCH_ALLOC_CONF", "backend:cudaMallocAsyncs,backend:cudaMalloc"));
     assert_false(is_fine("PYTORCH_ALLOC_CONF", ""));
@@ -93,7 +154,9 @@ int main(void)
         cmocka_unit_test(all_are_set_for_a_user_who_has_set_none),
         cmocka_unit_test(setting_them_twice_changes_nothing),
         cmocka_unit_test(either_name_of_pytorchs_setting_decides),
-        cmocka_unit_test(expandable_segments_are_a_conflict),
+        cmocka_unit_test(a_conflict_is_told_in_one_line_that_names_what_happens_and_what_to_set),
+        cmocka_unit_test(what_shows_each_tensor_is_no_conflict),
+        cmocka_unit_test(no_caching_is_a_conflict_of_pytorchs_own_allocator_only),
         cmocka_unit_test(a_value_is_fine_when_one_of_its_options_shows_each_tensor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
