@@ -124,6 +124,10 @@ static void no_caching_is_a_conflict_of_pytorchs_own_allocator_only(void **state
     assert_memory_equal(told[0], "PYTORCH_NO_CUDA_MEMORY_CACHING=1: ", strlen("PYTORCH_NO_CUDA_MEMORY_CACHING=1: "));
     assert_non_null(strstr(told[0], "waits for the device"));
     assert_string_equal(strstr(told[0], "; unset"), "; unset it");
+    setenv("PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", 1);
+    told_count = 0;
+    spw_switches_tell_conflicts(note);
+    assert_int_equal(told_count, 0);
     unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
 }
 
