@@ -37,6 +37,7 @@ struct spw_image {
     size_t copied_bytes;
     ElfW(Addr) object; /* where the object is loaded that it lies in */
     bool is_in_object;
+    size_t bytes;        /* of the image; 0: its form is not known, or it is a file */
     size_t sample_bytes; /* of what is not copied */
     unsigned char sample[SAMPLE];
     unsigned option_count, library_option_count;
@@ -307,7 +308,7 @@ void spw_image_keep_locked(struct spw_image *image)
     if (image->lacks)
         return;
     const struct place place = find_place(data);
-    const size_t bytes = bytes_of(data);
+    const size_t bytes = image->bytes = bytes_of(data);
     image->object = place.object;
     image->is_in_object = place.found && !(place.is_writable && bytes);
     if (!image->is_preserved && !image->is_in_object)
@@ -333,6 +334,11 @@ void spw_image_free_locked(struct spw_image *image)
 const char *spw_image_lacks(const struct spw_image *image)
 {
     return image->lacks;
+}
+
+size_t spw_image_bytes(const struct spw_image *image)
+{
+    return is_file(image) ? (size_t)image->file.st_size : image->bytes;
 }
 
 bool spw_image_is_library(const struct spw_image *image)

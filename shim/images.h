@@ -48,6 +48,9 @@ void spw_image_free_locked(struct spw_image *image); /* NULL is fine */
 /* NULL: it can be loaded again, as far as is known now. Else why not; completes "it cannot be loaded a second time: ". */
 const char *spw_image_lacks(const struct spw_image *image);
 
+/* Of the file or the image, with all that it holds for other devices; 0: not known. */
+size_t spw_image_bytes(const struct spw_image *image);
+
 bool spw_image_is_library(const struct spw_image *image);
 
 /* The driver's call once more, into the current context; *ret_handle is a CUmodule or a CUlibrary. 0; -ESTALE: it is not

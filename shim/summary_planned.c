@@ -10,6 +10,7 @@
 #include "replay.h"
 #include "room.h"
 #include "stale.h"
+#include "twins.h"
 
 #define U(x) ((unsigned long long)(x))
 
@@ -141,9 +142,9 @@ void spw_summary_write_replayed(FILE *f)
         fprintf(f, ", \"%s_count\": %llu, \"%s_bytes\": %llu", reasons[i], U(r->count[i]), reasons[i], U(r->bytes[i]));
     fprintf(f,
             ", \"operations\": %llu, \"postponed_count\": %llu, \"failed_count\": %llu, \"kept_operations\": %llu, "
-            "\"kept_bytes_peak\": %llu}",
+            "\"kept_bytes_peak\": %llu, \"twin_count\": %llu, \"twin_image_bytes\": %llu}",
             U(r->submitted_count), U(r->postponed_count), U(r->failed_count), U(spw_rerun_counts.made),
-            U(spw_rerun_counts.bytes_peak));
+            U(spw_rerun_counts.bytes_peak), U(spw_twin_counts.count), U(spw_twin_counts.image_bytes));
 }
 
 /* Names come from the program. */

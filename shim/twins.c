@@ -68,6 +68,7 @@ static struct source *sources;
 static struct counterpart *counterparts;
 static uint64_t changes = 1;
 
+struct spw_twin_counts spw_twin_counts;
 CUdeviceptr spw_twins_low, spw_twins_high;
 
 /* ---- modules and libraries ---- */
@@ -448,7 +449,10 @@ static struct twin *twin_in(struct source *s, CUcontext context)
     if (r < 0) {
         s->refused = r == -ESTALE ? "what it was loaded from is not there any more, or has changed" : "the driver refuses";
         say_refused(s);
+        return twin;
     }
+    spw_twin_counts.count++;
+    spw_twin_counts.image_bytes += spw_image_bytes(s->image);
     return twin;
 }
 

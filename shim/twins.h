@@ -20,6 +20,7 @@
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "images.h"
 #include "ours.h"
@@ -58,6 +59,11 @@ void spw_twins_unload(const void *owner);
 
 /* The context, which is current and synchronised, is about to go, with the modules in it. */
 void spw_twins_context_gone(CUcontext context);
+
+struct spw_twin_counts { /* what has been loaded, whether it is still there or not */
+    uint64_t count, image_bytes;
+};
+extern struct spw_twin_counts spw_twin_counts SPW_OURS; /* guarded by the engine lock */
 
 /* ---- engine lock held; the context is that of the launch ---- */
 

@@ -276,6 +276,15 @@ class Scripts(ScriptCase):
         self.assertEqual(self.results()[1]['figures']['mapped_bytes'], 512 << 20)
         self.assertIn('more than the budget', self.results()[-1]['summary'])
 
+    def test_what_spillway_loads_a_second_time_does_not_count_and_no_more_than_that(self):
+        self.bench.python = self.script('python', self.training(peak=1 << 30))
+        self.spillway('folder=$(dirname "$SPILLWAY_SUMMARY"); echo "{\\"replayed\\": {\\"twin_image_bytes\\": 104857600}}" '
+                      '>$folder/$$.json; echo cut short >$folder/0.json; exec "$@"')
+        beside = (500 << 20) + training.NVML_SLACK_BYTES + (100 << 20)
+        Counted.answers = [(1 << 30) + (500 << 20), (512 << 20) + beside, (512 << 20) + beside + 1]
+        self.assertEqual(self.statuses_of(50, 50), ['ok', 'ok', 'failed'])
+        self.assertEqual(self.results()[1]['figures']['twin_bytes'], 100 << 20)
+
     def test_what_an_allocator_keeps_beyond_its_tensors_is_no_context(self):
         reserved = self.training(peak=1 << 30) + f'echo "reserved_bytes {2 << 30}"\n'
         self.bench.python = self.script('python', reserved)
@@ -473,9 +482,23 @@ class Jax(ScriptCase):
 class Compile(ScriptCase):
     def test_both_modes_are_run_plain_and_at_every_budget(self):
         compiled.run(self.bench)
-        self.assertEqual(self.statuses(), ['ok'] * (2 * (1 + len(compiled.BUDGETS))))
+        self.assertEqual(self.statuses(), ['ok'] * (2 * (1 + len(compiled.BUDGETS)) + 1))
         for mode in compiled.MODES:
-            self.assertEqual(sum(f'--compile {mode}' in asked for asked in self.asked()), 1 + len(compiled.BUDGETS))
+            self.assertEqual(sum(f'--compile {mode}' in asked for asked in self.asked()), 1 + len(compiled.BUDGETS) + (mode == compiled.GRAPHS))
+
+    def test_a_mode_that_the_drivers_allocator_does_not_have_is_expected_and_not_tried_within_budgets(self):
+        refuses = 'case "$PYTORCH_ALLOC_CONF $*" in backend*reduce-overhead*) echo "it does not yet support that" >&2; exit 1;; esac\n'
+        self.bench.python = self.script('python', refuses + self.training())
+        compiled.run(self.bench)
+        self.assertEqual(self.statuses(), ['ok'] * (1 + len(compiled.BUDGETS) + 2))
+        told = self.results()[-1]
+        self.assertTrue(told['figures']['expected_failure'])
+        self.assertIn('it does not yet support that', told['summary'])
+
+    def test_a_failure_under_spillway_alone_is_not_expected(self):
+        self.spillway('case "$*" in *reduce-overhead*) exit 1;; esac; exec "$@"')
+        compiled.run(self.bench)
+        self.assertEqual(self.statuses().count('failed'), len(compiled.BUDGETS))
 
     def test_all_runs_share_what_was_compiled_and_nothing_of_it_stays(self):
         self.bench.python = self.script('python', f'echo "$TORCHINDUCTOR_CACHE_DIR" >>{self.folder}/caches\n' + self.training())
@@ -487,7 +510,7 @@ class Compile(ScriptCase):
     def test_a_mode_that_does_not_run_plain_leaves_the_other_alone(self):
         self.bench.python = self.script('python', 'case "$*" in *--compile\\ default*) exit 1;; esac\n' + self.training())
         compiled.run(self.bench)
-        self.assertEqual(self.statuses(), ['failed'] + ['ok'] * (1 + len(compiled.BUDGETS)))
+        self.assertEqual(self.statuses(), ['failed'] + ['ok'] * (2 + len(compiled.BUDGETS)))
 
 
 class Stress(Case):

@@ -39,6 +39,7 @@ def caught(finished, kernel, reason):
 def replays_right(finished):
     replayed, verified = finished.summary["replayed"], finished.summary["verified"]
     require(replayed["by_plan_count"] > 0 and verified["equal_count"] > 0, "nothing was replayed", replayed, verified)
+    require(replayed["twin_count"] > 0, "what is launched again runs in a second instance of its module", replayed)
     require(verified["mismatch_count"] == 0 and verified["lost_count"] == 0, verified, finished.errors)
 
 

@@ -315,6 +315,7 @@ static void text_in_memory_that_the_program_writes_is_copied(void **state)
     is_loaded_as_it_was(SPW_IMAGE_MODULE_DATA, text, sizeof(text));
     struct spw_image *image = keep(SPW_IMAGE_MODULE_DATA, text);
     assert_int_equal(spw_images_copied_bytes_locked(), sizeof(text));
+    assert_int_equal(spw_image_bytes(image), sizeof(text));
     spw_image_free_locked(image);
 }
 

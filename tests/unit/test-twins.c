@@ -360,12 +360,15 @@ static void a_function_has_one_of_the_same_name_in_a_module_of_the_same_image(vo
     CUfunction f = function_of(module);
     assert_true(may_have_twin(f));
     assert_int_equal(driver.loads, 1); /* only when it is wanted */
+    const struct spw_twin_counts before = spw_twin_counts;
     assert_int_equal(make(f), 0);
     assert_int_equal(driver.loads, 2);
     assert_ptr_equal(use_on(f, s), (void *)(FIRST + STEP + FUNCTION_IN));
     assert_int_equal(make(f), 0);
     assert_int_equal(driver.loads, 2);
     assert_int_equal(driver.copy_count, 0);
+    assert_int_equal(spw_twin_counts.count - before.count, 1);
+    assert_int_equal(spw_twin_counts.image_bytes - before.image_bytes, sizeof(image));
 }
 
 static void handles_of_a_library_keep_their_kind(void **state)

@@ -2,7 +2,7 @@
 from . import child, place
 from .device import Watch
 from .results import FAILED, OK, SKIPPED, Result
-from .training import beside_context, mib, read, says
+from .training import Summaries, beside_context, mib, read, says
 
 TORCH = place.SCRIPTS / 'train_torch.py'
 JAX = place.SCRIPTS / 'train_jax.py'
@@ -20,9 +20,11 @@ def measure(bench, arguments, budget=None, limit_s=RUN_LIMIT_S, **environment):
     command = [bench.python, *arguments]
     if budget:
         command = [place.tool(), 'run', '--budget', budget, '--', *command]
-    with Watch() as watch:
-        outcome = child.run(command, min(limit_s, max(bench.left_s(), 1)), bench.script_environment(**environment))
-    return read(outcome, watch.rise_bytes)
+    with Summaries() as summaries, Watch() as watch:
+        outcome = child.run(command, min(limit_s, max(bench.left_s(), 1)),
+                            bench.script_environment(**summaries.setting, **environment))
+        twin_bytes = summaries.twin_bytes()
+    return read(outcome, watch.rise_bytes, twin_bytes)
 
 
 def run_case(bench, name, arguments, budgets, limit_s=RUN_LIMIT_S, **environment):
@@ -70,7 +72,7 @@ def judge(name, run, plain, budget, goal=None, again=None):
     """A run under spillway has failed when its bits aren't the plain run's or its peak is above the budget. A goal of time
     that is missed is told. Where a second plain run (`again`) differs from the first, bits say nothing about spillway."""
     used, over = beside_context(run, plain)
-    figures = {'budget_bytes': budget, 'device_bytes': run.device_bytes, 'mapped_bytes': used,
+    figures = {'budget_bytes': budget, 'device_bytes': run.device_bytes, 'mapped_bytes': used, 'twin_bytes': run.twin_bytes,
                'spillway_says': says(run.outcome.errors)}
     problem = run.problem or run.training.differs(plain.training)
     if run.training and problem and again and again.training and again.training.differs(plain.training):

@@ -8,14 +8,18 @@ The programs of tests/workloads and of tests/gpu/programs print
     reserved_bytes 2345             what their allocator had of the driver for them, where it is more
     step_ms 12.5                    one line or several
 and whatever else they like."""
+import json
 import re
 import statistics
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Optional
 
 from .child import Outcome
 
-# What the context, spillway's own streams and the loaded kernels may differ by between two runs, as NVML counts.
+# What the context, spillway's own streams and the loaded kernels may differ by between two runs, as NVML counts; to which comes
+# what spillway loads a second time.
 NVML_SLACK_BYTES = 96 << 20
 
 
@@ -65,6 +69,7 @@ class Run:
     training: Optional[Training]    # None when it failed
     device_bytes: Optional[int]     # the most that was in use, as the device or NVML counted it; None: not known
     problem: str
+    twin_bytes: int = 0             # of the images that spillway loaded a second time: they take no more beside the budget
 
     def told(self):
         """What every result says of the run it comes from."""
@@ -72,14 +77,38 @@ class Run:
                 'errors': self.outcome.errors[-4000:]}
 
 
-def read(outcome, device_bytes):
+def read(outcome, device_bytes, twin_bytes=0):
     """The run that an outcome stands for: one that failed or said nothing readable has a problem."""
     if not outcome.ok:
-        return Run(outcome, None, device_bytes, outcome.why())
+        return Run(outcome, None, device_bytes, outcome.why(), twin_bytes)
     try:
-        return Run(outcome, parse(outcome.output), device_bytes, '')
+        return Run(outcome, parse(outcome.output), device_bytes, '', twin_bytes)
     except ValueError as error:
-        return Run(outcome, None, device_bytes, str(error))
+        return Run(outcome, None, device_bytes, str(error), twin_bytes)
+
+
+class Summaries:
+    """Where the processes of one run leave spillway's summaries; without spillway there will be none."""
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory()
+        return self
+
+    def __exit__(self, *unused):
+        self._folder.cleanup()
+
+    @property
+    def setting(self):
+        return {'SPILLWAY_SUMMARY': f'{self._folder.name}/%p.json'}
+
+    def twin_bytes(self):
+        found = 0
+        for path in Path(self._folder.name).glob('*.json'):
+            try:
+                found += json.loads(path.read_text())['replayed']['twin_image_bytes']
+            except (ValueError, KeyError):
+                pass    # of a process that was killed, or that never allocated
+        return found
 
 
 def beside_context(run, plain):
@@ -88,7 +117,7 @@ def beside_context(run, plain):
     if run.device_bytes is None or plain.device_bytes is None:
         return None, 0
     context = max(plain.device_bytes - plain.training.reserved_bytes, 0)
-    return max(run.device_bytes - context, 0), NVML_SLACK_BYTES
+    return max(run.device_bytes - context, 0), NVML_SLACK_BYTES + run.twin_bytes
 
 
 def says(errors):

@@ -7,7 +7,7 @@ from .. import place
 from ..build import PROGRAMS
 from ..device import Watch
 from ..results import FAILED, OK, Result
-from ..training import beside_context, mib, read, says
+from ..training import Summaries, beside_context, mib, read, says
 
 NAME = 'workloads'
 ABOUT = 'training programs, plain and under spillway'
@@ -44,10 +44,11 @@ def measure(bench, command, **environment):
         stats = Path(folder) / 'stats.json'
         if bench.simulated:
             environment.update(SIMGPU_STATS=stats, SIMGPU_GRANULARITY='64KiB')   # small tensors are to be moved too
-        with Watch() as watch:
-            outcome = bench.run(command, RUN_LIMIT_S, **environment)
+        with Summaries() as summaries, Watch() as watch:
+            outcome = bench.run(command, RUN_LIMIT_S, **summaries.setting, **environment)
+            twin_bytes = summaries.twin_bytes()
         counted = json.loads(stats.read_text())['peak_mapped_bytes'] if stats.exists() else watch.rise_bytes
-    return read(outcome, counted)
+    return read(outcome, counted, twin_bytes)
 
 
 def run(bench):
@@ -114,7 +115,8 @@ def judge(bench, name, run_, plain, budget):
     more = run_.told()
     problem = run_.problem or run_.training.differs(plain.training)
     used, over = mapped_bytes(bench, run_, plain)
-    figures = {'budget_bytes': budget, 'device_bytes': run_.device_bytes, 'mapped_bytes': used}
+    figures = {'budget_bytes': budget, 'device_bytes': run_.device_bytes, 'mapped_bytes': used,
+               'twin_bytes': run_.twin_bytes}
     if says(run_.outcome.errors):
         figures['spillway_says'] = says(run_.outcome.errors)
     if run_.training:
