@@ -442,6 +442,14 @@ void spw_settings_use(const struct spw_settings *settings)
     in_force = *settings;
 }
 
+bool spw_settings_ask_for_budget(const struct spw_settings *settings)
+{
+    bool asked = settings->budget.every.kind != SPW_AMOUNT_UNSET;
+    for (int i = 0; i < SPW_SETTINGS_DEVICES; i++)
+        asked |= settings->budget.device[i].kind != SPW_AMOUNT_UNSET;
+    return asked;
+}
+
 uint64_t spw_settings_budget_bytes(const struct spw_settings *settings, int device, uint64_t total, uint64_t free)
 {
     const struct spw_amount *amount = &settings->budget.every;

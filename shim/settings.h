@@ -84,6 +84,9 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
 const struct spw_settings *spw_settings(void);
 void spw_settings_use(const struct spw_settings *settings);
 
+/* Whether somebody asked for a budget, for any device. */
+bool spw_settings_ask_for_budget(const struct spw_settings *settings);
+
 /* The budget in bytes of a device that has `total` bytes, of which `free` are free now. Unset: the free bytes.
  * Never above `total`. */
 uint64_t spw_settings_budget_bytes(const struct spw_settings *settings, int device, uint64_t total, uint64_t free);

@@ -7,6 +7,7 @@
 #include "hooks.h"
 #include "layout.h"
 #include "log.h"
+#include "settings.h"
 #include "status.h"
 #include "summary.h"
 
@@ -33,10 +34,14 @@ static const char *missing_call(void)
 CUresult spw_start(void)
 {
     const char *missing = missing_call();
-    if (missing) {
-        spw_warn("the driver is too old (it has no %s): everything is passed through and no budget is kept", missing);
-        return CUDA_SUCCESS;
+    if (missing && spw_settings_ask_for_budget(spw_settings())) {
+        spw_warn("the driver is too old to keep a budget (it has no %s; those since CUDA 10.2 do), so CUDA does not start; "
+                 "without SPILLWAY_BUDGET the program runs as if spillway were not there",
+                 missing);
+        return CUDA_ERROR_NOT_SUPPORTED;
     }
+    if (missing)
+        return CUDA_SUCCESS;
     if (!spw_layout_supported())
         spw_warn(
             "the driver is older than CUDA 12.4 and does not tell what kernels get for parameters: any launch may touch "

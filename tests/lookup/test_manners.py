@@ -59,6 +59,12 @@ class Driver(lookup.Case):
         for answer in (100, 3, 999):
             self.manners("init", answer, FAKE_INIT=str(answer))
 
+    def test_a_driver_too_old_to_keep_a_budget_stops_who_asked_for_one_and_nobody_else(self):
+        for budget, answer, said in (("8G", 801, 1), ("0=60%", 801, 1), (None, 0, 0)):
+            done = self.manners("init", answer, age="10.1", SPILLWAY_MODE=None, SPILLWAY_BUDGET=budget)
+            self.assertEqual(done.stderr.count("too old to keep a budget (it has no cuMemCreate"), said)
+            self.assertEqual(len(done.stderr.splitlines()), said)
+
     def test_a_driver_of_any_age_starts(self):
         for age in lookup.AGES:
             self.manners("init", 0, age=age)
