@@ -86,6 +86,10 @@ static void *find(const char *name, const void *caller)
       (from, count, type, peer, comm, s), from, from) \
     X(ncclRecv, (void *to, size_t count, int type, int peer, void *comm, CUstream s), (to, count, type, peer, comm, s), to, \
       to) \
+    X(ncclPutSignal, \
+      (const void *from, size_t count, int type, int peer, void *window, size_t offset, int signal, int context, \
+       unsigned int flags, void *comm, CUstream s), \
+      (from, count, type, peer, window, offset, signal, context, flags, comm, s), from, from) \
     X(ncclRedOpCreatePreMulSum, (int *op, void *scalar, int type, int residence, void *comm), \
       (op, scalar, type, residence, comm), scalar, scalar) \
     X(ncclCommRegister, (const void *comm, void *buffer, size_t bytes, void **handle), (comm, buffer, bytes, handle), \
