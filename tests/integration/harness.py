@@ -84,7 +84,7 @@ class Run:
         return f"{self.command}: {how}\n" + "\n".join("    " + line for line in said)
 
 
-TIMING = re.compile(r"^(step_ms|step_ms_each|peak_bytes) ")
+TIMING = re.compile(r"^(step_ms|step_ms_each|peak_bytes|memory) ")
 
 
 def read_json(path):

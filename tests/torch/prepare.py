@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""prepare.py PYTHON BUILD FOLDER - makes the table of kernel layouts that the suite torch-sim needs, and prints its path.
+
+Made are three things after another: a table of the kernels of PyTorch's wheel as their machine code tells them; the names of those that the
+programs launch, by running each for two steps; and the table again, which tells more of these. It lies in FOLDER under a name made of all that
+it was made from, so that it is made once. Where something is missing for it, one line on stderr says what, and the exit status is 77; where a
+program does not run on the simulated device, 1."""
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+
+from simulated import HERE, ROWS, command, settings
+
+MAKER = os.path.join(HERE, "layouts")
+PATIENCE = 900
+MISSING = 77  # exit status, as tests have it that are skipped
+LACKS = (3, 4, 5, 6)  # how the maker ends without a wheel, a tool, room, or kernels that it knows
+
+
+class Missing(Exception):
+    """What there can be no table without."""
+
+
+class Failed(Exception):
+    """What does not work."""
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
+
+
+def version_of(python):
+    """PyTorch's and CUDA's."""
+    done = subprocess.run([python, "-c", "import torch; print(torch.__version__, torch.version.cuda)"], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    if done.returncode != 0:
+        raise Missing(f"{python} cannot import torch: {last_line(done.stderr)}")
+    torch, cuda = done.stdout.split()
+    if not cuda.startswith("13."):
+        raise Missing(f"PyTorch {torch} is for CUDA {cuda}, and the simulated device is one of CUDA 13")
+    return f"{torch} {cuda}"
+
+
+def sources():
+    """Of the tables, and of what is launched; the suites may change without either."""
+    for folder in (HERE, os.path.join(HERE, "layouts"), os.path.join(HERE, "sim")):
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(".py") and name not in ("sim.py", "cpu.py"):
+                yield os.path.join(folder, name)
+
+
+def key(python):
+    """Of all that the table is made from."""
+    digest = hashlib.sha256(version_of(python).encode())
+    for path in sources():
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:16]
+
+
+def make(python, path, launched=None):
+    done = subprocess.run([sys.executable, MAKER, "--python", python, "--output", path, *(("--launched", launched) if launched else ())],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if done.returncode != 0:
+        raise (Missing if done.returncode in LACKS else Failed)(f"no table of kernel layouts: {last_line(done.stderr)}")
+
+
+def launch(python, build, layouts, launched):
+    for program, rows in ROWS.items():
+        for options, _ in rows.values():
+            steps = 2 if "--evaluate-every" not in options else int(options[options.index("--evaluate-every") + 1])
+            environment = {**os.environ, **settings(build, layouts), "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu"),
+                           "SIMGPU_LAUNCHED": launched}
+            done = subprocess.run(command(python, program, options, steps), env=environment, capture_output=True, text=True, timeout=PATIENCE,
+                                  check=False)
+            if done.returncode != 0:
+                raise Failed(f"{program} {' '.join(options)} does not run on the simulated device: {last_line(done.stderr)}")
+
+
+def prepare(python, build, folder):
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, key(python) + ".layouts")
+    if not os.path.exists(path):
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            first, launched, whole = (os.path.join(scratch, name) for name in ("first", "launched", "whole"))
+            make(python, first)
+            launch(python, build, first, launched)
+            make(python, whole, launched)
+            os.replace(whole, path)
+    return path
+
+
+if __name__ == "__main__":
+    try:
+        print(prepare(sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])))
+    except (Missing, OSError) as why:
+        print(why, file=sys.stderr)
+        sys.exit(MISSING)
+    except (Failed, subprocess.TimeoutExpired) as why:
+        sys.exit(str(why))
