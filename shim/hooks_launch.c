@@ -1,8 +1,11 @@
 /* hooks_launch.c - kernels: whatever their parameters may point to is made resident before they are submitted. */
+#include <stdlib.h>
+
 #include "engine.h"
 #include "graph.h"
 #include "hooks.h"
 #include "layout.h"
+#include "lists.h"
 #include "pin.h"
 #include "quick.h"
 #include "result.h"
@@ -18,6 +21,7 @@ enum { HITS = SPW_SCAN_DOUBTED_HITS };
 struct launch {
     struct spw_op op;
     struct spw_submission submission;
+    struct spw_filled *filled; /* NULL: the parameters are looked at as the program gave them */
     CUdeviceptr hits[HITS];
     struct spw_scan_doubted doubted;
     bool begun;
@@ -57,16 +61,24 @@ static const struct spw_submission *describe(struct launch *l, const struct spw_
     return &l->submission;
 }
 
-/* Any launch: what it may touch is listed first. */
+/* Any launch: what it may touch is listed first. Of a list of tensors (lists.h) all that follows sees only what is in use;
+ * the driver gets what the program gave. */
 static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
                               const struct spw_launch *launch, void **params, void **extra)
 {
     spw_scan_doubted_init(&l->doubted);
-    int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->hits, HITS, &l->doubted);
     l->op.doubted = &l->doubted;
+    l->filled = layout->lists ? spw_lists_filled(layout, launch->grid, params, extra) : NULL;
     l->op.hits = l->hits;
-    l->op.count = n < 0 ? 0 : (unsigned)n;
     l->op.room = HITS;
+    if (__builtin_expect(l->filled != NULL, 0)) {
+        params = l->filled->params;
+        extra = l->filled->extra;
+        l->op.hits = l->filled->hits;
+        l->op.room = SPW_SCAN_ROOM;
+    }
+    int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->op.hits, l->op.room, &l->doubted);
+    l->op.count = n < 0 ? 0 : (unsigned)n;
     l->op.read_only = 0;
     l->op.follows_no_tables = false;
     l->op.everything = n < 0;
@@ -78,6 +90,8 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     l->begun = r == 0;
     if (l->begun)
         spw_duration_before(l->op.timed);
+    else
+        free(l->filled);
     return r == -ENODEV ? CUDA_SUCCESS : spw_cuda(r); /* no such stream: the driver says so */
 }
 
@@ -99,6 +113,8 @@ static CUresult end_launch(struct launch *l, CUresult result)
         if (__builtin_expect(l->op.trial != NULL, 0))
             result = spw_trial_after(&l->op, result);
         spw_op_answered(&l->op, result == CUDA_SUCCESS);
+        if (__builtin_expect(l->filled != NULL, 0))
+            free(l->filled);
     }
     return result;
 }

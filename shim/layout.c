@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "driver.h"
+#include "lists.h"
 
 /* What is known about a handle from the call that handed it out. */
 struct origin {
@@ -32,6 +33,7 @@ struct part {
  * spans follow in the same allocation. */
 struct shared {
     struct spw_layout layout;
+    struct spw_lists lists;
     bool handle_lost;
     UT_hash_handle hh; /* by the bytes of layout.params and the name */
 };
@@ -183,7 +185,7 @@ static char *make_key(const struct params *p, const char *name, size_t *ret_byte
     return key;
 }
 
-static struct shared *make_shared(const struct params *p, const char *key, size_t key_bytes)
+static struct shared *make_shared(const struct params *p, const char *name, const char *key, size_t key_bytes)
 {
     const size_t words = count_of(p, is_word), spans = count_of(p, is_span);
     const size_t room = (key_bytes + sizeof(uint16_t) - 1) / sizeof(uint16_t) * sizeof(uint16_t);
@@ -194,6 +196,8 @@ static struct shared *make_shared(const struct params *p, const char *key, size_
     uint16_t *indexes = (uint16_t *)((char *)params + room);
     fill_layout(&s->layout, p, params, indexes, indexes + words);
     s->layout.doubts = make_doubts(&s->layout);
+    if (name && spw_lists_recognise(name, p->list[0].size_bytes, &s->lists))
+        s->layout.lists = &s->lists;
     HASH_ADD_KEYPTR(hh, layouts, params, key_bytes, s);
     if (!s->handle_lost)
         return s;
@@ -215,7 +219,7 @@ static const struct spw_layout *share_locked(const struct params *p, const char 
         return NULL;
     HASH_FIND(hh, layouts, key, bytes, s);
     if (!s)
-        s = make_shared(p, key, bytes);
+        s = make_shared(p, name, key, bytes);
     free(key);
     return s ? &s->layout : NULL;
 }

@@ -17,6 +17,8 @@ struct spw_param {
     uint16_t size_bytes;
 };
 
+struct spw_lists;
+
 struct spw_layout {
     bool known; /* false: the driver could not tell; all counts are 0 */
     bool loose; /* some span is not made of aligned words only: its words begin at multiples of 4 */
@@ -30,6 +32,7 @@ struct spw_layout {
     /* Of functions with spans, which share layouts only where they have the same name: a bit for each word of the image that
      * was once given something that is no address (scan.h). NULL: nothing is noted. Any thread, no lock. */
     _Atomic uint64_t *doubts;
+    const struct spw_lists *lists; /* what the first parameter is, if it is known by the name (lists.h); else NULL */
 };
 
 #define SPW_PARAMS_MAX_BYTES 32764 /* the driver's limit for all parameters of one launch */

@@ -1,6 +1,9 @@
 /* note_launch.c - what launches mean for a trace: the kernel, its shape, and all words of its parameters that could be
  * addresses. */
+#include <stdlib.h>
+
 #include "layout.h"
+#include "lists.h"
 #include "note.h"
 #include "scan.h"
 #include "tensormap.h"
@@ -10,14 +13,25 @@ enum { HITS = 512 };
 static inline __attribute__((always_inline)) void launch(CUfunction f, const unsigned grid[3], const unsigned block[3],
                                                          unsigned shared, void **params, void **extra)
 {
-    CUdeviceptr low, high, hits[HITS];
+    CUdeviceptr low, high, few[HITS], *hits = few;
+    unsigned room = HITS;
     struct spw_record r = {
         .op = {.grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]}, .shared_bytes = shared}};
     struct spw_scan_doubted doubted;
+    const struct spw_layout *layout = spw_layout_of(f);
+    struct spw_filled *filled = layout->lists ? spw_lists_filled(layout, grid, params, extra) : NULL;
+    if (__builtin_expect(filled != NULL, 0)) {
+        params = filled->params;
+        extra = filled->extra;
+        hits = filled->hits;
+        room = SPW_SCAN_ROOM;
+    }
     spw_scan_doubted_init(&doubted);
     spw_record_bounds(&low, &high);
-    int n = spw_scan_launch(spw_layout_of(f), params, extra, low, high, hits, HITS, &doubted);
+    int n = spw_scan_launch(layout, params, extra, low, high, hits, room, &doubted);
     spw_record_launch(&r, f, hits, n, &doubted);
+    if (__builtin_expect(filled != NULL, 0))
+        free(filled);
 }
 
 #define KERNEL(symbol) \

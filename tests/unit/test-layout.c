@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "driver.h"
+#include "lists.h"
 
 /* ---- the driver ---- */
 
@@ -19,17 +20,26 @@ struct fake {
     } params[8];
 };
 
+#define LISTS(n) \
+    "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi" n "EEENS1_3AddEJEEEvT_T0_DpT1_"
+
 /* Handles are addresses of these; a fake is a function when it is in `functions`, a kernel when in `kernels`. */
-static struct fake functions[4] = {
+static struct fake functions[] = {
     {"plain", 3, {{0, 8}, {8, 4}, {16, 8}}},
     {"structs", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {628, 8}}},
     {"nothing", 0},
     {"like_plain", 3, {{0, 8}, {8, 4}, {16, 8}}},
+    {LISTS("2"), 2, {{0, 24200}, {24200, 1}}},
+    {LISTS("3"), 2, {{0, 24200}, {24200, 1}}}, /* more lists, of fewer tensors */
+    {"other", 2, {{0, 24200}, {24200, 1}}},
 };
-static struct fake kernels[2] = {
+enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
+static struct fake kernels[] = {
     {"map", 2, {{0x70, 128}, {0xf0, 8}}},
     {"empty_kernel", 0},
+    {LISTS("2"), 2, {{0, 24200}, {24200, 1}}},
 };
+enum { KERNELS = sizeof(kernels) / sizeof(*kernels) };
 static unsigned asked;
 static CUresult broken; /* what every question is answered with, when it is not CUDA_SUCCESS */
 
@@ -51,18 +61,18 @@ static CUresult param_info(const struct fake *list, size_t length, const void *h
 
 static CUresult func_param_info(CUfunction f, size_t i, size_t *offset, size_t *size)
 {
-    return param_info(functions, 4, f, i, offset, size);
+    return param_info(functions, FUNCTIONS, f, i, offset, size);
 }
 
 static CUresult kernel_param_info(CUkernel k, size_t i, size_t *offset, size_t *size)
 {
-    return param_info(kernels, 2, k, i, offset, size);
+    return param_info(kernels, KERNELS, k, i, offset, size);
 }
 
 static CUresult func_name(const char **name, CUfunction f)
 {
     const struct fake *fake = (const void *)f;
-    if (fake < functions || fake >= functions + 4)
+    if (fake < functions || fake >= functions + FUNCTIONS)
         return CUDA_ERROR_INVALID_HANDLE;
     *name = fake->name;
     return CUDA_SUCCESS;
@@ -71,7 +81,7 @@ static CUresult func_name(const char **name, CUfunction f)
 static CUresult kernel_name(const char **name, CUkernel k)
 {
     const struct fake *fake = (const void *)k;
-    if (fake < kernels || fake >= kernels + 2)
+    if (fake < kernels || fake >= kernels + KERNELS)
         return CUDA_ERROR_INVALID_HANDLE;
     *name = fake->name;
     return CUDA_SUCCESS;
@@ -114,6 +124,20 @@ static void pointers_are_words_and_short_parameters_are_skipped(void **state)
     assert_false(l->loose);
     assert_int_equal(l->params[1].offset_bytes, 8);
     assert_int_equal(l->params[1].size_bytes, 4);
+}
+
+static void lists_of_tensors_are_known_by_the_name_and_shared_by_those_alike_only(void **state)
+{
+    const struct spw_layout *two = spw_layout_of(function(4)), *three = spw_layout_of(function(5));
+    assert_int_equal(two->lists->lists, 2);
+    assert_int_equal(two->lists->tensors, 448);
+    assert_int_equal(three->lists->lists, 3);
+    assert_int_equal(three->lists->tensors, 336);
+    assert_null(spw_layout_of(function(6))->lists);
+    assert_null(spw_layout_of(function(0))->lists);
+    assert_ptr_equal(spw_layout_of(kernel(2)), two);
+    assert_int_equal(two->param_count, 2);
+    assert_int_equal(two->span_count, 1);
 }
 
 /* A size that is no multiple of 8 shows that the struct is aligned to less. */
@@ -343,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(pointers_are_words_and_short_parameters_are_skipped, setup),
+        cmocka_unit_test_setup(lists_of_tensors_are_known_by_the_name_and_shared_by_those_alike_only, setup),
         cmocka_unit_test_setup(structs_are_spans_and_their_alignment_shows, setup),
         cmocka_unit_test_setup(a_function_without_parameters_is_known, setup),
         cmocka_unit_test_setup(a_layout_is_asked_for_once, setup),

@@ -1,0 +1,265 @@
+/* lists.c - reads PyTorch's lists of tensors: from the name of a kernel what they are, from its blocks how much is in use.
+ */
+#include "lists.h"
+
+#include <stdlib.h>
+
+enum { WORD = 8, MAX_LISTS = 5, CHUNK = 65536 /* elements that a block goes through */ };
+
+/* What PyTorch had room for in 4 KiB of parameters, and since CUDA 13 in 32 KiB, by the number of lists. */
+struct generation {
+    uint16_t blocks, index_bytes;
+    uint16_t tensors[MAX_LISTS], with_scalars[MAX_LISTS];
+    uint16_t with_complex_doubles[2]; /* these do not fit beside one or two lists of the usual length */
+};
+
+static const struct generation generations[] = {
+    {320, 1, {110, 64, 48, 36, 30}, {96, 64, 48, 36, 30}, {72, 60}},
+    {2240, 2, {770, 448, 336, 252, 210}, {672, 448, 336, 252, 210}, {504, 420}},
+};
+
+enum kind { PLAIN, SCALARS, FUSED };
+
+/* ---- names ---- */
+
+static bool skip(const char **at, const char *text)
+{
+    const size_t n = strlen(text);
+    if (strncmp(*at, text, n) != 0)
+        return false;
+    *at += n;
+    return true;
+}
+
+/* An anonymous namespace of at::native: the name that the compiler gave it, behind its length. */
+static bool skip_anonymous(const char **at)
+{
+    static const char begin[] = "_GLOBAL__N_";
+    char *name;
+    const unsigned long n = strtoul(*at, &name, 10);
+    if (name == *at || n < sizeof(begin) - 1 || strnlen(name, n) < n || strncmp(name, begin, sizeof(begin) - 1) != 0)
+        return false;
+    *at = name + n;
+    return true;
+}
+
+/* The types that scalars are computed in. */
+static bool skip_scalar(const char **at, uint16_t *ret_bytes)
+{
+    static const struct {
+        const char *name;
+        uint16_t bytes;
+    } scalars[] = {{"b", 1},
+                   {"h", 1},
+                   {"a", 1},
+                   {"s", 2},
+                   {"i", 4},
+                   {"f", 4},
+                   {"l", 8},
+                   {"d", 8},
+                   {"N3c107complexIfEE", 8},
+                   {"N3c107complexIdEE", 16}};
+    for (size_t i = 0; i < sizeof(scalars) / sizeof(*scalars); i++)
+        if (skip(at, scalars[i].name)) {
+            *ret_bytes = scalars[i].bytes;
+            return true;
+        }
+    return false;
+}
+
+/* From a mangled name: at::native::(anonymous)::multi_tensor_apply_kernel<(the same)::KIND<[scalar,] LISTS[, large]>, ...>.
+ */
+static bool read_name(const char *at, enum kind *ret_kind, struct spw_lists *l)
+{
+    if (!skip(&at, "_ZN2at6native") || !skip_anonymous(&at) || !skip(&at, "25multi_tensor_apply_kernelINS1_"))
+        return false;
+    *l = (struct spw_lists){.tail_bytes = sizeof(int32_t)};
+    if (skip(&at, "18TensorListMetadataI")) {
+        *ret_kind = PLAIN;
+    } else if (skip(&at, "32FusedOptimizerTensorListMetadataI")) {
+        *ret_kind = FUSED;
+        l->each_bytes = WORD;
+    } else if (skip(&at, "28TensorListScalarListMetadataI") && skip_scalar(&at, &l->each_bytes)) {
+        *ret_kind = SCALARS;
+        l->tail_bytes = 0;
+    } else {
+        return false;
+    }
+    if (!skip(&at, "Li") || *at < '1' || *at > '0' + MAX_LISTS)
+        return false;
+    l->lists = (uint16_t)(*at++ - '0');
+    return skip(&at, "EEE") || skip(&at, "ELb0EEE") || skip(&at, "ELb1EEE");
+}
+
+/* ---- sizes ---- */
+
+static size_t each_at(const struct spw_lists *l)
+{
+    return (l->lists + 1u) * l->tensors * WORD;
+}
+
+static size_t indexes_at(const struct spw_lists *l)
+{
+    return each_at(l) + (size_t)l->tensors * l->each_bytes;
+}
+
+static size_t chunks_at(const struct spw_lists *l)
+{
+    return (indexes_at(l) + (size_t)l->blocks * l->index_bytes + 3) / 4 * 4;
+}
+
+static size_t tail_at(const struct spw_lists *l)
+{
+    return chunks_at(l) + (size_t)l->blocks * sizeof(int32_t);
+}
+
+static size_t struct_bytes(const struct spw_lists *l)
+{
+    const size_t alignment = l->each_bytes > WORD ? l->each_bytes : WORD;
+    return (tail_at(l) + l->tail_bytes + alignment - 1) / alignment * alignment;
+}
+
+static uint16_t tensors_of(const struct generation *g, enum kind kind, const struct spw_lists *l)
+{
+    const unsigned i = l->lists - 1u;
+    if (kind != SCALARS)
+        return g->tensors[i];
+    return l->each_bytes > WORD && i < 2 ? g->with_complex_doubles[i] : g->with_scalars[i];
+}
+
+bool spw_lists_recognise(const char *name, size_t bytes, struct spw_lists *ret)
+{
+    enum kind kind;
+    struct spw_lists l;
+    if (!read_name(name, &kind, &l))
+        return false;
+    if (kind == FUSED && l.lists == 1)
+        return false; /* its two arrays of addresses were not equally long; no kernel has one list */
+    for (size_t i = 0; i < sizeof(generations) / sizeof(*generations); i++) {
+        l.blocks = generations[i].blocks;
+        l.index_bytes = generations[i].index_bytes;
+        l.tensors = tensors_of(&generations[i], kind, &l);
+        if (struct_bytes(&l) == bytes) {
+            *ret = l;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- launches ---- */
+
+static int64_t chunks_of(const struct spw_lists *l, const unsigned char *from, unsigned tensor)
+{
+    int64_t numel;
+    memcpy(&numel, from + ((size_t)l->lists * l->tensors + tensor) * WORD, sizeof(numel));
+    return numel <= 0 ? 0 : (numel - 1) / CHUNK + 1;
+}
+
+static unsigned tensor_of(const struct spw_lists *l, const unsigned char *from, unsigned block)
+{
+    uint16_t wide;
+    if (l->index_bytes == 1)
+        return from[indexes_at(l) + block];
+    memcpy(&wide, from + indexes_at(l) + (size_t)block * sizeof(wide), sizeof(wide));
+    return wide;
+}
+
+static int32_t chunk_of(const struct spw_lists *l, const unsigned char *from, unsigned block)
+{
+    int32_t chunk;
+    memcpy(&chunk, from + chunks_at(l) + (size_t)block * sizeof(chunk), sizeof(chunk));
+    return chunk;
+}
+
+/* How many tensors the blocks name, from the first on. 0: other blocks than PyTorch makes, which go through the chunks of
+ * one tensor after the other; only the first tensor may have been begun, and only the last be left, by other launches. */
+static unsigned tensors_named(const struct spw_lists *l, const unsigned char *from, const unsigned grid[3])
+{
+    if (grid[0] == 0 || grid[0] > l->blocks || grid[1] != 1 || grid[2] != 1)
+        return 0;
+    unsigned tensor = 0;
+    int64_t chunk = chunk_of(l, from, 0), chunks = chunks_of(l, from, 0);
+    for (unsigned block = 0; block < grid[0]; block++, chunk++) {
+        if (block > 0 && chunk == chunks) {
+            if (++tensor == l->tensors)
+                return 0;
+            chunk = 0;
+            chunks = chunks_of(l, from, tensor);
+        }
+        if (chunk < 0 || chunk >= chunks || tensor_of(l, from, block) != tensor || chunk_of(l, from, block) != chunk)
+            return 0;
+    }
+    return tensor + 1;
+}
+
+/* Everything that blocks of the launch may look at; the rest of the struct is left as it is. */
+static void copy_named(const struct spw_lists *l, const unsigned char *from, unsigned tensors, unsigned blocks,
+                       unsigned char *to)
+{
+    for (unsigned i = 0; i <= l->lists; i++) /* the last of these is the tensors' numbers of elements */
+        memcpy(to + (size_t)i * l->tensors * WORD, from + (size_t)i * l->tensors * WORD, (size_t)tensors * WORD);
+    memcpy(to + each_at(l), from + each_at(l), (size_t)tensors * l->each_bytes);
+    memcpy(to + indexes_at(l), from + indexes_at(l), (size_t)blocks * l->index_bytes);
+    memcpy(to + chunks_at(l), from + chunks_at(l), (size_t)blocks * sizeof(int32_t));
+    memcpy(to + tail_at(l), from + tail_at(l), l->tail_bytes);
+}
+
+/* The parts of a spw_filled, in one piece of memory. */
+struct filled {
+    struct spw_filled filled;
+    void *extra[5];
+    size_t bytes; /* of the packed buffer */
+    _Alignas(16) unsigned char image[];
+};
+
+static struct filled *make_plain(const struct spw_layout *layout, void *const *params)
+{
+    const size_t bytes = layout->params[0].size_bytes, rest = layout->param_count * sizeof(void *);
+    struct filled *f = malloc(sizeof(*f) + bytes + WORD + rest);
+    if (!f)
+        return NULL;
+    f->filled.extra = NULL;
+    f->filled.params = (void **)(f->image + (bytes + WORD - 1) / WORD * WORD);
+    memcpy(f->filled.params, params, rest);
+    f->filled.params[0] = f->image;
+    memset(f->image, 0, bytes);
+    return f;
+}
+
+static struct filled *make_packed(const struct spw_layout *layout, const unsigned char *buffer, size_t bytes)
+{
+    struct filled *f = malloc(sizeof(*f) + bytes);
+    if (!f)
+        return NULL;
+    f->filled.params = NULL;
+    f->filled.extra = f->extra;
+    f->bytes = bytes;
+    memcpy(
+        f->extra,
+        ((void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, f->image, CU_LAUNCH_PARAM_BUFFER_SIZE, &f->bytes, CU_LAUNCH_PARAM_END}),
+        sizeof(f->extra));
+    memcpy(f->image, buffer, bytes);
+    memset(f->image + layout->params[0].offset_bytes, 0, layout->params[0].size_bytes);
+    return f;
+}
+
+struct spw_filled *spw_lists_filled(const struct spw_layout *layout, const unsigned grid[3], void *const *params,
+                                    void *const *extra)
+{
+    const struct spw_param first = layout->params[0];
+    const bool packed = extra && extra[0] != CU_LAUNCH_PARAM_END;
+    const void *buffer = NULL;
+    size_t bytes = 0;
+    if (packed ? params || spw_scan_buffer(extra, &buffer, &bytes) < 0 || bytes < first.offset_bytes + first.size_bytes
+               : !params)
+        return NULL;
+
+    const unsigned char *from = packed ? (const unsigned char *)buffer + first.offset_bytes : params[0];
+    const unsigned tensors = tensors_named(layout->lists, from, grid);
+    struct filled *f = !tensors ? NULL : packed ? make_packed(layout, buffer, bytes) : make_plain(layout, params);
+    if (!f)
+        return NULL;
+    copy_named(layout->lists, from, tensors, grid[0], f->image + (packed ? first.offset_bytes : 0));
+    return &f->filled;
+}
