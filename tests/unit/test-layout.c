@@ -5,9 +5,11 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include <malloc.h>
 #include <pthread.h>
 
 #include "driver.h"
+#include "failing-memory.h"
 #include "lists.h"
 
 /* ---- the driver ---- */
@@ -29,6 +31,11 @@ static struct fake functions[] = {
     {"structs", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {628, 8}}},
     {"nothing", 0},
     {"like_plain", 3, {{0, 8}, {8, 4}, {16, 8}}},
+    {"structs", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {628, 8}}}, /* of another module */
+    {"structs_too", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {628, 8}}},
+    {"structs", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {632, 8}}},
+    {NULL, 1, {{0, 16}}},
+    {NULL, 1, {{0, 16}}},
     {LISTS("2"), 2, {{0, 24200}, {24200, 1}}},
     {LISTS("3"), 2, {{0, 24200}, {24200, 1}}}, /* more lists, of fewer tensors */
     {"other", 2, {{0, 24200}, {24200, 1}}},
@@ -37,6 +44,9 @@ enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
 static struct fake kernels[] = {
     {"map", 2, {{0x70, 128}, {0xf0, 8}}},
     {"empty_kernel", 0},
+    {"map", 2, {{0x70, 128}, {0xf0, 8}}},
+    {"map_too", 2, {{0x70, 128}, {0xf0, 8}}},
+    {"structs", 5, {{0, 8}, {8, 1}, {16, 600}, {616, 12}, {628, 8}}},
     {LISTS("2"), 2, {{0, 24200}, {24200, 1}}},
 };
 enum { KERNELS = sizeof(kernels) / sizeof(*kernels) };
@@ -72,7 +82,7 @@ static CUresult kernel_param_info(CUkernel k, size_t i, size_t *offset, size_t *
 static CUresult func_name(const char **name, CUfunction f)
 {
     const struct fake *fake = (const void *)f;
-    if (fake < functions || fake >= functions + FUNCTIONS)
+    if (fake < functions || fake >= functions + FUNCTIONS || !fake->name)
         return CUDA_ERROR_INVALID_HANDLE;
     *name = fake->name;
     return CUDA_SUCCESS;
@@ -128,14 +138,14 @@ static void pointers_are_words_and_short_parameters_are_skipped(void **state)
 
 static void lists_of_tensors_are_known_by_the_name_and_shared_by_those_alike_only(void **state)
 {
-    const struct spw_layout *two = spw_layout_of(function(4)), *three = spw_layout_of(function(5));
+    const struct spw_layout *two = spw_layout_of(function(9)), *three = spw_layout_of(function(10));
     assert_int_equal(two->lists->lists, 2);
     assert_int_equal(two->lists->tensors, 448);
     assert_int_equal(three->lists->lists, 3);
     assert_int_equal(three->lists->tensors, 336);
-    assert_null(spw_layout_of(function(6))->lists);
+    assert_null(spw_layout_of(function(11))->lists);
     assert_null(spw_layout_of(function(0))->lists);
-    assert_ptr_equal(spw_layout_of(kernel(2)), two);
+    assert_ptr_equal(spw_layout_of(kernel(5)), two);
     assert_int_equal(two->param_count, 2);
     assert_int_equal(two->span_count, 1);
 }
@@ -172,6 +182,109 @@ static void a_layout_is_asked_for_once(void **state)
 static void equal_layouts_are_one_object(void **state)
 {
     assert_ptr_equal(spw_layout_of(function(0)), spw_layout_of(function(3)));
+}
+
+/* ---- what is noted of structs ---- */
+
+/* What is noted of one function is nothing of another's, whose parameters only look alike; instances of the same function,
+ * which each module has its own of, share it. */
+static void functions_with_structs_share_a_layout_with_their_namesakes_alone(void **state)
+{
+    const struct spw_layout *structs = spw_layout_of(function(1));
+    assert_ptr_equal(spw_layout_of(function(4)), structs);
+    assert_ptr_not_equal(spw_layout_of(function(5)), structs);
+    assert_int_equal(spw_layout_of(function(5))->image_bytes, structs->image_bytes);
+    assert_ptr_not_equal(spw_layout_of(function(6)), structs); /* the same name, but other parameters */
+    assert_int_equal(spw_layout_of(function(6))->image_bytes, structs->image_bytes + 4);
+    assert_true(spw_layout_of(function(7))->known); /* nobody knows what they are called */
+    assert_ptr_equal(spw_layout_of(function(7)), spw_layout_of(function(8)));
+}
+
+static void kernels_with_structs_are_told_apart_by_name_whoever_knows_that_they_are_kernels(void **state)
+{
+    const struct spw_layout *map = spw_layout_of(kernel(0));
+    assert_ptr_equal(spw_layout_of(kernel(2)), map);
+    assert_ptr_not_equal(spw_layout_of(kernel(3)), map);
+    assert_ptr_equal(spw_layout_of(kernel(4)), spw_layout_of(function(1)));
+    spw_layout_forget_all();
+    for (int k = 0; k < KERNELS; k++)
+        spw_layout_note_kernel((CUkernel)&kernels[k], "library");
+    assert_ptr_equal(spw_layout_of(kernel(0)), map);
+    assert_ptr_equal(spw_layout_of(kernel(2)), map);
+    assert_ptr_not_equal(spw_layout_of(kernel(3)), map);
+}
+
+/* Names and parameters lie behind one another: whatever the length of a name, all of the layout is where it belongs. */
+static void a_name_of_any_length_leaves_the_layout_as_it_is(void **state)
+{
+    struct fake saved = functions[1];
+    char name[] = "0123456789";
+    functions[1].name = name;
+    for (int length = 10; length >= 0; length--) {
+        name[length] = 0;
+        spw_layout_forget_all();
+        const struct spw_layout *l = spw_layout_of(function(1));
+        structs_are_spans_and_their_alignment_shows(state);
+        assert_int_equal((uintptr_t)l->words % sizeof *l->words, 0);
+        assert_int_equal(l->words[0], 0);
+        assert_int_equal(l->params[2].size_bytes, 600);
+        assert_int_equal(l->params[4].offset_bytes, 628);
+    }
+    functions[1] = saved;
+}
+
+static void doubts_are_noted_where_there_are_structs(void **state)
+{
+    assert_null(spw_layout_of(function(0))->doubts);
+    assert_null(spw_layout_of(function(2))->doubts);
+    assert_non_null(spw_layout_of(function(1))->doubts);
+    assert_ptr_not_equal(spw_layout_of(function(1))->doubts, spw_layout_of(function(5))->doubts);
+}
+
+/* None is noted at first. */
+static void doubts_reach_to_the_last_word(void **state)
+{
+    struct fake saved = functions[1];
+    functions[1].count = 1;
+    for (size_t bytes = 16; bytes <= SPW_PARAMS_MAX_BYTES; bytes += bytes < 2048 ? 8 : 4) {
+        functions[1].params[0].offset = bytes > 4096 ? bytes - 4096 : 0;
+        functions[1].params[0].size = bytes - functions[1].params[0].offset;
+        spw_layout_forget_all();
+        const struct spw_layout *l = spw_layout_of(function(1));
+        assert_int_equal(l->image_bytes, bytes);
+        const size_t last = (bytes / 8 - 1) / 64;
+        assert_true(malloc_usable_size((void *)l->doubts) >= (last + 1) * sizeof *l->doubts);
+        for (size_t i = 0; i <= last; i++)
+            assert_int_equal(l->doubts[i], 0);
+        l->doubts[last] = 1;
+    }
+    functions[1] = saved;
+}
+
+/* ---- without memory ---- */
+
+/* Whatever fails, the answer is right or none, nothing is lost, and the next question is answered in full. */
+static void without_memory_a_layout_is_unknown_for_now(void **state)
+{
+    struct fake saved = functions[1];
+    bool unknown = false, without_doubts = false;
+    spw_layout_of(function(0)); /* the table is there, and the table of layouts */
+    for (int step = 0, failed = true; failed; step++) {
+        functions[1].params[2].size = 16 + 8 * (size_t)step; /* none that is known */
+        const long blocks = memory_blocks();
+        memory_fails_once_after(step);
+        const struct spw_layout *l = spw_layout_of(function(1));
+        failed = memory_is_back();
+        assert_true(!l->known || (l->span_count == 2 && l->params[2].size_bytes == functions[1].params[2].size));
+        unknown |= !l->known;
+        without_doubts |= l->known && !l->doubts;
+        if (!l->known)
+            assert_int_equal(memory_blocks(), blocks);
+        assert_true(spw_layout_of(function(1))->known);
+        spw_layout_forget_all();
+    }
+    assert_true(unknown && without_doubts);
+    functions[1] = saved;
 }
 
 /* ---- functions and kernels ---- */
@@ -372,6 +485,12 @@ int main(void)
         cmocka_unit_test_setup(a_function_without_parameters_is_known, setup),
         cmocka_unit_test_setup(a_layout_is_asked_for_once, setup),
         cmocka_unit_test_setup(equal_layouts_are_one_object, setup),
+        cmocka_unit_test_setup(functions_with_structs_share_a_layout_with_their_namesakes_alone, setup),
+        cmocka_unit_test_setup(kernels_with_structs_are_told_apart_by_name_whoever_knows_that_they_are_kernels, setup),
+        cmocka_unit_test_setup(a_name_of_any_length_leaves_the_layout_as_it_is, setup),
+        cmocka_unit_test_setup(doubts_are_noted_where_there_are_structs, setup),
+        cmocka_unit_test_setup(doubts_reach_to_the_last_word, setup),
+        cmocka_unit_test_setup(without_memory_a_layout_is_unknown_for_now, setup),
         cmocka_unit_test_setup(a_kernel_is_not_taken_for_a_function_without_parameters, setup),
         cmocka_unit_test_setup(a_kernel_without_parameters_is_known_by_its_name, setup),
         cmocka_unit_test_setup(a_handle_that_is_neither_is_unknown, setup),

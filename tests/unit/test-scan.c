@@ -17,6 +17,7 @@ struct made {
     struct spw_layout layout;
     struct spw_param params[256];
     uint16_t words[256], spans[256];
+    _Atomic uint64_t doubts[(UINT16_MAX + 1) / 64]; /* more than layout.c has room for: as far as places go */
 };
 
 static void make(struct made *m, const struct spw_param *params, unsigned count)
@@ -27,6 +28,7 @@ static void make(struct made *m, const struct spw_param *params, unsigned count)
     m->layout.params = m->params;
     m->layout.words = m->words;
     m->layout.spans = m->spans;
+    m->layout.doubts = m->doubts;
     for (unsigned i = 0; i < count; i++) {
         m->params[i] = params[i];
         if (params[i].size_bytes == 8)
@@ -159,6 +161,264 @@ static void too_many_hits_are_refused_and_nothing_is_written_past_the_room(void 
     assert_int_equal(hits[6], 77);
 }
 
+/* ---- places that are not trusted ---- */
+
+#define RUBBISH UINT64_C(0x3f8000003f800000)
+
+/* What a launch is told of its hits, and what lies behind that: nothing of either is left from before. */
+static struct {
+    struct spw_scan_doubted doubted;
+    uint16_t behind[16];
+} told;
+
+/* Scans, with every hit's place at first at `place`, which it must not stay. */
+static int scan_telling(const struct made *m, void **params, CUdeviceptr *hits, unsigned room, uint16_t place)
+{
+    memset(told.doubted.bits, 0xff, sizeof told.doubted.bits);
+    for (unsigned i = 0; i < SPW_SCAN_DOUBTED_HITS; i++)
+        told.doubted.places[i] = place;
+    for (unsigned i = 0; i < 16; i++)
+        told.behind[i] = place;
+    told.doubted.layout = &m->layout;
+    told.doubted.first = 0;
+    told.doubted.end = SPW_SCAN_DOUBTED_HITS;
+    spw_scan_doubted_init(&told.doubted);
+    return spw_scan_launch(&m->layout, params, NULL, LOW, HIGH, hits, room, &told.doubted);
+}
+
+static bool is_doubted(unsigned hit)
+{
+    return spw_scan_is_doubted(&told.doubted, hit);
+}
+
+static bool is_doubted_place(const struct made *m, unsigned word)
+{
+    return m->doubts[word / 64] >> word % 64 & 1;
+}
+
+static unsigned doubted_places(const struct made *m)
+{
+    unsigned count = 0;
+    for (unsigned word = 0; word <= UINT16_MAX; word++)
+        count += is_doubted_place(m, word);
+    return count;
+}
+
+static void a_place_that_was_given_rubbish_is_doubted_from_then_on(void **state)
+{
+    CUdeviceptr image[4] = {LOW + 8, LOW + 16, LOW + 24, LOW + 32}, hits[4];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 32}}, 1);
+    void *params[] = {image};
+    assert_int_equal(scan_telling(&m, params, hits, 4, 3), 4);
+    for (unsigned i = 0; i < 4; i++)
+        assert_false(is_doubted(i));
+
+    image[1] = RUBBISH;
+    assert_int_equal(scan_telling(&m, params, hits, 4, 3), 3);
+    for (unsigned i = 0; i < 4; i++)
+        assert_false(is_doubted(i));
+
+    image[1] = LOW + 40;
+    for (int again = 0; again < 2; again++) { /* an address there doesn't mend it, and all are hits as ever */
+        assert_int_equal(scan_telling(&m, params, hits, 4, 3), 4);
+        assert_memory_equal(hits, image, sizeof image);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(is_doubted(i), i == 1);
+    }
+    assert_int_equal(doubted_places(&m), 1);
+}
+
+static void addresses_outside_of_the_arena_are_rubbish_and_nothing_is_not(void **state)
+{
+    CUdeviceptr image[6] = {LOW, HIGH - 1, 0, LOW - 1, HIGH, 1}, hits[6];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 48}}, 1);
+    void *params[] = {image};
+    assert_int_equal(scan_telling(&m, params, hits, 6, 0), 2);
+    for (unsigned word = 0; word < 6; word++)
+        assert_int_equal(is_doubted_place(&m, word), word >= 3);
+    for (unsigned word = 0; word < 6; word++)
+        image[word] = LOW + word;
+    assert_int_equal(scan_telling(&m, params, hits, 6, 0), 6);
+    for (unsigned hit = 0; hit < 6; hit++)
+        assert_int_equal(is_doubted(hit), hit >= 3);
+}
+
+/* By where they lie in the image of all parameters: neither another struct's places nor another function's. */
+static void places_are_told_apart(void **state)
+{
+    CUdeviceptr first[2] = {LOW, LOW}, word = LOW, second[80], hits[128];
+    struct made m, other;
+    const struct spw_param list[] = {{0, 16}, {16, 8}, {24, sizeof second}};
+    make(&m, list, 3);
+    make(&other, list, 3);
+    for (unsigned i = 0; i < 80; i++)
+        second[i] = LOW + i;
+    second[1] = second[65] = second[66] = RUBBISH;
+    void *params[] = {first, &word, second};
+    assert_int_equal(scan_telling(&m, params, hits, 128, 0), 80);
+    assert_int_equal(doubted_places(&m), 3);
+    assert_true(is_doubted_place(&m, 3 + 1) && is_doubted_place(&m, 3 + 65) && is_doubted_place(&m, 3 + 66));
+
+    second[1] = second[65] = second[66] = LOW;
+    assert_int_equal(scan_telling(&m, params, hits, 128, 0), 83);
+    for (unsigned hit = 0; hit < 83; hit++) /* first comes the word, then the first struct */
+        assert_int_equal(is_doubted(hit), hit == 3 + 1 || hit == 3 + 65 || hit == 3 + 66);
+    assert_int_equal(scan_telling(&other, params, hits, 128, 0), 83);
+    for (unsigned hit = 0; hit < 83; hit++)
+        assert_false(is_doubted(hit));
+}
+
+/* Who finds out that a hit leads nowhere says so by its number; those of words have no place, and what follows the hits of
+ * the launch was found elsewhere. */
+static void the_place_of_a_hit_that_leads_nowhere_is_doubted(void **state)
+{
+    CUdeviceptr word = LOW, image[6] = {LOW, 0, LOW + 8, 0, LOW + 16, 0}, hits[8];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 8}, {8, 48}, {56, 8}}, 3);
+    void *params[] = {&word, image, &word};
+    assert_int_equal(scan_telling(&m, params, hits, 8, 6), 5);
+    for (unsigned hit = 0; hit < 8; hit++)
+        if (hit != 3)
+            assert_false(is_doubted(hit));
+    spw_scan_doubt(NULL, 3);
+    spw_scan_doubt(&told.doubted, 0);
+    spw_scan_doubt(&told.doubted, 1);
+    spw_scan_doubt(&told.doubted, 5);
+    assert_int_equal(doubted_places(&m), 0);
+    spw_scan_doubt(&told.doubted, 3);
+    spw_scan_doubt(&told.doubted, 3);
+    assert_int_equal(doubted_places(&m), 1);
+    assert_true(is_doubted_place(&m, 3));
+    assert_false(is_doubted(3)); /* what this launch is known by stays as it is */
+    assert_int_equal(scan_telling(&m, params, hits, 8, 6), 5);
+    for (unsigned hit = 0; hit < 5; hit++)
+        assert_int_equal(is_doubted(hit), hit == 3);
+}
+
+static void what_nobody_asks_for_is_noted_all_the_same(void **state)
+{
+    CUdeviceptr image[2] = {LOW, RUBBISH}, hits[2];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 16}}, 1);
+    void *params[] = {image};
+    assert_int_equal(scan(&m, params, NULL, hits, 2), 1);
+    image[1] = LOW;
+    assert_int_equal(scan(&m, params, NULL, hits, 2), 2);
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 2);
+    assert_true(!is_doubted(0) && is_doubted(1));
+    assert_false(spw_scan_is_doubted(NULL, 1));
+}
+
+static void without_room_for_doubts_all_is_trusted(void **state)
+{
+    CUdeviceptr image[2] = {LOW, RUBBISH}, hits[2];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 16}}, 1);
+    m.layout.doubts = NULL;
+    void *params[] = {image};
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 1);
+    image[1] = LOW;
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 2);
+    spw_scan_doubt(&told.doubted, 0);
+    assert_true(!is_doubted(0) && !is_doubted(1));
+}
+
+/* A launch without structs, or one whose parameters come packed, has no places at all. */
+static void hits_outside_of_structs_have_no_places(void **state)
+{
+    struct made m;
+    CUdeviceptr a = LOW, hits[4], image[4] = {LOW, RUBBISH, LOW, LOW};
+    size_t bytes = sizeof image;
+    void *params[] = {&a},
+         *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, image, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    make(&m, (struct spw_param[]){{0, 8}}, 1);
+    assert_int_equal(scan_telling(&m, params, hits, 4, 0), 1);
+    assert_null(told.doubted.layout);
+    spw_scan_doubt(&told.doubted, 0);
+    assert_int_equal(doubted_places(&m), 0);
+
+    make(&m, (struct spw_param[]){{0, 32}}, 1);
+    spw_scan_doubted_init(&told.doubted);
+    assert_int_equal(spw_scan_launch(&m.layout, NULL, extra, LOW, HIGH, hits, 4, &told.doubted), 3);
+    assert_null(told.doubted.layout);
+    assert_int_equal(doubted_places(&m), 0);
+}
+
+/* Words of half steps lie across each other: one of them says nothing of the next. */
+static void structs_of_half_steps_have_no_places(void **state)
+{
+    CUdeviceptr odd[2], even[2] = {LOW + 8, LOW + 16}, hits[8];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 12}, {16, 16}, {36, 16}}, 3);
+    void *params[] = {odd, even, odd};
+    odd[0] = odd[1] = RUBBISH;
+    assert_int_equal(scan_telling(&m, params, hits, 8, 7), 2);
+    assert_int_equal(doubted_places(&m), 0);
+    odd[0] = LOW;
+    assert_int_equal(scan_telling(&m, params, hits, 8, 7), 4);
+    for (unsigned hit = 0; hit < 4; hit++)
+        assert_false(is_doubted(hit));
+    spw_scan_doubt(&told.doubted, 0);
+    spw_scan_doubt(&told.doubted, 3);
+    assert_int_equal(doubted_places(&m), 0);
+    spw_scan_doubt(&told.doubted, 2);
+    assert_true(doubted_places(&m) == 1 && is_doubted_place(&m, 3));
+}
+
+/* Only so many hits are told apart: the others count, and lie in nobody's way. */
+static void hits_beyond_those_that_are_told_apart_are_trusted(void **state)
+{
+    static CUdeviceptr image[600], hits[1024];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, sizeof image}}, 1);
+    void *params[] = {image};
+    image[511] = image[512] = image[550] = RUBBISH;
+    for (unsigned i = 0; i < 511; i++)
+        image[i] = LOW + i;
+    assert_int_equal(scan_telling(&m, params, hits, 1024, 599), 511);
+    for (unsigned i = 511; i < 600; i++)
+        image[i] = LOW + i;
+    assert_int_equal(scan_telling(&m, params, hits, 1024, 599), 600);
+    assert_memory_equal(hits, image, sizeof image);
+    for (unsigned hit = 0; hit < 600; hit++)
+        assert_int_equal(is_doubted(hit), hit == 511);
+    assert_ptr_equal(told.doubted.layout, &m.layout);
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(told.behind[i], 599);
+    assert_int_equal(doubted_places(&m), 3);
+    spw_scan_doubt(&told.doubted, 510);
+    assert_true(is_doubted_place(&m, 510));
+    for (unsigned hit = 512; hit < 530; hit++)
+        spw_scan_doubt(&told.doubted, hit);
+    assert_int_equal(doubted_places(&m), 4);
+
+    make(&m, (struct spw_param[]){{0, sizeof image - 4}}, 1);
+    assert_int_equal(scan_telling(&m, params, hits, 1024, 599), 599);
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(told.behind[i], 599);
+}
+
+/* What came before there was no more room is doubted as ever, but nobody is told more. */
+static void too_many_hits_are_refused_whoever_wants_to_know_of_them(void **state)
+{
+    CUdeviceptr image[6] = {RUBBISH, LOW, LOW, LOW, LOW, LOW}, hits[6];
+    struct made m;
+    for (unsigned room = 0; room < 5; room++) {
+        for (unsigned i = 0; i < 6; i++)
+            hits[i] = 77;
+        make(&m, (struct spw_param[]){{0, 48}}, 1);
+        void *params[] = {image};
+        assert_int_equal(scan_telling(&m, params, hits, room, 5), -E2BIG);
+        assert_int_equal(hits[room], 77);
+        assert_int_equal(doubted_places(&m), 1);
+        for (unsigned hit = 0; hit < 6; hit++)
+            spw_scan_doubt(&told.doubted, hit);
+        assert_int_equal(doubted_places(&m), 1);
+    }
+}
+
 /* ---- packed buffers ---- */
 
 static void a_packed_buffer_is_read_as_a_whole(void **state)
@@ -276,6 +536,31 @@ static void a_tensor_map_that_hides_its_address_is_recognised(void **state)
     assert_int_equal(scan(&m, NULL, extra, hits, 4), 2);
 }
 
+/* What a map hides was found by the map, and not where some word lies. */
+static void what_a_tensor_map_hides_has_no_place(void **state)
+{
+    struct {
+        char map[128];
+        CUdeviceptr plain[8];
+    } argument;
+    struct made m;
+    CUdeviceptr hits[4];
+    memset(&argument, 0, sizeof argument);
+    fill_map(argument.map, 3);
+    argument.plain[1] = LOW + 8;
+    assert_int_equal(spw_tensormap_made(copy_of(argument.map), LOW + 512), 0);
+    make(&m, (struct spw_param[]){{0, sizeof argument}}, 1);
+    void *params[] = {&argument};
+    assert_int_equal(scan_telling(&m, params, hits, 4, 23), 2);
+    assert_int_equal(hits[0], LOW + 8);
+    assert_int_equal(hits[1], LOW + 512);
+    const unsigned before = doubted_places(&m);
+    spw_scan_doubt(&told.doubted, 1);
+    assert_int_equal(doubted_places(&m), before);
+    spw_scan_doubt(&told.doubted, 0);
+    assert_true(doubted_places(&m) == before + 1 && is_doubted_place(&m, 17));
+}
+
 /* ---- anything ---- */
 
 static uint64_t random_word(void)
@@ -351,6 +636,16 @@ int main(void)
         cmocka_unit_test(a_struct_of_odd_size_is_read_in_half_steps),
         cmocka_unit_test(a_whole_image_of_addresses_fits_the_room),
         cmocka_unit_test(too_many_hits_are_refused_and_nothing_is_written_past_the_room),
+        cmocka_unit_test(a_place_that_was_given_rubbish_is_doubted_from_then_on),
+        cmocka_unit_test(addresses_outside_of_the_arena_are_rubbish_and_nothing_is_not),
+        cmocka_unit_test(places_are_told_apart),
+        cmocka_unit_test(the_place_of_a_hit_that_leads_nowhere_is_doubted),
+        cmocka_unit_test(what_nobody_asks_for_is_noted_all_the_same),
+        cmocka_unit_test(without_room_for_doubts_all_is_trusted),
+        cmocka_unit_test(hits_outside_of_structs_have_no_places),
+        cmocka_unit_test(structs_of_half_steps_have_no_places),
+        cmocka_unit_test(hits_beyond_those_that_are_told_apart_are_trusted),
+        cmocka_unit_test(too_many_hits_are_refused_whoever_wants_to_know_of_them),
         cmocka_unit_test(a_packed_buffer_is_read_as_a_whole),
         cmocka_unit_test(a_packed_buffer_needs_no_layout),
         cmocka_unit_test(a_malformed_extra_cannot_be_parsed),
@@ -358,6 +653,7 @@ int main(void)
         cmocka_unit_test(parameters_that_come_in_no_known_way_cannot_be_parsed),
         cmocka_unit_test(random_launches_agree_with_the_reference),
         cmocka_unit_test(a_tensor_map_that_hides_its_address_is_recognised),
+        cmocka_unit_test(what_a_tensor_map_hides_has_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
