@@ -12,6 +12,7 @@
 #include "driver.h"
 #include "graph.h"
 #include "log.h"
+#include "scan.h"
 #include "settings.h"
 #include "timing.h"
 
@@ -262,14 +263,20 @@ static void free_it(unsigned n)
     spw_note_end();
 }
 
-static void launch(CUstream stream, unsigned function, const CUdeviceptr *hits, int n)
+static void launch_doubting(CUstream stream, unsigned function, const CUdeviceptr *hits, int n,
+                            const struct spw_scan_doubted *doubted)
 {
     struct spw_record r = {.op = {.grid = {1, 2, 3}, .block = {4, 5, 6}, .shared_bytes = 7}};
     spw_note_begin(stream, NULL, false);
     clock_ms += 1;
-    spw_record_launch(&r, FUNCTION(function), hits, n, NULL);
+    spw_record_launch(&r, FUNCTION(function), hits, n, doubted);
     clock_ms += 2;
     spw_note_end();
+}
+
+static void launch(CUstream stream, unsigned function, const CUdeviceptr *hits, int n)
+{
+    launch_doubting(stream, function, hits, n, NULL);
 }
 
 static void copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
@@ -373,6 +380,55 @@ static void writes_what_a_launch_touches(void **state)
     assert_int_equal(count(SPW_RECORD_FUNCTION), 1);
     assert_string_equal(find(SPW_RECORD_FUNCTION, 0)->text, "first");
     assert_int_equal(find(SPW_RECORD_OP, 1)->record.op.function, k->record.op.function);
+}
+
+/* What lies in a structure where nobody fills it in is not what its kernel touches; what leads nowhere marks such a place.
+ */
+static void leaves_out_what_the_stack_had(void **state)
+{
+    _Atomic uint64_t doubts[1] = {0};
+    const struct spw_layout layout = {.known = true, .doubts = doubts};
+    struct spw_scan_doubted doubted;
+    spw_scan_doubted_init(&doubted);
+    doubted.layout = &layout;
+    doubted.first = 1;
+    doubted.end = 4;
+    doubted.places[1] = 8, doubted.places[2] = 9, doubted.places[3] = 10;
+    doubted.bits[0] = 1 << 2;
+    allocate(0, 4096);
+    allocate(1, 4096);
+    allocate(2, 4096);
+    launch_doubting(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(9), ADDRESS(1) + 64, ADDRESS(0), ADDRESS(2) + 4096}, 4, &doubted);
+    struct kept *k = find(SPW_RECORD_OP, 0);
+    assert_int_equal(k->record.op.touch_count, 1);
+    assert_int_equal(k->touches[0].alloc, 2);
+    assert_int_equal(k->touches[0].offset, 64);
+    assert_false(k->record.op.everything);
+    assert_int_equal(doubts[0], 1 << 10); /* the first is no structure's */
+
+    free_it(1);
+    doubted.bits[0] = 0;
+    launch_doubting(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(2), ADDRESS(1), ADDRESS(0)}, 3, &doubted);
+    k = find(SPW_RECORD_OP, 1);
+    assert_int_equal(k->record.op.touch_count, 2);
+    assert_int_equal(k->touches[0].alloc, 3);
+    assert_int_equal(k->touches[1].alloc, 1);
+    assert_int_equal(doubts[0], 1 << 10 | 1 << 8);
+}
+
+static void writes_all_that_a_launch_without_structures_touches(void **state)
+{
+    struct spw_scan_doubted doubted;
+    spw_scan_doubted_init(&doubted);
+    allocate(0, 4096);
+    allocate(1, 4096);
+    launch_doubting(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(1), ADDRESS(9), ADDRESS(0) + 8}, 3, &doubted);
+    launch_doubting(STREAM(0), 0, NULL, -5, &doubted);
+    struct kept *k = find(SPW_RECORD_OP, 0);
+    assert_int_equal(k->record.op.touch_count, 2);
+    assert_int_equal(k->touches[0].alloc, 2);
+    assert_int_equal(k->touches[1].offset, 8);
+    assert_true(find(SPW_RECORD_OP, 1)->record.op.everything);
 }
 
 /* What could not be read may touch anything, and says so. */
@@ -730,6 +786,8 @@ int main(void)
         TEST(a_hint_before_the_start_counts_as_said_at_it),
         TEST(a_kernel_that_was_named_is_a_hint),
         TEST(writes_what_a_launch_touches),
+        TEST(leaves_out_what_the_stack_had),
+        TEST(writes_all_that_a_launch_without_structures_touches),
         TEST(says_that_a_launch_may_touch_everything),
         TEST(tells_successive_allocations_apart),
         TEST(ignores_what_is_not_the_start_of_an_allocation),
