@@ -124,7 +124,8 @@ static struct spw_recording_touch recorded(const struct spw_watch_touch *touch)
     return (struct spw_recording_touch){.id = touch->serial,
                                         .access = touch->writes ? SPW_COURSE_READS | SPW_COURSE_WRITES : SPW_COURSE_READS,
                                         .offset = touch->offset,
-                                        .small_bytes = touch->small ? touch->bytes : 0};
+                                        .small_bytes = touch->small ? touch->bytes : 0,
+                                        .doubted = touch->doubted};
 }
 
 static int record(struct spw_watch *w, const struct spw_watch_op *op, const struct spw_iteration_op *told,

@@ -167,7 +167,7 @@ static void take_touch(struct spw_recording *r, struct spw_course_op *op, const 
     if (!is_known)
         return;
     const uint32_t tensor = (uint32_t)(t - now->tensors);
-    if (!t->small)
+    if (!t->small && !touch->doubted)
         now->mentions[now->mention_count++] = (struct spw_course_mention){.tensor = tensor, .offset = touch->offset};
     if (r->last_touch[tensor] > op->first_touch) {
         now->touches[r->last_touch[tensor] - 1].access |= touch->access;

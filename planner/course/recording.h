@@ -24,14 +24,15 @@ struct spw_recording_touch {
     uint32_t access;      /* enum spw_course_access, or-ed */
     uint64_t offset;      /* of the address within it; 0 where not known. For spw_cursor_tell() alone */
     uint64_t small_bytes; /* > 0: a small tensor of so many bytes, which needs no telling of but when it is freed */
+    bool doubted;         /* the operation is not known by it: no detector is told */
 };
 /* Touches in the order of the parameters, one for each that was found; those of one tensor may come several times.
  * `ret_ordinal` may be NULL. */
 int spw_recording_op(struct spw_recording *recording, uint64_t key, bool backbone, const struct spw_recording_touch *touches,
                      uint32_t count, uint32_t *ret_ordinal);
 /* What a detector was told of operation `ordinal`, for spw_cursor_tell(): of the touches only their number is looked at, it
- * was told of so many of the first. Where this is not called: a launch of function `key`, or OTHER beside the backbone, with
- * all touches. */
+ * was told of so many of the first that are not doubted. Where this is not called: a launch of function `key`, or OTHER
+ * beside the backbone, with all touches. */
 void spw_recording_call(struct spw_recording *recording, uint32_t ordinal, const struct spw_iteration_op *call);
 /* Operation `ordinal` was told of without the order of its parameters: nothing can be learned about it. */
 void spw_recording_unordered(struct spw_recording *recording, uint32_t ordinal);

@@ -105,12 +105,35 @@ static void only_so_many_touches_are_told_to_the_detector(void **state)
     spw_course_destroy(course);
 }
 
+/* The recording has all that an operation may touch; the detector knows it by what is not doubted, however much else there
+ * is. */
+static void what_is_doubted_comes_into_the_course_alone(void **state)
+{
+    struct spw_watch_touch touches[70];
+    begin();
+    for (int i = 0; i < 70; i++) {
+        touches[i] = block_touch(loop.weights[i % LOOP_LAYERS] + (CUdeviceptr)i);
+        touches[i].doubted = i < 6;
+    }
+    tell(touches, 8, true);
+    tell(touches, 70, true);
+    struct spw_course *course = end();
+    assert_int_equal(course->ops[0].touch_count, LOOP_LAYERS);
+    assert_int_equal(course->calls[0].mention_count, 2);
+    assert_int_equal(course->mentions[0].offset, 6);
+    assert_int_equal(course->calls[0].hit_count, 8);
+    assert_int_equal(course->calls[1].mention_count, 64);
+    assert_false(course->calls[1].everything);
+    spw_course_destroy(course);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_come_into_the_course_and_blocks_as_they_do_without),
         cmocka_unit_test(touches_without_an_order_teach_nothing),
         cmocka_unit_test(only_so_many_touches_are_told_to_the_detector),
+        cmocka_unit_test(what_is_doubted_comes_into_the_course_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
