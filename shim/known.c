@@ -33,26 +33,29 @@ struct touches {
     uint32_t count;
 };
 
-/* Of a slab as a whole nothing is told. */
-static void add_touch(const struct spw_device *d, struct touches *t, struct spw_object *o, CUdeviceptr address, bool writes)
+/* Of a slab as a whole nothing is told. False: there is nothing that is alive. */
+static bool add_touch(const struct spw_device *d, struct touches *t, struct spw_object *o, CUdeviceptr address, bool writes)
 {
     struct spw_watch_touch *touch = &t->list[t->count++];
     *touch = (struct spw_watch_touch){.writes = writes};
-    if (!o || o->device != d->ordinal || o->attention & SPW_FREE)
-        return;
+    if (!o || o->attention & SPW_FREE)
+        return false;
+    if (o->device != d->ordinal)
+        return true;
     if (o->kind == SPW_KIND_BLOCK) {
         const struct spw_block *b = spw_block_of(o);
         touch->serial = b->serial;
         touch->bytes = b->size_bytes;
         touch->offset = address ? address - b->address : 0;
-        return;
+        return true;
     }
     const struct spw_slot *slot = address ? spw_slab_slot_at_locked((struct spw_slab *)o, address) : NULL;
     if (!slot)
-        return;
+        return false;
     touch->serial = slot->serial;
     touch->bytes = slot->size_bytes;
     touch->small = true;
+    return true;
 }
 
 /* In the order of parameters where the hits are all there is to know; else in that of addresses. */
@@ -65,12 +68,12 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
     if (!ret->list)
         return false;
     for (unsigned i = 0; objects && i < count; i++)
-        add_touch(d, ret, objects[i], 0, true);
+        (void)add_touch(d, ret, objects[i], 0, true);
     for (unsigned i = 0; !objects && i < op->count; i++) {
-        add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], i < op->count - op->read_only);
-        ret->list[i].doubted = spw_scan_is_doubted(op->doubted, i);
-        if (!ret->list[i].serial)
+        const bool writes = i < op->count - op->read_only;
+        if (!add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], writes))
             spw_scan_doubt(op->doubted, i);
+        ret->list[i].doubted = spw_scan_is_doubted(op->doubted, i);
     }
     return true;
 }

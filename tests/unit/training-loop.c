@@ -18,6 +18,7 @@
 #include "planned_counts.h"
 #include "pools.h"
 #include "room.h"
+#include "scan.h"
 #include "steptime.h"
 
 enum { FORWARD = 100, BACKWARD = 200, LOAD = 300, INITIALISE = 400, EVALUATE = 500, CHECK = 600 };
@@ -51,6 +52,7 @@ bool loop_launch(struct training_loop *loop, uint64_t function, CUdeviceptr *hit
                          .count = count,
                          .room = count,
                          .read_only = read_only,
+                         .doubted = loop->doubted,
                          .name = "a kernel",
                          .signature = {SPW_ITERATION_LAUNCH, function, loop->geometry}};
     if (spw_op_begin(&op) < 0 && (!loop->is_patient || spw_op_begin(&op) < 0)) {
@@ -132,15 +134,31 @@ static void load_batch(struct training_loop *loop)
     loop->next_batch = 0;
 }
 
+/* What the stack had, behind `count` hits; returns how many there are then. */
+static unsigned add_stale(struct training_loop *loop, unsigned layer, CUdeviceptr *hits, unsigned count)
+{
+    static struct spw_scan_doubted doubted;
+    spw_scan_doubted_init(&doubted);
+    loop->doubted = &doubted;
+    for (unsigned i = 0; i < loop->stale; i++) {
+        doubted.bits[0] |= UINT64_C(1) << count;
+        hits[count++] = loop->weights[spw_mix(loop->step + 1, layer * LOOP_STALE + i) % LOOP_LAYERS];
+    }
+    return count;
+}
+
 static void forward(struct training_loop *loop, unsigned layer, uint64_t function)
 {
     loop->activations[layer] = loop_allocate(loop, loop->bytes);
     const CUdeviceptr from = layer ? loop->activations[layer - 1] : loop->batch;
     const bool skips = loop->skips && layer >= loop->skips;
-    CUdeviceptr hits[4] = {loop->activations[layer], loop->weights[layer], from};
+    CUdeviceptr hits[4 + LOOP_STALE] = {loop->activations[layer], loop->weights[layer], from};
     if (skips)
         hits[3] = loop->activations[layer - loop->skips];
-    if (!loop_launch(loop, function + layer, hits, skips ? 4 : 3, skips ? 3 : 2))
+    const unsigned count = add_stale(loop, layer, hits, skips ? 4 : 3);
+    const bool begun = loop_launch(loop, function + layer, hits, count, count - 1);
+    loop->doubted = NULL;
+    if (!begun)
         return;
     if (skips)
         fake_expect(loop->stream, hits[3], loop->bytes, value_of(loop, layer - loop->skips));

@@ -12,7 +12,11 @@
 #include "settings.h"
 
 #define LOOP_BYTES ((size_t)64 << 10) /* of each tensor */
-enum { LOOP_LAYERS = 8, LOOP_TENSORS = 2 * LOOP_LAYERS + 1 /* alive at once, at most, as the loop is at first */ };
+enum {
+    LOOP_LAYERS = 8,
+    LOOP_TENSORS = 2 * LOOP_LAYERS + 1, /* alive at once, at most, as the loop is at first */
+    LOOP_STALE = 4
+};
 
 struct training_loop {
     struct spw_device *device;
@@ -27,9 +31,11 @@ struct training_loop {
     bool loads_ahead;   /* the batch of the next step is allocated during this one */
     bool frees_nothing; /* during a step: all activations at its end */
     unsigned skips;     /* a layer also reads the activation of so many layers before it; 0: it does not */
+    unsigned stale;     /* so many weights (LOOP_STALE at most) each layer names as well, without being known by them */
     bool is_strict;     /* a copy out that is submitted behind an operation has to be due there */
     bool is_patient;    /* what is refused is asked for again, once */
     uint64_t refused;   /* operations that there was no memory for */
+    const struct spw_scan_doubted *doubted;    /* of what is launched; NULL: nothing */
     void (*after)(struct training_loop *loop); /* behind each operation; NULL: nothing */
 };
 

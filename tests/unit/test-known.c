@@ -1,0 +1,117 @@
+/* test-known.c - what is told of an operation: where it was given what leads nowhere, that is not trusted again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "engine.h"
+#include "known.h"
+#include "scan.h"
+#include "slab.h"
+#include "training-loop.h"
+
+enum { FUNCTION = 900, PLACE = 20 /* the first hit's; the others' follow */ };
+
+static struct training_loop loop;
+static struct spw_known known;
+static _Atomic uint64_t doubts[2];
+static const struct spw_layout layout = {.known = true, .doubts = doubts};
+static struct spw_scan_doubted doubted;
+
+static int begin(void **state)
+{
+    loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES, SPW_PLAN_OFF);
+    assert_int_equal(spw_known_init(&known, loop.device), 0);
+    doubts[0] = doubts[1] = 0;
+    return 0;
+}
+
+static int end(void **state)
+{
+    spw_known_finish(&known);
+    return 0;
+}
+
+/* A launch was given a structure of so many addresses, among them `stale` ones in places that were doubted before. */
+static void give(unsigned count, uint64_t stale)
+{
+    spw_scan_doubted_init(&doubted);
+    doubted.layout = &layout;
+    doubted.end = count;
+    doubted.bits[0] = stale;
+    for (unsigned i = 0; i < count; i++)
+        doubted.places[i] = (uint16_t)(PLACE + i);
+}
+
+static void tell(CUdeviceptr *hits, unsigned count, uint64_t stale)
+{
+    give(count, stale);
+    struct spw_op op = {.handle = loop.stream,
+                        .hits = hits,
+                        .count = count,
+                        .room = count,
+                        .doubted = &doubted,
+                        .signature = {SPW_ITERATION_LAUNCH, FUNCTION, 0}};
+    assert_int_equal(spw_known_tell_locked(&known, &op, NULL, 0), 0);
+}
+
+static uint64_t doubted_places(void)
+{
+    assert_int_equal(doubts[1], 0);
+    return doubts[0] >> PLACE;
+}
+
+static void what_leads_to_nothing_alive_is_doubted(void **state)
+{
+    const CUdeviceptr gone = loop_allocate(&loop, LOOP_BYTES);
+    loop_free(&loop, gone);
+    CUdeviceptr hits[] = {loop.weights[0], gone, loop.weights[1] + 64, spw_arena_high - 8, loop.weights[2]};
+    tell(hits, 5, 1 << 4);
+    assert_int_equal(doubted_places(), 1 << 1 | 1 << 3);
+}
+
+static void nothing_that_is_alive_is_doubted(void **state)
+{
+    CUdeviceptr hits[LOOP_LAYERS];
+    for (unsigned i = 0; i < LOOP_LAYERS; i++)
+        hits[i] = loop.weights[i] + LOOP_BYTES - 1;
+    tell(hits, LOOP_LAYERS, 0);
+    assert_int_equal(doubted_places(), 0);
+}
+
+/* Of a slab only what has been handed out is alive. */
+static void a_slot_that_is_free_is_doubted(void **state)
+{
+    const CUdeviceptr kept = loop_allocate(&loop, 256), gone = loop_allocate(&loop, 256);
+    assert_int_equal(spw_object_at_locked(kept)->kind, SPW_KIND_SLAB);
+    assert_ptr_equal(spw_object_at_locked(kept), spw_object_at_locked(gone));
+    loop_free(&loop, gone);
+    CUdeviceptr hits[] = {kept, gone};
+    tell(hits, 2, 0);
+    assert_int_equal(doubted_places(), 1 << 1);
+    loop_free(&loop, kept);
+}
+
+/* It is somebody's, though this device has no business with it. */
+static void what_is_alive_on_another_device_is_not_doubted(void **state)
+{
+    struct spw_device other = *loop.device;
+    other.ordinal++;
+    known.device = &other;
+    CUdeviceptr hits[] = {loop.weights[0]};
+    tell(hits, 1, 0);
+    assert_int_equal(doubted_places(), 0);
+    known.device = loop.device;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_leads_to_nothing_alive_is_doubted, begin, end),
+        cmocka_unit_test_setup_teardown(nothing_that_is_alive_is_doubted, begin, end),
+        cmocka_unit_test_setup_teardown(a_slot_that_is_free_is_doubted, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_alive_on_another_device_is_not_doubted, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
