@@ -65,6 +65,7 @@ struct touched {
     struct spw_object *object;
     bool writes;    /* as far as is known: what a kernel has never been seen to write, it is believed not to */
     bool may_write; /* for certain not, where this is false: the call itself says that it only reads */
+    bool is_known;  /* the operation is known by it, and not doubted to be given it (scan.h) */
 };
 
 struct working_set {
@@ -107,6 +108,7 @@ static void add_touch(struct touched *to, const struct touched *other)
 {
     to->writes |= other->writes;
     to->may_write |= other->may_write;
+    to->is_known |= other->is_known;
 }
 
 static void make_unique(struct working_set *set)
@@ -135,7 +137,7 @@ static int gather_everything(struct working_set *set)
             struct spw_block *b = spw_devices[i].blocks[k];
             struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
             if (!(o->attention & SPW_FREE))
-                set->list[set->count++] = (struct touched){o, true, true};
+                set->list[set->count++] = (struct touched){o, true, true, true};
         }
     return 0;
 }
@@ -157,7 +159,10 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
     for (unsigned i = 0; i < count; i++) {
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         if (o && !(o->attention & SPW_FREE))
-            set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i), spw_op_may_write_hit(op, i)};
+            set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i), spw_op_may_write_hit(op, i),
+                                                       !spw_scan_is_doubted(op->doubted, i)};
+        else
+            spw_scan_doubt(op->doubted, i);
     }
     return 0;
 }
@@ -398,9 +403,11 @@ static int make_set_ready(struct spw_op *op, struct working_set *set)
 static void tell_of_set(struct spw_op *op, const struct working_set *set)
 {
     struct spw_object **list = op->everything || follows_tables(op) ? malloc((set->count + 1) * sizeof(*list)) : NULL;
+    unsigned count = 0;
     for (unsigned i = 0; list && i < set->count; i++)
-        list[i] = set->list[i].object;
-    spw_planned_op_locked(op, list, list ? set->count : 0);
+        if (set->list[i].is_known)
+            list[count++] = set->list[i].object;
+    spw_planned_op_locked(op, list, count);
     free(list);
 }
 

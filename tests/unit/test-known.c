@@ -9,6 +9,7 @@
 #include "known.h"
 #include "scan.h"
 #include "slab.h"
+#include "tables.h"
 #include "training-loop.h"
 
 enum { FUNCTION = 900, PLACE = 20 /* the first hit's; the others' follow */ };
@@ -105,6 +106,21 @@ static void what_is_alive_on_another_device_is_not_doubted(void **state)
     known.device = loop.device;
 }
 
+/* Where there are pointer tables, objects are told and no hits: who lists these sees what leads nowhere. */
+static void what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses(void **state)
+{
+    const CUdeviceptr table = loop_allocate(&loop, LOOP_BYTES), gone = loop_allocate(&loop, LOOP_BYTES);
+    spw_tables_learn(table, &table, sizeof table);
+    loop_free(&loop, gone);
+    CUdeviceptr hits[] = {loop.weights[0], gone, loop.weights[1]};
+    give(3, 0);
+    loop.doubted = &doubted;
+    assert_true(loop_launch(&loop, FUNCTION, hits, 3, 0));
+    loop_end_launch(&loop);
+    assert_int_equal(doubted_places(), 1 << 1);
+    spw_tables_forget(table, table + LOOP_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +128,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_that_is_alive_is_doubted, begin, end),
         cmocka_unit_test_setup_teardown(a_slot_that_is_free_is_doubted, begin, end),
         cmocka_unit_test_setup_teardown(what_is_alive_on_another_device_is_not_doubted, begin, end),
+        cmocka_unit_test_setup_teardown(what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "room.h"
 #include "shapes.h"
 #include "stale.h"
+#include "tables.h"
 #include "training-loop.h"
 
 #define SHORT ((uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10)
@@ -118,6 +119,24 @@ static void what_the_stack_had_hides_no_iteration(void **state)
     loop_steps(&loop, 20);
     assert_int_equal(counts()->planned_iterations - before.planned_iterations, 20);
     assert_int_equal(counts()->lost, 0);
+    loop_check(&loop);
+}
+
+/* Where there are pointer tables, each operation's list of objects is told, whatever order its parameters had. */
+static void what_the_stack_had_hides_no_iteration_beside_a_table_of_addresses(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    const CUdeviceptr table = loop_allocate(&loop, LOOP_BYTES);
+    spw_tables_learn(table, &table, sizeof table);
+    assert_true(spw_tables_any());
+    loop.stale = 2;
+    loop_steps(&loop, KNOWN_AFTER);
+    const struct spw_planned_counts before = *counts();
+    loop_steps(&loop, 20);
+    assert_int_equal(counts()->planned_iterations - before.planned_iterations, 20);
+    assert_int_equal(counts()->lost, 0);
+    spw_tables_forget(table, table + LOOP_BYTES);
+    assert_false(spw_tables_any());
     loop_check(&loop);
 }
 
@@ -350,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_is_loaded_one_step_ahead_is_known_under_its_new_number),
         cmocka_unit_test(a_device_that_lags_behind_gets_the_same_bytes),
         cmocka_unit_test(what_the_stack_had_hides_no_iteration),
+        cmocka_unit_test(what_the_stack_had_hides_no_iteration_beside_a_table_of_addresses),
         cmocka_unit_test(what_nobody_frees_in_between_is_planned_as_well),
         cmocka_unit_test(what_the_course_does_not_have_meets_no_old_address),
         cmocka_unit_test(where_pieces_were_regrouped_memory_does_not_change_hands),
