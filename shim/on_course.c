@@ -9,7 +9,6 @@
 #include "log.h"
 #include "needs.h"
 #include "recompute.h"
-#include "scan.h"
 #include "settings.h"
 
 enum {
@@ -227,7 +226,7 @@ void spw_on_course_note_extra(struct spw_on_course *on, const struct spw_op *op)
     for (unsigned i = 0; i < op->count && call.touch_count < TOUCHES; i++) {
         const struct spw_object *o = spw_object_at_locked(op->hits[i]);
         const struct spw_block *b = (const struct spw_block *)o;
-        if (o && o->kind == SPW_KIND_BLOCK && !(o->attention & SPW_FREE) && !spw_scan_is_doubted(op->doubted, i))
+        if (o && o->kind == SPW_KIND_BLOCK && !(o->attention & SPW_FREE))
             touches[call.touch_count++] = (struct spw_iteration_touch){b->serial, b->size_bytes, op->hits[i] - b->address};
     }
     spw_cursor_note_extra(&on->place.cursor, &call);
