@@ -2,7 +2,7 @@
  * step: children, contexts that go, memory that is known by its address from then on.
  *
  *     incidents [--nets N] [--turns] [--own-context] [--layers N] [--steps N] [--kibibytes N]
- *               [--at STEP,STEP...] [--between] [INCIDENT]
+ *               [--leftovers N] [--at STEP,STEP...] [--between] [INCIDENT]
  *
  * Several nets share some of their weights, which change between steps. --turns: their threads submit a layer each in turn;
  * otherwise as they come. INCIDENT is one of `incidents` below and happens in the middle of the steps of --at, which count

@@ -22,7 +22,8 @@
 /* What all programs of nets can be told. */
 static struct {
     int nets = 1, layers = 16, steps = 14, kibibytes = 64; /* the last one: of a tensor */
-    bool turns = false;                                    /* their threads submit a layer each in turn */
+    int leftovers = 0;  /* so many places (LEFTOVERS at most) of what mixing is given have in them what lay there before */
+    bool turns = false; /* their threads submit a layer each in turn */
 } o;
 
 /* The option at *at, with its value behind it; false: it is none of a number for all. */
@@ -31,7 +32,11 @@ static bool read_number(char **&at)
     const struct {
         const char *name;
         int *to;
-    } numbers[] = {{"--nets", &o.nets}, {"--layers", &o.layers}, {"--steps", &o.steps}, {"--kibibytes", &o.kibibytes}};
+    } numbers[] = {{"--nets", &o.nets},
+                   {"--layers", &o.layers},
+                   {"--steps", &o.steps},
+                   {"--kibibytes", &o.kibibytes},
+                   {"--leftovers", &o.leftovers}};
     for (const auto &number : numbers)
         if (strcmp(*at, number.name) == 0 && at[1]) {
             *number.to = atoi(*++at);
@@ -66,6 +71,45 @@ __global__ void mix(float *out, const float *a, const float *b, int n)
         out[i] = 0.5f * a[i] + b[i];
 }
 SIMGPU_FOOTPRINT(mix, (float *out, const float *a, const float *b, int n), 100.0 * n, W(out, n), R(a, n), R(b, n))
+
+/* The same, given as a list that has room for more than are in it. */
+static const int LEFTOVERS = 6;
+struct operands {
+    float *to;
+    const float *from[2 + LEFTOVERS]; /* two are filled in */
+    int n, more;
+};
+
+__global__ void mix_listed(operands list)
+{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < list.n; i += gridDim.x * blockDim.x)
+        list.to[i] = 0.5f * list.from[0][i] + list.from[1][i];
+}
+SIMGPU_FOOTPRINT(mix_listed, (operands list), 100.0 * list.n, W(list.to, list.n), R(list.from[0], list.n),
+                 R(list.from[1], list.n))
+
+/* What calls of before have left where the list is: addresses of tensors that are alive or were, and numbers. */
+static const float *leftover(const float *latest)
+{
+    static thread_local const float *before[64];
+    static thread_local uint64_t calls, random = 1;
+    before[calls++ % 64] = latest;
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t drawn = random >> 33;
+    return drawn % 4 ? before[drawn / 4 % (calls < 64 ? calls : 64)] : (const float *)(0x3f8000003f800000u + drawn);
+}
+
+static void launch_mix(cudaStream_t stream, float *to, const float *a, const float *b, int n)
+{
+    if (!o.leftovers) {
+        mix<<<1, 1, 0, stream>>>(to, a, b, n);
+        return;
+    }
+    operands list = {to, {a, b}, n, 0};
+    for (int i = 0; i < o.leftovers && i < LEFTOVERS; i++)
+        list.from[2 + i] = leftover(i % 2 ? to : b);
+    mix_listed<<<1, 1, 0, stream>>>(list);
+}
 
 /* w = w + rate * g */
 __global__ void update(float *w, const float *g, float rate, int n)
@@ -156,7 +200,7 @@ struct net {
         for (float *w : weights) {
             turn();
             values.push_back(make(stream));
-            mix<<<1, 1, 0, stream>>>(values.back(), values[values.size() - 2], w, n);
+            launch_mix(stream, values.back(), values[values.size() - 2], w, n);
             turn_is_over();
         }
         if (happen)
@@ -175,7 +219,7 @@ struct net {
             CHECK(cudaFreeAsync(values.back(), stream));
             values.pop_back();
             float *next = make(stream);
-            mix<<<1, 1, 0, stream>>>(next, gradient, values.back(), n);
+            launch_mix(stream, next, gradient, values.back(), n);
             if (owns(l))
                 update<<<1, 1, 0, stream>>>(weights[l], gradient, -0.001f, n);
             CHECK(cudaFreeAsync(gradient, stream));
