@@ -140,3 +140,21 @@ SIMGPU_EXPORT CUresult cuMemHostRegister(void *address, size_t bytes, unsigned i
 {
     return cuMemHostRegister_v2(address, bytes, flags);
 }
+
+/* ---- messages of the driver: it has none, so whoever wants to hear of them is never called ---- */
+
+static char nobody; /* what a handle is the address of */
+
+SIMGPU_EXPORT CUresult cuLogsRegisterCallback(CUlogsCallback function, void *data, CUlogsCallbackHandle *callback)
+{
+    if (!function)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (callback)
+        *callback = (CUlogsCallbackHandle)(void *)&nobody;
+    return CUDA_SUCCESS;
+}
+
+SIMGPU_EXPORT CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
+{
+    return (void *)callback == &nobody ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}

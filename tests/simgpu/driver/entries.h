@@ -297,6 +297,8 @@
     X(CALL, cuMemGetAccess, "cuMemGetAccess", 10020, NONE) \
     X(CALL, cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, NONE) \
     X(CALL, cuMemGetAllocationPropertiesFromHandle, "cuMemGetAllocationPropertiesFromHandle", 10020, NONE) \
+    X(CALL, cuLogsRegisterCallback, "cuLogsRegisterCallback", 12090, NONE) \
+    X(CALL, cuLogsUnregisterCallback, "cuLogsUnregisterCallback", 12090, NONE) \
     X(CALL, cuGetErrorName, "cuGetErrorName", 6000, NONE) \
     X(CALL, cuGetErrorString, "cuGetErrorString", 6000, NONE) \
     X(CALL, cuGetProcAddress_v2, "cuGetProcAddress", 12000, NONE) \

@@ -521,6 +521,24 @@ static void waits_for_what_is_brought_in_are_counted_and_those_that_took_time(vo
 
 /* ---- values ---- */
 
+static void on_message(void *data, CUlogLevel level, char *message, size_t length)
+{
+    (void)data, (void)level, (void)message, (void)length;
+    fail_msg("the device has no messages");
+}
+
+CHILD_TEST(who_wants_messages_of_the_driver_is_told_that_there_will_be_none)
+{
+    CUlogsCallbackHandle handle = NULL;
+    assert_int_equal(cuLogsRegisterCallback(NULL, NULL, &handle), CUDA_ERROR_INVALID_VALUE);
+    OK(cuLogsRegisterCallback(on_message, NULL, NULL));
+    OK(cuLogsRegisterCallback(on_message, NULL, &handle));
+    assert_non_null(handle);
+    device_start();
+    OK(cuLogsUnregisterCallback(handle));
+    assert_int_equal(cuLogsUnregisterCallback(NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
 CHILD_TEST(a_stream_waits_for_a_value_that_another_writes)
 {
     CUdeviceptr p;
@@ -570,6 +588,7 @@ int main(void)
         cmocka_unit_test(parameters_of_a_kernel_node_can_be_changed_in_the_exec),
         cmocka_unit_test(statistics_tell_what_was_done_and_what_is_left),
         cmocka_unit_test(waits_for_what_is_brought_in_are_counted_and_those_that_took_time),
+        cmocka_unit_test(who_wants_messages_of_the_driver_is_told_that_there_will_be_none),
         cmocka_unit_test(a_stream_waits_for_a_value_that_another_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
