@@ -28,6 +28,7 @@ static const char table[] =
     "unheard bytes=8 shared=0 registers=32 params=0:8 uses=0:8:eats\n"
     "halved bytes=8 shared=0 registers=32 params=0:8 uses=0:4:reads\n"
     "wrong_lists bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/5/2/64/1\n"
+    "wrong_blocks bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/72/1\n"
     "nothing bytes=0 shared=0 registers=32 params=- uses=-\n";
 
 static CUmodule code;
@@ -213,6 +214,54 @@ CHILD_TEST(what_was_written_before_is_changed_in_place)
     assert_int_equal(results[0], results[1]);
 }
 
+/* What `sum` makes of a tensor of that size with one byte changed. */
+static uint64_t sum_with(CUdeviceptr a, size_t bytes, size_t changed)
+{
+    CUdeviceptr to = fresh(BYTES, 0);
+    poke(a + changed, 9);
+    sum(to, a, a, 7);
+    poke(a + changed, 1);
+    assert_true(changed < bytes);
+    return digest(to, BYTES);
+}
+
+CHILD_TEST(a_byte_tells_in_tensors_of_any_size_at_their_ends)
+{
+    static const size_t sizes[] = {1, 7, 31, 32, 33, 4096, 2 * 4096, 2 * 4096 + 8};
+    start();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CUdeviceptr a = tensor(sizes[i], 1), to = fresh(BYTES, 0);
+        sum(to, a, a, 7);
+        const uint64_t before = digest(to, BYTES);
+        assert_int_not_equal(sum_with(a, sizes[i], 0), before);
+        assert_int_not_equal(sum_with(a, sizes[i], sizes[i] - 1), before);
+        assert_int_not_equal(sum_with(a, sizes[i], sizes[i] / 2), sizes[i] < 32 ? before : 0);
+    }
+}
+
+CHILD_TEST(the_first_page_tells_beside_its_first_bytes)
+{
+    start();
+    CUdeviceptr a = tensor(BYTES, 1), first = fresh(BYTES, 0), second = fresh(BYTES, 0);
+    sum(first, a, a, 7);
+    OK(cuMemsetD8(a + 16, 9, 4096 - 16));
+    sum(second, a, a, 7);
+    assert_int_not_equal(digest(first, BYTES), digest(second, BYTES));
+}
+
+CHILD_TEST(what_is_made_where_others_were_ends_them)
+{
+    start();
+    CUdeviceptr whole = tensor(BYTES, 1), to = fresh(BYTES, 0);
+    assert_int_equal(tell_made(whole, 4096), 0); /* nobody said that the whole was given back */
+    assert_int_equal(tell_made(whole + 4096, BYTES - 4096), 0);
+    launch_on(function("grow"), 1, (void *[]){&whole}, true);
+    const uint64_t rest = digest(whole + 4096, BYTES - 4096);
+    assert_int_equal(rest, digest(tensor(BYTES - 4096, 1), BYTES - 4096));
+    launch_on(function("grow"), 1, (void *[]){&to}, true);
+    assert_int_not_equal(digest(whole, 4096), digest(to, 4096)); /* of another size */
+}
+
 struct some {
     CUdeviceptr to, from;
     uint64_t number, more, padding;
@@ -248,6 +297,11 @@ CHILD_TEST(where_nothing_is_known_to_be_written_the_youngest_is)
     struct {
         CUdeviceptr a, b;
     } both = {young, old};
+    launch_on(function("unsaid"), 1, (void *[]){&both}, true);
+    assert_int_equal(digest(old, BYTES), before);
+    assert_int_not_equal(digest(young, BYTES), before);
+    both.a = old;
+    both.b = young = tensor(BYTES, 1);
     launch_on(function("unsaid"), 1, (void *[]){&both}, true);
     assert_int_equal(digest(old, BYTES), before);
     assert_int_not_equal(digest(young, BYTES), before);
@@ -398,9 +452,9 @@ CHILD_TEST(what_is_known_of_it_is_told)
     OK(cuModuleGetFunction(&f, code, "sum"));
 }
 
-static const char *const unreadable[][2] = {{"no_bytes", "bytes"},   {"no_shared", "shared"}, {"outside", "params"},
-                                            {"beyond", "uses"},      {"unheard", "uses"},     {"halved", "uses"},
-                                            {"wrong_lists", "uses"}, {"never_seen", NULL}};
+static const char *const unreadable[][2] = {{"no_bytes", "bytes"},   {"no_shared", "shared"},  {"outside", "params"},
+                                            {"beyond", "uses"},      {"unheard", "uses"},      {"halved", "uses"},
+                                            {"wrong_lists", "uses"}, {"wrong_blocks", "uses"}, {"never_seen", NULL}};
 
 static void unreadable_body(void)
 {
@@ -430,21 +484,23 @@ static void what_has_no_layout_is_named_once_and_not_launched(void **state)
 
 /* ---- the file ---- */
 
-static char path[] = "/tmp/simgpu-layouts-XXXXXX", names_path[] = "/tmp/simgpu-launched-XXXXXX";
+static char path[] = "/tmp/simgpu-layouts-XXXXXX", names_path[] = "/tmp/simgpu-launched-XXXXXX",
+            digests_path[] = "/tmp/simgpu-digests-XXXXXX";
 static const unsigned machine_code[] = {0xba55ed50, 0, 0, 0, 0, 0, 0, 0};
 
 static int make_file(void **state)
 {
     (void)state;
-    int fd = mkstemp(path), names = mkstemp(names_path);
+    int fd = mkstemp(path), names = mkstemp(names_path), digests = mkstemp(digests_path);
     ssize_t written = fd < 0 ? -1 : write(fd, table, sizeof table - 1);
-    return names < 0 || close(names) < 0 || close(fd) < 0 || written != (ssize_t)sizeof table - 1;
+    return names < 0 || close(names) < 0 || digests < 0 || close(digests) < 0 || close(fd) < 0 ||
+           written != (ssize_t)sizeof table - 1;
 }
 
 static int remove_file(void **state)
 {
     (void)state;
-    return unlink(path) < 0 || unlink(names_path) < 0;
+    return unlink(path) < 0 || unlink(names_path) < 0 || unlink(digests_path) < 0;
 }
 
 static void file_body(void)
@@ -459,16 +515,32 @@ static void file_body(void)
     }
 }
 
+static void read_text(const char *from, char *text, size_t room)
+{
+    FILE *file = fopen(from, "re");
+    assert_non_null(file);
+    text[fread(text, 1, room - 1, file)] = 0;
+    fclose(file);
+}
+
 static void machine_code_has_the_layouts_of_the_file(void **state)
 {
-    char names[64] = {0};
+    char text[1024];
     (void)state;
-    assert_true(in_child(file_body, "SIMGPU_LAYOUTS", path, "SIMGPU_LAUNCHED", names_path, NULL));
-    FILE *file = fopen(names_path, "re");
-    assert_non_null(file);
-    assert_int_equal(fread(names, 1, sizeof names - 1, file), 4);
-    assert_string_equal(names, "sum\n");
-    fclose(file);
+    assert_true(
+        in_child(file_body, "SIMGPU_LAYOUTS", path, "SIMGPU_LAUNCHED", names_path, "SIMGPU_DIGESTS", digests_path, NULL));
+    read_text(names_path, text, sizeof text);
+    assert_string_equal(text, "sum\n");
+
+    char given[2][17], read[2][17], what[2][32];
+    read_text(digests_path, text, sizeof text);
+    assert_int_equal(sscanf(text, "sum given %16s read %16s %31[^\n] sum given %16s read %16s %31[^\n]", given[0], read[0],
+                            what[0], given[1], read[1], what[1]),
+                     6);
+    assert_string_equal(given[0], given[1]);
+    assert_string_equal(read[0], read[1]);
+    assert_string_equal(what[0], what[1]);
+    assert_string_equal(what[0], "w12388 r12388");
 }
 
 CHILD_TEST(without_the_file_machine_code_is_no_image)
@@ -496,6 +568,9 @@ int main(void)
         cmocka_unit_test(the_same_program_has_the_same_results_wherever_its_tensors_lie),
         cmocka_unit_test(every_byte_of_what_it_writes_is_written),
         cmocka_unit_test(another_byte_is_another_result_at_the_ends_and_on_every_page),
+        cmocka_unit_test(a_byte_tells_in_tensors_of_any_size_at_their_ends),
+        cmocka_unit_test(the_first_page_tells_beside_its_first_bytes),
+        cmocka_unit_test(what_is_made_where_others_were_ends_them),
         cmocka_unit_test(another_number_place_or_grid_is_another_result),
         cmocka_unit_test(what_was_written_before_is_changed_in_place),
         cmocka_unit_test(words_are_addresses_where_they_lead_to_tensors_and_numbers_elsewhere),
