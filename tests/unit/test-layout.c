@@ -263,14 +263,19 @@ static void doubts_reach_to_the_last_word(void **state)
 
 /* ---- without memory ---- */
 
-/* Whatever fails, the answer is right or none, nothing is lost, and the next question is answered in full. */
+/* Whatever fails, the answer is right or none, nothing is lost, and the next question is answered in full. Comes before all
+ * other tests, since the table of layouts, once made, stays. */
 static void without_memory_a_layout_is_unknown_for_now(void **state)
 {
-    struct fake saved = functions[1];
+    const struct fake saved = functions[1], saved_too = functions[4];
     bool unknown = false, without_doubts = false;
-    spw_layout_of(function(0)); /* the table is there, and the table of layouts */
+    const long at_first = memory_blocks();
+    memory_fails_once_after(4); /* there is a list, a key, a layout and its doubts, but no table to add it to */
+    assert_false(spw_layout_of(function(1))->known);
+    assert_true(memory_is_back() && memory_blocks() == at_first);
     for (int step = 0, failed = true; failed; step++) {
         functions[1].params[2].size = 16 + 8 * (size_t)step; /* none that is known */
+        functions[4] = functions[1];
         const long blocks = memory_blocks();
         memory_fails_once_after(step);
         const struct spw_layout *l = spw_layout_of(function(1));
@@ -281,10 +286,12 @@ static void without_memory_a_layout_is_unknown_for_now(void **state)
         if (!l->known)
             assert_int_equal(memory_blocks(), blocks);
         assert_true(spw_layout_of(function(1))->known);
+        assert_ptr_equal(spw_layout_of(function(1)), spw_layout_of(function(4)));
         spw_layout_forget_all();
     }
     assert_true(unknown && without_doubts);
     functions[1] = saved;
+    functions[4] = saved_too;
 }
 
 /* ---- functions and kernels ---- */
@@ -479,6 +486,7 @@ static void a_function_is_called_by_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(without_memory_a_layout_is_unknown_for_now, setup),
         cmocka_unit_test_setup(pointers_are_words_and_short_parameters_are_skipped, setup),
         cmocka_unit_test_setup(lists_of_tensors_are_known_by_the_name_and_shared_by_those_alike_only, setup),
         cmocka_unit_test_setup(structs_are_spans_and_their_alignment_shows, setup),
@@ -490,7 +498,6 @@ int main(void)
         cmocka_unit_test_setup(a_name_of_any_length_leaves_the_layout_as_it_is, setup),
         cmocka_unit_test_setup(doubts_are_noted_where_there_are_structs, setup),
         cmocka_unit_test_setup(doubts_reach_to_the_last_word, setup),
-        cmocka_unit_test_setup(without_memory_a_layout_is_unknown_for_now, setup),
         cmocka_unit_test_setup(a_kernel_is_not_taken_for_a_function_without_parameters, setup),
         cmocka_unit_test_setup(a_kernel_without_parameters_is_known_by_its_name, setup),
         cmocka_unit_test_setup(a_handle_that_is_neither_is_unknown, setup),
