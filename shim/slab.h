@@ -24,7 +24,7 @@ struct spw_slab {
     uint32_t slot_bytes, slot_count;
     uint32_t live_count;
     uint32_t holds; /* by operations that are about to use it: it stays, empty or not */
-    bool pinned; /* something knows an address in it: by what it is used no operation tells */
+    bool pinned;    /* something knows an address in it: by what it is used no operation tells */
     struct spw_slab *next;
     struct spw_slot slots[];
 };

@@ -1,10 +1,11 @@
-// lists.cu - updates tensors by lists of them, as PyTorch's optimizers do: few of a kernel's struct of addresses is filled in, and behind
-// that lies what was there before, addresses of other tensors, each time others. Checks each result itself.
+// lists.cu - updates tensors by lists of them, as PyTorch's optimizers do: few of a kernel's struct of addresses is filled
+// in, and behind that lies what was there before, addresses of other tensors, each time others. Checks each result itself.
 //
 //     lists WAY [STEPS]
 //
-// WAY: small large fused fused-large scalars scalars-large ex. Structs and names are those of ATen/native/cuda/MultiTensorApply.cuh;
-// knows nothing of spillway. Exit status 0: all numbers were right; 3: a CUDA call failed.
+// WAY: small large fused fused-large scalars scalars-large ex. Structs and names are those of
+// ATen/native/cuda/MultiTensorApply.cuh; knows nothing of spillway. Exit status 0: all numbers were right; 3: a CUDA call
+// failed.
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstdio>
@@ -85,12 +86,17 @@ struct Update {
         }
     }
 
-    template <int n, bool large> __device__ static float factor(const TensorListMetadata<n, large> &, int) { return 1; }
-    template <int n, bool large> __device__ static float factor(const TensorListScalarListMetadata<float, n, large> &l, int tensor)
+    template <int n, bool large> __device__ static float factor(const TensorListMetadata<n, large> &, int)
+    {
+        return 1;
+    }
+    template <int n, bool large>
+    __device__ static float factor(const TensorListScalarListMetadata<float, n, large> &l, int tensor)
     {
         return l.each[tensor];
     }
-    template <int n, bool large> __device__ static float factor(const FusedOptimizerTensorListMetadata<n, large> &l, int tensor)
+    template <int n, bool large>
+    __device__ static float factor(const FusedOptimizerTensorListMetadata<n, large> &l, int tensor)
     {
         return *(const float *)l.each[tensor];
     }
@@ -155,8 +161,14 @@ static void leave_rubbish(void *at, size_t bytes)
 
 // ---- launches ----
 
-static float put_each(const Group &, int, TensorListMetadata<2, false> &) { return 1; }
-static float put_each(const Group &, int, TensorListMetadata<2, true> &) { return 1; }
+static float put_each(const Group &, int, TensorListMetadata<2, false> &)
+{
+    return 1;
+}
+static float put_each(const Group &, int, TensorListMetadata<2, true> &)
+{
+    return 1;
+}
 template <bool large> static float put_each(const Group &group, int slot, FusedOptimizerTensorListMetadata<3, large> &l)
 {
     l.each[slot] = group.factor;
