@@ -228,7 +228,7 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
     if (b->object.attention & SPW_DROPPED)
         return spw_replay_make_unlocking(d, b, NULL);
     for (int i = 0; i < TIMES && (r == -ENOMEM || r == -EBUSY); i++) {
-        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b) : 0;
+        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b, i > 1) : 0;
         if (r == 0)
             r = spw_room_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)

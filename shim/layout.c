@@ -180,7 +180,7 @@ static char *make_key(const struct params *p, const char *name, size_t *ret_byte
         return NULL;
     memcpy(key, p->list, bytes);
     if (length)
-        memcpy(key + bytes, name, length);
+        memcpy(key + bytes, name, length); /* NOLINT(bugprone-not-null-terminated-result): no string */
     *ret_bytes = bytes + length;
     return key;
 }

@@ -80,9 +80,10 @@ static bool is_as_it_was(const struct spw_rerunning *run)
 /* What is overwritten completely needs memory, no bytes. */
 static int attach_unlocking(struct spw_device *d, struct spw_block *b)
 {
+    enum { TIMES = 8 }; /* as in engine.c */
     int r = -ENOMEM;
-    for (int i = 0; i < ATTEMPTS && r < 0; i++) {
-        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b) : 0;
+    for (int i = 0; i < TIMES && r < 0; i++) {
+        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b, i > 1) : 0;
         if (r == 0)
             r = spw_room_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)

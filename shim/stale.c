@@ -250,8 +250,10 @@ static int end_until_it_is_served_unlocking(struct spw_device *d, const struct s
     return r;
 }
 
-int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b)
+int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b, bool again)
 {
+    if (again)
+        return spw_stale_end_all_unlocking(d);
     if (!b->stale)
         return end_until_it_is_served_unlocking(d, b);
     struct spw_uses uses = b->stale->uses;

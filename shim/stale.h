@@ -58,8 +58,9 @@ void spw_stale_host_waits(void);
 /* Waits for everybody, and unmaps all. 0 or a failure. */
 int spw_stale_end_all_unlocking(struct spw_device *d);
 
-/* The block, which is held, could not be attached for -EBUSY: waits for what is in its way. 0 or a failure. */
-int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b);
+/* The block, which is held, could not be attached for -EBUSY: waits for what is in its way; where that was done and was not
+ * enough (`again`), for all that is stale: room made meanwhile leaves more of it. 0 or a failure. */
+int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b, bool again);
 
 /* The same without waiting. False: something is in its way still. */
 bool spw_stale_makes_way_locked(struct spw_device *d, struct spw_block *b);
