@@ -320,6 +320,32 @@ static void a_stale_address_that_is_not_unmapped_is_not_used(void **state)
     finish();
 }
 
+/* Where it was not enough that what is in the way was unmapped, everything is. */
+static void way_is_made_again_by_unmapping_all(void **state)
+{
+    begin_changing_hands(4 * BYTES);
+    CUdeviceptr first[4], next[4];
+    for (int i = 0; i < 4; i++)
+        fill(first[i] = allocate(BYTES), (unsigned char)(1 + i));
+    for (int i = 0; i < 4; i++)
+        leave(first[i]);
+    for (int i = 0; i < 4; i++)
+        fill(next[i] = allocate(BYTES), (unsigned char)(5 + i));
+    for (int i = 0; i < 4; i++)
+        assert_non_null(block_at(first[i])->stale);
+    assert_int_equal(pthread_mutex_trylock(&device->slow), 0);
+    spw_lock();
+    assert_int_equal(spw_stale_make_way_unlocking(device, block_at(next[0]), false), 0);
+    assert_non_null(device->stale.first);
+    assert_int_equal(spw_stale_make_way_unlocking(device, block_at(next[0]), true), 0);
+    assert_null(device->stale.first);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    for (int i = 0; i < 4; i++)
+        expect(first[i], (unsigned char)(1 + i));
+    finish();
+}
+
 /* Before an operation is submitted that may be up to anything, all old addresses are unmapped. */
 static void in_doubt_nothing_stays_stale(void **state)
 {
@@ -399,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_slab_waits_for_the_former_owner),
         cmocka_unit_test(a_driver_that_maps_nothing_twice_is_waited_for),
         cmocka_unit_test(a_stale_address_that_is_not_unmapped_is_not_used),
+        cmocka_unit_test(way_is_made_again_by_unmapping_all),
         cmocka_unit_test(in_doubt_nothing_stays_stale),
         cmocka_unit_test(memory_for_others_is_waited_for),
         cmocka_unit_test(what_is_stale_is_limited),
