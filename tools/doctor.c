@@ -71,7 +71,7 @@ static void look(struct facts *facts)
     doctor_settings(facts, &settings);
     if (found)
         doctor_driver(facts, library);
-    doctor_machine(facts);
+    doctor_machine(facts, found ? library : NULL);
     doctor_host(facts, &settings);
     doctor_tracing(facts, &settings);
     doctor_frameworks(facts);

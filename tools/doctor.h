@@ -18,8 +18,9 @@ void doctor_driver(struct facts *facts, const char *library);
  * status: 0 unless the driver could not be looked at. */
 int doctor_inside(struct facts *facts);
 
-/* Whether the machine lets a process reach its devices and place memory, and whether another library stands in the way. */
-void doctor_machine(struct facts *facts);
+/* Whether the machine lets a process reach its devices and place memory, and whether another library stands in the way of
+ * `library`, ours; NULL when that is not found. */
+void doctor_machine(struct facts *facts, const char *library);
 
 /* What a program may pin; after doctor_driver(), because it is held against the device's memory. */
 void doctor_host(struct facts *facts, const struct spw_settings *settings);

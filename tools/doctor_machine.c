@@ -94,24 +94,34 @@ static void add_memory_policy(struct facts *facts)
 
 /* ---- other libraries ---- */
 
-static void add_other_library(struct facts *facts)
+/* Whoever preloads ours by hand is told of the order that they have, others of what the command would make of it. */
+static enum past_way try_both(const char *library)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return past_which_way(preloaded && strstr(preloaded, "libspillway") ? NULL : library);
+}
+
+static void add_other_library(struct facts *facts, const char *library)
 {
     char path[PATH_MAX];
     const bool is_other = past_other_library(path, sizeof(path));
-    facts_add(facts, SECTION, "preloaded_driver", is_other ? report_string(path) : NULL, "other preloaded driver", "%s",
-              is_other ? path : "none");
-    if (!is_other)
+    const enum past_way way = is_other && library ? try_both(library) : PAST_UNKNOWN;
+    facts_add(facts, SECTION, "preloaded_driver", is_other ? report_string(path) : NULL, "other preloaded driver", "%s%s",
+              is_other ? path : "none",
+              way == PAST_NOT                ? "; calls come to spillway first"
+              : is_other && way != PAST_OURS ? "; whether calls come to spillway cannot be tried here"
+                                             : "");
+    if (way != PAST_OURS)
         return;
-    facts_problem(facts, SECTION, "%s is preloaded and answers driver calls as spillway does", path);
-    facts_advise(
-        facts, "unset LD_PRELOAD",
-        "of two libraries that stand in front of the driver one sees only what the other lets through; where that is "
-        "nothing, spillway run refuses to start with a budget, and without the command none is kept");
+    facts_problem(facts, SECTION, "%s is preloaded and takes the driver's calls past spillway", path);
+    facts_advise(facts, "unset LD_PRELOAD",
+                 "of two libraries that stand in front of the driver one sees only what the other lets through, here "
+                 "nothing: spillway run refuses to start with a budget, and without the command none is kept");
 }
 
-void doctor_machine(struct facts *facts)
+void doctor_machine(struct facts *facts, const char *library)
 {
     add_nodes(facts);
     add_memory_policy(facts);
-    add_other_library(facts);
+    add_other_library(facts, library);
 }

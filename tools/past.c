@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "commands.h"
+
 /* ---- which library ---- */
 
 struct wanted {
@@ -41,37 +43,41 @@ bool past_other_library(char *ret_path, size_t size)
 
 /* ---- whether calls come to ours ---- */
 
-enum { WENT_PAST = 7, SECONDS = 20 };
+enum { WENT_PAST = 7, CAME_TO_OURS = 8, REFUSED = 1 /* CUDA_ERROR_INVALID_VALUE */, SECONDS = 20 };
 
 /* Our library refuses to start with a setting that makes no sense, before the driver is asked: a start that succeeds went
  * past it. What the other library says of its start is for the program to hear. */
-static void become_inside(void)
+static void become_inside(const char *library)
 {
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = STDIN_FILENO; i <= STDERR_FILENO && nowhere >= 0; i++)
         (void)dup2(nowhere, i);
     setenv("SPILLWAY_MODE", "none", 1);
     setenv("SPILLWAY_LOG", "quiet", 1);
-    execl("/proc/self/exe", "spillway", "doctor", PAST_INSIDE, (char *)NULL);
+    if (!library || preload_library(library) == 0)
+        execl("/proc/self/exe", "spillway", "doctor", PAST_INSIDE, (char *)NULL);
     _exit(EXIT_FAILURE);
 }
 
-bool past_ours(void)
+enum past_way past_which_way(const char *library)
 {
     int status = -1;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        become_inside();
+        become_inside(library);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == WENT_PAST;
+    if (child < 0 || !WIFEXITED(status))
+        return PAST_UNKNOWN;
+    return WEXITSTATUS(status) == WENT_PAST ? PAST_OURS : WEXITSTATUS(status) == CAME_TO_OURS ? PAST_NOT : PAST_UNKNOWN;
 }
 
-static bool starts(void *library)
+/* What the library's start answers; -1 where it has none. */
+static int started(void *library)
 {
     int (*start)(unsigned int) = dlsym(library, "cuInit");
-    return start && start(0) == 0;
+    return start ? start(0) : -1;
 }
 
 /* As a program finds it that is linked with the driver, and as one does that opens it. */
@@ -79,5 +85,8 @@ int past_inside(void)
 {
     alarm(SECONDS);
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    return starts(RTLD_DEFAULT) || (driver && starts(driver)) ? WENT_PAST : EXIT_SUCCESS;
+    const int linked = started(RTLD_DEFAULT), opened = driver ? started(driver) : -1;
+    if (linked == 0 || opened == 0)
+        return WENT_PAST;
+    return linked == REFUSED || opened == REFUSED ? CAME_TO_OURS : EXIT_SUCCESS;
 }

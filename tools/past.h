@@ -4,6 +4,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum past_way {
+    PAST_UNKNOWN, /* no driver, or one that does not start */
+    PAST_OURS,    /* a program would start CUDA without our library being asked */
+    PAST_NOT      /* ours is asked */
+};
+
 /* How this command starts itself, behind "doctor", to try it. */
 #define PAST_INSIDE "--past"
 
@@ -11,9 +17,9 @@
  * programs is loaded into this command as well. */
 bool past_other_library(char *ret_path, size_t size);
 
-/* Whether a program that is started now, with the environment as it is, would start CUDA without our library being asked.
- * Answers false where that cannot be told. */
-bool past_ours(void);
+/* Which way a program's calls would take that is started now, with the environment as it is but for `library`, which is
+ * preloaded first; NULL: the environment has ours already. */
+enum past_way past_which_way(const char *library);
 
 /* In the other process: the exit status tells. */
 int past_inside(void);

@@ -156,7 +156,7 @@ static int check_other_library(const struct spw_settings *settings)
 {
     char other[PATH_MAX];
     if (settings->mode != SPW_MODE_SWAP || !getenv("SPILLWAY_BUDGET") || !past_other_library(other, sizeof(other)) ||
-        !past_ours())
+        past_which_way(NULL) != PAST_OURS)
         return 0;
     fprintf(
         stderr,

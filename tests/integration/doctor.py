@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """spillway doctor: what it finds is so, what it advises helps, and it leaves nothing behind.
 
-usage: doctor.py LACKING SOURCE: a library that makes a machine lack things, and the folder that has the sources"""
+usage: doctor.py LACKING SECOND SECOND_LOOKUPS SOURCE: a library that makes a machine lack things, two that stand in front of the
+driver as well, and the folder that has the sources"""
 import ctypes
 import glob
 import json
@@ -13,7 +14,7 @@ import tempfile
 
 from harness import DEVICE, PRELOAD, SMALL_DEVICE, SPILLWAY, Skipped, environment, finish, require, sentence
 
-LACKING, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
+LACKING, SECOND, LOOKUPS, SOURCE = (os.path.abspath(path) for path in sys.argv[1:5])
 # A small device, so that this machine's memory is enough for it, and no folder of the one who runs the tests.
 HERE = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}
 OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
@@ -189,12 +190,29 @@ def _():
     require(advised(report, "docker run --cap-add SYS_NICE"), report["advice"])
 
 
-@sentence("another preloaded library that answers driver calls is a problem; not to preload it helps")
+@sentence("another preloaded library that takes the driver's calls past spillway is a problem; not to preload it helps")
 def _():
-    other = os.path.join(DEVICE, "libcuda.so.1")
-    report, after = helped("unset LD_PRELOAD", "refuses to start with a budget", LD_PRELOAD=other)
-    require(report["machine"]["preloaded_driver"] == other and other in report["problems"][0], report["machine"], report["problems"])
-    require(after["machine"]["preloaded_driver"] is None and not after["problems"], after["machine"])
+    past = {"SECOND_DRIVER": os.path.join(DEVICE, "libcuda.so.1")}
+    for order, env in ((LOOKUPS, past), (f"{SECOND}:{PRELOAD}", past), (f"{PRELOAD}:{LOOKUPS}", past)):
+        report, after = helped("unset LD_PRELOAD", "refuses to start with a budget", LD_PRELOAD=order, **env)
+        other = report["machine"]["preloaded_driver"]
+        require(other in (SECOND, LOOKUPS) and other in order, report["machine"])
+        require([f"{other} is preloaded and takes the driver's calls past spillway"] == report["problems"], report["problems"])
+        require(after["machine"]["preloaded_driver"] is None and not after["problems"], after["machine"])
+
+
+@sentence("one that passes calls on to spillway, or comes behind it, is told, and is no problem")
+def _():
+    for order in (SECOND, LOOKUPS, f"{SECOND}:{PRELOAD}", f"{PRELOAD}:{SECOND}", os.path.join(DEVICE, "libcuda.so.1")):
+        report = found(LD_PRELOAD=order)
+        require(report["machine"]["preloaded_driver"] in order and not report["problems"] and not advised(report, "unset LD_PRELOAD"), order, report)
+        require(f"{report['machine']['preloaded_driver']}; calls come to spillway first\n" in doctor(LD_PRELOAD=order).stdout, order)
+
+
+@sentence("where no driver starts it is told that this cannot be tried")
+def _():
+    done = doctor(LD_PRELOAD=SECOND, LD_LIBRARY_PATH="/nowhere", SECOND_DRIVER="/nowhere/libcuda.so.1")
+    require(f"{SECOND}; whether calls come to spillway cannot be tried here\n" in done.stdout and done.returncode == 0, done.stdout, done.stderr)
 
 
 # ---------------------------------------------------------------------------------------------- the host
