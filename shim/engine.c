@@ -15,6 +15,7 @@
 #include "mover.h"
 #include "quick.h"
 #include "replay.h"
+#include "result.h"
 #include "room.h"
 #include "scan.h"
 #include "slab.h"
@@ -335,6 +336,18 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct working_
                                                  : "the device has less memory than the budget says");
 }
 
+/* What the driver refuses is told of with the call (ask.h), what does not fit with its sizes. */
+static void say_why_refused(const struct spw_op *op, int failure)
+{
+    static struct spw_told told;
+    char name[256];
+    if (failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE)
+        return;
+    spw_warn_of(&told, (uint64_t)-failure, "%s is refused with error %d: what it touches cannot be made ready (%s)",
+                op->function ? spw_function_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
+                failure == -ESTALE ? "bytes that were to be recomputed are lost" : strerror(-failure));
+}
+
 static void lock_devices(uint64_t devices)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -499,8 +512,10 @@ int spw_op_begin(struct spw_op *op)
     }
     if (r == 0)
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
-    else
+    else {
         spw_engine_counts.refused_operations++;
+        say_why_refused(op, r);
+    }
     if (__builtin_expect(spw_stale_doubted, 0) && r == 0)
         spw_stale_settle_unlocking();
     if (r < 0 || SPW_STATUS_IS_TIME(spw_tick))

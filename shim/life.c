@@ -70,7 +70,7 @@ static CUresult read_settings(void)
         return CUDA_ERROR_INVALID_VALUE;
     }
 
-    if (settings.mode == SPW_MODE_SWAP)
+    if (settings.mode == SPW_MODE_SWAP && !strcmp(spw_settings_rank(), "0")) /* all ranks have the same to say */
         spw_switches_tell_conflicts(tell);
     pthread_atfork(NULL, NULL, in_child);
     return CUDA_SUCCESS;

@@ -212,6 +212,9 @@ class Guest(lookup.Case):
             said = self.run_program(*start, BUILD / "manners", "init", 100, env=env).stderr.splitlines()
             self.assertEqual([line.split(":")[1] for line in said], [f" {name}={value.split(':')[0]}" for name, value in wrong.items()])
             self.assertTrue(all(line.endswith(" or unset it") for line in said), said)
+            for ranks, lines in (({"RANK": "0", "LOCAL_RANK": "0"}, said), ({"RANK": "1"}, []), ({"SLURM_PROCID": "2"}, [])):
+                done = self.run_program(*start, BUILD / "manners", "init", 100, env={**env, **ranks})
+                self.assertEqual(done.stderr.splitlines(), lines, ranks)
 
     def test_doing_nothing_costs_less_than_two_milliseconds_more(self):
         instructions = [self.instructions(self.swap(preload=p)) for p in (None, SHIM)]

@@ -193,6 +193,7 @@ static void what_was_never_compared_and_cannot_be_made_is_refused(void **state)
     assert_int_equal(said("of which there is no copy"), 1);
     refused(lost);
     refused(lost); /* for good */
+    assert_int_equal(said("is refused with error 401: what it touches cannot be made ready (bytes that were to be"), 1);
     CUdeviceptr other = allocate(BYTES);
     fill(other, 5);
     expect(other, 5);
