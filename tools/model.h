@@ -133,10 +133,6 @@ struct model_wait {
     uint64_t time_ns, duration_ns;
 };
 
-/* "f<float>" of a mangled name, without result and parameters; what is no mangled name as it is. The caller's; NULL: no
- * memory. */
-char *model_readable_name(const char *name);
-
 struct symbols;
 
 struct model {

@@ -7,6 +7,7 @@
 
 #include "../trace/follow.h"
 #include "grow.h"
+#include "kernel_names.h"
 #include "live.h"
 
 enum { MAX_OPERATIONS = 1 << 22, SPARE_IDS = 1 << 16, MAX_REFUSALS = 4096 };
@@ -80,28 +81,6 @@ static int take_device(struct pass *p, const struct spw_record_device *r)
     return d->name ? 0 : -ENOMEM;
 }
 
-/* The compiler's own demangler, from its C++ library. */
-char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
-
-char *model_readable_name(const char *name)
-{
-    int status;
-    char *full = __cxa_demangle(name, NULL, NULL, &status);
-    if (!full)
-        return copy_text(name);
-    int depth = 0;
-    for (char *at = full; *at; at++) {
-        depth += (*at == '<') - (*at == '>');
-        if (*at == '(' && depth == 0 && strncmp(at, "(anonymous", 10) != 0) {
-            *at = '\0';
-            break;
-        }
-    }
-    if (!strncmp(full, "void ", 5))
-        memmove(full, full + 5, strlen(full + 5) + 1);
-    return full;
-}
-
 static int take_function(struct pass *p, const struct spw_record_function *r)
 {
     struct model *m = p->model;
@@ -113,7 +92,7 @@ static int take_function(struct pass *p, const struct spw_record_function *r)
     if (m->function_count <= r->id)
         m->function_count = r->id + 1;
     m->functions[r->id] =
-        (struct model_function){.name = copy_text(r->name), .readable = model_readable_name(r->name), .parsed = r->parsed};
+        (struct model_function){.name = copy_text(r->name), .readable = kernel_readable_name(r->name), .parsed = r->parsed};
     return m->functions[r->id].name && m->functions[r->id].readable ? spw_follow_function(p->follow, r->id, r->name)
                                                                     : -ENOMEM;
 }
@@ -204,7 +183,7 @@ static int take_refusal(struct pass *p, const struct spw_record_refusal *r)
         return -ENOMEM;
     struct model_refusal *it = &m->refusals[m->refusal_count++];
     *it = (struct model_refusal){.device = r->device,
-                                 .readable = model_readable_name(r->kernel),
+                                 .readable = kernel_readable_name(r->kernel),
                                  .reason = copy_text(r->reason),
                                  .text = copy_text(r->text),
                                  .operations = r->operations,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "live.h"
+#include "kernel_names.h"
 #include "report.h"
 
 static json_t *integer(uint64_t n)
@@ -138,6 +139,20 @@ static uint32_t name_index(json_t *names, json_t *known, const char *name)
     return (uint32_t)json_array_size(names) - 1;
 }
 
+/* For where there is little room. */
+static json_t *short_names_of(const json_t *names)
+{
+    json_t *list = json_array(), *name;
+    size_t i;
+    json_array_foreach(names, i, name)
+    {
+        char *text = kernel_short_name(json_string_value(name));
+        json_array_append_new(list, report_string(text));
+        free(text);
+    }
+    return list;
+}
+
 static json_t *ops_of(const struct model *m, json_t *names)
 {
     json_t *o = json_object(), *known = json_object();
@@ -196,12 +211,12 @@ static json_t *iteration_of(const struct model *m)
     if (m->iteration_count == 0)
         return json_null();
     json_t *names = json_array(), *ops = ops_of(m, names);
-    return json_pack("{s:i, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "shape", (int)m->shape,
-                     "first_operation", integer(m->first_op), "operations", (int)m->iteration_count, "timed", m->timed,
-                     "time_ns", integer(m->iteration_ns), "compute_ns", integer(m->compute_ns), "persistent_bytes",
+    return json_pack("{s:i, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
+                     (int)m->shape, "first_operation", integer(m->first_op), "operations", (int)m->iteration_count, "timed",
+                     m->timed, "time_ns", integer(m->iteration_ns), "compute_ns", integer(m->compute_ns), "persistent_bytes",
                      integer(m->persistent_bytes), "peak_bytes", integer(m->peak_bytes), "peak_at", (int)m->peak_at,
-                     "phases", phases_of(m), "categories", categories_of(m), "names", names, "ops", ops, "touches",
-                     touches_of(m), "tensors", tensors_of(m));
+                     "phases", phases_of(m), "categories", categories_of(m), "names", names, "short_names",
+                     short_names_of(names), "ops", ops, "touches", touches_of(m), "tensors", tensors_of(m));
 }
 
 /* Only sites that a tensor of the iteration has; the others are null, so that indexes stay. */

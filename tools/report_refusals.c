@@ -1,6 +1,8 @@
 /* report_refusals.c - what a run within a budget found out that it cannot compute again, as text and as JSON. */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "kernel_names.h"
 #include "report.h"
 
 enum { SHOWN = 12, NAME = 60 };
@@ -25,8 +27,10 @@ void report_refusals_text(const struct model *m, FILE *to)
         fprintf(to, "\nnot computed again, and what they made in an iteration that therefore cannot be dropped\n");
     for (uint32_t i = 0; i < m->refusal_count && i < SHOWN; i++) {
         const struct model_refusal *r = &m->refusals[i];
-        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s: %s\n", report_bytes(r->bytes, a), r->operations, NAME, r->readable,
-                r->text);
+        char *name = kernel_short_name(r->readable);
+        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s: %s\n", report_bytes(r->bytes, a), r->operations, NAME,
+                name ? name : r->readable, r->text);
+        free(name);
     }
     if (m->refusal_count > SHOWN)
         fprintf(to, "  and %" PRIu32 " others\n", m->refusal_count - SHOWN);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel_names.h"
 #include "report.h"
 #include "top.h"
 #include "verdicts.h"
@@ -96,11 +97,12 @@ const char *top_refusal(const struct spw_status_refusal *r, char *line)
 {
     char bytes[32], kernel[SPW_STATUS_KERNEL];
     snprintf(kernel, sizeof(kernel), "%.*s", SPW_STATUS_KERNEL - 1, r->kernel);
-    char *readable = model_readable_name(kernel);
+    char *readable = kernel_readable_name(kernel), *name = readable ? kernel_short_name(readable) : NULL;
     snprintf(line, TOP_LINE, "%s in %" PRIu32 " operations of %.*s: %s", report_bytes(r->bytes, bytes), r->operations, 80,
-             readable ? readable : kernel,
+             name ? name : kernel,
              is_verdict(r->verdict) ? spw_replay_verdict_text((enum spw_replay_verdict)r->verdict)
                                     : "for an unknown reason");
+    free(name);
     free(readable);
     return line;
 }

@@ -72,6 +72,7 @@ static void check_report(struct model *m)
         for (size_t i = 0; i < json_array_size(column); i++)
             require((size_t)json_integer_value(json_array_get(column, i)) < names, "an operation's name is there");
         check_names(json_object_get(iteration, "names"));
+        require(json_array_size(json_object_get(iteration, "short_names")) == names, "each name has its short one");
     }
     check_json(report, "the report is JSON");
 }

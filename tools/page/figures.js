@@ -15,7 +15,7 @@ function readIteration(report) {
         return null;
     const count = it.ops.kind.length, tensors = it.tensors.bytes.length;
     const view = {
-        count, tensors, timed: it.timed, time: it.time_ns, names: it.names, phases: it.phases.filter(p => p.end > p.first),
+        count, tensors, timed: it.timed, time: it.time_ns, names: it.names, shortNames: it.short_names, phases: it.phases.filter(p => p.end > p.first),
         categories: it.categories.map(c => c.name), kind: it.tensors.kind, sites: report.sites,
         name: Int32Array.from(it.ops.name), opKind: Int32Array.from(it.ops.kind), stream: Int32Array.from(it.ops.stream),
         start: Float64Array.from(it.ops.start_ns), duration: Float64Array.from(it.ops.duration_ns),

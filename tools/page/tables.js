@@ -39,7 +39,7 @@ function categoryCell(view, t) {
 }
 
 function operationText(view, i) {
-    return `${countText(i)} ${view.names[view.name[i]]}`;
+    return `${countText(i)} ${view.shortNames[view.name[i]]}`;
 }
 
 function siteText(view, site) {

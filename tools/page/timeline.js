@@ -170,7 +170,7 @@ class Timeline {
                 context.fillStyle = colours[this.view.name[i] % colours.length];
                 context.fillRect(left, (lane.top + lane.height) * ratio - tall, right - left - room, tall);
                 if (!lane.copy && right - left > 60 * ratio)
-                    this.label(context, this.view.names[this.view.name[i]], left + 4 * ratio, lane.top * ratio, right - left - 8 * ratio, ratio);
+                    this.label(context, this.view.shortNames[this.view.name[i]], left + 4 * ratio, lane.top * ratio, right - left - 8 * ratio, ratio);
             }
         }
         this.drawAxis(context, width, ratio);
