@@ -120,9 +120,9 @@ static void read_words(struct reading *r, const struct use *u)
         mix_bytes(r, at, end - at);
 }
 
-static void read_tensors(struct reading *r, const struct use *u)
+/* Which of the entries of its lists the launch's blocks work on. */
+static void find_named(const struct reading *r, const struct use *u, bool named[LAYOUT_MOST_TENSORS])
 {
-    bool named[LAYOUT_MOST_TENSORS] = {false};
     const uint32_t end = r->layout->kernel.param_bytes;
     for (uint32_t i = 0; u->along && i < r->grid[u->along == 'y'] && i < u->most; i++)
         named[i] = true;
@@ -132,10 +132,21 @@ static void read_tensors(struct reading *r, const struct use *u)
         if (number < u->most)
             named[number] = true;
     }
+}
+
+static uint32_t entry_at(const struct use *u, uint32_t list, uint32_t i)
+{
+    return u->offset + (list * u->most + i) * PIECE;
+}
+
+static void read_tensors(struct reading *r, const struct use *u)
+{
+    bool named[LAYOUT_MOST_TENSORS] = {false};
+    find_named(r, u, named);
     for (uint32_t list = 0; list < u->lists; list++)
         for (uint32_t i = 0; i < u->most; i++)
             if (named[i])
-                (void)touch(r, word_at(r, u->offset + (list * u->most + i) * PIECE), u->written >> list & 1);
+                (void)touch(r, word_at(r, entry_at(u, list, i)), u->written >> list & 1);
 }
 
 static void read_use(struct reading *r, const struct use *u)
@@ -175,24 +186,41 @@ static void finish(struct reading *r)
     }
 }
 
+static void add_to_key(struct note *note, const struct reading *r, uint32_t offset, uint32_t bytes)
+{
+    for (uint32_t at = 0; at < bytes; at += PIECE) {
+        uint64_t number = 0;
+        memcpy(&number, r->image + offset + at, bytes - at < PIECE ? bytes - at : PIECE);
+        note->key[0] = note_mix(note->key[0], number);
+        note->key[1] = note_mix(note->key[1], note->key[0] ^ number << 1);
+    }
+}
+
+static void add_tensors_to_key(struct note *note, const struct reading *r, const struct use *u)
+{
+    bool named[LAYOUT_MOST_TENSORS] = {false};
+    find_named(r, u, named);
+    for (uint32_t i = 0; i < u->most; i++)
+        for (uint32_t list = 0; named[i] && list < u->lists; list++)
+            add_to_key(note, r, entry_at(u, list, i), PIECE);
+}
+
+/* Parameters are the same where all that counts is: nobody may have filled in the rest. */
 static void set_key(struct note *note, const struct layout *l, const uint32_t grid[3], const uint32_t block[3],
                     const void *image)
 {
-    uint64_t first = l->name_hash, second = ~l->name_hash;
+    const struct reading r = {.layout = l, .image = image, .grid = grid};
+    note->key[0] = l->name_hash;
+    note->key[1] = ~l->name_hash;
     for (int i = 0; i < 3; i++)
-        first = note_mix(first, (uint64_t)grid[i] << 32 | block[i]);
-    for (uint32_t i = 0; i < l->kernel.param_count; i++) {
-        const struct simgpu_param *p = &l->kernel.params[i];
-        for (uint32_t at = 0; at < p->size_bytes; at += PIECE) {
-            uint64_t number = 0;
-            memcpy(&number, (const char *)image + p->offset_bytes + at,
-                   p->size_bytes - at < PIECE ? p->size_bytes - at : PIECE);
-            first = note_mix(first, number);
-            second = note_mix(second, first ^ number << 1);
-        }
+        note->key[0] = note_mix(note->key[0], (uint64_t)grid[i] << 32 | block[i]);
+    for (uint32_t i = 0; i < l->use_count; i++) {
+        const struct use *u = &l->uses[i];
+        if (u->how == USE_TENSORS)
+            add_tensors_to_key(note, &r, u);
+        else
+            add_to_key(note, &r, u->offset, u->bytes);
     }
-    note->key[0] = first;
-    note->key[1] = second;
 }
 
 static struct note *find(const uint64_t key[2])

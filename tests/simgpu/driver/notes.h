@@ -1,4 +1,5 @@
-/* notes.h - what launches of opaque kernels touch, settled once for all launches with the same parameters. */
+/* notes.h - what launches of opaque kernels touch, settled once for all whose parameters are the same as far as they count.
+ */
 #ifndef SIMGPU_DRIVER_NOTES_H
 #define SIMGPU_DRIVER_NOTES_H
 #include "layouts.h"

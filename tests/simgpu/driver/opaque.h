@@ -8,8 +8,8 @@
  * before, it reads as well: it changes in place.
  *
  * What a launch touches is settled when the program announces it (../program.h): that decides for all launches with the same
- * parameters until it is announced again, so that whoever launches it once more gets the same. A launch that nobody has
- * announced takes the driver's own blocks for the tensors. */
+ * parameters, as far as they count, until it is announced again, so that whoever launches it once more gets the same. A
+ * launch that nobody has announced takes the driver's own blocks for the tensors. */
 #ifndef SIMGPU_DRIVER_OPAQUE_H
 #define SIMGPU_DRIVER_OPAQUE_H
 #include <cuda.h>

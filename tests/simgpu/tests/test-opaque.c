@@ -373,6 +373,41 @@ CHILD_TEST(a_launch_made_once_more_does_what_the_first_did)
     assert_int_not_equal(digest(to, BYTES), first);
 }
 
+/* Whoever makes it may have left out what nobody looks at. */
+CHILD_TEST(a_launch_made_once_more_is_known_by_what_counts)
+{
+    start();
+    struct {
+        CUdeviceptr words[4], unused;
+    } s = {{fresh(BYTES, 0), tensor(BYTES, 1), 3, 4}, 5};
+    launch_on(function("some"), 1, (void *[]){&s}, true);
+    const uint64_t first = digest(s.words[0], BYTES);
+    s.unused = 0;
+    launch_on(function("some"), 1, (void *[]){&s}, false);
+    assert_int_equal(digest(s.words[0], BYTES), first);
+    s.words[3] = 0;
+    launch_on(function("some"), 1, (void *[]){&s}, false);
+    assert_int_not_equal(digest(s.words[0], BYTES), first);
+}
+
+CHILD_TEST(a_launch_of_lists_made_once_more_is_known_by_what_blocks_work_on)
+{
+    start();
+    struct many m = {.blocks = {0, 2, 2}};
+    for (int i = 0; i < LISTED; i++) {
+        m.lists[0][i] = tensor(BYTES, 1);
+        m.lists[1][i] = fresh(BYTES, 0);
+    }
+    launch_on(function("many"), 3, (void *[]){&m}, true);
+    const uint64_t first = digest(m.lists[1][2], BYTES);
+    m.lists[0][1] = m.lists[1][3] = m.blocks[4] = 0;
+    launch_on(function("many"), 3, (void *[]){&m}, false);
+    assert_int_equal(digest(m.lists[1][2], BYTES), first);
+    m.lists[0][2] = m.lists[0][0];
+    launch_on(function("many"), 3, (void *[]){&m}, false);
+    assert_int_not_equal(digest(m.lists[1][2], BYTES), first);
+}
+
 CHILD_TEST(without_word_of_the_program_blocks_are_its_tensors)
 {
     CUdeviceptr a, to;
@@ -578,6 +613,8 @@ int main(void)
         cmocka_unit_test(of_lists_only_those_count_that_a_block_works_on),
         cmocka_unit_test(what_a_list_is_given_tells_in_each_of_its_tensors),
         cmocka_unit_test(a_launch_made_once_more_does_what_the_first_did),
+        cmocka_unit_test(a_launch_made_once_more_is_known_by_what_counts),
+        cmocka_unit_test(a_launch_of_lists_made_once_more_is_known_by_what_blocks_work_on),
         cmocka_unit_test(without_word_of_the_program_blocks_are_its_tensors),
         cmocka_unit_test(it_takes_the_time_of_its_bytes_or_of_its_operations),
         cmocka_unit_test(what_it_touches_must_be_ordered),
