@@ -5,11 +5,11 @@
 #include "graph.h"
 #include "hooks.h"
 #include "layout.h"
-#include "lists.h"
 #include "pin.h"
 #include "quick.h"
 #include "result.h"
 #include "scan.h"
+#include "structs.h"
 #include "submissions.h"
 #include "tables.h"
 #include "trial.h"
@@ -61,14 +61,14 @@ static const struct spw_submission *describe(struct launch *l, const struct spw_
     return &l->submission;
 }
 
-/* Any launch: what it may touch is listed first. Of a list of tensors (lists.h) all that follows sees only what is in use;
- * the driver gets what the program gave. */
+/* Any launch: what it may touch is listed first. Of structures that are known (structs.h) all that follows sees only what is
+ * in use; the driver gets what the program gave. */
 static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
                               const struct spw_launch *launch, void **params, void **extra)
 {
     spw_scan_doubted_init(&l->doubted);
     l->op.doubted = &l->doubted;
-    l->filled = layout->lists ? spw_lists_filled(layout, launch->grid, params, extra) : NULL;
+    l->filled = layout->struct_count ? spw_structs_filled(layout, launch->grid, params, extra) : NULL;
     l->op.hits = l->hits;
     l->op.room = HITS;
     if (__builtin_expect(l->filled != NULL, 0)) {

@@ -12,7 +12,7 @@
 #include <uthash.h>
 
 #include "driver.h"
-#include "lists.h"
+#include "structs.h"
 
 /* What is known about a handle from the call that handed it out. */
 struct origin {
@@ -33,7 +33,6 @@ struct part {
  * spans follow in the same allocation. */
 struct shared {
     struct spw_layout layout;
-    struct spw_lists lists;
     bool handle_lost;
     UT_hash_handle hh; /* by the bytes of layout.params and the name */
 };
@@ -185,6 +184,20 @@ static char *make_key(const struct params *p, const char *name, size_t *ret_byte
     return key;
 }
 
+/* Parameters that are known for what they are, for as long as the layout is there. Without memory none is. */
+static void find_structs(struct spw_layout *l, const char *name)
+{
+    struct spw_struct *structs = NULL, found;
+    for (unsigned i = 0; i < l->span_count; i++) {
+        if (!spw_struct_recognise(name, l->params, l->param_count, l->spans[i], &found))
+            continue;
+        if (!structs && !(structs = calloc(l->span_count, sizeof(*structs))))
+            return;
+        structs[l->struct_count++] = found;
+    }
+    l->structs = structs;
+}
+
 static struct shared *make_shared(const struct params *p, const char *name, const char *key, size_t key_bytes)
 {
     const size_t words = count_of(p, is_word), spans = count_of(p, is_span);
@@ -196,12 +209,13 @@ static struct shared *make_shared(const struct params *p, const char *name, cons
     uint16_t *indexes = (uint16_t *)((char *)params + room);
     fill_layout(&s->layout, p, params, indexes, indexes + words);
     s->layout.doubts = make_doubts(&s->layout);
-    if (name && spw_lists_recognise(name, p->list[0].size_bytes, &s->lists))
-        s->layout.lists = &s->lists;
+    if (name)
+        find_structs(&s->layout, name);
     HASH_ADD_KEYPTR(hh, layouts, params, key_bytes, s);
     if (!s->handle_lost)
         return s;
     free((void *)s->layout.doubts);
+    free((void *)s->layout.structs);
     free(s);
     return NULL;
 }

@@ -17,7 +17,7 @@ struct spw_param {
     uint16_t size_bytes;
 };
 
-struct spw_lists;
+struct spw_struct;
 
 struct spw_layout {
     bool known; /* false: the driver could not tell; all counts are 0 */
@@ -26,13 +26,14 @@ struct spw_layout {
     uint16_t word_count;   /* parameters of exactly one word: nearly all pointers */
     uint16_t span_count;   /* longer ones: structs, tensor maps */
     uint16_t image_bytes;  /* end of the last parameter */
+    uint16_t struct_count; /* of the longer ones, those that are known for what they are */
     const uint16_t *words; /* indexes of parameters; those shorter than 8 bytes are in neither list */
     const uint16_t *spans;
     const struct spw_param *params; /* all of them, by index */
     /* Of functions with spans, which share layouts only where they have the same name: a bit for each word of the image that
      * was once given something that is no address (scan.h). NULL: nothing is noted. Any thread, no lock. */
     _Atomic uint64_t *doubts;
-    const struct spw_lists *lists; /* what the first parameter is, if it is known by the name (lists.h); else NULL */
+    const struct spw_struct *structs; /* parameters that are known by the function's name, in order (structs.h) */
 };
 
 #define SPW_PARAMS_MAX_BYTES 32764 /* the driver's limit for all parameters of one launch */

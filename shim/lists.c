@@ -3,6 +3,9 @@
 #include "lists.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "mangled.h"
 
 enum { WORD = 8, MAX_LISTS = 5, CHUNK = 65536 /* elements that a block goes through */ };
 
@@ -22,27 +25,6 @@ enum kind { PLAIN, SCALARS, FUSED };
 
 /* ---- names ---- */
 
-static bool skip(const char **at, const char *text)
-{
-    const size_t n = strlen(text);
-    if (strncmp(*at, text, n) != 0)
-        return false;
-    *at += n;
-    return true;
-}
-
-/* An anonymous namespace of at::native: the name that the compiler gave it, behind its length. */
-static bool skip_anonymous(const char **at)
-{
-    static const char begin[] = "_GLOBAL__N_";
-    char *name;
-    const unsigned long n = strtoul(*at, &name, 10);
-    if (name == *at || n < sizeof(begin) - 1 || strnlen(name, n) < n || strncmp(name, begin, sizeof(begin) - 1) != 0)
-        return false;
-    *at = name + n;
-    return true;
-}
-
 /* The types that scalars are computed in. */
 static bool skip_scalar(const char **at, uint16_t *ret_bytes)
 {
@@ -60,7 +42,7 @@ static bool skip_scalar(const char **at, uint16_t *ret_bytes)
                    {"N3c107complexIfEE", 8},
                    {"N3c107complexIdEE", 16}};
     for (size_t i = 0; i < sizeof(scalars) / sizeof(*scalars); i++)
-        if (skip(at, scalars[i].name)) {
+        if (spw_mangled_skip(at, scalars[i].name)) {
             *ret_bytes = scalars[i].bytes;
             return true;
         }
@@ -71,24 +53,25 @@ static bool skip_scalar(const char **at, uint16_t *ret_bytes)
  */
 static bool read_name(const char *at, enum kind *ret_kind, struct spw_lists *l)
 {
-    if (!skip(&at, "_ZN2at6native") || !skip_anonymous(&at) || !skip(&at, "25multi_tensor_apply_kernelINS1_"))
+    if (!spw_mangled_skip(&at, "_ZN2at6native") || !spw_mangled_skip_anonymous(&at) ||
+        !spw_mangled_skip(&at, "25multi_tensor_apply_kernelINS1_"))
         return false;
     *l = (struct spw_lists){.tail_bytes = sizeof(int32_t)};
-    if (skip(&at, "18TensorListMetadataI")) {
+    if (spw_mangled_skip(&at, "18TensorListMetadataI")) {
         *ret_kind = PLAIN;
-    } else if (skip(&at, "32FusedOptimizerTensorListMetadataI")) {
+    } else if (spw_mangled_skip(&at, "32FusedOptimizerTensorListMetadataI")) {
         *ret_kind = FUSED;
         l->each_bytes = WORD;
-    } else if (skip(&at, "28TensorListScalarListMetadataI") && skip_scalar(&at, &l->each_bytes)) {
+    } else if (spw_mangled_skip(&at, "28TensorListScalarListMetadataI") && skip_scalar(&at, &l->each_bytes)) {
         *ret_kind = SCALARS;
         l->tail_bytes = 0;
     } else {
         return false;
     }
-    if (!skip(&at, "Li") || *at < '1' || *at > '0' + MAX_LISTS)
+    if (!spw_mangled_skip(&at, "Li") || *at < '1' || *at > '0' + MAX_LISTS)
         return false;
     l->lists = (uint16_t)(*at++ - '0');
-    return skip(&at, "EEE") || skip(&at, "ELb0EEE") || skip(&at, "ELb1EEE");
+    return spw_mangled_skip(&at, "EEE") || spw_mangled_skip(&at, "ELb0EEE") || spw_mangled_skip(&at, "ELb1EEE");
 }
 
 /* ---- sizes ---- */
@@ -205,61 +188,10 @@ static void copy_named(const struct spw_lists *l, const unsigned char *from, uns
     memcpy(to + tail_at(l), from + tail_at(l), l->tail_bytes);
 }
 
-/* The parts of a spw_filled, in one piece of memory. */
-struct filled {
-    struct spw_filled filled;
-    void *extra[5];
-    size_t bytes; /* of the packed buffer */
-    _Alignas(16) unsigned char image[];
-};
-
-static struct filled *make_plain(const struct spw_layout *layout, void *const *params)
+bool spw_lists_copy_used(const struct spw_lists *l, const unsigned grid[3], const unsigned char *from, unsigned char *to)
 {
-    const size_t bytes = layout->params[0].size_bytes, rest = layout->param_count * sizeof(void *);
-    struct filled *f = malloc(sizeof(*f) + bytes + WORD + rest);
-    if (!f)
-        return NULL;
-    f->filled.extra = NULL;
-    f->filled.params = (void **)(f->image + (bytes + WORD - 1) / WORD * WORD);
-    memcpy(f->filled.params, params, rest);
-    f->filled.params[0] = f->image;
-    memset(f->image, 0, bytes);
-    return f;
-}
-
-static struct filled *make_packed(const struct spw_layout *layout, const unsigned char *buffer, size_t bytes)
-{
-    struct filled *f = malloc(sizeof(*f) + bytes);
-    if (!f)
-        return NULL;
-    f->filled.params = NULL;
-    f->filled.extra = f->extra;
-    f->bytes = bytes;
-    memcpy(
-        f->extra,
-        ((void *[]){CU_LAUNCH_PARAM_BUFFER_POINTER, f->image, CU_LAUNCH_PARAM_BUFFER_SIZE, &f->bytes, CU_LAUNCH_PARAM_END}),
-        sizeof(f->extra));
-    memcpy(f->image, buffer, bytes);
-    memset(f->image + layout->params[0].offset_bytes, 0, layout->params[0].size_bytes);
-    return f;
-}
-
-struct spw_filled *spw_lists_filled(const struct spw_layout *layout, const unsigned grid[3], void *const *params,
-                                    void *const *extra)
-{
-    const struct spw_param first = layout->params[0];
-    const bool packed = extra && extra[0] != CU_LAUNCH_PARAM_END;
-    const void *buffer = NULL;
-    size_t bytes = 0;
-    if (packed ? params || spw_scan_buffer(extra, &buffer, &bytes) < 0 || bytes < first.offset_bytes + first.size_bytes
-               : !params)
-        return NULL;
-
-    const unsigned char *from = packed ? (const unsigned char *)buffer + first.offset_bytes : params[0];
-    const unsigned tensors = tensors_named(layout->lists, from, grid);
-    struct filled *f = !tensors ? NULL : packed ? make_packed(layout, buffer, bytes) : make_plain(layout, params);
-    if (!f)
-        return NULL;
-    copy_named(layout->lists, from, tensors, grid[0], f->image + (packed ? first.offset_bytes : 0));
-    return &f->filled;
+    const unsigned tensors = tensors_named(l, from, grid);
+    if (tensors)
+        copy_named(l, from, tensors, grid[0], to);
+    return tensors > 0;
 }

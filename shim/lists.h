@@ -1,20 +1,19 @@
 /* lists.h - PyTorch's lists of tensors among parameters: which of their entries the blocks of a launch name.
  *
- * Kernels for many tensors at once (optimizers, norms, scaling of gradients) get a struct by value that has room for
- * hundreds of tensors. A launch fills the first entries; behind them lies what was on the host's stack before, addresses of
- * tensors of other launches among it, which no block of this one looks at:
+ * Kernels for many tensors at once (optimizers, norms, scaling of gradients) get a struct by value (structs.h) that has room
+ * for hundreds of tensors, of which a launch fills in the first entries:
  *
  *     addresses[lists][tensors]   numel[tensors]   a scalar or one address more for each tensor
  *     block_to_tensor[blocks]     block_to_chunk[blocks]     start_tensor
  *
- * All of ATen/native/cuda/MultiTensorApply.cuh. What is left out here is never seen by the scan, so only what is certain is:
- * the kernel's name says what the struct is of, its size is exactly that of one PyTorch has had, and at each launch the
- * blocks go through tensors and chunks in just the order in which PyTorch numbers them. Else a launch is scanned as any
- * other. */
+ * All of ATen/native/cuda/MultiTensorApply.cuh. It is known by the name and by being exactly as large as one that PyTorch
+ * has had, and at each launch by its blocks, which go through tensors and chunks in just the order in which PyTorch numbers
+ * them. */
 #ifndef SPILLWAY_SHIM_LISTS_H
 #define SPILLWAY_SHIM_LISTS_H
-#include "scan.h"
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* A struct that is the first parameter. */
 struct spw_lists {
@@ -29,14 +28,7 @@ struct spw_lists {
 /* What the first parameter of a kernel of this name is, when it has so many bytes. False: something else, or unknown. */
 bool spw_lists_recognise(const char *name, size_t bytes, struct spw_lists *ret);
 
-/* What a launch passes, with zeros where its blocks look at nothing. */
-struct spw_filled {
-    void **params, **extra;          /* as given to a launch; one of them is NULL */
-    CUdeviceptr hits[SPW_SCAN_ROOM]; /* for the caller */
-};
-
-/* The launch's parameters filled in so, of a kernel whose layout has lists; free() it. NULL: there is nothing certain to
- * leave out, or no memory. */
-struct spw_filled *spw_lists_filled(const struct spw_layout *layout, const unsigned grid[3], void *const *params,
-                                    void *const *extra);
+/* Copies what blocks of a launch of that grid may look at to the same places of `to`. False: they are other blocks than
+ * PyTorch makes, nothing was copied. */
+bool spw_lists_copy_used(const struct spw_lists *l, const unsigned grid[3], const unsigned char *from, unsigned char *to);
 #endif

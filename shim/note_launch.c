@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "layout.h"
-#include "lists.h"
 #include "note.h"
 #include "scan.h"
+#include "structs.h"
 #include "tensormap.h"
 
 enum { HITS = 512 };
@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) void launch(CUfunction f, const uns
         .op = {.grid = {grid[0], grid[1], grid[2]}, .block = {block[0], block[1], block[2]}, .shared_bytes = shared}};
     struct spw_scan_doubted doubted;
     const struct spw_layout *layout = spw_layout_of(f);
-    struct spw_filled *filled = layout->lists ? spw_lists_filled(layout, grid, params, extra) : NULL;
+    struct spw_filled *filled = layout->struct_count ? spw_structs_filled(layout, grid, params, extra) : NULL;
     if (__builtin_expect(filled != NULL, 0)) {
         params = filled->params;
         extra = filled->extra;

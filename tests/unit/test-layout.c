@@ -10,7 +10,7 @@
 
 #include "driver.h"
 #include "failing-memory.h"
-#include "lists.h"
+#include "structs.h"
 
 /* ---- the driver ---- */
 
@@ -39,6 +39,7 @@ static struct fake functions[] = {
     {LISTS("2"), 2, {{0, 24200}, {24200, 1}}},
     {LISTS("3"), 2, {{0, 24200}, {24200, 1}}}, /* more lists, of fewer tensors */
     {"other", 2, {{0, 24200}, {24200, 1}}},
+    {"_ZN2at6native4cellIfEEvNS_4cuda6detail10TensorInfoIfjEE", 4, {{0, 216}, {216, 32}, {248, 416}, {664, 8}}},
 };
 enum { FUNCTIONS = sizeof(functions) / sizeof(*functions) };
 static struct fake kernels[] = {
@@ -136,15 +137,27 @@ static void pointers_are_words_and_short_parameters_are_skipped(void **state)
     assert_int_equal(l->params[1].size_bytes, 4);
 }
 
+static void each_structure_that_is_known_is_found(void **state)
+{
+    const struct spw_layout *l = spw_layout_of(function(12));
+    assert_int_equal(l->span_count, 3);
+    assert_int_equal(l->struct_count, 2);
+    assert_int_equal(l->structs[0].param, 0);
+    assert_int_equal(l->structs[0].info.number_bytes, 4);
+    assert_int_equal(l->structs[1].param, 2);
+    assert_int_equal(l->structs[1].info.number_bytes, 8);
+}
+
 static void lists_of_tensors_are_known_by_the_name_and_shared_by_those_alike_only(void **state)
 {
     const struct spw_layout *two = spw_layout_of(function(9)), *three = spw_layout_of(function(10));
-    assert_int_equal(two->lists->lists, 2);
-    assert_int_equal(two->lists->tensors, 448);
-    assert_int_equal(three->lists->lists, 3);
-    assert_int_equal(three->lists->tensors, 336);
-    assert_null(spw_layout_of(function(11))->lists);
-    assert_null(spw_layout_of(function(0))->lists);
+    assert_int_equal(two->structs[0].lists.lists, 2);
+    assert_int_equal(two->structs[0].lists.tensors, 448);
+    assert_int_equal(three->structs[0].lists.lists, 3);
+    assert_int_equal(three->structs[0].lists.tensors, 336);
+    assert_int_equal(two->struct_count, 1);
+    assert_int_equal(spw_layout_of(function(11))->struct_count, 0);
+    assert_int_equal(spw_layout_of(function(0))->struct_count, 0);
     assert_ptr_equal(spw_layout_of(kernel(5)), two);
     assert_int_equal(two->param_count, 2);
     assert_int_equal(two->span_count, 1);
@@ -489,6 +502,7 @@ int main(void)
         cmocka_unit_test_setup(without_memory_a_layout_is_unknown_for_now, setup),
         cmocka_unit_test_setup(pointers_are_words_and_short_parameters_are_skipped, setup),
         cmocka_unit_test_setup(lists_of_tensors_are_known_by_the_name_and_shared_by_those_alike_only, setup),
+        cmocka_unit_test_setup(each_structure_that_is_known_is_found, setup),
         cmocka_unit_test_setup(structs_are_spans_and_their_alignment_shows, setup),
         cmocka_unit_test_setup(a_function_without_parameters_is_known, setup),
         cmocka_unit_test_setup(a_layout_is_asked_for_once, setup),

@@ -1,5 +1,5 @@
 /* test-lists.c - what a launch uses of PyTorch's lists of tensors, compared with what its blocks name. */
-#include "lists.h"
+#include "structs.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -181,7 +181,7 @@ static void other_names_are_not_known(void **state)
 /* A launch of a kernel with such a struct, two words and a number, and what is expected of it. */
 struct made {
     struct spw_layout layout;
-    struct spw_lists lists;
+    struct spw_struct known;
     struct spw_param params[4];
     uint16_t words[2], spans[1];
     void *pointers[4];
@@ -194,10 +194,10 @@ struct made {
 static void make(struct made *m, const char *name, void *image, size_t bytes)
 {
     memset(m, 0, sizeof(*m));
-    assert_true(spw_lists_recognise(name, bytes, &m->lists));
     const uint16_t end = (uint16_t)bytes;
     const struct spw_param params[] = {{0, end}, {end, 8}, {(uint16_t)(end + 8), 4}, {(uint16_t)(end + 16), 8}};
     memcpy(m->params, params, sizeof(params));
+    assert_true(spw_struct_recognise(name, m->params, 4, 0, &m->known));
     m->word[0] = LOW + 8;
     m->word[1] = LOW + 16;
     m->number = 7;
@@ -214,7 +214,8 @@ static void make(struct made *m, const char *name, void *image, size_t bytes)
                                     .words = m->words,
                                     .spans = m->spans,
                                     .params = m->params,
-                                    .lists = &m->lists};
+                                    .struct_count = 1,
+                                    .structs = &m->known};
 }
 
 static void put(unsigned char *at, uint64_t value, size_t bytes)
@@ -234,8 +235,9 @@ static size_t chunks_at(const struct spw_lists *l)
 
 static void put_block(struct made *m, unsigned block, unsigned tensor, int chunk)
 {
-    put(m->image + indexes_at(&m->lists) + (size_t)block * m->lists.index_bytes, tensor, m->lists.index_bytes);
-    put(m->image + chunks_at(&m->lists) + (size_t)block * 4, (uint32_t)chunk, 4);
+    put(m->image + indexes_at(&m->known.lists) + (size_t)block * m->known.lists.index_bytes, tensor,
+        m->known.lists.index_bytes);
+    put(m->image + chunks_at(&m->known.lists) + (size_t)block * 4, (uint32_t)chunk, 4);
 }
 
 static CUdeviceptr address_of(unsigned list, unsigned tensor)
@@ -245,7 +247,7 @@ static CUdeviceptr address_of(unsigned list, unsigned tensor)
 
 static void put_tensor(struct made *m, unsigned tensor, int64_t numel)
 {
-    const struct spw_lists *l = &m->lists;
+    const struct spw_lists *l = &m->known.lists;
     for (unsigned list = 0; list < l->lists; list++)
         put(m->image + ((size_t)list * l->tensors + tensor) * 8, address_of(list, tensor), 8);
     put(m->image + ((size_t)l->lists * l->tensors + tensor) * 8, (uint64_t)numel, 8);
@@ -290,7 +292,7 @@ static bool holds(const CUdeviceptr *hits, unsigned n, CUdeviceptr address)
 static void finds_just(const struct made *m, const struct spw_filled *f, unsigned tensors)
 {
     static CUdeviceptr hits[SPW_SCAN_ROOM];
-    const unsigned of_each = m->lists.lists + (m->lists.each_bytes == 8), n = scan(m, f->params, f->extra, hits);
+    const unsigned of_each = m->known.lists.lists + (m->known.lists.each_bytes == 8), n = scan(m, f->params, f->extra, hits);
     for (unsigned list = 0; list < of_each; list++)
         for (unsigned tensor = 0; tensor < tensors; tensor++)
             assert_true(holds(hits, n, address_of(list, tensor)));
@@ -307,7 +309,7 @@ static CUdeviceptr stale_behind(unsigned tensors)
 
 static struct spw_filled *filled(const struct made *m)
 {
-    return spw_lists_filled(&m->layout, m->grid, m->pointers, NULL);
+    return spw_structs_filled(&m->layout, m->grid, m->pointers, NULL);
 }
 
 static void finds_what_blocks_name(const char *name, size_t bytes)
@@ -316,15 +318,25 @@ static void finds_what_blocks_name(const char *name, size_t bytes)
     static CUdeviceptr hits[SPW_SCAN_ROOM];
     struct made m;
     make(&m, name, image, bytes);
-    for (unsigned tensors = 1; tensors <= m.lists.tensors; tensors += tensors < 8 ? 1 : 7)
-        for (unsigned blocks = 1; blocks <= m.lists.blocks; blocks *= 4) {
+    for (unsigned tensors = 1; tensors <= m.known.lists.tensors; tensors += tensors < 8 ? 1 : 7)
+        for (unsigned blocks = 1; blocks <= m.known.lists.blocks; blocks *= 4) {
             const unsigned in = fill_in(&m, tensors, blocks);
             struct spw_filled *f = filled(&m);
             assert_non_null(f);
             finds_just(&m, f, in);
-            assert_true(in == m.lists.tensors || holds(hits, scan(&m, m.pointers, NULL, hits), stale_behind(in)));
+            assert_true(in == m.known.lists.tensors || holds(hits, scan(&m, m.pointers, NULL, hits), stale_behind(in)));
             free(f);
         }
+}
+
+static void only_the_first_parameter_is_a_list(void **state)
+{
+    static struct new_two image;
+    struct spw_struct s;
+    struct made m;
+    make(&m, NAME("18TensorListMetadataILi2EEE"), &image, sizeof(image));
+    m.params[1].size_bytes = sizeof(image);
+    assert_false(spw_struct_recognise(NAME("18TensorListMetadataILi2EEE"), m.params, 4, 1, &s));
 }
 
 static void entries_that_no_block_names_are_left_out(void **state)
@@ -411,14 +423,14 @@ static void packed_buffers_are_filled_in_the_same_way(void **state)
     fill_in(&m, 9, 320);
     for (unsigned i = 0; i < 4; i++)
         memcpy(buffer + m.params[i].offset_bytes, m.pointers[i], m.params[i].size_bytes);
-    struct spw_filled *f = spw_lists_filled(&m.layout, m.grid, NULL, extra);
+    struct spw_filled *f = spw_structs_filled(&m.layout, m.grid, NULL, extra);
     assert_non_null(f);
     finds_just(&m, f, 9);
     free(f);
     bytes = sizeof(image) - 1; /* the struct is not all there */
-    assert_null(spw_lists_filled(&m.layout, m.grid, NULL, extra));
-    assert_null(spw_lists_filled(&m.layout, m.grid, m.pointers, extra));
-    assert_null(spw_lists_filled(&m.layout, m.grid, NULL, NULL));
+    assert_null(spw_structs_filled(&m.layout, m.grid, NULL, extra));
+    assert_null(spw_structs_filled(&m.layout, m.grid, m.pointers, extra));
+    assert_null(spw_structs_filled(&m.layout, m.grid, NULL, NULL));
 }
 
 /* ---- anything else is scanned as a whole ---- */
@@ -484,6 +496,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_struct_that_pytorch_has_had_is_known_by_its_name_and_its_exact_size),
         cmocka_unit_test(other_names_are_not_known),
+        cmocka_unit_test(only_the_first_parameter_is_a_list),
         cmocka_unit_test(entries_that_no_block_names_are_left_out),
         cmocka_unit_test(addresses_of_steps_and_scalars_are_left_out_with_their_tensors_only),
         cmocka_unit_test(a_full_struct_is_found_whole),
