@@ -20,6 +20,7 @@ struct spw_op {
     CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
     unsigned count, room;
     unsigned read_only;                     /* the last so many of them are only read */
+    unsigned doubtful;                      /* of a launch: the last so many are in places that are not trusted (scan.h) */
     const struct spw_scan_doubted *doubted; /* hits that it is not known by (scan.h); NULL: none. Only until begin returns */
     bool follows_no_tables;                 /* it moves bytes and reads none of them as addresses */
     bool everything;                        /* it could not be found out what it touches */
@@ -36,6 +37,7 @@ struct spw_op {
     /* Of a launch, while versions are kept (versions.h), and not for later than that: what it is a launch of, and that again
      * where it is believed of this one. */
     const struct spw_writeset *kind, *writeset;
+    uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
     /* Set while it is told of (spw_planned_op_locked()), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course, and overwrites completely what the hits in `makes` (bit per hit) lie in. */
     uint32_t wish;
@@ -54,7 +56,8 @@ static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
 /* The same as far as is known: what a kernel has never been seen to write, it is believed not to. */
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
-    return hit >= op->count || (hit < op->count - op->read_only && spw_writeset_writes(op->writeset, hit));
+    const bool is_spared = hit < 64 && op->spared >> hit & 1;
+    return hit >= op->count || (hit < op->count - op->read_only && !is_spared && spw_writeset_writes(op->writeset, hit));
 }
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()

@@ -49,6 +49,8 @@ static const struct spw_submission *describe(struct launch *l, const struct spw_
     l->submission.launch.layout = layout;
     l->submission.launch.params = params;
     l->submission.launch.extra = extra;
+    l->submission.launch.doubted = l->doubted.places + (l->op.count - l->op.doubtful);
+    l->submission.launch.doubted_count = l->op.doubtful;
     l->submission.launch.config = (CUlaunchConfig){.gridDimX = launch->grid[0],
                                                    .gridDimY = launch->grid[1],
                                                    .gridDimZ = launch->grid[2],
@@ -79,6 +81,7 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     }
     int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->op.hits, l->op.room, &l->doubted);
     l->op.count = n < 0 ? 0 : (unsigned)n;
+    l->op.doubtful = n < 0 ? 0 : spw_scan_part(&l->doubted, l->op.hits, (unsigned)n);
     l->op.read_only = 0;
     l->op.follows_no_tables = false;
     l->op.everything = n < 0;

@@ -135,7 +135,7 @@ static struct fact fact_of(const struct spw_op *op)
     struct fact f = {.function = op->function,
                      .places = op->kind ? op->kind->places : 0,
                      .number = op->kind ? op->kind->number : 0,
-                     .hits = op->count,
+                     .hits = op->count - op->doubtful,
                      .refused = spw_rerun_verdict(op),
                      .known = !op->everything && op->reached == op->count};
     if (op->function)

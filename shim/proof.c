@@ -18,7 +18,7 @@ void spw_proof_note_locked(const struct spw_op *op)
 {
     const unsigned doubtful = op->writeset ? op->count - op->read_only : 0;
     for (unsigned i = 0; i < doubtful; i++) {
-        if (spw_writeset_writes(op->writeset, i))
+        if (spw_op_writes_hit(op, i))
             continue;
         struct spw_object *o = spw_in_arena(op->hits[i]) ? spw_object_at_locked(op->hits[i]) : NULL;
         if (o && o->kind == SPW_KIND_BLOCK)

@@ -40,6 +40,39 @@ void spw_scan_doubt(const struct spw_scan_doubted *doubted, unsigned hit)
         doubt(doubted->layout, doubted->places[hit]);
 }
 
+static bool is_any_doubted(const struct spw_scan_doubted *doubted)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < SPW_SCAN_DOUBTED_HITS / 64; i++)
+        bits |= doubted->bits[i];
+    return bits != 0;
+}
+
+unsigned spw_scan_part(struct spw_scan_doubted *doubted, CUdeviceptr *hits, unsigned n)
+{
+    CUdeviceptr behind[SPW_SCAN_DOUBTED_HITS];
+    uint16_t places[SPW_SCAN_DOUBTED_HITS];
+    unsigned count = 0;
+    if (n > SPW_SCAN_DOUBTED_HITS || !is_any_doubted(doubted))
+        return 0;
+    unsigned sure = doubted->first;
+    for (unsigned hit = sure; hit < n; hit++) {
+        if (spw_scan_is_doubted(doubted, hit)) {
+            behind[count] = hits[hit];
+            places[count++] = doubted->places[hit];
+            continue;
+        }
+        hits[sure] = hits[hit];
+        doubted->places[sure++] = doubted->places[hit];
+    }
+    memcpy(hits + sure, behind, count * sizeof(*behind));
+    memcpy(doubted->places + sure, places, count * sizeof(*places));
+    memset(doubted->bits, 0, sizeof(doubted->bits));
+    for (unsigned hit = sure; hit < n; hit++)
+        doubted->bits[hit / 64] |= UINT64_C(1) << hit % 64;
+    return count;
+}
+
 static void note_place(const struct spw_layout *layout, unsigned word, unsigned hit, struct spw_scan_doubted *doubted)
 {
     doubted->places[hit] = (uint16_t)word;

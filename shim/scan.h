@@ -37,6 +37,10 @@ static inline bool spw_scan_is_doubted(const struct spw_scan_doubted *doubted, u
 /* The hit leads to nothing that is alive: its place is not trusted from now on. */
 void spw_scan_doubt(const struct spw_scan_doubted *doubted, unsigned hit);
 
+/* Brings the hits that are doubted behind all others, each in their order, and answers how many they are. 0, and nothing is
+ * moved, where there are more hits than can be doubted. */
+unsigned spw_scan_part(struct spw_scan_doubted *doubted, CUdeviceptr *hits, unsigned n);
+
 /* Parameters longer than one word; also asks the tensor maps. As spw_scan_bytes(). */
 int spw_scan_spans(const struct spw_layout *layout, void *const *params, CUdeviceptr low, CUdeviceptr high,
                    CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted);

@@ -156,12 +156,24 @@ enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *s)
 
 /* ---- where addresses are ---- */
 
-static uint64_t mix_places(uint64_t places, const void *source, size_t offset, size_t bytes, size_t step)
+/* At `offset` of the image. */
+static bool is_address(const struct spw_submission *s, CUdeviceptr word, size_t offset)
+{
+    if (!spw_in_arena(word))
+        return false;
+    for (unsigned i = 0; i < s->launch.doubted_count; i++)
+        if (s->launch.doubted[i] * sizeof(word) == offset)
+            return false;
+    return true;
+}
+
+static uint64_t mix_places(const struct spw_submission *s, uint64_t places, const void *source, size_t offset, size_t bytes,
+                           size_t step)
 {
     CUdeviceptr word;
     for (size_t at = 0; at + sizeof(word) <= bytes; at += step) {
         memcpy(&word, (const char *)source + at, sizeof(word));
-        if (spw_in_arena(word))
+        if (is_address(s, word, offset + at))
             places = (places ^ (offset + at + 1)) * UINT64_C(0x100000001b3);
     }
     return places;
@@ -176,10 +188,10 @@ uint64_t spw_submission_places(const struct spw_submission *s)
     if (is_packed(s))
         return spw_scan_buffer(s->launch.extra, &buffer, &bytes) < 0
                    ? 0
-                   : mix_places(places, buffer, 0, bytes, layout->known && !layout->loose ? 8 : 4);
+                   : mix_places(s, places, buffer, 0, bytes, layout->known && !layout->loose ? 8 : 4);
     for (unsigned i = 0; s->launch.params && i < layout->param_count; i++) {
         const struct spw_param *p = &layout->params[i];
-        places = mix_places(places, s->launch.params[i], p->offset_bytes, p->size_bytes, step_of(p));
+        places = mix_places(s, places, s->launch.params[i], p->offset_bytes, p->size_bytes, step_of(p));
     }
     return places;
 }
@@ -206,7 +218,7 @@ static void add_number(struct numbers *n, uint32_t number)
         n->list[n->count - 1] = (n->list[n->count - 1] ^ number) * UINT32_C(0x01000193);
 }
 
-static void add_numbers(struct numbers *n, const void *source, size_t bytes)
+static void add_numbers(struct numbers *n, const struct spw_submission *s, const void *source, size_t offset, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
         const char *from = (const char *)source + at;
@@ -214,10 +226,10 @@ static void add_numbers(struct numbers *n, const void *source, size_t bytes)
         uint32_t number = 0;
         if (at + sizeof(word) <= bytes)
             memcpy(&word, from, sizeof(word));
-        const bool is_address = spw_in_arena(word);
+        const bool leads = is_address(s, word, offset + at);
         memcpy(&number, from, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
-        add_number(n, is_address ? 0 : number);
-        at += is_address ? sizeof(word) : sizeof(number);
+        add_number(n, leads ? 0 : number);
+        at += leads ? sizeof(word) : sizeof(number);
     }
 }
 
@@ -229,11 +241,12 @@ unsigned spw_submission_numbers(const struct spw_submission *s, uint32_t ret_num
     take_geometry(&s->launch.config, ret_numbers);
     if (is_packed(s)) {
         if (spw_scan_buffer(s->launch.extra, &buffer, &bytes) == 0)
-            add_numbers(&n, buffer, bytes);
+            add_numbers(&n, s, buffer, 0, bytes);
         return n.count;
     }
     for (unsigned i = 0; s->launch.params && i < s->launch.layout->param_count; i++)
-        add_numbers(&n, s->launch.params[i], s->launch.layout->params[i].size_bytes);
+        add_numbers(&n, s, s->launch.params[i], s->launch.layout->params[i].offset_bytes,
+                    s->launch.layout->params[i].size_bytes);
     return n.count;
 }
 

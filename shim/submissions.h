@@ -28,6 +28,9 @@ struct spw_submission { /* borrowed until the driver's call is over */
             CUlaunchConfig config; /* every form of launch is one of these; its stream is not looked at */
             const struct spw_layout *layout;
             void *const *params, *const *extra;
+            const uint16_t *doubted; /* places in long parameters where there is an address by chance, it seems: words of
+                                      * the image (scan.h). For places() and numbers() alone: these are numbers there */
+            unsigned doubted_count;
         } launch;
         struct {
             CUdeviceptr to, from;

@@ -49,8 +49,10 @@ struct exam {
     struct piece *pieces; /* SPW_WRITESET_HITS of them */
     uint64_t written;     /* which were seen to change before */
     CUfunction function;
-    uint64_t places; /* with it, the kind */
-    uint32_t number, hits;
+    uint64_t places;       /* with it, the kind */
+    uint32_t number, hits; /* of these; behind them those that are doubted */
+    uint32_t doubted_count;
+    uint16_t doubted[SPW_WRITESET_HITS];      /* their places */
     uint32_t numbers[SPW_SUBMISSION_NUMBERS]; /* that it was given */
     unsigned number_count;
 };
@@ -178,8 +180,45 @@ static void distrust(const struct exam *e, uint64_t changed)
     }
 }
 
-static void note_look(struct spw_trial *t, const struct exam *e, uint64_t changed)
+/* Which pieces changed, or did not, by hits. What is doubted to be an address for this launch says nothing where it leads to
+ * what the launch may have changed otherwise. */
+struct seen {
+    uint64_t changed, doubted_changed, unchanged;
+};
+
+static uint64_t bits_of(uint32_t hits)
 {
+    return hits >= SPW_WRITESET_HITS ? UINT64_MAX : (UINT64_C(1) << hits) - 1;
+}
+
+static void see(const struct exam *e, const struct piece *p, bool is_changed, struct seen *seen)
+{
+    const uint64_t known = p->hits & bits_of(e->hits);
+    if (!is_changed)
+        seen->unchanged |= p->hits;
+    else if (known)
+        seen->changed |= known;
+    else
+        seen->doubted_changed |= p->hits;
+}
+
+static void note_doubted(const struct exam *e, const struct seen *seen)
+{
+    for (uint32_t i = 0; i < e->doubted_count && e->hits + i < SPW_WRITESET_HITS; i++) {
+        const uint64_t hit = UINT64_C(1) << (e->hits + i);
+        struct spw_writeset *place = spw_writeset_of_place_locked(e->function, e->doubted[i]);
+        const bool was_spared = spw_writeset_is_spared(place);
+        if (place && hit & (seen->doubted_changed | seen->unchanged))
+            (void)spw_writeset_observed_locked(place, (hit & seen->doubted_changed) != 0, 1);
+        if (was_spared && hit & seen->doubted_changed)
+            distrust(e, hit);
+    }
+}
+
+static void note_look(struct spw_trial *t, const struct exam *e, const struct seen *seen)
+{
+    const uint64_t changed = seen->changed;
+    note_doubted(e, seen);
     struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
     if (kind && kind->number == e->number) {
         const uint64_t before = kind->changed;
@@ -197,19 +236,19 @@ static int read_exam(struct spw_trial *t, struct exam *e)
 {
     const bool is_look = e->step == SPW_LESSON_LOOK;
     enum spw_replay_verdict verdict = SPW_REPLAYABLE;
-    uint64_t changed = 0;
+    struct seen seen = {0};
     for (uint32_t i = 0; i < e->count; i++) {
         struct spw_hash hashes[1 + PASSES];
         const int r = read_hashes(t->device, &e->pieces[i], is_look ? 2 : 1 + PASSES, hashes);
         if (r <= 0)
             return r;
         if (is_look)
-            changed |= spw_hash_equal(hashes[0], hashes[1]) ? 0 : e->pieces[i].hits;
+            see(e, &e->pieces[i], !spw_hash_equal(hashes[0], hashes[1]), &seen);
         else
             verdict = worse(verdict, judge(hashes));
     }
     if (is_look)
-        note_look(t, e, changed);
+        note_look(t, e, &seen);
     else
         spw_lesson_tried(&t->lessons, e->lesson, verdict);
     return 1;
@@ -473,7 +512,10 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
     e->places = op->kind->places;
     e->number = op->kind->number;
     e->number_count = spw_submission_numbers(op->submission, e->numbers);
-    e->hits = op->count;
+    e->hits = op->count - op->doubtful;
+    e->doubted_count = op->doubtful < SPW_WRITESET_HITS ? op->doubtful : SPW_WRITESET_HITS;
+    if (e->doubted_count)
+        memcpy(e->doubted, op->submission->launch.doubted, e->doubted_count * sizeof(*e->doubted));
     e->written = op->kind->changed;
 }
 

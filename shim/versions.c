@@ -96,19 +96,33 @@ void spw_versions_keep_locked(bool keep)
 
 /* ---- operations ---- */
 
+/* Those in places that are not trusted, through which nothing seems to be written, of a launch that is believed. */
+static uint64_t spared(const struct spw_op *op)
+{
+    const uint16_t *places = op->submission->launch.doubted;
+    const unsigned sure = op->count - op->doubtful;
+    uint64_t hits = 0;
+    for (unsigned i = 0; i < op->doubtful && sure + i < SPW_WRITESET_HITS; i++)
+        if (spw_writeset_is_spared(spw_writeset_of_place_locked(op->function, places[i])))
+            hits |= UINT64_C(1) << (sure + i);
+    return hits;
+}
+
 void spw_versions_look_locked(struct spw_op *op)
 {
     const struct spw_submission *s = op->submission;
     uint32_t numbers[SPW_SUBMISSION_NUMBERS];
     if (!s || s->kind != SPW_SUBMIT_LAUNCH || op->everything)
         return;
-    struct spw_writeset *set = spw_writeset_of_locked(op->function, spw_submission_places(s), op->count);
+    struct spw_writeset *set = spw_writeset_of_locked(op->function, spw_submission_places(s), op->count - op->doubtful);
     if (!set)
         return;
     const unsigned count = spw_submission_numbers(s, numbers);
     set->is_strange = !spw_writeset_covers(set, numbers, count);
     op->kind = set;
     op->writeset = set->is_strange ? NULL : set;
+    if (op->writeset && set->changed)
+        op->spared = spared(op);
 }
 
 /* What is needed, and may be written through a hit; NULL: nothing. */

@@ -59,6 +59,12 @@ struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places
     return &e->set;
 }
 
+/* No launch has places like these: they are mixed to a number of 64 bits. */
+struct spw_writeset *spw_writeset_of_place_locked(CUfunction function, unsigned place)
+{
+    return spw_writeset_of_locked(function, (uint64_t)place + 1, 1);
+}
+
 /* Hits that were seen unchanged often enough, and never otherwise. */
 static uint64_t read_only(const struct spw_writeset *set)
 {

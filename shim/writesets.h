@@ -34,6 +34,16 @@ struct spw_writeset {
  * NULL when there is no memory for it: everything may be written. Good until the engine lock is let go of. */
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits);
 
+/* The same of a single place in the function's parameters that is not trusted (scan.h), for launches of whatever class: what
+ * is there may be an address by chance. `place` as there. */
+struct spw_writeset *spw_writeset_of_place_locked(CUfunction function, unsigned place);
+
+/* Through such a place nothing was ever written, in several observations. */
+static inline bool spw_writeset_is_spared(const struct spw_writeset *place)
+{
+    return place && !place->changed && place->seen[0] >= SPW_WRITESET_SURE;
+}
+
 static inline bool spw_writeset_writes(const struct spw_writeset *set, unsigned hit)
 {
     return !set || hit >= SPW_WRITESET_HITS || set->writes >> hit & 1;

@@ -25,10 +25,18 @@ static struct spw_course_touch *touch_of(const struct spw_course *course, uint32
     return find(&course->touches[o->first_touch], o->touch_count, who);
 }
 
+static void read_only(struct spw_course_touch *touches, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        touches[i].access = SPW_COURSE_READS;
+}
+
 int spw_course_learn(struct spw_course *course, uint32_t op, const uint8_t *access, uint32_t count, bool replayable)
 {
     if (op >= course->op_count || course->calls[op].hit_count != count)
         return -EINVAL;
+    read_only(&course->touches[course->ops[op].first_touch], course->ops[op].touch_count);
+    read_only(&course->small_touches[course->calls[op].first_small], course->calls[op].small_count);
     for (uint32_t i = 0; i < count; i++) {
         struct spw_course_touch *touch = touch_of(course, op, i);
         if (touch)

@@ -163,7 +163,8 @@ static void take_touch(struct spw_recording *r, struct spw_course_op *op, const 
     struct spw_recorded *now = &r->now;
     const struct spw_recorded_tensor *t = touch->id ? find(r, touch->id) : NULL;
     const bool is_known = t && t->freed_before == SPW_NO_INDEX;
-    now->hits[now->hit_count++] = is_known ? (uint32_t)(t - now->tensors) : SPW_NO_INDEX;
+    if (!touch->doubted)
+        now->hits[now->hit_count++] = is_known ? (uint32_t)(t - now->tensors) : SPW_NO_INDEX;
     if (!is_known)
         return;
     const uint32_t tensor = (uint32_t)(t - now->tensors);
@@ -198,11 +199,11 @@ int spw_recording_op(struct spw_recording *r, uint64_t key, bool backbone, const
     *call = (struct spw_course_call){.function = key,
                                      .kind = backbone ? SPW_ITERATION_LAUNCH : SPW_ITERATION_OTHER,
                                      .first_mention = now->mention_count,
-                                     .first_hit = now->hit_count,
-                                     .hit_count = count};
+                                     .first_hit = now->hit_count};
     for (uint32_t i = 0; i < count; i++)
         take_touch(r, op, &touches[i]);
     call->mention_count = now->mention_count - call->first_mention;
+    call->hit_count = now->hit_count - call->first_hit;
     if (ret_ordinal)
         *ret_ordinal = now->op_count;
     now->op_count++;

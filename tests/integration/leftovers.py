@@ -59,6 +59,16 @@ def follows_a_plan(leftovers, how, recompute):
         require(said["planned_iterations"] >= STEPS - PLAN_IN_PLACE and said["lost"] == 0, said, finished.describe())
 
 
+def is_learned_from(leftovers):
+    @sentence(f"{leftovers} places with what was left there: what kernels write, and whether they can be run again, is learned as without")
+    def _():
+        finished = planned(leftovers, RECOMPUTING)
+        if not library_plans():
+            raise Skipped("this library makes no plans")
+        learned, without = (each.summary["devices"][0]["learned"] for each in (finished, planned("0", RECOMPUTING)))
+        require(learned["replayable"] == without["replayable"] > 0, learned, without, finished.describe())
+
+
 def is_seen_in_a_trace(leftovers):
     @sentence(f"{leftovers} places with what was left there: a trace shows the iteration from its first steps on")
     def _():
@@ -75,6 +85,7 @@ def is_seen_in_a_trace(leftovers):
 for number in MORE:
     follows_a_plan(number, "with copies alone", COPIES)
     follows_a_plan(number, "recomputing", RECOMPUTING)
+    is_learned_from(number)
     is_seen_in_a_trace(number)
 
 

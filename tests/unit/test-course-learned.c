@@ -145,6 +145,29 @@ static void what_is_learned_of_several_parameters_is_true_of_the_tensor(void **s
     spw_course_destroy(course);
 }
 
+/* It is no part of what the operation is known by, and comes and goes. */
+static void what_is_doubted_is_taken_to_be_read_only_where_the_rest_is_learned(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_alloc(r, 2, 30, true), 0);
+    const struct spw_recording_touch touches[] = {
+        {1, RW, .doubted = true}, {2, RW}, {50, RW, .small_bytes = 256, .doubted = true}};
+    assert_int_equal(spw_recording_op(r, 1, true, touches, 3, NULL), 0);
+    OP(r, {1, RW}, {2, RW});
+    struct spw_course *course = finish(r, 2);
+    assert_int_equal(course->calls[0].hit_count, 1);
+    assert_int_equal(course->ops[0].touch_count, 2);
+    assert_int_equal(access_of(course, 0, 0), RW);
+    assert_int_equal(spw_course_learn(course, 0, (const uint8_t[]){W}, 1, true), 0);
+    assert_int_equal(access_of(course, 0, 0), R);
+    assert_int_equal(access_of(course, 0, 1), W);
+    assert_int_equal(course->small_touches[course->calls[0].first_small].access, R);
+    assert_int_equal(access_of(course, 1, 0), RW);
+    assert_int_equal(spw_course_learn(course, 1, (const uint8_t[]){W, RW}, 2, true), 0); /* hits are where they were */
+    assert_int_equal(access_of(course, 1, 0), W);
+    spw_course_destroy(course);
+}
+
 static void what_does_not_fit_the_recording_is_not_learned(void **state)
 {
     struct spw_course *course = step();
@@ -172,6 +195,7 @@ int main(void)
         cmocka_unit_test(small_tensors_are_kept_by_operation_up_to_their_free),
         cmocka_unit_test(a_course_of_fewer_operations_has_what_these_touch),
         cmocka_unit_test(what_is_learned_of_several_parameters_is_true_of_the_tensor),
+        cmocka_unit_test(what_is_doubted_is_taken_to_be_read_only_where_the_rest_is_learned),
         cmocka_unit_test(what_does_not_fit_the_recording_is_not_learned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

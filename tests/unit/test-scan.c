@@ -229,6 +229,51 @@ static void a_place_that_was_given_rubbish_is_doubted_from_then_on(void **state)
     assert_int_equal(doubted_places(&m), 1);
 }
 
+static void doubted_hits_come_behind_the_others_each_in_their_order(void **state)
+{
+    CUdeviceptr image[70], hits[71], word = LOW;
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 8}, {8, 560}}, 2);
+    void *params[] = {&word, image};
+    for (unsigned i = 0; i < 70; i++)
+        image[i] = i % 3 == 1 ? RUBBISH : LOW + i;
+    assert_int_equal(scan_telling(&m, params, hits, 71, 3), 48);
+    assert_int_equal(spw_scan_part(&told.doubted, hits, 48), 0);
+    for (unsigned i = 0; i < 70; i++)
+        image[i] = LOW + 8 + i;
+    assert_int_equal(scan_telling(&m, params, hits, 71, 3), 71);
+    assert_int_equal(spw_scan_part(&told.doubted, hits, 71), 23);
+    assert_int_equal(hits[0], LOW);
+    for (unsigned i = 0; i < 70; i++) {
+        const unsigned hit = i % 3 == 1 ? 48 + i / 3 : 1 + i - (i + 1) / 3;
+        assert_int_equal(hits[hit], image[i]);
+        assert_int_equal(told.doubted.places[hit], 1 + i);
+        assert_int_equal(is_doubted(hit), i % 3 == 1);
+    }
+    assert_false(is_doubted(0));
+    spw_scan_doubt(&told.doubted, 1); /* the first word of the structure */
+    assert_true(is_doubted_place(&m, 1));
+}
+
+static void hits_without_places_and_more_than_can_be_doubted_stay_where_they_are(void **state)
+{
+    static CUdeviceptr image[600], hits[600];
+    CUdeviceptr first = LOW;
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 4800}}, 1);
+    void *params[] = {image};
+    for (unsigned i = 0; i < 600; i++)
+        image[i] = i == 2 ? RUBBISH : LOW + i;
+    assert_int_equal(scan_telling(&m, params, hits, 600, 3), 599);
+    image[2] = LOW + 2;
+    assert_int_equal(scan_telling(&m, params, hits, 600, 3), 600);
+    assert_true(is_doubted(2));
+    assert_int_equal(spw_scan_part(&told.doubted, hits, 600), 0);
+    assert_memory_equal(hits, image, sizeof(image));
+    spw_scan_doubted_init(&told.doubted);
+    assert_int_equal(spw_scan_part(&told.doubted, &first, 1), 0);
+}
+
 static void addresses_outside_of_the_arena_are_rubbish_and_nothing_is_not(void **state)
 {
     CUdeviceptr image[6] = {LOW, HIGH - 1, 0, LOW - 1, HIGH, 1}, hits[6];
@@ -637,6 +682,8 @@ int main(void)
         cmocka_unit_test(a_whole_image_of_addresses_fits_the_room),
         cmocka_unit_test(too_many_hits_are_refused_and_nothing_is_written_past_the_room),
         cmocka_unit_test(a_place_that_was_given_rubbish_is_doubted_from_then_on),
+        cmocka_unit_test(doubted_hits_come_behind_the_others_each_in_their_order),
+        cmocka_unit_test(hits_without_places_and_more_than_can_be_doubted_stay_where_they_are),
         cmocka_unit_test(addresses_outside_of_the_arena_are_rubbish_and_nothing_is_not),
         cmocka_unit_test(places_are_told_apart),
         cmocka_unit_test(the_place_of_a_hit_that_leads_nowhere_is_doubted),

@@ -356,6 +356,29 @@ static void what_is_no_address_tells_launches_of_a_kind_apart(void **state)
     assert_memory_not_equal(now, before, count * sizeof(*now));
 }
 
+/* What is there by chance is a number like any other, whatever it looks like. */
+static void a_place_that_is_doubted_tells_no_launches_apart_by_being_an_address(void **state)
+{
+    struct parameters p;
+    uint32_t before[SPW_SUBMISSION_NUMBERS], now[SPW_SUBMISSION_NUMBERS];
+    fill(&p);
+    struct spw_submission s = launch_of(&p);
+    const uint64_t without = spw_submission_places(&s);
+    const unsigned count = spw_submission_numbers(&s, before);
+    p.words[2] = LOW + 8192;
+    assert_int_not_equal(spw_submission_places(&s), without);
+    assert_int_not_equal(spw_submission_numbers(&s, now), count);
+
+    const uint16_t doubted[] = {99, 4}; /* the last word of the image */
+    s.launch.doubted = doubted;
+    s.launch.doubted_count = 2;
+    assert_int_equal(spw_submission_places(&s), without);
+    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_memory_not_equal(now, before, count * sizeof(*now));
+    p.words[0] = LOW + 64; /* one that is trusted */
+    assert_int_not_equal(spw_submission_places(&s), without);
+}
+
 /* ---- copies and sets ---- */
 
 static void copies_are_told_again(void **state)
@@ -448,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup(launches_whose_parameters_are_not_known_are_not_kept, begin),
         cmocka_unit_test_setup(launches_that_are_given_memory_of_others_are_not_kept, begin),
         cmocka_unit_test_setup(where_addresses_are_tells_launches_of_a_function_apart, begin),
+        cmocka_unit_test_setup(a_place_that_is_doubted_tells_no_launches_apart_by_being_an_address, begin),
         cmocka_unit_test_setup(what_is_no_address_tells_launches_of_a_kind_apart, begin),
         cmocka_unit_test_setup(copies_are_told_again, begin),
         cmocka_unit_test_setup(sets_are_told_again, begin),

@@ -32,6 +32,7 @@ static struct {
     uint64_t places;           /* with the function, the kind of launch */
 } of[KERNELS];
 static unsigned char clock_now;
+static unsigned doubtful;                /* of a launch's addresses the last so many */
 static unsigned refuse_submits, submits; /* the n-th of them fails; so many were made */
 static bool refused;                     /* the program's launch is */
 
@@ -117,11 +118,14 @@ static CUresult launch(enum kernel k)
     submission.launch.function = function_of(k);
     submission.launch.layout = &layout;
     submission.launch.params = values;
+    submission.launch.doubted = words + HITS - doubtful;
+    submission.launch.doubted_count = doubtful;
     memcpy(hits, of[k].hits, sizeof(hits));
     struct spw_op op = {.handle = s,
                         .hits = hits,
                         .count = HITS,
                         .room = HITS,
+                        .doubtful = doubtful,
                         .function = function_of(k),
                         .name = "a kernel",
                         .submission = &submission};
@@ -234,7 +238,7 @@ static int begin_trials(void **state)
     assert_non_null(trial);
     memset(of, 0, sizeof(of));
     clock_now = 0;
-    refuse_submits = submits = 0;
+    refuse_submits = submits = doubtful = 0;
     for (enum kernel k = 0; k < KERNELS; k++)
         for (unsigned i = 0; i < HITS; i++) {
             of[k].hits[i] = allocate(bytes_of(i));
@@ -275,6 +279,41 @@ static void each_kind_of_kernel_is_found_out(void **state)
     assert_int_equal(counts.failures, 0);
 }
 
+static const struct spw_writeset *slot_place(enum kernel k)
+{
+    return spw_writeset_of_place_locked(function_of(k), SLOT);
+}
+
+static void what_is_behind_a_doubted_place_is_looked_at_and_says_nothing_of_the_rest(void **state)
+{
+    doubtful = 1;
+    learn(1 << PLAIN | 1 << COUNTS);
+    for (enum kernel k = PLAIN; k <= COUNTS; k++) {
+        assert_int_equal(kind_of(k)->count, HITS - 1);
+        assert_int_equal(written_by(k), 1 << OUT);
+        assert_false(spw_writeset_writes(kind_of(k), IN));
+    }
+    assert_true(spw_writeset_is_spared(slot_place(PLAIN)));
+    assert_false(spw_writeset_is_spared(slot_place(COUNTS)));
+    assert_int_equal(slot_place(COUNTS)->changed, 1);
+}
+
+/* The address that is there by chance is that of the output: that changes in any case. */
+static void what_is_written_otherwise_says_nothing_of_a_doubted_place(void **state)
+{
+    doubtful = 1;
+    of[PLAIN].hits[SLOT] = of[PLAIN].hits[OUT];
+    for (unsigned number = 0; !next_round(); number++) {
+        assert_true(number < ROUNDS);
+        put(of[PLAIN].hits[IN], BYTES, (unsigned char)(3 + number), &of[PLAIN].holds[IN]);
+        assert_int_equal(launch(PLAIN), CUDA_SUCCESS);
+        let_run();
+    }
+    assert_int_equal(written_by(PLAIN), 1 << OUT);
+    assert_int_equal(slot_place(PLAIN)->seen[0], 0);
+    assert_int_equal(slot_place(PLAIN)->changed, 0);
+}
+
 static void nothing_is_left_behind(void **state)
 {
     const uint64_t live = device->live_bytes;
@@ -305,6 +344,26 @@ static void mark(void)
     assert_int_equal(spw_stream_mark_locked(spw_stream_of_locked(s)), 0);
     spw_unlock();
     let_run();
+}
+
+/* What relied on it that nothing was is not good any more. */
+static void a_write_through_a_place_that_was_spared_raises_the_version(void **state)
+{
+    struct spw_writeset *place = spw_writeset_of_place_locked(function_of(COUNTS), SLOT);
+    doubtful = 1;
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(place, 0, 1);
+    assert_true(spw_writeset_is_spared(place));
+    assert_false(next_round());
+    assert_int_equal(launch(COUNTS), CUDA_SUCCESS);
+    mark();
+    const struct spw_versioned *slot = spw_versioned_at_locked(of[COUNTS].hits[SLOT], NULL);
+    const struct spw_versioned *in = spw_versioned_at_locked(of[COUNTS].hits[IN], NULL);
+    const uint64_t slot_was = slot->version, in_was = in->version;
+    assert_false(next_round());
+    assert_false(spw_writeset_is_spared(place));
+    assert_true(slot->version > slot_was);
+    assert_int_equal(in->version, in_was);
 }
 
 /* The second look need not wait for another iteration, nor memory lie aside while there are only looks. */
@@ -478,6 +537,9 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_trials, end_trials)
     const struct CMUnitTest tests[] = {
         TEST(each_kind_of_kernel_is_found_out),
+        TEST(what_is_behind_a_doubted_place_is_looked_at_and_says_nothing_of_the_rest),
+        TEST(what_is_written_otherwise_says_nothing_of_a_doubted_place),
+        TEST(a_write_through_a_place_that_was_spared_raises_the_version),
         TEST(nothing_is_left_behind),
         TEST(a_trial_costs_what_is_said_of_it),
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),

@@ -235,6 +235,61 @@ static void what_is_known_to_be_only_read_keeps_its_version_and_stays_clean(void
     assert_true(spw_object_dirty(spw_object_at_locked(c)));
 }
 
+static bool is_left_alone(CUdeviceptr address, struct launch *l)
+{
+    const uint64_t was = version(address);
+    spw_object_at_locked(address)->attention &= ~(uint32_t)0;
+    assert_int_equal(spw_op_begin(&l->op), 0);
+    spw_op_answered(&l->op, true);
+    return version(address) == was;
+}
+
+/* Whatever class the launches are of: what is known of a place is known of the function. */
+static void what_was_never_written_through_a_doubted_place_keeps_its_version(void **state)
+{
+    const uint16_t doubted[] = {2};
+    struct launch l;
+    describe(&l, 3, a, b, c);
+    l.op.doubtful = 1;
+    l.submission.launch.doubted = doubted;
+    l.submission.launch.doubted_count = 1;
+    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(place, 0, 1);
+    assert_false(is_left_alone(c, &l)); /* nothing is known of the launch */
+
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 2);
+    assert_int_equal(set->count, 2);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    assert_true(is_left_alone(a, &l));
+    assert_false(is_left_alone(b, &l));
+    assert_true(is_left_alone(c, &l));
+    assert_ptr_equal(((struct spw_block *)spw_object_at_locked(c))->proof.believed, true);
+
+    spw_writeset_note_numbers_locked(set, (const uint32_t[]){1}, 1); /* this launch is given others */
+    assert_false(is_left_alone(c, &l));
+}
+
+static void a_place_that_was_written_through_is_written_again(void **state)
+{
+    const uint16_t doubted[] = {2};
+    struct launch l;
+    describe(&l, 3, a, b, c);
+    l.op.doubtful = 1;
+    l.submission.launch.doubted = doubted;
+    l.submission.launch.doubted_count = 1;
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 2);
+    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    assert_false(is_left_alone(c, &l)); /* nothing is known of the place */
+    (void)spw_writeset_observed_locked(place, 1, 1);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++)
+        (void)spw_writeset_observed_locked(place, 0, 1);
+    assert_false(is_left_alone(c, &l));
+}
+
 static void a_copy_writes_one_end(void **state)
 {
     const uint64_t a_was = version(a), b_was = version(b);
@@ -638,6 +693,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_launch_may_write_all_that_it_is_given),
         TEST(what_is_known_to_be_only_read_keeps_its_version_and_stays_clean),
+        TEST(what_was_never_written_through_a_doubted_place_keeps_its_version),
+        TEST(a_place_that_was_written_through_is_written_again),
         TEST(a_copy_writes_one_end),
         TEST(what_tables_lead_to_is_written),
         TEST(a_launch_that_cannot_be_parsed_raises_the_epoch),

@@ -116,6 +116,23 @@ static void launches_with_addresses_in_other_places_are_another_class(void **sta
     assert_true(spw_writeset_writes(spw_writeset_of_locked(OTHER, 1, 3), 0));
 }
 
+static void a_place_is_spared_once_nothing_was_written_through_it_often_enough(void **state)
+{
+    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 7);
+    assert_false(spw_writeset_is_spared(NULL));
+    assert_false(spw_writeset_is_spared(place));
+    (void)spw_writeset_observed_locked(place, 0, 1);
+    assert_false(spw_writeset_is_spared(place));
+    (void)spw_writeset_observed_locked(place, 0, 1);
+    assert_true(spw_writeset_is_spared(place));
+    assert_false(spw_writeset_is_spared(spw_writeset_of_place_locked(FUNCTION, 8)));
+    assert_false(spw_writeset_is_spared(spw_writeset_of_place_locked(OTHER, 7)));
+    (void)spw_writeset_observed_locked(place, 1, 1);
+    assert_false(spw_writeset_is_spared(place));
+    spw_writesets_believe_nothing_locked();
+    assert_null(spw_writeset_of_place_locked(FUNCTION, 8));
+}
+
 static void what_was_learned_goes_with_the_module(void **state)
 {
     observe(spw_writeset_of_locked(FUNCTION, 1, 3), 4, ALL);
@@ -196,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup(a_write_where_none_was_expected_is_said_and_never_forgotten, begin),
         cmocka_unit_test_setup(addresses_beyond_those_counted_are_written, begin),
         cmocka_unit_test_setup(launches_with_addresses_in_other_places_are_another_class, begin),
+        cmocka_unit_test_setup(a_place_is_spared_once_nothing_was_written_through_it_often_enough, begin),
         cmocka_unit_test_setup(what_was_learned_goes_with_the_module, begin),
         cmocka_unit_test_setup(what_is_given_numbers_that_nobody_observed_is_not_believed, begin),
         cmocka_unit_test_setup(where_numbers_could_not_be_kept_nothing_is_believed, begin),
