@@ -1,5 +1,4 @@
-/* scratch.c - how much memory trials get: enough for a launch of each kind, and never so much that an operation lacks room.
- */
+/* scratch.c - how much memory trials get: enough for a launch of each kind, as far as a fifth of the budget goes. */
 #include "scratch.h"
 
 #include <stdlib.h>
@@ -71,11 +70,7 @@ static uint64_t bytes_for_each_kind(const struct spw_course *course, uint64_t li
 
 uint64_t spw_scratch_bytes_locked(const struct spw_device *d, const struct spw_course *course)
 {
-    const uint64_t budget = budget_of(d), slots = 1 << 20, needed = needed_bytes(d, course) + d->largest_bytes;
-    uint64_t limit = budget / SPW_SCRATCH_SHARE;
-    if (needed >= budget)
-        return 0;
-    limit = budget - needed < limit ? budget - needed : limit;
+    const uint64_t slots = 1 << 20, limit = budget_of(d) / SPW_SCRATCH_SHARE;
     const uint64_t useful = bytes_for_each_kind(course, limit);
     return useful + slots < limit ? useful + slots : limit;
 }

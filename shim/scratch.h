@@ -2,7 +2,8 @@
  *
  * A trial keeps a copy of all that the launch touches, in memory that the program's tensors would use. What is found out
  * about one launch is taken to hold for its kind, and each operation is compared when it is replayed first, so the smallest
- * launch of each kind will do. Engine lock. */
+ * launch of each kind will do. That the largest operation has room beside it is not asked for: an optimizer's launch for all
+ * tensors at once may take most of the budget, and scratch memory goes when an operation needs it. Engine lock. */
 #ifndef SPILLWAY_SHIM_SCRATCH_H
 #define SPILLWAY_SHIM_SCRATCH_H
 #include "ledger.h"
@@ -20,7 +21,7 @@ static inline uint64_t spw_scratch_rounded(uint64_t bytes)
 }
 
 /* The bytes that suffice for the smallest launch of each kind in the course, but for kinds that would take too much, and for
- * small allocations besides. 0: there is no room for any. */
+ * small allocations besides. */
 uint64_t spw_scratch_bytes_locked(const struct spw_device *d, const struct spw_course *course);
 
 /* False: what learning takes for itself would leave the operations of the course too little memory, scratch or not. */

@@ -62,7 +62,7 @@ struct spw_trial {
     struct spw_lessons lessons;
     struct spw_block *scratch; /* NULL: there is none */
     uint64_t wanted_bytes;     /* of it, as soon as there is something to try */
-    unsigned denied;           /* so often there was no room for it */
+    unsigned denied;           /* so often there was no room for it, or it went again, since a launch was tried last */
     struct exam exams[EXAMS], *now;
     struct spw_trial_counts counts;
 };
@@ -300,7 +300,6 @@ static void take_scratch(struct spw_trial *t)
         return;
     }
     t->scratch = b;
-    t->denied = 0;
 }
 
 static void give_scratch(struct spw_trial *t)
@@ -547,6 +546,7 @@ bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
     }
     op->trial = t;
     t->now = e;
+    t->denied = step == SPW_LESSON_TRY ? 0 : t->denied;
     return step == SPW_LESSON_TRY;
 }
 

@@ -1,4 +1,4 @@
-/* test-scratch.c - memory for trials: the smallest launch of each kind has room, and so has every operation beside it. */
+/* test-scratch.c - memory for trials: the smallest launch of each kind has room, however large operations are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,14 +72,19 @@ static void kinds_that_would_take_more_than_a_fifth_are_left_out(void **state)
     assert_int_equal(spw_scratch_bytes_locked(&device, &course), 20 * MB);
 }
 
-static void the_largest_operation_keeps_its_room(void **state)
+/* It goes when that operation comes. */
+static void an_operation_that_takes_nearly_all_leaves_it_its_size(void **state)
 {
     (void)state;
-    device.largest_bytes = 81 * MB; /* beside the largest operation that leaves 4 */
-    assert_int_equal(spw_scratch_bytes_locked(&device, &course), (3 + SLOTS_MB) * MB);
-    device.largest_bytes = 85 * MB;
-    assert_int_equal(spw_scratch_bytes_locked(&device, &course), 0);
-    assert_true(spw_scratch_leaves_room_locked(&device, &course));
+    tensors[4].bytes = 99 * MB;
+    assert_int_equal(spw_scratch_bytes_locked(&device, &course), (5 + SLOTS_MB) * MB);
+    device.largest_bytes = 99 * MB;
+    assert_int_equal(spw_scratch_bytes_locked(&device, &course), (5 + SLOTS_MB) * MB);
+}
+
+static void an_operation_that_takes_more_than_the_budget_leaves_no_room(void **state)
+{
+    (void)state;
     tensors[0].bytes = 100 * MB;
     assert_true(spw_scratch_leaves_room_locked(&device, &course));
     tensors[0].bytes++;
@@ -91,7 +96,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_smallest_launch_of_each_kind_has_room, begin),
         cmocka_unit_test_setup(kinds_that_would_take_more_than_a_fifth_are_left_out, begin),
-        cmocka_unit_test_setup(the_largest_operation_keeps_its_room, begin),
+        cmocka_unit_test_setup(an_operation_that_takes_nearly_all_leaves_it_its_size, begin),
+        cmocka_unit_test_setup(an_operation_that_takes_more_than_the_budget_leaves_no_room, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

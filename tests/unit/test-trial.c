@@ -417,6 +417,23 @@ static void without_room_for_scratch_memory_it_is_too_large(void **state)
     assert_int_equal(submits, 0);
 }
 
+/* Each iteration has an operation that needs all there is, between PLAIN and IN_PLACE. */
+static void scratch_memory_that_goes_each_time_serves_those_before_it(void **state)
+{
+    unsigned number = 0;
+    while (!next_round()) {
+        assert_true(number < ROUNDS);
+        iterate(number, 1 << PLAIN);
+        spw_lock();
+        (void)spw_trial_give_up_scratch_locked(trial);
+        assert_false(spw_trial_give_up_scratch_locked(trial));
+        spw_unlock();
+        iterate(number++, 1 << IN_PLACE);
+    }
+    assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAY_NOT_TRIED);
+}
+
 /* ---- what fails ---- */
 
 static void a_launch_that_the_driver_refused_is_not_tried(void **state)
@@ -544,6 +561,7 @@ int main(int argc, char **argv)
         TEST(a_trial_costs_what_is_said_of_it),
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),
         TEST(without_room_for_scratch_memory_it_is_too_large),
+        TEST(scratch_memory_that_goes_each_time_serves_those_before_it),
         TEST(a_launch_that_the_driver_refused_is_not_tried),
         TEST(a_replay_that_is_refused_leaves_all_as_it_was),
         TEST(a_call_that_fails_once_costs_an_answer_at_most),
