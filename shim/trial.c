@@ -18,6 +18,7 @@
 #include "room.h"
 #include "scratch.h"
 #include "slab.h"
+#include "trust.h"
 #include "twins.h"
 #include "versions.h"
 
@@ -55,6 +56,7 @@ struct exam {
     uint16_t doubted[SPW_WRITESET_HITS];      /* their places */
     uint32_t numbers[SPW_SUBMISSION_NUMBERS]; /* that it was given */
     unsigned number_count;
+    struct spw_numbers given; /* the same with its addresses, once it was run again; or all zeroes */
 };
 
 struct spw_trial {
@@ -110,6 +112,7 @@ static void end_exam(struct exam *e)
     for (uint32_t i = 0; i < e->count; i++)
         for (unsigned k = 0; k <= PASSES; k++)
             spw_digest_forget_locked(e->pieces[i].tickets[k]);
+    spw_numbers_finish(&e->given);
     e->step = SPW_LESSON_NOTHING;
 }
 
@@ -251,6 +254,8 @@ static int read_exam(struct spw_trial *t, struct exam *e)
         note_look(t, e, &seen);
     else
         spw_lesson_tried(&t->lessons, e->lesson, verdict);
+    if (!is_look && verdict == SPW_REPLAYABLE)
+        spw_trust_note_tried_locked(e->function, &e->given);
     return 1;
 }
 
@@ -573,6 +578,7 @@ static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *
     if (!op->rerun || follow_copies(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
+    (void)spw_numbers_take(&e->given, op->rerun); /* or it was not seen to be right with them */
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
     if (back < 0)
         return back;

@@ -80,6 +80,16 @@ bool spw_trust_covers_locked(const struct spw_rerun *rerun)
     return is_covered;
 }
 
+/* They are the function's from then on, or finished. */
+static void note_right_with(struct trusted *it, struct spw_numbers *given)
+{
+    struct spw_numbers *known = sort_of(it, given);
+    if (known)
+        spw_numbers_allow(known, given);
+    if (known || !it || !add_sort(it, given))
+        spw_numbers_finish(given);
+}
+
 void spw_trust_note_equal_locked(const struct spw_rerun *rerun)
 {
     struct trusted *it = find_or_add(rerun->function);
@@ -87,13 +97,15 @@ void spw_trust_note_equal_locked(const struct spw_rerun *rerun)
     if (!it)
         return;
     it->is_right = true;
-    if (!spw_numbers_take(&given, rerun))
-        return;
-    struct spw_numbers *known = sort_of(it, &given);
-    if (known)
-        spw_numbers_allow(known, &given);
-    if (known || !add_sort(it, &given))
-        spw_numbers_finish(&given);
+    if (spw_numbers_take(&given, rerun))
+        note_right_with(it, &given);
+}
+
+void spw_trust_note_tried_locked(CUfunction function, struct spw_numbers *given)
+{
+    if (given->list)
+        note_right_with(find_or_add(function), given);
+    *given = (struct spw_numbers){0};
 }
 
 /* ---- what is known ---- */

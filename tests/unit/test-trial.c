@@ -7,6 +7,7 @@
 #include "scratch.h"
 #include "submissions.h"
 #include "trial.h"
+#include "trust.h"
 #include "versions.h"
 #include "writesets.h"
 
@@ -35,6 +36,7 @@ static unsigned char clock_now;
 static unsigned doubtful;                /* of a launch's addresses the last so many */
 static unsigned refuse_submits, submits; /* the n-th of them fails; so many were made */
 static bool refused;                     /* the program's launch is */
+static uint32_t padding;                 /* behind the parameters, for nobody to look at */
 
 static CUfunction function_of(enum kernel k)
 {
@@ -105,21 +107,61 @@ static size_t bytes_of(unsigned hit)
     return hit == SLOT ? SLOT_BYTES : BYTES;
 }
 
-/* Launched by the program on that stream, with what the library does around it. What the program is told. */
-static CUresult launch(enum kernel k)
+/* As far as trials look at what is kept of a launch. */
+static struct spw_rerun kept(enum kernel k, const struct spw_submission *submission, struct spw_rerun_touch *touches)
+{
+    void *memory = malloc(spw_submission_bytes(submission));
+    assert_non_null(memory);
+    for (unsigned i = 0; i < HITS; i++)
+        touches[i] = (struct spw_rerun_touch){.address = of[k].hits[i], .bytes = bytes_of(i)};
+    return (struct spw_rerun){.operation = k,
+                              .holders = 1,
+                              .context = context,
+                              .function = function_of(k),
+                              .touches = touches,
+                              .touch_count = HITS,
+                              .submission = spw_submission_keep(submission, memory)};
+}
+
+/* The launch as the driver is told of it. */
+static struct spw_submission submission_of(enum kernel k, void *values[])
 {
     static const uint16_t words[] = {0, 1, 2};
-    static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 8}};
+    static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 8}, {24, 4}};
     static const struct spw_layout layout = {
-        .known = true, .param_count = HITS, .word_count = HITS, .image_bytes = 24, .words = words, .params = params};
-    CUdeviceptr hits[HITS];
-    void *values[HITS] = {&of[k].hits[0], &of[k].hits[1], &of[k].hits[2]};
+        .known = true, .param_count = HITS + 1, .word_count = HITS, .image_bytes = 28, .words = words, .params = params};
     struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    for (unsigned i = 0; i < HITS; i++)
+        values[i] = &of[k].hits[i];
+    values[HITS] = &padding;
     submission.launch.function = function_of(k);
     submission.launch.layout = &layout;
     submission.launch.params = values;
     submission.launch.doubted = words + HITS - doubtful;
     submission.launch.doubted_count = doubtful;
+    return submission;
+}
+
+/* What is kept is right to be run again without being compared, as far as its numbers go. */
+static bool is_trusted(enum kernel k)
+{
+    void *values[HITS + 1];
+    struct spw_rerun_touch touches[HITS];
+    const struct spw_submission submission = submission_of(k, values);
+    struct spw_rerun rerun = kept(k, &submission, touches);
+    spw_lock();
+    const bool is_trusted = spw_trust_covers_locked(&rerun);
+    spw_unlock();
+    free(rerun.submission);
+    return is_trusted;
+}
+
+/* Launched by the program on that stream, with what the library does around it. What the program is told. */
+static CUresult launch(enum kernel k)
+{
+    CUdeviceptr hits[HITS];
+    void *values[HITS + 1];
+    const struct spw_submission submission = submission_of(k, values);
     memcpy(hits, of[k].hits, sizeof(hits));
     struct spw_op op = {.handle = s,
                         .hits = hits,
@@ -130,10 +172,12 @@ static CUresult launch(enum kernel k)
                         .name = "a kernel",
                         .submission = &submission};
     assert_int_equal(spw_op_begin(&op), 0);
-    struct spw_rerun rerun = {.operation = k, .holders = 1, .context = context, .stream = op.stream};
+    struct spw_rerun_touch touches[HITS];
+    struct spw_rerun rerun = kept(k, &submission, touches);
+    rerun.stream = op.stream;
     spw_lock();
-    assert_non_null(op.writeset);
-    of[k].places = op.writeset->places;
+    assert_non_null(op.kind);
+    of[k].places = op.kind->places;
     op.rerun = spw_trial_before(trial, &op, 1) ? &rerun : NULL;
     spw_unlock();
     const unsigned char salt = salt_of(k, false);
@@ -144,6 +188,7 @@ static CUresult launch(enum kernel k)
         r = spw_trial_after(&op, r);
     op.rerun = NULL;
     spw_op_end(&op);
+    free(rerun.submission);
     return r;
 }
 
@@ -230,6 +275,7 @@ static int begin_trials(void **state)
     begin(BUDGET, 16 << 20);
     spw_driver.cuFuncGetName = no_name;
     spw_writesets_reset();
+    spw_trust_reset();
     spw_lock();
     spw_planned_keep_versions_locked(false);
     spw_planned_keep_versions_locked(true);
@@ -238,6 +284,7 @@ static int begin_trials(void **state)
     assert_non_null(trial);
     memset(of, 0, sizeof(of));
     clock_now = 0;
+    padding = 0;
     refuse_submits = submits = doubtful = 0;
     for (enum kernel k = 0; k < KERNELS; k++)
         for (unsigned i = 0; i < HITS; i++) {
@@ -434,6 +481,29 @@ static void scratch_memory_that_goes_each_time_serves_those_before_it(void **sta
     assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAY_NOT_TRIED);
 }
 
+/* Nobody knows that it is padding: it may differ from what it was in any trial. */
+static void what_differed_in_trials_that_were_right_may_differ(void **state)
+{
+    unsigned number = 0;
+    while (!next_round()) {
+        assert_true(number < ROUNDS);
+        padding = 1000 + number;
+        iterate(number++, 1 << PLAIN | 1 << REMEMBERS);
+    }
+    padding = 77;
+    assert_true(is_trusted(PLAIN));
+    assert_false(is_trusted(REMEMBERS));
+    assert_false(is_trusted(IN_PLACE));
+}
+
+static void what_was_the_same_in_all_trials_may_not_differ(void **state)
+{
+    learn(1 << PLAIN);
+    assert_true(is_trusted(PLAIN));
+    padding = 77;
+    assert_false(is_trusted(PLAIN));
+}
+
 /* ---- what fails ---- */
 
 static void a_launch_that_the_driver_refused_is_not_tried(void **state)
@@ -562,6 +632,8 @@ int main(int argc, char **argv)
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),
         TEST(without_room_for_scratch_memory_it_is_too_large),
         TEST(scratch_memory_that_goes_each_time_serves_those_before_it),
+        TEST(what_differed_in_trials_that_were_right_may_differ),
+        TEST(what_was_the_same_in_all_trials_may_not_differ),
         TEST(a_launch_that_the_driver_refused_is_not_tried),
         TEST(a_replay_that_is_refused_leaves_all_as_it_was),
         TEST(a_call_that_fails_once_costs_an_answer_at_most),
