@@ -143,6 +143,45 @@ static int make_within(struct spw_plan_request *request, double reserve, struct 
     return spw_plan_make(planner, request, ret_plan);
 }
 
+/* The plan with what its drops take besides: in the order that takes less time. *ret_timing: of that. 0, also where nothing
+ * has to be added; -ENOSPC: the host has no room for it; -ENOMEM. */
+static int keep(const struct spw_course *course, const uint32_t *tensor_of, const struct spw_plan_request *request,
+                bool late, const struct spw_plan *plan, struct spw_schedule *ret_schedule, struct spw_timing *ret_timing)
+{
+    struct spw_machine machine = request->machine;
+    uint32_t count;
+    machine.host_bytes = request->host_bytes;
+    int r = spw_schedule_init(ret_schedule, request->graph);
+    if (r == 0)
+        r = spw_schedule_copy(ret_schedule, &plan->schedule, request->graph);
+    if (r == 0)
+        r = spw_course_keep(course, request->graph, tensor_of, late, ret_schedule, &count);
+    if (r == 0)
+        r = spw_timeline(request->graph, ret_schedule, &machine, request->device_bytes, NULL, ret_timing, NULL);
+    if (r != 0)
+        spw_schedule_finish(ret_schedule);
+    return r;
+}
+
+/* Where that is impossible the engine copies as it goes, and the plan is what it was. */
+static void keep_bytes(const struct spw_course *course, const uint32_t *tensor_of, const struct spw_plan_request *request,
+                       struct spw_plan *plan)
+{
+    struct spw_schedule best, other;
+    struct spw_timing best_timing, other_timing;
+    if (keep(course, tensor_of, request, false, plan, &best, &best_timing) != 0)
+        return;
+    if (keep(course, tensor_of, request, true, plan, &other, &other_timing) == 0) {
+        const bool is_better = other_timing.time_us < best_timing.time_us;
+        spw_schedule_finish(is_better ? &best : &other);
+        best = is_better ? other : best;
+        best_timing = is_better ? other_timing : best_timing;
+    }
+    spw_schedule_finish(&plan->schedule);
+    plan->schedule = best;
+    plan->timing = best_timing;
+}
+
 static int make(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
                 const struct spw_plan_terms *terms, bool quick, const bool *cancelled, struct spw_course_plan *to)
 {
@@ -169,6 +208,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
     int r = make_within(&request, terms->reserve, &plan);
     if (r < 0)
         return r;
+    keep_bytes(course, tensor_of, &request, &plan);
     r = take(to, course, graph, &plan, terms->host_bytes, tensor_of);
     spw_plan_finish(&plan);
     return r;

@@ -10,6 +10,7 @@
 
 #include "detect/iteration.h"
 #include "plan/graph.h"
+#include "plan/schedule.h"
 
 struct spw_actions; /* plan/actions.h */
 
@@ -108,6 +109,13 @@ struct spw_course_terms {
  * 0; -EINVAL: what was recorded makes no iteration (ret_problem); -ENOMEM. */
 int spw_course_graph(const struct spw_course *course, const struct spw_course_terms *terms, struct spw_graph **ret_graph,
                      uint32_t **ret_tensor_of, struct spw_graph_problem *ret_problem);
+
+/* Adds to a schedule for that graph the copies out that the engine makes in any case (course_keep.c): of what is dropped
+ * before the program frees it, has no copy, and is made again by no operation. In the order of the copies out each comes as
+ * soon as the tensor is complete, or `late`, behind all those before it is dropped. *ret_count of them. 0; -ENOMEM: the
+ * schedule is as it was. */
+int spw_course_keep(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of, bool late,
+                    struct spw_schedule *schedule, uint32_t *ret_count);
 
 /* What replays ask of the engine besides the actions. */
 struct spw_course_marks {

@@ -20,7 +20,7 @@
  * has it copied out and in again, which is one copy in too many (spw_course_actions() leaves it out). Where many are freed
  * at once, the working set of that operation would become the largest of all, and no plan fit into a small budget. So nobody
  * is held by an operation that would thereby need more than the caller grants, or some other does anyway, but by an earlier
- * one, if need be by none. What is dropped then before it is freed is for the engine to copy out, on no plan's time. What
+ * one, if need be by none. What is dropped then before it is freed is copied out (course_keep.c). What
  * lives on is always held by the last operation: there it has to be. Where replays are allowed, nobody is held for long who
  * can be made again all the while: the engine may drop it for nothing.
  * The engine need not bring anything in for such a read: in the graph that a bound is made of nobody is held.

@@ -406,6 +406,77 @@ static void who_is_freed_late_is_held_where_that_makes_no_operation_the_largest(
     destroy(r, course, graph, tensor_of);
 }
 
+static void expect_steps(const struct spw_schedule *s, const struct spw_step *expected, uint32_t count)
+{
+    assert_int_equal(s->count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(s->steps[i].kind, expected[i].kind);
+        assert_int_equal(s->steps[i].id, expected[i].id);
+    }
+}
+
+static struct spw_schedule schedule_of(const struct spw_graph *graph, const struct spw_step *steps, uint32_t count)
+{
+    struct spw_schedule s;
+    assert_int_equal(spw_schedule_init(&s, graph), 0);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(spw_schedule_add(&s, steps[i].kind, steps[i].id), 0);
+    return s;
+}
+
+#define STEPS(...) (struct spw_step[]){__VA_ARGS__}, sizeof((struct spw_step[]){__VA_ARGS__}) / sizeof(struct spw_step)
+#define OP_OF(op) \
+    { \
+        SPW_STEP_OP, op \
+    }
+#define OUT(t) \
+    { \
+        SPW_STEP_D2H, t \
+    }
+#define IN(t) \
+    { \
+        SPW_STEP_H2D, t \
+    }
+#define GO(t) \
+    { \
+        SPW_STEP_DROP, t \
+    }
+
+/* 0 is freed behind operation 2, 1 behind operation 1; 2 lives on. */
+static void what_is_dropped_before_it_is_freed_is_copied_out(void **state)
+{
+    struct spw_recording *r = begin();
+    assert_int_equal(spw_recording_live(r, 42, 50, true), 0);
+    for (uint64_t id = 40; id < 42; id++)
+        alloc(r, id, 50);
+    OP(r, 1, {40, W}, {42, RW});
+    OP(r, 2, {40, RW}, {41, W});
+    release(r, 41);
+    OP(r, 3, {42, RW});
+    release(r, 40);
+    struct spw_course *course = finish(r, 3);
+    uint32_t *tensor_of, count;
+    struct spw_graph *graph = graph_of(course, 0, &tensor_of);
+    enum { LIVES, LATE, SOON };
+    assert_int_equal(tensor_of[LATE], 1);
+    struct spw_schedule s = schedule_of(graph, STEPS(OP_OF(0), OP_OF(1), GO(LATE), GO(SOON), OP_OF(2)));
+    assert_int_equal(spw_course_keep(course, graph, tensor_of, true, &s, &count), 0);
+    assert_int_equal(count, 1);
+    expect_steps(&s, STEPS(OP_OF(0), OP_OF(1), OUT(LATE), GO(LATE), GO(SOON), OP_OF(2)));
+    assert_int_equal(spw_course_keep(course, graph, tensor_of, true, &s, &count), 0);
+    assert_int_equal(count, 0); /* it has a copy */
+    spw_schedule_finish(&s);
+    s = schedule_of(graph, STEPS(OP_OF(0), OUT(LIVES), OP_OF(1), GO(SOON), GO(LIVES), IN(LIVES), GO(LATE), OP_OF(2)));
+    assert_int_equal(spw_course_keep(course, graph, tensor_of, false, &s, &count), 0);
+    expect_steps(&s, STEPS(OP_OF(0), OUT(LIVES), OP_OF(1), OUT(LATE), GO(SOON), GO(LIVES), IN(LIVES), GO(LATE), OP_OF(2)));
+    spw_schedule_finish(&s);
+    s = schedule_of(graph, STEPS(OP_OF(0), OP_OF(1), GO(SOON), OP_OF(2), GO(LATE)));
+    assert_int_equal(spw_course_keep(course, graph, tensor_of, false, &s, &count), 0);
+    assert_int_equal(count, 0); /* it is freed by then */
+    spw_schedule_finish(&s);
+    destroy(r, course, graph, tensor_of);
+}
+
 /* Actions as a planner might list them, as (operation, kind, tensor of the graph). */
 struct planned {
     uint32_t op, kind, id;
@@ -567,6 +638,7 @@ int main(void)
         cmocka_unit_test(who_takes_the_place_of_somebody_unused_is_born_with_its_own_first_use),
         cmocka_unit_test(who_is_freed_late_is_not_taken_for_one_that_the_step_before_was_to_free),
         cmocka_unit_test(who_is_freed_late_is_held_where_that_makes_no_operation_the_largest),
+        cmocka_unit_test(what_is_dropped_before_it_is_freed_is_copied_out),
         cmocka_unit_test(actions_are_left_out_where_the_program_frees_or_nobody_needs_them),
         cmocka_unit_test(a_recording_can_be_used_again_and_forgets_all),
         cmocka_unit_test(a_detectors_part_of_the_touches_is_kept),

@@ -56,6 +56,30 @@ static struct spw_course *late_course(void)
     return course;
 }
 
+/* Two tensors of 1 MiB are used up to operation 2, and freed behind the last one, which needs 4 MiB of others. */
+static struct spw_course *gradients_course(void)
+{
+    enum { OPS = 6, W = SPW_COURSE_WRITES, R = SPW_COURSE_READS };
+    static const struct spw_recording_touch touches[OPS][2] = {{{1, W, 0}, {1, W, 0}}, {{2, W, 0}, {2, W, 0}},
+                                                               {{1, R, 0}, {2, R, 0}}, {{3, W, 0}, {3, W, 0}},
+                                                               {{3, R, 0}, {4, W, 0}}, {{3, R, 0}, {4, R, 0}}};
+    struct spw_recording *r;
+    struct spw_course *course = NULL;
+    assert_int_equal(spw_recording_create(&r), 0);
+    spw_recording_begin(r);
+    for (uint64_t id = 1; id <= 4; id++)
+        assert_int_equal(spw_recording_alloc(r, id, id < 3 ? MIB : 2 * MIB, true), 0);
+    for (uint32_t o = 0; o < OPS; o++)
+        (void)spw_recording_op(r, o, true, touches[o], 2, NULL);
+    for (uint64_t id = 1; id <= 4; id++)
+        assert_int_equal(spw_recording_free(r, id), 0);
+    assert_int_equal(spw_recording_finish(r, OPS, &course), 0);
+    for (uint32_t o = 0; o < OPS; o++)
+        course->ops[o].us = 10;
+    spw_recording_destroy(r);
+    return course;
+}
+
 /* Carries the actions out by hand: whatever an operation touches is there, and there is never more than device_bytes. */
 static void follow(const struct spw_course *course, const struct spw_course_plan *plan, uint64_t device_bytes)
 {
@@ -498,10 +522,26 @@ static void where_memory_runs_out_it_says_so_and_leaves_nothing_behind(void **st
     spw_course_destroy(course);
 }
 
+/* What is dropped before the program frees it has a copy, and that takes time that is promised. */
+static void what_is_freed_behind_an_operation_too_large_to_hold_it_is_copied(void **state)
+{
+    struct spw_course *course = gradients_course();
+    const struct spw_plan_terms terms = terms_of(5 * MIB);
+    struct spw_course_plan *plan;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
+    follow(course, plan, terms.device_bytes);
+    assert_true(plan->out_bytes >= MIB);
+    assert_int_equal(plan->in_bytes, 0);
+    assert_true(plan->predicted_us >= 30 + (double)plan->out_bytes / terms.d2h_bytes_per_us);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_keeps_within_its_terms),
+        cmocka_unit_test(what_is_freed_behind_an_operation_too_large_to_hold_it_is_copied),
         cmocka_unit_test(with_memory_enough_a_plan_costs_no_time),
         cmocka_unit_test(what_fits_nowhere_has_no_plan),
         cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
