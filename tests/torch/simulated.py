@@ -13,7 +13,8 @@ class Row(NamedTuple):
     steps: int
 
 
-# The first row of each is the one that has its iteration looked at and its copies and waits left out. Every option is in one of them.
+# The first row of each is the one that has its iteration looked at and its copies and waits left out. Every option is in one of them,
+# but for --step-times, which bench/pytorch.py asks for.
 ROWS = {
     "gpt": {"Adam": Row((), 12),
             "autocast, a fused optimizer, workers": Row(("--bf16", "--optimizer", "adam-fused", "--workers", "2"), 10),

@@ -4,7 +4,7 @@ A program is a Task; train() does with it what the options say. Everything comes
 hangs on a number that the device computed: the same options are the same work, whatever the numbers are.
 
 At the end it prints a line for each tensor of the model and of the optimizer's state with a SHA-256 of its bytes, and one of all. Lines
-that begin with "memory" are measured; all others are the same in every run."""
+that begin with "memory" or "step_ms_each" are measured; all others are the same in every run."""
 import argparse
 import contextlib
 import hashlib
@@ -72,6 +72,7 @@ def parse(description, arguments=None):
     parser.add_argument("--probe-memory", action="store_true", help="asks for memory statistics and empties the cache after each step")
     parser.add_argument("--retry", action="store_true", help="some steps begin with a batch that is too large for the device")
     parser.add_argument("--limit-bytes", type=int, default=0, help="PyTorch is to get along with so much memory")
+    parser.add_argument("--step-times", action="store_true", help="prints how long each step took, from its beginning to the next one's")
     return parser.parse_args(arguments)
 
 
@@ -122,6 +123,12 @@ def batches_of(task, options, first, count, size, stream, shuffle):
 
 
 # ------------------------------------------------------------------------------------------------------------- the loop
+def begin_of_step():
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
 class Training:
     """A model in training: what train() does step by step."""
 
@@ -193,9 +200,11 @@ def settle(options):
 
 def train(task, options):
     settle(options)
-    training, allocations = Training(task, options), []
+    training, allocations, begins = Training(task, options), [], []
     for step in range(1, options.steps + 1):
         before = allocated(training)
+        if options.step_times and training.on_device:
+            begins.append(begin_of_step())
         if options.retry and step % 4 == 2 and training.on_device:
             print(f"step {step}: a larger batch is {training.try_too_much()}")
         loss = training.step()
@@ -209,6 +218,8 @@ def train(task, options):
     tell(training)
     if training.on_device:
         tell_memory(allocations)
+    if begins:
+        print("step_ms_each", *(f"{one.elapsed_time(other):.3f}" for one, other in zip(begins, begins[1:])))
 
 
 # -------------------------------------------------------------------------------------------------------------- the end
