@@ -18,6 +18,20 @@ SIMGPU_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
     return driver_leave(&call, r);
 }
 
+SIMGPU_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
+{
+    struct call call;
+    struct module *m = NULL;
+    CUresult r = driver_enter(&call, "cuModuleLoad", NEEDS_CONTEXT);
+    if (r == CUDA_SUCCESS && (!module || !path))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS)
+        r = module_create_from_file(call.context, path, &m);
+    if (r == CUDA_SUCCESS)
+        *module = (CUmodule)m;
+    return driver_leave(&call, r);
+}
+
 SIMGPU_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
                                           void **values)
 {

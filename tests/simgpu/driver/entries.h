@@ -207,6 +207,7 @@
     X(CALL, cuEventDestroy, "cuEventDestroy", 2000, NONE) \
     X(CALL, cuEventElapsedTime, "cuEventElapsedTime", 2000, NONE) \
     X(UNSAFE, cuMemHostRegister, "cuMemHostRegister", 4000, NONE) \
+    X(UNSAFE, cuModuleLoad, "cuModuleLoad", 2000, NONE) \
     X(UNSAFE, cuModuleLoadData, "cuModuleLoadData", 2000, NONE) \
     X(UNSAFE, cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, NONE) \
     X(UNSAFE, cuModuleLoadFatBinary, "cuModuleLoadFatBinary", 2000, NONE) \

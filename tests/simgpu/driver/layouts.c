@@ -2,14 +2,11 @@
 #include "layouts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "file.h"
 #include "opaque.h"
 #include "settings.h"
 
@@ -75,34 +72,13 @@ bool layouts_add(const char *text)
     return true;
 }
 
-/* The file with a 0 behind it; never given back. NULL: errno says why. */
-static const char *read_file(const char *path)
-{
-    struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char *text = NULL;
-    if (fd >= 0 && fstat(fd, &status) == 0 && (text = malloc((size_t)status.st_size + 1))) {
-        size_t got = 0;
-        ssize_t n = 1;
-        while (got < (size_t)status.st_size && n > 0)
-            if ((n = read(fd, text + got, (size_t)status.st_size - got)) > 0)
-                got += (size_t)n;
-        text[got] = 0;
-    }
-    int error = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = error;
-    return text;
-}
-
 static void read_named_file(void)
 {
     const char *path = settings.layouts_path;
     if (file_is_read || !path)
         return;
     file_is_read = true;
-    const char *text = read_file(path);
+    const char *text = file_read(path);
     if (!text)
         fprintf(stderr, "simgpu: SIMGPU_LAYOUTS=%s: %s\n", path, strerror(errno));
     else
@@ -123,10 +99,10 @@ static int by_name(const void *a, const void *b)
     return compare_names(x->text, x->name_length, y->text, y->name_length);
 }
 
-static struct line *find_line(const char *name)
+static struct line *find_line(const char *name, size_t length)
 {
-    size_t from = 0, to = line_count, length = strlen(name);
-    if (!sorted)
+    size_t from = 0, to = line_count;
+    if (!sorted && line_count > 0)
         qsort(lines, line_count, sizeof *lines, by_name);
     sorted = true;
     while (from < to) {
@@ -254,11 +230,11 @@ static bool read_uses(struct layout *l, const char *value, size_t length)
     return true;
 }
 
-static uint64_t hash_of(const char *name)
+uint64_t layouts_hash(const void *bytes, size_t count)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+    for (const unsigned char *at = bytes; count > 0; at++, count--)
+        hash = (hash ^ *at) * 0x100000001b3u;
     return hash;
 }
 
@@ -280,9 +256,9 @@ static struct layout *read_line(const struct line *line, const char **ret_bad)
     size_t length;
     const char *value;
     *ret_bad = "memory";
-    if (!l || !(l->kernel.name = strndup(line->text, line->name_length)))
+    if (!l || !(l->kernel.name = strndup(line->text, strcspn(line->text, "@ \n"))))
         return layout_free(l), NULL;
-    l->name_hash = hash_of(l->kernel.name);
+    l->name_hash = layouts_hash(line->text, line->name_length);
     *ret_bad = "bytes";
     bool good = number_field(line->text, "bytes", MOST_IMAGE_BYTES, &l->kernel.param_bytes);
     if (good && (*ret_bad = "shared"))
@@ -316,20 +292,41 @@ static void tell_unknown(const char *name)
             path ? " in " : " (SIMGPU_LAYOUTS names no table)", path ? path : "");
 }
 
-const struct layout *layouts_find(const char *name)
+/* As it was read once; NULL: it can't be. */
+static const struct layout *layout_of(struct line *line)
 {
-    read_named_file();
-    struct line *line = find_line(name);
-    if (!line) {
-        tell_unknown(name);
-        return NULL;
-    }
     if (!line->layout && !line->told) {
         const char *bad;
         line->layout = read_line(line, &bad);
         line->told = !line->layout;
         if (line->told)
-            fprintf(stderr, "simgpu: the layout of kernel %s can't be read: its %s are wrong or missing\n", name, bad);
+            fprintf(stderr, "simgpu: the layout of kernel %.*s can't be read: its %s are wrong or missing\n",
+                    (int)line->name_length, line->text, bad);
     }
     return line->layout;
+}
+
+const struct layout *layouts_find(const char *name)
+{
+    read_named_file();
+    struct line *line = find_line(name, strlen(name));
+    if (!line)
+        tell_unknown(name);
+    return line ? layout_of(line) : NULL;
+}
+
+const struct layout *layouts_find_or_add(char *text, bool say)
+{
+    read_named_file();
+    const size_t length = strcspn(text, " \n");
+    struct line *line = find_line(text, length);
+    const bool is_there = line;
+    if (!line && add_line(text))
+        line = find_line(text, length);
+    if (line && !is_there && say)
+        fprintf(stderr, "simgpu: kernel %.*s has no layout in %s, so that it is taken to write all that it is given\n",
+                (int)length, text, settings.layouts_path ? settings.layouts_path : "any table");
+    if (is_there || !line)
+        free(text);
+    return line ? layout_of(line) : NULL;
 }

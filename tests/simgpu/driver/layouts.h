@@ -19,10 +19,13 @@
  *                            Bit d of W: list d is written
  *     tensors/D/M/W/x        the same where the launch has a block for each of the M that counts; y: a row of blocks
  *
+ * A kernel of an image that the program made by itself goes by NAME@HASH (cubin.h).
+ *
  * The file that SIMGPU_LAYOUTS names is read at the first need; images that are such text themselves add to it. */
 #ifndef SIMGPU_DRIVER_LAYOUTS_H
 #define SIMGPU_DRIVER_LAYOUTS_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../image.h"
@@ -56,4 +59,10 @@ bool layouts_add(const char *text);
 /* The kernel's layout, the same for every question, good until the process ends. NULL, said on stderr once for each name:
  * there is none, or it can't be read. */
 const struct layout *layouts_find(const char *name);
+/* The layout of the kernel that this line is about, which has been allocated and is not the caller's any more: the one that
+ * there is already, else the line's, and with `say` that there was none is said. NULL: it can't be read, or no memory. */
+const struct layout *layouts_find_or_add(char *line, bool say);
+
+/* FNV-1a: names kernels in digests, and images in the table. */
+uint64_t layouts_hash(const void *bytes, size_t count);
 #endif

@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cubin.h"
 #include "driver.h"
 #include "exec.h"
+#include "file.h"
 #include "layouts.h"
 #include "opaque.h"
 #include "ptx.h"
 #include "variables.h"
 
-/* *ret_made is what was made of PTX text, to be freed; NULL: the image is the program's own. */
+/* *ret_made is what was made of PTX text or of a cubin, to be freed; NULL: the image is the program's own. */
 static CUresult image_read(const void *candidate, const struct simgpu_image **ret_image, struct simgpu_image **ret_made)
 {
     char magic[8] = {0};
@@ -27,7 +29,7 @@ static CUresult image_read(const void *candidate, const struct simgpu_image **re
         *ret_image = &opaque_image;
         return CUDA_SUCCESS;
     }
-    CUresult r = ptx_load(candidate, ret_made);
+    CUresult r = cubin_takes(candidate) ? cubin_load(candidate, ret_made) : ptx_load(candidate, ret_made);
     *ret_image = *ret_made;
     return r;
 }
@@ -121,6 +123,19 @@ CUresult module_create(struct context *context, const void *image, struct librar
     context->modules = m;
     *ret_module = m;
     return CUDA_SUCCESS;
+}
+
+/* The contents of a table of layouts stay where they are. */
+CUresult module_create_from_file(struct context *context, const char *path, struct module **ret_module)
+{
+    char *image = file_read(path);
+    if (!image)
+        return CUDA_ERROR_FILE_NOT_FOUND;
+    bool leads_elsewhere = strcmp(image, SIMGPU_IMAGE_MAGIC) == 0;
+    CUresult r = leads_elsewhere ? CUDA_ERROR_INVALID_IMAGE : module_create(context, image, NULL, ret_module);
+    if (r != CUDA_SUCCESS || (*ret_module)->image != &opaque_image)
+        free(image);
+    return r;
 }
 
 void module_destroy(struct module *m)

@@ -3,9 +3,11 @@
 #define SIMGPU_DRIVER_MODULE_H
 #include "objects.h"
 
-/* `image` is a struct simgpu_image or PTX text; CUDA_ERROR_INVALID_IMAGE where it is neither, CUDA_ERROR_INVALID_PTX for
- * text with a kernel that has no twin (ptx.h). */
+/* `image` is a struct simgpu_image, PTX text, or machine code (opaque.h, cubin.h); CUDA_ERROR_INVALID_IMAGE where it is none
+ * of them, CUDA_ERROR_INVALID_PTX for text with a kernel that has no twin (ptx.h). */
 CUresult module_create(struct context *context, const void *image, struct library *library, struct module **ret_module);
+/* From a file with the same, but for a struct simgpu_image. CUDA_ERROR_FILE_NOT_FOUND: it can't be read. */
+CUresult module_create_from_file(struct context *context, const char *path, struct module **ret_module);
 void module_destroy(struct module *module);
 /* The function of that name, made at its first use; NULL without such a kernel or without memory. */
 struct function *module_function(struct module *module, const char *name);

@@ -262,6 +262,7 @@ int settings_read(void)
     settings.layouts_path = path_of("SIMGPU_LAYOUTS");
     if (settings.layouts_path && access(settings.layouts_path, R_OK) < 0)
         return refuse("SIMGPU_LAYOUTS", settings.layouts_path, "a file that can be read");
+    settings.images_path = path_of("SIMGPU_IMAGES");
     settings.launched_path = path_of("SIMGPU_LAUNCHED");
     settings.digests_path = path_of("SIMGPU_DIGESTS");
     settings.stats_path = path_of("SIMGPU_STATS");

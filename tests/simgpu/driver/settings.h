@@ -41,6 +41,7 @@ struct settings {
     } slower_h2d, slower_d2h;
     char *stats_path, *touched_path, *chronicle_path; /* NULL: none wanted */
     char *layouts_path;                               /* of machine code; NULL: none */
+    char *images_path;                                /* where machine code is put that the program made; NULL: nowhere */
     char *launched_path;                              /* where names of opaque kernels are listed; NULL: nowhere */
     char *digests_path;                               /* where their launches are; NULL: nowhere */
 };
