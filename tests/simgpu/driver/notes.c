@@ -13,6 +13,7 @@ static struct note *buckets[BUCKETS];
 
 struct target { /* what an address leads to */
     uint64_t address, bytes, serial;
+    bool is_told; /* of by the program's runtime */
     bool is_written;
 };
 
@@ -21,12 +22,12 @@ static bool find_target(uint64_t address, struct target *ret)
 {
     const struct tensor *t = tensor_find(address);
     if (t) {
-        *ret = (struct target){t->span.start, t->span.end - t->span.start, t->serial, t->is_written};
+        *ret = (struct target){t->span.start, t->span.end - t->span.start, t->serial, true, t->is_written};
         return true;
     }
     const struct block *b = tensors_are_told() ? NULL : memory_find(address);
     if (b && b->device)
-        *ret = (struct target){b->span.start, b->span.end - b->span.start, b->id, true};
+        *ret = (struct target){b->span.start, b->span.end - b->span.start, b->id, false, true};
     return b && b->device;
 }
 
@@ -78,7 +79,8 @@ static uint32_t place_of(struct reading *r, const struct target *t)
         r->note = grown;
         r->room *= 2;
     }
-    r->note->tensors[r->note->count] = (struct touched_tensor){.address = t->address, .bytes = t->bytes};
+    r->note->tensors[r->note->count] =
+        (struct touched_tensor){.address = t->address, .bytes = t->bytes, .serial = t->is_told ? t->serial : 0};
     if (t->serial > r->youngest) {
         r->youngest = t->serial;
         r->of = r->note->count;
@@ -231,10 +233,16 @@ static struct note *find(const uint64_t key[2])
     return NULL;
 }
 
+/* But for which of the tensors that were made there it means. */
 static bool says_the_same(const struct note *a, const struct note *b)
 {
-    return a->seed == b->seed && a->count == b->count && memcmp(&a->flops, &b->flops, sizeof a->flops) == 0 &&
-           memcmp(a->tensors, b->tensors, a->count * sizeof a->tensors[0]) == 0;
+    bool same = a->seed == b->seed && a->is_announced == b->is_announced && a->count == b->count &&
+                memcmp(&a->flops, &b->flops, sizeof a->flops) == 0;
+    for (uint32_t i = 0; same && i < a->count; i++) {
+        const struct touched_tensor *x = &a->tensors[i], *y = &b->tensors[i];
+        same = x->address == y->address && x->bytes == y->bytes && x->reads == y->reads && x->writes == y->writes;
+    }
+    return same;
 }
 
 /* In front of what was said before, which a launch on its way may still need. */
@@ -242,6 +250,7 @@ static const struct note *keep(struct note *note)
 {
     struct note *old = find(note->key), **bucket = &buckets[note->key[0] % BUCKETS];
     if (old && says_the_same(old, note)) {
+        memcpy(old->tensors, note->tensors, note->count * sizeof note->tensors[0]);
         free(note);
         return old;
     }
@@ -250,13 +259,24 @@ static const struct note *keep(struct note *note)
     return note;
 }
 
-const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image)
+static void note_writes(const struct note *note)
+{
+    for (uint32_t i = 0; i < note->count; i++) {
+        struct tensor *t = note->tensors[i].writes ? tensor_find(note->tensors[i].address) : NULL;
+        if (t)
+            t->is_written = true;
+    }
+}
+
+const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image,
+                             bool announced)
 {
     enum { ROOM = 8 };
     struct reading r = {.layout = layout, .image = image, .grid = grid, .room = ROOM};
     r.note = calloc(1, sizeof *r.note + ROOM * sizeof r.note->tensors[0]);
     if (!r.note)
         return NULL;
+    r.note->is_announced = announced;
     r.note->seed = layout->name_hash;
     for (int i = 0; i < 3; i++)
         mix(&r, (uint64_t)grid[i] << 32 | block[i]);
@@ -267,13 +287,25 @@ const struct note *note_make(const struct layout *layout, const uint32_t grid[3]
         return NULL;
     }
     finish(&r);
+    note_writes(r.note);
     set_key(r.note, layout, grid, block, image);
     return keep(r.note);
+}
+
+static bool means_the_same_now(const struct note *note)
+{
+    for (uint32_t i = 0; i < note->count; i++) {
+        const struct tensor *t = note->tensors[i].serial ? tensor_find(note->tensors[i].address) : NULL;
+        if (t && t->serial != note->tensors[i].serial)
+            return false;
+    }
+    return true;
 }
 
 const struct note *note_find(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image)
 {
     struct note looked_for;
     set_key(&looked_for, layout, grid, block, image);
-    return find(looked_for.key);
+    const struct note *n = find(looked_for.key);
+    return n && (n->is_announced || means_the_same_now(n)) ? n : NULL;
 }

@@ -6,6 +6,7 @@
 
 struct touched_tensor {
     uint64_t address, bytes;
+    uint64_t serial;        /* which of all that were ever made there; 0: of the driver's blocks */
     uint32_t reads, writes; /* 0 or 1 */
 };
 
@@ -13,16 +14,18 @@ struct note {
     struct note *next;
     uint64_t key[2];
     uint64_t seed; /* of the result: all but what is read */
+    bool is_announced;
     double flops, bytes;
     uint32_t count;
     struct touched_tensor tensors[];
 };
 
-/* Looks at the parameters with what the program holds now; the note is found from then on. NULL: no memory.
- * Notes stay until the process ends. */
-const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3],
-                             const void *image);
-/* NULL: there is none. */
+/* Looks at the parameters with what the program holds now; the note is found from then on, and what it says is written
+ * counts as written. NULL: no memory. Notes stay until the process ends. */
+const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image,
+                             bool announced);
+/* The newest for these parameters. If that was not announced it has to mean what they lead to now: each tensor is the one
+ * that it was, or there is none any more. NULL: there is no such note. */
 const struct note *note_find(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3],
                              const void *image);
 

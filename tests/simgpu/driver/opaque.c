@@ -116,7 +116,7 @@ static void describe(const struct simgpu_launch *launch, const void *image, stru
     const struct layout *l = (const struct layout *)launch->kernel;
     const struct note *n = note_find(l, launch->grid, launch->block, image);
     if (!n)
-        n = note_make(l, launch->grid, launch->block, image);
+        n = note_make(l, launch->grid, launch->block, image, false);
     ret_footprint->refused = !n;
     if (!n)
         return;
@@ -144,13 +144,6 @@ CUresult opaque_announce(const struct simgpu_kernel *kernel, const unsigned grid
     for (uint32_t i = 0; i < kernel->param_count; i++)
         if (params[i])
             memcpy(image + kernel->params[i].offset_bytes, params[i], kernel->params[i].size_bytes);
-    const struct note *n = note_make((const struct layout *)kernel, grid, block, image);
-    if (!n)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    for (uint32_t i = 0; i < n->count; i++) {
-        struct tensor *t = n->tensors[i].writes ? tensor_find(n->tensors[i].address) : NULL;
-        if (t)
-            t->is_written = true;
-    }
-    return CUDA_SUCCESS;
+    const struct note *n = note_make((const struct layout *)kernel, grid, block, image, true);
+    return n ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

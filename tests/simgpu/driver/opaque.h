@@ -9,7 +9,9 @@
  *
  * What a launch touches is settled when the program announces it (../program.h): that decides for all launches with the same
  * parameters, as far as they count, until it is announced again, so that whoever launches it once more gets the same. A
- * launch that nobody has announced takes the driver's own blocks for the tensors. */
+ * launch that nobody has announced, as a program makes it past its runtime, is settled as it arrives, and holds for all with
+ * the same parameters until one of its addresses leads to another tensor than then. Where the program's tensors aren't told
+ * either, the driver's own blocks are taken for them. */
 #ifndef SIMGPU_DRIVER_OPAQUE_H
 #define SIMGPU_DRIVER_OPAQUE_H
 #include <cuda.h>

@@ -408,6 +408,54 @@ CHILD_TEST(a_launch_of_lists_made_once_more_is_known_by_what_blocks_work_on)
     assert_int_not_equal(digest(m.lists[1][2], BYTES), first);
 }
 
+CHILD_TEST(what_nobody_announced_is_the_same_launch_while_its_tensors_are_there_or_gone)
+{
+    start();
+    CUdeviceptr a = tensor(BYTES, 1), to = fresh(BYTES, 0);
+    int number = 7;
+    void *params[] = {&to, &a, &a, &number};
+    launch_on(function("sum"), 4, params, false);
+    const uint64_t first = digest(to, BYTES);
+    OK(cuMemsetD8(to, 0x55, BYTES)); /* was not read the first time, since nobody had written it */
+    launch_on(function("sum"), 4, params, false);
+    assert_int_equal(digest(to, BYTES), first);
+    assert_int_equal(tell_gone(a), 0);
+    assert_int_equal(tell_gone(to), 0);
+    OK(cuMemsetD8(to, 0x55, BYTES));
+    launch_on(function("sum"), 4, params, false);
+    assert_int_equal(digest(to, BYTES), first);
+}
+
+CHILD_TEST(what_nobody_announced_is_another_launch_with_other_tensors_at_the_addresses)
+{
+    start();
+    CUdeviceptr x = fresh(BYTES, 0);
+    void *params[] = {&x};
+    launch_on(function("grow"), 1, params, false);
+    const uint64_t all = digest(x, BYTES);
+    for (int again = 0; again < 2; again++) { /* as a step does after a step, with the same sizes as before */
+        assert_int_equal(tell_gone(x), 0);
+        assert_int_equal(tell_made(x, 4096), 0);
+        OK(cuMemsetD8(x, 0x55, BYTES));
+        launch_on(function("grow"), 1, params, false);
+        assert_int_equal(digest(x + 4096, BYTES - 4096), digest(tensor(BYTES - 4096, 0x55), BYTES - 4096));
+    }
+    assert_int_equal(tell_made(x, BYTES), 0);
+    launch_on(function("grow"), 1, params, false);
+    assert_int_equal(digest(x, BYTES), all);
+}
+
+CHILD_TEST(what_nobody_announced_writes_what_the_next_launch_reads)
+{
+    start();
+    CUdeviceptr a = fresh(BYTES, 0), to = fresh(BYTES, 0), other = fresh(BYTES, 0);
+    launch_on(function("grow"), 1, (void *[]){&a}, false);
+    sum(to, a, a, 7);
+    poke(a, 9);
+    sum(other, a, a, 7);
+    assert_int_not_equal(digest(to, BYTES), digest(other, BYTES));
+}
+
 CHILD_TEST(without_word_of_the_program_blocks_are_its_tensors)
 {
     CUdeviceptr a, to;
@@ -615,6 +663,9 @@ int main(void)
         cmocka_unit_test(a_launch_made_once_more_does_what_the_first_did),
         cmocka_unit_test(a_launch_made_once_more_is_known_by_what_counts),
         cmocka_unit_test(a_launch_of_lists_made_once_more_is_known_by_what_blocks_work_on),
+        cmocka_unit_test(what_nobody_announced_is_the_same_launch_while_its_tensors_are_there_or_gone),
+        cmocka_unit_test(what_nobody_announced_is_another_launch_with_other_tensors_at_the_addresses),
+        cmocka_unit_test(what_nobody_announced_writes_what_the_next_launch_reads),
         cmocka_unit_test(without_word_of_the_program_blocks_are_its_tensors),
         cmocka_unit_test(it_takes_the_time_of_its_bytes_or_of_its_operations),
         cmocka_unit_test(what_it_touches_must_be_ordered),
