@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "integration"), str(HERE / "layouts")]
 import classify  # noqa: E402
 import cubin  # noqa: E402
+import images  # noqa: E402
 import names  # noqa: E402
 import refine  # noqa: E402
 import sass  # noqa: E402
@@ -407,6 +408,41 @@ def _():
     require(words.arrays == [8] and words.array(40) == 8 and words.array(0) is None, words.arrays)
 
 
+# ------------------------------------------------------------------------------------------------------------------- images
+def image_uses(code, *params):
+    """What is said of a kernel of an image that a program made, with these parameters, by these lines of machine code."""
+    size = sum(params[-1])
+    kernel = cubin.Kernel("it@0", size, 0, 32, params, 0x210, "")
+    access = flow(code, size)
+    return shown(images.uses(kernel, access if access.certain else None))
+
+
+@sentence("of a kernel that a program made, addresses are read or written as its code does, and only numbers that are loaded count")
+def _():
+    code = """
+        LDC.64 R2, c[0x0][0x210]
+        LDC.64 R4, c[0x0][0x218]
+        LDC.64 R6, c[0x0][0x220]
+        LDC R8, c[0x0][0x228]
+        LDG.E R9, desc[UR4][R2.64]
+        RED.E.ADD.F32 desc[UR4][R6.64], R9
+        STG.E desc[UR4][R4.64], R8
+        EXIT"""
+    got = image_uses(code, (0, 8), (8, 8), (16, 8), (24, 4), (28, 4), (32, 8))
+    require(got == "0:8:words/0 8:8:writes 16:8:writes 24:4:value", got)
+
+
+@sentence("where the code of such a kernel is not followed to its end, it may do anything with all that it is given")
+def _():
+    code = """
+        LDC.64 R2, c[0x0][0x210]
+        LDG.E.64 R4, desc[UR4][R2.64]
+        STG.E desc[UR4][R4.64], R8
+        EXIT"""
+    got = image_uses(code, (0, 8), (8, 8), (16, 4), (64, 128))
+    require(got == "0:8:words/1 8:8:words/1 16:4:value 64:128:words/16", got)
+
+
 # ------------------------------------------------------------------------------------------------------------------ command
 FAKE = """#!/bin/sh
 case "$1" in
@@ -482,6 +518,23 @@ def _():
         line, = [line for line in lines if line.startswith(name + " ")]
         require(done.returncode == 0 and " uses=" + expected in line, line, done.stderr)
         require(re.search(rf"the code of {0 if options else 1} of 2 read$", done.stdout.strip()), done.stdout)
+
+
+@sentence("images have lines of their own, by name and image; one that is no cubin, and a folder that is not there, are told in one line")
+def _():
+    place = PLACE / "images"
+    place.mkdir()
+    (place / "0123456789abcdef.cubin").write_bytes(compiled().read_bytes())
+    (place / "0123456789abcdef.cubin.77").write_bytes(b"not complete")
+    for options, expected in (([], "0:8:writes,8:8:words/0,16:4:value"), (["--seconds", "0"], "0:8:words/1,8:8:words/1,16:4:value")):
+        done, lines = made("--images", place, *options, real=cuobjdump())
+        require(done.returncode == 0, done.stderr)
+        require(sum("@" in line for line in lines) == len(cubin.kernels(compiled())), "not each of them once", *lines)
+        line, = [line for line in lines if line.startswith("plain_c@0123456789abcdef ")]
+        require(line.endswith(" params=0:8,8:8,16:4 uses=" + expected), line)
+    (place / "1.cubin").write_bytes(b"rubbish")
+    refuses(6, "no 64-bit ELF", "--images", place)
+    refuses(2, "nowhere", "--images", "/nowhere")
 
 
 @sentence("without a wheel, without one for CUDA or without that Python there is one line that says so")

@@ -15,6 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import classify  # noqa: E402
 import cubin  # noqa: E402
+import images  # noqa: E402
 import names  # noqa: E402
 import refine  # noqa: E402
 import sass  # noqa: E402
@@ -97,8 +98,14 @@ def line(kernel, uses):
     return f"{kernel.name} bytes={kernel.size} shared={kernel.shared} registers={kernel.registers} params={params} uses={used}\n"
 
 
+def of_images(folder, cuobjdump, seconds):
+    """Lines for what programs have made while they ran."""
+    until = time.monotonic() + seconds
+    return [line(kernel, images.uses(kernel, images.code(kernel, cuobjdump, until - time.monotonic()))) for kernel in images.kernels(folder)]
+
+
 def table(kernels, found, heading):
-    """The text of the whole table."""
+    """The text of the whole table, but for images."""
     order, lines = sorted(kernels, key=str.encode), [heading]
     for name, known in zip(order, map(names.parsed, names.demangled(order))):
         uses = classify.uses_of(kernels[name], known)
@@ -113,7 +120,9 @@ def arguments():
     parser.add_argument("--arch", default="sm_90", help="whose kernels (default: %(default)s)")
     parser.add_argument("--launched", type=Path, help="a file with names of kernels, one a line: those that programs have launched. What their "
                         "structs are used for is read off their code; without, only that they may have addresses in them")
-    parser.add_argument("--seconds", type=float, default=300, help="for reading the code of those, at most; what is left stays as without "
+    parser.add_argument("--images", type=Path, help="a folder of images that programs have made while they ran (SIMGPU_IMAGES): the table has "
+                        "their kernels, too, by what their code does")
+    parser.add_argument("--seconds", type=float, default=300, help="for reading the code of either, at most; what is left stays as without "
                         "(default: %(default)s)")
     return parser.parse_args()
 
@@ -128,7 +137,9 @@ def make(options):
     with tempfile.TemporaryDirectory(prefix="layouts-", dir=options.output.absolute().parent) as folder:
         kernels = read(extract(torch / "lib" / LIBRARY, options.arch, cuobjdump, folder))
         found = accesses(kernels, launched, cuobjdump, options.seconds)
-    options.output.write_text(table(kernels, found, f"simgpu-layouts 1 torch {version} {options.arch}\n"), encoding="utf-8")
+    more = of_images(options.images, cuobjdump, options.seconds) if options.images else []
+    whole = table(kernels, found, f"simgpu-layouts 1 torch {version} {options.arch}\n") + "".join(more)
+    options.output.write_text(whole, encoding="utf-8")
     return len(kernels), len(found), len(launched)
 
 
