@@ -2,16 +2,16 @@
 """prepare.py PYTHON BUILD FOLDER - makes the table of kernel layouts that the suite torch-sim needs, and prints its path.
 
 Made are three things after another: a table of the kernels of PyTorch's wheel as their machine code tells them; the names of those that the
-programs launch, by running each for two steps; and the table again, which tells more of these. It lies in FOLDER under a name made of all that
-it was made from, so that it is made once. Where something is missing for it, one line on stderr says what, and the exit status is 77; where a
-program does not run on the simulated device, 1."""
+programs launch, and what they compile themselves, by running each for two steps; and the table again, which tells more of these. It lies in
+FOLDER under a name made of all that it was made from, so that it is made once, and beside it what was compiled. Where something is missing for
+it, one line on stderr says what, and the exit status is 77; where a program does not run on the simulated device, 1."""
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
 
-from simulated import HERE, ROWS, command, settings
+from simulated import HERE, ROWS, command, compiled_beside, compiles_not, settings
 
 MAKER = os.path.join(HERE, "layouts")
 PATIENCE = 900
@@ -61,23 +61,26 @@ def key(python):
     return digest.hexdigest()[:16]
 
 
-def make(python, path, launched=None):
-    done = subprocess.run([sys.executable, MAKER, "--python", python, "--output", path, *(("--launched", launched) if launched else ())],
-                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+def make(python, path, *options):
+    done = subprocess.run([sys.executable, MAKER, "--python", python, "--output", path, *options], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
     if done.returncode != 0:
         raise (Missing if done.returncode in LACKS else Failed)(f"no table of kernel layouts: {last_line(done.stderr)}")
 
 
-def launch(python, build, layouts, launched):
+def launch(python, program, options, environment):
+    steps = 2 if "--evaluate-every" not in options else int(options[options.index("--evaluate-every") + 1])
+    done = subprocess.run(command(python, program, options, steps), env=environment, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    if done.returncode != 0:
+        raise Failed(f"{program} {' '.join(options)} does not run on the simulated device: {last_line(done.stderr)}")
+
+
+def launch_all(python, environment):
     for program, rows in ROWS.items():
-        for options, _ in rows.values():
-            steps = 2 if "--evaluate-every" not in options else int(options[options.index("--evaluate-every") + 1])
-            environment = {**os.environ, **settings(build, layouts), "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu"),
-                           "SIMGPU_LAUNCHED": launched}
-            done = subprocess.run(command(python, program, options, steps), env=environment, capture_output=True, text=True, timeout=PATIENCE,
-                                  check=False)
-            if done.returncode != 0:
-                raise Failed(f"{program} {' '.join(options)} does not run on the simulated device: {last_line(done.stderr)}")
+        for options, _, compiles in rows.values():
+            if not (compiles and compiles_not(python)):
+                launch(python, program, options, environment)
 
 
 def prepare(python, build, folder):
@@ -85,10 +88,12 @@ def prepare(python, build, folder):
     path = os.path.join(folder, key(python) + ".layouts")
     if not os.path.exists(path):
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            first, launched, whole = (os.path.join(scratch, name) for name in ("first", "launched", "whole"))
+            first, launched, images, whole = (os.path.join(scratch, name) for name in ("first", "launched", "images", "whole"))
+            os.mkdir(images)
             make(python, first)
-            launch(python, build, first, launched)
-            make(python, whole, launched)
+            launch_all(python, {**os.environ, **settings(build, first, compiled=compiled_beside(path)), "SIMGPU_LAUNCHED": launched,
+                                "SIMGPU_IMAGES": images, "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu")})
+            make(python, whole, "--launched", launched, "--images", images)
             os.replace(whole, path)
     return path
 

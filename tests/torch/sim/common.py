@@ -64,6 +64,7 @@ def parse(description, arguments=None):
     parser.add_argument("--clip", action="store_true", help="the norm of the gradients is kept below 1")
     parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     parser.add_argument("--workers", type=int, default=0, help="processes that make batches")
+    parser.add_argument("--compile", action="store_true", help="the model is compiled by torch.compile")
     parser.add_argument("--checkpoint", action="store_true", help="activations are computed again in the backward pass")
     parser.add_argument("--streams", action="store_true", help="batches are copied, and evaluations computed, on streams of their own")
     parser.add_argument("--accumulate", type=int, default=1, help="batches whose gradients are summed for a step")
@@ -139,6 +140,8 @@ class Training:
         copying = torch.cuda.Stream() if options.streams and self.on_device else None
         self.evaluating = torch.cuda.Stream() if options.streams and self.on_device else None
         self.model = task.make_model(options).to(options.device).train()
+        if options.compile:
+            self.model.compile()
         self.optimizer = OPTIMIZERS[options.optimizer](self.model.parameters())
         self.batches = endless(batches_of(task, options, 0, BATCHES_OF_AN_EPOCH, self.batch, copying, shuffle=True))
         self.others = batches_of(task, options, 1 << 20, BATCHES_OF_AN_EVALUATION, self.batch, None, shuffle=False)
