@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from harness import BUILD, SPILLWAY, Failed, Skipped, environment, finish, no_misuse, require, run, same_results, sentence, succeeded, within
-from simulated import ASYNC, NATIVE, ROWS, command, compiles_not, settings
+from simulated import ASYNC, NATIVE, ROWS, SCALE, command, compiles_not, settings
 
 PROGRAM = sys.argv[1]
 PYTHON, LAYOUTS = os.environ["TORCH_PYTHON"], os.environ["TORCH_LAYOUTS"]
@@ -89,6 +89,20 @@ for row in ROWS[PROGRAM]:
         finished = budgeted(row, 60)
         succeeded(finished)
         require("planned an iteration" in finished.errors, "no plan was made", finished.describe())
+
+
+if PROGRAM == "gpt":
+    @sentence("compiled: kernels are run again by plan, and nothing is different for it")
+    def _():
+        steps, budget = 16, peak("compiled") * 40 // 100
+        finished = trained("compiled", budget=budget, steps=steps, env=SCALE)
+        same_results(plain("compiled", steps=steps), finished)
+        no_misuse(finished)
+        within(budget, finished)
+        require(finished.summary["replayed"]["by_plan_count"] > 0, "nothing was run again", finished.summary["replayed"], finished.describe())
+        learned = finished.summary["devices"][0]["learned"]
+        print(f"# {learned['replayable']} of {learned['operations']} operations can be run again", flush=True)
+        require(learned["replayable"] > learned["operations"] * 2 // 3, "what was compiled cannot be run again", learned)
 
 
 def traced(row, *more, steps):

@@ -38,9 +38,13 @@ ROWS = {
              "checkpointing, autocast": Row(("--checkpoint", "--bf16", "--optimizer", "sgd"), 10)},
     "mlp": {"Adam": Row((), 12),
             "accumulation, evaluations": Row(("--accumulate", "3", "--evaluate-every", "4"), 12),
-            "batches that are too large": Row(("--retry", "--streams", "--optimizer", "sgd"), 12)},
+            "batches that are too large": Row(("--retry", "--streams", "--optimizer", "sgd"), 12),
+            "compiled, autocast, evaluations": Row(("--compile", "--bf16", "--streams", "--evaluate-every", "4", "--optimizer", "adam-fused"), 12,
+                                                   compiles=True)},
     "kernels": {"written in Triton": Row(("--optimizer", "written"), 12, compiles=True)},
 }
+# What makes each byte and each operation cost as many of a model of usual size: operations are cheaper than copies then.
+SCALE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 # A small device with small granules, so that small tensors are moved too.
 DEVICE = {"SIMGPU_GRANULARITY": "64KiB", "SIMGPU_MEMORY": "2GiB"}
 ASYNC, NATIVE = "backend:cudaMallocAsync", "backend:native"  # each tensor an allocation of the driver's; blocks that PyTorch cuts up itself
