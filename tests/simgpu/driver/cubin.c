@@ -11,6 +11,7 @@
 #include "exec.h"
 #include "layouts.h"
 #include "settings.h"
+#include "variables.h"
 
 #define INFO   ".nv.info."
 #define CODE   ".text."
@@ -206,31 +207,122 @@ static bool add_kernel(const struct file *f, const Elf64_Shdr *info, const struc
     return l;
 }
 
-static CUresult make_image(const struct file *f, struct simgpu_image **ret_image)
+/* ---- variables ---- */
+
+/* The symbols, and how many; 0: there are none. */
+static const Elf64_Sym *symbols_of(const struct file *f, const char **ret_names, uint64_t *ret_count)
 {
-    struct simgpu_image *image = calloc(1, sizeof *image + f->count * sizeof image->kernels[0]);
-    if (!image)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    const struct simgpu_kernel **kernels = (const struct simgpu_kernel **)(image + 1);
-    memcpy(image->magic, SIMGPU_IMAGE_MAGIC, sizeof image->magic);
-    image->kernels = kernels;
     for (uint32_t i = 0; i < f->count; i++) {
-        const char *name = name_of(f, &f->sections[i]);
-        if (strncmp(name, INFO, strlen(INFO)) != 0 || !section_of(f, CODE, name + strlen(INFO)))
-            continue;
-        if (!add_kernel(f, &f->sections[i], &kernels[image->kernel_count++])) {
-            free(image);
-            return CUDA_ERROR_INVALID_IMAGE;
+        const Elf64_Shdr *s = &f->sections[i];
+        if (s->sh_type == SHT_SYMTAB && s->sh_link < f->count && s->sh_offset % _Alignof(Elf64_Sym) == 0 &&
+            f->sections[s->sh_link].sh_type == SHT_STRTAB) {
+            *ret_names = (const char *)f->bytes + f->sections[s->sh_link].sh_offset;
+            *ret_count = s->sh_size / sizeof(Elf64_Sym);
+            return (const Elf64_Sym *)(const void *)(f->bytes + s->sh_offset);
         }
     }
-    *ret_image = image;
+    *ret_count = 0;
+    return NULL;
+}
+
+/* Where the file has what the variable is at first, or where it has nothing and all is 0. NULL: this is no variable. */
+static const Elf64_Shdr *place_of(const struct file *f, const Elf64_Sym *symbol)
+{
+    static const char *const places[] = {".nv.global.init", ".nv.global", ".nv.constant3"};
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_shndx >= f->count)
+        return NULL;
+    const Elf64_Shdr *s = &f->sections[symbol->st_shndx];
+    bool inside =
+        symbol->st_size <= MOST_BYTES && symbol->st_value <= s->sh_size && symbol->st_size <= s->sh_size - symbol->st_value;
+    for (size_t i = 0; inside && i < sizeof places / sizeof *places; i++)
+        if (strcmp(name_of(f, s), places[i]) == 0)
+            return s;
+    return NULL;
+}
+
+/* It stays. */
+static const struct simgpu_global *make_global(const struct file *f, const Elf64_Sym *symbol, const char *name)
+{
+    const Elf64_Shdr *s = place_of(f, symbol);
+    struct simgpu_global *g = malloc(sizeof *g);
+    void *home = variable_memory(symbol->st_size);
+    char *copy = name < (const char *)f->bytes + f->size ? strdup(name) : NULL;
+    if (!g || !home || !copy) {
+        free(g);
+        free(home);
+        free(copy);
+        return NULL;
+    }
+    memset(home, 0, symbol->st_size);
+    if (s->sh_type != SHT_NOBITS)
+        memcpy(home, f->bytes + s->sh_offset + symbol->st_value, symbol->st_size);
+    *g = (struct simgpu_global){.name = copy, .address = home, .bytes = symbol->st_size};
+    return g;
+}
+
+static bool add_globals(const struct file *f, struct simgpu_image *image)
+{
+    const char *names;
+    uint64_t count;
+    const Elf64_Sym *symbols = symbols_of(f, &names, &count);
+    const struct simgpu_global **globals = calloc(count + 1, sizeof *globals);
+    image->globals = globals;
+    for (uint64_t i = 0; globals && i < count; i++) {
+        if (!place_of(f, &symbols[i]))
+            continue;
+        if (!(globals[image->global_count] = make_global(f, &symbols[i], names + symbols[i].st_name)))
+            return false;
+        image->global_count++;
+    }
+    return globals;
+}
+
+/* ---- the image ---- */
+
+struct kept { /* until the process ends: modules that are gone may have kernels on their way */
+    struct kept *next;
+    uint64_t hash;
+    struct simgpu_image image;
+};
+
+static struct kept *kept;
+
+static CUresult make_image(const struct file *f, const struct simgpu_image **ret_image)
+{
+    struct kept *k = calloc(1, sizeof *k + f->count * sizeof k->image.kernels[0]);
+    if (!k)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    const struct simgpu_kernel **kernels = (const struct simgpu_kernel **)(k + 1);
+    memcpy(k->image.magic, SIMGPU_IMAGE_MAGIC, sizeof k->image.magic);
+    k->image.kernels = kernels;
+    bool good = add_globals(f, &k->image);
+    for (uint32_t i = 0; good && i < f->count; i++) {
+        const char *name = name_of(f, &f->sections[i]);
+        if (strncmp(name, INFO, strlen(INFO)) == 0 && section_of(f, CODE, name + strlen(INFO)))
+            good = add_kernel(f, &f->sections[i], &kernels[k->image.kernel_count++]);
+    }
+    if (!good) {
+        free(k);
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    k->hash = f->hash;
+    k->next = kept;
+    kept = k;
+    *ret_image = &k->image;
     return CUDA_SUCCESS;
 }
 
-CUresult cubin_load(const void *candidate, struct simgpu_image **ret_image)
+CUresult cubin_load(const void *candidate, const struct simgpu_image **ret_image)
 {
     struct file f = {0};
-    CUresult r = read_file(&f, (uint64_t)(uintptr_t)candidate) ? make_image(&f, ret_image) : CUDA_ERROR_INVALID_IMAGE;
+    CUresult r = read_file(&f, (uint64_t)(uintptr_t)candidate) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+    const struct kept *k = kept;
+    while (r == CUDA_SUCCESS && k && k->hash != f.hash)
+        k = k->next;
+    if (k && r == CUDA_SUCCESS)
+        *ret_image = &k->image;
+    else if (r == CUDA_SUCCESS)
+        r = make_image(&f, ret_image);
     if (r == CUDA_SUCCESS && settings.images_path)
         put_aside(&f);
     free(f.bytes);

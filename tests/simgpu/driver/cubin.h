@@ -14,6 +14,7 @@
 
 /* Whether it begins like one, and the settings have machine code taken. */
 bool cubin_takes(const void *candidate);
-/* An image of its kernels, to be freed; these stay until the process ends. CUDA_ERROR_INVALID_IMAGE: it can't be read. */
-CUresult cubin_load(const void *candidate, struct simgpu_image **ret_image);
+/* An image of its kernels and variables, the same for each file, good until the process ends. CUDA_ERROR_INVALID_IMAGE: it
+ * can't be read. */
+CUresult cubin_load(const void *candidate, const struct simgpu_image **ret_image);
 #endif

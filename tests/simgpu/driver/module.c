@@ -14,7 +14,7 @@
 #include "ptx.h"
 #include "variables.h"
 
-/* *ret_made is what was made of PTX text or of a cubin, to be freed; NULL: the image is the program's own. */
+/* *ret_made is what was made of PTX text, to be freed; NULL: the image is the program's own. */
 static CUresult image_read(const void *candidate, const struct simgpu_image **ret_image, struct simgpu_image **ret_made)
 {
     char magic[8] = {0};
@@ -29,7 +29,9 @@ static CUresult image_read(const void *candidate, const struct simgpu_image **re
         *ret_image = &opaque_image;
         return CUDA_SUCCESS;
     }
-    CUresult r = cubin_takes(candidate) ? cubin_load(candidate, ret_made) : ptx_load(candidate, ret_made);
+    if (cubin_takes(candidate))
+        return cubin_load(candidate, ret_image);
+    CUresult r = ptx_load(candidate, ret_made);
     *ret_image = *ret_made;
     return r;
 }

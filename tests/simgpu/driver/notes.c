@@ -17,7 +17,7 @@ struct target { /* what an address leads to */
     bool is_written;
 };
 
-/* The program's tensor, or the driver's block where the program's runtime says nothing. */
+/* The program's tensor, a module's variable, or the driver's block where the program's runtime says nothing. */
 static bool find_target(uint64_t address, struct target *ret)
 {
     const struct tensor *t = tensor_find(address);
@@ -25,7 +25,9 @@ static bool find_target(uint64_t address, struct target *ret)
         *ret = (struct target){t->span.start, t->span.end - t->span.start, t->serial, true, t->is_written};
         return true;
     }
-    const struct block *b = tensors_are_told() ? NULL : memory_find(address);
+    const struct block *b = memory_find(address);
+    if (b && tensors_are_told() && b->kind != BLOCK_GLOBAL)
+        return false;
     if (b && b->device)
         *ret = (struct target){b->span.start, b->span.end - b->span.start, b->id, false, true};
     return b && b->device;

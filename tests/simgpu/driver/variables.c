@@ -6,6 +6,8 @@
 
 #include "memory.h"
 
+enum { ALIGNMENT = 256 };
+
 struct home { /* of one variable, for as long as the process lives */
     const void *address;
     size_t bytes;
@@ -21,6 +23,11 @@ struct variables {
 };
 
 static struct home *homes;
+
+void *variable_memory(uint64_t bytes)
+{
+    return aligned_alloc(ALIGNMENT, (bytes / ALIGNMENT + 1) * ALIGNMENT);
+}
 
 static struct home *home_of(const struct simgpu_global *g)
 {
@@ -46,7 +53,7 @@ static int place(struct variables *v, uint32_t index)
         memcpy(g->address, h->first, g->bytes);
         return 0;
     }
-    v->own[index] = malloc(g->bytes ? g->bytes : 1);
+    v->own[index] = variable_memory(g->bytes);
     if (!v->own[index])
         return -1;
     memcpy(v->own[index], h->first, g->bytes);

@@ -12,6 +12,9 @@
 struct context;
 struct variables;
 
+/* Aligned as any variable of a device program may be; to be freed. NULL: no memory. */
+void *variable_memory(uint64_t bytes);
+
 /* As they were in the image before any module of it changed them; part of the device's memory from here on. NULL: no
  * memory, or there are none. One holder. */
 struct variables *variables_create(struct context *context, const struct simgpu_image *image);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../program.h"
 #include "device.h"
 
 enum { BYTES = 3 * 4096, RESERVED = 1024 };
@@ -29,14 +30,19 @@ struct bytes_info {
 
 struct cubin {
     Elf64_Ehdr header;
-    Elf64_Shdr sections[6];
-    char names[128];
+    Elf64_Shdr sections[10];
+    char names[160];
+    Elf64_Sym symbols[5];
+    char symbol_names[32];
+    unsigned char first[16]; /* of .nv.global.init */
     struct {
         struct param_info params[3];
         struct bytes_info bytes;
     } info;
     unsigned char code[20]; /* up to the last byte of the whole */
 };
+
+enum { SYMBOLS = 6, SYMBOL_NAMES, INITIAL, ZERO }; /* as they are added */
 
 static void add_section(struct cubin *c, const char *name, unsigned type, size_t offset, size_t size)
 {
@@ -57,6 +63,13 @@ static struct cubin cubin(unsigned char code)
                                           {4, 0x45, 12, 0, 1, 8, 8},
                                           {4, 0x17, 12, 0, 0, 0, 8 << 18 | 0x1f000}},
                                .bytes = {3, 0x19, 20}},
+                      .symbols = {{0},
+                                  {1, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), 0, INITIAL, 8, 4},
+                                  {6, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), 0, ZERO, 0, BYTES},
+                                  {12, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), 0, INITIAL, 12, 8}, /* too long */
+                                  {1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, 0, 20}},
+                      .symbol_names = "\0four\0zero\0beyond",
+                      .first = {0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4},
                       .code = {code}};
     c.header.e_ident[EI_CLASS] = ELFCLASS64;
     c.header.e_shoff = offsetof(struct cubin, sections);
@@ -67,6 +80,11 @@ static struct cubin cubin(unsigned char code)
     add_section(&c, ".nv.info.no_code", SHT_PROGBITS, offsetof(struct cubin, info), sizeof c.info);
     add_section(&c, ".nv.shared.f", SHT_NOBITS, 1 << 20, RESERVED + 40);
     add_section(&c, ".nv.shared.reserved.0", SHT_NOBITS, 1 << 20, RESERVED);
+    add_section(&c, ".symtab", SHT_SYMTAB, offsetof(struct cubin, symbols), sizeof c.symbols);
+    add_section(&c, ".strtab", SHT_STRTAB, offsetof(struct cubin, symbol_names), sizeof c.symbol_names);
+    add_section(&c, ".nv.global.init", SHT_PROGBITS, offsetof(struct cubin, first), sizeof c.first);
+    add_section(&c, ".nv.global", SHT_NOBITS, 1 << 20, BYTES);
+    c.sections[SYMBOLS].sh_link = SYMBOL_NAMES;
     return c;
 }
 
@@ -238,6 +256,77 @@ static void a_kernel_has_the_layout_of_its_name_and_image(void **state)
     assert_true(in_child(known_body, "SIMGPU_LAYOUTS", table, NULL));
 }
 
+/* Its address; all of it is what it is at first. */
+static CUdeviceptr fresh_variable(CUmodule m, const char *name, const void *first, size_t bytes)
+{
+    static unsigned char copy[BYTES];
+    CUdeviceptr p;
+    size_t size;
+    OK(cuModuleGetGlobal(&p, &size, m, name));
+    assert_int_equal(size, bytes);
+    assert_int_equal(p % 256, 0);
+    OK(cuMemcpyDtoH(copy, p, bytes));
+    assert_memory_equal(copy, first, bytes);
+    return p;
+}
+
+static void variables_body(void)
+{
+    static const unsigned char zero[BYTES], four[] = {1, 2, 3, 4};
+    const struct cubin c = cubin(1);
+    CUmodule m[2];
+    CUdeviceptr p;
+    device_start();
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 2; i++) {
+            OK(cuModuleLoadData(&m[i], &c));
+            OK(cuMemsetD8(fresh_variable(m[i], "four", four, sizeof four), 9, sizeof four));
+            OK(cuMemsetD8(fresh_variable(m[i], "zero", zero, sizeof zero), 9, sizeof zero));
+        }
+        assert_int_equal(cuModuleGetGlobal(&p, NULL, m[0], "beyond"), CUDA_ERROR_NOT_FOUND);
+        OK(cuCtxSynchronize());
+        OK(cuModuleUnload(m[0]));
+        OK(cuModuleUnload(m[1]));
+    }
+}
+
+static void each_module_has_the_variables_of_its_file(void **state)
+{
+    (void)state;
+    assert_true(in_child(variables_body, "SIMGPU_LAYOUTS", table, NULL));
+}
+
+/* A program whose tensors are known gives a kernel the address of what is none. */
+static void given_a_variable_body(void)
+{
+    const struct cubin c = cubin(2);
+    CUdriverProcAddressQueryResult status;
+    simgpu_tensor_made *made;
+    CUdeviceptr to[2], variable;
+    CUmodule m;
+    CUfunction f;
+    device_start();
+    OK(cuGetProcAddress("simgpu_tensor_made", (void **)&made, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status));
+    for (int i = 0; i < 2; i++) {
+        OK(cuModuleLoadData(&m, &c));
+        OK(cuModuleGetFunction(&f, m, "f"));
+        OK(cuModuleGetGlobal(&variable, NULL, m, "zero"));
+        to[i] = memory(1);
+        assert_int_equal(made(to[i], BYTES), 0);
+        launch(f, to[i], variable, 7);
+    }
+    assert_int_equal(first_word(to[0]), first_word(to[1])); /* wherever the variable is */
+    OK(cuMemsetD8(variable, 1, BYTES));
+    launch(f, to[0], variable, 7);
+    assert_int_not_equal(first_word(to[0]), first_word(to[1]));
+}
+
+static void a_kernel_that_is_given_a_variable_reads_it(void **state)
+{
+    (void)state;
+    assert_true(in_child(given_a_variable_body, "SIMGPU_LAYOUTS", table, NULL));
+}
+
 static void put_aside_body(void)
 {
     const struct cubin c = cubin(3);
@@ -345,6 +434,8 @@ int main(void)
         cmocka_unit_test(what_the_file_says_of_a_kernel_is_told),
         cmocka_unit_test(without_a_layout_it_writes_all_that_it_is_given),
         cmocka_unit_test(a_kernel_has_the_layout_of_its_name_and_image),
+        cmocka_unit_test(each_module_has_the_variables_of_its_file),
+        cmocka_unit_test(a_kernel_that_is_given_a_variable_reads_it),
         cmocka_unit_test(an_image_is_put_aside_under_its_hash),
         cmocka_unit_test(an_image_may_come_from_a_file),
         cmocka_unit_test(what_is_damaged_or_cut_off_does_no_harm),
