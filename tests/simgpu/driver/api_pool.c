@@ -73,10 +73,13 @@ static CUresult free_async(struct context *context, CUdeviceptr address, CUstrea
     return CUDA_SUCCESS;
 }
 
+/* A stream that was made brings its context along: JAX frees so from threads that have none. */
 SIMGPU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
     struct call call;
-    CUresult r = driver_enter(&call, "cuMemFreeAsync", NEEDS_CONTEXT);
+    CUresult r = driver_enter(&call, "cuMemFreeAsync", handle_is(HANDLE_STREAM, stream) ? NEEDS_INIT : NEEDS_CONTEXT);
+    if (r == CUDA_SUCCESS && !call.context)
+        call.context = ((struct stream *)stream)->context;
     if (r == CUDA_SUCCESS)
         r = free_async(call.context, address, stream);
     return driver_leave(&call, r);

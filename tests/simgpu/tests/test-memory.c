@@ -221,6 +221,19 @@ CHILD_TEST(a_freed_block_is_handed_out_again_in_stream_order)
     assert_int_equal(reserved, 0);
 }
 
+CHILD_TEST(a_stream_brings_its_context_along_to_a_free)
+{
+    CUdeviceptr p;
+    CUcontext popped;
+    device_start();
+    CUstream stream = new_stream();
+    OK(cuMemAllocAsync(&p, MIB, stream));
+    OK(cuCtxPopCurrent(&popped));
+    assert_int_equal(cuMemFreeAsync(p, NULL), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuMemFreeAsync(p, stream));
+    assert_int_equal(cuMemFreeAsync(p, stream), CUDA_ERROR_INVALID_VALUE);
+}
+
 CHILD_TEST(a_pointer_knows_where_it_belongs)
 {
     CUdeviceptr p, start, reserved;
@@ -313,6 +326,7 @@ int main(void)
         cmocka_unit_test(rows_are_copied_with_their_pitches),
         cmocka_unit_test(sets_fill_elements),
         cmocka_unit_test(a_freed_block_is_handed_out_again_in_stream_order),
+        cmocka_unit_test(a_stream_brings_its_context_along_to_a_free),
         cmocka_unit_test(a_pointer_knows_where_it_belongs),
         cmocka_unit_test(host_handles_can_be_switched_off),
         cmocka_unit_test(a_host_handle_serves_device_and_host),
