@@ -60,7 +60,7 @@ CUresult driver_init(void)
         return r;
     sim_init();
     initialised = true;
-    return CUDA_SUCCESS;
+    return sim_watch() < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 bool driver_is_live(void)

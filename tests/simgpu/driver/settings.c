@@ -195,6 +195,19 @@ static int parse_switch(const char *variable, bool *ret_on)
     return 0;
 }
 
+static int parse_idle(void)
+{
+    const char *value = getenv("SIMGPU_IDLE");
+    char *end;
+    if (!value)
+        return 0;
+    unsigned long ms = strtoul(value, &end, 10);
+    if (end == value || *end || *value == '-' || ms == 0 || ms > 1000)
+        return refuse("SIMGPU_IDLE", value, "milliseconds, 1 to 1000");
+    settings.idle_ms = (unsigned)ms;
+    return 0;
+}
+
 static int parse_devices(void)
 {
     uint64_t devices = 1;
@@ -249,7 +262,8 @@ int settings_read(void)
         parse_bytes("SIMGPU_GRANULARITY", &settings.granularity_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_aliases() < 0 ||
-        parse_block_order() < 0 || parse_devices() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_block_order() < 0 || parse_idle() < 0 || parse_devices() < 0 ||
+        parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
         parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||
         parse_list(

@@ -35,6 +35,7 @@ struct settings {
     bool host_numa;
     bool vary_blocks; /* the blocks of a launch run in an order of its own */
     enum order_mode order;
+    unsigned idle_ms; /* real time without a call after which the device goes on by itself; 0: never */
     bool all_aliases; /* memory that is mapped several times may be used at each of its addresses, not at the newest only */
     struct slower_link {
         double times, from_ns; /* copies that begin from then on take so many times as long; 0 times: none do */

@@ -528,6 +528,44 @@ bool sim_query(struct op *op)
     return done;
 }
 
+/* ---- while no call is made ---- */
+
+static void go_on_alone(void)
+{
+    enum { PATIENCE_MS = 50 };
+    enum step s;
+    do {
+        s = step(INFINITY);
+    } while (s == STEP_DONE || (s == STEP_HOST_FUNCTION && pass_host_function(PATIENCE_MS)));
+    sim.host_ns = later(sim.host_ns, sim.device_ns);
+}
+
+/* A program may wait in its own ways for what a host function does at the end of its work, and call nothing meanwhile. */
+static void *watch(void *unused)
+{
+    (void)unused;
+    for (double seen = -1;;) {
+        usleep(settings.idle_ms * 1000);
+        driver_lock();
+        if (sim.host_ns == seen)
+            go_on_alone();
+        seen = sim.host_ns;
+        driver_unlock();
+    }
+    return NULL;
+}
+
+int sim_watch(void)
+{
+    pthread_t thread;
+    if (settings.idle_ms == 0)
+        return 0;
+    if (pthread_create(&thread, NULL, watch, NULL) != 0)
+        return -EAGAIN;
+    pthread_detach(thread);
+    return 0;
+}
+
 /* ---- submission ---- */
 
 static double kernel_ns(const struct op *op)

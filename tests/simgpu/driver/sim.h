@@ -54,5 +54,7 @@ void sim_wait_context(struct context *context);
 void sim_wait_device(struct device *device);
 /* Carries out what is due on the host clock. Called by every call. */
 void sim_advance(void);
+/* Starts what settings.idle_ms is about. 0, or -EAGAIN: there is no thread to be had. */
+int sim_watch(void);
 double sim_end_ns(void); /* the later of the host clock and the device's */
 #endif

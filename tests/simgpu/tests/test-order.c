@@ -1,4 +1,6 @@
 /* test-order.c - the ordering check: what it must find, and what it must let pass. */
+#include <unistd.h>
+
 #include "device.h"
 
 #include <string.h>
@@ -259,6 +261,25 @@ static void raise_flag(void *flag)
     __atomic_store_n((int *)flag, 1, __ATOMIC_SEQ_CST);
 }
 
+static void set_flag(void *flag)
+{
+    __atomic_store_n((int *)flag, 1, __ATOMIC_RELEASE);
+}
+
+/* The program calls nothing while it waits. */
+CHILD_TEST(a_host_function_runs_while_the_program_waits_for_it_in_its_own_way, "SIMGPU_IDLE", "1")
+{
+    enum { PATIENCE = 20000 };
+    static int flag;
+    int naps = 0;
+    device_start();
+    OK(launch_add(add, new_mapping(GRANULE, NULL), 1, 1, NULL));
+    OK(cuLaunchHostFunc(NULL, set_flag, &flag));
+    while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE) && naps++ < PATIENCE)
+        usleep(1000);
+    assert_true(naps < PATIENCE);
+}
+
 CHILD_TEST(a_host_function_tells_the_host)
 {
     int flag = 0;
@@ -360,6 +381,7 @@ int main(void)
         cmocka_unit_test(waiting_on_the_host_orders),
         cmocka_unit_test(a_successful_query_orders),
         cmocka_unit_test(the_legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(a_host_function_runs_while_the_program_waits_for_it_in_its_own_way),
         cmocka_unit_test(a_host_function_tells_the_host),
         cmocka_unit_test(readers_may_run_beside_each_other),
         cmocka_unit_test(neighbours_do_not_disturb_each_other),
