@@ -1,5 +1,5 @@
-/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, and what NCCL registers, as variables of the
- * environment. */
+/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, what NCCL registers, and whether XLA makes graphs,
+ * as variables of the environment. */
 #include "switches.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,46 @@ const struct spw_switch spw_switch_table[] = {
 };
 const size_t spw_switch_count = sizeof(spw_switch_table) / sizeof(spw_switch_table[0]);
 
+/* ---- XLA's flags ---- */
+
+/* Executables become CUDA graphs, which keep on the device what they use: JAX fails for want of memory within any budget
+ * that it does not fit into. An empty list of what may become one is XLA's own way to have none. */
+#define FLAGS  "XLA_FLAGS"
+#define GRAPHS "--xla_gpu_enable_command_buffer="
+
+/* Without a budget nothing is gained. A name of a file with flags in it cannot be added to, and an empty value is the way to
+ * have XLA left alone: versions before 2024 know no such flag, and end the program. */
+static void add_to_flags(void)
+{
+    const char *flags = getenv(FLAGS);
+    char *both;
+    if (!getenv("SPILLWAY_BUDGET") || (flags && (flags[strspn(flags, " ")] != '-' || strstr(flags, GRAPHS))))
+        return;
+    if (asprintf(&both, "%s%s" GRAPHS, flags ? flags : "", flags ? " " : "") < 0)
+        return;
+    setenv(FLAGS, both, 1);
+    free(both);
+}
+
+/* Whether the user has asked for graphs. */
+static bool are_graphs_wanted(void)
+{
+    const char *flags = getenv(FLAGS), *found = NULL;
+    for (const char *at = flags; at && (at = strstr(at, GRAPHS)); at += strlen(GRAPHS))
+        found = at + strlen(GRAPHS); /* the last one counts */
+    return found && *found && *found != ' ';
+}
+
+static void tell_of_graphs(void (*tell)(const char *line))
+{
+    if (getenv("SPILLWAY_BUDGET") && are_graphs_wanted())
+        tell(FLAGS " has " GRAPHS
+                   "...: what XLA's graphs use stays on the device, and what does not fit is out of memory; set " GRAPHS
+                   " in it or leave it out");
+}
+
+/* ---- all of them ---- */
+
 void spw_switches_set(void)
 {
     bool wanted[sizeof(spw_switch_table) / sizeof(spw_switch_table[0])]; /* decided before the first is set: two are each
@@ -36,6 +76,7 @@ void spw_switches_set(void)
     for (size_t i = 0; i < spw_switch_count; i++)
         if (wanted[i])
             setenv(spw_switch_table[i].name, spw_switch_table[i].value, 0);
+    add_to_flags();
 }
 
 /* Whether `option`, of this many letters, is one of those in a list with commas in between. */
@@ -107,4 +148,5 @@ void spw_switches_tell_conflicts(void (*tell)(const char *line))
                  s->value ? s->value : "", s->value ? " or " : "");
         tell(line);
     }
+    tell_of_graphs(tell);
 }

@@ -18,7 +18,8 @@ extern const size_t spw_switch_count;
 /* Whether spillway sees each tensor with this value, which may be a list of options with commas in between. */
 bool spw_switch_is_fine(const struct spw_switch *which, const char *value);
 
-/* Sets in the environment what the user has not set. Before other threads run. */
+/* Sets in the environment what the user has not set, and where there is a budget adds to XLA's flags that it is to make no
+ * graphs. Before other threads run. */
 void spw_switches_set(void);
 
 /* What it means that the user has set this value, given all that is set: a sentence for people. NULL: no conflict. */

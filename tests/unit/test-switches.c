@@ -19,6 +19,8 @@ static void clear(void)
     unsetenv("TF_FORCE_GPU_ALLOW_GROWTH");
     unsetenv("NCCL_LOCAL_REGISTER");
     unsetenv("NCCL_GRAPH_REGISTER");
+    unsetenv("XLA_FLAGS");
+    unsetenv("SPILLWAY_BUDGET");
 }
 
 static void all_are_set_for_a_user_who_has_set_none(void **state)
@@ -131,6 +133,49 @@ static void no_caching_is_a_conflict_of_pytorchs_own_allocator_only(void **state
     unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
 }
 
+/* What XLA_FLAGS is with a budget; NULL: not set. */
+static const char *flags_from(const char *flags)
+{
+    clear();
+    setenv("SPILLWAY_BUDGET", "1GiB", 1);
+    if (flags)
+        setenv("XLA_FLAGS", flags, 1);
+    spw_switches_set();
+    spw_switches_set();
+    return getenv("XLA_FLAGS");
+}
+
+static void xla_makes_no_graphs_within_a_budget(void **state)
+{
+    assert_string_equal(flags_from(NULL), "--xla_gpu_enable_command_buffer=");
+    assert_string_equal(flags_from("--xla_a=1 --xla_b"), "--xla_a=1 --xla_b --xla_gpu_enable_command_buffer=");
+    assert_string_equal(flags_from(" --xla_a"), " --xla_a --xla_gpu_enable_command_buffer=");
+}
+
+static void flags_that_say_or_are_something_else_are_let_be(void **state)
+{
+    static const char *const own[] = {"--xla_a --xla_gpu_enable_command_buffer=FUSION",
+                                      "--xla_gpu_enable_command_buffer= --xla_a", "", " ", "/a/file"};
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        assert_string_equal(flags_from(own[i]), own[i]);
+    clear();
+    spw_switches_set();
+    assert_null(getenv("XLA_FLAGS")); /* no budget */
+}
+
+static void graphs_that_the_user_wants_are_a_conflict_within_a_budget(void **state)
+{
+    assert_int_equal(conflicts_with("XLA_FLAGS", "--xla_gpu_enable_command_buffer=FUSION"), 0);
+    setenv("SPILLWAY_BUDGET", "1GiB", 1);
+    spw_switches_tell_conflicts(note);
+    assert_int_equal(told_count, 1);
+    assert_non_null(strstr(told[0], "XLA_FLAGS has --xla_gpu_enable_command_buffer=...: "));
+    assert_non_null(strstr(told[0], "stays on the device"));
+    setenv("XLA_FLAGS", "--xla_gpu_enable_command_buffer=FUSION --xla_gpu_enable_command_buffer= --xla_a", 1);
+    spw_switches_tell_conflicts(note);
+    assert_int_equal(told_count, 1);
+}
+
 static bool is_fine(const char *name, const char *value)
 {
     for (size_t i = 0; i < spw_switch_count; i++)
@@ -162,6 +207,9 @@ int main(void)
         cmocka_unit_test(what_shows_each_tensor_is_no_conflict),
         cmocka_unit_test(no_caching_is_a_conflict_of_pytorchs_own_allocator_only),
         cmocka_unit_test(a_value_is_fine_when_one_of_its_options_shows_each_tensor),
+        cmocka_unit_test(xla_makes_no_graphs_within_a_budget),
+        cmocka_unit_test(flags_that_say_or_are_something_else_are_let_be),
+        cmocka_unit_test(graphs_that_the_user_wants_are_a_conflict_within_a_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
