@@ -375,6 +375,7 @@ static void *serve(void *unused)
             pthread_cond_wait(&wanted, &driver_mutex);
         struct op *op = service.op;
         CUresult status = op->context->error;
+        host_learn(&op->when); /* what it comes after is complete, and it may tell other threads before it returns */
         pthread_mutex_unlock(&driver_mutex);
         host_function_begin();
         if (op->kind == OP_CALLBACK)

@@ -266,6 +266,26 @@ static void set_flag(void *flag)
     __atomic_store_n((int *)flag, 1, __ATOMIC_RELEASE);
 }
 
+static void set_flag_and_linger(void *flag)
+{
+    set_flag(flag);
+    usleep(300000);
+}
+
+CHILD_TEST(what_a_host_function_comes_after_is_known_before_it_returns)
+{
+    static int flag;
+    device_start();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    CUstream one = new_stream(), two = new_stream();
+    OK(launch_add(add, p, 1, 1, one));
+    OK(cuLaunchHostFunc(one, set_flag_and_linger, &flag));
+    while (!__atomic_load_n(&flag, __ATOMIC_ACQUIRE))
+        assert_int_equal(cuStreamQuery(one), CUDA_ERROR_NOT_READY);
+    OK(launch_add(add, p, 1, 1, two));
+    OK(cuCtxSynchronize());
+}
+
 /* The program calls nothing while it waits. */
 CHILD_TEST(a_host_function_runs_while_the_program_waits_for_it_in_its_own_way, "SIMGPU_IDLE", "1")
 {
@@ -381,6 +401,7 @@ int main(void)
         cmocka_unit_test(waiting_on_the_host_orders),
         cmocka_unit_test(a_successful_query_orders),
         cmocka_unit_test(the_legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(what_a_host_function_comes_after_is_known_before_it_returns),
         cmocka_unit_test(a_host_function_runs_while_the_program_waits_for_it_in_its_own_way),
         cmocka_unit_test(a_host_function_tells_the_host),
         cmocka_unit_test(readers_may_run_beside_each_other),
