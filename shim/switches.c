@@ -29,8 +29,8 @@ const size_t spw_switch_count = sizeof(spw_switch_table) / sizeof(spw_switch_tab
 
 /* Executables become CUDA graphs, which keep on the device what they use: JAX fails for want of memory within any budget
  * that it does not fit into. An empty list of what may become one is XLA's own way to have none. */
-#define FLAGS  "XLA_FLAGS"
-#define GRAPHS "--xla_gpu_enable_command_buffer="
+#define FLAGS  SPW_SWITCH_XLA_FLAGS
+#define GRAPHS SPW_SWITCH_NO_GRAPHS
 
 /* Without a budget nothing is gained. A name of a file with flags in it cannot be added to, and an empty value is the way to
  * have XLA left alone: versions before 2024 know no such flag, and end the program. */
@@ -46,8 +46,7 @@ static void add_to_flags(void)
     free(both);
 }
 
-/* Whether the user has asked for graphs. */
-static bool are_graphs_wanted(void)
+bool spw_switch_wants_graphs(void)
 {
     const char *flags = getenv(FLAGS), *found = NULL;
     for (const char *at = flags; at && (at = strstr(at, GRAPHS)); at += strlen(GRAPHS))
@@ -57,7 +56,7 @@ static bool are_graphs_wanted(void)
 
 static void tell_of_graphs(void (*tell)(const char *line))
 {
-    if (getenv("SPILLWAY_BUDGET") && are_graphs_wanted())
+    if (getenv("SPILLWAY_BUDGET") && spw_switch_wants_graphs())
         tell(FLAGS " has " GRAPHS
                    "...: what XLA's graphs use stays on the device, and what does not fit is out of memory; set " GRAPHS
                    " in it or leave it out");

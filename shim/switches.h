@@ -18,6 +18,13 @@ extern const size_t spw_switch_count;
 /* Whether spillway sees each tensor with this value, which may be a list of options with commas in between. */
 bool spw_switch_is_fine(const struct spw_switch *which, const char *value);
 
+/* XLA's flags, and the one among them that keeps it from making graphs. */
+#define SPW_SWITCH_XLA_FLAGS "XLA_FLAGS"
+#define SPW_SWITCH_NO_GRAPHS "--xla_gpu_enable_command_buffer="
+
+/* Whether the user has asked XLA for graphs, which keep on the device what they use. */
+bool spw_switch_wants_graphs(void);
+
 /* Sets in the environment what the user has not set, and where there is a budget adds to XLA's flags that it is to make no
  * graphs. Before other threads run. */
 void spw_switches_set(void);

@@ -28,8 +28,21 @@ static void look_at(struct facts *facts, const struct spw_switch *s)
                  s->value ? s->value : "", s->value ? " where nothing is set" : "");
 }
 
+/* Flags are added to, not set, and only where there is a budget. */
+static void look_at_xla(struct facts *facts)
+{
+    const char *flags = getenv(SPW_SWITCH_XLA_FLAGS);
+    facts_add(facts, SECTION, SPW_SWITCH_XLA_FLAGS, flags ? report_string(flags) : NULL, SPW_SWITCH_XLA_FLAGS, "%s",
+              flags ? flags : "not set; with a budget spillway run adds " SPW_SWITCH_NO_GRAPHS);
+    if (spw_switch_wants_graphs())
+        facts_advise(facts, "export " SPW_SWITCH_XLA_FLAGS "=\"$" SPW_SWITCH_XLA_FLAGS " " SPW_SWITCH_NO_GRAPHS "\"",
+                     "XLA makes CUDA graphs as " SPW_SWITCH_XLA_FLAGS
+                     " asks it to: what they use stays on the device, and what does not fit into a budget is out of memory");
+}
+
 void doctor_frameworks(struct facts *facts)
 {
     for (size_t i = 0; i < spw_switch_count; i++)
         look_at(facts, &spw_switch_table[i]);
+    look_at_xla(facts);
 }

@@ -18,7 +18,7 @@ LACKING, SECOND, LOOKUPS, SOURCE = (os.path.abspath(path) for path in sys.argv[1
 # A small device, so that this machine's memory is enough for it, and no folder of the one who runs the tests.
 HERE = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}
 OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
-        "TF_GPU_ALLOCATOR", "NCCL_LOCAL_REGISTER", "NCCL_GRAPH_REGISTER", "RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
+        "TF_GPU_ALLOCATOR", "XLA_FLAGS", "NCCL_LOCAL_REGISTER", "NCCL_GRAPH_REGISTER", "RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
 
 
 def doctor(*options, start_in=None, after="true", **settings):
@@ -307,6 +307,16 @@ def _():
     for settings in ({}, {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}):
         require(not advised(found(PYTORCH_NO_CUDA_MEMORY_CACHING="1", **settings), "unset"), "it is not read")
     helped("unset PYTORCH_NO_CUDA_MEMORY_CACHING", "waits for the device", PYTORCH_NO_CUDA_MEMORY_CACHING="1", PYTORCH_ALLOC_CONF="backend:native")
+
+
+@sentence("that XLA is asked for graphs is told; to leave them out helps, and other flags stay")
+def _():
+    flags = "--xla_gpu_enable_command_buffer=FUSION,CUBLAS --xla_gpu_autotune_level=0"
+    report, after = helped("export XLA_FLAGS=", "stays on the device", XLA_FLAGS=flags)
+    require(report["frameworks"]["XLA_FLAGS"] == flags and after["frameworks"]["XLA_FLAGS"] == f"{flags} --xla_gpu_enable_command_buffer=", after["frameworks"])
+    for fine in ("--xla_gpu_autotune_level=0", "", "--xla_gpu_enable_command_buffer="):
+        require(not advised(found(XLA_FLAGS=fine), "export XLA_FLAGS="), fine)
+    require("XLA_FLAGS                     not set; with a budget spillway run adds --xla_gpu_enable_command_buffer=\n" in doctor().stdout, doctor().stdout)
 
 
 @sentence("a value that is no UTF-8 is told all the same")
