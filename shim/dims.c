@@ -105,20 +105,21 @@ static struct divider divider_by(uint32_t by)
     return d;
 }
 
-static bool divide(const unsigned char *from, int32_t dimensions, uint32_t elements)
+/* Whether what begins there divides by so many lengths, whose product is *ret_product. */
+static bool divides(const unsigned char *from, int32_t dimensions, uint64_t *ret_product)
 {
-    uint64_t product = 1;
+    *ret_product = 1;
     for (int32_t i = 0; i < dimensions; i++) {
         struct divider given;
         memcpy(&given, from + DIVIDERS_AT + (size_t)i * sizeof(given), sizeof(given));
         const struct divider d = divider_by(given.by ? given.by : 1);
         if (memcmp(&d, &given, sizeof(d)) != 0)
             return false;
-        product *= given.by;
-        if (product > elements)
+        *ret_product *= given.by;
+        if (*ret_product > UINT32_MAX)
             return false;
     }
-    return product == elements;
+    return true;
 }
 
 /* How many tensors it is for follows from no size, since what lies behind is not known. So of strides it leaves out what
@@ -127,12 +128,67 @@ bool spw_calculator_copy_used(const struct spw_calculator *s, uint32_t elements,
                               unsigned char *to)
 {
     int32_t dimensions;
+    uint64_t product;
     memcpy(&dimensions, from, sizeof(dimensions));
-    if (dimensions < 1 || dimensions > MOST || !divide(from, dimensions, elements))
+    if (dimensions < 1 || dimensions > MOST || !divides(from, dimensions, &product) || product != elements)
         return false;
     const size_t tensors = 1 + (s->bytes - BYTES_OF_ONE - WORD) / (size_t)BYTES_OF_MORE;
     memcpy(to, from, DIVIDERS_AT + (size_t)dimensions * sizeof(struct divider));
     memcpy(to + STRIDES_AT, from + STRIDES_AT, (size_t)dimensions * tensors * NUMBER);
     memcpy(to + BYTES_OF_ONE, from + BYTES_OF_ONE, s->bytes - BYTES_OF_ONE);
     return true;
+}
+
+/* ---- ReduceOp ---- */
+
+enum {
+    TAIL_BYTES = 64, /* where it reads, two results, three pieces of scratch memory, and what it is a part of */
+    INPUT_BYTES = BYTES_OF_ONE,
+    OUTPUT_BYTES = BYTES_OF_ONE + MOST * NUMBER
+};
+
+/* at::native::reduce_kernel<threads, vectors, at::native::ReduceOp<...> >. */
+bool spw_reduction_recognise(const char *name, size_t bytes, struct spw_reduction *ret)
+{
+    unsigned long number;
+    if (!spw_mangled_skip(&name, "_ZN2at6native13reduce_kernelI") || !spw_mangled_skip_number(&name, 'i', &number) ||
+        !spw_mangled_skip_number(&name, 'i', &number) || !spw_mangled_skip(&name, "NS0_8ReduceOpI"))
+        return false;
+    if (bytes < INPUT_BYTES + OUTPUT_BYTES + TAIL_BYTES || bytes > UINT16_MAX || bytes % WORD)
+        return false;
+    ret->bytes = (uint16_t)bytes;
+    return true;
+}
+
+/* A calculator with one dimension at least. */
+static bool is_calculator(const unsigned char *from, int32_t *ret_dimensions)
+{
+    uint64_t product;
+    memcpy(ret_dimensions, from, sizeof(*ret_dimensions));
+    return *ret_dimensions >= 1 && *ret_dimensions <= MOST && divides(from, *ret_dimensions, &product);
+}
+
+/* From a zeroed one. */
+static void copy_calculator(const unsigned char *from, int32_t dimensions, size_t tensors, unsigned char *to)
+{
+    memcpy(to, from, DIVIDERS_AT + (size_t)dimensions * sizeof(struct divider));
+    memcpy(to + STRIDES_AT, from + STRIDES_AT, (size_t)dimensions * tensors * NUMBER);
+}
+
+/* The addresses behind are aligned, so there may be a gap before them. */
+bool spw_reduction_copy_used(const struct spw_reduction *s, const unsigned char *from, unsigned char *to)
+{
+    const size_t tail = s->bytes - (size_t)TAIL_BYTES;
+    for (size_t gap = 0; gap <= NUMBER && tail >= INPUT_BYTES + OUTPUT_BYTES + gap; gap += NUMBER) {
+        const size_t output = tail - gap - OUTPUT_BYTES, input = output - INPUT_BYTES;
+        int32_t of_input, of_output;
+        if (!is_calculator(from + input, &of_input) || !is_calculator(from + output, &of_output))
+            continue;
+        memcpy(to, from, input);
+        copy_calculator(from + input, of_input, 1, to + input);
+        copy_calculator(from + output, of_output, 2, to + output);
+        memcpy(to + tail - gap, from + tail - gap, gap + TAIL_BYTES);
+        return true;
+    }
+    return false;
 }

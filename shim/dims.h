@@ -5,6 +5,10 @@
  *     TensorInfo          address   length[25]   stride[25]   dimensions          ATen/cuda/detail/TensorInfo.cuh
  *     OffsetCalculator    dimensions   divider[25]   stride[25][tensors]          ATen/cuda/detail/OffsetCalculator.cuh
  *
+ * The second also in the middle of what reductions get (ATen/native/cuda/Reduce.cuh):
+ *
+ *     ReduceOp            what it does   OffsetCalculator of 1 tensor   of 2 tensors   addresses and counts, 64 bytes
+ *
  * Their numbers are no addresses, but what lay on the stack where none was filled in may be. The first is known by the
  * kernel's name and its exact size, and by lengths and strides that a tensor may have. The second is the first part of what
  * kernels for elements get, of which the rest is not known; it is known by its dividers: each comes with the two numbers
@@ -38,4 +42,15 @@ bool spw_calculator_recognise(const char *name, size_t bytes, struct spw_calcula
  * nothing was copied. */
 bool spw_calculator_copy_used(const struct spw_calculator *s, uint32_t elements, const unsigned char *from,
                               unsigned char *to);
+
+struct spw_reduction {
+    uint16_t bytes; /* of the parameter */
+};
+
+/* Whether the only parameter of a kernel of this name, which has so many bytes, is one. */
+bool spw_reduction_recognise(const char *name, size_t bytes, struct spw_reduction *ret);
+
+/* Copies all of it but dimensions that its two calculators do not have. False: they are not where they should be, nothing
+ * was copied. */
+bool spw_reduction_copy_used(const struct spw_reduction *s, const unsigned char *from, unsigned char *to);
 #endif

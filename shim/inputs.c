@@ -30,7 +30,7 @@ static size_t struct_bytes(const struct spw_inputs *s)
 
 /* at::native::(anonymous)::CatArrayBatchedCopy...<(the same)::OpaqueType<bytes>, unsigned, dimensions, inputs, shapes...>.
  */
-bool spw_inputs_recognise(const char *name, size_t bytes, struct spw_inputs *ret)
+static bool read_name(const char *name, struct spw_inputs *ret)
 {
     static const char *const kernels[] = {"19CatArrayBatchedCopyI", "26CatArrayBatchedCopy_contigI",
                                           "30CatArrayBatchedCopy_vectorizedI", "35CatArrayBatchedCopy_alignedK_contigI",
@@ -49,7 +49,17 @@ bool spw_inputs_recognise(const char *name, size_t bytes, struct spw_inputs *ret
         !strstr(name, "25CatArrInputTensorMetadataI"))
         return false;
     *ret = (struct spw_inputs){.inputs = (uint16_t)inputs, .shapes = (uint16_t)shapes, .dimensions = (uint16_t)dimensions};
-    return struct_bytes(ret) == bytes;
+    return true;
+}
+
+bool spw_inputs_recognise(const char *name, size_t bytes, struct spw_inputs *ret)
+{
+    return read_name(name, ret) && struct_bytes(ret) == bytes;
+}
+
+bool spw_result_recognise(const char *name, size_t bytes, struct spw_inputs *ret)
+{
+    return bytes == SHAPE_BYTES && read_name(name, ret) && strstr(name, "16TensorSizeStrideIS8_Lj4EEE");
 }
 
 /* ---- launches ---- */
@@ -106,5 +116,17 @@ bool spw_inputs_copy_used(const struct spw_inputs *s, const unsigned grid[3], co
     memcpy(to + flags_at(s), from + flags_at(s), count);
     for (unsigned i = 0; i < count && s->shapes > 1; i++)
         copy_shape(s, from + shapes_at(s) + (size_t)i * SHAPE_BYTES, to + shapes_at(s) + (size_t)i * SHAPE_BYTES);
+    return true;
+}
+
+bool spw_result_copy_used(const struct spw_inputs *s, const unsigned char *from, unsigned char *to)
+{
+    for (unsigned i = 0; i < s->dimensions; i++) {
+        uint32_t length;
+        memcpy(&length, from + (size_t)i * NUMBER, sizeof(length));
+        if (length == 0)
+            return false;
+    }
+    copy_shape(s, from, to);
     return true;
 }

@@ -26,4 +26,11 @@ bool spw_inputs_recognise(const char *name, size_t bytes, struct spw_inputs *ret
 /* Copies what blocks of a launch of that grid may look at to the same places of `to`. False: these are other inputs than
  * PyTorch fills in, nothing was copied. */
 bool spw_inputs_copy_used(const struct spw_inputs *s, const unsigned grid[3], const unsigned char *from, unsigned char *to);
+
+/* What the third parameter of such a kernel is, the lengths and strides of the result: TensorSizeStride, numbers of 4 bytes
+ * all of it, of which as many are filled in as there are dimensions. False: something else, or unknown. */
+bool spw_result_recognise(const char *name, size_t bytes, struct spw_inputs *ret);
+
+/* Copies the dimensions that there are. False: some length is 0, nothing was copied. */
+bool spw_result_copy_used(const struct spw_inputs *s, const unsigned char *from, unsigned char *to);
 #endif

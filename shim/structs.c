@@ -63,8 +63,33 @@ static bool copy_calculator(const struct spw_struct *s, const struct launch *lau
     return spw_calculator_copy_used(&s->calculator, elements, from, to);
 }
 
-static const struct spw_struct_kind kinds[] = {
-    {is_lists, copy_lists}, {is_inputs, copy_inputs}, {is_info, copy_info}, {is_calculator, copy_calculator}};
+static bool is_result(const char *name, const struct spw_param *params, unsigned param, struct spw_struct *ret)
+{
+    return param == 2 && spw_result_recognise(name, params[param].size_bytes, &ret->inputs);
+}
+
+static bool copy_result(const struct spw_struct *s, const struct launch *launch, const unsigned char *from,
+                        unsigned char *to)
+{
+    (void)launch;
+    return spw_result_copy_used(&s->inputs, from, to);
+}
+
+static bool is_reduction(const char *name, const struct spw_param *params, unsigned param, struct spw_struct *ret)
+{
+    return param == 0 && spw_reduction_recognise(name, params[param].size_bytes, &ret->reduction);
+}
+
+static bool copy_reduction(const struct spw_struct *s, const struct launch *launch, const unsigned char *from,
+                           unsigned char *to)
+{
+    (void)launch;
+    return spw_reduction_copy_used(&s->reduction, from, to);
+}
+
+static const struct spw_struct_kind kinds[] = {{is_lists, copy_lists},   {is_inputs, copy_inputs},
+                                               {is_info, copy_info},     {is_calculator, copy_calculator},
+                                               {is_result, copy_result}, {is_reduction, copy_reduction}};
 
 bool spw_struct_recognise(const char *name, const struct spw_param *params, unsigned count, unsigned param,
                           struct spw_struct *ret)

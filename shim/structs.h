@@ -23,6 +23,7 @@ struct spw_struct {
         struct spw_inputs inputs;
         struct spw_info info;
         struct spw_calculator calculator;
+        struct spw_reduction reduction;
     };
 };
 

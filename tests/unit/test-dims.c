@@ -41,6 +41,10 @@ struct adding { /* of three tensors */
     float alpha;
 };
 
+#define SUM \
+    "_ZN2at6native13reduce_kernelILi128ELi4ENS0_8ReduceOpIfNS0_14func_wrapper_tIfZNS0_11sum_functorIfffEclERNS_" \
+    "14TensorIteratorEEUlffE_EEjfLi4ELi4EEEEEvT1_"
+
 /* ---- a launch ---- */
 
 static struct {
@@ -351,6 +355,97 @@ static void dividers_that_are_none_have_everything_scanned(void **state)
     free(f);
 }
 
+/* ---- reductions ---- */
+
+enum { SUM_BYTES = 1048, SUM_TAIL = 984, CALCULATOR_1 = 404, CALCULATOR_2 = 504 };
+static unsigned char summing[SUM_BYTES];
+
+/* A calculator for so many tensors, the rest of which is stale. */
+static void put_calculator(size_t at, unsigned dimensions, unsigned tensors)
+{
+    fill_in(dimensions, lengths);
+    memcpy(summing + at, &adding, 4 + 12 * dimensions);
+    for (unsigned i = 0; i < dimensions * tensors; i++)
+        memcpy(summing + at + 304 + 4 * i, &(uint32_t){4 * i}, 4);
+}
+
+/* With so many bytes between what it computes from and its addresses. */
+static void make_summing(unsigned gap, unsigned of_input, unsigned of_output)
+{
+    const size_t output = SUM_TAIL - gap - CALCULATOR_2, input = output - CALCULATOR_1;
+    all_stale(summing, sizeof(summing));
+    memset(summing, 1, input);
+    put_calculator(input, of_input, 1);
+    put_calculator(output, of_output, 2);
+    for (unsigned i = 0; i < 8; i++)
+        memcpy(summing + SUM_TAIL + (size_t)8 * i, &(uint64_t){LOW + 16 * i}, 8);
+    make((struct spw_param[]){{0, SUM_BYTES}, {SUM_BYTES, 8}}, summing, &m.elements);
+    m.layout.param_count = m.layout.span_count = 1;
+    know(SUM);
+    assert_int_equal(m.layout.struct_count, 1);
+}
+
+static void reductions_are_known_by_the_name(void **state)
+{
+    struct spw_reduction s;
+    struct spw_struct found;
+    assert_true(spw_reduction_recognise(SUM, SUM_BYTES, &s));
+    assert_true(spw_reduction_recognise(SUM, 976, &s));
+    assert_false(spw_reduction_recognise(SUM, 968, &s));
+    assert_false(spw_reduction_recognise(SUM, SUM_BYTES + 4, &s));
+    assert_false(spw_reduction_recognise(ADD, SUM_BYTES, &s));
+    assert_false(spw_reduction_recognise("_ZN2at6native13reduce_kernelILi128ELi4ENS0_4MineIfE", SUM_BYTES, &s));
+    assert_false(spw_struct_recognise(SUM, (struct spw_param[]){{0, 8}, {8, SUM_BYTES}}, 2, 1, &found));
+}
+
+static void dimensions_that_reductions_do_not_have_are_left_out(void **state)
+{
+    for (unsigned gap = 0; gap <= 4; gap += 4)
+        for (unsigned of_input = 1; of_input <= 4; of_input++)
+            for (unsigned of_output = 1; of_output <= 4; of_output++) {
+                const size_t output = SUM_TAIL - gap - CALCULATOR_2, input = output - CALCULATOR_1;
+                make_summing(gap, of_input, of_output);
+                struct spw_filled *f = spw_structs_filled(&m.layout, grid, m.pointers, NULL);
+                assert_non_null(f);
+                const unsigned char *left = f->params[0];
+                for (size_t at = 0; at < SUM_BYTES; at++) {
+                    const size_t calculator = at < output ? input : output, of = at < output ? of_input : of_output;
+                    const size_t strides = (at < output ? 4 : 8) * of, place = at - calculator;
+                    const bool is_used =
+                        at < input || at >= SUM_TAIL - gap || place < 4 + 12 * of || (place >= 304 && place < 304 + strides);
+                    assert_int_equal(left[at], is_used ? summing[at] : 0);
+                }
+                free(f);
+            }
+}
+
+static void reductions_without_proper_calculators_are_scanned_whole(void **state)
+{
+    const size_t output = SUM_TAIL - CALCULATOR_2, input = output - CALCULATOR_1;
+    static const unsigned wrong_dimensions[] = {0, 26, 3};
+    for (unsigned second = 0; second < 2; second++) {
+        const size_t at = second ? output : input;
+        for (unsigned i = 0; i < 3; i++) {
+            make_summing(0, 2, 2);
+            memcpy(summing + at, &wrong_dimensions[i], 4);
+            assert_null(spw_structs_filled(&m.layout, grid, m.pointers, NULL));
+        }
+        for (unsigned word = 0; word < 6; word++) {
+            make_summing(0, 2, 2);
+            summing[at + 4 + (size_t)4 * word]++;
+            assert_null(spw_structs_filled(&m.layout, grid, m.pointers, NULL));
+        }
+    }
+    make_summing(0, 2, 2);
+    memcpy(summing + input, &(uint32_t){26}, 4); /* the last divider lies where strides begin */
+    for (size_t i = 0; i < 26; i++)
+        memcpy(summing + input + 4 + 12 * i, ((uint32_t[]){1, 1, 0}), 12);
+    assert_null(spw_structs_filled(&m.layout, grid, m.pointers, NULL));
+    make_summing(0, 2, 2);
+    memmove(summing + input - 8, summing + input, CALCULATOR_1 + CALCULATOR_2); /* elsewhere than it should be */
+    assert_null(spw_structs_filled(&m.layout, grid, m.pointers, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +458,9 @@ int main(void)
         cmocka_unit_test(dimensions_that_elements_do_not_have_are_left_out),
         cmocka_unit_test(many_dimensions_are_all_there),
         cmocka_unit_test(dividers_that_are_none_have_everything_scanned),
+        cmocka_unit_test(reductions_are_known_by_the_name),
+        cmocka_unit_test(dimensions_that_reductions_do_not_have_are_left_out),
+        cmocka_unit_test(reductions_without_proper_calculators_are_scanned_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

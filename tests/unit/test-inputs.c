@@ -319,8 +319,41 @@ static void other_parameters_of_the_kernel_are_none(void **state)
     make(CONTIGUOUS, &one, sizeof(one));
     m.params[0].size_bytes = m.params[1].size_bytes;
     assert_false(spw_struct_recognise(CONTIGUOUS, m.params, 5, 0, &s));
-    assert_false(spw_struct_recognise(CONTIGUOUS, m.params, 5, 2, &s));
     assert_false(spw_struct_recognise(CONTIGUOUS, m.params, 1, 1, &s));
+}
+
+/* ---- what they are concatenated to ---- */
+
+static void the_shape_of_the_result_is_known_by_its_place_and_its_size(void **state)
+{
+    struct spw_inputs s;
+    struct spw_struct found;
+    struct spw_param params[] = {{0, 8}, {8, 32}, {40, 32}, {72, 32}};
+    for (size_t bytes = 0; bytes < 64; bytes++)
+        assert_int_equal(spw_result_recognise(STRIDED, bytes, &s), bytes == sizeof(struct shape));
+    assert_int_equal(s.dimensions, 2);
+    assert_false(spw_result_recognise("_ZN2at6native13reduce_kernelILi128ELi4E", 32, &s));
+    assert_false(spw_result_recognise(&STRIDED[1], 32, &s));
+    for (unsigned param = 0; param < 4; param++)
+        assert_int_equal(spw_struct_recognise(STRIDED, params, 4, param, &found), param == 2);
+}
+
+static void dimensions_that_the_result_does_not_have_are_left_out(void **state)
+{
+    const struct shape from = {{5, 6, 7, 8}, {1, 0, 30, 210}};
+    for (uint16_t dimensions = 1; dimensions <= 4; dimensions++) {
+        const struct spw_inputs s = {.inputs = 128, .shapes = 1, .dimensions = dimensions};
+        struct shape to = {{0}, {0}}, empty = from;
+        assert_true(spw_result_copy_used(&s, (const unsigned char *)&from, (unsigned char *)&to));
+        for (unsigned i = 0; i < 4; i++) {
+            assert_int_equal(to.length[i], i < dimensions ? from.length[i] : 0);
+            assert_int_equal(to.stride[i], i < dimensions ? from.stride[i] : 0);
+        }
+        memset(&to, 0, sizeof(to));
+        empty.length[dimensions - 1] = 0;
+        assert_false(spw_result_copy_used(&s, (const unsigned char *)&empty, (unsigned char *)&to));
+        assert_int_equal(to.length[0], 0);
+    }
 }
 
 int main(void)
@@ -335,6 +368,8 @@ int main(void)
         cmocka_unit_test(more_inputs_than_there_is_room_for_are_none),
         cmocka_unit_test(other_grids_are_scanned_whole),
         cmocka_unit_test(other_parameters_of_the_kernel_are_none),
+        cmocka_unit_test(the_shape_of_the_result_is_known_by_its_place_and_its_size),
+        cmocka_unit_test(dimensions_that_the_result_does_not_have_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
