@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../program.h"
+#include "../tell.h"
 
 #if defined(__x86_64__)
 #define FIRST_VERSION "GLIBC_2.2.5"
@@ -23,12 +23,7 @@
 
 typedef void *look_up_function(void *, const char *);
 
-static struct {
-    simgpu_tensor_made *made;
-    simgpu_tensor_gone *gone;
-    simgpu_tensor_written *written;
-    simgpu_launch_coming *coming;
-} tell;
+static struct simgpu_tell tell;
 
 static look_up_function *of_loader(void)
 {
@@ -152,21 +147,10 @@ static const struct {
 
 static void open_driver(void *handle)
 {
-    const struct {
-        const char *name;
-        void **function;
-    } wanted[] = {{"simgpu_tensor_made", (void **)&tell.made},
-                  {"simgpu_tensor_gone", (void **)&tell.gone},
-                  {"simgpu_tensor_written", (void **)&tell.written},
-                  {"simgpu_launch_coming", (void **)&tell.coming}};
-    CUresult (*resolve)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+    simgpu_resolve *resolve;
     *(void **)&resolve = of_loader()(handle, "cuGetProcAddress_v2");
-    for (size_t i = 0; resolve && i < sizeof wanted / sizeof *wanted; i++) {
-        CUdriverProcAddressQueryResult status;
-        void *function = NULL;
-        if (resolve(wanted[i].name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) == CUDA_SUCCESS)
-            *wanted[i].function = function;
-    }
+    if (resolve)
+        simgpu_tell_open(&tell, resolve);
 }
 
 /* Ours instead of the driver's, where the handle is one of a driver. NULL: the loader is asked. */

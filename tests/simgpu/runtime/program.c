@@ -1,31 +1,13 @@
 /* program.c - the driver's functions that want to know of the program's tensors and launches. */
 #include "program.h"
-#include "../program.h"
+#include "../tell.h"
 #include "runtime.h"
 
-static struct {
-    simgpu_tensor_made *made;
-    simgpu_tensor_gone *gone;
-    simgpu_tensor_written *written;
-    simgpu_launch_coming *coming;
-} tell;
+static struct simgpu_tell tell;
 
 void rt_program_open(CUresult (*resolve)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *))
 {
-    const struct {
-        const char *name;
-        void **function;
-    } wanted[] = {{"simgpu_tensor_made", (void **)&tell.made},
-                  {"simgpu_tensor_gone", (void **)&tell.gone},
-                  {"simgpu_tensor_written", (void **)&tell.written},
-                  {"simgpu_launch_coming", (void **)&tell.coming}};
-
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        CUdriverProcAddressQueryResult status;
-        void *function = NULL;
-        if (resolve(wanted[i].name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) == CUDA_SUCCESS)
-            *wanted[i].function = function;
-    }
+    simgpu_tell_open(&tell, resolve);
 }
 
 void rt_tensor_made(const void *address, size_t bytes)
