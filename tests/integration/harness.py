@@ -199,6 +199,19 @@ def same_or_clean_error(plain, finished, budget=None):
         within(budget, finished)
 
 
+def require_found_out(what, could, least, shows, tries=12):
+    """That a device which does `what` at one of the `could` places where it can is found out at `least` of some of them, far apart and all
+    but the first of the run's. One alone may do no harm: not all that is moved is read again, and most waits order what others order too.
+    shows(place) says whether it was noticed; a place more is tried only while too few have shown."""
+    places = [int(could * (0.25 + 0.7 * (0.618034 * (i + 1) % 1))) for i in range(tries)]
+    found, tried = [], 0
+    while tried < tries and len(found) < least:
+        found += [places[tried]] if shows(places[tried]) else []
+        tried += 1
+    print(f"# {what}: found out at {found} of {places[:tried]}, {could} in all", flush=True)
+    require(len(found) >= least, f"{what} was noticed at {found} only, of {places}")
+
+
 SMALLEST = re.compile(r"smallest budget that would do: (\d+)")
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 
-from harness import BUILD, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded, within
+from harness import BUILD, Failed, finish, no_misuse, require, require_found_out, run, same_results, sentence, succeeded, within
 from simulated import FLAGS, HERE, NO_GRAPHS, settings
 
 PYTHON = os.environ["JAX_PYTHON"]
@@ -82,18 +82,18 @@ def _():
     require("smallest budget that would do" in finished.errors, finished.describe())
 
 
+def lied_to(place):
+    try:
+        finished = trained(PIECES, budget=peak(PIECES) * 60 // 100, env={"SIMGPU_SABOTAGE": f"skip-copy:{place}"})
+        same_results(plain(PIECES), finished)
+    except Failed:
+        return True
+    return False
+
+
 @sentence("a device that leaves copies out is found out")
 def _():
-    could = budgeted(PIECES, 60).stats["sabotage"]["skip-copy"]
-    found = 0
-    places = (0.2, 0.35, 0.5, 0.65, 0.8)  # what some copies move is written over before it is read
-    for part in places:
-        try:
-            finished = trained(PIECES, budget=peak(PIECES) * 60 // 100, env={"SIMGPU_SABOTAGE": f"skip-copy:{int(could * part)}"})
-            same_results(plain(PIECES), finished)
-        except Failed:
-            found += 1
-    require(found >= 2, f"noticed at {found} of {len(places)} only, of {could} copies")
+    require_found_out("skip-copy", budgeted(PIECES, 60).stats["sabotage"]["skip-copy"], 3, lied_to)
 
 
 finish()

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BUILD, SPILLWAY, Failed, Skipped, environment, finish, no_misuse, require, run, same_results, sentence, succeeded, within
+from harness import (BUILD, SPILLWAY, Failed, Skipped, environment, finish, no_misuse, require, require_found_out, run, same_results, sentence,
+                     succeeded, within)
 from simulated import ASYNC, NATIVE, ROWS, SCALE, command, compiles_not, settings
 
 PROGRAM = sys.argv[1]
@@ -21,9 +22,9 @@ PYTHON, LAYOUTS = os.environ["TORCH_PYTHON"], os.environ["TORCH_LAYOUTS"]
 SHARES = (100, 80, 60, 40)  # % of the peak
 PATIENCE = 240
 FIRST = next(iter(ROWS[PROGRAM]))
-# A device that lies: where of all that could be chosen, and at how many of these places it has to show. Most waits order what another one
-# orders as well, so these are left out from there on; copies in the middle of a run may put aside, for a trial, what comes out the same.
-BREAKS = {"skip-copy": (("0.3", "0.55", "0.8", "0.95"), 2, ""), "early-event": (("0.5",), 1, "+"), "drop-wait": (("0.5",), 1, "+"), "wrong-map": (("0.4", "0.7"), 1, "")}
+# A device that lies: at how many places this has to show of those tried (and at how many it is tried), once or from there on: most waits
+# order what another one orders as well.
+BREAKS = {"skip-copy": (3, 12, ""), "early-event": (1, 3, "+"), "drop-wait": (1, 3, "+"), "wrong-map": (2, 12, "")}
 folder = tempfile.TemporaryDirectory(prefix="spillway-torch-")
 
 
@@ -150,14 +151,10 @@ def lied_to(switch, place, more):
     return False
 
 
-for switch, (places, least, more) in BREAKS.items():
+for switch, (least, tries, more) in BREAKS.items():
     @sentence(f"{switch}: a device that does this is found out")
-    def _(switch=switch, places=places, least=least, more=more):
-        could = budgeted(FIRST, 60).stats["sabotage"][switch]
-        chosen = [int(could * float(share)) for share in places]
-        found = [place for place in chosen if lied_to(switch, place, more)]
-        print(f"# found out at {found} of {chosen}, {could} in all", flush=True)
-        require(len(found) >= least, f"{switch} was noticed at {found} only, of {chosen}")
+    def _(switch=switch, least=least, tries=tries, more=more):
+        require_found_out(switch, budgeted(FIRST, 60).stats["sabotage"][switch], least, lambda place: lied_to(switch, place, more), tries)
 
 
 if PROGRAM == "mlp":
