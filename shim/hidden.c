@@ -140,7 +140,7 @@ void spw_graphs_captured_locked(const struct spw_touch *touches, const uint64_t 
         capture_room = room;
     }
     for (uint32_t i = 0; i < count; i++)
-        capture.list[capture.count++] = (struct spw_graph_touch){addresses[i], touches[i].access};
+        capture.list[capture.count++] = (struct spw_graph_touch){addresses[i], touches[i].access & SPW_ACCESS_BOTH};
 }
 
 static struct graph *find(const void *handle)

@@ -71,6 +71,7 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     spw_scan_doubted_init(&l->doubted);
     l->op.doubted = &l->doubted;
     l->filled = layout->struct_count ? spw_structs_filled(layout, launch->grid, params, extra) : NULL;
+    l->doubted.filled = l->filled != NULL;
     l->op.hits = l->hits;
     l->op.room = HITS;
     if (__builtin_expect(l->filled != NULL, 0)) {

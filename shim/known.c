@@ -74,6 +74,7 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
         if (!add_touch(d, ret, spw_object_at_locked(op->hits[i]), op->hits[i], writes))
             spw_scan_doubt(op->doubted, i);
         ret->list[i].doubted = spw_scan_is_doubted(op->doubted, i);
+        ret->list[i].loose = spw_scan_comes_and_goes(op->doubted, i);
     }
     return true;
 }
@@ -108,6 +109,7 @@ int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw
     const bool recording = spw_watch_is_recording(known->watch);
     const struct spw_watch_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
     const uint32_t number = spw_watch_op(known->watch, &told, &place);
+    spw_scan_told(&place);
     if (touches.list != touches.few)
         free(touches.list);
     if (recording)

@@ -164,10 +164,10 @@ static size_t count_of(const struct params *p, bool (*is)(const struct spw_param
     return count;
 }
 
-/* Room to note doubts in, for as long as the layout is there: always. Without memory nothing is noted. */
-static _Atomic uint64_t *make_doubts(const struct spw_layout *l)
+/* Room to note in what places were given, for as long as the layout is there: always. Without memory nothing is noted. */
+static _Atomic uint8_t *make_places(const struct spw_layout *l)
 {
-    return l->span_count ? calloc(l->image_bytes / 512 + 1, sizeof(*l->doubts)) : NULL;
+    return l->span_count ? calloc(l->image_bytes / 8 + 1, sizeof(*l->places)) : NULL;
 }
 
 /* Parameters and name, which tell layouts apart; to be freed. NULL: no memory. */
@@ -208,13 +208,13 @@ static struct shared *make_shared(const struct params *p, const char *name, cons
     struct spw_param *params = memcpy(s + 1, key, key_bytes);
     uint16_t *indexes = (uint16_t *)((char *)params + room);
     fill_layout(&s->layout, p, params, indexes, indexes + words);
-    s->layout.doubts = make_doubts(&s->layout);
+    s->layout.places = make_places(&s->layout);
     if (name)
         find_structs(&s->layout, name);
     HASH_ADD_KEYPTR(hh, layouts, params, key_bytes, s);
     if (!s->handle_lost)
         return s;
-    free((void *)s->layout.doubts);
+    free((void *)s->layout.places);
     free((void *)s->layout.structs);
     free(s);
     return NULL;

@@ -19,6 +19,10 @@ struct spw_param {
 
 struct spw_struct;
 
+/* What a word in a structure of parameters was once given, or-ed: what is neither nothing nor the address of something
+ * alive; nothing. */
+enum { SPW_PLACE_DOUBTED = 1, SPW_PLACE_EMPTY = 2 };
+
 struct spw_layout {
     bool known; /* false: the driver could not tell; all counts are 0 */
     bool loose; /* some span is not made of aligned words only: its words begin at multiples of 4 */
@@ -30,9 +34,9 @@ struct spw_layout {
     const uint16_t *words; /* indexes of parameters; those shorter than 8 bytes are in neither list */
     const uint16_t *spans;
     const struct spw_param *params; /* all of them, by index */
-    /* Of functions with spans, which share layouts only where they have the same name: a bit for each word of the image that
-     * was once given something that is no address (scan.h). NULL: nothing is noted. Any thread, no lock. */
-    _Atomic uint64_t *doubts;
+    /* Of functions with spans, which share layouts only where they have the same name: what is known of each word of the
+     * image (scan.h). NULL: nothing is noted. Any thread, no lock. */
+    _Atomic uint8_t *places;
     const struct spw_struct *structs; /* parameters that are known by the function's name, in order (structs.h) */
 };
 

@@ -4,6 +4,7 @@
 #include "definitions.h"
 #include "log.h"
 #include "nvtx.h"
+#include "scan.h"
 #include "settings.h"
 #include "timing.h"
 
@@ -172,6 +173,8 @@ void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct 
     struct spw_iteration_place place;
     if (!follow || op->captured || spw_follow_op(follow, number, op, touches, &place) < 0)
         return;
+    if (spw_settings()->mode == SPW_MODE_TRACE) /* else the engine tells */
+        spw_scan_told(&place);
     if (timing == NEXT_IS_TIMED || timing == TIMED)
         follow_timing(number, &place);
     if (place.sure == SPW_ITERATION_NO)

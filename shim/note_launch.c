@@ -27,6 +27,7 @@ static inline __attribute__((always_inline)) void launch(CUfunction f, const uns
         room = SPW_SCAN_ROOM;
     }
     spw_scan_doubted_init(&doubted);
+    doubted.filled = filled != NULL;
     spw_record_bounds(&low, &high);
     int n = spw_scan_launch(layout, params, extra, low, high, hits, room, &doubted);
     spw_record_launch(&r, f, hits, n, &doubted);

@@ -43,9 +43,12 @@ static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum
  * filled them in. */
 static void reach_known_locked(const CUdeviceptr *addresses, int count, const struct spw_scan_doubted *doubted)
 {
-    for (int i = 0; i < count; i++)
-        if (!spw_scan_is_doubted(doubted, (unsigned)i) && !reach_locked(addresses[i], 0, SPW_ACCESS_BOTH))
+    for (int i = 0; i < count; i++) {
+        const bool is_loose = spw_scan_comes_and_goes(doubted, (unsigned)i);
+        if (!spw_scan_is_doubted(doubted, (unsigned)i) &&
+            !reach_locked(addresses[i], 0, SPW_ACCESS_BOTH | (is_loose ? SPW_ACCESS_LOOSE : 0)))
             spw_scan_doubt(doubted, (unsigned)i);
+    }
 }
 
 /* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */

@@ -4,6 +4,7 @@
 #include "tensormap.h"
 
 enum { NO_PLACE = 0xffff };
+enum { PATIENCE = 4 };        /* iterations */
 enum { MAX_EXTRA_PAIRS = 8 }; /* two are defined; an unending list is not followed further */
 
 int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
@@ -22,22 +23,66 @@ int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr 
     return (int)n;
 }
 
-/* Whether the word at that place of the image was once given something else than an address or nothing. */
-static bool is_doubted(const struct spw_layout *layout, unsigned word)
+/* ---- places ---- */
+
+/* Iterations are known: so many operations of the longest, of the last ones so many that fit none. */
+static struct {
+    _Atomic bool settled;
+    uint32_t longest;
+    uint64_t astray;
+} known;
+
+static bool settled(void)
 {
-    return layout->doubts && atomic_load_explicit(&layout->doubts[word / 64], memory_order_relaxed) >> word % 64 & 1;
+    return atomic_load_explicit(&known.settled, memory_order_relaxed);
 }
 
-static void doubt(const struct spw_layout *layout, unsigned word)
+void spw_scan_told(const struct spw_iteration_place *place)
 {
-    if (layout->doubts && !is_doubted(layout, word))
-        atomic_fetch_or_explicit(&layout->doubts[word / 64], UINT64_C(1) << word % 64, memory_order_relaxed);
+    if (place->sure == SPW_ITERATION_NO)
+        known.astray++;
+    else
+        known.astray = 0;
+    if (place->sure == SPW_ITERATION_SURE && place->length > known.longest)
+        known.longest = place->length;
+    const bool is_settled = known.longest && known.astray <= PATIENCE * (uint64_t)known.longest;
+    if (is_settled != settled())
+        atomic_store_explicit(&known.settled, is_settled, memory_order_relaxed);
+}
+
+void spw_scan_reset(void)
+{
+    known.longest = 0;
+    known.astray = 0;
+    atomic_store(&known.settled, false);
+}
+
+/* Whether the word at that place of the image was once given such a thing. */
+static bool is(const struct spw_layout *layout, unsigned word, unsigned given)
+{
+    return layout->places && atomic_load_explicit(&layout->places[word], memory_order_relaxed) & given;
+}
+
+static void note(const struct spw_layout *layout, unsigned word, unsigned given)
+{
+    if (layout->places && !is(layout, word, given))
+        atomic_fetch_or_explicit(&layout->places[word], (uint8_t)given, memory_order_relaxed);
+}
+
+static bool has_place(const struct spw_scan_doubted *doubted, unsigned hit)
+{
+    return doubted && doubted->layout && hit >= doubted->first && hit < doubted->end && doubted->places[hit] != NO_PLACE;
 }
 
 void spw_scan_doubt(const struct spw_scan_doubted *doubted, unsigned hit)
 {
-    if (doubted && doubted->layout && hit >= doubted->first && hit < doubted->end && doubted->places[hit] != NO_PLACE)
-        doubt(doubted->layout, doubted->places[hit]);
+    if (has_place(doubted, hit))
+        note(doubted->layout, doubted->places[hit], SPW_PLACE_DOUBTED);
+}
+
+bool spw_scan_comes_and_goes(const struct spw_scan_doubted *doubted, unsigned hit)
+{
+    return has_place(doubted, hit) && is(doubted->layout, doubted->places[hit], SPW_PLACE_EMPTY);
 }
 
 static bool is_any_doubted(const struct spw_scan_doubted *doubted)
@@ -76,7 +121,7 @@ unsigned spw_scan_part(struct spw_scan_doubted *doubted, CUdeviceptr *hits, unsi
 static void note_place(const struct spw_layout *layout, unsigned word, unsigned hit, struct spw_scan_doubted *doubted)
 {
     doubted->places[hit] = (uint16_t)word;
-    if (is_doubted(layout, word))
+    if (is(layout, word, SPW_PLACE_DOUBTED))
         doubted->bits[hit / 64] |= UINT64_C(1) << hit % 64;
 }
 
@@ -97,7 +142,9 @@ static int scan_words(const struct spw_layout *layout, const struct spw_param *p
         memcpy(&address, source + at, sizeof address);
         if (__builtin_expect(address - low >= high - low, 1)) {
             if (address)
-                doubt(layout, word);
+                note(layout, word, SPW_PLACE_DOUBTED);
+            else if (doubted && !doubted->filled && !settled())
+                note(layout, word, SPW_PLACE_EMPTY);
             continue;
         }
         if (n == room)

@@ -1,6 +1,7 @@
 /* scan.h - which addresses of the arena a launch carries in its parameters. */
 #ifndef SPILLWAY_SHIM_SCAN_H
 #define SPILLWAY_SHIM_SCAN_H
+#include "detect/iteration.h"
 #include "layout.h"
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ enum { SPW_SCAN_DOUBTED_HITS = 512 };
 struct spw_scan_doubted {
     uint64_t bits[SPW_SCAN_DOUBTED_HITS / 64]; /* by hit */
     const struct spw_layout *layout;           /* NULL: hits have no places */
+    bool filled;                               /* zeros may be ours, for what was left out (structs.h) */
     unsigned first, end;                       /* hits with a place */
     uint16_t places[SPW_SCAN_DOUBTED_HITS];    /* by hit: the word of the image */
 };
@@ -27,6 +29,7 @@ static inline void spw_scan_doubted_init(struct spw_scan_doubted *doubted)
 {
     memset(doubted->bits, 0, sizeof doubted->bits);
     doubted->layout = NULL;
+    doubted->filled = false;
 }
 
 static inline bool spw_scan_is_doubted(const struct spw_scan_doubted *doubted, unsigned hit)
@@ -36,6 +39,16 @@ static inline bool spw_scan_is_doubted(const struct spw_scan_doubted *doubted, u
 
 /* The hit leads to nothing that is alive: its place is not trusted from now on. */
 void spw_scan_doubt(const struct spw_scan_doubted *doubted, unsigned hit);
+
+/* The hit's place was given nothing at another launch of the function, before iterations were known (below). It may be for
+ * an argument that can be left out, or nobody fills it in: so no operation is recognised by it. */
+bool spw_scan_comes_and_goes(const struct spw_scan_doubted *doubted, unsigned hit);
+
+/* Where an operation was found to be among those of the iterations that are known. While most are, what places are given
+ * nothing is not noted any more: an evaluation that leaves out what training needs must not make training's operations
+ * others than they were. One user at a time. */
+void spw_scan_told(const struct spw_iteration_place *place);
+void spw_scan_reset(void); /* none is known: for tests */
 
 /* Brings the hits that are doubted behind all others, each in their order, and answers how many they are. 0, and nothing is
  * moved, where there are more hits than can be doubted. */
@@ -73,7 +86,7 @@ static inline size_t spw_scan_word(const void *source, CUdeviceptr low, CUdevice
  * Structures have parts that nobody has filled, and what the stack had there may be an address as well, another one each
  * time. So a place in a structure where the function was once given what is neither an address nor nothing is not trusted
  * from then on: hits there set a bit in *doubted (NULL: nobody wants to know; all bits are 0 before). They may be touched
- * nevertheless. */
+ * nevertheless. Where places are given nothing is noted too. */
 static inline int spw_scan_launch(const struct spw_layout *layout, void *const *params, void *const *extra, CUdeviceptr low,
                                   CUdeviceptr high, CUdeviceptr *hits, unsigned room, struct spw_scan_doubted *doubted)
 {

@@ -125,6 +125,7 @@ static struct spw_recording_touch recorded(const struct spw_watch_touch *touch)
                                         .access = touch->writes ? SPW_COURSE_READS | SPW_COURSE_WRITES : SPW_COURSE_READS,
                                         .offset = touch->offset,
                                         .small_bytes = touch->small ? touch->bytes : 0,
+                                        .loose = touch->loose,
                                         .doubted = touch->doubted};
 }
 
@@ -144,6 +145,23 @@ static int record(struct spw_watch *w, const struct spw_watch_op *op, const stru
     return r;
 }
 
+/* What the detector is told of the touches that are loose, as far as there is room, or of those that are not. */
+static void add_told(const struct spw_watch_op *op, bool loose, struct spw_iteration_touch list[static LOOKED_AT],
+                     struct spw_iteration_op *told)
+{
+    for (uint32_t i = 0; i < op->count; i++) {
+        const struct spw_watch_touch *touch = &op->touches[i];
+        if (!touch->serial || touch->small || touch->doubted || touch->loose != loose)
+            continue;
+        if (told->touch_count == LOOKED_AT) {
+            told->everything |= !loose;
+            return;
+        }
+        list[told->touch_count++] = (struct spw_iteration_touch){touch->serial, touch->bytes, touch->offset};
+        told->loose_count += loose;
+    }
+}
+
 uint32_t spw_watch_op(struct spw_watch *w, const struct spw_watch_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
@@ -153,16 +171,8 @@ uint32_t spw_watch_op(struct spw_watch *w, const struct spw_watch_op *op, struct
                                     .everything = op->everything,
                                     .touches = list};
     uint32_t number = SPW_NO_INDEX;
-    for (uint32_t i = 0; i < op->count; i++) {
-        const struct spw_watch_touch *touch = &op->touches[i];
-        if (!touch->serial || touch->small || touch->doubted)
-            continue;
-        if (told.touch_count == LOOKED_AT) {
-            told.everything = true;
-            break;
-        }
-        list[told.touch_count++] = (struct spw_iteration_touch){touch->serial, touch->bytes, touch->offset};
-    }
+    add_told(op, false, list, &told);
+    add_told(op, true, list, &told);
     (void)spw_iteration_op(w->detector, &told, ret_place); /* without memory its answer is NO */
     if (!w->is_recording || w->broken)
         return SPW_NO_INDEX;

@@ -23,6 +23,7 @@ struct spw_watch_touch {
     uint64_t serial, bytes, offset; /* serial 0: nothing of the device's */
     bool writes;
     bool small;   /* a slot: the recording alone is told of it */
+    bool loose;   /* the operation is not recognised by it, but touches it */
     bool doubted; /* the operation is not known by it: the recording alone, too */
 };
 

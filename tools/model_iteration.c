@@ -117,13 +117,14 @@ static void take_free(struct pass *p, const struct spw_record_free *f)
 
 static int touch(struct pass *p, struct model_op *op, uint32_t index, const struct spw_touch *t)
 {
+    const uint32_t access = t->access & SPW_ACCESS_BOTH;
     struct model *m = p->model;
     struct live_entry *e = live_find(&p->live, t->alloc);
     if (!e || e->tensor == MODEL_NONE)
         return 0;
     struct model_tensor *tensor = &m->tensors[e->tensor];
     if (tensor->last_use == index && p->touched) { /* by this operation */
-        m->touches[p->touched[e->tensor]].access |= t->access;
+        m->touches[p->touched[e->tensor]].access |= access;
         return 0;
     }
     int r = grow(&m->touches, &p->touch_room, m->touch_count + 1, sizeof(*m->touches));
@@ -132,13 +133,13 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
     if (r < 0)
         return r;
     p->touched[e->tensor] = m->touch_count;
-    m->touches[m->touch_count++] = (struct model_touch){e->tensor, t->offset, t->bytes, t->access};
+    m->touches[m->touch_count++] = (struct model_touch){e->tensor, t->offset, t->bytes, access};
     op->touch_count++;
     tensor->use_count++;
     if (tensor->first_use == MODEL_NONE)
         tensor->first_use = index;
     tensor->last_use = index;
-    if (t->access & SPW_ACCESS_WRITE && tensor->first_write == MODEL_NONE)
+    if (access & SPW_ACCESS_WRITE && tensor->first_write == MODEL_NONE)
         tensor->first_write = index;
     if (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_GRAPH)
         tensor->certain_writes = false;

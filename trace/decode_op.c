@@ -47,7 +47,7 @@ static bool get_changes(struct spw_cursor *cursor, uint8_t code, struct spw_touc
     if (code & SPW_TOUCH_BYTES && !spw_get_difference(cursor, &touch->bytes))
         return false;
     if (code & SPW_TOUCH_ACCESS) {
-        if (!spw_get_byte(cursor, &access) || access < SPW_ACCESS_READ || access > SPW_ACCESS_BOTH)
+        if (!spw_get_byte(cursor, &access) || !spw_access_is_one(access))
             return false;
         touch->access = access;
     }

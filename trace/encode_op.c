@@ -116,7 +116,7 @@ static inline uint8_t *put_touches(uint8_t *at, const struct spw_touch *now, str
         } else if (same_but_id(now, &last->touch)) {
             at = put_id(at, 0, went, shift, last->went);
         } else {
-            if (now->access < SPW_ACCESS_READ || now->access > SPW_ACCESS_BOTH)
+            if (!spw_access_is_one(now->access))
                 return NULL;
             at = put_changed(at, now, last, shift);
             last->touch = *now;

@@ -150,6 +150,28 @@ static inline uint64_t number_of(const struct spw_follow *f, uint64_t detectors)
     return detectors >= f->now.from ? detectors + f->now.by : old_number_of(f, detectors);
 }
 
+static bool any_loose(const struct spw_record_op *op, uint32_t count)
+{
+    unsigned access = 0;
+    for (uint32_t i = 0; i < count; i++)
+        access |= op->touches[i].access;
+    return access & SPW_ACCESS_LOOSE;
+}
+
+/* The loose ones come behind the others. */
+static __attribute__((noinline)) void part(struct spw_iteration_op *o, const struct spw_record_op *op,
+                                           struct spw_iteration_touch parted[static SPW_FOLLOW_TOUCHES])
+{
+    uint32_t count = 0;
+    for (unsigned loose = 0; loose <= SPW_ACCESS_LOOSE; loose += SPW_ACCESS_LOOSE)
+        for (uint32_t i = 0; i < o->touch_count; i++)
+            if ((op->touches[i].access & SPW_ACCESS_LOOSE) == loose) {
+                parted[count++] = o->touches[i];
+                o->loose_count += loose != 0;
+            }
+    o->touches = parted;
+}
+
 int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record_op *op,
                   const struct spw_iteration_touch *touches, struct spw_iteration_place *ret_place)
 {
@@ -164,6 +186,9 @@ int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record
                                  .everything = op->everything || many,
                                  .touch_count = many ? SPW_FOLLOW_TOUCHES : op->touch_count,
                                  .touches = touches};
+    struct spw_iteration_touch parted[SPW_FOLLOW_TOUCHES];
+    if (__builtin_expect(any_loose(op, o.touch_count), 0))
+        part(&o, op, parted);
     note_number(f, number);
     int r = spw_iteration_op(f->detector, &o, ret_place);
     ret_place->began = number_of(f, ret_place->began);

@@ -121,7 +121,18 @@ enum spw_op_kind {
     SPW_OP_KINDS
 };
 
-enum spw_access { SPW_ACCESS_READ = 1, SPW_ACCESS_WRITE = 2, SPW_ACCESS_BOTH = 3 }; /* BOTH also when not known */
+enum spw_access { /* or-ed */
+                  SPW_ACCESS_READ = 1,
+                  SPW_ACCESS_WRITE = 2,
+                  SPW_ACCESS_BOTH = 3, /* also when not known */
+                  SPW_ACCESS_LOOSE =
+                      4, /* beside one of these: the operation is not recognised by it (struct spw_iteration_op) */
+};
+
+static inline bool spw_access_is_one(unsigned access)
+{
+    return (access & SPW_ACCESS_BOTH) && access <= (SPW_ACCESS_BOTH | SPW_ACCESS_LOOSE);
+}
 
 struct spw_touch {
     uint64_t alloc;  /* id */

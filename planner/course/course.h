@@ -60,11 +60,11 @@ struct spw_course_call {
     uint64_t function, geometry;
     uint32_t kind; /* enum spw_iteration_kind */
     bool everything;
-    uint32_t first_mention, mention_count;
-    uint32_t first_small, small_count; /* in small_touches */
+    uint32_t first_mention, mention_count, loose_count; /* of the mentions, the last ones that are loose */
+    uint32_t first_small, small_count;                  /* in small_touches */
     uint32_t first_hit, hit_count;
 };
-struct spw_course_mention { /* a touch as it was told: once for each parameter, in their order */
+struct spw_course_mention { /* a touch as it was told: once for each parameter, in their order, the loose ones behind */
     uint64_t offset;
     uint32_t tensor;
 };

@@ -86,6 +86,7 @@ static void tell_op(struct telling *t, uint32_t op)
                                           .geometry = call->geometry,
                                           .everything = call->everything,
                                           .touch_count = call->mention_count,
+                                          .loose_count = call->loose_count,
                                           .touches = t->touches};
     t->listener->op(t->listener->context, &t->course->ops[op], &told);
 }

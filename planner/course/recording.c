@@ -168,8 +168,6 @@ static void take_touch(struct spw_recording *r, struct spw_course_op *op, const 
     if (!is_known)
         return;
     const uint32_t tensor = (uint32_t)(t - now->tensors);
-    if (!t->small && !touch->doubted)
-        now->mentions[now->mention_count++] = (struct spw_course_mention){.tensor = tensor, .offset = touch->offset};
     if (r->last_touch[tensor] > op->first_touch) {
         now->touches[r->last_touch[tensor] - 1].access |= touch->access;
         return;
@@ -177,6 +175,22 @@ static void take_touch(struct spw_recording *r, struct spw_course_op *op, const 
     now->touches[now->touch_count++] = (struct spw_course_touch){.tensor = tensor, .access = touch->access};
     r->last_touch[tensor] = now->touch_count;
     op->touch_count++;
+}
+
+/* What a detector is told of. Returns how many there were. */
+static uint32_t add_mentions(struct spw_recording *r, const struct spw_recording_touch *touches, uint32_t count, bool loose)
+{
+    struct spw_recorded *now = &r->now;
+    const uint32_t before = now->mention_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct spw_recording_touch *touch = &touches[i];
+        const struct spw_recorded_tensor *t =
+            touch->id && !touch->doubted && touch->loose == loose ? find(r, touch->id) : NULL;
+        if (t && t->freed_before == SPW_NO_INDEX && !t->small)
+            now->mentions[now->mention_count++] =
+                (struct spw_course_mention){.tensor = (uint32_t)(t - now->tensors), .offset = touch->offset};
+    }
+    return now->mention_count - before;
 }
 
 int spw_recording_op(struct spw_recording *r, uint64_t key, bool backbone, const struct spw_recording_touch *touches,
@@ -202,7 +216,9 @@ int spw_recording_op(struct spw_recording *r, uint64_t key, bool backbone, const
                                      .first_hit = now->hit_count};
     for (uint32_t i = 0; i < count; i++)
         take_touch(r, op, &touches[i]);
-    call->mention_count = now->mention_count - call->first_mention;
+    call->mention_count = add_mentions(r, touches, count, false);
+    call->loose_count = add_mentions(r, touches, count, true);
+    call->mention_count += call->loose_count;
     call->hit_count = now->hit_count - call->first_hit;
     if (ret_ordinal)
         *ret_ordinal = now->op_count;
@@ -221,6 +237,8 @@ void spw_recording_call(struct spw_recording *r, uint32_t ordinal, const struct 
     to->everything = call->everything;
     if (call->touch_count < to->mention_count)
         to->mention_count = call->touch_count;
+    if (call->loose_count < to->loose_count)
+        to->loose_count = call->loose_count;
 }
 
 void spw_recording_unordered(struct spw_recording *r, uint32_t ordinal)

@@ -24,6 +24,7 @@ struct spw_recording_touch {
     uint32_t access;      /* enum spw_course_access, or-ed */
     uint64_t offset;      /* of the address within it; 0 where not known. For spw_cursor_tell() alone */
     uint64_t small_bytes; /* > 0: a small tensor of so many bytes, which needs no telling of but when it is freed */
+    bool loose;           /* told of as loose (struct spw_iteration_op), behind the others */
     bool doubted;         /* the operation is not known by it: no detector is told */
 };
 /* Touches in the order of the parameters, one for each that was found; those of one tensor may come several times.

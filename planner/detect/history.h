@@ -29,8 +29,8 @@ struct spw_bone { /* one operation of the backbone */
     uint64_t event;                 /* its position among the events */
     uint64_t touches;               /* position of its first touch */
     uint64_t function;
-    uint32_t newest; /* lower half of the newest allocation's id */
-    uint16_t touch_count;
+    uint32_t newest;                   /* lower half of the newest allocation's id */
+    uint16_t touch_count, loose_count; /* all; of these the last ones, as in spw_iteration_op */
     bool everything : 1, launch : 1;
     bool hint : 1; /* there was a hint in the gap before it, or it is one */
 };
@@ -107,11 +107,11 @@ static inline uint64_t spw_stir(uint64_t hash, uint64_t value)
     return ((hash << 23 | hash >> 41) ^ value) * 0x9e3779b97f4a7c15u;
 }
 
-/* What makes two operations the same: what is called, how, and the sizes of what it touches. Not who is touched. */
+/* What makes two operations the same: what is called, how, and the sizes of what it surely touches. Not who is touched. */
 static inline uint64_t spw_history_token(const struct spw_iteration_op *op)
 {
     uint64_t hash = spw_stir(spw_stir((uint64_t)op->kind << 8 | op->everything, op->function), op->geometry);
-    for (uint32_t i = 0; i < op->touch_count; i++)
+    for (uint32_t i = 0; i + op->loose_count < op->touch_count; i++)
         hash = spw_stir(hash, op->touches[i].bytes);
     return hash ^ hash >> 32;
 }
@@ -147,6 +147,7 @@ static inline void spw_history_add_bone(struct spw_history *history, const struc
     bone->function = op->function;
     bone->newest = (uint32_t)live->newest;
     bone->touch_count = (uint16_t)count;
+    bone->loose_count = (uint16_t)(op->loose_count < count ? op->loose_count : count);
     bone->everything = op->everything;
     bone->launch = op->kind == SPW_ITERATION_LAUNCH || op->kind == SPW_ITERATION_GRAPH;
     bone->hint = hint || hint_in_gap;

@@ -47,6 +47,8 @@ struct spw_iteration_op {
     uint64_t geometry; /* hash of grid, block and shared bytes, or the bytes copied or set */
     bool everything;   /* may touch anything: its parameters could not be read */
     uint32_t touch_count;
+    uint32_t loose_count; /* of the touches, the last so many: they may come by chance, so nothing is recognised by them, but
+                           * what they touch is touched */
     const struct spw_iteration_touch *touches; /* in the order of the parameters */
 };
 

@@ -27,12 +27,18 @@ static bool was_made_since(const struct spw_history *history, uint64_t position,
            (int32_t)(id - spw_bone_at(history, position - bones)->newest) > 0;
 }
 
+/* Those that an operation is known by. */
+static uint32_t sure_touches(const struct spw_bone *bone)
+{
+    return bone->touch_count - bone->loose_count;
+}
+
 /* Whether the touches of the bones at `position` and `lag` earlier correspond. */
 static bool same_objects(const struct spw_history *history, uint64_t position, uint64_t lag)
 {
     const struct spw_bone *now = spw_bone_at(history, position), *before = spw_bone_at(history, position - lag);
     const uint32_t shift = now->newest - before->newest;
-    for (uint32_t t = 0; t < now->touch_count && t < before->touch_count; t++) {
+    for (uint32_t t = 0; t < sure_touches(now) && t < sure_touches(before); t++) {
         const struct spw_touched *a = spw_touched_at(history, now->touches + t),
                                  *b = spw_touched_at(history, before->touches + t);
         if (a->id == b->id) {

@@ -33,7 +33,7 @@ static uint64_t use_op(uint64_t sum, const struct spw_record_op *op)
     require(op->touch_count <= SPW_RECORD_TOUCHES, "an operation touches no more than is allowed");
     for (uint32_t i = 0; i < op->touch_count; i++) {
         const struct spw_touch *touch = &op->touches[i];
-        require(touch->access >= SPW_ACCESS_READ && touch->access <= SPW_ACCESS_BOTH, "an access is one");
+        require(spw_access_is_one(touch->access), "an access is one");
         sum = add(sum, touch, offsetof(struct spw_touch, access) + sizeof touch->access);
     }
     sum = add(sum, &op->kind, 4);

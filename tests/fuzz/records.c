@@ -99,10 +99,11 @@ static void make_op(struct made_record *made, uint64_t *seed)
     op->bytes = alike && below(seed, 2) ? 4096 : any_number(seed);
     op->touches = made->touches;
     for (uint32_t i = 0; i < op->touch_count; i++)
-        made->touches[i] = (struct spw_touch){.alloc = alike ? 100 + i + below(seed, 40) : any_number(seed),
-                                              .offset = below(seed, 4) ? 0 : any_number(seed),
-                                              .bytes = below(seed, 4) ? 0 : any_number(seed),
-                                              .access = (enum spw_access)(1 + below(seed, 3))};
+        made->touches[i] =
+            (struct spw_touch){.alloc = alike ? 100 + i + below(seed, 40) : any_number(seed),
+                               .offset = below(seed, 4) ? 0 : any_number(seed),
+                               .bytes = below(seed, 4) ? 0 : any_number(seed),
+                               .access = (enum spw_access)(1 + below(seed, 3)) | (below(seed, 8) ? 0 : SPW_ACCESS_LOOSE)};
 }
 
 void make_record(struct made_record *made, uint64_t seed)

@@ -2,7 +2,7 @@
  * step: children, contexts that go, memory that is known by its address from then on.
  *
  *     incidents [--nets N] [--turns] [--own-context] [--layers N] [--steps N] [--kibibytes N]
- *               [--leftovers N] [--at STEP,STEP...] [--between] [INCIDENT]
+ *               [--leftovers N [--nothing]] [--at STEP,STEP...] [--between] [INCIDENT]
  *
  * Several nets share some of their weights, which change between steps. --turns: their threads submit a layer each in turn;
  * otherwise as they come. INCIDENT is one of `incidents` below and happens in the middle of the steps of --at, which count
@@ -246,6 +246,8 @@ static void read_options(char **argv)
         bool known = true;
         if (strcmp(*at, "--turns") == 0)
             o.turns = true;
+        else if (strcmp(*at, "--nothing") == 0)
+            o.nothing = true;
         else if (strcmp(*at, "--own-context") == 0)
             told.own_context = true;
         else if (strcmp(*at, "--between") == 0)

@@ -22,8 +22,9 @@
 /* What all programs of nets can be told. */
 static struct {
     int nets = 1, layers = 16, steps = 14, kibibytes = 64; /* the last one: of a tensor */
-    int leftovers = 0;  /* so many places (LEFTOVERS at most) of what mixing is given have in them what lay there before */
-    bool turns = false; /* their threads submit a layer each in turn */
+    int leftovers = 0;    /* so many places (LEFTOVERS at most) of what mixing is given have in them what lay there before */
+    bool nothing = false; /* in these places: weights, and otherwise nothing */
+    bool turns = false;   /* their threads submit a layer each in turn */
 } o;
 
 /* The option at *at, with its value behind it; false: it is none of a number for all. */
@@ -99,7 +100,19 @@ static const float *leftover(const float *latest)
     return drawn % 4 ? before[drawn / 4 % (calls < 64 ? calls : 64)] : (const float *)(0x3f8000003f800000u + drawn);
 }
 
-static void launch_mix(cudaStream_t stream, float *to, const float *a, const float *b, int n)
+/* What is there for good, each time another, or nothing at all. */
+static const float *weight_or_nothing(const float *weight)
+{
+    static thread_local const float *weights[64];
+    static thread_local uint64_t known, random = 1;
+    if (weight && known < 64)
+        weights[known++] = weight;
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t drawn = random >> 33;
+    return drawn % 2 && known ? weights[drawn / 2 % known] : nullptr;
+}
+
+static void launch_mix(cudaStream_t stream, float *to, const float *a, const float *b, int n, bool b_is_weight = false)
 {
     if (!o.leftovers) {
         mix<<<1, 1, 0, stream>>>(to, a, b, n);
@@ -107,7 +120,7 @@ static void launch_mix(cudaStream_t stream, float *to, const float *a, const flo
     }
     operands list = {to, {a, b}, n, 0};
     for (int i = 0; i < o.leftovers && i < LEFTOVERS; i++)
-        list.from[2 + i] = leftover(i % 2 ? to : b);
+        list.from[2 + i] = o.nothing ? weight_or_nothing(b_is_weight ? b : nullptr) : leftover(i % 2 ? to : b);
     mix_listed<<<1, 1, 0, stream>>>(list);
 }
 
@@ -200,7 +213,7 @@ struct net {
         for (float *w : weights) {
             turn();
             values.push_back(make(stream));
-            launch_mix(stream, values.back(), values[values.size() - 2], w, n);
+            launch_mix(stream, values.back(), values[values.size() - 2], w, n, true);
             turn_is_over();
         }
         if (happen)

@@ -136,8 +136,12 @@ void program_op(struct program *program, enum spw_iteration_kind kind, uint64_t 
     struct spw_iteration_touch touches[16];
     for (uint32_t i = 0; i < count; i++)
         touches[i] = (struct spw_iteration_touch){.alloc = touched[i].id, .bytes = touched[i].bytes};
-    const struct spw_iteration_op op = {
-        .kind = kind, .function = function, .geometry = geometry, .touch_count = count, .touches = touches};
+    const struct spw_iteration_op op = {.kind = kind,
+                                        .function = function,
+                                        .geometry = geometry,
+                                        .touch_count = count,
+                                        .loose_count = program->loose < count ? program->loose : count,
+                                        .touches = touches};
     struct spw_iteration_place *place = &program->place;
     const int r = spw_iteration_op(program->detector, &op, place);
     assert(r == 0);

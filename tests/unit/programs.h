@@ -28,6 +28,7 @@ struct program_watcher { /* is told what the detector is told, behind it */
 struct program {
     struct spw_iteration *detector;
     const struct program_watcher *watcher; /* may be NULL */
+    uint32_t loose;                        /* of the touches of each operation to come, the last so many are */
     uint64_t seed, random;
     uint64_t next_id;
 

@@ -119,6 +119,57 @@ static void same_operations_on_other_objects_are_not_iterations(void **state)
     program_destroy(program);
 }
 
+/* What lies where nobody fills a structure in: other tensors in each step, or none. */
+static void operations_are_not_recognised_by_what_is_loose(void **state)
+{
+    enum { WEIGHTS = 9 };
+    struct program *program = program_create(1 << 16, 1);
+    struct object weight[WEIGHTS];
+    for (uint64_t w = 0; w < WEIGHTS; w++)
+        weight[w] = (struct object){program_alloc(program, 4096 * (w + 1), w + 1), 4096 * (w + 1)};
+    for (uint32_t step = 0; step < 12; step++) {
+        program_step(program);
+        for (uint32_t w = 0; w < WEIGHTS; w++) {
+            const struct object touched[] = {weight[w], weight[program_random(program, WEIGHTS)],
+                                             weight[program_random(program, WEIGHTS)]};
+            program->loose = (uint32_t)program_random(program, 3);
+            program_op(program, SPW_ITERATION_LAUNCH, 10, 1, 100 + w, touched, 1 + program->loose);
+        }
+        if (step >= 2)
+            assert_int_equal(program_followed(program), WEIGHTS);
+    }
+    assert_no_mistake(program);
+    for (int w = 0; w < WEIGHTS; w++)
+        program_free(program, weight[w].id);
+    program_destroy(program);
+}
+
+/* States that only an optimizer's lists name, now with more tensors, now with fewer. */
+static void what_is_loose_is_touched_nevertheless(void **state)
+{
+    enum { STATES = 12, OPS = 8 };
+    struct program *program = program_create(1 << 16, 1);
+    struct object used = {program_alloc(program, 4096, 1), 4096}, states[STATES];
+    for (uint64_t s = 0; s < STATES; s++)
+        states[s] = (struct object){program_alloc(program, 1 << 20, 10 + s), 1 << 20};
+    for (uint32_t step = 0; step < 8; step++) {
+        program_step(program);
+        for (uint64_t i = 0; i < OPS; i++) {
+            program->loose = 0;
+            program_op(program, SPW_ITERATION_LAUNCH, 10 + i, 1, 100 + i, &used, 1);
+        }
+        program->loose = STATES;
+        program_op(program, SPW_ITERATION_LAUNCH, 90, 1, 999, states, STATES);
+        if (step >= 2)
+            assert_int_equal(program_followed(program), OPS + 1);
+    }
+    assert_no_mistake(program);
+    for (int s = 0; s < STATES; s++)
+        program_free(program, states[s].id);
+    program_free(program, used.id);
+    program_destroy(program);
+}
+
 /* Five operations on memory of their own; a result is copied to the host if it `reports`. */
 static void run_apart(struct program *program, bool reports)
 {
@@ -351,6 +402,8 @@ int main(void)
         cmocka_unit_test(steps_that_save_are_not_iterations),
         cmocka_unit_test(same_operations_on_other_objects_are_not_iterations),
         cmocka_unit_test(an_iteration_that_uses_nothing_of_the_little_that_is_kept_makes_copies),
+        cmocka_unit_test(operations_are_not_recognised_by_what_is_loose),
+        cmocka_unit_test(what_is_loose_is_touched_nevertheless),
         cmocka_unit_test(few_operations_in_common_do_not_mislead),
         cmocka_unit_test(iteration_with_many_allocations_is_remembered_whole),
         cmocka_unit_test(failing_allocations_are_said_and_survived),

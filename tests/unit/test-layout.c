@@ -246,16 +246,16 @@ static void a_name_of_any_length_leaves_the_layout_as_it_is(void **state)
     functions[1] = saved;
 }
 
-static void doubts_are_noted_where_there_are_structs(void **state)
+static void places_are_noted_where_there_are_structs(void **state)
 {
-    assert_null(spw_layout_of(function(0))->doubts);
-    assert_null(spw_layout_of(function(2))->doubts);
-    assert_non_null(spw_layout_of(function(1))->doubts);
-    assert_ptr_not_equal(spw_layout_of(function(1))->doubts, spw_layout_of(function(5))->doubts);
+    assert_null(spw_layout_of(function(0))->places);
+    assert_null(spw_layout_of(function(2))->places);
+    assert_non_null(spw_layout_of(function(1))->places);
+    assert_ptr_not_equal(spw_layout_of(function(1))->places, spw_layout_of(function(5))->places);
 }
 
 /* None is noted at first. */
-static void doubts_reach_to_the_last_word(void **state)
+static void notes_reach_to_the_last_word(void **state)
 {
     struct fake saved = functions[1];
     functions[1].count = 1;
@@ -265,11 +265,11 @@ static void doubts_reach_to_the_last_word(void **state)
         spw_layout_forget_all();
         const struct spw_layout *l = spw_layout_of(function(1));
         assert_int_equal(l->image_bytes, bytes);
-        const size_t last = (bytes / 8 - 1) / 64;
-        assert_true(malloc_usable_size((void *)l->doubts) >= (last + 1) * sizeof *l->doubts);
+        const size_t last = bytes / 8 - 1;
+        assert_true(malloc_usable_size((void *)l->places) >= (last + 1) * sizeof *l->places);
         for (size_t i = 0; i <= last; i++)
-            assert_int_equal(l->doubts[i], 0);
-        l->doubts[last] = 1;
+            assert_int_equal(l->places[i], 0);
+        l->places[last] = 1;
     }
     functions[1] = saved;
 }
@@ -281,7 +281,7 @@ static void doubts_reach_to_the_last_word(void **state)
 static void without_memory_a_layout_is_unknown_for_now(void **state)
 {
     const struct fake saved = functions[1], saved_too = functions[4];
-    bool unknown = false, without_doubts = false;
+    bool unknown = false, without_notes = false;
     const long at_first = memory_blocks();
     memory_fails_once_after(4); /* there is a list, a key, a layout and its doubts, but no table to add it to */
     assert_false(spw_layout_of(function(1))->known);
@@ -295,14 +295,14 @@ static void without_memory_a_layout_is_unknown_for_now(void **state)
         failed = memory_is_back();
         assert_true(!l->known || (l->span_count == 2 && l->params[2].size_bytes == functions[1].params[2].size));
         unknown |= !l->known;
-        without_doubts |= l->known && !l->doubts;
+        without_notes |= l->known && !l->places;
         if (!l->known)
             assert_int_equal(memory_blocks(), blocks);
         assert_true(spw_layout_of(function(1))->known);
         assert_ptr_equal(spw_layout_of(function(1)), spw_layout_of(function(4)));
         spw_layout_forget_all();
     }
-    assert_true(unknown && without_doubts);
+    assert_true(unknown && without_notes);
     functions[1] = saved;
     functions[4] = saved_too;
 }
@@ -510,8 +510,8 @@ int main(void)
         cmocka_unit_test_setup(functions_with_structs_share_a_layout_with_their_namesakes_alone, setup),
         cmocka_unit_test_setup(kernels_with_structs_are_told_apart_by_name_whoever_knows_that_they_are_kernels, setup),
         cmocka_unit_test_setup(a_name_of_any_length_leaves_the_layout_as_it_is, setup),
-        cmocka_unit_test_setup(doubts_are_noted_where_there_are_structs, setup),
-        cmocka_unit_test_setup(doubts_reach_to_the_last_word, setup),
+        cmocka_unit_test_setup(places_are_noted_where_there_are_structs, setup),
+        cmocka_unit_test_setup(notes_reach_to_the_last_word, setup),
         cmocka_unit_test_setup(a_kernel_is_not_taken_for_a_function_without_parameters, setup),
         cmocka_unit_test_setup(a_kernel_without_parameters_is_known_by_its_name, setup),
         cmocka_unit_test_setup(a_handle_that_is_neither_is_unknown, setup),

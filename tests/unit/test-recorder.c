@@ -386,8 +386,8 @@ static void writes_what_a_launch_touches(void **state)
  */
 static void leaves_out_what_the_stack_had(void **state)
 {
-    _Atomic uint64_t doubts[1] = {0};
-    const struct spw_layout layout = {.known = true, .doubts = doubts};
+    _Atomic uint8_t notes[11] = {0};
+    const struct spw_layout layout = {.known = true, .places = notes};
     struct spw_scan_doubted doubted;
     spw_scan_doubted_init(&doubted);
     doubted.layout = &layout;
@@ -404,7 +404,8 @@ static void leaves_out_what_the_stack_had(void **state)
     assert_int_equal(k->touches[0].alloc, 2);
     assert_int_equal(k->touches[0].offset, 64);
     assert_false(k->record.op.everything);
-    assert_int_equal(doubts[0], 1 << 10); /* the first is no structure's */
+    assert_int_equal(notes[10], SPW_PLACE_DOUBTED); /* the first is no structure's */
+    assert_int_equal(notes[8] | notes[9], 0);
 
     free_it(1);
     doubted.bits[0] = 0;
@@ -413,7 +414,28 @@ static void leaves_out_what_the_stack_had(void **state)
     assert_int_equal(k->record.op.touch_count, 2);
     assert_int_equal(k->touches[0].alloc, 3);
     assert_int_equal(k->touches[1].alloc, 1);
-    assert_int_equal(doubts[0], 1 << 10 | 1 << 8);
+    assert_int_equal(notes[8], SPW_PLACE_DOUBTED);
+    assert_int_equal(notes[9], 0);
+}
+
+/* It is touched, but operations are not recognised by it. */
+static void tells_what_comes_and_goes_from_the_rest(void **state)
+{
+    _Atomic uint8_t notes[11] = {[9] = SPW_PLACE_EMPTY};
+    const struct spw_layout layout = {.known = true, .places = notes};
+    struct spw_scan_doubted doubted;
+    spw_scan_doubted_init(&doubted);
+    doubted.layout = &layout;
+    doubted.first = 0;
+    doubted.end = 3;
+    doubted.places[0] = 8, doubted.places[1] = 9, doubted.places[2] = 10;
+    for (unsigned i = 0; i < 3; i++)
+        allocate(i, 4096);
+    launch_doubting(STREAM(0), 0, (CUdeviceptr[]){ADDRESS(0), ADDRESS(1), ADDRESS(2)}, 3, &doubted);
+    struct kept *k = find(SPW_RECORD_OP, 0);
+    assert_int_equal(k->record.op.touch_count, 3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(k->touches[i].access, SPW_ACCESS_BOTH | (i == 1 ? SPW_ACCESS_LOOSE : 0));
 }
 
 static void writes_all_that_a_launch_without_structures_touches(void **state)
@@ -787,6 +809,7 @@ int main(void)
         TEST(a_kernel_that_was_named_is_a_hint),
         TEST(writes_what_a_launch_touches),
         TEST(leaves_out_what_the_stack_had),
+        TEST(tells_what_comes_and_goes_from_the_rest),
         TEST(writes_all_that_a_launch_without_structures_touches),
         TEST(says_that_a_launch_may_touch_everything),
         TEST(tells_successive_allocations_apart),

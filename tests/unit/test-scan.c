@@ -17,7 +17,7 @@ struct made {
     struct spw_layout layout;
     struct spw_param params[256];
     uint16_t words[256], spans[256];
-    _Atomic uint64_t doubts[(UINT16_MAX + 1) / 64]; /* more than layout.c has room for: as far as places go */
+    _Atomic uint8_t places[UINT16_MAX + 1]; /* more than layout.c has room for: as far as places go */
 };
 
 static void make(struct made *m, const struct spw_param *params, unsigned count)
@@ -28,7 +28,7 @@ static void make(struct made *m, const struct spw_param *params, unsigned count)
     m->layout.params = m->params;
     m->layout.words = m->words;
     m->layout.spans = m->spans;
-    m->layout.doubts = m->doubts;
+    m->layout.places = m->places;
     for (unsigned i = 0; i < count; i++) {
         m->params[i] = params[i];
         if (params[i].size_bytes == 8)
@@ -193,7 +193,7 @@ static bool is_doubted(unsigned hit)
 
 static bool is_doubted_place(const struct made *m, unsigned word)
 {
-    return m->doubts[word / 64] >> word % 64 & 1;
+    return m->places[word] & SPW_PLACE_DOUBTED;
 }
 
 static unsigned doubted_places(const struct made *m)
@@ -356,18 +356,103 @@ static void what_nobody_asks_for_is_noted_all_the_same(void **state)
     assert_false(spw_scan_is_doubted(NULL, 1));
 }
 
-static void without_room_for_doubts_all_is_trusted(void **state)
+static void without_room_for_notes_all_is_trusted(void **state)
 {
     CUdeviceptr image[2] = {LOW, RUBBISH}, hits[2];
     struct made m;
     make(&m, (struct spw_param[]){{0, 16}}, 1);
-    m.layout.doubts = NULL;
+    m.layout.places = NULL;
     void *params[] = {image};
     assert_int_equal(scan_telling(&m, params, hits, 2, 0), 1);
     image[1] = LOW;
     assert_int_equal(scan_telling(&m, params, hits, 2, 0), 2);
     spw_scan_doubt(&told.doubted, 0);
     assert_true(!is_doubted(0) && !is_doubted(1));
+    image[1] = 0;
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 1);
+    image[1] = LOW;
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 2);
+    assert_false(spw_scan_comes_and_goes(&told.doubted, 1));
+}
+
+/* Places go along with their hits, wherever these are brought. */
+static void a_place_that_was_given_nothing_comes_and_goes_from_then_on(void **state)
+{
+    CUdeviceptr word = 0, image[70], hits[71];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 8}, {8, sizeof(image)}}, 2);
+    void *params[] = {&word, image};
+    for (unsigned i = 0; i < 70; i++)
+        image[i] = i == 1 || i == 66 ? 0 : i == 3 ? RUBBISH : LOW + i;
+    assert_int_equal(scan_telling(&m, params, hits, 71, 3), 67);
+    for (unsigned hit = 0; hit < 67; hit++)
+        assert_false(spw_scan_comes_and_goes(&told.doubted, hit));
+    assert_int_equal(doubted_places(&m), 1);
+
+    word = image[1] = image[3] = image[66] = LOW;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(scan_telling(&m, params, hits, 71, 3), 71);
+        for (unsigned hit = 0; hit < 72; hit++) /* the word's comes first: no place of a structure */
+            assert_int_equal(spw_scan_comes_and_goes(&told.doubted, hit), hit == 2 || hit == 67);
+    }
+    assert_int_equal(spw_scan_part(&told.doubted, hits, 71), 1);
+    for (unsigned hit = 0; hit < 71; hit++)
+        assert_int_equal(spw_scan_comes_and_goes(&told.doubted, hit), hit == 2 || hit == 66);
+    assert_false(spw_scan_comes_and_goes(NULL, 2));
+}
+
+/* A launch of a function for itself that is given nothing in the second place, and another that is not. */
+static bool is_noted_to_be_nothing(void)
+{
+    CUdeviceptr image[2] = {LOW, 0}, hits[2];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 16}}, 1);
+    void *params[] = {image};
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 1);
+    image[1] = LOW;
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 2);
+    return spw_scan_comes_and_goes(&told.doubted, 1);
+}
+
+/* But where nothing that is known has come for as long as four iterations take. */
+static void while_iterations_are_known_places_stay_as_they_are(void **state)
+{
+    const struct spw_iteration_place sure = {.sure = SPW_ITERATION_SURE, .length = 10},
+                                     shorter = {.sure = SPW_ITERATION_SURE, .length = 5},
+                                     likely = {.sure = SPW_ITERATION_LIKELY, .length = 1000}, none = {0};
+    spw_scan_reset();
+    spw_scan_told(&none);
+    spw_scan_told(&likely);
+    assert_true(is_noted_to_be_nothing());
+    spw_scan_told(&sure);
+    spw_scan_told(&shorter);
+    assert_false(is_noted_to_be_nothing());
+    for (int astray = 0; astray < 40; astray++)
+        spw_scan_told(&none);
+    assert_false(is_noted_to_be_nothing());
+    spw_scan_told(&none);
+    assert_true(is_noted_to_be_nothing());
+    spw_scan_told(&likely);
+    assert_false(is_noted_to_be_nothing());
+    spw_scan_reset();
+    assert_true(is_noted_to_be_nothing());
+}
+
+/* Of a structure that is known, zeros may be ours; and without whom it is for, nobody can say. */
+static void zeros_that_may_be_ours_are_not_noted(void **state)
+{
+    CUdeviceptr image[2] = {LOW, LOW}, hits[2];
+    struct made m;
+    make(&m, (struct spw_param[]){{0, 16}}, 1);
+    void *params[] = {image};
+    for (int turn = 0; turn < 40; turn++) {
+        image[1] = turn % 2 ? LOW : 0;
+        spw_scan_doubted_init(&told.doubted);
+        told.doubted.filled = true;
+        (void)spw_scan_launch(&m.layout, params, NULL, LOW, HIGH, hits, 2, turn % 4 < 2 ? &told.doubted : NULL);
+    }
+    assert_int_equal(scan_telling(&m, params, hits, 2, 0), 2);
+    assert_false(spw_scan_comes_and_goes(&told.doubted, 1));
 }
 
 /* A launch without structs, or one whose parameters come packed, has no places at all. */
@@ -688,7 +773,10 @@ int main(void)
         cmocka_unit_test(places_are_told_apart),
         cmocka_unit_test(the_place_of_a_hit_that_leads_nowhere_is_doubted),
         cmocka_unit_test(what_nobody_asks_for_is_noted_all_the_same),
-        cmocka_unit_test(without_room_for_doubts_all_is_trusted),
+        cmocka_unit_test(without_room_for_notes_all_is_trusted),
+        cmocka_unit_test(a_place_that_was_given_nothing_comes_and_goes_from_then_on),
+        cmocka_unit_test(while_iterations_are_known_places_stay_as_they_are),
+        cmocka_unit_test(zeros_that_may_be_ours_are_not_noted),
         cmocka_unit_test(hits_outside_of_structs_have_no_places),
         cmocka_unit_test(structs_of_half_steps_have_no_places),
         cmocka_unit_test(hits_beyond_those_that_are_told_apart_are_trusted),

@@ -127,6 +127,33 @@ static void what_is_doubted_comes_into_the_course_alone(void **state)
     spw_course_destroy(course);
 }
 
+/* The detector is told of it behind what the operation is known by, which goes first where there is too much. */
+static void what_is_loose_is_told_behind_the_rest(void **state)
+{
+    struct spw_watch_touch touches[70];
+    begin();
+    for (int i = 0; i < 70; i++) {
+        touches[i] = block_touch(loop.weights[i % LOOP_LAYERS] + (CUdeviceptr)i);
+        touches[i].loose = i < 10;
+    }
+    tell(touches, 12, true);
+    tell(touches, 70, true);
+    tell(touches, 64 + 1, true);
+    tell(touches + 10, 2, true);
+    struct spw_course *course = end();
+    assert_int_equal(course->calls[0].mention_count, 12);
+    assert_int_equal(course->calls[0].loose_count, 10);
+    for (uint32_t i = 0; i < 12; i++)
+        assert_int_equal(course->mentions[i].offset, (i + 10) % 12);
+    assert_int_equal(course->calls[0].hit_count, 12);
+    assert_int_equal(course->calls[1].mention_count, 64);
+    assert_int_equal(course->calls[1].loose_count, 4);
+    assert_false(course->calls[1].everything);
+    assert_int_equal(course->calls[2].loose_count, 9);
+    assert_int_equal(course->calls[3].loose_count, 0);
+    spw_course_destroy(course);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +161,7 @@ int main(void)
         cmocka_unit_test(touches_without_an_order_teach_nothing),
         cmocka_unit_test(only_so_many_touches_are_told_to_the_detector),
         cmocka_unit_test(what_is_doubted_comes_into_the_course_alone),
+        cmocka_unit_test(what_is_loose_is_told_behind_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
