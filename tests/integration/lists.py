@@ -9,6 +9,7 @@ from touched import Seen
 
 TOUCHES, PROGRAM = sys.argv[1:]
 WAYS = {"small": 8, "large": 8, "fused": 16, "fused-large": 16, "scalars": 8, "scalars-large": 8, "ex": 8}  # tensors of a launch
+LOOSE = 4  # beside what a touch in a trace says of reading and writing
 KERNEL = "25multi_tensor_apply_kernel"
 
 
@@ -29,6 +30,15 @@ def launched(way, named):
 
 for name, count in WAYS.items():
     launched(name, count)
+
+
+@sentence("launches are recognised by all that their lists name, now more, now fewer")
+def _():
+    seen = Seen(TOUCHES, [PROGRAM, "turns"])
+    launches = [op for op in seen.operations if KERNEL in (op.name or "")]
+    counts = {len(op.touches) for op in launches}
+    require(counts == {6, 8}, f"touched: {sorted(counts)}")
+    require(not any(access & LOOSE for op in launches for access in op.touches.values()), "what is named comes and goes")
 
 
 @sentence("an iteration of such launches is recognised, whatever lies behind the lists")

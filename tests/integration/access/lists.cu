@@ -3,9 +3,9 @@
 //
 //     lists WAY [STEPS]
 //
-// WAY: small large fused fused-large scalars scalars-large ex. Structs and names are those of
-// ATen/native/cuda/MultiTensorApply.cuh; knows nothing of spillway. Exit status 0: all numbers were right; 3: a CUDA call
-// failed.
+// WAY: small large turns fused fused-large scalars scalars-large ex; with turns every other list is shorter. Structs and
+// names are those of ATen/native/cuda/MultiTensorApply.cuh; knows nothing of spillway. Exit status 0: all numbers were
+// right; 3: a CUDA call failed.
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstdio>
@@ -194,12 +194,12 @@ template <typename Metadata> static void launch(const Metadata &lists, int block
     CHECK(cudaLaunchKernelExC(&config, (const void *)multi_tensor_apply_kernel<Metadata, Update, float>, arguments));
 }
 
-template <typename Metadata> static void update(int first, float by, bool extended)
+template <typename Metadata> static void update(int first, float by, bool extended, int count = AT_ONCE)
 {
     static Metadata lists;
     int blocks = 0;
     leave_rubbish(&lists, sizeof lists);
-    for (int slot = 0; slot < AT_ONCE; slot++) {
+    for (int slot = 0; slot < count; slot++) {
         Group &group = groups[first + slot];
         for (int list = 0; list < Metadata::lists; list++)
             lists.addresses[list][slot] = group.tensors[list];
@@ -222,6 +222,8 @@ static void step(const char *way, int first, float by)
         update<TensorListMetadata<2, false>>(first, by, false);
     else if (std::strcmp(way, "large") == 0)
         update<TensorListMetadata<2, true>>(first, by, false);
+    else if (std::strcmp(way, "turns") == 0)
+        update<TensorListMetadata<2, true>>(first, by, false, AT_ONCE - first / AT_ONCE % 2);
     else if (std::strcmp(way, "fused") == 0)
         update<FusedOptimizerTensorListMetadata<3, false>>(first, by, false);
     else if (std::strcmp(way, "fused-large") == 0)
