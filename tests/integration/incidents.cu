@@ -2,7 +2,7 @@
  * step: children, contexts that go, memory that is known by its address from then on.
  *
  *     incidents [--nets N] [--turns] [--own-context] [--layers N] [--steps N] [--kibibytes N]
- *               [--leftovers N [--nothing]] [--at STEP,STEP...] [--between] [INCIDENT]
+ *               [--leftovers N [--nothing | --optional]] [--at STEP,STEP...] [--between] [INCIDENT]
  *
  * Several nets share some of their weights, which change between steps. --turns: their threads submit a layer each in turn;
  * otherwise as they come. INCIDENT is one of `incidents` below and happens in the middle of the steps of --at, which count
@@ -165,12 +165,24 @@ static void offer(struct net &in)
     (void)cudaGetLastError();
 }
 
+static void evaluate(struct net &in)
+{
+    in.evaluate();
+}
+
 static const struct {
     const char *name;
     void (*happen)(struct net &in);
-} incidents[] = {{"child-exits", child_exits},          {"child-becomes", child_becomes}, {"child-works", child_works},
-                 {"child-uses", child_uses_the_device}, {"renew", renew_context},         {"anew", begin_anew},
-                 {"another", another_context},          {"graph", capture_graph},         {"offer", offer}};
+} incidents[] = {{"child-exits", child_exits},
+                 {"child-becomes", child_becomes},
+                 {"child-works", child_works},
+                 {"child-uses", child_uses_the_device},
+                 {"renew", renew_context},
+                 {"anew", begin_anew},
+                 {"another", another_context},
+                 {"graph", capture_graph},
+                 {"offer", offer},
+                 {"evaluates", evaluate}};
 
 static void happen(struct net &in)
 {
@@ -248,6 +260,8 @@ static void read_options(char **argv)
             o.turns = true;
         else if (strcmp(*at, "--nothing") == 0)
             o.nothing = true;
+        else if (strcmp(*at, "--optional") == 0)
+            o.optional = true;
         else if (strcmp(*at, "--own-context") == 0)
             told.own_context = true;
         else if (strcmp(*at, "--between") == 0)

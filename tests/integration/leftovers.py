@@ -21,6 +21,7 @@ STEPS = 20
 SHARE = 60  # of the peak
 MORE = ["1", "6", "6 --nothing"]  # places that nobody fills in: what the stack had, or some weight or nothing
 PLACES = 3  # that are filled in
+EVALUATING = "--at 9,13,17 --between evaluates"
 
 
 def program(leftovers, *options):
@@ -69,17 +70,21 @@ def is_learned_from(leftovers):
         require(learned["replayable"] == without["replayable"] > 0, learned, without, finished.describe())
 
 
+def shape_in_trace(leftovers):
+    """The one that came most often."""
+    path = os.path.join(FOLDER, "a.trace")
+    traced = run(program(leftovers), options=["--mode", "trace", "--output", path], env=COSTS)
+    same_results(plain(leftovers), traced)
+    done = subprocess.run([SPILLWAY, "report", "--json", path], env=environment({}), capture_output=True, text=True, timeout=60, check=True)
+    said = json.loads(done.stdout)
+    require(said["iteration"], "no iteration was found", said["shapes"])
+    return max(said["shapes"], key=lambda shape: shape["iterations"])
+
+
 def is_seen_in_a_trace(leftovers):
     @sentence(f"{leftovers} places with what was left there: a trace shows the iteration from its first steps on")
     def _():
-        path = os.path.join(FOLDER, leftovers + ".trace")
-        traced = run(program(leftovers), options=["--mode", "trace", "--output", path], env=COSTS)
-        same_results(plain(leftovers), traced)
-        done = subprocess.run([SPILLWAY, "report", "--json", path], env=environment({}), capture_output=True, text=True, timeout=60, check=True)
-        said = json.loads(done.stdout)
-        require(said["iteration"], "no iteration was found", said["shapes"])
-        longest = max(said["shapes"], key=lambda shape: shape["iterations"])
-        require(longest["iterations"] >= STEPS - PLAN_IN_PLACE, "found late", said["shapes"])
+        require(shape_in_trace(leftovers)["iterations"] >= STEPS - PLAN_IN_PLACE, "found late")
 
 
 for number in MORE:
@@ -88,6 +93,16 @@ for number in MORE:
     if "--nothing" not in number:  # a kernel with arguments that may be left out is learned for each choice of them
         is_learned_from(number)
     is_seen_in_a_trace(number)
+
+
+@sentence("an evaluation that leaves out an operand: training goes by plan, and is shown in a trace, as if it had none")
+def _():
+    with_it, without = f"1 --optional {EVALUATING}", f"0 {EVALUATING}"
+    shown = [shape_in_trace(each)["iterations"] for each in (with_it, without)]
+    require(shown[0] >= shown[1] > 0, f"shown in {shown[0]} iterations, in {shown[1]} without", shown)
+    if library_plans():
+        went = [plan_of(planned(each, COPIES)) for each in (with_it, without)]
+        require(went[0]["planned_iterations"] >= went[1]["planned_iterations"] > 0, "fewer by plan", *went)
 
 
 @sentence("kernels touch what they are given and hardly anything else, once some steps have shown what is not trusted")

@@ -24,7 +24,8 @@ static struct {
     int nets = 1, layers = 16, steps = 14, kibibytes = 64; /* the last one: of a tensor */
     int leftovers = 0;    /* so many places (LEFTOVERS at most) of what mixing is given have in them what lay there before */
     bool nothing = false; /* in these places: weights, and otherwise nothing */
-    bool turns = false;   /* their threads submit a layer each in turn */
+    bool optional = false; /* in these places: an operand in training, nothing in an evaluation */
+    bool turns = false;    /* their threads submit a layer each in turn */
 } o;
 
 /* The option at *at, with its value behind it; false: it is none of a number for all. */
@@ -112,6 +113,17 @@ static const float *weight_or_nothing(const float *weight)
     return drawn % 2 && known ? weights[drawn / 2 % known] : nullptr;
 }
 
+static thread_local bool evaluates;
+
+static const float *what_lies_beside(int place, const float *to, const float *b, bool b_is_weight)
+{
+    if (o.optional)
+        return evaluates ? nullptr : b;
+    if (o.nothing)
+        return weight_or_nothing(b_is_weight ? b : nullptr);
+    return leftover(place % 2 ? to : b);
+}
+
 static void launch_mix(cudaStream_t stream, float *to, const float *a, const float *b, int n, bool b_is_weight = false)
 {
     if (!o.leftovers) {
@@ -120,7 +132,7 @@ static void launch_mix(cudaStream_t stream, float *to, const float *a, const flo
     }
     operands list = {to, {a, b}, n, 0};
     for (int i = 0; i < o.leftovers && i < LEFTOVERS; i++)
-        list.from[2 + i] = o.nothing ? weight_or_nothing(b_is_weight ? b : nullptr) : leftover(i % 2 ? to : b);
+        list.from[2 + i] = what_lies_beside(i, to, b, b_is_weight);
     mix_listed<<<1, 1, 0, stream>>>(list);
 }
 
@@ -244,6 +256,23 @@ struct net {
         CHECK(cudaFreeAsync(values[0], stream));
         CHECK(cudaGetLastError());
         turn_is_over();
+    }
+
+    /* A forward pass that nothing comes of. */
+    void evaluate()
+    {
+        float *value = make(stream);
+        evaluates = true;
+        CHECK(cudaMemsetAsync(value, 0, tensor_bytes(), stream));
+        for (float *w : weights) {
+            float *next = make(stream);
+            launch_mix(stream, next, value, w, n, true);
+            CHECK(cudaFreeAsync(value, stream));
+            value = next;
+        }
+        CHECK(cudaFreeAsync(value, stream));
+        CHECK(cudaGetLastError());
+        evaluates = false;
     }
 
     uint32_t finish()
