@@ -52,11 +52,11 @@ def uncovered(ranges, allocations):
 class Seen:
     """A traced run. `allocations`: by number, address and bytes; `folder`/trace stays as long as the object."""
 
-    def __init__(self, touches, command, env=None):
+    def __init__(self, touches, command, env=None, mode="trace"):
         self.folder = tempfile.TemporaryDirectory(prefix="spillway-touched-")
         self.trace = os.path.join(self.folder.name, "trace")
         touched = os.path.join(self.folder.name, "touched")
-        self.run = run(command, options=["--mode", "trace", "--output", self.trace], env={**SMALL_DEVICE, **(env or {}), "SIMGPU_TOUCHED": touched})
+        self.run = run(command, options=["--mode", mode, "--output", self.trace], env={**SMALL_DEVICE, **(env or {}), "SIMGPU_TOUCHED": touched})
         succeeded(self.run)
         no_misuse(self.run)
         self.allocations, self.operations = {}, []
