@@ -121,13 +121,9 @@ enum spw_op_kind {
     SPW_OP_KINDS
 };
 
-enum spw_access { /* or-ed */
-                  SPW_ACCESS_READ = 1,
-                  SPW_ACCESS_WRITE = 2,
-                  SPW_ACCESS_BOTH = 3, /* also when not known */
-                  SPW_ACCESS_LOOSE =
-                      4, /* beside one of these: the operation is not recognised by it (struct spw_iteration_op) */
-};
+/* Or-ed. BOTH also when not known; LOOSE beside one of the others: the operation is not recognised by it (struct
+ * spw_iteration_op). */
+enum spw_access { SPW_ACCESS_READ = 1, SPW_ACCESS_WRITE = 2, SPW_ACCESS_BOTH = 3, SPW_ACCESS_LOOSE = 4 };
 
 static inline bool spw_access_is_one(unsigned access)
 {

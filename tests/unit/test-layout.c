@@ -283,7 +283,7 @@ static void without_memory_a_layout_is_unknown_for_now(void **state)
     const struct fake saved = functions[1], saved_too = functions[4];
     bool unknown = false, without_notes = false;
     const long at_first = memory_blocks();
-    memory_fails_once_after(4); /* there is a list, a key, a layout and its doubts, but no table to add it to */
+    memory_fails_once_after(4); /* there is a list, a key, a layout and its notes, but no table to add it to */
     assert_false(spw_layout_of(function(1))->known);
     assert_true(memory_is_back() && memory_blocks() == at_first);
     for (int step = 0, failed = true; failed; step++) {
