@@ -33,24 +33,20 @@ bool find_library(char *ret_path, size_t size)
         return true;
     /* Where it was installed: mostly relative to the prefix, which may have moved. */
     if (SPILLWAY_LIBDIR[0] == '/')
-        snprintf(path, sizeof(path), "%s/libspillway.so", SPILLWAY_LIBDIR);
+        snprintf(path, sizeof(path), "%s/spillway/libspillway.so", SPILLWAY_LIBDIR);
     else
-        snprintf(path, sizeof(path), "%s/../%s/libspillway.so", folder, SPILLWAY_LIBDIR);
+        snprintf(path, sizeof(path), "%s/../%s/spillway/libspillway.so", folder, SPILLWAY_LIBDIR);
     return is_library(path, ret_path, size);
 }
 
 bool find_names_folder(const char *library, char *ret_path, size_t size)
 {
-    static const char *const folders[] = {"names", "spillway"}; /* in a build folder; installed */
     const char *slash = strrchr(library, '/');
-    for (size_t i = 0; slash && i < sizeof(folders) / sizeof(folders[0]); i++) {
-        char link[PATH_MAX * 2], real_path[PATH_MAX];
-        int length = (int)(slash - library);
-        snprintf(link, sizeof(link), "%.*s/%s/libcuda.so", length, library, folders[i]);
-        if (realpath(link, real_path) && !strcmp(real_path, library))
-            return (size_t)snprintf(ret_path, size, "%.*s/%s", length, library, folders[i]) < size;
-    }
-    return false;
+    char link[PATH_MAX * 2], real_path[PATH_MAX];
+    const int length = slash ? (int)(slash - library) : 0;
+    snprintf(link, sizeof(link), "%.*s/names/libcuda.so", length, library);
+    return slash && realpath(link, real_path) && !strcmp(real_path, library) &&
+           (size_t)snprintf(ret_path, size, "%.*s/names", length, library) < size;
 }
 
 /* Puts `first` before what the variable holds. 0, or -1 when memory is short. */

@@ -35,6 +35,40 @@ def _():
         require(re.findall("[0-9a-f]{8,}", plain) == re.findall("[0-9a-f]{8,}", within), plain, within)
 
 
+def names_in_cache(folder, *folders):
+    """What the loader would find by name, were these folders those that ldconfig reads."""
+    conf, cache = os.path.join(folder, "ld.so.conf"), os.path.join(folder, "ld.so.cache")
+    with open(conf, "w", encoding="utf-8") as file:
+        file.writelines(where + "\n" for where in folders)
+    output(["ldconfig", "-X", "-C", cache, "-f", conf], PATH=os.environ["PATH"] + ":/sbin:/usr/sbin")
+    return output(["ldconfig", "-p", "-C", cache], PATH=os.environ["PATH"] + ":/sbin:/usr/sbin")
+
+
+@sentence("ldconfig does not take it for the machine's driver: neither in what the loader then finds nor in links that it makes")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        library = installed(folder)["libspillway.so"]
+        read = [os.path.dirname(os.path.dirname(library)), os.path.join(folder, "usr/local/lib"), os.path.join(folder, "usr/lib")]
+        os.makedirs(read[1], exist_ok=True)
+        os.makedirs(read[2], exist_ok=True)
+        for where in read:
+            output(["ldconfig", "-n", where], PATH=os.environ["PATH"] + ":/sbin:/usr/sbin")
+        links = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names if name.startswith("libcuda.so.")]
+        require(not links, f"ldconfig made {links}")
+        found = names_in_cache(folder, *read)
+        require("libcuda" not in found and "libspillway" not in found, found)
+        require("libcuda.so.1" in names_in_cache(folder, os.path.dirname(library)), "the test finds nothing even where it lies")
+
+
+@sentence("a program that opens libcuda.so without the 1 gets us from where it was installed")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        files = installed(folder)
+        opened = "import ctypes, os; ctypes.CDLL('libcuda.so'); print([line.split()[-1] for line in open('/proc/self/maps') if 'names/libcuda.so' in line or 'libspillway' in line][0])"
+        said = output([files["spillway"], "run", "--", "python3", "-c", opened], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+        require(os.path.realpath(said.strip()) == os.path.realpath(files["libspillway.so"]), said)
+
+
 @sentence("an installed spillway runs a program from a folder with spaces in its name, and doctor finds nothing wrong there")
 def _():
     with tempfile.TemporaryDirectory(prefix="spillway install ") as folder:
