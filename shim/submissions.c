@@ -11,6 +11,7 @@
 #include "layout.h"
 #include "result.h"
 #include "scan.h"
+#include "signature.h"
 
 enum { IMAGE_ALIGNMENT = 64 }; /* of a tensor map; more than any other parameter asks for */
 
@@ -248,6 +249,34 @@ unsigned spw_submission_numbers(const struct spw_submission *s, uint32_t ret_num
         add_numbers(&n, s, s->launch.params[i], s->launch.layout->params[i].offset_bytes,
                     s->launch.layout->params[i].size_bytes);
     return n.count;
+}
+
+/* ---- types ---- */
+
+/* Hits of parameters that are a word come first, in their order (scan.h). */
+uint64_t spw_submission_mutable(const struct spw_submission *s)
+{
+    enum { MOST = 64, NAME_BYTES = 4096 };
+    enum spw_pointee pointees[MOST];
+    char name[NAME_BYTES];
+    const struct spw_layout *layout = s->launch.layout;
+    uint64_t hits = 0;
+    if (is_packed(s) || !s->launch.params)
+        return 0;
+    const bool is_whole = strlen(spw_function_name(s->launch.function, name, sizeof(name))) < sizeof(name) - 1;
+    const unsigned count = is_whole ? spw_signature_read(name, pointees, MOST) : 0;
+    for (unsigned i = 0, hit = 0; i < layout->param_count && count == layout->param_count && hit < 64; i++) {
+        CUdeviceptr word;
+        if (layout->params[i].size_bytes != sizeof(word))
+            continue;
+        memcpy(&word, s->launch.params[i], sizeof(word));
+        if (!spw_in_arena(word))
+            continue;
+        if (pointees[i] == SPW_POINTEE_MUTABLE)
+            hits |= UINT64_C(1) << hit;
+        hit++;
+    }
+    return hits;
 }
 
 /* ---- keeping ---- */

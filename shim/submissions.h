@@ -57,6 +57,10 @@ uint64_t spw_submission_places(const struct spw_submission *submission);
 enum { SPW_SUBMISSION_GEOMETRY = 7, SPW_SUBMISSION_NUMBERS = 96 };
 unsigned spw_submission_numbers(const struct spw_submission *submission, uint32_t ret_numbers[]);
 
+/* Bit per hit of a launch: the type of its kernel says that it may write there (signature.h), so that no belief of the
+ * contrary is held, whatever it was seen to do. */
+uint64_t spw_submission_mutable(const struct spw_submission *submission);
+
 /* SPW_REPLAYABLE where it can be kept, else why not: events or nodes of graphs in attributes, parameters that cannot be
  * parsed, addresses of memory outside of our arenas among them that the driver knows of. */
 enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *submission);

@@ -119,6 +119,8 @@ void spw_versions_look_locked(struct spw_op *op)
         return;
     const unsigned count = spw_submission_numbers(s, numbers);
     set->is_strange = !spw_writeset_covers(set, numbers, count);
+    if (!set->is_declared)
+        spw_writeset_declare_locked(set, spw_submission_mutable(s));
     op->kind = set;
     op->writeset = set->is_strange ? NULL : set;
     if (op->writeset && set->changed)

@@ -24,6 +24,8 @@ struct spw_writeset {
     uint64_t places;
     uint64_t writes;                 /* bit per hit, in the order of the parameters: it may be written */
     uint64_t changed;                /* bit per hit: it was seen to change */
+    uint64_t declared;               /* bit per hit: the kernel's type says that it may write there */
+    bool is_declared;                /* that is known */
     uint32_t number;                 /* of the set, never used again: what else is known of the class goes with it */
     uint8_t count;                   /* hits */
     bool is_collective;              /* it talks to other devices */
@@ -43,6 +45,9 @@ static inline bool spw_writeset_is_spared(const struct spw_writeset *place)
 {
     return place && !place->changed && place->seen[0] >= SPW_WRITESET_SURE;
 }
+
+/* What the kernel's type says is never believed not to be written: spw_submission_mutable(). */
+void spw_writeset_declare_locked(struct spw_writeset *set, uint64_t declared);
 
 static inline bool spw_writeset_writes(const struct spw_writeset *set, unsigned hit)
 {
