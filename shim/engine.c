@@ -487,7 +487,7 @@ int spw_op_begin(struct spw_op *op)
     op->timed = NULL;
     op->reached = op->count;
     op->kind = op->writeset = NULL;
-    op->spared = 0;
+    op->spared = op->fresh = 0;
     op->wish = 0;
     op->rerun = NULL;
     op->trial = NULL;

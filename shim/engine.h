@@ -38,10 +38,10 @@ struct spw_op {
      * where it is believed of this one. */
     const struct spw_writeset *kind, *writeset;
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
+    uint64_t fresh;  /* bit per hit: nothing was ever written there, so it is written now (versions.h) */
     /* Set while it is told of (spw_planned_op_locked()), while versions are kept: it is to be kept as operation `wish` - 1
-     * of the course, and overwrites completely what the hits in `makes` (bit per hit) lie in. */
+     * of the course. */
     uint32_t wish;
-    uint64_t makes;
     struct spw_rerun *rerun; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */
     enum spw_replay_verdict verdict;
     struct spw_trial *trial; /* set by begin: spw_trial_after() comes directly behind the driver's call; else NULL */
@@ -56,8 +56,9 @@ static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
 /* The same as far as is known: what a kernel has never been seen to write, it is believed not to. */
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
-    const bool is_spared = hit < 64 && op->spared >> hit & 1;
-    return hit >= op->count || (hit < op->count - op->read_only && !is_spared && spw_writeset_writes(op->writeset, hit));
+    const bool is_spared = hit < 64 && op->spared >> hit & 1, is_fresh = hit < 64 && op->fresh >> hit & 1;
+    return hit >= op->count ||
+           (hit < op->count - op->read_only && !is_spared && (is_fresh || spw_writeset_writes(op->writeset, hit)));
 }
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()

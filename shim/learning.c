@@ -118,13 +118,6 @@ static uint64_t made_by_copy(const struct spw_op *op)
     return s->kind == SPW_SUBMIT_SET && s->set.rows == 1 && is_whole(s->set.to, s->set.width * s->set.element_bytes);
 }
 
-uint64_t spw_learning_makes(const struct spw_op *op)
-{
-    if (op->function)
-        return op->writeset ? op->writeset->changed & op->writeset->writes : 0;
-    return made_by_copy(op);
-}
-
 static uint64_t bits(unsigned count)
 {
     return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
@@ -142,8 +135,6 @@ static struct fact fact_of(const struct spw_op *op)
         return f;
     f.reads = bits(op->count) & ~bits(op->count - op->read_only);
     f.makes = made_by_copy(op);
-    if (!f.makes && f.refused == SPW_REPLAYABLE)
-        f.refused = SPW_REPLAY_READS_OWN_OUTPUT;
     return f;
 }
 
@@ -181,16 +172,13 @@ static enum spw_replay_verdict verdict_of(const struct spw_learning *l, const st
     return f->function ? spw_lessons_verdict(spw_trial_lessons(l->trial), kind) : SPW_REPLAYABLE;
 }
 
-/* How hit `i` is used. What is overwritten completely is not read. */
-static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, bool replayable, unsigned i)
+/* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
+static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, unsigned i)
 {
-    const bool is_launch = f->function != NULL;
-    if (is_launch && !spw_writeset_writes(kind, i))
+    const bool is_launch = f->function != NULL, is_makes = !is_launch && i < 64 && f->makes >> i & 1;
+    if (is_launch ? !spw_writeset_writes(kind, i) : i < 64 && f->reads >> i & 1)
         return SPW_COURSE_READS;
-    if (!is_launch && i < 64 && f->reads >> i & 1)
-        return SPW_COURSE_READS;
-    const uint64_t makes = is_launch ? (replayable && kind ? kind->changed : 0) : f->makes;
-    return i < 64 && makes >> i & 1 ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
+    return is_makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 
 static enum spw_replay_verdict conclude(struct spw_learning *l, uint32_t ordinal, uint8_t *access)
@@ -203,7 +191,7 @@ static enum spw_replay_verdict conclude(struct spw_learning *l, uint32_t ordinal
     l->result.count[verdict]++;
     l->result.us[verdict] += us > 0 ? us : 0;
     for (uint32_t i = 0; i < f->hits && f->known; i++)
-        access[i] = access_of(f, kind, replayable, i);
+        access[i] = access_of(f, kind, i);
     if (f->known)
         (void)spw_course_learn(l->course, ordinal, access, f->hits, replayable); /* another number of hits: as it was */
     return verdict;
@@ -213,13 +201,12 @@ static void say(const struct spw_learning *l)
 {
     const struct spw_learned *r = &l->result;
     spw_info(
-        "device %d: of %u operations in an iteration %u can be replayed (%.3f ms); %u were not tried, %u read what they "
-        "write, %u differ between runs, %u have hidden state, %u are of other kinds",
+        "device %d: of %u operations in an iteration %u can be replayed (%.3f ms); %u were not tried, %u differ between "
+        "runs, %u have hidden state, %u are of other kinds",
         l->device->ordinal, l->course->op_count, r->count[SPW_REPLAYABLE], r->us[SPW_REPLAYABLE] / 1000,
-        r->count[SPW_REPLAY_NOT_TRIED], r->count[SPW_REPLAY_READS_OWN_OUTPUT], r->count[SPW_REPLAY_DIFFERS],
-        r->count[SPW_REPLAY_HIDDEN_STATE],
-        l->course->op_count - r->count[SPW_REPLAYABLE] - r->count[SPW_REPLAY_NOT_TRIED] -
-            r->count[SPW_REPLAY_READS_OWN_OUTPUT] - r->count[SPW_REPLAY_DIFFERS] - r->count[SPW_REPLAY_HIDDEN_STATE]);
+        r->count[SPW_REPLAY_NOT_TRIED], r->count[SPW_REPLAY_DIFFERS], r->count[SPW_REPLAY_HIDDEN_STATE],
+        l->course->op_count - r->count[SPW_REPLAYABLE] - r->count[SPW_REPLAY_NOT_TRIED] - r->count[SPW_REPLAY_DIFFERS] -
+            r->count[SPW_REPLAY_HIDDEN_STATE]);
 }
 
 /* Each kind of operation once: what becomes of it, and why. */

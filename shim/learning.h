@@ -33,9 +33,6 @@ void spw_learning_op_locked(struct spw_learning *learning, struct spw_op *op, ui
 /* It comes to no end: the course is about to go. Slow lock too. */
 void spw_learning_stop_locked(struct spw_learning *learning);
 
-/* Bit per hit: what the operation lies to overwrite completely if it is replayable, as far as is known. */
-uint64_t spw_learning_makes(const struct spw_op *op);
-
 /* A replay of the function gave other bytes: never again. */
 void spw_learning_condemn_locked(struct spw_learning *learning, CUfunction function);
 

@@ -12,23 +12,25 @@ static const double costs[] = {[SPW_LESSON_LOOK] = 2, [SPW_LESSON_TRY] = 12};
 /* In iterations. */
 #define ALLOWED_IN_ONE 1.5
 #define ALLOWED_IN_ALL 2.5
+#define ALLOWED_LATE   6 /* for copies to the host beside that */
 
 void spw_lessons_begin(struct spw_lessons *l, double iteration_us)
 {
     l->allowed_us = ALLOWED_IN_ONE * iteration_us;
     l->left_us = ALLOWED_IN_ALL * iteration_us;
+    l->late_left_us = ALLOWED_LATE * iteration_us;
     l->spent_us = 0;
     l->is_complete = false;
     l->is_fresh = true;
     l->rounds = 0;
     for (uint32_t i = 0; i < l->count; i++)
-        l->list[i].came = l->list[i].fits = l->list[i].is_varied = false;
+        l->list[i].came = l->list[i].fits = l->list[i].fits_late = l->list[i].is_varied = false;
 }
 
 static bool may_try(const struct spw_lesson *lesson)
 {
-    return lesson->changes && lesson->fits && lesson->verdict <= SPW_REPLAYABLE && lesson->tries < TRIES &&
-           lesson->failures < FAILURES;
+    return lesson->changes && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
+           lesson->tries < TRIES && lesson->failures < FAILURES && (lesson->fits || !lesson->tries);
 }
 
 static bool is_wanted(const struct spw_lesson *lesson)
@@ -98,28 +100,52 @@ static struct spw_lesson *find_or_add(struct spw_lessons *l, const struct spw_wr
     return it;
 }
 
-static enum spw_lesson_step step_of(const struct spw_lesson *lesson, const struct spw_launch_told *launch, bool hurries)
+/* No launch of the kind fitted in a whole iteration: it is tried once with the help of host memory. */
+static bool is_tried_late(const struct spw_lessons *l, const struct spw_lesson *lesson, const struct spw_launch_told *launch)
+{
+    return !lesson->fits && !lesson->tries && lesson->came && lesson->first_round < l->rounds && launch->fits_late &&
+           launch->late_us <= l->late_left_us;
+}
+
+static enum spw_lesson_step step_of(const struct spw_lessons *l, const struct spw_lesson *lesson,
+                                    const struct spw_launch_told *launch)
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
         return SPW_LESSON_NOTHING;
     const unsigned looks = launch->kind->is_strange ? MORE_LOOKS : LOOKS;
-    const bool is_seen = lesson->looks >= looks || (hurries && lesson->looks > lesson->tries && may_try(lesson));
+    const bool is_seen = lesson->looks >= looks || (is_short_of_time(l) && lesson->looks > lesson->tries && may_try(lesson));
     if (!is_seen)
         return SPW_LESSON_LOOK;
     const bool leaves_it_to_another = lesson->tries && lesson->is_varied && lesson->tried_at == launch->geometry;
-    return may_try(lesson) && launch->fits && !leaves_it_to_another ? SPW_LESSON_TRY : SPW_LESSON_NOTHING;
+    const bool fits = launch->fits || is_tried_late(l, lesson, launch);
+    return may_try(lesson) && fits && !leaves_it_to_another ? SPW_LESSON_TRY : SPW_LESSON_NOTHING;
 }
 
-static void note(struct spw_lesson *lesson, const struct spw_launch_told *launch)
+static void note(const struct spw_lessons *l, struct spw_lesson *lesson, const struct spw_launch_told *launch)
 {
+    lesson->first_round = lesson->came ? lesson->first_round : l->rounds;
     lesson->came = true;
     lesson->is_strange |= launch->kind->is_strange;
     lesson->changes |= launch->kind->changed != 0;
+    lesson->fits_late |= launch->fits_late && launch->late_us <= l->late_left_us;
     if (!launch->fits)
         return;
     lesson->first_shape = lesson->fits ? lesson->first_shape : launch->geometry;
     lesson->is_varied |= lesson->first_shape != launch->geometry;
     lesson->fits = true;
+}
+
+static bool can_afford(struct spw_lessons *l, enum spw_lesson_step step, const struct spw_launch_told *launch)
+{
+    const double cost = costs[step] * launch->us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
+    if (step == SPW_LESSON_TRY && !launch->fits) {
+        l->late_left_us -= launch->late_us;
+        return true;
+    }
+    if (step == SPW_LESSON_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
+        return false;
+    l->spent_us += cost;
+    return true;
 }
 
 enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_launch_told *launch, uint32_t *ret_lesson)
@@ -129,16 +155,13 @@ enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_la
     struct spw_lesson *lesson = find_or_add(l, launch->kind);
     if (!lesson)
         return SPW_LESSON_NOTHING;
-    note(lesson, launch);
-    const enum spw_lesson_step step = step_of(lesson, launch, is_short_of_time(l));
+    note(l, lesson, launch);
+    const enum spw_lesson_step step = step_of(l, lesson, launch);
     const bool waits = step == SPW_LESSON_TRY && !launch->has_memory;
-    l->is_awaited |= lesson->under_way || waits;
-    if (waits)
+    const bool is_later = launch->fits_late && !lesson->fits && launch->late_us <= l->late_left_us && may_try(lesson);
+    l->is_awaited |= lesson->under_way || waits || is_later;
+    if (waits || !can_afford(l, step, launch))
         return SPW_LESSON_NOTHING;
-    const double cost = costs[step] * launch->us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
-    if (step == SPW_LESSON_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
-        return SPW_LESSON_NOTHING;
-    l->spent_us += cost;
     lesson->under_way = true;
     if (step == SPW_LESSON_TRY)
         lesson->tried_at = launch->geometry;
@@ -181,7 +204,7 @@ void spw_lesson_missed(struct spw_lessons *l, uint32_t lesson)
 enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *l, const struct spw_writeset *kind)
 {
     const struct spw_lesson *it = kind ? find(l, kind) : NULL;
-    if (it && it->verdict == SPW_REPLAY_NOT_TRIED && it->changes && it->came && !it->fits)
+    if (it && it->verdict == SPW_REPLAY_NOT_TRIED && it->changes && it->came && !it->fits && !it->fits_late)
         return SPW_REPLAY_TOO_LARGE;
     return it ? it->verdict : SPW_REPLAY_NOT_TRIED;
 }

@@ -33,8 +33,10 @@ struct spw_lesson {
 
     /* in the iterations that came since the beginning */
     bool came, fits;      /* any launch did, and the memory for trials sufficed for it */
+    bool fits_late;       /* or would for one, with the help of host memory */
     bool is_varied;       /* of those that fit: not all had the same geometry */
     uint64_t first_shape; /* that of the first of them */
+    unsigned first_round; /* in which one came first */
 };
 
 struct spw_lessons {
@@ -42,6 +44,7 @@ struct spw_lessons {
     uint32_t count, room;
     double allowed_us, spent_us; /* of this iteration, at most and so far; as the durations of operations let expect */
     double left_us;              /* of all iterations */
+    double late_left_us;         /* likewise, for copies to the host */
     unsigned rounds;             /* iterations begun */
     bool is_fresh;               /* no iteration has begun yet */
     bool is_awaited;             /* a launch came in this one of which an answer was awaited: what is next is not known;
@@ -62,9 +65,10 @@ bool spw_lessons_want_trials(const struct spw_lessons *lessons);
 struct spw_launch_told {
     const struct spw_writeset *kind;
     uint64_t geometry;
-    double us;       /* that it takes, about */
-    bool fits;       /* into the memory for trials */
-    bool has_memory; /* that is there */
+    double us, late_us; /* that it takes, and that copies to host memory and back take, about */
+    bool fits;          /* into the memory for trials */
+    bool fits_late;     /* with the help of host memory */
+    bool has_memory;    /* that for trials is there */
 };
 
 /* What is to be done with this launch. Unless that is nothing, the lesson is under way, *ret_lesson its index, until one of

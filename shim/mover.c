@@ -98,7 +98,7 @@ struct spw_hostpool *spw_mover_hostpool_locked(void)
     return host_pool;
 }
 
-static int host_take(size_t bytes, void **ret_address)
+int spw_mover_host_take_locked(size_t bytes, void **ret_address)
 {
     static int warned;
     if (!host_pool) {
@@ -194,9 +194,9 @@ static bool drop_idle_host_copies(struct spw_device *d)
 
 static int host_take_or_recycle(struct spw_device *d, size_t bytes, void **ret_address)
 {
-    int r = host_take(bytes, ret_address);
+    int r = spw_mover_host_take_locked(bytes, ret_address);
     if (r < 0 && drop_idle_host_copies(d))
-        r = host_take(bytes, ret_address);
+        r = spw_mover_host_take_locked(bytes, ret_address);
     return r;
 }
 
@@ -440,19 +440,18 @@ void spw_mover_connect_locked(int a, int b)
 
 /* ---- copies ---- */
 
-/* Submits the whole copy in pieces; none reaches across a border between separately pinned stretches of host memory. */
-static int copy_pieces(struct spw_stream *s, struct spw_block *b, bool out)
+int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void *host_memory, size_t bytes, bool out)
 {
-    char *host = b->host_copy;
-    for (size_t done = 0; done < b->size_bytes;) {
-        size_t n = b->size_bytes - done;
+    char *host = host_memory;
+    for (size_t done = 0; done < bytes;) {
+        size_t n = bytes - done;
         size_t whole = spw_hostpool_contiguous_bytes(host_pool, host + done);
         if (n > SPW_PIECE_BYTES)
             n = SPW_PIECE_BYTES;
         if (whole && n > whole)
             n = whole;
-        int r = spw_result(out ? SPW_ASK(cuMemcpyDtoHAsync_v2, host + done, b->address + done, n, s->handle)
-                               : SPW_ASK(cuMemcpyHtoDAsync_v2, b->address + done, host + done, n, s->handle));
+        int r = spw_result(out ? SPW_ASK(cuMemcpyDtoHAsync_v2, host + done, address + done, n, s->handle)
+                               : SPW_ASK(cuMemcpyHtoDAsync_v2, address + done, host + done, n, s->handle));
         if (r < 0)
             return r;
         done += n;
@@ -468,7 +467,7 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
         return r;
     struct spw_bandwidth_pair *pair =
         spw_bandwidth_begin_locked(b->object.device, out, b->size_bytes, s->context, s->handle);
-    r = copy_pieces(s, b, out);
+    r = spw_mover_copy_range_locked(s, b->address, b->host_copy, b->size_bytes, out);
     spw_bandwidth_end_locked(pair, s->handle, r == 0);
     spw_context_leave(&guard);
     return r;

@@ -67,6 +67,13 @@ bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct sp
  * driver. */
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes);
 
+/* Takes memory of the host pool, which is made at the first need: spw_hostpool_take(). It is given back to the pool. */
+int spw_mover_host_take_locked(size_t bytes, void **ret_address);
+
+/* Submits the copy between device memory and memory of the host pool in pieces; none reaches across a border between
+ * separately pinned stretches of host memory. The stream's context is current. 0 or a failure of the driver. */
+int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void *host, size_t bytes, bool out);
+
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
 

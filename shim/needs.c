@@ -2,6 +2,7 @@
 #include "needs.h"
 
 #include "carry.h"
+#include "rebuild.h"
 #include "room.h"
 #include "verify.h"
 
@@ -28,14 +29,6 @@ struct spw_slot *spw_touched_slot_locked(const struct spw_rerun_touch *t)
     return slab->slots[i].size_bytes || slab->slots[i].kept ? &slab->slots[i] : NULL;
 }
 
-static const struct spw_rerun_touch *touch_of(const struct spw_rerun *m, const struct spw_block *b)
-{
-    for (unsigned i = 0; i < m->touch_count; i++)
-        if (m->touches[i].block && m->touches[i].address == b->address && m->touches[i].serial == b->serial)
-            return &m->touches[i];
-    return NULL;
-}
-
 /* ---- dropping ---- */
 
 /* There are bytes, here or on the host, or they can be made: those of a block that was never written are just any. */
@@ -45,14 +38,11 @@ static bool has_bytes(const struct spw_block *b)
            (b->object.attention & SPW_ABSENT || spw_object_dirty(&b->object) || b->host_copy_valid);
 }
 
-static bool block_is_usable(const struct spw_device *d, const struct spw_rerun_touch *t)
+static bool block_is_usable(const struct spw_device *d, const struct spw_rebuild_part *p)
 {
-    const struct spw_block *b = spw_touched_block_locked(t);
-    if (!b || b->doomed || b->pinned || b->object.device != d->ordinal)
-        return false;
-    if (spw_touch_writes(t))
-        return b->content.version == t->after && (spw_touch_makes(t) || (!spw_touch_reads(t) && has_bytes(b)));
-    return b->content.version == t->before && has_bytes(b);
+    const struct spw_block *b = spw_touched_block_locked(p->touch);
+    return b && !b->doomed && !b->pinned && b->object.device == d->ordinal && b->content.version == p->version &&
+           (p->writers || has_bytes(b));
 }
 
 static bool slot_is_usable(const struct spw_device *d, const struct spw_rerun_touch *t)
@@ -65,20 +55,27 @@ static bool slot_is_usable(const struct spw_device *d, const struct spw_rerun_to
     return !spw_touch_reads(t) || t->saved;
 }
 
+static bool all_is_usable(const struct spw_device *d, const struct spw_rebuild *r)
+{
+    for (unsigned i = 0; i < r->part_count; i++)
+        if (!block_is_usable(d, &r->parts[i]))
+            return false;
+    for (unsigned i = 0; i < r->op_count; i++)
+        for (unsigned k = 0; k < r->ops[i]->touch_count; k++)
+            if (!r->ops[i]->touches[k].block && !slot_is_usable(d, &r->ops[i]->touches[k]))
+                return false;
+    return true;
+}
+
 bool spw_replay_can_drop_locked(struct spw_device *d, const struct spw_block *b)
 {
-    const struct spw_rerun *m = b->content.maker;
-    if (!m || b->object.attention & SPW_ABSENT || b->pinned || !has_bytes(b) || !spw_rerun_is_good(m))
+    struct spw_rerun *m = b->content.maker;
+    struct spw_rebuild rebuild;
+    if (!m || b->object.attention & SPW_ABSENT || b->pinned || !has_bytes(b) || !spw_rebuild_find(m, &rebuild) ||
+        !spw_rebuild_is_good(&rebuild))
         return false;
-    const struct spw_rerun_touch *own = touch_of(m, b);
-    if (!own || !spw_touch_makes(own) || own->after != b->content.version)
-        return false;
-    for (unsigned i = 0; i < m->touch_count; i++) {
-        const struct spw_rerun_touch *t = &m->touches[i];
-        if (t != own && !(t->block ? block_is_usable(d, t) : slot_is_usable(d, t)))
-            return false;
-    }
-    return true;
+    const struct spw_rebuild_part *own = spw_rebuild_part_of(&rebuild, &b->content);
+    return own && own->writers && all_is_usable(d, &rebuild);
 }
 
 /* ---- counts ---- */
@@ -91,22 +88,33 @@ static void look_at_slot(struct spw_device *d, struct spw_slot *slot)
     spw_slab_give_locked(d, slot, NULL, false);
 }
 
-static void count(struct spw_device *d, const struct spw_block *b, int32_t step)
+static void count_slots(struct spw_device *d, const struct spw_rerun *m, int32_t step)
 {
-    const struct spw_rerun *m = b->content.maker;
     for (unsigned i = 0; i < m->touch_count; i++) {
         const struct spw_rerun_touch *t = &m->touches[i];
-        struct spw_block *other = spw_touched_block_locked(t);
         struct spw_slot *slot = spw_touched_slot_locked(t);
-        if (other && other != b) {
-            other->content.needed += (uint32_t)step;
-            other->beside += spw_touch_makes(t) ? (uint32_t)step : 0;
-            spw_ghost_look_locked(d, other);
-        } else if (slot) {
-            *(spw_touch_writes(t) ? &slot->lent : &slot->content.needed) += (uint32_t)step;
-            look_at_slot(d, slot);
-        }
+        if (!slot)
+            continue;
+        *(spw_touch_writes(t) ? &slot->lent : &slot->content.needed) += (uint32_t)step;
+        look_at_slot(d, slot);
     }
+}
+
+static void count(struct spw_device *d, const struct spw_block *b, int32_t step)
+{
+    struct spw_rebuild rebuild;
+    if (!spw_rebuild_find(b->content.maker, &rebuild))
+        return; /* it would not have been dropped */
+    for (unsigned i = 0; i < rebuild.part_count; i++) {
+        struct spw_block *other = spw_touched_block_locked(rebuild.parts[i].touch);
+        if (!other || other == b)
+            continue;
+        other->content.needed += (uint32_t)step;
+        other->beside += rebuild.parts[i].writers ? (uint32_t)step : 0;
+        spw_ghost_look_locked(d, other);
+    }
+    for (unsigned i = 0; i < rebuild.op_count; i++)
+        count_slots(d, rebuild.ops[i], step);
 }
 
 void spw_needs_add_locked(struct spw_device *d, struct spw_block *b)
@@ -148,6 +156,8 @@ bool spw_ghost_wanted_locked(struct spw_device *d, struct spw_block *b, bool pla
 bool spw_ghost_keep_locked(struct spw_device *d, struct spw_block *b)
 {
     const bool is_ghost = b->content.needed || b->object.attention & SPW_GHOST;
+    if (!is_ghost)
+        spw_verify_unclaimed_locked(b);
     if (!is_ghost || !(b->object.attention & SPW_EVICTING))
         spw_carry_forget_locked(d, b);
     if (!is_ghost || !(b->object.attention & (SPW_EVICTING | SPW_DROPPED)))

@@ -10,6 +10,7 @@
 #include "planned.h"
 #include "replay.h"
 #include "stash.h"
+#include "verify.h"
 #include "watched.h"
 
 struct iteration {
@@ -73,6 +74,20 @@ static bool can_be_put_away(const struct spw_device *d, const struct spw_rerun *
     return bytes <= spw_stash_moment_bytes_locked(d);
 }
 
+/* Of what it makes a part may stay undefined. So that comparisons find the same there, it is what replays will find. */
+static int define(const struct spw_device *d, const struct spw_op *op, const struct spw_rerun *rerun)
+{
+    const struct spw_watched *w = spw_watched_of(d->ordinal, rerun);
+    const bool is_wanted = (op->kind && op->kind->leaves_undefined) || (w && w->leaves_undefined);
+    int r = 0;
+    for (unsigned i = 0; is_wanted && i < rerun->touch_count && r == 0; i++) {
+        const struct spw_rerun_touch *t = &rerun->touches[i];
+        if (t->block && spw_touch_makes(t))
+            r = spw_verify_fill_locked(t->block, op->stream);
+    }
+    return r;
+}
+
 static int kept(struct spw_op *op, struct spw_rerun *rerun)
 {
     struct spw_device *d = spw_device_of_stream_locked(op->stream);
@@ -86,8 +101,11 @@ static int kept(struct spw_op *op, struct spw_rerun *rerun)
         if (!t->block && spw_touch_reads(t) && spw_touch_writes(t))
             save(d, op, t);
     }
-    spw_context_leave(&guard);
     rerun->course = now->course;
+    const int defined = define(d, op, rerun);
+    spw_context_leave(&guard);
+    if (defined < 0)
+        return defined;
     spw_rerun_let_go(now->kept[rerun->operation]);
     now->kept[rerun->operation] = rerun;
     spw_rerun_hold(rerun);
@@ -158,19 +176,9 @@ void spw_recompute_end_locked(struct spw_device *d)
     *now = (struct iteration){0};
 }
 
-/* What a launch that may be replayed was seen to write it overwrites completely: it would not have passed otherwise. What it
- * only may write as well is not overwritten: that is every tensor it is given where no write set is believed (any more).
- * Copies and sets say themselves how much they write. Of small allocations it is not said. */
 void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation)
 {
-    const uint64_t seen = op->function ? (op->writeset ? op->writeset->changed : 0) : UINT64_MAX;
     op->wish = operation + 1;
-    op->makes = 0;
-    for (unsigned i = 0; i < op->count && i < 64; i++) {
-        const struct spw_object *o = spw_object_at_locked(op->hits[i]);
-        if (o && o->kind == SPW_KIND_BLOCK && spw_op_writes_hit(op, i))
-            op->makes |= seen & (uint64_t)1 << i;
-    }
 }
 
 int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)

@@ -56,10 +56,10 @@ static void chain_sort(struct chain *c)
         c->list[i]->chain = i + 1;
 }
 
-/* The dropped block that the operation reads; NULL: this touch needs none made. */
-static struct spw_block *dropped_input(const struct spw_rerun_touch *t)
+/* The dropped block that is only read; NULL: this part needs none made. */
+static struct spw_block *dropped_input(const struct spw_rebuild_part *p)
 {
-    struct spw_block *b = spw_touch_reads(t) ? spw_touched_block_locked(t) : NULL;
+    struct spw_block *b = p->writers ? NULL : spw_touched_block_locked(p->touch);
     return b && b->object.attention & SPW_DROPPED ? b : NULL;
 }
 
@@ -78,13 +78,15 @@ static bool made_before(const struct spw_block *b)
 
 static int chain_find_last(struct chain *c)
 {
+    struct spw_rebuild rebuild;
     c->last = calloc((size_t)c->count + 1, sizeof(*c->last));
     if (!c->last)
         return -ENOMEM;
     for (uint32_t i = 0; i < c->count; i++) {
-        const struct spw_rerun *m = c->list[i]->content.maker;
-        for (unsigned k = 0; k < m->touch_count && !made_before(c->list[i]); k++) {
-            const struct spw_block *input = dropped_input(&m->touches[k]);
+        if (made_before(c->list[i]) || !spw_rebuild_find(c->list[i]->content.maker, &rebuild))
+            continue;
+        for (unsigned k = 0; k < rebuild.part_count; k++) {
+            const struct spw_block *input = dropped_input(&rebuild.parts[k]);
             if (input)
                 c->last[input->chain - 1] = i;
         }
@@ -94,25 +96,32 @@ static int chain_find_last(struct chain *c)
 
 /* It is about to be dropped, and stays, since something is made of it: room that is made on the way there would let it go.
  */
-static void keep_input(struct spw_device *d, const struct spw_rerun_touch *t)
+static void keep_input(struct spw_device *d, const struct spw_rebuild_part *p)
 {
-    struct spw_block *b = spw_touch_reads(t) ? spw_touched_block_locked(t) : NULL;
+    struct spw_block *b = p->writers ? NULL : spw_touched_block_locked(p->touch);
     if (b && b->drops && !(b->object.attention & SPW_DROPPED))
         spw_carry_claim_locked(d, b);
+}
+
+static int chain_add_inputs(struct spw_device *d, struct chain *c, struct spw_block *b)
+{
+    struct spw_rebuild rebuild;
+    int r = spw_rebuild_find(b->content.maker, &rebuild) ? 0 : -ESTALE;
+    for (unsigned k = 0; r == 0 && k < rebuild.part_count; k++) {
+        keep_input(d, &rebuild.parts[k]);
+        struct spw_block *input = dropped_input(&rebuild.parts[k]);
+        r = input ? chain_add(c, input) : 0;
+    }
+    return r;
 }
 
 /* What is in the list and dropped, and all that this is made of. */
 static int chain_complete(struct spw_device *d, struct chain *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
-        const struct spw_rerun *m = c->list[i]->content.maker;
-        for (unsigned k = 0; k < m->touch_count; k++) {
-            keep_input(d, &m->touches[k]);
-            struct spw_block *input = dropped_input(&m->touches[k]);
-            const int r = input ? chain_add(c, input) : 0;
-            if (r < 0)
-                return r;
-        }
+        const int r = chain_add_inputs(d, c, c->list[i]);
+        if (r < 0)
+            return r;
     }
     chain_sort(c);
     return chain_find_last(c);
@@ -235,11 +244,11 @@ static int see_compared_off_unlocking(struct spw_device *d, const struct spw_rer
     return r;
 }
 
-static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rerun *rerun)
+static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rebuild *rebuild)
 {
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        const struct spw_block *b = spw_touched_block_locked(&rerun->touches[i]);
+    for (unsigned i = 0; i < rebuild->part_count; i++) {
+        const struct spw_block *b = spw_touched_block_locked(rebuild->parts[i].touch);
         if (b && b->object.attention & SPW_ABSENT)
             bytes += spw_block_lacking_bytes(d, b);
     }
@@ -254,13 +263,14 @@ static bool has_room(struct spw_device *d, uint64_t bytes)
     return spw_room_make_from_cache_locked(d, bytes);
 }
 
-int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s, bool may_wait)
+int spw_replay_operation_unlocking(struct spw_device *d, struct spw_rerun *rerun, struct spw_stream *s, bool may_wait)
 {
+    struct spw_rebuild rebuild;
     int r = see_compared_off_unlocking(d, rerun, may_wait);
     struct spw_block *b = r == 0 ? wanted_output(d, rerun) : NULL;
-    if (!b)
+    if (!b || !spw_rebuild_find(rerun, &rebuild))
         return r;
-    const uint64_t bytes = lacking_bytes(d, rerun);
+    const uint64_t bytes = lacking_bytes(d, &rebuild);
     if (!may_wait && !has_room(d, bytes))
         return -EAGAIN;
     b->holds++;
@@ -277,11 +287,8 @@ int spw_replay_operation_unlocking(struct spw_device *d, const struct spw_rerun 
 
 static bool depends_on(const struct spw_block *b, const struct spw_versioned *what)
 {
-    const struct spw_rerun *m = b->content.maker;
-    for (unsigned i = 0; i < m->touch_count; i++)
-        if (m->touches[i].what == what && &b->content != what)
-            return true;
-    return false;
+    struct spw_rebuild rebuild;
+    return &b->content != what && (!spw_rebuild_find(b->content.maker, &rebuild) || spw_rebuild_touches(&rebuild, what));
 }
 
 /* The one of the smallest version, so that nothing that is made on the way is dropped again and met once more. */

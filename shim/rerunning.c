@@ -17,61 +17,74 @@
 #include "stash.h"
 #include "twins.h"
 #include "verify.h"
+#include "writesets.h"
 
 enum { ATTEMPTS = 3 };
 
 /* ---- who takes part ---- */
 
+static int hold_part(struct spw_rerunning *run, unsigned i)
+{
+    struct spw_block *b = spw_touched_block_locked(run->rebuild->parts[i].touch);
+    if (!b)
+        return -ESTALE;
+    b->holds++;
+    run->parts[i] = (struct spw_running_part){.block = b, .writes = run->rebuild->parts[i].writers > 0};
+    return 0;
+}
+
 int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
 {
-    const unsigned count = rerun->touch_count;
-    *run = (struct spw_rerunning){.rerun = rerun};
-    spw_rerun_hold(rerun);
-    run->blocks = calloc((size_t)count + 1, sizeof(struct spw_block *));
-    run->attached = calloc((size_t)count + 1, sizeof(*run->attached));
-    run->lent = calloc((size_t)count + 1, sizeof(*run->lent));
-    if (!run->blocks || !run->attached || !run->lent)
+    int r = 0;
+    *run = (struct spw_rerunning){.rerun = rerun, .rebuild = malloc(sizeof(*run->rebuild))};
+    if (!run->rebuild)
         return -ENOMEM;
-    for (unsigned i = 0; i < count; i++) {
-        const struct spw_rerun_touch *t = &rerun->touches[i];
-        struct spw_slot *slot = spw_touched_slot_locked(t);
-        run->blocks[i] = spw_touched_block_locked(t);
-        if (run->blocks[i])
-            run->blocks[i]->holds++;
-        else if (!slot)
-            return -ESTALE;
-        else if (spw_touch_writes(t))
-            run->lent[run->lent_count++] = (struct spw_lent_slot){.slot = slot, .touch = t};
+    if (!spw_rebuild_find(rerun, run->rebuild)) {
+        run->rebuild->op_count = run->rebuild->part_count = 0;
+        return -ESTALE;
     }
-    return 0;
+    for (unsigned i = 0; i < run->rebuild->op_count; i++)
+        spw_rerun_hold(run->rebuild->ops[i]);
+    run->parts = calloc((size_t)run->rebuild->part_count + 1, sizeof(*run->parts));
+    for (unsigned i = 0; run->parts && i < run->rebuild->part_count && r == 0; i++)
+        r = hold_part(run, i);
+    return run->parts ? r : -ENOMEM;
 }
 
 void spw_rerunning_end_locked(struct spw_rerunning *run)
 {
-    for (unsigned i = 0; run->blocks && i < run->rerun->touch_count; i++)
-        if (run->blocks[i])
-            spw_room_release_hold_locked(&spw_devices[run->blocks[i]->object.device], run->blocks[i]);
-    free(run->blocks);
-    free(run->attached);
-    free(run->lent);
-    spw_rerun_let_go(run->rerun);
+    for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++)
+        if (run->parts[i].block)
+            spw_room_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
+    for (unsigned i = 0; run->rebuild && i < run->rebuild->op_count; i++)
+        spw_rerun_let_go(run->rebuild->ops[i]);
+    free(run->parts);
+    free(run->rebuild);
 }
 
-/* What it reads is as it was then, and so is what it writes, wherever that is: nobody has written it since. */
-static bool is_as_it_was(const struct spw_rerunning *run)
+/* Small allocations that it only reads are as they were, and those that it writes are there. */
+static bool slots_are_as_they_were(const struct spw_rerun *rerun)
 {
-    if (!spw_rerun_is_good(run->rerun))
-        return false;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
-        const struct spw_rerun_touch *t = &run->rerun->touches[i];
-        const struct spw_slot *slot = run->blocks[i] ? NULL : spw_touched_slot_locked(t);
-        if (run->blocks[i] && run->blocks[i]->content.version != (spw_touch_writes(t) ? t->after : t->before))
-            return false;
-        if (!run->blocks[i] && !slot)
-            return false;
-        if (slot && !spw_touch_writes(t) && slot->content.version != t->before)
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
+        const struct spw_rerun_touch *t = &rerun->touches[i];
+        const struct spw_slot *slot = t->block ? NULL : spw_touched_slot_locked(t);
+        if (!t->block && (!slot || (!spw_touch_writes(t) && slot->content.version != t->before)))
             return false;
     }
+    return true;
+}
+
+/* What they read is as it was then, and so is what they write, wherever that is: nobody has written it since. */
+static bool is_as_it_was(const struct spw_rerunning *run)
+{
+    if (!spw_rebuild_is_good(run->rebuild))
+        return false;
+    for (unsigned i = 0; i < run->rebuild->part_count; i++)
+        if (run->parts[i].block->content.version != run->rebuild->parts[i].version)
+            return false;
+    for (unsigned i = 0; i < run->rebuild->op_count; i++)
+        if (!slots_are_as_they_were(run->rebuild->ops[i]))
+            return false;
     return true;
 }
 
@@ -103,14 +116,24 @@ static int bring_unlocking(struct spw_device *d, struct spw_block *b, bool makes
     return b->object.attention & SPW_EVICTED ? spw_engine_make_resident_unlocking(d, b) : -ESTALE;
 }
 
+/* What was there, and was written by some of the operations, holds what they have left: it is one of those to be made. */
+static bool is_unfinished(const struct spw_rerunning *run, unsigned i)
+{
+    return run->is_begun && run->parts[i].writes && !run->parts[i].attached && run->rebuild->parts[i].writers > 1;
+}
+
 /* Blocks that were attached for their new bytes, which they will not get, go back to what they were. Where the driver does
  * not take the memory back, or who knows what is still under way, it stays with them, unused. */
 static void take_back(struct spw_device *d, struct spw_rerunning *run)
 {
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
-        struct spw_block *b = run->blocks[i];
-        if (!b || !run->attached[i] ||
-            ((d->stale.allowed || spw_uses_done_locked(&b->object.uses)) && spw_mover_detach_locked(d, b) == 0))
+    for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++) {
+        struct spw_block *b = run->parts[i].block;
+        if (b && is_unfinished(run, i)) {
+            spw_mover_drop_host_copy_locked(b);
+            spw_needs_add_locked(d, b);
+        } else if (!b || !run->parts[i].attached)
+            continue;
+        if ((d->stale.allowed || spw_uses_done_locked(&b->object.uses)) && spw_mover_detach_locked(d, b) == 0)
             continue;
         b->object.attention &= ~(uint32_t)SPW_FENCED; /* those are among its uses */
         if (b->drops && !b->has_true_copy)
@@ -121,26 +144,30 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run)
 
 static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
 {
+    const unsigned count = run->rebuild->part_count;
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
-        struct spw_block *b = run->blocks[i];
-        if (!b)
-            continue;
+    for (unsigned i = 0; i < count; i++) {
+        struct spw_block *b = run->parts[i].block;
         spw_carry_claim_locked(d, b);
         bytes += b->object.attention & SPW_ABSENT ? spw_block_lacking_bytes(d, b) : 0;
     }
     int r = bytes ? spw_room_make(d, bytes) : 0; /* all at once, so that what goes for it goes at once */
-    for (unsigned i = 0; i < run->rerun->touch_count && r == 0; i++) {
-        struct spw_block *b = run->blocks[i];
-        const bool makes = spw_touch_makes(&run->rerun->touches[i]);
-        const bool was_absent = b && b->object.attention & SPW_ABSENT;
-        r = b ? bring_unlocking(d, b, makes) : 0;
-        run->attached[i] = was_absent && makes && r == 0;
+    for (unsigned i = 0; i < count && r == 0; i++) {
+        struct spw_running_part *p = &run->parts[i];
+        const bool was_absent = p->block->object.attention & SPW_ABSENT;
+        r = bring_unlocking(d, p->block, p->writes);
+        p->attached = was_absent && p->writes && r == 0;
     }
     return r;
 }
 
 /* ---- small allocations ---- */
+
+struct lent { /* one while an operation runs that writes it */
+    struct spw_slot *slot;
+    const struct spw_rerun_touch *touch;
+    uint32_t offset; /* in the stash: what it held */
+};
 
 /* Puts what the slot held before back, in the stream's order. */
 static int give_back(struct spw_device *d, struct spw_slot *slot, uint32_t offset, uint64_t bytes, struct spw_stream *s,
@@ -152,29 +179,21 @@ static int give_back(struct spw_device *d, struct spw_slot *slot, uint32_t offse
     return r;
 }
 
-static int lend(struct spw_device *d, struct spw_lent_slot *lent, struct spw_stream *s, uint64_t number)
+static int put_away(struct spw_device *d, struct lent *lent, struct spw_stream *s, uint64_t number)
 {
     const struct spw_rerun_touch *t = lent->touch;
-    lent->away = false;
-    int r = spw_stash_take_locked(d, t->bytes, &lent->offset);
-    if (r < 0)
+    if (spw_stash_take_locked(d, t->bytes, &lent->offset) < 0)
         return -ENOMEM;
-    r = spw_stash_save_locked(d, s, number, t->address, t->bytes, lent->offset);
-    if (r < 0) {
+    const int r = spw_stash_save_locked(d, s, number, t->address, t->bytes, lent->offset);
+    if (r < 0)
         spw_stash_give_locked(d, lent->offset, t->bytes);
-        return r;
-    }
-    lent->away = true;
-    return spw_touch_reads(t) ? spw_stash_load_locked(d, s, number, t->address, t->bytes, t->saved - 1) : 0;
+    return r;
 }
 
-static void return_lent(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s, uint64_t number)
+static void return_lent(struct spw_device *d, struct lent *list, unsigned count, struct spw_stream *s, uint64_t number)
 {
-    for (unsigned i = 0; i < run->lent_count; i++) {
-        struct spw_lent_slot *lent = &run->lent[i];
-        if (!lent->away)
-            continue;
-        lent->away = false;
+    for (unsigned i = 0; i < count; i++) {
+        struct lent *lent = &list[i];
         if (give_back(d, lent->slot, lent->offset, lent->touch->bytes, s, number) == 0) {
             spw_stash_give_locked(d, lent->offset, lent->touch->bytes);
             continue;
@@ -184,6 +203,26 @@ static void return_lent(struct spw_device *d, struct spw_rerunning *run, struct 
         lent->slot->slab->object.attention |= SPW_OWED;
         spw_replayed.owed_count++;
     }
+}
+
+/* All small allocations that the operation writes; *ret_count of them are away, whatever the answer. */
+static int lend_all(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s, uint64_t number,
+                    struct lent *list, unsigned *ret_count)
+{
+    int r = 0;
+    *ret_count = 0;
+    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
+        const struct spw_rerun_touch *t = &rerun->touches[i];
+        if (t->block || !spw_touch_writes(t))
+            continue;
+        struct lent *lent = &list[*ret_count];
+        *lent = (struct lent){.slot = spw_touched_slot_locked(t), .touch = t};
+        r = put_away(d, lent, s, number);
+        *ret_count += r == 0;
+        if (r == 0 && spw_touch_reads(t))
+            r = spw_stash_load_locked(d, s, number, t->address, t->bytes, t->saved - 1);
+    }
+    return r;
 }
 
 static void forgive(struct spw_device *d, struct spw_slot *slot)
@@ -237,59 +276,82 @@ static struct spw_stream *choose_stream(const struct spw_device *d, const struct
     return d->mover && is_usable(d->mover->in, rerun->context) ? d->mover->in : NULL;
 }
 
-static struct spw_object *object_of(const struct spw_rerunning *run, unsigned touch)
-{
-    return run->blocks[touch] ? &run->blocks[touch]->object : spw_object_at_locked(run->rerun->touches[touch].address);
-}
-
-/* A copy out of it may go on while the operation reads it: as in engine.c, if a copy reads it, or a launch reads what few
+/* A copy out of it may go on while the operations read it: as in engine.c, if a copy reads it, or a launch reads what few
  * launches made, which is proven before anybody relies on the copy. */
-static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned touch)
+static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned part)
 {
-    const struct spw_block *b = run->blocks[touch];
-    return b && !spw_touch_writes(&run->rerun->touches[touch]) &&
-           (!run->rerun->function || spw_version_is_made(&b->content));
+    return !run->parts[part].writes && (!run->rerun->function || spw_version_is_made(&run->parts[part].block->content));
 }
 
-/* Behind the uses of whatever it touches, copies in and out among them, and of where it runs. -EAGAIN: one is in a call of
- * another thread, or another thread's operation could come between the parts of this one. */
+static bool lends(const struct spw_rerun *rerun)
+{
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (!rerun->touches[i].block && spw_touch_writes(&rerun->touches[i]))
+            return true;
+    return false;
+}
+
+/* The operation behind what ran in its twin, and behind the uses of the small allocations that it touches. */
+static int order_op(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s)
+{
+    int r = rerun->function ? spw_twin_order_locked(rerun->function, rerun->context, s) : 0;
+    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
+        struct spw_object *o = rerun->touches[i].block ? NULL : spw_object_at_locked(rerun->touches[i].address);
+        if (o && o->attention & SPW_OWED)
+            r = spw_replay_settle_locked(d, (struct spw_slab *)o, s);
+        if (o && r == 0)
+            r = spw_uses_order_locked(&o->uses, s);
+    }
+    return r;
+}
+
+/* Behind the uses of whatever they touch, copies in and out among them, and of where they run. -EAGAIN: one is in a call of
+ * another thread, or another thread's operation could come between the parts of this. */
 static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
-    if (run->lent_count && atomic_load_explicit(&s->in_call, memory_order_acquire))
-        return -EAGAIN;
-    if (run->rerun->function) {
-        const int r = spw_twin_order_locked(run->rerun->function, run->rerun->context, s);
-        if (r < 0)
-            return r;
+    int r = 0;
+    for (unsigned i = 0; i < run->rebuild->op_count; i++)
+        if ((run->rebuild->op_count > 1 || lends(run->rebuild->ops[i])) &&
+            atomic_load_explicit(&s->in_call, memory_order_acquire))
+            return -EAGAIN;
+    for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
+        r = order_op(d, run->rebuild->ops[i], s);
+    for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++)
+        r = spw_uses_order_beside_locked(&run->parts[i].block->object.uses, s,
+                                         d->mover && may_be_copied_meanwhile(run, i) ? d->mover->out : NULL);
+    return r;
+}
+
+static int submit_op(struct spw_device *d, struct spw_rerunning *run, const struct spw_rerun *rerun, struct spw_stream *s)
+{
+    struct lent list[SPW_WRITESET_HITS];
+    const uint64_t number = spw_stream_next_locked(s);
+    unsigned count;
+    int r = lend_all(d, rerun, s, number, list, &count);
+    if (r == 0)
+        r = spw_rerun_submit_locked(rerun, s);
+    run->is_begun |= r == 0;
+    return_lent(d, list, count, s, number);
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
+        struct spw_object *o = rerun->touches[i].block ? NULL : spw_object_at_locked(rerun->touches[i].address);
+        if (!o)
+            continue;
+        spw_object_use(o, spw_tick, false);
+        spw_uses_add_locked(&o->uses, s, s->begun);
     }
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
-        struct spw_block *b = run->blocks[i];
-        struct spw_object *o = object_of(run, i);
-        int r = !b && o->attention & SPW_OWED ? spw_replay_settle_locked(d, (struct spw_slab *)o, s) : 0;
-        if (r == 0)
-            r = spw_uses_order_beside_locked(&o->uses, s,
-                                             d->mover && may_be_copied_meanwhile(run, i) ? d->mover->out : NULL);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    return r;
 }
 
 static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
-    const uint64_t number = spw_stream_next_locked(s);
-    int r = 0;
-    for (unsigned i = 0; i < run->lent_count && r == 0; i++)
-        r = lend(d, &run->lent[i], s, number);
-    if (r == 0)
-        r = spw_verify_spoil_locked(run, s);
-    if (r == 0)
-        r = spw_rerun_submit_locked(run->rerun, s);
-    return_lent(d, run, s, number);
+    (void)spw_stream_next_locked(s);
+    int r = spw_verify_spoil_locked(run, s);
+    for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
+        r = submit_op(d, run, run->rebuild->ops[i], s);
     if (r == 0)
         spw_verify_behind_locked(d, run, s);
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
-        struct spw_object *o = object_of(run, i);
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
+        struct spw_object *o = &run->parts[i].block->object;
         spw_object_use(o, spw_tick, false);
         spw_uses_add_locked(&o->uses, s, s->begun);
     }
@@ -328,19 +390,27 @@ static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, str
     return r;
 }
 
-/* It has its bytes, which no copy on the host has unless that is of these very ones. That others were only read is as true
- * as it was the first time. */
+/* That what they read was only read is as true as it was the first time. */
+static void note_read(const struct spw_rerunning *run)
+{
+    for (unsigned i = 0; i < run->rebuild->op_count; i++) {
+        const struct spw_rerun *rerun = run->rebuild->ops[i];
+        for (unsigned k = 0; rerun->function && k < rerun->touch_count; k++) {
+            struct spw_block *b = spw_touch_writes(&rerun->touches[k]) ? NULL : spw_touched_block_locked(&rerun->touches[k]);
+            if (b)
+                spw_proof_believe(&b->proof, rerun->function);
+        }
+    }
+}
+
+/* It has its bytes, which no copy on the host has unless that is of these very ones. */
 static void note_made(struct spw_device *d, struct spw_rerunning *run)
 {
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
-        struct spw_block *b = run->blocks[i];
-        if (!b)
+    note_read(run);
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
+        struct spw_block *b = run->parts[i].block;
+        if (!run->parts[i].writes)
             continue;
-        if (!spw_touch_writes(&run->rerun->touches[i])) {
-            if (run->rerun->function)
-                spw_proof_believe(&b->proof, run->rerun->function);
-            continue;
-        }
         if (!b->host_copy_valid)
             spw_object_soil(&b->object);
         spw_needs_remove_locked(d, b);
@@ -351,13 +421,23 @@ static void note_made(struct spw_device *d, struct spw_rerunning *run)
 static int bring_copies_unlocking(struct spw_device *d, struct spw_rerunning *run)
 {
     int r = 0;
-    for (unsigned i = 0; i < run->rerun->touch_count && r == 0; i++) {
-        struct spw_block *b = spw_touch_writes(&run->rerun->touches[i]) ? run->blocks[i] : NULL;
+    for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++) {
+        struct spw_block *b = run->parts[i].writes ? run->parts[i].block : NULL;
         if (!b || !(b->object.attention & SPW_EVICTED))
             continue;
         r = spw_uses_wait_unlocking(&b->object.uses);
         if (r == 0 && b->object.attention & SPW_EVICTED)
             r = spw_engine_make_resident_unlocking(d, b);
+    }
+    return r;
+}
+
+static int finish_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s)
+{
+    int r = spw_verify_finish_unlocking(d, run);
+    while (r > 0) {
+        (void)submit_unlocking(d, run, s); /* without answers it differs */
+        r = spw_verify_finish_unlocking(d, run);
     }
     return r;
 }
@@ -374,6 +454,6 @@ int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d,
     else
         take_back(d, run);
     if (r == 0)
-        return spw_verify_finish_unlocking(d, run);
+        return finish_unlocking(run, d, s);
     return spw_verify_give_up_locked(d, run) ? bring_copies_unlocking(d, run) : r;
 }

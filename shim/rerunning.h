@@ -1,33 +1,37 @@
-/* rerunning.h - one operation that was kept runs again: what it touches is made ready, the small allocations that it writes
- * are lent the content that they had, and whoever comes after it is ordered.
+/* rerunning.h - operations that were kept run again, one after the other, to make one thing: what they touch is made ready,
+ * the small allocations that they write are lent the content that they had, and whoever comes after them is ordered.
  *
  * Used by replay.c alone, and by whoever is owed something. */
 #ifndef SPILLWAY_SHIM_RERUNNING_H
 #define SPILLWAY_SHIM_RERUNNING_H
 #include "needs.h"
+#include "rebuild.h"
 
-struct spw_lent_slot { /* a small allocation while the operation runs */
-    struct spw_slot *slot;
-    const struct spw_rerun_touch *touch;
-    uint32_t offset; /* in the stash: what it held */
-    bool away;       /* that is there */
+struct spw_running_part {    /* a block that they touch */
+    struct spw_block *block; /* held */
+    bool writes;
+    bool attached; /* it was given memory to be written anew, and holds nothing yet */
 };
 
 struct spw_rerunning {
-    struct spw_rerun *rerun;   /* held */
-    struct spw_block **blocks; /* by touch, held; NULL: a slot */
-    bool *attached;            /* by touch: it was given memory to be written anew, and holds nothing yet */
-    struct spw_lent_slot *lent;
-    unsigned lent_count;
+    struct spw_rerun *rerun;        /* whose making is wanted */
+    struct spw_rebuild *rebuild;    /* what that takes; the operations are held */
+    struct spw_running_part *parts; /* rebuild->part_count of them */
+    bool is_begun;                  /* some of it was submitted */
+
+    /* verify.c */
+    unsigned looks; /* it differed, and was made so often again to find out why */
+    unsigned mismatch_count;
+    const struct spw_block *different;
 };
 
-/* Holds the operation and the blocks that it touches. 0; -ESTALE: they are not all there; -ENOMEM. To be ended in any case.
- */
+/* Holds the operations that it takes to make what `rerun` made, and the blocks that they touch. 0; -ESTALE: these are not
+ * all there; -ENOMEM. To be ended in any case. */
 int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun);
 
 /* Makes everything ready and submits it, to `s` if that can be. 0: whatever it writes is resident, and drops no more; else
- * what was absent is so still, or has come in. Needs the device's slow lock and the engine lock, which it lets go of while
- * it waits. */
+ * what was absent is so still, or has come in, and what was overwritten in part is dropped. Needs the device's slow lock and
+ * the engine lock, which it lets go of while it waits. */
 int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s);
 
 void spw_rerunning_end_locked(struct spw_rerunning *run);

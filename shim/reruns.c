@@ -57,6 +57,18 @@ static bool find_touch(CUdeviceptr address, struct spw_rerun_touch *ret)
     return slot != NULL;
 }
 
+/* Whether what it held before matters, and what wrote that. */
+static void find_origin(const struct spw_op *op, struct spw_rerun_touch *t)
+{
+    if (!spw_touch_writes(t))
+        return;
+    t->whole = spw_version_is_fresh(t->what) || (!op->function && covers(op, t));
+    if (t->whole)
+        t->access = SPW_RERUN_WRITES;
+    else if (t->block && t->what->maker && t->what->maker->depth < SPW_RERUN_DEPTH)
+        t->previous = t->what->maker;
+}
+
 /* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
 static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_rerun_touch *list, unsigned *ret_count)
 {
@@ -82,11 +94,8 @@ static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_
         list[i].access |= (uint8_t)access_of_hit(op, hit);
         list[i].hits |= (uint64_t)1 << hit;
     }
-    for (unsigned i = 0; i < count; i++) {
-        list[i].whole = op->function ? (op->makes & list[i].hits) != 0 : covers(op, &list[i]);
-        if (list[i].whole)
-            list[i].access = SPW_RERUN_WRITES;
-    }
+    for (unsigned i = 0; i < count; i++)
+        find_origin(op, &list[i]);
     *ret_count = count;
     return SPW_REPLAYABLE;
 }
@@ -131,6 +140,18 @@ static struct spw_rerun *reserve(unsigned touches, size_t submission_bytes, void
     return r;
 }
 
+static void follow_previous(struct spw_rerun *r)
+{
+    r->depth = 1;
+    for (unsigned i = 0; i < r->touch_count; i++) {
+        struct spw_rerun *previous = r->touches[i].previous;
+        if (!previous)
+            continue;
+        spw_rerun_hold(previous);
+        r->depth = previous->depth >= r->depth ? previous->depth + 1 : r->depth;
+    }
+}
+
 struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
     struct spw_rerun_touch touches[TOUCHES];
@@ -149,6 +170,7 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
         return NULL;
     }
     r->epoch = spw_version_epoch;
+    r->order = spw_rerun_counts.made;
     r->operation = op->wish - 1;
     r->holders = 1;
     r->context = op->stream->context;
@@ -156,6 +178,7 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
     r->function = op->function;
     r->touch_count = (uint16_t)count;
     memcpy(r->touches, touches, count * sizeof(*touches));
+    follow_previous(r);
     r->submission = spw_submission_keep(op->submission, room);
     return r;
 }
@@ -169,10 +192,12 @@ void spw_rerun_let_go(struct spw_rerun *rerun)
 {
     if (!rerun || --rerun->holders)
         return;
-    for (unsigned i = 0; i < rerun->touch_count; i++)
+    for (unsigned i = 0; i < rerun->touch_count; i++) {
         if (rerun->touches[i].saved)
             spw_stash_give_locked(spw_device_of_address(rerun->touches[i].address), rerun->touches[i].saved - 1,
                                   rerun->touches[i].bytes);
+        spw_rerun_let_go(rerun->touches[i].previous); /* no deeper than SPW_RERUN_DEPTH */
+    }
     spw_rerun_counts.alive--;
     spw_rerun_counts.bytes -= rerun->bytes;
     free(rerun);

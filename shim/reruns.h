@@ -14,6 +14,8 @@
 
 #define SPW_RERUNS_MAX_BYTES ((size_t)64 << 20) /* of all reruns together */
 
+enum { SPW_RERUN_DEPTH = 16 }; /* operations that one thing is made by, one after the other; more are not followed */
+
 enum spw_rerun_access { SPW_RERUN_READS = 1, SPW_RERUN_WRITES = 2 };
 
 struct spw_rerun_touch {        /* each block or slot once, in the order of the hits */
@@ -24,14 +26,19 @@ struct spw_rerun_touch {        /* each block or slot once, in the order of the 
     uint64_t before, after;     /* versions; equal where it is only read */
     uint64_t hits;              /* bit per hit of the launch that lies in it; those from the 64th on: none */
     uint8_t access; /* enum spw_rerun_access, or-ed. A launch reads all it is given, a copy or set what it says */
-    bool whole;     /* it is known (op->wish) to be overwritten completely */
+    bool whole;     /* what it held before does not matter: nothing was ever written to it (versions.h), or a copy or set
+                     * says that it overwrites all of it */
+    struct spw_rerun *previous; /* of a block that is written and not `whole`: what wrote to it last, held, where that is
+                                 * known; NULL: it is not, so that what it held cannot be made again */
     uint32_t saved; /* of a slot that is read and written: what it held before, offset in the stash plus 1; 0: none */
 };
 
 struct spw_rerun {
     uint64_t epoch;
+    uint64_t order;     /* grows from one that is kept to the next */
     uint32_t operation; /* of the course */
     uint32_t holders;
+    uint16_t depth; /* the longest way along `previous`, itself included */
     bool is_void;
     uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
     uint64_t course; /* that it is an operation of (watched.h); 0: none, and nobody compares */
@@ -43,6 +50,20 @@ struct spw_rerun {
     size_t bytes; /* that it takes of SPW_RERUNS_MAX_BYTES */
     struct spw_kept_submission *submission;
 };
+
+/* A launch is taken to read whatever it is given and has a content. */
+static inline bool spw_touch_reads(const struct spw_rerun_touch *touch)
+{
+    return touch->access & SPW_RERUN_READS && !touch->whole;
+}
+static inline bool spw_touch_writes(const struct spw_rerun_touch *touch)
+{
+    return touch->access & SPW_RERUN_WRITES;
+}
+static inline bool spw_touch_makes(const struct spw_rerun_touch *touch)
+{
+    return spw_touch_writes(touch) && touch->whole;
+}
 
 /* SPW_REPLAYABLE where the operation can be kept, as far as that can be told before it is, else why not. */
 enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "aside.h"
 #include "course/course.h"
 #include "digest.h"
 #include "room.h"
@@ -12,7 +13,20 @@ static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
     uint64_t bytes = 0;
     const struct spw_course_op *o = &course->ops[op];
     for (uint32_t i = 0; i < o->touch_count; i++)
-        bytes += spw_scratch_rounded(course->tensors[course->touches[o->first_touch + i].tensor].bytes);
+        bytes += spw_aside_rounded(course->tensors[course->touches[o->first_touch + i].tensor].bytes);
+    return bytes;
+}
+
+/* What a trial of it puts aside: what has a content before it, twice. */
+static uint64_t tried_bytes(const struct spw_course *course, uint32_t op)
+{
+    uint64_t bytes = touched_bytes(course, op);
+    const struct spw_course_op *o = &course->ops[op];
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const uint32_t tensor = course->touches[o->first_touch + i].tensor;
+        const bool is_fresh = tensor >= course->live_count && course->tensors[tensor].first_use == op;
+        bytes += is_fresh ? 0 : spw_aside_rounded(course->tensors[tensor].bytes);
+    }
     return bytes;
 }
 
@@ -34,7 +48,7 @@ static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course
     return most + spw_room_unmovable_bytes_locked(d);
 }
 
-struct sized { /* an operation, and what it touches */
+struct sized { /* an operation, and what a trial puts aside */
     uint64_t function, bytes;
     uint32_t hits;
 };
@@ -56,7 +70,7 @@ static uint64_t bytes_for_each_kind(const struct spw_course *course, uint64_t li
     struct sized *list = calloc((size_t)course->op_count + 1, sizeof(*list));
     uint64_t most = 0;
     for (uint32_t o = 0; list && o < course->op_count; o++)
-        list[o] = (struct sized){course->calls[o].function, touched_bytes(course, o), course->calls[o].hit_count};
+        list[o] = (struct sized){course->calls[o].function, tried_bytes(course, o), course->calls[o].hit_count};
     if (list)
         qsort(list, course->op_count, sizeof(*list), by_kind);
     for (uint32_t o = 0; list && o < course->op_count; o++) {

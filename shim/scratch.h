@@ -1,6 +1,7 @@
 /* scratch.h - how much memory is put aside while launches are tried (trial.h).
  *
- * A trial keeps a copy of all that the launch touches, in memory that the program's tensors would use. What is found out
+ * A trial keeps copies of all that the launch touches, as it was before and as it left it, in memory that the program's
+ * tensors would use. What is found out
  * about one launch is taken to hold for its kind, and each operation is compared when it is replayed first, so the smallest
  * launch of each kind will do. That the largest operation has room beside it is not asked for: an optimizer's launch for all
  * tensors at once may take most of the budget, and scratch memory goes when an operation needs it. Engine lock. */
@@ -10,15 +11,7 @@
 
 struct spw_course;
 
-enum {
-    SPW_SCRATCH_SHARE = 5,      /* it is at most that part of the budget */
-    SPW_SCRATCH_ALIGNMENT = 256 /* of copies in it */
-};
-
-static inline uint64_t spw_scratch_rounded(uint64_t bytes)
-{
-    return (bytes + SPW_SCRATCH_ALIGNMENT - 1) / SPW_SCRATCH_ALIGNMENT * SPW_SCRATCH_ALIGNMENT;
-}
+enum { SPW_SCRATCH_SHARE = 5 }; /* it is at most that part of the budget */
 
 /* The bytes that suffice for the smallest launch of each kind in the course, but for kinds that would take too much, and for
  * small allocations besides. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aside.h"
+#include "bandwidth.h"
 #include "context.h"
 #include "digest.h"
 #include "driver.h"
@@ -12,10 +14,8 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "pools.h"
 #include "reruns.h"
 #include "result.h"
-#include "room.h"
 #include "scratch.h"
 #include "slab.h"
 #include "trust.h"
@@ -31,6 +31,8 @@ enum {
     PATTERN_B = 0xa5
 };
 
+#define NOWHERE UINT64_MAX /* a place that there is none */
+
 /* One block or slot that the launch touches. */
 struct piece {
     struct spw_block *block;
@@ -39,7 +41,8 @@ struct piece {
     CUdeviceptr address;
     size_t bytes;
     uint64_t hits;                /* which of the parameters' addresses lie in it */
-    uint64_t kept, before;        /* offsets in scratch memory: as the launch left it; of a slot as it was before */
+    bool is_fresh;                /* nothing was ever written to it: what it holds before the launch is undefined */
+    uint64_t kept, before;        /* places put aside: as the launch left it; as it was before, unless it is fresh */
     uint32_t tickets[1 + PASSES]; /* 0: none */
 };
 
@@ -48,7 +51,6 @@ struct exam {
     uint32_t lesson;
     uint32_t count;
     struct piece *pieces; /* SPW_WRITESET_HITS of them */
-    uint64_t written;     /* which were seen to change before */
     CUfunction function;
     uint64_t places;       /* with it, the kind */
     uint32_t number, hits; /* of these; behind them those that are doubted */
@@ -62,9 +64,9 @@ struct exam {
 struct spw_trial {
     struct spw_device *device;
     struct spw_lessons lessons;
-    struct spw_block *scratch; /* NULL: there is none */
-    uint64_t wanted_bytes;     /* of it, as soon as there is something to try */
-    unsigned denied;           /* so often there was no room for it, or it went again, since a launch was tried last */
+    struct spw_aside aside;
+    uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
+    unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
     struct exam exams[EXAMS], *now;
     struct spw_trial_counts counts;
 };
@@ -149,25 +151,21 @@ static int read_hashes(struct spw_device *d, const struct piece *piece, unsigned
     return 1;
 }
 
+/* The first two runs found what the program's launch did, with one pattern where nothing had been written before. The last
+ * had another pattern there: what follows that is undefined, and no program's result depends on it. */
 static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + PASSES])
 {
-    const bool same = spw_hash_equal(hashes[1], hashes[3]), follows = !spw_hash_equal(hashes[1], hashes[2]);
-    if (!same)
+    if (!spw_hash_equal(hashes[1], hashes[2]))
         return SPW_REPLAY_DIFFERS;
-    if (follows)
-        return SPW_REPLAY_READS_OWN_OUTPUT;
     return spw_hash_equal(hashes[0], hashes[1]) ? SPW_REPLAYABLE : SPW_REPLAY_HIDDEN_STATE;
 }
 
 /* The worst is what counts: results that differ explain everything else. */
 static enum spw_replay_verdict worse(enum spw_replay_verdict a, enum spw_replay_verdict b)
 {
-    static const enum spw_replay_verdict worst_first[] = {SPW_REPLAY_DIFFERS, SPW_REPLAY_READS_OWN_OUTPUT,
-                                                          SPW_REPLAY_HIDDEN_STATE};
-    for (unsigned i = 0; i < sizeof(worst_first) / sizeof(*worst_first); i++)
-        if (a == worst_first[i] || b == worst_first[i])
-            return worst_first[i];
-    return SPW_REPLAYABLE;
+    if (a == SPW_REPLAY_DIFFERS || b == SPW_REPLAY_DIFFERS)
+        return SPW_REPLAY_DIFFERS;
+    return a == SPW_REPLAYABLE ? b : a;
 }
 
 /* It turned out to write what it was taken to read only, some time ago: what was made from that since cannot be relied on.
@@ -234,11 +232,33 @@ static void note_look(struct spw_trial *t, const struct exam *e, const struct se
     spw_lesson_looked(&t->lessons, e->lesson, kind && kind->changed);
 }
 
+/* The program's launch wrote what no launch of its kind had written, and does not do the same twice: what it has left there
+ * is gone, and something else in its place. */
+static void say_changed(const struct exam *e, const struct piece *p)
+{
+    char name[256];
+    spw_warn(
+        "%s was launched again to see whether it gives the same; it does not, and it changed %zu bytes at 0x%llx that it "
+        "had not changed before: these are as the last launch left them",
+        spw_function_name(e->function, name, sizeof(name)), p->bytes, (unsigned long long)p->address);
+}
+
+static void note_trial(struct spw_trial *t, struct exam *e, enum spw_replay_verdict verdict, bool leaves_undefined)
+{
+    struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
+    if (kind && kind->number == e->number)
+        kind->leaves_undefined |= leaves_undefined;
+    spw_lesson_tried(&t->lessons, e->lesson, verdict);
+    if (verdict == SPW_REPLAYABLE)
+        spw_trust_note_tried_locked(e->function, &e->given);
+}
+
 /* 1: taken note of; 0: not yet; negative: there will be no answer. */
 static int read_exam(struct spw_trial *t, struct exam *e)
 {
     const bool is_look = e->step == SPW_LESSON_LOOK;
     enum spw_replay_verdict verdict = SPW_REPLAYABLE;
+    bool leaves_undefined = false;
     struct seen seen = {0};
     for (uint32_t i = 0; i < e->count; i++) {
         struct spw_hash hashes[1 + PASSES];
@@ -249,13 +269,14 @@ static int read_exam(struct spw_trial *t, struct exam *e)
             see(e, &e->pieces[i], !spw_hash_equal(hashes[0], hashes[1]), &seen);
         else
             verdict = worse(verdict, judge(hashes));
+        if (!is_look && e->pieces[i].kept == NOWHERE && !spw_hash_equal(hashes[0], hashes[PASSES]))
+            say_changed(e, &e->pieces[i]);
+        leaves_undefined |= !is_look && !spw_hash_equal(hashes[1], hashes[PASSES]);
     }
     if (is_look)
         note_look(t, e, &seen);
     else
-        spw_lesson_tried(&t->lessons, e->lesson, verdict);
-    if (!is_look && verdict == SPW_REPLAYABLE)
-        spw_trust_note_tried_locked(e->function, &e->given);
+        note_trial(t, e, verdict, leaves_undefined);
     return 1;
 }
 
@@ -286,39 +307,17 @@ static void poll_kind(struct spw_trial *t, const struct spw_writeset *kind)
 
 static void take_scratch(struct spw_trial *t)
 {
-    struct spw_device *d = t->device;
-    struct spw_block *b;
-    if (t->scratch || !t->wanted_bytes || t->denied >= DENIALS)
+    if (t->aside.scratch || !t->wanted_bytes || t->denied >= DENIALS)
         return;
     t->denied++;
-    if (spw_block_create_locked(d, t->wanted_bytes, &b) < 0)
-        return;
-    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
-    b->pinned = true;
-    struct spw_context_guard guard;
-    const bool entered = spw_context_enter(&guard, NULL) == 0;
-    const int r = spw_engine_make_ready_unlocking(d, b);
-    if (entered)
-        spw_context_leave(&guard);
-    if (r < 0) {
-        spw_room_retire_block_locked(d, b);
-        return;
-    }
-    t->scratch = b;
-}
-
-static void give_scratch(struct spw_trial *t)
-{
-    if (t->scratch)
-        spw_room_retire_block_locked(t->device, t->scratch);
-    t->scratch = NULL;
+    (void)spw_aside_take_scratch_unlocking(&t->aside, t->device, t->wanted_bytes);
 }
 
 bool spw_trial_give_up_scratch_locked(struct spw_trial *t)
 {
-    const bool goes = t->scratch && !t->now;
+    const bool goes = t->aside.scratch && !t->now;
     if (goes)
-        give_scratch(t);
+        spw_aside_give_scratch_locked(&t->aside, t->device);
     return goes;
 }
 
@@ -334,9 +333,10 @@ void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, doubl
 bool spw_trial_round_unlocking(struct spw_trial *t)
 {
     spw_trial_poll(t);
+    spw_aside_reap_locked(&t->aside);
     const bool is_complete = spw_lessons_round(&t->lessons);
     if (is_complete || !spw_lessons_want_trials(&t->lessons))
-        give_scratch(t);
+        spw_aside_give_scratch_locked(&t->aside, t->device);
     else
         take_scratch(t);
     return is_complete;
@@ -344,7 +344,7 @@ bool spw_trial_round_unlocking(struct spw_trial *t)
 
 void spw_trial_end(struct spw_trial *t)
 {
-    give_scratch(t);
+    spw_aside_give_scratch_locked(&t->aside, t->device);
 }
 
 /* ---- what a launch touches ---- */
@@ -356,6 +356,7 @@ static bool same_piece(const struct piece *p, const struct spw_block *b, const s
 
 static bool add_piece(struct exam *e, struct spw_block *b, struct spw_slot *slot, unsigned hit)
 {
+    const struct spw_versioned *content = b ? &b->content : &slot->content;
     for (uint32_t i = 0; i < e->count; i++)
         if (same_piece(&e->pieces[i], b, slot)) {
             e->pieces[i].hits |= UINT64_C(1) << hit;
@@ -368,6 +369,7 @@ static bool add_piece(struct exam *e, struct spw_block *b, struct spw_slot *slot
                                            .serial = b ? b->serial : slot->serial,
                                            .address = b ? b->address : spw_slot_address(slot),
                                            .bytes = b ? b->size_bytes : slot->size_bytes,
+                                           .is_fresh = spw_version_is_fresh(content),
                                            .hits = UINT64_C(1) << hit};
     return true;
 }
@@ -418,74 +420,125 @@ static int ask(struct spw_trial *t, const struct spw_op *op, struct exam *e, uns
     return r;
 }
 
-static int copy(const struct spw_op *op, CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-    return spw_result(spw_driver.cuMemcpyDtoDAsync_v2(to, from, bytes, op->handle));
-}
+/* What a launch puts aside, in bytes: what it has to, and what is to be taken of scratch and host memory for it. */
+struct places {
+    uint64_t needed, scratch, host;
+};
 
-/* Places in scratch memory for everything. False: it is too small, or was not to be had. */
-static bool lay_out(const struct spw_trial *t, struct exam *e)
+static uint64_t place(struct places *p, uint64_t room, size_t bytes, bool may_use_host)
 {
-    uint64_t used = 0;
-    for (uint32_t i = 0; i < e->count; i++) {
-        struct piece *p = &e->pieces[i];
-        const uint64_t bytes = spw_scratch_rounded(p->bytes);
-        p->kept = used;
-        p->before = p->kept + bytes;
-        used += p->slot ? 2 * bytes : bytes;
+    const uint64_t rounded = spw_aside_rounded(bytes), in_scratch = p->scratch, in_host = p->host;
+    if (p->scratch + rounded <= room) {
+        p->scratch += rounded;
+        return in_scratch;
     }
-    return used <= t->wanted_bytes && (t->scratch || t->denied < DENIALS);
+    p->host += may_use_host ? rounded : 0;
+    return may_use_host ? in_host | SPW_ASIDE_HOST : NOWHERE;
 }
 
-static int save_slots(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+/* It is believed not to be written. As it was before is as the launch leaves it then, and each run finds it like that, so it
+ * need not be kept twice. Were it written for the first time now, the last run has written the same there, which the hashes
+ * tell. */
+static bool is_spare(const struct spw_op *op, const struct piece *p)
+{
+    for (unsigned i = 0; i < op->count && i < SPW_WRITESET_HITS; i++)
+        if (p->hits >> i & 1 && (i >= op->count - op->doubtful ? !(op->spared >> i & 1) : spw_writeset_writes(op->kind, i)))
+            return false;
+    return !p->is_fresh;
+}
+
+/* Places for everything, in `room` bytes of scratch memory first: what is copied most often comes first. */
+static struct places lay_out(const struct spw_op *op, struct exam *e, uint64_t room)
+{
+    struct places found = {0};
+    for (uint32_t i = 0; i < e->count; i++)
+        if (!e->pieces[i].is_fresh)
+            e->pieces[i].before = place(&found, room, e->pieces[i].bytes, true);
+    for (uint32_t i = 0; i < e->count; i++)
+        if (!is_spare(op, &e->pieces[i]))
+            e->pieces[i].kept = place(&found, room, e->pieces[i].bytes, true);
+    found.needed = found.scratch + found.host;
+    for (uint32_t i = 0; i < e->count; i++)
+        if (is_spare(op, &e->pieces[i]))
+            e->pieces[i].kept = place(&found, room, e->pieces[i].bytes, false);
+    return found;
+}
+
+static struct spw_uses *uses_of(const struct piece *p)
+{
+    return p->block ? &p->block->object.uses : &p->slot->slab->object.uses;
+}
+
+/* Behind all that any stream does with what the launch touches: it may be given an address by chance (scan.h) that is none
+ * of its business. Copies out of what it only reads are over, too. */
+static int follow_uses(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
 {
     int r = 0;
-    for (uint32_t i = 0; i < e->count && r == 0; i++)
-        if (e->pieces[i].slot)
-            r = copy(op, t->scratch->address + e->pieces[i].before, e->pieces[i].address, e->pieces[i].bytes);
+    for (uint32_t i = 0; i < e->count && r == 0; i++) {
+        r = spw_uses_order_locked(uses_of(&e->pieces[i]), op->stream);
+        if (r == 0 && e->pieces[i].block)
+            r = spw_mover_order_locked(t->device, e->pieces[i].block, op->stream, true);
+    }
     return r;
 }
 
-static int keep_all(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int fill(const struct spw_op *op, const struct piece *p, unsigned char pattern)
 {
-    int r = 0;
-    for (uint32_t i = 0; i < e->count && r == 0; i++)
-        r = copy(op, t->scratch->address + e->pieces[i].kept, e->pieces[i].address, e->pieces[i].bytes);
+    return spw_result(spw_driver.cuMemsetD8Async(p->address, pattern, p->bytes, op->handle));
+}
+
+/* Before the program's launch: its bytes are saved, and those that are undefined are known. */
+static int save_before(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    int r = follow_uses(t, op, e);
+    for (uint32_t i = 0; i < e->count && r == 0; i++) {
+        const struct piece *p = &e->pieces[i];
+        r = p->is_fresh ? fill(op, p, PATTERN_A)
+                        : spw_aside_save_locked(&t->aside, op->stream, p->before, p->address, p->bytes);
+    }
     return r;
 }
 
-static int put_back_all(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int keep_all(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+{
+    int r = 0;
+    for (uint32_t i = 0; i < e->count && r == 0; i++)
+        if (e->pieces[i].kept != NOWHERE)
+            r = spw_aside_save_locked(&t->aside, op->stream, e->pieces[i].kept, e->pieces[i].address, e->pieces[i].bytes);
+    return r;
+}
+
+static int put_back_all(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
 {
     int worst = 0;
     for (uint32_t i = 0; i < e->count; i++) {
-        int r = -EIO;
+        int r = e->pieces[i].kept == NOWHERE ? 0 : -EIO;
         for (unsigned attempt = 0; attempt < ATTEMPTS && r < 0; attempt++)
-            r = copy(op, e->pieces[i].address, t->scratch->address + e->pieces[i].kept, e->pieces[i].bytes);
+            r = spw_aside_load_locked(&t->aside, op->stream, e->pieces[i].address, e->pieces[i].kept, e->pieces[i].bytes);
         worst = r < 0 ? r : worst;
     }
     return worst;
 }
 
-/* The output is something else, and small things are what they were before. */
-static int spoil(const struct spw_trial *t, const struct spw_op *op, const struct exam *e, unsigned char pattern)
+/* What the launch was shown by the program it is shown again: no kernel is to run on an index, an address or a flag that is
+ * not the program's. */
+static int restore(struct spw_trial *t, const struct spw_op *op, const struct exam *e, unsigned char pattern)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
         const struct piece *p = &e->pieces[i];
-        if (p->slot)
-            r = copy(op, p->address, t->scratch->address + p->before, p->bytes);
-        else if (p->hits & e->written)
-            r = spw_result(spw_driver.cuMemsetD8Async(p->address, pattern, p->bytes, op->handle));
+        r = p->is_fresh ? fill(op, p, pattern)
+                        : spw_aside_load_locked(&t->aside, op->stream, p->address, p->before, p->bytes);
     }
     return r;
 }
 
 static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
-    static const unsigned char patterns[PASSES] = {PATTERN_A, PATTERN_B, PATTERN_A};
+    static const unsigned char patterns[PASSES] = {PATTERN_A, PATTERN_A, PATTERN_B};
     int r = spw_twin_order_locked(op->function, op->stream->context, op->stream);
     for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
-        r = spoil(t, op, e, patterns[pass]);
+        r = restore(t, op, e, patterns[pass]);
         if (r == 0)
             r = spw_rerun_submit_locked(op->rerun, op->stream);
         if (r == 0)
@@ -494,16 +547,21 @@ static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *
     return r;
 }
 
-static void note_uses(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static void note_uses(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
 {
     const uint64_t number = spw_stream_next_locked(op->stream);
-    for (uint32_t i = 0; i < e->count; i++) {
-        struct piece *p = &e->pieces[i];
-        struct spw_uses *uses = p->block ? &p->block->object.uses : &p->slot->slab->object.uses;
-        spw_uses_add_locked(uses, op->stream, number);
-    }
-    if (t->scratch)
-        spw_uses_add_locked(&t->scratch->object.uses, op->stream, number);
+    for (uint32_t i = 0; i < e->count; i++)
+        spw_uses_add_locked(uses_of(&e->pieces[i]), op->stream, number);
+    if (e->step == SPW_LESSON_TRY)
+        spw_aside_used_locked(&t->aside, op->stream, number);
+}
+
+/* Whatever other streams do next comes behind what was written here. */
+static int be_followed(struct spw_trial *t, const struct spw_op *op)
+{
+    spw_uses_add_locked(&t->device->replays, op->stream, op->stream->begun);
+    (void)spw_uses_mark_locked(&t->device->replays);
+    return spw_streams_follow_locked(op->stream, spw_mover_users_locked(t->device));
 }
 
 /* ---- before and after ---- */
@@ -520,7 +578,30 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
     e->doubted_count = op->doubtful < SPW_WRITESET_HITS ? op->doubtful : SPW_WRITESET_HITS;
     if (e->doubted_count)
         memcpy(e->doubted, op->submission->launch.doubted, e->doubted_count * sizeof(*e->doubted));
-    e->written = op->kind->changed;
+}
+
+/* Time that copies to the host and back take. */
+static double host_us(const struct spw_trial *t, uint64_t bytes)
+{
+    enum { COPIES = 3 };
+    struct spw_bandwidth link;
+    (void)spw_bandwidth_locked(t->device->ordinal, &link);
+    return COPIES * (double)bytes / link.h2d_bytes_per_us;
+}
+
+/* Into scratch memory; or what has no room there into host memory, which takes longer. */
+static struct places find_memory(struct spw_trial *t, const struct spw_op *op, struct exam *e,
+                                 struct spw_launch_told *launch)
+{
+    const bool has_scratch = t->aside.scratch || t->denied < DENIALS;
+    const struct places places = lay_out(op, e, has_scratch ? t->wanted_bytes : 0);
+    launch->fits = !places.host;
+    if (places.host)
+        spw_aside_reap_locked(&t->aside);
+    launch->has_memory = (t->aside.scratch || !places.scratch) && !(places.host && t->aside.host);
+    launch->fits_late = spw_aside_may_use_host_locked(places.host);
+    launch->late_us = host_us(t, places.host);
+    return places;
 }
 
 bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
@@ -532,18 +613,19 @@ bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
     struct exam *e = free_exam(t);
     if (!e)
         return false;
+    struct places places = {0};
+    struct spw_launch_told launch = {.kind = op->kind, .geometry = op->signature.geometry, .us = us};
     int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
-    const struct spw_launch_told launch = {.kind = op->kind,
-                                           .geometry = op->signature.geometry,
-                                           .us = us,
-                                           .fits = r == 0 && lay_out(t, e),
-                                           .has_memory = t->scratch != NULL};
+    if (r == 0)
+        places = find_memory(t, op, e, &launch);
     const enum spw_lesson_step step = spw_lessons_next(&t->lessons, &launch, &lesson);
     if (step == SPW_LESSON_NOTHING)
         return false;
     begin_exam(op, step, lesson, e);
-    if (r == 0)
-        r = step == SPW_LESSON_LOOK ? ask(t, op, e, 0) : save_slots(t, op, e);
+    if (r == 0 && step == SPW_LESSON_TRY)
+        r = spw_aside_begin_locked(&t->aside, places.host) ? save_before(t, op, e) : -ENOMEM;
+    else if (r == 0)
+        r = ask(t, op, e, 0);
     note_uses(t, op, e);
     if (r < 0) {
         miss_exam(t, e);
@@ -562,27 +644,17 @@ static int look(struct spw_trial *t, const struct spw_op *op, struct exam *e)
     return ask(t, op, e, 1) < 0 ? 1 : 0;
 }
 
-/* What the launch only reads is spoilt and put back all the same: copies out of it, which it need not wait for itself, are
- * over before that. */
-static int follow_copies(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
-{
-    int r = 0;
-    for (uint32_t i = 0; i < e->count && r == 0; i++)
-        if (e->pieces[i].block)
-            r = spw_mover_order_locked(t->device, e->pieces[i].block, op->stream, true);
-    return r;
-}
-
 static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
-    if (!op->rerun || follow_copies(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
+    if (!op->rerun || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
     (void)spw_numbers_take(&e->given, op->rerun); /* or it was not seen to be right with them */
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
     if (back < 0)
         return back;
-    return r < 0 ? 1 : 0;
+    const int following = be_followed(t, op);
+    return following < 0 ? following : r < 0;
 }
 
 static void say_lost(const struct spw_op *op)

@@ -2,12 +2,13 @@
  * own stream, and leaves everything as the program's launch left it.
  *
  *     a look   hash of all that it touches | the launch | hash of it again: what differs was written
- *     a trial  the launch | hash, and all that it touches copied to scratch memory | three times: its output filled with a
- *              pattern, small things that it may write put back to what they were before, the launch again in the twin of
- *              its module (twins.h), hash | everything copied back. All hashes equal: the launch overwrites its output
- *              completely, depends on nothing that is not told, and gives the same every time. The pattern is A, B and A
- *              again: where the results follow it, old content matters; where they differ for the same one, they differ
- *              between runs
+ *     a trial  all that it touches put aside (aside.h), or, where nothing was ever written to it, filled with pattern A |
+ *              the launch | hash, and all that it touches put aside once more | three times: everything as it was before the
+ *              launch, with the pattern A, A or B where that was undefined, the launch again in the twin of its module
+ *              (twins.h), hash | everything copied back. The first three hashes equal: it depends on nothing that is not
+ *              told, and gives the same every time. Where the last differs, it leaves a part of what was undefined as it is
+ *
+ * So a launch is never shown anything that the program did not show it: no index, address, flag or counter is made up.
  *
  * Nobody waits: hashes are read when they are there. What is known is kept in lessons.h. Engine lock, but where it says
  * otherwise. */

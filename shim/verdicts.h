@@ -6,7 +6,6 @@
 #define SPW_REPLAY_VERDICTS(X) \
     X(SPW_REPLAY_NOT_TRIED, "not-tried", "it was not tried") \
     X(SPW_REPLAYABLE, "replayable", "it can be replayed") \
-    X(SPW_REPLAY_READS_OWN_OUTPUT, "reads-own-output", "it reads or keeps a part of what it writes to") \
     X(SPW_REPLAY_DIFFERS, "differs", "it gives something else from one run to the next") \
     X(SPW_REPLAY_HIDDEN_STATE, "hidden-state", "it depends on something that its parameters do not lead to") \
     X(SPW_REPLAY_EVENTS, "events", "it was launched with attributes that carry events or nodes of a graph") \

@@ -26,9 +26,18 @@ struct spw_check { /* of a block that is dropped, and will be compared */
     uint32_t before; /* ticket of the true bytes' digest; 0: these have a copy, and what it holds is known along (proof.h) */
     uint32_t after;  /* of those made again; 0: none */
     int answer;      /* 1: they are equal; 0: they are not; negative: nobody knows */
+    struct spw_hash made; /* of what was made last, where that differs */
 };
 
-enum { SPOILED = 0xb7 }; /* each byte of what is to be written anew */
+enum {
+    LOOKS = 2,
+    SPOILED = 0xb7,
+    OTHERWISE = 0x48
+}; /* each byte of what is to be written anew; the last time another one */
+
+/* A tensor that is dropped and freed so often, and never made again, is not copied for the sake of a comparison any more:
+ * one that autograd holds and nobody reads. */
+enum { UNCLAIMED = 2 };
 
 enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* rerun->compare */
 
@@ -67,6 +76,8 @@ static uint8_t decide(struct spw_watched *w, const struct spw_rerun *m)
 {
     if (w && w->left)
         w->left--;
+    if (w && !w->was_compared && w->unclaimed >= UNCLAIMED)
+        return NOT_COMPARED;
     if (!w || !w->was_compared || !spw_watched_was_right_with(w, m))
         return BY_COPY;
     return w->left ? NOT_COMPARED : spw_settings()->verify_every > 1 ? BY_DIGEST : BY_COPY;
@@ -138,6 +149,14 @@ void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
     b->check = check;
 }
 
+void spw_verify_unclaimed_locked(const struct spw_block *b)
+{
+    const struct spw_rerun *m = b->check ? b->content.maker : NULL;
+    struct spw_watched *w = m ? spw_watched_of(b->check->ordinal, m) : NULL;
+    if (w && !w->was_compared && w->unclaimed < UNCLAIMED)
+        w->unclaimed++;
+}
+
 void spw_verify_forget_locked(struct spw_block *b)
 {
     if (!b->check)
@@ -151,15 +170,15 @@ void spw_verify_forget_locked(struct spw_block *b)
         spw_mover_drop_host_copy_locked(b);
 }
 
-static struct spw_block *written(const struct spw_rerunning *run, unsigned touch)
+static struct spw_block *written(const struct spw_rerunning *run, unsigned part)
 {
-    return spw_touch_writes(&run->rerun->touches[touch]) ? run->blocks[touch] : NULL;
+    return run->parts[part].writes ? run->parts[part].block : NULL;
 }
 
 static bool is_compared(const struct spw_rerunning *run)
 {
-    for (unsigned i = 0; i < run->rerun->touch_count; i++)
-        if (written(run, i) && run->blocks[i]->check)
+    for (unsigned i = 0; i < run->rebuild->part_count; i++)
+        if (written(run, i) && run->parts[i].block->check)
             return true;
     return false;
 }
@@ -179,9 +198,9 @@ int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run)
 {
     if (!is_compared(run))
         return 0;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
-        if (!b || b->check || run->attached[i] || !spw_object_dirty(&b->object))
+        if (!b || b->check || run->parts[i].attached || !spw_object_dirty(&b->object))
             continue;
         const int r = keep_copy(d, b);
         if (r < 0)
@@ -190,14 +209,23 @@ int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run)
     return 0;
 }
 
+static int fill(const struct spw_block *b, const struct spw_stream *s, unsigned char pattern)
+{
+    return spw_result(spw_driver.cuMemsetD8Async(b->address, pattern, b->size_bytes, s->handle));
+}
+
+int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s)
+{
+    return fill(b, s, SPOILED);
+}
+
 int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s)
 {
     const bool compared = is_compared(run);
     int r = 0;
-    for (unsigned i = 0; compared && i < run->rerun->touch_count && r == 0; i++)
-        if (run->attached[i])
-            r = spw_result(
-                spw_driver.cuMemsetD8Async(run->blocks[i]->address, SPOILED, run->blocks[i]->size_bytes, s->handle));
+    for (unsigned i = 0; compared && i < run->rebuild->part_count && r == 0; i++)
+        if (run->parts[i].attached)
+            r = fill(run->parts[i].block, s, run->looks == LOOKS ? OTHERWISE : SPOILED);
     return r;
 }
 
@@ -205,7 +233,7 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, s
 {
     if (!is_compared(run))
         return;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
         if (!b)
             continue;
@@ -300,12 +328,10 @@ static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool a
     }
 }
 
-static bool was_given(const struct spw_rerun *m, const struct spw_block *b)
+static bool was_given(struct spw_rerun *m, const struct spw_block *b)
 {
-    for (unsigned i = 0; i < m->touch_count; i++)
-        if (m->touches[i].what == &b->content)
-            return true;
-    return false;
+    struct spw_rebuild rebuild;
+    return !spw_rebuild_find(m, &rebuild) || spw_rebuild_touches(&rebuild, &b->content);
 }
 
 /* What is there stays, as above, and is not dropped any more. */
@@ -377,15 +403,15 @@ static struct spw_block *find_mismatch(struct spw_device *d, struct spw_rerunnin
 {
     struct spw_block *different = NULL;
     *ret_known = true;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
         if (!b || !b->check)
             continue;
         const int answer = b->check->answer = compare(d, b);
         spw_verified.compared_bytes += answer >= 0 ? b->size_bytes : 0;
-        ++*(answer == 1   ? &spw_verified.equal_count
-            : answer == 0 ? &spw_verified.mismatch_count
-                          : &spw_verified.unanswered_count);
+        spw_verified.equal_count += answer == 1;
+        spw_verified.unanswered_count += answer < 0;
+        run->mismatch_count += answer == 0;
         *ret_known &= answer >= 0;
         if (answer == 0 && !different)
             different = b;
@@ -421,7 +447,7 @@ static int settle_one(struct spw_device *d, struct spw_block *b, bool is_equal, 
 static int settle(struct spw_device *d, struct spw_rerunning *run, bool is_equal, bool is_mismatch)
 {
     int failure = 0;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
         const int r = b ? settle_one(d, b, is_equal, is_mismatch) : 0;
         failure = r < 0 ? r : failure;
@@ -429,22 +455,86 @@ static int settle(struct spw_device *d, struct spw_rerunning *run, bool is_equal
     return failure;
 }
 
-int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
+static void note_undefined(struct spw_device *d, const struct spw_rerunning *run)
+{
+    for (unsigned i = 0; i < run->rebuild->op_count; i++) {
+        struct spw_watched *w = spw_watched_of(d->ordinal, run->rebuild->ops[i]);
+        if (w)
+            w->leaves_undefined = true;
+    }
+    spw_verified.undefined_count++;
+}
+
+/* Forgets the answers, to ask for others. True: what differed was made as it was made before (or has just been for the first
+ * time). */
+static bool take_answers(struct spw_device *d, const struct spw_rerunning *run)
+{
+    bool is_same = true;
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
+        struct spw_block *b = written(run, i);
+        struct spw_hash made;
+        if (!b || !b->check || b->check->answer == 1)
+            continue;
+        const bool is_known = b->check->after && spw_digest_answer_locked(d, b->check->after, &made) == 1;
+        is_same &= is_known && (!run->looks || spw_hash_equal(made, b->check->made));
+        b->check->made = made;
+        spw_digest_forget_locked(b->check->after);
+        b->check->after = 0;
+    }
+    return is_same;
+}
+
+static bool is_defined(const struct spw_device *d, const struct spw_rerun *m)
+{
+    const struct spw_watched *w = spw_watched_of(d->ordinal, m);
+    return w && w->leaves_undefined;
+}
+
+/* What differs from the true bytes comes out the same again, and something else where something else was beneath: its makers
+ * leave it as it is. A correct program does not depend on that. Where it has a copy that is taken all the same, and from
+ * then on what they leave is defined (recompute.c), so that this is asked once. True: the answer takes another making. */
+static bool looks_into(struct spw_device *d, struct spw_rerunning *run, bool *ret_undefined)
+{
+    if (is_defined(d, run->rerun))
+        return false;
+    const bool is_same = take_answers(d, run);
+    *ret_undefined = run->looks == LOOKS && !is_same;
+    if (run->looks == LOOKS || !is_same)
+        return false;
+    run->looks++;
+    return true;
+}
+
+static void wait_for_answers_unlocking(const struct spw_rerunning *run)
 {
     struct spw_uses uses = {0};
-    bool all_known;
+    for (unsigned i = 0; i < run->rebuild->part_count; i++)
+        if (written(run, i))
+            spw_uses_merge_locked(&uses, &run->parts[i].block->object.uses);
+    (void)spw_uses_wait_unlocking(&uses); /* else there are no answers */
+}
+
+int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
+{
+    bool is_known = false, is_undefined = false;
     if (!is_compared(run))
         return 0;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++)
-        if (written(run, i))
-            spw_uses_merge_locked(&uses, &run->blocks[i]->object.uses);
-    (void)spw_uses_wait_unlocking(&uses); /* then there are no answers */
-    const struct spw_block *different = find_mismatch(d, run, &all_known);
+    wait_for_answers_unlocking(run);
+    if (!run->looks)
+        run->different = find_mismatch(d, run, &is_known);
+    const struct spw_block *different = run->different;
+    if (different && looks_into(d, run, &is_undefined))
+        return 1;
+    if (is_undefined) {
+        note_undefined(d, run);
+        return settle(d, run, false, false);
+    }
     const bool is_lost = different && !different->has_true_copy;
-    const int r = settle(d, run, all_known && !different, different != NULL);
-    if (different)
+    const int r = settle(d, run, !different && is_known, different != NULL);
+    if (different) {
+        spw_verified.mismatch_count += run->mismatch_count;
         follow_from_mismatch(d, run->rerun, different, is_lost);
-    else if (all_known)
+    } else if (is_known)
         note_equal(d, run->rerun);
     return r;
 }
@@ -452,7 +542,7 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
 bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
 {
     bool any = false;
-    for (unsigned i = 0; i < run->rerun->touch_count; i++) {
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
         if (!b)
             continue;

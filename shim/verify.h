@@ -22,6 +22,7 @@
 struct spw_verified {          /* since the start */
     uint64_t equal_count;      /* comparisons of a block: it was as it had been */
     uint64_t mismatch_count;   /* it was not */
+    uint64_t undefined_count;  /* it was not in what its makers leave undefined, and else nobody can tell */
     uint64_t unanswered_count; /* there was nothing to compare with: the true bytes were taken where they had a copy */
     uint64_t repaired_count;   /* blocks whose true bytes were copied in after a mismatch */
     uint64_t lost_count;       /* dropped blocks that cannot be made any more, and have no true bytes either */
@@ -42,6 +43,9 @@ int spw_verify_left_locked(struct spw_device *d, struct spw_block *b);
 /* It is dropped without a copy: its digest is one of its uses. Where there is none to be had now it is not compared. */
 void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b);
 
+/* It is dropped, and freed before anybody had it made again. */
+void spw_verify_unclaimed_locked(const struct spw_block *b);
+
 /* It is not dropped after all, or nobody wants it any more: its copy is an ordinary one. */
 void spw_verify_forget_locked(struct spw_block *b);
 
@@ -49,6 +53,9 @@ void spw_verify_forget_locked(struct spw_block *b);
  * one. Nothing happens where nothing is to be compared. Negative: it must not.
  */
 int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run);
+
+/* Fills all of the block with the pattern of which is spoken below. */
+int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s);
 
 /* What it is about to write anew on `s`, on behalf of something to be compared, is filled with a pattern first: the memory
  * may hold what it held before, and who leaves out a part of its output would seem to have written that. Negative: the
@@ -59,7 +66,7 @@ int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s);
 void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);
 
 /* Waits for the answers and sees to what follows from them. 0: what it wrote is what it was, or will be for whoever comes
- * behind the copies in. */
+ * behind the copies in. 1: it has to be submitted once more, to find out about a difference. */
 int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run);
 
 /* It could not be run: whatever of its output has a true copy is EVICTED from here on. True: there is any. */

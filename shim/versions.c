@@ -12,9 +12,15 @@
 #include "slab.h"
 #include "writesets.h"
 
-uint64_t spw_version_clock, spw_version_epoch = 1;
+uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
 bool spw_versions_kept;
 const struct spw_rescuer *spw_rescuer;
+
+static void raise_epoch(void)
+{
+    spw_version_epoch++;
+    spw_version_epoch_clock = spw_version_clock;
+}
 
 /* ---- one thing ---- */
 
@@ -85,7 +91,7 @@ void spw_versions_keep_locked(bool keep)
     if (keep == spw_versions_kept)
         return;
     spw_versions_kept = keep;
-    spw_version_epoch++;
+    raise_epoch();
     spw_settled_reset();
     for (int i = 0; i < SPW_MAX_DEVICES && !keep; i++) {
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++)
@@ -108,6 +114,19 @@ static uint64_t spared(const struct spw_op *op)
     return hits;
 }
 
+/* Hits on what nobody has written since it was allocated. Its bytes mean nothing, so a launch is given it to be written,
+ * whatever other launches of the kind did. Places that are not trusted don't count. */
+static uint64_t fresh(const struct spw_op *op)
+{
+    uint64_t hits = 0;
+    for (unsigned i = 0; i < op->count - op->doubtful && i < SPW_WRITESET_HITS; i++) {
+        const struct spw_versioned *v = spw_versioned_at_locked(op->hits[i], NULL);
+        if (v && spw_version_is_fresh(v))
+            hits |= UINT64_C(1) << i;
+    }
+    return hits;
+}
+
 void spw_versions_look_locked(struct spw_op *op)
 {
     const struct spw_submission *s = op->submission;
@@ -122,6 +141,7 @@ void spw_versions_look_locked(struct spw_op *op)
     if (!set->is_declared)
         spw_writeset_declare_locked(set, spw_submission_mutable(s));
     op->kind = set;
+    op->fresh = fresh(op);
     op->writeset = set->is_strange ? NULL : set;
     if (op->writeset && set->changed)
         op->spared = spared(op);
@@ -165,7 +185,7 @@ int spw_versions_before_op_locked(struct spw_op *op)
 static void raise_all(const struct spw_op *op)
 {
     if (op->everything) {
-        spw_version_epoch++;
+        raise_epoch();
         return;
     }
     for (unsigned i = 0; i < op->reached; i++) {
@@ -175,13 +195,14 @@ static void raise_all(const struct spw_op *op)
     }
 }
 
-/* What was kept learns what its operation makes of what it writes, and is known by what it made. */
+/* What was kept learns what its operation makes of what it writes, and is known by what it made, provided that all that was
+ * written there before is known as well. */
 static void take_versions(struct spw_rerun *rerun)
 {
     for (unsigned i = 0; i < rerun->touch_count; i++) {
         struct spw_rerun_touch *t = &rerun->touches[i];
         t->after = t->what->version;
-        if (!t->whole)
+        if (!spw_touch_writes(t) || !(t->whole || t->previous))
             continue;
         t->what->maker = rerun;
         spw_rerun_hold(rerun);
@@ -226,7 +247,7 @@ int spw_versions_break(void)
     if (anything_dropped())
         r = spw_rescuer->rescue_all(NULL);
     if (r == 0)
-        spw_version_epoch++;
+        raise_epoch();
     if (entered)
         spw_context_leave(&guard);
     spw_unlock();
@@ -269,6 +290,6 @@ void spw_versions_unsettle(void)
 void spw_versions_reset(void)
 {
     spw_versions_kept = false;
-    spw_version_epoch++;
+    raise_epoch();
     spw_settled_reset();
 }

@@ -21,7 +21,8 @@ struct spw_stream;
 
 struct spw_versioned {       /* in a block, and in a slot of a slab */
     uint64_t version;        /* of the bytes; 0: written before anybody kept count */
-    struct spw_rerun *maker; /* whose operation wrote all of them, last; NULL: not known. It counts as a holder of it */
+    struct spw_rerun *maker; /* whose operation wrote to it last, where everything that was written to it since it was
+                              * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
     uint32_t needed;         /* so many dropped blocks are made again with what is in here */
     uint8_t made_by;         /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
 };
@@ -37,7 +38,15 @@ static inline bool spw_version_is_made(const struct spw_versioned *v)
 }
 
 extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
+extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
 extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
+
+/* Nothing was written to it since it was allocated: its bytes are undefined, and no result of a correct program depends on
+ * them. Only while versions are kept. */
+static inline bool spw_version_is_fresh(const struct spw_versioned *v)
+{
+    return v->made_by == 1 && v->version > spw_version_epoch_clock;
+}
 
 /* What replay.c does when something dropped would be lost. Slow locks of all devices concerned and the engine lock are held;
  * the latter may be let go of while waiting, but whatever is needed by something dropped when it returns 0 is still as it

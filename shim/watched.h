@@ -13,6 +13,8 @@ enum { SPW_WATCHED_GIVEN = 4 };
 struct spw_watched { /* an operation of a course */
     uint32_t left;   /* drops of what it makes until the next is due; 0: the first that comes */
     bool was_compared, is_barred;
+    bool leaves_undefined; /* of what it makes a part was seen to stay undefined */
+    uint8_t unclaimed;     /* so often what it made was dropped with a copy, and freed without having been made again */
     struct spw_numbers given[SPW_WATCHED_GIVEN]; /* when it was compared, and right; padding is now this, now that */
     unsigned given_count;                        /* so far; the oldest are forgotten */
 };

@@ -29,6 +29,7 @@ struct spw_writeset {
     uint32_t number;                 /* of the set, never used again: what else is known of the class goes with it */
     uint8_t count;                   /* hits */
     bool is_collective;              /* it talks to other devices */
+    bool leaves_undefined;           /* a launch was seen not to overwrite all of what held nothing before */
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
 };
 

@@ -24,7 +24,7 @@ struct spw_course_touch {
 struct spw_course_op {
     uint64_t key;    /* what was called, with which geometry: equal for equal operations of one process */
     bool backbone;   /* comes every time, in this order; the others (copies from and to the host) may be missing */
-    bool replayable; /* learned: run again on the same bytes it makes the same bytes, and overwrites all of what it writes */
+    bool replayable; /* learned: run again on the same bytes it makes the same bytes */
     double us;       /* < 0: not known */
     uint32_t first_touch, touch_count;
     uint32_t first_alloc; /* allocations made before it, since the beginning */

@@ -46,15 +46,17 @@ static bool is_dropped(const struct spw_course *course, uint32_t tensor, uint32_
 
 /* ---- along the steps ---- */
 
-/* What the tensor holds is gone without a copy: then its maker has to be able to make it again. */
+/* What the tensor holds is gone without a copy: then those that made it have to be able to make it again. */
 static void mark_maker(struct translating *tr, uint32_t tensor, uint32_t op)
 {
     const struct state *s = &tr->states[tensor];
     if (s->device == ABSENT || s->host == s->device || !is_dropped(tr->course, tr->tensor_of[tensor], op))
         return;
-    const uint32_t maker = spw_lineage_maker(tr->graph, tensor, s->device);
-    if (maker != SPW_NO_INDEX)
-        tr->marks.recorded[maker] = true;
+    const uint32_t first = spw_lineage_first_maker(tr->graph, tensor, s->device);
+    for (uint32_t version = s->device, op = SPW_NO_INDEX; first != SPW_NO_INDEX && op != first; version--) {
+        op = spw_graph_producer(tr->graph, tensor, version);
+        tr->marks.recorded[op] = true;
+    }
 }
 
 /* Before operation `before`, or the operation itself. */

@@ -28,8 +28,9 @@
  * Copies out. The engine has what reads a tensor wait for its copy out, unless few launches made it since it was allocated
  * and nothing else wrote to it (proof.h). A copy comes behind the uses before it anyway. So the others are copied alone.
  *
- * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that is none of the
- * small ones, or reads what nobody has written. Small tensors are persistent there, have no bytes and never leave; who
+ * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that the graph takes
+ * for a side buffer and the engine does not. A tensor that several operations write has as many versions, and each is made
+ * again by replaying its writers in turn. Small tensors are persistent there, have no bytes and never leave; who
  * writes one reads it too, so that a replay leaves it out of account. The operation behind its free writes it: what comes
  * to lie in its place is not told.
  */

@@ -58,7 +58,7 @@ static bool is_lost(const struct keeping *k, uint32_t tensor, uint32_t op)
         return false;
     const struct spw_course_tensor *t = &k->course->tensors[of_course];
     return t->free_after != SPW_NO_INDEX && t->free_after >= op &&
-           spw_lineage_maker(k->graph, tensor, s->device) == SPW_NO_INDEX;
+           spw_lineage_first_maker(k->graph, tensor, s->device) == SPW_NO_INDEX;
 }
 
 static void drop(struct keeping *k, uint32_t tensor, uint32_t op, size_t position)

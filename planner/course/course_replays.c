@@ -4,18 +4,16 @@
 
 #include "course/course_lives.h"
 
-/* What a replay would have to update, and what it would read that nobody has written, makes it none. A tensor that is
- * written for the second time counts as updated: it may be written in part. It is left to a replay only if the graph does
- * not take it for a side buffer, which only small tensors are in the engine. */
+/* What it writes to a tensor that was written before is made again by all that wrote to it, one after the other. Small
+ * tensors the graph would take for side buffers, which replays leave alone; in the engine only those are that have no memory
+ * of their own. */
 bool spw_course_may_run_again(const struct spw_course *course, const struct spw_course_life *lives, uint32_t op)
 {
     const struct spw_course_op *o = &course->ops[op];
     for (uint32_t i = 0; o->replayable && i < o->touch_count; i++) {
         const struct spw_course_touch *touch = &course->touches[o->first_touch + i];
-        const bool is_born = lives[touch->tensor].birth == op, writes = touch->access & SPW_COURSE_WRITES;
-        if (is_born ? touch->access != SPW_COURSE_WRITES
-                    : writes && (touch->access & SPW_COURSE_READS ||
-                                 course->tensors[touch->tensor].bytes <= SPW_SIDE_BUFFER_BYTES))
+        if (lives[touch->tensor].birth != op && touch->access & SPW_COURSE_WRITES &&
+            course->tensors[touch->tensor].bytes <= SPW_SIDE_BUFFER_BYTES)
             return false;
     }
     return o->replayable;
@@ -28,6 +26,8 @@ struct looking {
     const struct spw_course_life *lives;
     uint32_t *next_write;       /* by tensor: the first operation behind this one that writes it; SPW_NO_INDEX: none */
     uint32_t *next_small_write; /* by small tensor, likewise */
+    uint32_t *until;            /* by tensor: before each operation up to this one those that write it behind this one can be
+                                 * run again */
     struct spw_course_replays *replays;
 };
 
@@ -73,8 +73,9 @@ static void pass(struct looking *l, uint32_t op)
         const struct spw_course_touch *touch = &l->course->touches[o->first_touch + i];
         if (!is_write(l, touch, op))
             continue;
-        if (l->next_write[touch->tensor] == SPW_NO_INDEX && l->lives[touch->tensor].birth == op)
-            l->replays->again_until[touch->tensor] = until;
+        l->until[touch->tensor] = earlier(l->until[touch->tensor], until);
+        if (l->lives[touch->tensor].birth == op)
+            l->replays->again_until[touch->tensor] = l->until[touch->tensor];
         l->next_write[touch->tensor] = op;
     }
     for (uint32_t i = 0; i < call->small_count; i++) {
@@ -103,15 +104,20 @@ int spw_course_find_replays(const struct spw_course *course, const struct spw_co
                             struct spw_course_replays *ret_replays)
 {
     const size_t tensors = (size_t)course->tensor_count + 1, smalls = (size_t)course->small_count + 1;
-    struct looking l = {course, lives, malloc(tensors * sizeof(uint32_t)), malloc(smalls * sizeof(uint32_t)), ret_replays};
+    struct looking l = {.course = course,
+                        .lives = lives,
+                        .next_write = malloc(tensors * sizeof(uint32_t)),
+                        .next_small_write = malloc(smalls * sizeof(uint32_t)),
+                        .until = malloc(tensors * sizeof(uint32_t)),
+                        .replays = ret_replays};
     ret_replays->again_until = calloc(tensors, sizeof *ret_replays->again_until);
     ret_replays->first_freed = malloc(((size_t)course->op_count + 1) * sizeof *ret_replays->first_freed);
     ret_replays->next_freed = malloc(smalls * sizeof *ret_replays->next_freed);
-    const bool is_room = l.next_write && l.next_small_write && ret_replays->again_until && ret_replays->first_freed &&
-                         ret_replays->next_freed;
+    const bool is_room = l.next_write && l.next_small_write && l.until && ret_replays->again_until &&
+                         ret_replays->first_freed && ret_replays->next_freed;
     if (is_room) {
         for (uint32_t i = 0; i < course->tensor_count; i++)
-            l.next_write[i] = SPW_NO_INDEX;
+            l.next_write[i] = l.until[i] = SPW_NO_INDEX;
         for (uint32_t i = 0; i < course->small_count; i++)
             l.next_small_write[i] = SPW_NO_INDEX;
         list_freed(course, ret_replays);
@@ -120,6 +126,7 @@ int spw_course_find_replays(const struct spw_course *course, const struct spw_co
     }
     free(l.next_write);
     free(l.next_small_write);
+    free(l.until);
     return is_room ? 0 : -ENOMEM;
 }
 

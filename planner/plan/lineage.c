@@ -53,20 +53,35 @@ static bool is_over(const struct spw_graph *graph, uint32_t tensor, uint32_t at)
     return !t->persistent && graph->uses[t->first_use + t->use_count - 1].op < at;
 }
 
-/* Replayed, an operation leaves its side buffers alone. */
-static bool is_side(const struct spw_graph *graph, uint32_t op, uint32_t tensor)
+/* The touch of the tensor among those that `op` writes. */
+static const struct spw_touched_tensor *write_of(const struct spw_graph *graph, uint32_t op, uint32_t tensor)
 {
     const struct spw_touched_tensor *writes = &graph->touched[graph->ops[op].first_write];
     for (uint32_t i = 0; i < graph->ops[op].write_count; i++)
         if (writes[i].tensor == tensor)
-            return writes[i].side;
-    return false;
+            return &writes[i];
+    return NULL;
+}
+
+/* Replayed, an operation leaves its side buffers alone. */
+static bool is_side(const struct spw_graph *graph, uint32_t op, uint32_t tensor)
+{
+    const struct spw_touched_tensor *write = write_of(graph, op, tensor);
+    return write && write->side;
 }
 
 uint32_t spw_lineage_maker(const struct spw_graph *graph, uint32_t tensor, uint32_t version)
 {
     const uint32_t op = version ? spw_graph_producer(graph, tensor, version) : SPW_NO_INDEX;
     return op != SPW_NO_INDEX && graph->ops[op].replayable && !is_side(graph, op, tensor) ? op : SPW_NO_INDEX;
+}
+
+uint32_t spw_lineage_first_maker(const struct spw_graph *graph, uint32_t tensor, uint32_t version)
+{
+    uint32_t first = spw_lineage_maker(graph, tensor, version);
+    while (first != SPW_NO_INDEX && write_of(graph, first, tensor)->in_place)
+        first = spw_lineage_maker(graph, tensor, --version);
+    return first;
 }
 
 /* Puts the operation that makes it on the list; false: it can't be made again. */

@@ -14,6 +14,11 @@ void spw_lineage_destroy(struct spw_lineage *lineage);
  * by the replay of what wrote it. */
 uint32_t spw_lineage_maker(const struct spw_graph *graph, uint32_t tensor, uint32_t version);
 
+/* The first of the operations that have to be replayed in turn to make `version` of the tensor: the one that does not update
+ * it. Those that follow, up to spw_lineage_maker(), are the producers of the versions after that. SPW_NO_INDEX: one of them
+ * cannot be replayed. */
+uint32_t spw_lineage_first_maker(const struct spw_graph *graph, uint32_t tensor, uint32_t version);
+
 /* What may be taken to be at hand when a tensor is recomputed just before operation `at`. */
 struct spw_lineage_terms {
     uint32_t at;

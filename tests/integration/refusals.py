@@ -13,9 +13,8 @@ SLOW_LINK = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_S
 RECOMPUTING = {**SLOW_LINK, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
 COMMAND = ["replay", "--kinds", "plain,matmul,in-place,clock,half,old,atomics", "--rounds", "3"]
 # Kernel, and why it is not launched again; the others of these kinds can be.
-REASONS = {"shrink_kernel": "reads-own-output", "half_kernel": "reads-own-output", "blend_kernel": "reads-own-output",
-           "clock_kernel": "differs", "atomics_kernel": "reads-own-output"}
-WORDS = {"reads-own-output": "it reads or keeps a part of what it writes to", "differs": "it gives something else from one run to the next"}
+REASONS = {"clock_kernel": "differs"}
+WORDS = {"differs": "it gives something else from one run to the next"}
 
 
 def budget():

@@ -54,11 +54,35 @@ static void lineage_ends_at_a_side_buffer(void **state)
     attempt_finish(&a);
 }
 
+/* 2 is written by a memset, a scatter and an activation in place; each can be replayed, the last two after the ones before.
+ */
+static void what_several_operations_wrote_is_made_by_all_of_them(void **state)
+{
+    const uint64_t large = SPW_SIDE_BUFFER_BYTES + 1;
+    const struct tiny_tensor tensors[] = {{large, .persistent = true}, {large}, {large}};
+    static const struct tiny_op ops[] = {
+        {10, T(0), T(1)}, {20, 0, T(2)}, {30, T(1) | T(2), T(2)}, {40, T(2), T(2)}, {10, T(2), 0}};
+    struct spw_graph *graph = TINY_GRAPH(tensors, ops);
+    assert_int_equal(spw_lineage_maker(graph, 2, 3), 3);
+    assert_int_equal(spw_lineage_first_maker(graph, 2, 3), 1);
+    assert_int_equal(spw_lineage_first_maker(graph, 2, 1), 1);
+    assert_int_equal(spw_lineage_first_maker(graph, 1, 1), 0);
+    graph->ops[2].replayable = false;
+    assert_int_equal(spw_lineage_first_maker(graph, 2, 3), SPW_NO_INDEX);
+    assert_int_equal(spw_lineage_first_maker(graph, 2, 1), 1);
+    graph->ops[2].replayable = true;
+    struct attempt a = attempt(graph, 10 * large);
+    *behind(&a, 2, 2) = SPW_DROP;
+    expect(&a, "op0 op1 op2 drop1 op3 drop2 replay0 replay1 replay2 replay3 op4 drop2 drop1");
+    attempt_finish(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lineage_counts_each_operation_that_would_be_replayed),
         cmocka_unit_test(lineage_ends_at_a_side_buffer),
+        cmocka_unit_test(what_several_operations_wrote_is_made_by_all_of_them),
         cmocka_unit_test(lineage_ends_where_what_was_read_is_overwritten),
     };
     return cmocka_run_group_tests_name("lineage", tests, NULL, NULL);

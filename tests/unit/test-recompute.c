@@ -296,31 +296,6 @@ static void any_budget_will_do(void **state)
     }
 }
 
-/* Of a launch of two tensors that was seen to write the first, and may write the second or not. */
-static uint64_t made_by(struct spw_writeset *set)
-{
-    CUdeviceptr hits[] = {allocate(BYTES), allocate(BYTES)};
-    struct spw_op op = {.handle = s, .hits = hits, .count = 2, .function = (CUfunction)(uintptr_t)0x10, .writeset = set};
-    spw_lock();
-    spw_recompute_wish_locked(&op, 3);
-    spw_unlock();
-    assert_int_equal(op.wish, 4);
-    assert_int_equal(spw_free(hits[0], NULL), 0);
-    assert_int_equal(spw_free(hits[1], NULL), 0);
-    return op.makes;
-}
-
-static void a_tensor_that_may_be_written_is_not_taken_to_be_overwritten(void **state)
-{
-    (void)state;
-    begin_replays(16 * BYTES, 1 << 20);
-    struct spw_writeset learned = {.count = 2, .changed = 1, .writes = 1},
-                        not_sure = {.count = 2, .changed = 1, .writes = 3};
-    assert_int_equal(made_by(&learned), 1);
-    assert_int_equal(made_by(&not_sure), 1);
-    assert_int_equal(made_by(NULL), 0); /* nothing is believed any more: it may write both */
-}
-
 static void plan_anew(void)
 {
     const struct spw_rerun none = {0};
@@ -412,7 +387,6 @@ static void all_that_is_dropped_is_made_before_versions_are_kept_no_more(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tensor_that_may_be_written_is_not_taken_to_be_overwritten),
         cmocka_unit_test(activations_are_made_again_by_plan),
         cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),

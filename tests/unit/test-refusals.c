@@ -94,7 +94,7 @@ static void each_kernel_is_listed_once_for_each_reason_by_the_bytes_that_wait(vo
     OP(1, SPW_REPLAY_DIFFERS, {0, W});
     OP(2, SPW_REPLAYABLE, {1, W});
     OP(1, SPW_REPLAY_DIFFERS, {2, W});
-    OP(1, SPW_REPLAY_READS_OWN_OUTPUT, {3, RW});
+    OP(1, SPW_REPLAY_HIDDEN_STATE, {3, RW});
     OP(3, SPW_REPLAY_HIDDEN_STATE, {4, W});
     OP(4, SPW_REPLAYABLE, {0, R}, {1, R}, {2, R});
     OP(4, SPW_REPLAYABLE, {4, R}, {3, R});
@@ -104,7 +104,7 @@ static void each_kernel_is_listed_once_for_each_reason_by_the_bytes_that_wait(vo
     assert_int_equal(r->count, 3);
     holds(r, 0, "kernel-1", SPW_REPLAY_DIFFERS, 2, 2 * BIG + 2);
     holds(r, 1, "kernel-3", SPW_REPLAY_HIDDEN_STATE, 1, BIG + 4);
-    holds(r, 2, "kernel-1", SPW_REPLAY_READS_OWN_OUTPUT, 1, BIG + 3);
+    holds(r, 2, "kernel-1", SPW_REPLAY_HIDDEN_STATE, 1, BIG + 3);
     assert_int_equal(r->left_out, 0);
 }
 

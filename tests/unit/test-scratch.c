@@ -32,7 +32,7 @@ static void set(uint32_t op, uint64_t function, uint32_t hits, uint64_t bytes)
 {
     ops[op] = (struct spw_course_op){.first_touch = op, .touch_count = 1};
     touches[op].tensor = op;
-    tensors[op].bytes = bytes;
+    tensors[op] = (struct spw_course_tensor){.bytes = bytes, .first_use = op};
     calls[op] = (struct spw_course_call){.function = function, .hit_count = hits};
 }
 
@@ -72,6 +72,14 @@ static void kinds_that_would_take_more_than_a_fifth_are_left_out(void **state)
     assert_int_equal(spw_scratch_bytes_locked(&device, &course), 20 * MB);
 }
 
+/* As it was before, and as the launch left it. */
+static void what_has_a_content_is_put_aside_twice(void **state)
+{
+    (void)state;
+    tensors[1].first_use = 0;
+    assert_int_equal(spw_scratch_bytes_locked(&device, &course), (6 + SLOTS_MB) * MB);
+}
+
 /* It goes when that operation comes. */
 static void an_operation_that_takes_nearly_all_leaves_it_its_size(void **state)
 {
@@ -96,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_smallest_launch_of_each_kind_has_room, begin),
         cmocka_unit_test_setup(kinds_that_would_take_more_than_a_fifth_are_left_out, begin),
+        cmocka_unit_test_setup(what_has_a_content_is_put_aside_twice, begin),
         cmocka_unit_test_setup(an_operation_that_takes_nearly_all_leaves_it_its_size, begin),
         cmocka_unit_test_setup(an_operation_that_takes_more_than_the_budget_leaves_no_room, begin),
     };

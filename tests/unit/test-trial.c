@@ -1,5 +1,6 @@
 /* test-trial.c - launches that are looked at and tried, on the fake device: what is found out is true, and the program finds
  * everything as its own launch left it, whatever the launch does when it runs again and whichever call fails. */
+#include "aside.h"
 #include "carried.h"
 #include "course/course.h"
 #include "layout.h"
@@ -26,7 +27,10 @@ enum kernel {
 enum { OUT, IN, SLOT, HITS };
 enum { ROUNDS = 40, EVERY_TIME = 4 };
 
+#define HOST ((uint64_t)16 << 20)
+
 static struct spw_trial *trial;
+static uint64_t host_budget = HOST;
 static struct {
     CUdeviceptr hits[HITS];
     unsigned char holds[HITS]; /* what the program has to find there */
@@ -272,7 +276,7 @@ static void begin_learning(void)
 static int begin_trials(void **state)
 {
     (void)state;
-    begin(BUDGET, 16 << 20);
+    begin(BUDGET, host_budget);
     spw_driver.cuFuncGetName = no_name;
     spw_writesets_reset();
     spw_trust_reset();
@@ -312,10 +316,10 @@ static void each_kind_of_kernel_is_found_out(void **state)
 {
     static const enum spw_replay_verdict verdicts[KERNELS] = {[PLAIN] = SPW_REPLAYABLE,
                                                               [COUNTS] = SPW_REPLAYABLE,
-                                                              [IN_PLACE] = SPW_REPLAY_READS_OWN_OUTPUT,
+                                                              [IN_PLACE] = SPW_REPLAYABLE,
                                                               [VARIES] = SPW_REPLAY_DIFFERS,
                                                               [REMEMBERS] = SPW_REPLAY_HIDDEN_STATE,
-                                                              [OVERSTEPS] = SPW_REPLAY_DIFFERS};
+                                                              [OVERSTEPS] = SPW_REPLAY_HIDDEN_STATE};
     learn(~0u);
     for (enum kernel k = 0; k < KERNELS; k++) {
         assert_int_equal(verdict_of(k), verdicts[k]);
@@ -373,14 +377,15 @@ static void nothing_is_left_behind(void **state)
     assert_int_equal(fake_counts()->copies_within, before.copies_within);
 }
 
-/* A trial takes seven copies for each block, and a hash before and after; all on the program's stream. */
+/* A trial copies what has a content to its place, and back for each run and at the end, and what the launch left; and takes
+ * a hash behind each; all on the program's stream. */
 static void a_trial_costs_what_is_said_of_it(void **state)
 {
     learn(1 << PLAIN);
     const struct spw_trial_counts counts = spw_trial_counts_of(trial);
-    const unsigned slots = (unsigned)counts.trials * (1 + 3), all = (unsigned)counts.trials * HITS * 2;
+    const unsigned before = (unsigned)counts.trials * HITS * (1 + 3), after = (unsigned)counts.trials * HITS * 2;
     assert_int_equal(submits, 3 * counts.trials);
-    assert_int_equal(fake_counts()->copies_within, slots + all);
+    assert_int_equal(fake_counts()->copies_within, before + after);
     assert_int_equal(fake_counts()->hashes, HITS * (2 * counts.looks + 4 * counts.trials));
 }
 
@@ -434,7 +439,8 @@ static void answers_are_read_as_soon_as_another_launch_of_the_kind_comes(void **
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
 }
 
-static void without_room_for_scratch_memory_it_is_too_large(void **state)
+/* A fifth of the budget is allowed for it, less than what launches touch. */
+static void begin_without_scratch(void)
 {
     static struct spw_course_op op = {.touch_count = 1};
     static struct spw_course_touch touch = {.tensor = 0};
@@ -454,14 +460,35 @@ static void without_room_for_scratch_memory_it_is_too_large(void **state)
     assert_true(spw_scratch_leaves_room_locked(device, &course));
     device->handles.budget_bytes--;
     assert_false(spw_scratch_leaves_room_locked(device, &course));
-    device->handles.budget_bytes = 5 * BYTES; /* of which a fifth is allowed, less than what it touches */
+    device->handles.budget_bytes = 5 * BYTES;
     spw_lock();
     spw_trial_begin(trial, &course, 1e6);
     spw_unlock();
     device->handles.budget_bytes = budget;
+}
+
+static void without_room_for_scratch_and_host_memory_it_is_too_large(void **state)
+{
+    (void)end_trials(NULL);
+    host_budget = SPW_ASIDE_HOST_SHARE * BYTES;
+    (void)begin_trials(NULL);
+    host_budget = HOST;
+    begin_without_scratch();
     learn(1 << PLAIN);
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAY_TOO_LARGE);
     assert_int_equal(submits, 0);
+}
+
+/* What is put aside goes to the host then, once no smaller launch of the kind has come in a whole iteration. */
+static void without_room_for_scratch_memory_the_host_serves(void **state)
+{
+    begin_without_scratch();
+    unsigned number = 0;
+    while (!next_round())
+        iterate(number++, 1 << PLAIN | 1 << IN_PLACE | 1 << VARIES);
+    assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(VARIES), SPW_REPLAY_DIFFERS);
 }
 
 /* Each iteration has an operation that needs all there is, between PLAIN and IN_PLACE. */
@@ -552,7 +579,7 @@ static void a_call_that_fails_once_costs_an_answer_at_most(void **state)
             learn(kernels);
             fake_fail("", 0, CUDA_SUCCESS, false);
             assert_true(verdict_of(COUNTS) == SPW_REPLAYABLE || verdict_of(COUNTS) == SPW_REPLAY_NOT_TRIED);
-            assert_true(verdict_of(IN_PLACE) == SPW_REPLAY_READS_OWN_OUTPUT || verdict_of(IN_PLACE) == SPW_REPLAY_NOT_TRIED);
+            assert_true(verdict_of(IN_PLACE) == SPW_REPLAYABLE || verdict_of(IN_PLACE) == SPW_REPLAY_NOT_TRIED);
             assert_int_equal(spw_digests_held_locked(device), 0);
             check_blocks();
             (void)end_trials(NULL);
@@ -630,7 +657,8 @@ int main(int argc, char **argv)
         TEST(nothing_is_left_behind),
         TEST(a_trial_costs_what_is_said_of_it),
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),
-        TEST(without_room_for_scratch_memory_it_is_too_large),
+        TEST(without_room_for_scratch_and_host_memory_it_is_too_large),
+        TEST(without_room_for_scratch_memory_the_host_serves),
         TEST(scratch_memory_that_goes_each_time_serves_those_before_it),
         TEST(what_differed_in_trials_that_were_right_may_differ),
         TEST(what_was_the_same_in_all_trials_may_not_differ),

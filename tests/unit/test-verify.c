@@ -652,8 +652,18 @@ static void what_is_left_unwritten_is_found_out(void **state)
     expect(a, right_value());
     writes_nothing = false;
     assert_int_equal(spw_verified.equal_count, 0);
-    assert_int_equal(spw_verified.mismatch_count, 1);
+    assert_int_equal(spw_verified.undefined_count, 1);
+    assert_int_equal(spw_verified.mismatch_count, 0);
     expect(a, right_value());
+    give_back(a, s, false);
+    CUdeviceptr b = make(1, one);
+    let_go(b);
+    assert_true(is_watched(b)); /* from now on what it leaves is defined */
+    writes_nothing = true;
+    expect(b, right_value());
+    writes_nothing = false;
+    assert_int_equal(spw_verified.undefined_count, 1);
+    assert_int_equal(spw_verified.mismatch_count, 1);
     check_needs();
 }
 

@@ -186,15 +186,18 @@ static int launch(unsigned count, CUdeviceptr x, CUdeviceptr y, CUdeviceptr z)
     return r;
 }
 
-/* As the engine does for an operation that is wanted, once everything is in its place. */
-static struct spw_rerun *keep_op(struct spw_op *op, uint64_t makes)
+/* As the engine does for an operation that is wanted, once everything is in its place. What the hits in `fresh` lie in was
+ * just allocated. */
+static struct spw_rerun *keep_op(struct spw_op *op, uint64_t fresh)
 {
     spw_lock();
+    for (unsigned i = 0; i < op->count; i++)
+        if (fresh >> i & 1)
+            spw_version_reset_locked(spw_versioned_at_locked(op->hits[i], NULL));
     op->stream = spw_stream_of_locked(stream);
     op->reached = op->count;
     spw_versions_look_locked(op);
     op->wish = 8;
-    op->makes = makes;
     spw_versions_op_locked(op);
     spw_unlock();
     return op->rerun;
@@ -366,7 +369,7 @@ static void a_kept_launch_knows_the_versions_before_and_after(void **state)
     struct launch l;
     learn_that_the_last_of_three_is_written();
     assert_int_equal(launch(2, a, small, 0), 0);
-    const uint64_t small_was = version(small), a_was = version(a), c_was = version(c);
+    const uint64_t small_was = version(small), a_was = version(a);
     describe(&l, 3, a + 64, small, c);
     struct spw_rerun *rerun = keep_op(&l.op, 4);
     assert_non_null(rerun);
@@ -384,7 +387,7 @@ static void a_kept_launch_knows_the_versions_before_and_after(void **state)
     assert_null(t[1].block);
     assert_int_equal(t[2].access, SPW_RERUN_WRITES);
     assert_true(t[2].whole);
-    assert_int_equal(t[2].before, c_was);
+    assert_int_equal(t[2].before + 1, t[2].after);
     assert_int_equal(t[2].after, version(c));
     assert_ptr_equal(spw_versioned_at_locked(c, NULL)->maker, rerun);
     assert_null(spw_versioned_at_locked(a, NULL)->maker);
@@ -399,6 +402,7 @@ static void a_kept_launch_knows_the_versions_before_and_after(void **state)
 static void addresses_in_one_block_are_one_touch(void **state)
 {
     struct launch l;
+    assert_int_equal(launch(2, a, b, 0), 0); /* they have a content */
     describe(&l, 3, a, b, a + 128);
     struct spw_rerun *rerun = keep_op(&l.op, 0);
     assert_int_equal(rerun->touch_count, 2);
@@ -435,9 +439,80 @@ static void copies_and_sets_know_by_themselves_what_they_overwrite(void **state)
         assert_int_equal(rerun->touches[0].access, SPW_RERUN_WRITES);
         if (cases[i].reads)
             assert_int_equal(rerun->touches[1].access, SPW_RERUN_READS);
-        assert_int_equal(spw_versioned_at_locked(a, NULL)->maker == rerun, cases[i].whole);
+        assert_ptr_equal(spw_versioned_at_locked(a, NULL)->maker, rerun);
+        assert_int_equal(rerun->touches[0].previous != NULL, !cases[i].whole); /* the rest is what was there before */
         spw_versions_op_end(&op, true);
     }
+}
+
+static CUdeviceptr allocate_fresh(void)
+{
+    const CUdeviceptr new = allocate(64 * KIB);
+    spw_lock();
+    spw_version_reset_locked(spw_versioned_at_locked(new, NULL)); /* as where a plan is followed */
+    spw_unlock();
+    return new;
+}
+
+static void what_nobody_has_written_needs_nothing_of_what_was_there(void **state)
+{
+    struct launch l;
+    const CUdeviceptr new = allocate_fresh();
+    learn_that_the_last_of_three_is_written();
+    describe(&l, 3, new, b, c);
+    struct spw_rerun *rerun = keep_op(&l.op, 0);
+    assert_true(rerun->touches[0].whole); /* whatever other launches of the kind left alike */
+    assert_int_equal(rerun->touches[0].access, SPW_RERUN_WRITES);
+    assert_ptr_equal(spw_versioned_at_locked(new, NULL)->maker, rerun);
+    spw_versions_op_end(&l.op, true);
+    assert_int_equal(spw_free(new, NULL), 0);
+}
+
+static void what_was_written_unseen_is_not_fresh(void **state)
+{
+    const CUdeviceptr new = allocate_fresh();
+    assert_true(spw_version_is_fresh(spw_versioned_at_locked(new, NULL)));
+    assert_int_equal(spw_versions_break(), 0);
+    assert_false(spw_version_is_fresh(spw_versioned_at_locked(new, NULL)));
+    assert_int_equal(spw_free(new, NULL), 0);
+}
+
+static void what_is_updated_is_known_by_all_that_wrote_to_it(void **state)
+{
+    struct launch l;
+    struct spw_rerun *first, *second;
+    const CUdeviceptr new = allocate_fresh();
+    describe(&l, 1, new, 0, 0);
+    first = keep_op(&l.op, 0);
+    spw_versions_op_end(&l.op, true);
+    describe(&l, 1, new, 0, 0);
+    second = keep_op(&l.op, 0);
+    assert_false(second->touches[0].whole);
+    assert_ptr_equal(second->touches[0].previous, first);
+    assert_int_equal(second->depth, 2);
+    spw_versions_op_end(&l.op, true);
+    assert_int_equal(spw_rerun_counts.alive, 2);
+    assert_int_equal(launch(1, new, 0, 0), 0); /* nobody keeps that */
+    assert_int_equal(spw_rerun_counts.alive, 0);
+    describe(&l, 1, new, 0, 0);
+    assert_null(keep_op(&l.op, 0)->touches[0].previous);
+    assert_null(spw_versioned_at_locked(new, NULL)->maker);
+    spw_versions_op_end(&l.op, true);
+    assert_int_equal(spw_free(new, NULL), 0);
+}
+
+static void no_more_than_so_many_updates_are_followed(void **state)
+{
+    const CUdeviceptr new = allocate_fresh();
+    struct launch l;
+    for (unsigned i = 0; i <= SPW_RERUN_DEPTH; i++) {
+        describe(&l, 1, new, 0, 0);
+        (void)keep_op(&l.op, 0);
+        spw_versions_op_end(&l.op, true);
+        assert_int_equal(spw_versioned_at_locked(new, NULL)->maker != NULL, i < SPW_RERUN_DEPTH);
+    }
+    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_int_equal(spw_free(new, NULL), 0);
 }
 
 static void what_the_driver_refuses_is_void(void **state)
@@ -702,6 +777,10 @@ int main(void)
         TEST(a_kept_launch_knows_the_versions_before_and_after),
         TEST(addresses_in_one_block_are_one_touch),
         TEST(copies_and_sets_know_by_themselves_what_they_overwrite),
+        TEST(what_nobody_has_written_needs_nothing_of_what_was_there),
+        TEST(what_was_written_unseen_is_not_fresh),
+        TEST(what_is_updated_is_known_by_all_that_wrote_to_it),
+        TEST(no_more_than_so_many_updates_are_followed),
         TEST(what_the_driver_refuses_is_void),
         TEST(what_cannot_be_saved_is_void),
         TEST(nothing_is_kept_of_what_is_pinned_or_collective),
