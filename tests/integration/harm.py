@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Programs that are right, and awkward for whoever runs kernels again (tests/workloads/harm), keep their bits within budgets, whatever the
+data on the device come to say late in the run.
+
+usage: harm.py GROUP...            the kinds of these groups: indices, partial, late, states, or all; a few runs of each
+       harm.py --long MINUTES      all kinds at every budget, later changes, other places: as many as the time allows"""
+import concurrent.futures
+import functools
+import itertools
+import sys
+import time
+
+from harness import Failed, finish, no_misuse, require, run, same_results, sentence, succeeded, within
+
+HARM = ["harm"]
+COSTS = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+GROUPS = {
+    "indices": ["order16", "order32", "picked", "hash", "rings", "list", "semaphore", "semaphore-small", "semaphore-cleared", "scan"],
+    "partial": ["scatter", "scatter-filled", "scatter-empty", "slices", "slices-some", "accumulate", "accumulate-2", "accumulate-on", "relu",
+                "relu-mask", "beta", "beta-set", "half"],
+    "late": ["late-input", "late-side", "late-side-small", "late-side-kept", "late-clip", "late-clip-between", "late-between",
+             "late-between-small", "late-between-word"],
+    "states": ["variable", "variable-between", "variable-each", "symbol", "symbol-between", "constant", "counter", "running", "running-large",
+               "dropout", "dropout-apart", "dropout-told", "two-outputs", "two-outputs-kept", "zero", "table"],
+}
+ALL = [kind for kinds in GROUPS.values() for kind in kinds]
+SHARES = (80, 60, 50, 40)
+AT_ONCE = 2
+SLOWEST = 90  # s of one run of some dozens of steps; one that takes longer hangs
+
+
+@functools.cache
+def plain(command):
+    finished = run(command, env=COSTS)
+    succeeded(finished)
+    no_misuse(finished)
+    return finished
+
+
+def one(command, share, planning="wait", **settings):
+    """The run within the budget, held against the one without."""
+    without = plain(command)
+    budget = without.peak * share // 100
+    finished = run(command, budget=budget, env={**COSTS, "SPILLWAY_PLAN": planning, **settings}, timeout=SLOWEST)
+    same_results(without, finished)
+    no_misuse(finished)
+    within(budget, finished)
+    require("refused" not in finished.errors, "a call was refused", finished.describe())
+    return finished
+
+
+def told(command, share, planning="wait", **settings):
+    """What is wrong with it, if anything."""
+    try:
+        one(command, share, planning, **settings)
+    except Failed as why:
+        how = " ".join([f"SPILLWAY_PLAN={planning}", *(f"{name}={value}" for name, value in settings.items())])
+        return f"{how}, {share} % of the peak: {' '.join(command)}\n{why}"
+    return None
+
+
+def right(runs):
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
+        wrong = [text for text in workers.map(lambda what: told(*what), runs) if text]
+    require(not wrong, *wrong)
+
+
+def usual(kind, late, *more):
+    return (*HARM, "--kind", kind, "--steps", str(late + 10), "--late", str(late), *more)
+
+
+def kept(kind):
+    other = (80, 50, 40)[ALL.index(kind) % 3]
+
+    @sentence(f"{kind}: the same bits within 60 and {other} % of the peak, and nothing is refused")
+    def _():
+        right([(usual(kind, 30), 60), (usual(kind, 30), other)])
+
+
+def kept_on_a_thread(group):
+    @sentence(f"{group}, all in one program, changed at step 90, plans made on a thread: the same bits within 60 % of the peak")
+    def _():
+        right([((*usual(",".join(part), 90), "--every", "2"), 60, "on") for part in (GROUPS[group][::2], GROUPS[group][1::2])])
+
+
+def long_runs():
+    """All there is, what differs most first."""
+    for late, planning, share in itertools.product((30, 90, 200), ("wait", "on"), SHARES):
+        for number, kind in enumerate(ALL):
+            place = ("--at", str((number * 5 + share // 10 + late) % 20)) if share == 50 else ()
+            size = ("--size", "64") if share == 40 and late == 90 else ()
+            yield usual(kind, late, *place, *size), share, planning
+
+
+def as_long_as(minutes):
+    @sentence(f"each kind at every budget, changed at step 30, 90 and 200, as many as {minutes:g} minutes allow: the same bits")
+    def _():
+        ends, wrong, count = time.monotonic() + 60 * minutes, [], 0
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
+            judged = (workers.submit(told, *what) for what in long_runs())
+            for some in iter(lambda: list(itertools.islice(judged, AT_ONCE)), []):
+                for text in (one_run.result() for one_run in some):
+                    count += 1
+                    if text:
+                        wrong.append(text)
+                        print("\n".join("# " + line for line in text.splitlines()), flush=True)
+                if time.monotonic() > ends:
+                    break
+        print(f"# {count} runs")
+        require(not wrong, f"{len(wrong)} of {count} runs")
+
+
+def main(arguments):
+    if arguments[0] == "--long":
+        as_long_as(float(arguments[1]))
+    for group in GROUPS if arguments == ["all"] else [name for name in arguments if name in GROUPS]:
+        for kind in GROUPS[group]:
+            kept(kind)
+        kept_on_a_thread(group)
+
+    @sentence("each kind that there is is one of these")
+    def _():
+        listed = run([*HARM, "--list"])
+        require([line.split()[0] for line in listed.output.splitlines()] == ALL, listed.output)
+    finish()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["all"])
