@@ -109,10 +109,11 @@ def program(command):
     return [os.path.abspath(name) if os.path.exists(name) else name, *command[1:]]
 
 
-def run(command, budget=None, via="command", env=None, options=(), timeout=120, start_in=None):
+def run(command, budget=None, via="command", env=None, options=(), timeout=120, cpu_seconds=None, start_in=None):
     """Runs `command` on the simulated device; with a budget or options under spillway, started the way `via` says.
 
     via: "command" (spillway run), "preload" (LD_PRELOAD and variables alone), "none" (as `env` says).
+    timeout: by the clock; cpu_seconds: of computation, after which it ends by SIGXCPU, however busy the machine is.
     start_in: the folder to start it in, a fresh one by default."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
         stats, summary = os.path.join(folder, "stats"), os.path.join(folder, "summary")
@@ -124,6 +125,8 @@ def run(command, budget=None, via="command", env=None, options=(), timeout=120, 
             settings["LD_PRELOAD"] = PRELOAD
             if budget is not None:
                 settings["SPILLWAY_BUDGET"] = budget
+        if cpu_seconds is not None:
+            line = ["prlimit", f"--cpu={cpu_seconds}:{cpu_seconds + 5}", *line]
         started = time.monotonic()
         try:
             done = subprocess.run(line, env=environment(settings), cwd=start_in or folder, capture_output=True, timeout=timeout, check=False,

@@ -21,7 +21,7 @@ static std::vector<const struct kind *> all_kinds()
     fprintf(stderr,
             "harm: what is %s?\n"
             "usage: harm [--kind NAME,NAME... | --random] [--steps N] [--late STEP] [--size KIB] [--layers N]\n"
-            "            [--at PLACE,PLACE... | --every N] [--seed N] [--alloc async|plain] [--list]\n",
+            "            [--at PLACE,PLACE... | --every N] [--seed N] [--alloc async|plain] [--list | --show]\n",
             what.c_str());
     exit(2);
 }
@@ -71,20 +71,34 @@ struct drawn {
     }
 };
 
-/* Few layers, most of them awkward, of tensors that are small and large. The same seed, the same program. */
-static void draw(struct options &o, int layers, int kibibytes)
+static void show(const struct options &o)
+{
+    for (size_t i = 0; i < o.places.size(); i++)
+        printf("layer %zu %s %zu bytes\n", i, o.places[i].kind ? o.places[i].kind->name : "plain",
+               o.places[i].count * sizeof(uint32_t));
+    printf("late %u, allocator %s\n", o.late, o.allocator == ALLOCATE_PLAIN ? "plain" : "async");
+    exit(0);
+}
+
+/* Few layers, some of them of one to three awkward kinds (with `at` only in these places), of tensors that are small and
+ * large. The same seed, the same program. */
+static void draw(struct options &o, const std::set<int> &at, int layers, int kibibytes)
 {
     struct drawn drawn = {o.seed * 2654435761u + 12345u};
     const auto all = all_kinds();
     const int count = layers / 2 + (int)drawn.below((uint32_t)layers);
-    drawn.below(2);
+    std::vector<const struct kind *> kinds(1 + drawn.below(3));
+    for (const struct kind *&kind : kinds)
+        kind = all[drawn.below((uint32_t)all.size())];
     for (int i = 0; i < count; i++) {
         /* Granules, a little more or less than one, and tensors that are too small to move. */
         const uint32_t sixteenths = drawn.below(8) == 0   ? 1 + drawn.below(6)
                                     : drawn.below(3) == 0 ? 16
                                                           : 10 + drawn.below(30);
         const size_t words_in = (size_t)kibibytes * WORDS_PER_KIB * sixteenths / 16 / 4 * 4;
-        o.places.push_back({drawn.below(5) < 2 ? nullptr : all[drawn.below((uint32_t)all.size())], words_in});
+        const struct kind *kind = kinds[drawn.below((uint32_t)kinds.size())];
+        const bool is_awkward = drawn.below(5) < 2 && (at.empty() || at.count(i) > 0);
+        o.places.push_back({is_awkward ? kind : nullptr, words_in});
     }
     o.late = 8 + drawn.below((uint32_t)o.steps);
     o.allocator = drawn.below(4) == 0 ? ALLOCATE_PLAIN : ALLOCATE_ASYNC;
@@ -96,13 +110,13 @@ struct options read_options(char **argv)
     std::vector<const struct kind *> kinds;
     std::set<int> at;
     int layers = 20, every = 6, kibibytes = 128;
-    bool random = false;
+    bool random = false, shows = false;
     while (*++argv) {
         const std::string name = *argv;
         if (name == "--list")
             list();
-        if (name == "--random") {
-            random = true;
+        if (name == "--random" || name == "--show") {
+            (name == "--random" ? random : shows) = true;
             continue;
         }
         if (!argv[1])
@@ -134,11 +148,13 @@ struct options read_options(char **argv)
     if (kibibytes < 1 || layers < 1 || every < 1 || o.steps < 1)
         refuse("0 there");
     if (random)
-        draw(o, layers, kibibytes);
+        draw(o, at, layers, kibibytes);
     for (int i = 0; i < layers && !random; i++) {
         const bool is_awkward = !kinds.empty() && (at.empty() ? i % every == 1 : at.count(i) > 0);
         const size_t turn = at.empty() ? (size_t)(i / every) : (size_t)std::distance(at.begin(), at.find(i));
         o.places.push_back({is_awkward ? kinds[turn % kinds.size()] : nullptr, (size_t)kibibytes * WORDS_PER_KIB});
     }
+    if (shows)
+        show(o);
     return o;
 }
