@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Random programs of layers that are right, and awkward for whoever runs kernels again (harm --random, tests/workloads), keep their bits,
+whatever the budget: each is held against itself without spillway.
+
+usage: awkward.py LIBRARY [--first SEED] [--count N] [--minutes M]    so many seeds (default 40), and then as many as the time allows
+       awkward.py LIBRARY --reduce SEED                               which of a program's layers it takes for its bits to differ
+
+LIBRARY: the one that makes its plans in no time, libhasty.so beside the other tests of this folder."""
+import argparse
+import concurrent.futures
+import itertools
+import os
+import random
+import re
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from harness import EXIT_CUDA_ERROR, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded, within  # pylint: disable=wrong-import-position
+
+SHAPE = ["--layers", "24", "--size", "64", "--steps", "30"]
+DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+AT_ONCE = 2
+SLOWEST = 10  # s of computation; a run that takes more hangs
+
+
+def program(seed, places=()):
+    return ["harm", "--random", "--seed", str(seed), *SHAPE, *(("--at", ",".join(map(str, places))) if places else ())]
+
+
+def settings(seed):
+    """Share of the peak and settings that the seed is for."""
+    drawn = random.Random(seed)
+    return drawn.choice((40, 50, 60, 60, 70, 80, 90)), {"SPILLWAY_PLAN": drawn.choice(("wait", "wait", "wait", "on")),
+                                                        "SPILLWAY_VERIFY": drawn.choice(("1", "64", "64", "1000000"))}
+
+
+def within_budget(command, budget, library, chosen):
+    return run(command, via="none", timeout=20 * SLOWEST, cpu_seconds=SLOWEST,
+               env={**DEVICE, **chosen, "LD_PRELOAD": os.path.abspath(library), "SPILLWAY_BUDGET": budget})
+
+
+def same(seed, library, places=()):
+    command = program(seed, places)
+    share, chosen = settings(seed)
+    plain = run(command, env=DEVICE)
+    succeeded(plain)
+    no_misuse(plain)
+    budget = plain.peak * share // 100
+    finished = within_budget(command, budget, library, chosen)
+    while finished.status == EXIT_CUDA_ERROR and "out of memory" in finished.errors and budget < plain.peak:
+        budget = budget * 5 // 4  # one launch needs more by itself
+        finished = within_budget(command, budget, library, chosen)
+    same_results(plain, finished)
+    no_misuse(finished)
+    within(budget, finished)
+    require("refused" not in finished.errors, "a call was refused", finished.describe())
+    return finished.summary["replayed"]["by_plan_count"]
+
+
+def judged(seed, library):
+    """How many replays there were, and what was wrong, if anything."""
+    try:
+        return seed, same(seed, library), None
+    except Failed as why:
+        return seed, 0, str(why)
+
+
+def many(library, first, count, minutes):
+    ends, wrong, done, replaying = time.monotonic() + 60 * minutes, [], 0, 0
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
+        waiting = []
+        for seed in itertools.count(first):
+            if seed - first >= count and time.monotonic() > ends:
+                break
+            waiting.append(workers.submit(judged, seed, library))
+            while len(waiting) > 2 * AT_ONCE:
+                seed_of, replays, text = waiting.pop(0).result()
+                done, replaying = done + 1, replaying + (replays > 0)
+                if text:
+                    wrong.append(seed_of)
+                    print("\n".join(f"# seed {seed_of}: " + line for line in text.splitlines()), flush=True)
+        for seed_of, replays, text in (one.result() for one in waiting):
+            done, replaying = done + 1, replaying + (replays > 0)
+            if text:
+                wrong.append(seed_of)
+                print("\n".join(f"# seed {seed_of}: " + line for line in text.splitlines()), flush=True)
+    print(f"# {done} programs, {replaying} of them with replays by plan", flush=True)
+    require(not wrong, f"{len(wrong)} of {done} programs, seeds {' '.join(map(str, wrong))}")
+    require(replaying > done // 8, f"only {replaying} of {done} programs had anything recomputed")
+
+
+def reduced(library, seed):
+    """The fewest awkward layers with which it is still wrong, by leaving out one after the other."""
+    shown = run([*program(seed), "--show"]).output
+    awkward = [int(number) for number, kind in re.findall(r"^layer (\d+) (\S+)", shown, re.MULTILINE) if kind != "plain"]
+
+    def wrong(places):
+        return judged_with(places) is not None
+
+    def judged_with(places):
+        try:
+            same(seed, library, places)
+        except Failed as why:
+            return str(why)
+        return None
+
+    for place in list(awkward):
+        rest = [other for other in awkward if other != place]
+        if rest and wrong(rest):
+            awkward = rest
+    print(shown, end="")
+    print(f"places {awkward}, {settings(seed)}")
+    print(judged_with(awkward))
+
+
+def main():
+    options = argparse.ArgumentParser(usage=__doc__)
+    options.add_argument("library")
+    options.add_argument("--first", type=int, default=1)
+    options.add_argument("--count", type=int, default=40)
+    options.add_argument("--minutes", type=float, default=0)
+    options.add_argument("--reduce", type=int)
+    told = options.parse_args()
+    if told.reduce is not None:
+        reduced(told.library, told.reduce)
+        return
+
+    @sentence("random programs of awkward layers: the same bits within every budget")
+    def _():
+        many(told.library, told.first, told.count, told.minutes)
+    finish()
+
+
+main()
