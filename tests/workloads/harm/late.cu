@@ -15,7 +15,7 @@ __global__ void change_input_kernel(uint32_t *x, uint32_t *y, size_t n, const ui
             x[i] ^= 0x10000u;
     }
 }
-SIMGPU_FOOTPRINT(change_input_kernel, (uint32_t * x, uint32_t *y, size_t n, const uint32_t *clock), EACH *n, RW(x, n),
+SIMGPU_FOOTPRINT(change_input_kernel, (uint32_t * x, uint32_t *y, size_t n, const uint32_t *clock), EACH *n, R(x, n),
                  W(y, n), R(clock, 2))
 
 /* --- the same for what is given beside, by whole or in one word --- */
