@@ -38,10 +38,11 @@ struct simgpu_range { /* bytes that a kernel may touch */
 struct simgpu_footprint { /* what one launch costs and touches, known before it runs */
     double flops;         /* arithmetic operations, before the scale factor of the device */
     double bytes;         /* device memory traffic in bytes, before the scale factor */
-    uint32_t range_count; /* 0: unknown; the driver then takes each pointer parameter for the whole of its allocation */
+    uint32_t range_count; /* 0: nothing is touched */
     struct simgpu_range ranges[SIMGPU_MAX_RANGES];
     uint64_t token; /* for run() */
-    int refused;    /* nonzero: there was no memory to describe it */
+    int unknown; /* nonzero: the ranges are; the driver then takes each pointer parameter for the whole of its allocation */
+    int refused; /* nonzero: there was no memory to describe it */
 };
 
 enum {

@@ -85,13 +85,14 @@ static CUresult footprint(struct op *op, const struct simgpu_kernel *k)
     print.flops = print.bytes = 0;
     print.range_count = 0;
     print.token = 0;
+    print.unknown = !k->describe;
     print.refused = 0;
     if (k->describe)
         k->describe(&op->u.run.launch, op->u.run.image, &print);
     if (print.refused)
         return CUDA_ERROR_OUT_OF_MEMORY;
     op->u.run.launch.token = print.token;
-    op->declared = print.range_count > 0;
+    op->declared = !print.unknown;
     for (uint32_t i = 0; i < print.range_count && i < SIMGPU_MAX_RANGES; i++)
         if (op_touch(op, print.ranges[i].address, print.ranges[i].bytes, print.ranges[i].writes != 0) < 0)
             return CUDA_ERROR_OUT_OF_MEMORY;

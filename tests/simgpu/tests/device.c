@@ -31,7 +31,7 @@ static void describe_add(const struct simgpu_launch *launch, const void *image, 
     (void)launch;
     ret->flops = p->count;
     ret->bytes = 8.0 * p->count;
-    ret->range_count = 1;
+    ret->range_count = p->count > 0;
     ret->ranges[0] = (struct simgpu_range){(uint64_t)(uintptr_t)p->to, 4u * (unsigned)p->count, 1};
 }
 

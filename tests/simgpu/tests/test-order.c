@@ -44,6 +44,16 @@ CHILD_TEST(so_is_one_whose_ranges_are_guessed)
     expect_error();
 }
 
+/* Whatever its parameters lead to: of no bytes there is no order. */
+CHILD_TEST(a_kernel_that_declares_to_touch_nothing_touches_nothing)
+{
+    set_up();
+    OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, one));
+    OK(launch_add(add, memory, 0, 1, two));
+    OK(launch_add(add, memory + BYTES, 0, 1, two));
+    OK(cuCtxSynchronize());
+}
+
 CHILD_TEST(a_copy_out_that_does_not_wait_for_the_kernel_is_found)
 {
     set_up();
@@ -384,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_that_does_not_wait_for_its_input_is_found),
         cmocka_unit_test(so_is_one_whose_ranges_are_guessed),
+        cmocka_unit_test(a_kernel_that_declares_to_touch_nothing_touches_nothing),
         cmocka_unit_test(a_copy_out_that_does_not_wait_for_the_kernel_is_found),
         cmocka_unit_test(two_declared_kernels_on_the_same_bytes_are_found),
         cmocka_unit_test(a_set_beside_a_copy_is_found),

@@ -16,13 +16,14 @@
 namespace simgpu
 {
 inline thread_local simgpu_footprint *describing;
-inline thread_local bool too_many_ranges;
+inline thread_local bool any_range, too_many_ranges; /* any: also one of no bytes */
 
 /* R, W, RW: notes one range of what is being described. */
 template <int Traffic, int Writes> struct range_note {
     template <class T, class N> void operator()(T *pointer, N count) const
     {
         using element = std::conditional_t<std::is_void<T>::value, unsigned char, T>;
+        any_range = true;
         if (!pointer || !(count > 0))
             return;
         const uint64_t bytes = static_cast<uint64_t>(count) * sizeof(element);
@@ -57,10 +58,11 @@ void record<Here, void(P...)>::describe_launch(const simgpu_launch *launch, cons
     ret_footprint->flops = ret_footprint->bytes = 0;
     ret_footprint->range_count = 0;
     describing = ret_footprint;
-    too_many_ranges = false;
+    any_range = too_many_ranges = false;
     set_sizes(*launch);
     call(reinterpret_cast<void (*)(P...)>(object.footprint), image);
     /* Some of the ranges would be worse than none: then the driver takes whole allocations. */
+    ret_footprint->unknown = too_many_ranges || !any_range;
     if (too_many_ranges)
         ret_footprint->range_count = 0;
     describing = nullptr;

@@ -44,6 +44,7 @@ template <int N> __global__ void described_template(float *out)
     *out = N;
 }
 SIMGPU_FOOTPRINT((described_template<3>), (float *out), 3, W(out, 1));
+SIMGPU_FOOTPRINT((described_template<4>), (float *out), 3);
 
 /* What the fake driver has noted so far. */
 static std::string notes()
@@ -141,9 +142,14 @@ static void footprints_are_described_from_the_parameters(void **)
     assert_int_equal(cudaMalloc(&p, 400), cudaSuccess);
     described<<<1, 1>>>(p, p + 10, p + 20, 10);
     described_template<3><<<1, 1>>>(p);
+    described<<<1, 1>>>(p, p, p, 0);
+    described_template<4><<<1, 1>>>(p);
     /* 40 bytes each, those of RW twice; no range for a null pointer */
     assert_true(was_noted("footprint _Z9describedPKfPfS1_i 20 flops 160 bytes 3 ranges"));
     assert_true(was_noted("footprint _Z18described_templateILi3EEvPf 3 flops 4 bytes 1 ranges"));
+    /* ranges without a byte are known as well; where none is named they are not */
+    assert_true(was_noted("footprint _Z9describedPKfPfS1_i 0 flops 0 bytes 0 ranges"));
+    assert_true(was_noted("footprint _Z18described_templateILi4EEvPf 3 flops 0 bytes 0 ranges unknown"));
     assert_int_equal(cudaFree(p), cudaSuccess);
 }
 

@@ -199,8 +199,8 @@ static CUresult launch_as(const char *how, CUfunction function, unsigned gx, uns
         memcpy(image + kernel->params[i].offset_bytes, params[i], kernel->params[i].size_bytes);
     if (kernel->describe) {
         kernel->describe(&launch, image, &footprint);
-        note("footprint %s %g flops %g bytes %u ranges", kernel->name, footprint.flops, footprint.bytes,
-             footprint.range_count);
+        note("footprint %s %g flops %g bytes %u ranges%s", kernel->name, footprint.flops, footprint.bytes,
+             footprint.range_count, footprint.unknown ? " unknown" : "");
     }
     note("%s %s stream %p", how, kernel->name, (void *)stream);
     if (!run_until_fault(kernel, &launch, image))
