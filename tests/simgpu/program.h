@@ -15,8 +15,9 @@
 typedef int simgpu_tensor_made(uint64_t address, uint64_t bytes);
 /* It has given them back: no later launch means them. `address` is what was made; others are ignored. */
 typedef int simgpu_tensor_gone(uint64_t address);
-/* A copy or a set of the program's writes to the tensor that `address` lies in. */
-typedef int simgpu_tensor_written(uint64_t address);
+/* A copy or a set of the program's writes these bytes; what lies in no tensor is ignored. `source`: where a copy has them
+ * from, since what nobody has written there nobody has written then; 0 for a set. */
+typedef int simgpu_tensor_written(uint64_t address, uint64_t bytes, uint64_t source);
 /* The program is about to launch this kernel (a CUkernel or CUfunction) with these parameters, in the form that
  * cuLaunchKernel() takes. Other launches may come first. */
 typedef int simgpu_launch_coming(const void *kernel, const unsigned grid[3], const unsigned block[3], void **params);

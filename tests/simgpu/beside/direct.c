@@ -71,7 +71,7 @@ static void gone(CUdeviceptr address)
 
 /* A block that executables keep many things in is written part by part. What is in the rest of it nobody knows, and so it
  * does not count as written before something has written it all, which each kernel does. */
-static void written(CUdeviceptr address, size_t bytes)
+static void written(CUdeviceptr address, size_t bytes, CUdeviceptr source)
 {
     bool all = false;
     pthread_mutex_lock(&lock);
@@ -79,7 +79,7 @@ static void written(CUdeviceptr address, size_t bytes)
         all = tensors[i].address == address && tensors[i].bytes <= bytes;
     pthread_mutex_unlock(&lock);
     if (all && tell.written)
-        (void)tell.written(address);
+        (void)tell.written(address, bytes, source);
 }
 
 static CUresult coming(CUfunction kernel, const unsigned grid[3], const unsigned block[3], void **params)
@@ -96,14 +96,14 @@ static CUresult coming(CUfunction kernel, const unsigned grid[3], const unsigned
     CALL(cuMemAllocFromPoolAsync, (CUdeviceptr * p, size_t n, CUmemoryPool o, CUstream s), (p, n, o, s), , made(r, p, n)) \
     CALL(cuMemFree_v2, (CUdeviceptr p), (p), gone(p), ) \
     CALL(cuMemFreeAsync, (CUdeviceptr p, CUstream s), (p, s), gone(p), ) \
-    CALL(cuMemcpyHtoD_v2, (CUdeviceptr p, const void *h, size_t n), (p, h, n), written(p, n), ) \
-    CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr p, const void *h, size_t n, CUstream s), (p, h, n, s), written(p, n), ) \
-    CALL(cuMemcpyDtoD_v2, (CUdeviceptr p, CUdeviceptr q, size_t n), (p, q, n), written(p, n), ) \
-    CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr p, CUdeviceptr q, size_t n, CUstream s), (p, q, n, s), written(p, n), ) \
-    CALL(cuMemsetD8_v2, (CUdeviceptr p, unsigned char v, size_t n), (p, v, n), written(p, n), ) \
-    CALL(cuMemsetD8Async, (CUdeviceptr p, unsigned char v, size_t n, CUstream s), (p, v, n, s), written(p, n), ) \
-    CALL(cuMemsetD32_v2, (CUdeviceptr p, unsigned v, size_t n), (p, v, n), written(p, 4 * n), ) \
-    CALL(cuMemsetD32Async, (CUdeviceptr p, unsigned v, size_t n, CUstream s), (p, v, n, s), written(p, 4 * n), )
+    CALL(cuMemcpyHtoD_v2, (CUdeviceptr p, const void *h, size_t n), (p, h, n), written(p, n, 0), ) \
+    CALL(cuMemcpyHtoDAsync_v2, (CUdeviceptr p, const void *h, size_t n, CUstream s), (p, h, n, s), written(p, n, 0), ) \
+    CALL(cuMemcpyDtoD_v2, (CUdeviceptr p, CUdeviceptr q, size_t n), (p, q, n), written(p, n, q), ) \
+    CALL(cuMemcpyDtoDAsync_v2, (CUdeviceptr p, CUdeviceptr q, size_t n, CUstream s), (p, q, n, s), written(p, n, q), ) \
+    CALL(cuMemsetD8_v2, (CUdeviceptr p, unsigned char v, size_t n), (p, v, n), written(p, n, 0), ) \
+    CALL(cuMemsetD8Async, (CUdeviceptr p, unsigned char v, size_t n, CUstream s), (p, v, n, s), written(p, n, 0), ) \
+    CALL(cuMemsetD32_v2, (CUdeviceptr p, unsigned v, size_t n), (p, v, n), written(p, 4 * n, 0), ) \
+    CALL(cuMemsetD32Async, (CUdeviceptr p, unsigned v, size_t n, CUstream s), (p, v, n, s), written(p, 4 * n, 0), )
 
 #define WRAP(name, parameters, arguments, before, after) \
     static CUresult(*next_##name) parameters; \

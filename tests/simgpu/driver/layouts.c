@@ -189,6 +189,11 @@ static bool read_how(struct use *u, const char *how)
             u->how = plain[i].how;
             return u->how == USE_VALUE || u->bytes == 8;
         }
+    if (sscanf(how, "reads/%u", &u->region) == 1 || sscanf(how, "overwrites/%u", &u->region) == 1) {
+        u->how = *how == 'r' ? USE_READS : USE_OVERWRITES;
+        u->is_part = true;
+        return u->bytes == 8;
+    }
     if (sscanf(how, "words/%u", &u->first_written) == 1) {
         u->how = USE_WORDS;
         return true;
@@ -212,7 +217,8 @@ static bool read_use(const struct layout *l, struct use *u, const char *value)
 {
     char how[64];
     return sscanf(value, "%u:%u:%63[a-z0-9/]", &u->offset, &u->bytes, how) == 3 && is_inside(l, u->offset, u->bytes) &&
-           read_how(u, how) && (u->how != USE_TENSORS || u->blocks < l->kernel.param_bytes);
+           read_how(u, how) && (u->how != USE_TENSORS || u->blocks < l->kernel.param_bytes) &&
+           (!u->is_part || is_inside(l, u->region, 5 * 8));
 }
 
 static bool read_uses(struct layout *l, const char *value, size_t length)

@@ -10,7 +10,11 @@
  *
  *     value                  a number that the result depends on
  *     flops                  a double: the operations that the launch does
- *     reads, writes          the address of a tensor; null and addresses of nothing are allowed
+ *     reads, writes          the address of a tensor; null and addresses of nothing are allowed. Of what is written
+ *                            the kernel is taken to read what the program had written there before
+ *     reads/B, overwrites/B  the address of bytes in a tensor, and only of these: at offset B of the image are five numbers
+ *                            of 8 bytes: bytes of a row, rows, bytes from one row to the next, slices of so many rows,
+ *                            bytes from one slice to the next. What is overwritten isn't read
  *     words/K                words of 8 bytes: those that are addresses of tensors are read, the first K of them written;
  *                            the others are numbers
  *     addresses/K            the same, but what is no address doesn't count
@@ -34,11 +38,13 @@
 
 #define LAYOUT_MOST_TENSORS 4096 /* in a list */
 
-enum how { USE_VALUE, USE_FLOPS, USE_READS, USE_WRITES, USE_WORDS, USE_ADDRESSES, USE_TENSORS };
+enum how { USE_VALUE, USE_FLOPS, USE_READS, USE_WRITES, USE_OVERWRITES, USE_WORDS, USE_ADDRESSES, USE_TENSORS };
 
 struct use {
     uint32_t offset, bytes; /* in the image, and inside it */
     enum how how;
+    bool is_part;                  /* reads, overwrites: not of the whole tensor, but of the bytes that are told */
+    uint32_t region;               /* there */
     uint32_t first_written;        /* of words and addresses: that many of the addresses */
     uint32_t lists, most, written; /* of tensors; `written` is a mask of lists */
     char along;                    /* x, y: as many of the tensors as the grid has blocks there; 0: those that are named */

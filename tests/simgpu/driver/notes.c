@@ -13,8 +13,7 @@ static struct note *buckets[BUCKETS];
 
 struct target { /* what an address leads to */
     uint64_t address, bytes, serial;
-    bool is_told; /* of by the program's runtime */
-    bool is_written;
+    const struct ranges *written; /* NULL: all of it; the program's runtime says nothing */
 };
 
 /* The program's tensor, a module's variable, or the driver's block where the program's runtime says nothing. */
@@ -22,14 +21,14 @@ static bool find_target(uint64_t address, struct target *ret)
 {
     const struct tensor *t = tensor_find(address);
     if (t) {
-        *ret = (struct target){t->span.start, t->span.end - t->span.start, t->serial, true, t->is_written};
+        *ret = (struct target){t->span.start, t->span.end - t->span.start, t->serial, &t->written};
         return true;
     }
     const struct block *b = memory_find(address);
     if (b && tensors_are_told() && b->kind != BLOCK_GLOBAL)
         return false;
     if (b && b->device)
-        *ret = (struct target){b->span.start, b->span.end - b->span.start, b->id, false, true};
+        *ret = (struct target){b->span.start, b->span.end - b->span.start, b->id, NULL};
     return b && b->device;
 }
 
@@ -39,9 +38,8 @@ struct reading { /* a launch's parameters, use by use */
     const uint32_t *grid;
     struct note *note;
     uint32_t room;
-    uint64_t youngest; /* serial of the youngest tensor so far, which is tensors[of] */
+    uint64_t youngest; /* serial of the youngest tensor so far, which is touched[of] */
     uint32_t of;
-    bool of_is_written;
     bool no_memory;
 };
 
@@ -66,14 +64,14 @@ static void mix_bytes(struct reading *r, uint32_t offset, uint32_t bytes)
     }
 }
 
-/* Where the tensor stands in the note, added if need be; UINT32_MAX: no memory. */
-static uint32_t place_of(struct reading *r, const struct target *t)
+/* Where it stands in the note, added if need be; UINT32_MAX: no memory. */
+static uint32_t place_of(struct reading *r, const struct target *t, const struct region *where)
 {
     for (uint32_t i = 0; i < r->note->count; i++)
-        if (r->note->tensors[i].address == t->address)
+        if (region_equal(&r->note->touched[i].where, where))
             return i;
     if (r->note->count == r->room) {
-        struct note *grown = realloc(r->note, sizeof *grown + 2 * r->room * sizeof grown->tensors[0]);
+        struct note *grown = realloc(r->note, sizeof *grown + 2 * r->room * sizeof grown->touched[0]);
         if (!grown) {
             r->no_memory = true;
             return UINT32_MAX;
@@ -81,31 +79,62 @@ static uint32_t place_of(struct reading *r, const struct target *t)
         r->note = grown;
         r->room *= 2;
     }
-    r->note->tensors[r->note->count] =
-        (struct touched_tensor){.address = t->address, .bytes = t->bytes, .serial = t->is_told ? t->serial : 0};
+    r->note->touched[r->note->count] =
+        (struct touched){.where = *where, .tensor = t->address, .serial = t->written ? t->serial : 0};
     if (t->serial > r->youngest) {
         r->youngest = t->serial;
         r->of = r->note->count;
-        r->of_is_written = t->is_written;
     }
     return r->note->count++;
 }
 
-/* False: the address leads to nothing. What nobody has written yet can't be read. */
-static bool touch(struct reading *r, uint64_t address, bool writes)
+static bool is_all_written(const struct ranges *written, const struct region *where)
+{
+    if (ranges_hold(written, where->address, region_end(where)))
+        return true;
+    for (uint64_t i = 0; i < region_row_count(where); i++) {
+        const uint64_t row = region_row(where, i);
+        if (!ranges_hold(written, row, row + where->row_bytes))
+            return false;
+    }
+    return true;
+}
+
+/* What nobody has written yet can't be read. */
+static void read(struct reading *r, struct touched *touched, const struct target *t)
+{
+    if (touched->reads)
+        return;
+    touched->reads = !t->written || is_all_written(t->written, &touched->where);
+    if (touched->reads)
+        return;
+    if (!ranges_add_part(&touched->defined, t->written, touched->where.address, region_end(&touched->where), 0))
+        r->no_memory = true;
+    touched->reads = touched->defined.count > 0;
+}
+
+/* `part`: five numbers that say which bytes from the address on; NULL: the whole tensor, as where they say
+ * what can't be. False: it leads to nothing. */
+static bool touch(struct reading *r, uint64_t address, enum how how, const void *part)
 {
     struct target t;
+    struct region where;
     uint32_t place;
     if (!find_target(address, &t))
         return false;
-    if ((place = place_of(r, &t)) == UINT32_MAX)
+    if (!part || !region_read(&where, address, part))
+        where = region_plain(t.address, t.bytes);
+    if (region_bytes(&where) == 0)
+        return false;
+    if ((place = place_of(r, &t, &where)) == UINT32_MAX)
         return true;
-    r->note->tensors[place].reads |= t.is_written;
-    r->note->tensors[place].writes |= writes;
+    if (how != USE_OVERWRITES)
+        read(r, &r->note->touched[place], &t);
+    r->note->touched[place].writes |= how != USE_READS;
     mix(r, place);
     mix(r, address - t.address);
     mix(r, t.bytes);
-    mix(r, writes);
+    mix(r, how != USE_READS);
     return true;
 }
 
@@ -116,7 +145,7 @@ static void read_words(struct reading *r, const struct use *u)
     if (counts && start > at)
         mix_bytes(r, at, (start < end ? start : end) - at);
     for (at = start; at + PIECE <= end; at += PIECE)
-        if (touch(r, word_at(r, at), addresses < u->first_written))
+        if (touch(r, word_at(r, at), addresses < u->first_written ? USE_WRITES : USE_READS, NULL))
             addresses++;
         else if (counts)
             mix(r, word_at(r, at));
@@ -150,7 +179,7 @@ static void read_tensors(struct reading *r, const struct use *u)
     for (uint32_t list = 0; list < u->lists; list++)
         for (uint32_t i = 0; i < u->most; i++)
             if (named[i])
-                (void)touch(r, word_at(r, entry_at(u, list, i)), u->written >> list & 1);
+                (void)touch(r, word_at(r, entry_at(u, list, i)), u->written >> list & 1 ? USE_WRITES : USE_READS, NULL);
 }
 
 static void read_use(struct reading *r, const struct use *u)
@@ -164,7 +193,8 @@ static void read_use(struct reading *r, const struct use *u)
         break;
     case USE_READS:
     case USE_WRITES:
-        (void)touch(r, word_at(r, u->offset), u->how == USE_WRITES);
+    case USE_OVERWRITES:
+        (void)touch(r, word_at(r, u->offset), u->how, u->is_part ? r->image + u->region : NULL);
         break;
     case USE_WORDS:
     case USE_ADDRESSES:
@@ -181,12 +211,12 @@ static void finish(struct reading *r)
 {
     bool writes = false;
     for (uint32_t i = 0; i < r->note->count; i++)
-        writes |= r->note->tensors[i].writes;
+        writes |= r->note->touched[i].writes;
     if (!writes && r->note->count > 0)
-        r->note->tensors[r->of].writes = true;
+        r->note->touched[r->of].writes = true;
     for (uint32_t i = 0; i < r->note->count; i++) {
-        const struct touched_tensor *t = &r->note->tensors[i];
-        r->note->bytes += (double)t->bytes * (t->reads + t->writes);
+        const struct touched *t = &r->note->touched[i];
+        r->note->bytes += (double)region_bytes(&t->where) * (t->reads + t->writes);
     }
 }
 
@@ -241,10 +271,18 @@ static bool says_the_same(const struct note *a, const struct note *b)
     bool same = a->seed == b->seed && a->is_announced == b->is_announced && a->count == b->count &&
                 memcmp(&a->flops, &b->flops, sizeof a->flops) == 0;
     for (uint32_t i = 0; same && i < a->count; i++) {
-        const struct touched_tensor *x = &a->tensors[i], *y = &b->tensors[i];
-        same = x->address == y->address && x->bytes == y->bytes && x->reads == y->reads && x->writes == y->writes;
+        const struct touched *x = &a->touched[i], *y = &b->touched[i];
+        same = region_equal(&x->where, &y->where) && x->reads == y->reads && x->writes == y->writes &&
+               ranges_equal(&x->defined, &y->defined);
     }
     return same;
+}
+
+static void drop(struct note *note)
+{
+    for (uint32_t i = 0; i < note->count; i++)
+        ranges_finish(&note->touched[i].defined);
+    free(note);
 }
 
 /* In front of what was said before, which a launch on its way may still need. */
@@ -252,8 +290,9 @@ static const struct note *keep(struct note *note)
 {
     struct note *old = find(note->key), **bucket = &buckets[note->key[0] % BUCKETS];
     if (old && says_the_same(old, note)) {
-        memcpy(old->tensors, note->tensors, note->count * sizeof note->tensors[0]);
-        free(note);
+        for (uint32_t i = 0; i < note->count; i++)
+            old->touched[i].serial = note->touched[i].serial;
+        drop(note);
         return old;
     }
     note->next = *bucket;
@@ -261,13 +300,17 @@ static const struct note *keep(struct note *note)
     return note;
 }
 
-static void note_writes(const struct note *note)
+/* False: no memory. */
+static bool note_writes(const struct note *note)
 {
+    bool good = true;
     for (uint32_t i = 0; i < note->count; i++) {
-        struct tensor *t = note->tensors[i].writes ? tensor_find(note->tensors[i].address) : NULL;
-        if (t)
-            t->is_written = true;
+        const struct region *where = &note->touched[i].where;
+        struct tensor *t = note->touched[i].writes ? tensor_find(note->touched[i].tensor) : NULL;
+        for (uint64_t row = 0; t && row < region_row_count(where); row++)
+            good = good && tensor_write(t, region_row(where, row), where->row_bytes);
     }
+    return good;
 }
 
 const struct note *note_make(const struct layout *layout, const uint32_t grid[3], const uint32_t block[3], const void *image,
@@ -275,7 +318,7 @@ const struct note *note_make(const struct layout *layout, const uint32_t grid[3]
 {
     enum { ROOM = 8 };
     struct reading r = {.layout = layout, .image = image, .grid = grid, .room = ROOM};
-    r.note = calloc(1, sizeof *r.note + ROOM * sizeof r.note->tensors[0]);
+    r.note = calloc(1, sizeof *r.note + ROOM * sizeof r.note->touched[0]);
     if (!r.note)
         return NULL;
     r.note->is_announced = announced;
@@ -284,12 +327,11 @@ const struct note *note_make(const struct layout *layout, const uint32_t grid[3]
         mix(&r, (uint64_t)grid[i] << 32 | block[i]);
     for (uint32_t i = 0; i < layout->use_count; i++)
         read_use(&r, &layout->uses[i]);
-    if (r.no_memory) {
-        free(r.note);
+    finish(&r);
+    if (r.no_memory || !note_writes(r.note)) {
+        drop(r.note);
         return NULL;
     }
-    finish(&r);
-    note_writes(r.note);
     set_key(r.note, layout, grid, block, image);
     return keep(r.note);
 }
@@ -297,8 +339,8 @@ const struct note *note_make(const struct layout *layout, const uint32_t grid[3]
 static bool means_the_same_now(const struct note *note)
 {
     for (uint32_t i = 0; i < note->count; i++) {
-        const struct tensor *t = note->tensors[i].serial ? tensor_find(note->tensors[i].address) : NULL;
-        if (t && t->serial != note->tensors[i].serial)
+        const struct tensor *t = note->touched[i].serial ? tensor_find(note->touched[i].tensor) : NULL;
+        if (t && t->serial != note->touched[i].serial)
             return false;
     }
     return true;

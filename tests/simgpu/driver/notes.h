@@ -3,11 +3,15 @@
 #ifndef SIMGPU_DRIVER_NOTES_H
 #define SIMGPU_DRIVER_NOTES_H
 #include "layouts.h"
+#include "ranges.h"
+#include "region.h"
 
-struct touched_tensor {
-    uint64_t address, bytes;
-    uint64_t serial;        /* which of all that were ever made there; 0: of the driver's blocks */
-    uint32_t reads, writes; /* 0 or 1 */
+struct touched { /* of one tensor, or of part of it */
+    struct region where;
+    uint64_t tensor; /* its address */
+    uint64_t serial; /* which of all tensors that were ever made there; 0: of the driver's blocks */
+    bool reads, writes;
+    struct ranges defined; /* what is read is this alone, for nobody had written the rest; none: it is all */
 };
 
 struct note {
@@ -17,7 +21,7 @@ struct note {
     bool is_announced;
     double flops, bytes;
     uint32_t count;
-    struct touched_tensor tensors[];
+    struct touched touched[];
 };
 
 /* Looks at the parameters with what the program holds now; the note is found from then on, and what it says is written

@@ -30,43 +30,77 @@ bool opaque_takes(const void *candidate)
 
 /* ---- what a launch makes of what it reads ---- */
 
-static uint64_t mix_sample(uint64_t digest, const char *from)
+/* What is at `address`; bytes that nobody has written are 0, whatever lies there. */
+static void look(const struct touched *t, uint64_t address, unsigned char *to, uint64_t bytes)
+{
+    const struct ranges *defined = &t->defined;
+    if (defined->count == 0) {
+        memcpy(to, (const void *)(uintptr_t)address, bytes);
+        return;
+    }
+    memset(to, 0, bytes);
+    for (size_t i = ranges_from(defined, address); i < defined->count && defined->at[i].start < address + bytes; i++) {
+        const uint64_t start = defined->at[i].start > address ? defined->at[i].start : address,
+                       end = defined->at[i].end < address + bytes ? defined->at[i].end : address + bytes;
+        memcpy(to + (start - address), (const void *)(uintptr_t)start, end - start);
+    }
+}
+
+/* From the byte of that number on, as if row lay behind row. */
+static void look_from(const struct touched *t, uint64_t number, unsigned char *to, uint64_t bytes)
+{
+    for (uint64_t done = 0, count; done < bytes; done += count) {
+        const uint64_t row = (number + done) / t->where.row_bytes, column = (number + done) % t->where.row_bytes;
+        count = t->where.row_bytes - column < bytes - done ? t->where.row_bytes - column : bytes - done;
+        look(t, region_row(&t->where, row) + column, to + done, count);
+    }
+}
+
+static uint64_t mix_sample(uint64_t digest, const struct touched *t, uint64_t number)
 {
     uint64_t words[SAMPLE / 8];
-    memcpy(words, from, sizeof words);
+    look_from(t, number, (unsigned char *)words, sizeof words);
     return note_mix(note_mix(digest, words[0]), words[1]);
 }
 
 /* All of what is short; else its ends, and one piece of each page, another one for each kernel. */
-static uint64_t mix_tensor(uint64_t digest, uint64_t name_hash, const struct touched_tensor *t)
+static uint64_t mix_touched(uint64_t digest, uint64_t name_hash, const struct touched *t)
 {
-    const char *bytes = (const char *)(uintptr_t)t->address;
-    if (t->bytes < 2 * SAMPLE) {
-        for (uint64_t i = 0; i < t->bytes; i++)
-            digest = note_mix(digest, (unsigned char)bytes[i]);
+    const uint64_t bytes = region_bytes(&t->where);
+    if (bytes < 2 * SAMPLE) {
+        unsigned char all[2 * SAMPLE];
+        look_from(t, 0, all, bytes);
+        for (uint64_t i = 0; i < bytes; i++)
+            digest = note_mix(digest, all[i]);
         return digest;
     }
-    digest = mix_sample(mix_sample(digest, bytes), bytes + t->bytes - SAMPLE);
-    for (uint64_t page = 0; page < t->bytes; page += PAGE) {
+    digest = mix_sample(mix_sample(digest, t, 0), t, bytes - SAMPLE);
+    for (uint64_t page = 0; page < bytes; page += PAGE) {
         uint64_t at = page + (note_mix(name_hash, page) >> 56) * SAMPLE;
-        digest = mix_sample(digest, bytes + (at < t->bytes - SAMPLE ? at : t->bytes - SAMPLE));
+        digest = mix_sample(digest, t, at < bytes - SAMPLE ? at : bytes - SAMPLE);
     }
     return digest;
 }
 
 /* Every byte. Two bytes are a small number that is neither infinite nor none in any of the floating formats of 16 bits, and
  * so are longer ones made of them: programs may look at what they compute. */
-static void fill(const struct touched_tensor *t, uint64_t seed)
+static void fill_row(uint64_t address, uint64_t count, uint64_t seed)
 {
     const uint64_t step = note_mix(seed, 1) | 1, kept = 0x01ff01ff01ff01ffu, format = 0x3c003c003c003c00u;
-    char *bytes = (char *)(uintptr_t)t->address;
+    char *bytes = (char *)(uintptr_t)address;
     uint64_t state = note_mix(seed, 2), i = 0, word;
-    for (; i + sizeof word <= t->bytes; i += sizeof word) {
+    for (; i + sizeof word <= count; i += sizeof word) {
         word = ((state += step) & kept) | format;
         memcpy(bytes + i, &word, sizeof word);
     }
     word = (state & kept) | format;
-    memcpy(bytes + i, &word, t->bytes - i);
+    memcpy(bytes + i, &word, count - i);
+}
+
+static void fill(const struct region *where, uint64_t seed)
+{
+    for (uint64_t row = 0; row < region_row_count(where); row++)
+        fill_row(region_row(where, row), where->row_bytes, row ? note_mix(seed, row) : seed);
 }
 
 /* A line for each launch: with two runs of a program, the first that differs is where they part. */
@@ -77,8 +111,8 @@ static void write_down(const struct layout *l, const struct note *n, uint64_t di
         return;
     fprintf(file, "%s given %016llx read %016llx", l->kernel.name, (unsigned long long)n->seed, (unsigned long long)digest);
     for (uint32_t i = 0; i < n->count; i++)
-        fprintf(file, " %s%s%llu", n->tensors[i].reads ? "r" : "", n->tensors[i].writes ? "w" : "",
-                (unsigned long long)n->tensors[i].bytes);
+        fprintf(file, " %s%s%llu", n->touched[i].reads ? "r" : "", n->touched[i].writes ? "w" : "",
+                (unsigned long long)region_bytes(&n->touched[i].where));
     fputc('\n', file);
     fflush(file); /* a forked child must find nothing to write */
 }
@@ -89,13 +123,13 @@ static void run(const struct simgpu_launch *launch, const void *image)
     const struct note *n = (const struct note *)(uintptr_t)launch->token;
     uint64_t digest = n->seed;
     for (uint32_t i = 0; i < n->count; i++)
-        if (n->tensors[i].reads)
-            digest = mix_tensor(note_mix(digest, i), l->name_hash, &n->tensors[i]);
+        if (n->touched[i].reads)
+            digest = mix_touched(note_mix(digest, i), l->name_hash, &n->touched[i]);
     if (settings.digests_path)
         write_down(l, n, digest);
     for (uint32_t i = 0; i < n->count; i++)
-        if (n->tensors[i].writes)
-            fill(&n->tensors[i], note_mix(digest, i));
+        if (n->touched[i].writes)
+            fill(&n->touched[i].where, note_mix(digest, i));
 }
 
 /* ---- what a launch touches ---- */
@@ -111,6 +145,24 @@ static void list(struct layout *l)
     l->is_listed = true;
 }
 
+/* Row by row where all of the launch's fit, else from the first byte to the last of each. */
+static void declare(const struct note *n, struct simgpu_footprint *footprint)
+{
+    uint64_t rows = 0;
+    footprint->range_count = 0;
+    for (uint32_t i = 0; i < n->count && rows <= SIMGPU_MAX_RANGES; i++)
+        rows += region_row_count(&n->touched[i].where);
+    for (uint32_t i = 0; i < n->count; i++) {
+        const struct touched *t = &n->touched[i];
+        const bool apart = rows <= SIMGPU_MAX_RANGES;
+        const uint64_t count = apart ? region_row_count(&t->where) : 1,
+                       bytes = apart ? t->where.row_bytes : region_end(&t->where) - t->where.address;
+        for (uint64_t row = 0; row < count && footprint->range_count < SIMGPU_MAX_RANGES; row++)
+            footprint->ranges[footprint->range_count++] =
+                (struct simgpu_range){region_row(&t->where, row), bytes, t->writes};
+    }
+}
+
 static void describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret_footprint)
 {
     const struct layout *l = (const struct layout *)launch->kernel;
@@ -123,10 +175,7 @@ static void describe(const struct simgpu_launch *launch, const void *image, stru
     ret_footprint->token = (uint64_t)(uintptr_t)n;
     ret_footprint->flops = n->flops;
     ret_footprint->bytes = n->bytes;
-    for (uint32_t i = 0; i < n->count && i < SIMGPU_MAX_RANGES; i++)
-        ret_footprint->ranges[i] =
-            (struct simgpu_range){n->tensors[i].address, n->tensors[i].bytes, (int)n->tensors[i].writes};
-    ret_footprint->range_count = n->count < SIMGPU_MAX_RANGES ? n->count : SIMGPU_MAX_RANGES;
+    declare(n, ret_footprint);
     list((struct layout *)l);
 }
 

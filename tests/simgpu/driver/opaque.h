@@ -5,7 +5,8 @@
  * samples of what it reads: some bytes of every 4 KiB, the first and the last. From that it makes the bytes of all that it
  * writes. So the same program has the same results wherever its tensors lie; and a byte that is lost, stale or in another
  * place where it is looked at changes everything that comes after it. What a launch writes and the program had had written
- * before, it reads as well: it changes in place.
+ * before, it reads as well, for it may change in place; but for what it is known to overwrite. What nobody has written since
+ * it was allocated is not read, whatever lies there.
  *
  * What a launch touches is settled when the program announces it (../program.h): that decides for all launches with the same
  * parameters, as far as they count, until it is announced again, so that whoever launches it once more gets the same. A

@@ -9,6 +9,7 @@ static uint64_t made;
 static void forget(struct span *span)
 {
     span_remove(&tensors, span);
+    ranges_finish(&((struct tensor *)span)->written);
     free(span);
 }
 
@@ -39,6 +40,28 @@ void tensor_end(uint64_t address)
 struct tensor *tensor_find(uint64_t address)
 {
     return (struct tensor *)span_find(&tensors, address);
+}
+
+bool tensor_write(struct tensor *tensor, uint64_t address, uint64_t bytes)
+{
+    const uint64_t end = address + bytes < tensor->span.end ? address + bytes : tensor->span.end;
+    return ranges_add(&tensor->written, address, end);
+}
+
+bool tensors_copy(uint64_t address, uint64_t bytes, uint64_t source)
+{
+    struct tensor *to = tensor_find(address);
+    const struct tensor *from = source ? tensor_find(source) : NULL;
+    struct ranges moved = {0};
+    if (!to || !from)
+        return !to || tensor_write(to, address, bytes);
+    if (bytes > to->span.end - address)
+        bytes = to->span.end - address;
+    bool good = ranges_add_part(&moved, &from->written, source, source + bytes, address - source) &&
+                ranges_remove(&to->written, address, address + bytes) &&
+                ranges_add_part(&to->written, &moved, address, address + bytes, 0);
+    ranges_finish(&moved);
+    return good;
 }
 
 bool tensors_are_told(void)

@@ -6,7 +6,7 @@
 
 static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    rt_tensor_written(to);
+    rt_tensor_written(to, bytes, from);
     switch (kind) {
     case cudaMemcpyHostToHost:
     case cudaMemcpyDefault:
@@ -24,7 +24,7 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 
 static cudaError_t copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
-    rt_tensor_written(to);
+    rt_tensor_written(to, bytes, from);
     switch (kind) {
     case cudaMemcpyHostToHost:
     case cudaMemcpyDefault:
@@ -143,7 +143,7 @@ static cudaError_t describe_2d(void *to, size_t to_pitch, const void *from, size
         return cudaErrorInvalidMemcpyDirection;
     if (width > to_pitch || width > from_pitch)
         return cudaErrorInvalidPitchValue;
-    rt_tensor_written(to);
+    rt_rows_written(to, to_pitch, from, from_pitch, width, height);
     *ret_copy = (CUDA_MEMCPY2D){.srcMemoryType = from_type,
                                 .srcHost = from,
                                 .srcDevice = (CUdeviceptr)from,
@@ -295,13 +295,30 @@ cudaError_t CUDARTAPI cudaMemcpyBatchAsync(void *const *to, const void *const *f
 {
     cudaError_t error = rt_enter();
 
-    for (size_t i = 0; to && i < count; i++)
-        rt_tensor_written(to[i]);
+    for (size_t i = 0; to && from && bytes && i < count; i++)
+        rt_tensor_written(to[i], bytes[i], from[i]);
     if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemcpyBatchAsync((CUdeviceptr *)to, (CUdeviceptr *)from, (size_t *)bytes, count,
                                                     (CUmemcpyAttributes *)attributes, attribute_starts, attribute_count,
                                                     stream));
     return rt_leave(error);
+}
+
+/* Rows and planes lie behind one another where the program says nothing of their distance. */
+static void one_of_batch_written(const struct cudaMemcpy3DBatchOp *o)
+{
+    const struct cudaMemcpy3DOperand *to = &o->dst, *from = &o->src;
+    const size_t to_row = to->op.ptr.rowLength ? to->op.ptr.rowLength : o->extent.width,
+                 from_row = from->op.ptr.rowLength ? from->op.ptr.rowLength : o->extent.width,
+                 to_rows = to->op.ptr.layerHeight ? to->op.ptr.layerHeight : o->extent.height,
+                 from_rows = from->op.ptr.layerHeight ? from->op.ptr.layerHeight : o->extent.height;
+
+    if (to->type != cudaMemcpyOperandTypePointer || from->type != cudaMemcpyOperandTypePointer)
+        return;
+    for (size_t z = 0; z < o->extent.depth; z++)
+        rt_rows_written((const char *)to->op.ptr.ptr + z * to_rows * to_row, to_row,
+                        (const char *)from->op.ptr.ptr + z * from_rows * from_row, from_row, o->extent.width,
+                        o->extent.height);
 }
 
 cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBatchOp *operations, unsigned long long flags,
@@ -311,8 +328,7 @@ cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBa
 
     _Static_assert(sizeof *operations == sizeof(CUDA_MEMCPY3D_BATCH_OP), "one structure in both interfaces");
     for (size_t i = 0; operations && i < count; i++)
-        if (operations[i].dst.type == cudaMemcpyOperandTypePointer)
-            rt_tensor_written(operations[i].dst.op.ptr.ptr);
+        one_of_batch_written(&operations[i]);
     if (error == cudaSuccess)
         error = rt_error(DRIVER->cuMemcpy3DBatchAsync(count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags, stream));
     return rt_leave(error);
@@ -320,30 +336,37 @@ cudaError_t CUDARTAPI cudaMemcpy3DBatchAsync(size_t count, struct cudaMemcpy3DBa
 
 /* --- sets: the driver is only ever asked to set bytes --- */
 
-#define RT_SET(name, parameters, call) \
+#define RT_SET(name, parameters, pitch, width, rows, call) \
     cudaError_t CUDARTAPI name parameters \
     { \
         cudaError_t error = rt_enter(); \
-        rt_tensor_written(address); \
+        rt_rows_written(address, pitch, NULL, 0, width, rows); \
         if (error == cudaSuccess) \
             error = rt_error(DRIVER->call); \
         return rt_leave(error); \
     }
 
-RT_SET(cudaMemset, (void *address, int value, size_t bytes), cuMemsetD8((CUdeviceptr)address, (unsigned char)value, bytes))
-RT_SET(cudaMemsetAsync, (void *address, int value, size_t bytes, cudaStream_t stream),
+RT_SET(cudaMemset, (void *address, int value, size_t bytes), 0, bytes, 1,
+       cuMemsetD8((CUdeviceptr)address, (unsigned char)value, bytes))
+RT_SET(cudaMemsetAsync, (void *address, int value, size_t bytes, cudaStream_t stream), 0, bytes, 1,
        cuMemsetD8Async((CUdeviceptr)address, (unsigned char)value, bytes, stream))
-RT_SET(cudaMemset2D, (void *address, size_t pitch, int value, size_t width, size_t height),
+RT_SET(cudaMemset2D, (void *address, size_t pitch, int value, size_t width, size_t height), pitch, width, height,
        cuMemsetD2D8((CUdeviceptr)address, pitch, (unsigned char)value, width, height))
-RT_SET(cudaMemset2DAsync, (void *address, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream),
-       cuMemsetD2D8Async((CUdeviceptr)address, pitch, (unsigned char)value, width, height, stream))
+RT_SET(cudaMemset2DAsync, (void *address, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream), pitch,
+       width, height, cuMemsetD2D8Async((CUdeviceptr)address, pitch, (unsigned char)value, width, height, stream))
 
 /* A box is a stack of planes, each pitch * ysize bytes after the one before. */
+static void box_written(struct cudaPitchedPtr to, struct cudaExtent extent)
+{
+    for (size_t z = 0; z < extent.depth; z++)
+        rt_rows_written((const char *)to.ptr + z * to.pitch * to.ysize, to.pitch, NULL, 0, extent.width, extent.height);
+}
+
 cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent, cudaStream_t stream)
 {
     cudaError_t error = rt_enter();
 
-    rt_tensor_written(to.ptr);
+    box_written(to, extent);
     for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
         error = rt_error(DRIVER->cuMemsetD2D8Async((CUdeviceptr)to.ptr + z * to.pitch * to.ysize, to.pitch,
                                                    (unsigned char)value, extent.width, extent.height, stream));
@@ -354,7 +377,7 @@ cudaError_t CUDARTAPI cudaMemset3D(struct cudaPitchedPtr to, int value, struct c
 {
     cudaError_t error = rt_enter();
 
-    rt_tensor_written(to.ptr);
+    box_written(to, extent);
     for (size_t z = 0; z < extent.depth && error == cudaSuccess; z++)
         error = rt_error(DRIVER->cuMemsetD2D8((CUdeviceptr)to.ptr + z * to.pitch * to.ysize, to.pitch, (unsigned char)value,
                                               extent.width, extent.height));

@@ -255,7 +255,7 @@ cudaError_t CUDARTAPI cudaMemcpyPeer(void *to, int to_device, const void *from, 
     if (error == cudaSuccess)
         error = two_contexts(to_device, from_device, &to_context, &from_context);
     if (error == cudaSuccess && bytes > 0)
-        rt_tensor_written(to);
+        rt_tensor_written(to, bytes, from);
     if (error == cudaSuccess && bytes > 0)
         error = rt_error(DRIVER->cuMemcpyPeer((CUdeviceptr)to, to_context, (CUdeviceptr)from, from_context, bytes));
     return rt_leave(error);
@@ -270,11 +270,23 @@ cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void *to, int to_device, const void *f
     if (error == cudaSuccess)
         error = two_contexts(to_device, from_device, &to_context, &from_context);
     if (error == cudaSuccess && bytes > 0)
-        rt_tensor_written(to);
+        rt_tensor_written(to, bytes, from);
     if (error == cudaSuccess && bytes > 0)
         error =
             rt_error(DRIVER->cuMemcpyPeerAsync((CUdeviceptr)to, to_context, (CUdeviceptr)from, from_context, bytes, stream));
     return rt_leave(error);
+}
+
+static const char *corner(const struct cudaPitchedPtr *box, const struct cudaPos *at, size_t z)
+{
+    return (const char *)box->ptr + (at->z + z) * box->pitch * box->ysize + at->y * box->pitch + at->x;
+}
+
+static void box_written(const struct cudaMemcpy3DParms *p)
+{
+    for (size_t z = 0; z < p->extent.depth; z++)
+        rt_rows_written(corner(&p->dstPtr, &p->dstPos, z), p->dstPtr.pitch, corner(&p->srcPtr, &p->srcPos, z),
+                        p->srcPtr.pitch, p->extent.width, p->extent.height);
 }
 
 cudaError_t rt_memcpy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret_copy)
@@ -290,7 +302,7 @@ cudaError_t rt_memcpy3d(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *ret_co
         return cudaErrorInvalidMemcpyDirection;
     if (p->srcArray || p->dstArray)
         return cudaErrorNotSupported; /* arrays have elements of other sizes: not on this device */
-    rt_tensor_written(p->dstPtr.ptr);
+    box_written(p);
     *ret_copy = (CUDA_MEMCPY3D){.srcXInBytes = p->srcPos.x,
                                 .srcY = p->srcPos.y,
                                 .srcZ = p->srcPos.z,

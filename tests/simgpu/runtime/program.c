@@ -22,10 +22,16 @@ void rt_tensor_gone(const void *address)
         (void)tell.gone((uintptr_t)address);
 }
 
-void rt_tensor_written(const void *address)
+void rt_tensor_written(const void *to, size_t bytes, const void *from)
 {
-    if (tell.written)
-        (void)tell.written((uintptr_t)address);
+    if (tell.written && to && bytes > 0)
+        (void)tell.written((uintptr_t)to, bytes, (uintptr_t)from);
+}
+
+void rt_rows_written(const void *to, size_t pitch, const void *from, size_t from_pitch, size_t width, size_t rows)
+{
+    for (size_t y = 0; to && y < rows; y++)
+        rt_tensor_written((const char *)to + y * pitch, width, from ? (const char *)from + y * from_pitch : NULL);
 }
 
 cudaError_t rt_launch_coming(CUfunction kernel, dim3 grid, dim3 block, void **args)

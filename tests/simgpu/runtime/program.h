@@ -9,10 +9,13 @@
 void rt_program_open(CUresult (*resolve)(const char *name, void **ret_function, int version, cuuint64_t flags,
                                          CUdriverProcAddressQueryResult *ret_status));
 
-/* Behind a successful allocation; before memory is given back; with a copy or a set to device memory. */
+/* Behind a successful allocation; before memory is given back. */
 void rt_tensor_made(const void *address, size_t bytes);
 void rt_tensor_gone(const void *address);
-void rt_tensor_written(const void *address);
+
+/* With a copy or a set to device memory: `rows` of `width` bytes each, `pitch` apart. `from` is NULL for a set. */
+void rt_tensor_written(const void *to, size_t bytes, const void *from);
+void rt_rows_written(const void *to, size_t pitch, const void *from, size_t from_pitch, size_t width, size_t rows);
 
 /* Before a launch. */
 cudaError_t rt_launch_coming(CUfunction kernel, dim3 grid, dim3 block, void **args);

@@ -21,6 +21,8 @@ static const char table[] =
     "along bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/x\n"
     "rows bytes=72 shared=0 registers=32 params=0:72 uses=0:64:tensors/2/4/2/y\n"
     "costly bytes=16 shared=0 registers=32 params=0:8,8:8 uses=0:8:writes,8:8:flops\n"
+    "part bytes=96 shared=0 registers=32 params=0:8,8:8,16:80 uses=0:8:overwrites/16,8:8:reads/56,16:80:value\n"
+    "far_part bytes=48 shared=0 registers=32 params=0:8,8:40 uses=0:8:reads/16\n"
     "no_bytes shared=0 registers=32 params=- uses=-\n"
     "no_shared bytes=8 registers=32 params=0:8 uses=-\n"
     "outside bytes=8 shared=0 registers=32 params=4:8 uses=-\n"
@@ -70,7 +72,7 @@ static CUdeviceptr tensor(size_t bytes, int byte)
     OK(cuMemAlloc(&p, bytes));
     OK(cuMemsetD8(p, (unsigned char)byte, bytes));
     assert_int_equal(tell_made(p, bytes), 0);
-    assert_int_equal(tell_written(p), 0);
+    assert_int_equal(tell_written(p, bytes, 0), 0);
     return p;
 }
 
@@ -214,6 +216,64 @@ CHILD_TEST(what_was_written_before_is_changed_in_place)
     assert_int_equal(results[0], results[1]);
 }
 
+/* As with the workspace of a sort, of which a set clears some counters, and nobody says who fills the rest. */
+CHILD_TEST(what_nobody_has_written_of_a_tensor_is_not_read)
+{
+    enum { SET = 100, AT = 4096 + 8 };
+    uint64_t results[3];
+    start();
+    for (int i = 0; i < 3; i++) {
+        CUdeviceptr x = fresh(BYTES, i), to = fresh(BYTES, 0);
+        OK(cuMemsetD8(x + AT, 7, SET));
+        assert_int_equal(tell_written(x + AT, SET / 2, 0), 0);
+        assert_int_equal(tell_written(x + AT + SET / 2, SET - SET / 2, 0), 0);
+        if (i == 2)
+            poke(x + BYTES - 1, 9); /* nobody's */
+        sum(to, x, x, 7);
+        results[i] = digest(to, BYTES);
+        launch_on(function("grow"), 1, (void *[]){&x}, true);
+        results[i] ^= digest(x, BYTES);
+        OK(cuMemFree(x));
+    }
+    assert_int_equal(results[0], results[1]);
+    assert_int_equal(results[0], results[2]);
+}
+
+/* Short enough to be looked at byte by byte. */
+CHILD_TEST(of_a_short_tensor_each_byte_counts_that_was_written)
+{
+    uint64_t results[4];
+    start();
+    for (int i = 0; i < 4; i++) {
+        CUdeviceptr x = fresh(16, i == 1 ? 0x55 : 0), to = fresh(BYTES, 0);
+        assert_int_equal(tell_written(x + 3, 2, 0), 0);
+        poke(x + 3, i == 2 ? 9 : 1);
+        poke(x + 4, i == 3 ? 9 : 1);
+        sum(to, x, x, 7);
+        results[i] = digest(to, BYTES);
+    }
+    assert_int_equal(results[0], results[1]);
+    assert_int_not_equal(results[0], results[2]);
+    assert_int_not_equal(results[0], results[3]);
+}
+
+CHILD_TEST(what_is_allocated_anew_is_written_by_nobody)
+{
+    uint64_t results[2];
+    start();
+    CUdeviceptr x = tensor(BYTES, 1), to;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tell_gone(x), 0);
+        assert_int_equal(tell_made(x, BYTES), 0);
+        OK(cuMemsetD8(x, (unsigned char)i, BYTES));
+        assert_int_equal(tell_written(x, 16, 0), 0);
+        OK(cuMemsetD8(x, 3, 16));
+        sum(to = fresh(BYTES, 0), x, x, 7);
+        results[i] = digest(to, BYTES);
+    }
+    assert_int_equal(results[0], results[1]);
+}
+
 /* What `sum` makes of a tensor of that size with one byte changed. */
 static uint64_t sum_with(CUdeviceptr a, size_t bytes, size_t changed)
 {
@@ -260,6 +320,100 @@ CHILD_TEST(what_is_made_where_others_were_ends_them)
     assert_int_equal(rest, digest(tensor(BYTES - 4096, 1), BYTES - 4096));
     launch_on(function("grow"), 1, (void *[]){&to}, true);
     assert_int_not_equal(digest(whole, 4096), digest(to, 4096)); /* of another size */
+}
+
+struct rows {
+    uint64_t row_bytes, rows, pitch, slices, slice_pitch;
+};
+
+static void part(CUdeviceptr to, struct rows written, CUdeviceptr from, struct rows read)
+{
+    launch_on(function("part"), 1, (void *[]){&to, &from, &(struct rows[2]){written, read}}, true);
+}
+
+static const struct rows row = {512, 1, 0, 1, 0}, four_rows = {8, 2, 32, 2, 128};
+
+static unsigned char *bytes_of(CUdeviceptr p)
+{
+    static unsigned char copy[BYTES];
+    OK(cuMemcpyDtoH(copy, p, sizeof copy));
+    return copy;
+}
+
+CHILD_TEST(of_a_part_these_rows_are_written_and_no_other_byte)
+{
+    static const unsigned starts[] = {40, 72, 168, 200};
+    start();
+    CUdeviceptr to = tensor(BYTES, 0xAA), from = tensor(BYTES, 1);
+    part(to + 40, four_rows, from, row);
+    const unsigned char *bytes = bytes_of(to);
+    for (unsigned i = 0; i < BYTES; i++) {
+        bool inside = false;
+        for (int r = 0; r < 4; r++)
+            inside |= i >= starts[r] && i < starts[r] + 8;
+        if (!inside)
+            assert_int_equal(bytes[i], 0xAA);
+        else if (i % 2)
+            assert_in_range(bytes[i], 0x3c, 0x3d);
+    }
+    part(to + 40, four_rows, from, row); /* now the same, from what it was given alone */
+    const uint64_t first = digest(to, BYTES);
+    OK(cuMemsetD8(to + 40, 0x77, 8));
+    part(to + 40, four_rows, from, row);
+    assert_int_equal(digest(to, BYTES), first);
+}
+
+CHILD_TEST(of_a_part_these_rows_are_read_and_no_other_byte)
+{
+    uint64_t results[4];
+    start();
+    CUdeviceptr from = tensor(BYTES, 1);
+    for (int i = 0; i < 4; i++) {
+        CUdeviceptr to = fresh(BYTES, 0);
+        if (i == 1)
+            OK(cuMemsetD8(from + 48, 9, 24)); /* between two rows */
+        if (i == 2)
+            poke(from + 200, 9);
+        if (i == 3)
+            poke(from + 207, 9);
+        part(to, row, from + 40, four_rows);
+        results[i] = digest(to, 512);
+    }
+    assert_int_equal(results[0], results[1]);
+    assert_int_not_equal(results[1], results[2]);
+    assert_int_not_equal(results[2], results[3]);
+}
+
+CHILD_TEST(of_a_part_the_bytes_count_that_were_written)
+{
+    uint64_t results[3];
+    start();
+    for (int i = 0; i < 3; i++) {
+        CUdeviceptr x = fresh(BYTES, i), to = fresh(BYTES, 0), from = tensor(BYTES, 1);
+        part(x + 64, row, from, row); /* that is all that anybody writes */
+        if (i == 2)
+            poke(x + 64 + 511, 9);
+        sum(to, x, x, 7);
+        part(to, row, x, (struct rows){64 + 512, 1, 0, 1, 0});
+        results[i] = digest(to, 512);
+    }
+    assert_int_equal(results[0], results[1]);
+    assert_int_not_equal(results[0], results[2]);
+}
+
+CHILD_TEST(a_part_of_no_bytes_is_nothing_and_one_of_too_many_the_whole)
+{
+    start();
+    CUdeviceptr to = tensor(BYTES, 0xAA), from = tensor(BYTES, 1);
+    const uint64_t before = digest(to, BYTES);
+    part(to, (struct rows){0, 4, 8, 1, 0}, from, (struct rows){0});
+    part(to, (struct rows){8, 0, 8, 1, 0}, from, (struct rows){8, 1, 0, 0, 0});
+    assert_int_equal(digest(to, BYTES), before);
+    part(to, row, from, (struct rows){8, UINT64_MAX / 2, 32, 2, 128});
+    const uint64_t first = digest(to, BYTES);
+    poke(from + BYTES - 1, 9);
+    part(to, row, from, (struct rows){8, UINT64_MAX / 2, 32, 2, 128});
+    assert_int_not_equal(digest(to, BYTES), first);
 }
 
 struct some {
@@ -535,9 +689,9 @@ CHILD_TEST(what_is_known_of_it_is_told)
     OK(cuModuleGetFunction(&f, code, "sum"));
 }
 
-static const char *const unreadable[][2] = {{"no_bytes", "bytes"},   {"no_shared", "shared"},  {"outside", "params"},
-                                            {"beyond", "uses"},      {"unheard", "uses"},      {"halved", "uses"},
-                                            {"wrong_lists", "uses"}, {"wrong_blocks", "uses"}, {"never_seen", NULL}};
+static const char *const unreadable[][2] = {
+    {"no_bytes", "bytes"}, {"no_shared", "shared"}, {"outside", "params"},    {"beyond", "uses"},   {"unheard", "uses"},
+    {"halved", "uses"},    {"wrong_lists", "uses"}, {"wrong_blocks", "uses"}, {"far_part", "uses"}, {"never_seen", NULL}};
 
 static void unreadable_body(void)
 {
@@ -656,6 +810,13 @@ int main(void)
         cmocka_unit_test(what_is_made_where_others_were_ends_them),
         cmocka_unit_test(another_number_place_or_grid_is_another_result),
         cmocka_unit_test(what_was_written_before_is_changed_in_place),
+        cmocka_unit_test(what_nobody_has_written_of_a_tensor_is_not_read),
+        cmocka_unit_test(of_a_short_tensor_each_byte_counts_that_was_written),
+        cmocka_unit_test(what_is_allocated_anew_is_written_by_nobody),
+        cmocka_unit_test(of_a_part_these_rows_are_written_and_no_other_byte),
+        cmocka_unit_test(of_a_part_these_rows_are_read_and_no_other_byte),
+        cmocka_unit_test(of_a_part_the_bytes_count_that_were_written),
+        cmocka_unit_test(a_part_of_no_bytes_is_nothing_and_one_of_too_many_the_whole),
         cmocka_unit_test(words_are_addresses_where_they_lead_to_tensors_and_numbers_elsewhere),
         cmocka_unit_test(where_nothing_is_known_to_be_written_the_youngest_is),
         cmocka_unit_test(of_lists_only_those_count_that_a_block_works_on),

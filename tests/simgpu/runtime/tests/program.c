@@ -219,7 +219,7 @@ static void copy_batch(void *x, int byte)
 static void copy_peer(void *x, int byte)
 {
     void *from = plain();
-    rubbish(from, byte);
+    set(from, byte);
     CHECK(cudaMemcpyPeer(x, 0, from, 0, BYTES));
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(from));
@@ -228,7 +228,7 @@ static void copy_peer(void *x, int byte)
 static void copy_peer_async(void *x, int byte)
 {
     void *from = plain();
-    rubbish(from, byte);
+    set(from, byte);
     CHECK(cudaMemcpyPeerAsync(x, 0, from, 0, BYTES, NULL));
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(from));
@@ -247,6 +247,93 @@ static void what_the_program_wrote_is_read(void **state)
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaFree(x));
         CHECK(cudaFree(y));
+    }
+}
+
+/* ---- parts ---- */
+
+/* All of them write the first 64 bytes of each 512, or the first 64 KiB / 8. */
+enum { ROW = 512, PART = ROW / 8, ROWS = BYTES / ROW };
+
+static void set_part(void *x)
+{
+    CHECK(cudaMemset(x, 1, BYTES / 8));
+}
+
+static void copy_part(void *x)
+{
+    CHECK(cudaMemcpy(x, filled(1), BYTES / 8, cudaMemcpyHostToDevice));
+}
+
+static void set_columns(void *x)
+{
+    CHECK(cudaMemset2D(x, ROW, 1, PART, ROWS));
+}
+
+static void copy_columns(void *x)
+{
+    CHECK(cudaMemcpy2DAsync(x, ROW, filled(1), PART, PART, ROWS, cudaMemcpyHostToDevice, NULL));
+}
+
+static void set_box(void *x)
+{
+    CHECK(
+        cudaMemset3DAsync((struct cudaPitchedPtr){x, ROW, ROW, ROWS / 4}, 1, (struct cudaExtent){PART, ROWS / 4, 4}, NULL));
+}
+
+static void copy_box(void *x)
+{
+    const struct cudaMemcpy3DParms p = {.srcPtr = {filled(1), PART, PART, ROWS / 4},
+                                        .dstPtr = {x, ROW, ROW, ROWS / 4},
+                                        .extent = {PART, ROWS / 4, 4},
+                                        .kind = cudaMemcpyHostToDevice};
+    CHECK(cudaMemcpy3DAsync(&p, NULL));
+}
+
+/* Of a tensor that was written as far; the rest of the copy is as little anybody's as the rest of that. */
+static void copy_of_part(void *x)
+{
+    void *from = plain();
+    set_columns(from);
+    CHECK(cudaMemcpyAsync(x, from, BYTES, cudaMemcpyDeviceToDevice, NULL));
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(from));
+}
+
+static void copy_of_nothing(void *x)
+{
+    void *from = plain();
+    set_columns(x);
+    CHECK(cudaMemcpy((char *)x + PART, (char *)from + PART, PART, cudaMemcpyDeviceToDevice));
+    CHECK(cudaFree(from));
+}
+
+/* Whether it tells what lies there, where nothing else differs. */
+static bool tells(void (*write)(void *), int offset)
+{
+    void *x = plain(), *y = plain();
+    const unsigned char one = 9;
+    rubbish(x, 5);
+    rubbish(y, 5);
+    write(x);
+    write(y);
+    CHECK(cudaDeviceSynchronize());
+    assert_int_equal(cuMemcpyHtoD((CUdeviceptr)x + (unsigned)offset, &one, 1), CUDA_SUCCESS);
+    const bool told = !looks_the_same(x, y);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(x));
+    CHECK(cudaFree(y));
+    return told;
+}
+
+static void of_what_is_written_in_part_that_part_is_read(void **state)
+{
+    void (*const ways[])(void *) = {set_part, copy_part, set_columns,  copy_columns,
+                                    set_box,  copy_box,  copy_of_part, copy_of_nothing};
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        assert_true(tells(ways[i], 0));
+        assert_false(tells(ways[i], BYTES - 1)); /* where each tensor of this size is looked at */
     }
 }
 
@@ -296,6 +383,7 @@ int main(void)
         cmocka_unit_test(what_was_just_allocated_has_nothing_to_read),
         cmocka_unit_test(what_was_given_back_is_nobodys),
         cmocka_unit_test(what_the_program_wrote_is_read),
+        cmocka_unit_test(of_what_is_written_in_part_that_part_is_read),
         cmocka_unit_test(what_a_launch_wrote_is_read),
     };
     return cmocka_run_group_tests(tests, start, NULL);
