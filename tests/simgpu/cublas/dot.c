@@ -27,10 +27,19 @@ static bool is_supported(const struct product *p)
     return false;
 }
 
+/* With a negative increment, too, a vector begins at its lowest address. */
+static struct blas_part part_of(cudaDataType_t type, int64_t count, int64_t increment)
+{
+    return blas_part(type, 1, count, increment < 0 ? -increment : increment, 1, 0);
+}
+
 static cublasStatus_t launch(cublasHandle_t handle, const struct product *p, void *result)
 {
     const struct blas_dot_call call = {
         .at = {[DOT_X] = p->x, [DOT_Y] = p->y, [DOT_RESULT] = result},
+        .parts = {[DOT_X] = part_of(p->x_type, p->n, p->x_increment),
+                  [DOT_Y] = part_of(p->y_type, p->n, p->y_increment),
+                  [DOT_RESULT] = part_of(p->result_type, 1, 1)},
         .numbers = {.n = p->n,
                     .x_increment = p->x_increment,
                     .y_increment = p->y_increment,
@@ -45,8 +54,7 @@ static cublasStatus_t launch(cublasHandle_t handle, const struct product *p, voi
     return blas_launch(BLAS_DOT, &call, blas_blocks(p->n, 1, 1), handle->stream);
 }
 
-/* By way of the device's memory. That is new each time: in memory that was written before, the device would take the new
- * result to hang on the old one. */
+/* By way of the device's memory. */
 static cublasStatus_t multiply_for_host(cublasHandle_t handle, const struct product *p)
 {
     const size_t bytes = blas_type_bits(p->result_type) / 8;

@@ -40,6 +40,13 @@ static bool is_valid(const struct product *p)
            fits(p->b.ld, p->b_transform == CUBLAS_OP_N ? p->k : p->n) && fits(p->c.ld, p->m);
 }
 
+static struct blas_part part_of(const struct operand *o, cublasOperation_t transform, int64_t rows, int64_t columns,
+                                int64_t batch)
+{
+    return transform == CUBLAS_OP_N ? blas_part(o->type, rows, columns, o->ld, batch, o->stride)
+                                    : blas_part(o->type, columns, rows, o->ld, batch, o->stride);
+}
+
 static struct blas_gemm_call describe(cublasHandle_t handle, const struct product *p, const struct blas_scalar *alpha,
                                       const struct blas_scalar *beta)
 {
@@ -50,6 +57,9 @@ static struct blas_gemm_call describe(cublasHandle_t handle, const struct produc
                [GEMM_C_BEFORE] = beta->zero ? NULL : p->c.at,
                [GEMM_ALPHA] = alpha->at,
                [GEMM_BETA] = beta->at},
+        .parts = {[GEMM_A] = part_of(&p->a, p->a_transform, p->m, p->k, p->batch),
+                  [GEMM_B] = part_of(&p->b, p->b_transform, p->k, p->n, p->batch),
+                  [GEMM_C] = part_of(&p->c, CUBLAS_OP_N, p->m, p->n, p->batch)},
         .numbers = {.m = p->m,
                     .n = p->n,
                     .k = p->k,

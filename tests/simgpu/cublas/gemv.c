@@ -29,6 +29,12 @@ static bool is_valid(const struct product *p)
            p->n >= 0 && p->batch >= 0 && p->a.step >= 1 && p->a.step >= p->m && p->x.step != 0 && p->y.step != 0;
 }
 
+/* With a negative increment, too, a vector begins at its lowest address. */
+static struct blas_part part_of(const struct operand *vector, int64_t count, int64_t batch)
+{
+    return blas_part(vector->type, 1, count, vector->step < 0 ? -vector->step : vector->step, batch, vector->stride);
+}
+
 static struct blas_gemv_call describe(cublasHandle_t handle, const struct product *p, const struct blas_scalar *alpha,
                                       const struct blas_scalar *beta)
 {
@@ -39,6 +45,9 @@ static struct blas_gemv_call describe(cublasHandle_t handle, const struct produc
                [GEMV_Y_BEFORE] = beta->zero ? NULL : p->y.at,
                [GEMV_ALPHA] = alpha->at,
                [GEMV_BETA] = beta->at},
+        .parts = {[GEMV_A] = blas_part(p->a.type, p->m, p->n, p->a.step, p->batch, p->a.stride),
+                  [GEMV_X] = part_of(&p->x, p->transform == CUBLAS_OP_N ? p->n : p->m, p->batch),
+                  [GEMV_Y] = part_of(&p->y, p->transform == CUBLAS_OP_N ? p->m : p->n, p->batch)},
         .numbers = {.m = p->m,
                     .n = p->n,
                     .batch = p->batch,

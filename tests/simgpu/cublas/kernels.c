@@ -13,15 +13,29 @@ enum { READS, WRITES };
 /* Sorted by name, as the text has to be. */
 static const struct kernel {
     const char *name;
-    unsigned pointers;
+    unsigned pointers, parts;
     unsigned number_bytes;
     unsigned char roles[MAX_POINTERS]; /* READS where nothing else is said */
+    struct {
+        unsigned char pointer, part;
+    } before; /* a pointer that means the same bytes as the one that has this part */
 } kernels[BLAS_KERNELS] = {
-    [BLAS_DOT] = {"simgpu_dot", DOT_POINTERS, sizeof(struct blas_dot_numbers), {[DOT_RESULT] = WRITES}},
-    [BLAS_GEMM] = {"simgpu_gemm", GEMM_POINTERS, sizeof(struct blas_gemm_numbers), {[GEMM_C] = WRITES}},
-    [BLAS_GEMV] = {"simgpu_gemv", GEMV_POINTERS, sizeof(struct blas_gemv_numbers), {[GEMV_Y] = WRITES}},
+    [BLAS_DOT] = {"simgpu_dot", DOT_POINTERS, DOT_PARTS, sizeof(struct blas_dot_numbers), {[DOT_RESULT] = WRITES}},
+    [BLAS_GEMM] = {"simgpu_gemm",
+                   GEMM_POINTERS,
+                   GEMM_PARTS,
+                   sizeof(struct blas_gemm_numbers),
+                   {[GEMM_C] = WRITES},
+                   {GEMM_C_BEFORE, GEMM_C}},
+    [BLAS_GEMV] = {"simgpu_gemv",
+                   GEMV_POINTERS,
+                   GEMV_PARTS,
+                   sizeof(struct blas_gemv_numbers),
+                   {[GEMV_Y] = WRITES},
+                   {GEMV_Y_BEFORE, GEMV_Y}},
     [BLAS_MATMUL] = {"simgpu_matmul",
                      MATMUL_POINTERS,
+                     MATMUL_PARTS,
                      sizeof(struct blas_matmul_numbers),
                      {[MATMUL_D] = WRITES,
                       [MATMUL_BIAS_GRADIENT] = WRITES,
@@ -29,7 +43,12 @@ static const struct kernel {
                       [MATMUL_D_OUT_SCALE] = WRITES,
                       [MATMUL_D_AMAX] = WRITES,
                       [MATMUL_AUX_AMAX] = WRITES}},
-    [BLAS_TRSM] = {"simgpu_trsm", TRSM_POINTERS, sizeof(struct blas_trsm_numbers), {[TRSM_B] = WRITES}},
+    [BLAS_TRSM] = {"simgpu_trsm",
+                   TRSM_POINTERS,
+                   TRSM_PARTS,
+                   sizeof(struct blas_trsm_numbers),
+                   {[TRSM_B] = WRITES},
+                   {TRSM_B_BEFORE, TRSM_B}},
 };
 
 /* The frame in which a program hands its image to the runtime. */
@@ -43,18 +62,30 @@ static char layouts[8192];
 static char keys[BLAS_KERNELS]; /* their addresses stand for the kernels, as those of host functions do */
 static void **image;
 
+/* Where in the image it says which bytes a pointer means; 0: it does not, and the whole tensor is meant. */
+static unsigned part_at(const struct kernel *kernel, unsigned pointer)
+{
+    const unsigned part = kernel->before.pointer && pointer == kernel->before.pointer ? kernel->before.part : pointer;
+
+    return part < kernel->parts ? 8 * kernel->pointers + part * (unsigned)sizeof(struct blas_part) : 0;
+}
+
 static size_t add_line(size_t at, const struct kernel *kernel)
 {
-    const unsigned numbers_at = 8 * kernel->pointers, operations_at = numbers_at + kernel->number_bytes - 8;
+    const unsigned numbers_at = 8 * kernel->pointers,
+                   number_bytes = kernel->parts * (unsigned)sizeof(struct blas_part) + kernel->number_bytes;
 
 #define ADD(...) at += (size_t)snprintf(layouts + at, sizeof layouts - at, __VA_ARGS__)
-    ADD("%s bytes=%u shared=0 registers=128 params=", kernel->name, numbers_at + kernel->number_bytes);
+    ADD("%s bytes=%u shared=0 registers=128 params=", kernel->name, numbers_at + number_bytes);
     for (unsigned i = 0; i < kernel->pointers; i++)
         ADD("%u:8,", 8 * i);
-    ADD("%u:%u uses=", numbers_at, kernel->number_bytes);
+    ADD("%u:%u uses=", numbers_at, number_bytes);
     for (unsigned i = 0; i < kernel->pointers; i++)
-        ADD("%u:8:%s,", 8 * i, kernel->roles[i] == WRITES ? "writes" : "reads");
-    ADD("%u:%u:value,%u:8:flops\n", numbers_at, kernel->number_bytes - 8, operations_at);
+        if (part_at(kernel, i))
+            ADD("%u:8:%s/%u,", 8 * i, kernel->roles[i] == WRITES ? "overwrites" : "reads", part_at(kernel, i));
+        else
+            ADD("%u:8:%s,", 8 * i, kernel->roles[i] == WRITES ? "writes" : "reads");
+    ADD("%u:%u:value,%u:8:flops\n", numbers_at, number_bytes - 8, numbers_at + number_bytes - 8);
 #undef ADD
     return at;
 }

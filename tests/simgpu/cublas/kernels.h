@@ -1,6 +1,7 @@
 /* kernels.h - the kernels that the stand-ins for cuBLAS launch, one per call: what each of them is handed, and the launch.
  *
- * A kernel's parameters are addresses, each with a role, and then one block of numbers. Nobody computes them: the device
+ * A kernel's parameters are addresses, each with a role, then for some of them which bytes from there on are meant, and
+ * then one block of numbers. Nobody computes them: the device
  * makes what is written out of what is read and of the numbers, so an address is never among the numbers, and a number
  * that the result does not depend on is not there at all. All numbers are 8 bytes wide: no padding that could differ from
  * one call to the next. The last of them are the operations that the call does, which is what it costs. */
@@ -9,14 +10,17 @@
 #include <cublas_api.h>
 #include <stdint.h>
 
+#include "types.h"
+
 enum blas_kernel { BLAS_DOT, BLAS_GEMM, BLAS_GEMV, BLAS_MATMUL, BLAS_TRSM, BLAS_KERNELS };
 
 /* Where a result replaces something that counts, `..._BEFORE` is the same address, read; else it is NULL, as is every
- * address that the call does not use. Alpha and beta are addresses where the program keeps them on the device. */
-enum { DOT_X, DOT_Y, DOT_RESULT, DOT_POINTERS };
-enum { GEMM_A, GEMM_B, GEMM_C, GEMM_C_BEFORE, GEMM_ALPHA, GEMM_BETA, GEMM_POINTERS };
-enum { GEMV_A, GEMV_X, GEMV_Y, GEMV_Y_BEFORE, GEMV_ALPHA, GEMV_BETA, GEMV_POINTERS };
-enum { TRSM_A, TRSM_B, TRSM_B_BEFORE, TRSM_ALPHA, TRSM_POINTERS };
+ * address that the call does not use. The first few addresses are of matrices or vectors, and there is a part for each.
+ * Alpha and beta are addresses where the program keeps them on the device. */
+enum { DOT_X, DOT_Y, DOT_RESULT, DOT_POINTERS, DOT_PARTS = DOT_POINTERS };
+enum { GEMM_A, GEMM_B, GEMM_C, GEMM_C_BEFORE, GEMM_ALPHA, GEMM_BETA, GEMM_POINTERS, GEMM_PARTS = GEMM_C + 1 };
+enum { GEMV_A, GEMV_X, GEMV_Y, GEMV_Y_BEFORE, GEMV_ALPHA, GEMV_BETA, GEMV_POINTERS, GEMV_PARTS = GEMV_Y + 1 };
+enum { TRSM_A, TRSM_B, TRSM_B_BEFORE, TRSM_ALPHA, TRSM_POINTERS, TRSM_PARTS = TRSM_B + 1 };
 enum {
     MATMUL_A,
     MATMUL_B,
@@ -36,11 +40,13 @@ enum {
     MATMUL_D_OUT_SCALE,
     MATMUL_D_AMAX,
     MATMUL_AUX_AMAX,
-    MATMUL_POINTERS
+    MATMUL_POINTERS,
+    MATMUL_PARTS = MATMUL_D + 1
 };
 
 struct blas_dot_call {
     const void *at[DOT_POINTERS];
+    struct blas_part parts[DOT_PARTS];
     struct blas_dot_numbers {
         int64_t n, x_increment, y_increment, conjugated;
         int64_t x_type, y_type, result_type, execution_type;
@@ -50,6 +56,7 @@ struct blas_dot_call {
 
 struct blas_gemm_call {
     const void *at[GEMM_POINTERS];
+    struct blas_part parts[GEMM_PARTS];
     struct blas_gemm_numbers {
         int64_t m, n, k, batch;
         int64_t a_transform, b_transform;
@@ -63,6 +70,7 @@ struct blas_gemm_call {
 
 struct blas_gemv_call {
     const void *at[GEMV_POINTERS];
+    struct blas_part parts[GEMV_PARTS];
     struct blas_gemv_numbers {
         int64_t m, n, batch, transform;
         int64_t a_type, x_type, y_type, math_mode;
@@ -75,6 +83,7 @@ struct blas_gemv_call {
 
 struct blas_trsm_call {
     const void *at[TRSM_POINTERS];
+    struct blas_part parts[TRSM_PARTS];
     struct blas_trsm_numbers {
         int64_t m, n, side, fill, transform, diagonal, type, a_ld, b_ld;
         double alpha[2];
@@ -84,6 +93,7 @@ struct blas_trsm_call {
 
 struct blas_matmul_call {
     const void *at[MATMUL_POINTERS];
+    struct blas_part parts[MATMUL_PARTS];
     struct blas_matmul_numbers {
         int64_t m, n, k, batch;
         int64_t a_transform, b_transform, fill;

@@ -89,6 +89,14 @@ static void describe_operation(const struct lt_operation *o, struct blas_matmul_
     call->numbers.d_out_scale_mode = o->d_out_scale_mode;
 }
 
+static struct blas_part part_of(const struct lt_layout *l)
+{
+    const int64_t rows = (int64_t)l->rows, columns = (int64_t)l->columns;
+
+    return l->order == CUBLASLT_ORDER_ROW ? blas_part((cudaDataType_t)l->type, columns, rows, l->ld, l->batch, l->stride)
+                                          : blas_part((cudaDataType_t)l->type, rows, columns, l->ld, l->batch, l->stride);
+}
+
 static void describe_matrices(const struct lt_product *p, struct blas_matmul_numbers *numbers)
 {
     numbers->m = p->m;
@@ -145,7 +153,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
         return CUBLAS_STATUS_INVALID_VALUE;
 
     struct blas_matmul_call call = {
-        .at = {[MATMUL_A] = A, [MATMUL_B] = B, [MATMUL_C] = factors.beta.zero ? NULL : C, [MATMUL_D] = D}};
+        .at = {[MATMUL_A] = A, [MATMUL_B] = B, [MATMUL_C] = factors.beta.zero ? NULL : C, [MATMUL_D] = D},
+        .parts = {[MATMUL_A] = part_of(product.a),
+                  [MATMUL_B] = part_of(product.b),
+                  [MATMUL_C] = part_of(product.c),
+                  [MATMUL_D] = part_of(product.d)}};
     describe_operation(product.operation, &call);
     describe_matrices(&product, &call.numbers);
     describe_factors(&factors, &call);

@@ -48,6 +48,8 @@ static cublasStatus_t solve(cublasHandle_t handle, const struct system *s)
                [TRSM_B] = s->b,
                [TRSM_B_BEFORE] = alpha.zero ? NULL : s->b,
                [TRSM_ALPHA] = alpha.at},
+        .parts = {[TRSM_A] = blas_part(s->type, order(s), order(s), s->a_ld, 1, 0),
+                  [TRSM_B] = blas_part(s->type, s->m, s->n, s->b_ld, 1, 0)},
         .numbers = {.m = s->m,
                     .n = s->n,
                     .side = s->side,

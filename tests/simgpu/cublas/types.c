@@ -92,6 +92,17 @@ unsigned blas_type_bits(cudaDataType_t type)
     return known ? known->bits : 0;
 }
 
+struct blas_part blas_part(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld, int64_t batch, int64_t stride)
+{
+    const int64_t bits = blas_type_bits(type);
+
+    return (struct blas_part){.row_bytes = (rows * bits + 7) / 8,
+                              .rows = columns,
+                              .pitch = ld * bits / 8,
+                              .slices = stride == 0 ? 1 : batch, /* else all are the same one */
+                              .slice_pitch = stride * bits / 8};
+}
+
 bool blas_is_complex(cudaDataType_t type)
 {
     const struct type *known = find_type(type);

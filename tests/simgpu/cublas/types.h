@@ -21,6 +21,14 @@ bool blas_scale_type(cublasComputeType_t compute, cudaDataType_t operand, cudaDa
 /* Whether cublasGemmEx() documents this combination: C = alpha * A * B + beta * C. */
 bool blas_combines(cublasComputeType_t compute, cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b, cudaDataType_t c);
 
+/* Which bytes from an address on a matrix takes: a row of bytes is what lies in one piece, a column of the matrix. */
+struct blas_part {
+    int64_t row_bytes, rows, pitch, slices, slice_pitch; /* pitches are bytes from one to the next */
+};
+
+/* Of a matrix in columns, and so many of them; a vector is a matrix with one row. */
+struct blas_part blas_part(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld, int64_t batch, int64_t stride);
+
 /* A factor of a call: a number that the host knows, or an address on the device. */
 struct blas_scalar {
     const void *at; /* NULL where the host knows the number */

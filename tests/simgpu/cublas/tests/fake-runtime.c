@@ -32,7 +32,7 @@ int fake_reset(void **state)
 
 /* ---- the image ---- */
 
-/* "OFFSET:BYTES" or "OFFSET:BYTES:HOW", separated by commas. */
+/* "OFFSET:BYTES" or "OFFSET:BYTES:HOW", or "OFFSET:BYTES:HOW/PART", separated by commas. */
 static void parse(struct fake_kernel *kernel, const char *params, const char *uses)
 {
     int length;
@@ -46,6 +46,10 @@ static void parse(struct fake_kernel *kernel, const char *params, const char *us
         assert_int_equal(sscanf(uses, "%zu:%zu:%15[a-z]%n", &kernel->uses[i].offset, &kernel->uses[i].bytes,
                                 kernel->uses[i].how, &length),
                          3);
+        if (uses[length] == '/') {
+            uses += length;
+            assert_int_equal(sscanf(uses, "/%zu%n", &kernel->uses[i].part, &length), 1);
+        }
     }
 }
 
@@ -154,6 +158,19 @@ void fake_check_address(const char *how, size_t offset, const void *address, con
         print_error("%s:%d: byte %zu: %#zx, not %p\n", file, line, offset, (size_t)found, address);
         fail();
     }
+}
+
+void fake_check_part(size_t offset, const struct blas_part *expected, const char *file, int line)
+{
+    const size_t part = fake.last.kernel->uses[offset / 8].part;
+    int64_t number[5];
+
+    memcpy(number, fake.last.image + part, sizeof number);
+    if (part != 0 && memcmp(number, expected, sizeof number) == 0)
+        return;
+    print_error("%s:%d: %lld rows of %lld bytes, %lld apart, in %lld slices %lld apart\n", file, line, (long long)number[1],
+                (long long)number[0], (long long)number[2], (long long)number[3], (long long)number[4]);
+    fail();
 }
 
 const void *fake_last(const char *name, size_t bytes)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "types.h"
+
 #define FAKE_MOST_USES 64
 
 struct fake_kernel {
@@ -19,6 +21,7 @@ struct fake_kernel {
     struct {
         size_t offset, bytes;
         char how[16];
+        size_t part; /* where the image says which bytes are meant; 0: the whole tensor */
     } uses[FAKE_MOST_USES];
 };
 
@@ -54,10 +57,15 @@ const struct fake_kernel *fake_kernel(const char *name);
 /* How the last launch uses the 8 bytes of its image at `offset`; the test fails where it does not say. */
 const char *fake_use(size_t offset);
 
-/* The address that the last launch reads (writes) is this one, and it is a parameter of its own. */
-#define assert_reads(index, address)  fake_check_address("reads", 8 * (index), address, __FILE__, __LINE__)
-#define assert_writes(index, address) fake_check_address("writes", 8 * (index), address, __FILE__, __LINE__)
+/* The address that the last launch reads (writes, overwrites) is this one, and it is a parameter of its own. */
+#define assert_reads(index, address)      fake_check_address("reads", 8 * (index), address, __FILE__, __LINE__)
+#define assert_writes(index, address)     fake_check_address("writes", 8 * (index), address, __FILE__, __LINE__)
+#define assert_overwrites(index, address) fake_check_address("overwrites", 8 * (index), address, __FILE__, __LINE__)
 void fake_check_address(const char *how, size_t offset, const void *address, const char *file, int line);
+
+/* Of what lies at that address these bytes are meant: the members of struct blas_part in their order. */
+#define assert_part(index, ...) fake_check_part(8 * (index), &(const struct blas_part){__VA_ARGS__}, __FILE__, __LINE__)
+void fake_check_part(size_t offset, const struct blas_part *expected, const char *file, int line);
 
 /* What the last launch was handed, as one of the structures of kernels.h; the test fails unless it is of that kernel. */
 const void *fake_last(const char *name, size_t bytes);

@@ -104,6 +104,47 @@ static void a_product_hangs_on_operands_and_factors(void **state)
     assert_true(product(1, 0, 0) == result);
 }
 
+/* Eight columns of C, of which the product has half of the rows. */
+enum { PART_ROWS = SIDE / 2, PART_COLUMNS = 8 };
+
+static void part_of_product(float *c, float alpha, float beta)
+{
+    CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, PART_ROWS, PART_COLUMNS, SIDE, &alpha, a, SIDE, b, SIDE, &beta, c,
+                      SIDE));
+    CHECK(cudaStreamSynchronize(stream));
+}
+
+static void a_product_in_a_part_of_a_tensor_is_written_there_and_nowhere_else(void **state)
+{
+    static float copy[SIDE * SIDE];
+    float *c = make(3), *first = c + 16 * SIDE;
+    (void)state;
+    part_of_product(first, 1, 0);
+    CHECK(cudaMemcpy(copy, c, BYTES, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        const int row = i % SIDE, column = i / SIDE - 16;
+        const int expected = row < PART_ROWS && column >= 0 && column < PART_COLUMNS;
+        assert_int_equal(copy[i] != 3, expected);
+    }
+    CHECK(cudaFree(c));
+}
+
+/* As in a buffer that is used again and again, or in what was filled beside it. */
+static void a_product_with_beta_0_replaces_what_was_there(void **state)
+{
+    float *c = make(3);
+    (void)state;
+    part_of_product(c, 1, 0);
+    const uint64_t first = digest(c);
+    part_of_product(c, 1, 0);
+    assert_true(digest(c) == first);
+    part_of_product(c, 1, 1);
+    assert_true(digest(c) != first);
+    part_of_product(c, 1, 0);
+    assert_true(digest(c) == first);
+    CHECK(cudaFree(c));
+}
+
 static uint64_t matmul(const float *bias)
 {
     const cublasLtEpilogue_t epilogue = bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -169,6 +210,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_the_same_each_time),
         cmocka_unit_test(a_product_hangs_on_operands_and_factors),
+        cmocka_unit_test(a_product_in_a_part_of_a_tensor_is_written_there_and_nowhere_else),
+        cmocka_unit_test(a_product_with_beta_0_replaces_what_was_there),
         cmocka_unit_test(a_bias_counts),
         cmocka_unit_test(a_system_is_solved_in_place),
         cmocka_unit_test(the_host_gets_its_result),

@@ -31,7 +31,7 @@ static const struct blas_gemm_numbers *numbers(void)
     assert_ptr_equal(fake.last.stream, (void *)0x57);
     assert_reads(GEMM_A, a);
     assert_reads(GEMM_B, b);
-    assert_writes(GEMM_C, c);
+    assert_overwrites(GEMM_C, c);
     return &call->numbers;
 }
 
@@ -66,6 +66,9 @@ static void a_product_is_one_launch_with_everything_in_it(void **state)
                                                .beta = {0.5},
                                                .operations = 2 * 5 * 7 * 3};
     assert_memory_equal(numbers(), &expected, sizeof expected);
+    assert_part(GEMM_A, 5 * 4, 3, 6 * 4, 1);
+    assert_part(GEMM_B, 7 * 4, 3, 8 * 4, 1);
+    assert_part(GEMM_C, 5 * 4, 7, 9 * 4, 1);
     assert_reads(GEMM_C_BEFORE, c);
     assert_reads(GEMM_ALPHA, NULL);
     assert_reads(GEMM_BETA, NULL);
@@ -238,7 +241,7 @@ static void without_anything_to_sum_up_the_result_is_scaled(void **state)
                      CUBLAS_STATUS_SUCCESS);
     assert_int_equal(fake.launches, 1);
     assert_reads(GEMM_A, NULL);
-    assert_writes(GEMM_C, c);
+    assert_overwrites(GEMM_C, c);
 }
 
 static void wrong_arguments_are_invalid_values(void **state)

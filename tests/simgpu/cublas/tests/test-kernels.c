@@ -59,7 +59,8 @@ static void addresses_come_first_then_numbers_then_the_operations(void **state)
         const size_t last = kernel->use_count - 1;
         for (size_t u = 0; u < last - 1; u++) {
             assert_int_equal(kernel->uses[u].bytes, 8);
-            assert_true(!strcmp(kernel->uses[u].how, "reads") || !strcmp(kernel->uses[u].how, "writes"));
+            assert_true(!strcmp(kernel->uses[u].how, "reads") || !strcmp(kernel->uses[u].how, "writes") ||
+                        !strcmp(kernel->uses[u].how, "overwrites"));
         }
         assert_string_equal(kernel->uses[last - 1].how, "value");
         assert_string_equal(kernel->uses[last].how, "flops");
@@ -75,7 +76,7 @@ static void is_written(const char *name, const int *written, size_t count)
         bool expected = false;
         for (size_t i = 0; i < count; i++)
             expected |= written[i] == (int)u;
-        assert_string_equal(kernel->uses[u].how, expected ? "writes" : "reads");
+        assert_string_equal(kernel->uses[u].how, !expected ? "reads" : kernel->uses[u].part ? "overwrites" : "writes");
     }
 }
 
@@ -90,6 +91,21 @@ static void only_results_are_written(void **state)
     IS_WRITTEN("simgpu_trsm", TRSM_B);
     IS_WRITTEN("simgpu_matmul", MATMUL_D, MATMUL_BIAS_GRADIENT, MATMUL_AUX_OUT, MATMUL_D_OUT_SCALE, MATMUL_D_AMAX,
                MATMUL_AUX_AMAX);
+}
+
+/* The parts lie one behind the other between addresses and numbers, and the result before a call is the result. */
+static void matrices_and_vectors_have_parts(void **state)
+{
+    const struct fake_kernel *gemm = fake_kernel("simgpu_gemm"), *dot = fake_kernel("simgpu_dot");
+    (void)state;
+    assert_int_equal(gemm->uses[GEMM_A].part, offsetof(struct blas_gemm_call, parts[GEMM_A]));
+    assert_int_equal(gemm->uses[GEMM_C].part, offsetof(struct blas_gemm_call, parts[GEMM_C]));
+    assert_int_equal(gemm->uses[GEMM_C_BEFORE].part, gemm->uses[GEMM_C].part);
+    assert_int_equal(gemm->uses[GEMM_ALPHA].part + gemm->uses[GEMM_BETA].part, 0);
+    assert_int_equal(dot->uses[DOT_RESULT].part, offsetof(struct blas_dot_call, parts[DOT_RESULT]));
+    assert_int_equal(fake_kernel("simgpu_gemv")->uses[GEMV_Y_BEFORE].part, offsetof(struct blas_gemv_call, parts[GEMV_Y]));
+    assert_int_equal(fake_kernel("simgpu_trsm")->uses[TRSM_B_BEFORE].part, offsetof(struct blas_trsm_call, parts[TRSM_B]));
+    assert_int_equal(fake_kernel("simgpu_matmul")->uses[MATMUL_D].part, offsetof(struct blas_matmul_call, parts[MATMUL_D]));
 }
 
 static void a_result_is_worked_on_in_tiles(void **state)
@@ -124,6 +140,7 @@ int main(void)
         cmocka_unit_test_setup(parameters_cover_the_whole_image, fake_reset),
         cmocka_unit_test_setup(addresses_come_first_then_numbers_then_the_operations, fake_reset),
         cmocka_unit_test_setup(only_results_are_written, fake_reset),
+        cmocka_unit_test_setup(matrices_and_vectors_have_parts, fake_reset),
         cmocka_unit_test_setup(a_result_is_worked_on_in_tiles, fake_reset),
         cmocka_unit_test_setup(a_launch_that_fails_is_an_execution_that_fails, fake_reset),
     };

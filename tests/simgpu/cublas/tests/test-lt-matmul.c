@@ -29,7 +29,7 @@ static const struct blas_matmul_numbers *numbers(void)
     assert_ptr_equal(fake.last.stream, (void *)0x57);
     assert_reads(MATMUL_A, a);
     assert_reads(MATMUL_B, b);
-    assert_writes(MATMUL_D, d);
+    assert_overwrites(MATMUL_D, d);
     return &call->numbers;
 }
 
@@ -61,6 +61,9 @@ static void a_product_is_one_launch_with_everything_in_it(void **state)
                                                  .beta = {0.5},
                                                  .operations = 2 * 5 * 7 * 3};
     assert_memory_equal(numbers(), &expected, sizeof expected);
+    assert_part(MATMUL_A, 5 * 4, 3, 6 * 4, 1);
+    assert_part(MATMUL_C, 5 * 4, 7, 8 * 4, 1);
+    assert_part(MATMUL_D, 5 * 4, 7, 9 * 4, 1);
     assert_reads(MATMUL_C, c);
     for (int i = MATMUL_ALPHA; i <= MATMUL_AUX_SCALE; i++)
         assert_reads(i, NULL);

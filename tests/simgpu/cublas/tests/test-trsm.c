@@ -48,9 +48,11 @@ static void a_system_is_solved_in_place(void **state)
                                                .alpha = {3},
                                                .operations = 4 * 6 * 6};
     assert_memory_equal(&call->numbers, &expected, sizeof expected);
+    assert_part(TRSM_A, 6 * 8, 6, 7 * 8, 1);
+    assert_part(TRSM_B, 4 * 8, 6, 5 * 8, 1);
     assert_reads(TRSM_A, a);
     assert_reads(TRSM_B_BEFORE, b);
-    assert_writes(TRSM_B, b);
+    assert_overwrites(TRSM_B, b);
     assert_reads(TRSM_ALPHA, NULL);
     assert_int_equal(fake.launches, 1);
 }
@@ -64,7 +66,7 @@ static void with_alpha_0_nothing_is_read(void **state)
                      CUBLAS_STATUS_SUCCESS);
     assert_reads(TRSM_A, NULL);
     assert_reads(TRSM_B_BEFORE, NULL);
-    assert_writes(TRSM_B, b);
+    assert_overwrites(TRSM_B, b);
 }
 
 static void a_factor_on_the_device_is_read_there(void **state)

@@ -39,7 +39,7 @@ static const struct blas_gemv_numbers *gemv_numbers(void)
     assert_ptr_equal(fake.last.stream, (void *)0x57);
     assert_reads(GEMV_A, a);
     assert_reads(GEMV_X, x);
-    assert_writes(GEMV_Y, y);
+    assert_overwrites(GEMV_Y, y);
     return &call->numbers;
 }
 
@@ -62,6 +62,9 @@ static void a_matrix_times_a_vector_is_one_launch(void **state)
                                                .beta = {4},
                                                .operations = 2 * 300 * 5};
     assert_memory_equal(gemv_numbers(), &expected, sizeof expected);
+    assert_part(GEMV_A, 300 * 4, 5, 301 * 4, 1);
+    assert_part(GEMV_X, 4, 300, 2 * 4, 1);
+    assert_part(GEMV_Y, 4, 5, 3 * 4, 1);
     assert_reads(GEMV_Y_BEFORE, y);
     assert_int_equal(fake.launches, 1);
     assert_int_equal(fake.last.grid.x, 1); /* 5 results */
@@ -146,7 +149,10 @@ static void a_result_on_the_device_is_written_there(void **state)
                                               .execution_type = CUDA_R_32F,
                                               .operations = 2000};
     assert_memory_equal(dot_numbers(), &expected, sizeof expected);
-    assert_writes(DOT_RESULT, on_device);
+    assert_part(DOT_X, 4, 1000, 4, 1);
+    assert_part(DOT_Y, 4, 1000, 2 * 4, 1);
+    assert_part(DOT_RESULT, 4, 1, 4, 1);
+    assert_overwrites(DOT_RESULT, on_device);
     assert_int_equal(fake.launches, 1);
     assert_int_equal(fake.copies + fake.waits, 0);
 }
@@ -165,7 +171,7 @@ static void the_host_waits_for_its_result(void **state)
     assert_int_equal(fake.allocations, 2);
     assert_int_equal(fake.frees, 2);
     assert_ptr_equal(fake.stream, (void *)0x57);
-    assert_writes(DOT_RESULT, fake.allocated);
+    assert_overwrites(DOT_RESULT, fake.allocated);
 }
 
 static void a_failure_on_the_way_to_the_host_is_told(void **state)
