@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "driver.h"
 #include "graph_memory.h"
 #include "memory.h"
@@ -80,9 +81,11 @@ static bool guarded(void (*work)(void *), void *argument)
 static void fail(struct op *op, uint64_t address)
 {
     const char *what = op->kind == OP_KERNEL ? "kernel" : "operation";
-    fprintf(stderr,
-            "simgpu: %s %s (operation %llu, stream %llu) touched 0x%llx, which it can't reach: CUDA_ERROR_ILLEGAL_ADDRESS\n",
-            what, op->name, (unsigned long long)op->serial, op->stream_id, (unsigned long long)address);
+    uint64_t bad;
+    bool strays = bounds_apply(op) && memory_reachable(op->context->device, address, 1, false, &bad);
+    fprintf(stderr, "simgpu: %s %s (operation %llu, stream %llu) touched 0x%llx, which it %s: CUDA_ERROR_ILLEGAL_ADDRESS\n",
+            what, op->name, (unsigned long long)op->serial, op->stream_id, (unsigned long long)address,
+            strays ? "does not declare" : "can't reach");
     stats.faults++;
     op->context->error = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
@@ -99,6 +102,16 @@ static bool run_watched_kernel(struct op *op)
     bool good = guarded(run_kernel, op);
     touched_end(op);
     return good;
+}
+
+static bool run_bounded_kernel(struct op *op)
+{
+    uint64_t stray;
+    bounds_begin(op);
+    bool good = guarded(run_kernel, op), strayed = bounds_end(&stray);
+    if (good && strayed)
+        fault_address = stray;
+    return good && !strayed;
 }
 
 static size_t last_page(size_t bytes)
@@ -180,7 +193,7 @@ void exec_run(struct op *op)
     struct variables *variables = op->kind == OP_KERNEL ? op->u.run.variables : NULL;
     bool watched = op->kind == OP_KERNEL && touched_wanted();
     variables_change_places(variables);
-    bool good = watched ? run_watched_kernel(op) : guarded(works[op->kind], op);
+    bool good = watched ? run_watched_kernel(op) : bounds_apply(op) ? run_bounded_kernel(op) : guarded(works[op->kind], op);
     variables_change_places(variables);
     if (!good)
         fail(op, fault_address);

@@ -195,6 +195,15 @@ static int parse_switch(const char *variable, bool *ret_on)
     return 0;
 }
 
+static int parse_bounds(void)
+{
+    const char *touched = getenv("SIMGPU_TOUCHED");
+    int r = parse_switch("SIMGPU_BOUNDS", &settings.bounds);
+    if (r == 0 && settings.bounds && touched && *touched)
+        return refuse("SIMGPU_BOUNDS", "1", "0 where SIMGPU_TOUCHED is set");
+    return r;
+}
+
 static int parse_idle(void)
 {
     const char *value = getenv("SIMGPU_IDLE");
@@ -263,7 +272,7 @@ int settings_read(void)
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_aliases() < 0 ||
         parse_block_order() < 0 || parse_idle() < 0 || parse_devices() < 0 ||
-        parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 || parse_bounds() < 0 ||
         parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||
         parse_list(

@@ -33,6 +33,7 @@ struct settings {
     uint64_t memory_bytes, granularity_bytes;
     double scale_bytes, scale_ops;
     bool host_numa;
+    bool bounds;      /* kernels with footprints may touch nothing else */
     bool vary_blocks; /* the blocks of a launch run in an order of its own */
     enum order_mode order;
     unsigned idle_ms; /* real time without a call after which the device goes on by itself; 0: never */

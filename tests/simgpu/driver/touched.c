@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "closing.h"
 #include "driver.h"
 #include "memory.h"
 #include "physical.h"
@@ -40,28 +41,9 @@ bool touched_wanted(void)
     return file != NULL;
 }
 
-/* As the driver has mapped the block; PROT_NONE where it is left alone: memory that the host may use at the same time
- * (its own, managed memory, variables of modules), and addresses with nothing behind them. */
-static int protection_of(const struct block *b)
-{
-    if (!b->device || b->host_access || b->hidden || !b->readable)
-        return PROT_NONE;
-    return b->writable ? PROT_READ | PROT_WRITE : PROT_READ;
-}
-
-static void protect(uint64_t address, uint64_t bytes, int protection)
-{
-    if (mprotect((void *)(uintptr_t)address, bytes, protection) == 0)
-        return;
-    fprintf(stderr, "simgpu: SIMGPU_TOUCHED: the system lets no more mappings be made (vm.max_map_count)\n");
-    abort();
-}
-
 void touched_begin(void)
 {
-    for (const struct block *b = block_from(0); b; b = block_from(b->span.end))
-        if (protection_of(b) != PROT_NONE)
-            protect(b->span.start, b->backed_bytes, PROT_NONE);
+    closing_close_all();
     note_count = 0;
     watching = true;
 }
@@ -89,7 +71,7 @@ bool touched_open(uint64_t address, const void *context)
 {
     uint64_t page = address & ~(uint64_t)(PAGE - 1);
     const struct block *b = watching ? block_at(page) : NULL;
-    int allowed = b ? protection_of(b) : PROT_NONE, access = tried(context);
+    int allowed = b ? closing_protection(b) : PROT_NONE, access = tried(context);
     if (access & WRITE && !(allowed & PROT_WRITE))
         access &= ~WRITE;
     if (!access || !(allowed & PROT_READ))
@@ -99,7 +81,7 @@ bool touched_open(uint64_t address, const void *context)
         abort();
     }
     notes[note_count++] = page | (uint64_t)access;
-    protect(page, PAGE, access & WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
+    closing_protect(page, PAGE, access & WRITE ? PROT_READ | PROT_WRITE : PROT_READ);
     return true;
 }
 
@@ -139,9 +121,7 @@ static void write_ranges(const char *key, uint64_t access)
 void touched_end(const struct op *op)
 {
     watching = false;
-    for (const struct block *b = block_from(0); b; b = block_from(b->span.end))
-        if (protection_of(b) != PROT_NONE)
-            protect(b->span.start, b->backed_bytes, protection_of(b));
+    closing_open_all();
     qsort(notes, note_count, sizeof *notes, by_address);
     fprintf(file, "{\"launch\": %llu, \"operation\": %llu, \"graph_launch\": %llu, \"device\": %d, \"kernel\": \"%s\"",
             (unsigned long long)op->u.run.launch.serial, (unsigned long long)op->serial,
