@@ -336,6 +336,11 @@ CUresult capture_permits_unsafe(void)
     return r;
 }
 
+bool capture_is_relaxed(void)
+{
+    return thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
 bool capture_any(void)
 {
     return running;

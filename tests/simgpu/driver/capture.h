@@ -50,6 +50,8 @@ bool capture_blocks_legacy(const struct context *context);
 /* Whether a call that no stream orders, such as cuMemAlloc(), may be made by this thread now: CUDA_SUCCESS, or
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the captures that forbid it are invalid from now on. */
 CUresult capture_permits_unsafe(void);
+/* Whether this thread is bound by no capture, whoever captures. */
+bool capture_is_relaxed(void);
 /* Whether any capture is going on. */
 bool capture_any(void);
 /* Whether one goes on that adds to the graph. */

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -90,6 +91,8 @@ CUresult driver_enter(struct call *call, const char *name, enum needs needs)
     if (!initialised)
         return CUDA_SUCCESS;
     chronicle_enter(name);
+    if (settings.capture_elsewhere && (!capture_is_relaxed() || strcmp(name, "cuCtxSynchronize") == 0))
+        call_count_bound(name);
     sim_spend(settings.profile.call_ns);
     sim_advance();
     CUresult fault = settings_fault(name);

@@ -46,6 +46,10 @@ struct device *device_find(CUdevice ordinal);
 
 /* Whether the call of that name, without version suffix, is one that captures may prohibit. */
 bool call_is_unsafe(const char *name);
+/* Counts a call of that name in a thread that a capture elsewhere would bind; the counts by name, 0 for those never called:
+ * NULL behind the last one. */
+void call_count_bound(const char *name);
+const char *call_bound(size_t i, uint64_t *ret_count);
 
 enum handle {
     HANDLE_CONTEXT = 1,

@@ -26,6 +26,8 @@ static const struct entry {
 #undef X
 };
 
+static uint64_t bound[sizeof entries / sizeof entries[0]]; /* at the first entry of each name */
+
 int missing_call(const char *name, int *told)
 {
     if (!__atomic_exchange_n(told, 1, __ATOMIC_RELAXED))
@@ -39,6 +41,23 @@ bool call_is_unsafe(const char *name)
         if (strcmp(entries[i].name, name) == 0)
             return entries[i].unsafe;
     return false;
+}
+
+void call_count_bound(const char *name)
+{
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+        if (strcmp(entries[i].name, name) == 0) {
+            bound[i]++;
+            return;
+        }
+}
+
+const char *call_bound(size_t i, uint64_t *ret_count)
+{
+    if (i >= sizeof entries / sizeof entries[0])
+        return NULL;
+    *ret_count = bound[i];
+    return entries[i].name;
 }
 
 /* The newest variant that isn't newer than what is asked for. */

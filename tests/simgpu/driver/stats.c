@@ -49,6 +49,21 @@ static void write_places(FILE *f)
     fprintf(f, "},\n");
 }
 
+/* What SIMGPU_CAPTURE_ELSEWHERE counts. */
+static void write_bound(FILE *f)
+{
+    const char *name, *comma = "";
+    uint64_t count;
+    fprintf(f, "  \"bound\": {");
+    for (size_t i = 0; (name = call_bound(i, &count)); i++) {
+        if (!count)
+            continue;
+        fprintf(f, "%s\"%s\": %llu", comma, name, (unsigned long long)count);
+        comma = ", ";
+    }
+    fprintf(f, "},\n");
+}
+
 static void write_all(FILE *f)
 {
     const struct {
@@ -77,6 +92,7 @@ static void write_all(FILE *f)
     fprintf(f, "  \"brought_in\": {\"count\": %llu, \"late\": %llu, \"late_ns\": %.0f},\n",
             (unsigned long long)stats.brought_in, (unsigned long long)stats.late, stats.late_ns);
     write_places(f);
+    write_bound(f);
     fprintf(
         f,
         "  \"map_operations\": {\"create\": %llu, \"release\": %llu, \"map\": %llu, \"unmap\": %llu, \"set_access\": %llu, "
