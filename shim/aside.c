@@ -1,6 +1,7 @@
 /* aside.c - takes scratch and host memory for trials, copies to and from it, and gives it back. */
 #include "aside.h"
 
+#include "ask.h"
 #include "context.h"
 #include "driver.h"
 #include "engine.h"
@@ -69,7 +70,7 @@ bool spw_aside_begin_locked(struct spw_aside *a, uint64_t host_bytes)
 
 static int copy_within(struct spw_stream *s, CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
-    return spw_result(spw_driver.cuMemcpyDtoDAsync_v2(to, from, bytes, s->handle));
+    return spw_result(SPW_ASK_QUIETLY(cuMemcpyDtoDAsync_v2, to, from, bytes, s->handle));
 }
 
 int spw_aside_save_locked(struct spw_aside *a, struct spw_stream *s, uint64_t place, CUdeviceptr from, size_t bytes)

@@ -1,12 +1,28 @@
-/* ask.c - which calls were told of. */
+/* ask.c - the mode of a thread that asks for us, and which calls were told of. */
 #include "ask.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "log.h"
 
 enum { CALLS = 64, FIRST_FAULT = 700, LAST_FAULT = 799, FIRST_CAPTURE = 900, LAST_CAPTURE = 908 };
+
+_Thread_local struct spw_relaxed spw_relaxed __attribute__((tls_model("initial-exec")));
+
+/* A driver that lacks the call (before 10.1) has no modes either, and is not asked to keep a budget. */
+void spw_relax_thread(void)
+{
+    spw_relaxed.mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    spw_relaxed.exchanged = spw_driver.cuThreadExchangeStreamCaptureMode &&
+                            spw_driver.cuThreadExchangeStreamCaptureMode(&spw_relaxed.mode) == CUDA_SUCCESS;
+}
+
+void spw_restore_thread(void)
+{
+    if (spw_relaxed.exchanged)
+        (void)spw_driver.cuThreadExchangeStreamCaptureMode(&spw_relaxed.mode);
+    spw_relaxed.exchanged = false;
+}
 
 static const char *told[CALLS]; /* from the first on; atomic */
 

@@ -2,7 +2,6 @@
 #include "context.h"
 
 #include "ask.h"
-#include "graph.h"
 #include "driver.h"
 #include "result.h"
 
@@ -16,18 +15,14 @@ int spw_context_enter(struct spw_context_guard *guard, CUcontext context)
             return r;
         guard->pushed = true;
     }
-    if (atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0) {
-        guard->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-        guard->exchanged = SPW_ASK(cuThreadExchangeStreamCaptureMode, &guard->mode) == CUDA_SUCCESS;
-    }
+    spw_relax();
     return 0;
 }
 
 void spw_context_leave(struct spw_context_guard *guard)
 {
     CUcontext popped;
-    if (guard->exchanged)
-        (void)SPW_ASK(cuThreadExchangeStreamCaptureMode, &guard->mode);
     if (guard->pushed)
         (void)SPW_ASK(cuCtxPopCurrent_v2, &popped);
+    (void)spw_restore(CUDA_SUCCESS);
 }

@@ -5,13 +5,12 @@
 #include <stdbool.h>
 
 struct spw_context_guard {
-    bool pushed;    /* ours is on the program's stack of contexts */
-    bool exchanged; /* the thread's capture mode is relaxed meanwhile */
-    CUstreamCaptureMode mode;
+    bool pushed; /* ours is on the program's stack of contexts */
 };
 
-/* Makes `context` current (NULL: leaves the current one) and, while any capture is under way in the process, allows the
- * calling thread what captures forbid. 0 or a negative result; leave only after 0. */
+/* Makes `context` current (NULL: leaves the current one) and allows the calling thread what captures forbid (ask.h). 0 or a
+ * negative result; leave only after 0. Whatever the program calls comes after the leaving, as it comes in the program's
+ * mode. */
 int spw_context_enter(struct spw_context_guard *guard, CUcontext context);
 void spw_context_leave(struct spw_context_guard *guard);
 #endif

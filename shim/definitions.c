@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "context.h"
 #include "driver.h"
 #include "identities.h"
@@ -44,8 +45,8 @@ static void ask_device(uint32_t device)
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread to ask */
     if (spw_context_enter(&guard, NULL) < 0)
         return;
-    (void)spw_driver.cuDeviceGetName(f.name, sizeof(f.name), (CUdevice)device);
-    (void)spw_driver.cuMemGetInfo_v2(&f.free, &f.total);
+    (void)SPW_ASK_QUIETLY(cuDeviceGetName, f.name, sizeof(f.name), (CUdevice)device);
+    (void)SPW_ASK_QUIETLY(cuMemGetInfo_v2, &f.free, &f.total);
     spw_context_leave(&guard);
     device_facts[device] = f; /* two threads write the same but for the free bytes */
     atomic_fetch_or(&asked, 1ull << device);
@@ -97,8 +98,8 @@ static void ask_stream(struct spw_stream_facts *f, CUstream stream)
     if (spw_driver.cuCtxGetDevice(&device) == CUDA_SUCCESS)
         f->device = (uint32_t)device;
     if (!is_default(stream)) {
-        (void)spw_driver.cuStreamGetFlags(stream, &f->flags);
-        (void)spw_driver.cuStreamGetPriority(stream, &f->priority);
+        (void)SPW_ASK_QUIETLY(cuStreamGetFlags, stream, &f->flags);
+        (void)SPW_ASK_QUIETLY(cuStreamGetPriority, stream, &f->priority);
     }
     ask_device(f->device);
     spw_context_leave(&guard);

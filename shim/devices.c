@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "context.h"
 #include "driver.h"
 #include "lock.h"
@@ -194,7 +195,7 @@ void spw_devices_reset(void)
 CUmemoryPool spw_device_find_pool_locked(struct spw_device *d)
 {
     if (!spw_device_pools[d->ordinal] && spw_driver.cuDeviceGetMemPool)
-        (void)spw_driver.cuDeviceGetMemPool(&spw_device_pools[d->ordinal], d->ordinal);
+        (void)SPW_ASK_QUIETLY(cuDeviceGetMemPool, &spw_device_pools[d->ordinal], d->ordinal);
     return spw_device_pools[d->ordinal];
 }
 

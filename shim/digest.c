@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "context.h"
 #include "devices.h"
 #include "driver.h"
@@ -66,11 +67,12 @@ static int make_memory(struct spw_device *d, struct ring *ring)
     int r = spw_foreign_take_locked(d, RING_BYTES);
     if (r < 0)
         return r;
-    r = spw_result(spw_driver.cuMemHostAlloc(&mirror, RING_BYTES, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+    r = spw_result(
+        SPW_ASK_QUIETLY(cuMemHostAlloc, &mirror, RING_BYTES, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
     if (r == 0) {
-        r = spw_result(spw_driver.cuMemAlloc_v2(&ring->results, RING_BYTES));
+        r = spw_result(SPW_ASK_QUIETLY(cuMemAlloc_v2, &ring->results, RING_BYTES));
         if (r < 0)
-            (void)spw_driver.cuMemFreeHost(mirror);
+            (void)SPW_ASK_QUIETLY(cuMemFreeHost, mirror);
     }
     if (r < 0) {
         ring->results = 0;
@@ -144,8 +146,8 @@ void spw_digests_context_gone_locked(CUcontext context)
         if (!ring || ring->context != context)
             continue;
         if (ring->results) {
-            (void)spw_driver.cuMemFree_v2(ring->results);
-            (void)spw_driver.cuMemFreeHost(ring->mirror);
+            (void)SPW_ASK_QUIETLY(cuMemFree_v2, ring->results);
+            (void)SPW_ASK_QUIETLY(cuMemFreeHost, ring->mirror);
             spw_foreign_give_locked(&spw_devices[i], RING_BYTES);
         }
         spw_hash_kernel_unload(&ring->kernel);

@@ -1,6 +1,7 @@
 /* hash_kernel.c - loads and launches hash.ptx. */
 #include "hash_kernel.h"
 
+#include "ask.h"
 #include "driver.h"
 #include "hash-ptx.h"
 #include "hash.h"
@@ -25,20 +26,20 @@ int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
 {
     struct spw_hash_kernel kernel;
     int multiprocessors = 0;
-    CUresult r = spw_driver.cuModuleLoadData(&kernel.module, spw_hash_ptx);
+    CUresult r = SPW_ASK_QUIETLY(cuModuleLoadData, &kernel.module, spw_hash_ptx);
     if (r != CUDA_SUCCESS) {
         say_refused("cuModuleLoadData", r);
         return -ENOTSUP;
     }
-    r = spw_driver.cuModuleGetFunction(&kernel.hash, kernel.module, "spillway_hash");
+    r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.hash, kernel.module, "spillway_hash");
     if (r == CUDA_SUCCESS)
-        r = spw_driver.cuModuleGetFunction(&kernel.tell, kernel.module, "spillway_tell");
+        r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.tell, kernel.module, "spillway_tell");
     if (r != CUDA_SUCCESS) {
-        (void)spw_driver.cuModuleUnload(kernel.module);
+        (void)SPW_ASK_QUIETLY(cuModuleUnload, kernel.module);
         say_refused("cuModuleGetFunction", r);
         return -ENOTSUP;
     }
-    r = spw_driver.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    r = SPW_ASK_QUIETLY(cuDeviceGetAttribute, &multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     if (r != CUDA_SUCCESS || multiprocessors < 1)
         multiprocessors = MULTIPROCESSORS;
     kernel.most_blocks = (unsigned)multiprocessors * BLOCKS_EACH;
@@ -48,7 +49,7 @@ int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
 
 void spw_hash_kernel_unload(const struct spw_hash_kernel *kernel)
 {
-    (void)spw_driver.cuModuleUnload(kernel->module);
+    (void)SPW_ASK_QUIETLY(cuModuleUnload, kernel->module);
 }
 
 int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
@@ -58,11 +59,11 @@ int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream
     void *params[] = {&address, &bytes, &result};
     if (blocks > kernel->most_blocks)
         blocks = kernel->most_blocks;
-    int r = spw_result(spw_driver.cuMemsetD32Async(result, 0, sizeof(struct spw_hash) / 4, stream));
+    int r = spw_result(SPW_ASK_QUIETLY(cuMemsetD32Async, result, 0, sizeof(struct spw_hash) / 4, stream));
     if (r < 0)
         return r;
     CUresult launched =
-        spw_driver.cuLaunchKernel(kernel->hash, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
+        SPW_ASK_QUIETLY(cuLaunchKernel, kernel->hash, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
     if (launched == CUDA_SUCCESS)
         return 0;
     say_refused("cuLaunchKernel", launched);
@@ -75,6 +76,6 @@ int spw_hash_kernel_tell(const struct spw_hash_kernel *kernel, CUstream stream, 
     uint64_t words = (uint64_t)count * sizeof(*host) / 8;
     CUdeviceptr to = (CUdeviceptr)(uintptr_t)host; /* addresses of page-locked memory are the same everywhere */
     void *params[] = {&results, &to, &words};
-    return spw_result(spw_driver.cuLaunchKernel(kernel->tell, (unsigned)((words + THREADS - 1) / THREADS), 1, 1, THREADS, 1,
-                                                1, 0, stream, params, NULL));
+    return spw_result(SPW_ASK_QUIETLY(cuLaunchKernel, kernel->tell, (unsigned)((words + THREADS - 1) / THREADS), 1, 1,
+                                      THREADS, 1, 1, 0, stream, params, NULL));
 }

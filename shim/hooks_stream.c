@@ -1,5 +1,6 @@
 /* hooks_stream.c - the life of streams and contexts, and what the program's own waiting teaches us about what is done. */
 #include "alloc.h"
+#include "ask.h"
 #include "context.h"
 #include "devices.h"
 #include "engine.h"
@@ -132,7 +133,7 @@ static void context_goes(CUcontext context)
     struct spw_context_guard guard;
     if (!context || spw_context_enter(&guard, context) < 0)
         return;
-    (void)spw_driver.cuCtxSynchronize();
+    (void)SPW_ASK_QUIETLY(cuCtxSynchronize);
     (void)spw_versions_break(); /* what cannot be made again goes with the context, like all of its memory */
     spw_twins_context_gone(context);
     spw_free_context(context);

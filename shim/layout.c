@@ -11,6 +11,7 @@
 #define uthash_nonfatal_oom(element) ((element)->handle_lost = true)
 #include <uthash.h>
 
+#include "ask.h"
 #include "driver.h"
 #include "structs.h"
 
@@ -64,9 +65,10 @@ struct params {
 static CUresult ask_one(CUfunction f, bool kernel, size_t index, size_t *ret_offset, size_t *ret_size)
 {
     if (kernel)
-        return spw_driver.cuKernelGetParamInfo ? spw_driver.cuKernelGetParamInfo((CUkernel)f, index, ret_offset, ret_size)
-                                               : CUDA_ERROR_NOT_SUPPORTED;
-    return spw_driver.cuFuncGetParamInfo ? spw_driver.cuFuncGetParamInfo(f, index, ret_offset, ret_size)
+        return spw_driver.cuKernelGetParamInfo
+                   ? SPW_ASK_QUIETLY(cuKernelGetParamInfo, (CUkernel)f, index, ret_offset, ret_size)
+                   : CUDA_ERROR_NOT_SUPPORTED;
+    return spw_driver.cuFuncGetParamInfo ? SPW_ASK_QUIETLY(cuFuncGetParamInfo, f, index, ret_offset, ret_size)
                                          : CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -109,9 +111,9 @@ static const char *ask_name(CUfunction f, bool kernel)
     const char *name = NULL;
     CUresult answer = CUDA_ERROR_NOT_SUPPORTED;
     if (kernel && spw_driver.cuKernelGetName)
-        answer = spw_driver.cuKernelGetName(&name, (CUkernel)f);
+        answer = SPW_ASK_QUIETLY(cuKernelGetName, &name, (CUkernel)f);
     else if (!kernel && spw_driver.cuFuncGetName)
-        answer = spw_driver.cuFuncGetName(&name, f);
+        answer = SPW_ASK_QUIETLY(cuFuncGetName, &name, f);
     return answer == CUDA_SUCCESS ? name : NULL;
 }
 

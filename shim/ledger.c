@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ask.h"
 #include "driver.h"
 #include "log.h"
 #include "result.h"
@@ -27,15 +28,16 @@ static int read_granularity(struct spw_device *d)
     int supported = 0;
     if (!spw_driver.cuMemCreate || !spw_driver.cuMemAddressReserve || !spw_driver.cuMemGetAllocationGranularity)
         return -ENOTSUP;
-    if (spw_driver.cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, d->ordinal) !=
-            CUDA_SUCCESS ||
+    if (SPW_ASK_QUIETLY(cuDeviceGetAttribute, &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                        d->ordinal) != CUDA_SUCCESS ||
         !supported)
         return -ENOTSUP;
     memset(&prop, 0, sizeof(prop));
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = d->ordinal;
-    int r = spw_result(spw_driver.cuMemGetAllocationGranularity(&granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    int r =
+        spw_result(SPW_ASK_QUIETLY(cuMemGetAllocationGranularity, &granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     if (r < 0)
         return r;
     if (granularity == 0 || (granularity & (granularity - 1)))
@@ -47,10 +49,10 @@ static int read_granularity(struct spw_device *d)
 static int read_budget(struct spw_device *d)
 {
     size_t total = 0, free_now = 0;
-    int r = spw_result(spw_driver.cuDeviceTotalMem_v2(&total, d->ordinal));
+    int r = spw_result(SPW_ASK_QUIETLY(cuDeviceTotalMem_v2, &total, d->ordinal));
     if (r < 0)
         return r;
-    if (spw_driver.cuMemGetInfo_v2(&free_now, &total) != CUDA_SUCCESS)
+    if (SPW_ASK_QUIETLY(cuMemGetInfo_v2, &free_now, &total) != CUDA_SUCCESS)
         free_now = total;
     d->total_bytes = total;
     d->handles.device = d->ordinal;
@@ -67,7 +69,7 @@ static int reserve_arena(struct spw_device *d, uint32_t *ret_granules)
         granules *= 2;
     for (; granules >= ARENA_LEAST_GRANULES && granules > least; granules /= 2) {
         uint64_t bytes = (uint64_t)granules << d->granule_shift;
-        int r = spw_result(spw_driver.cuMemAddressReserve(&d->arena, bytes, (size_t)1 << d->granule_shift, 0, 0));
+        int r = spw_result(SPW_ASK_QUIETLY(cuMemAddressReserve, &d->arena, bytes, (size_t)1 << d->granule_shift, 0, 0));
         if (r == 0) {
             d->arena_bytes = bytes;
             *ret_granules = granules;
@@ -117,7 +119,7 @@ static int make_device(struct spw_device *d)
         return r;
     r = make_tables(d, granules);
     if (r < 0) {
-        (void)spw_driver.cuMemAddressFree(d->arena, d->arena_bytes);
+        (void)SPW_ASK_QUIETLY(cuMemAddressFree, d->arena, d->arena_bytes);
         d->arena_bytes = 0;
         return r;
     }

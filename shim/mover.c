@@ -46,9 +46,9 @@ static bool in_primary_context(void)
     CUcontext current = NULL, primary = NULL;
     CUdevice device;
     if (spw_driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS || spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        spw_driver.cuDevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS)
+        SPW_ASK_QUIETLY(cuDevicePrimaryCtxRetain, &primary, device) != CUDA_SUCCESS)
         return false;
-    (void)spw_driver.cuDevicePrimaryCtxRelease_v2(device);
+    (void)SPW_ASK_QUIETLY(cuDevicePrimaryCtxRelease_v2, device);
     return current == primary;
 }
 
@@ -428,7 +428,7 @@ static void connect_one_way(int user, int owner)
     int can = 0;
     if (peers[owner] >> user & 1)
         return;
-    if (spw_driver.cuDeviceCanAccessPeer(&can, user, owner) == CUDA_SUCCESS && can)
+    if (SPW_ASK_QUIETLY(cuDeviceCanAccessPeer, &can, user, owner) == CUDA_SUCCESS && can)
         (void)spw_mover_enable_peer_locked(user, owner);
 }
 

@@ -1,5 +1,6 @@
 /* note_stream.c - waiting, order between streams, captures, and the end of handles, for a trace. */
 #include "graph.h"
+#include "ask.h"
 #include "hooks.h"
 #include "layout.h"
 #include "note.h"
@@ -208,11 +209,11 @@ void spw_noted_cuDevicePrimaryCtxReset_v2(CUdevice device)
     CUcontext context = NULL;
     unsigned flags;
     int active = 0;
-    if (spw_driver.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || !active)
+    if (SPW_ASK_QUIETLY(cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS || !active)
         return;
-    if (spw_driver.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
+    if (SPW_ASK_QUIETLY(cuDevicePrimaryCtxRetain, &context, device) != CUDA_SUCCESS)
         return;
-    (void)spw_driver.cuDevicePrimaryCtxRelease_v2(device);
+    (void)SPW_ASK_QUIETLY(cuDevicePrimaryCtxRelease_v2, device);
     context_gone(context);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "driver.h"
 #include "engine.h"
 #include "pools.h"
@@ -133,7 +134,7 @@ static int copy(struct spw_device *d, struct spw_stream *s, uint64_t number, CUd
     struct spw_uses *uses = &stash_of[d->ordinal]->block->object.uses;
     int r = spw_uses_order_locked(uses, s);
     if (r == 0)
-        r = spw_result(spw_driver.cuMemcpyDtoDAsync_v2(to, from, bytes, s->handle));
+        r = spw_result(SPW_ASK_QUIETLY(cuMemcpyDtoDAsync_v2, to, from, bytes, s->handle));
     if (r == 0)
         spw_uses_add_locked(uses, s, number);
     return r;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "ask.h"
 #include "driver.h"
 #include "graph.h"
 
@@ -58,10 +59,10 @@ static struct spw_timed *make(CUcontext context)
     if (!t)
         return NULL;
     t->context = context;
-    if (spw_driver.cuEventCreate(&t->begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
-        if (spw_driver.cuEventCreate(&t->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
+    if (SPW_ASK_QUIETLY(cuEventCreate, &t->begin, CU_EVENT_DEFAULT) == CUDA_SUCCESS) {
+        if (SPW_ASK_QUIETLY(cuEventCreate, &t->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
             return t;
-        (void)spw_driver.cuEventDestroy_v2(t->begin);
+        (void)SPW_ASK_QUIETLY(cuEventDestroy_v2, t->begin);
     }
     free(t);
     return NULL;
@@ -78,12 +79,12 @@ static bool make_origin(struct spw_timed *t, CUstream stream)
     if (o)
         return true;
     o = calloc(1, sizeof(*o));
-    if (!o || spw_driver.cuEventCreate(&o->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+    if (!o || SPW_ASK_QUIETLY(cuEventCreate, &o->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
         free(o);
         return false;
     }
-    if (spw_driver.cuEventRecord(o->event, stream) != CUDA_SUCCESS) {
-        (void)spw_driver.cuEventDestroy_v2(o->event);
+    if (SPW_ASK_QUIETLY(cuEventRecord, o->event, stream) != CUDA_SUCCESS) {
+        (void)SPW_ASK_QUIETLY(cuEventDestroy_v2, o->event);
         free(o);
         return false;
     }
@@ -121,7 +122,7 @@ struct spw_timed *spw_timing_begin(CUstream stream)
         t = context ? make(context) : NULL;
     if (!t)
         return NULL;
-    if (!make_origin(t, stream) || spw_driver.cuEventRecord(t->begin, stream) != CUDA_SUCCESS) {
+    if (!make_origin(t, stream) || SPW_ASK_QUIETLY(cuEventRecord, t->begin, stream) != CUDA_SUCCESS) {
         give_idle(t);
         return NULL;
     }
@@ -133,7 +134,7 @@ void spw_timing_end(struct spw_timed *t, CUstream stream, uint64_t op)
     if (!t)
         return;
     t->op = op;
-    if (spw_driver.cuEventRecord(t->end, stream) != CUDA_SUCCESS) {
+    if (SPW_ASK_QUIETLY(cuEventRecord, t->end, stream) != CUDA_SUCCESS) {
         give_idle(t);
         return;
     }
@@ -170,13 +171,13 @@ bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_dur
     if (capturing())
         return false;
     pthread_mutex_lock(&lock);
-    while (first_pending && !told && spw_driver.cuEventQuery(first_pending->end) != CUDA_ERROR_NOT_READY) {
+    while (first_pending && !told && SPW_ASK_QUIETLY(cuEventQuery, first_pending->end) != CUDA_ERROR_NOT_READY) {
         struct spw_timed *t = first_pending;
         first_pending = t->next;
         if (!first_pending)
             last_pending = &first_pending;
-        told = spw_driver.cuEventElapsedTime(&lasted, t->begin, t->end) == CUDA_SUCCESS &&
-               spw_driver.cuEventElapsedTime(&since, origin_of(t->context), t->begin) == CUDA_SUCCESS;
+        told = SPW_ASK_QUIETLY(cuEventElapsedTime, &lasted, t->begin, t->end) == CUDA_SUCCESS &&
+               SPW_ASK_QUIETLY(cuEventElapsedTime, &since, origin_of(t->context), t->begin) == CUDA_SUCCESS;
         *ret_op = t->op;
         t->next = idle;
         idle = t;
@@ -198,8 +199,8 @@ static void drop(struct spw_timed **list, CUcontext context)
         }
         *list = t->next;
         if (context) {
-            (void)spw_driver.cuEventDestroy_v2(t->begin);
-            (void)spw_driver.cuEventDestroy_v2(t->end);
+            (void)SPW_ASK_QUIETLY(cuEventDestroy_v2, t->begin);
+            (void)SPW_ASK_QUIETLY(cuEventDestroy_v2, t->end);
         }
         free(t);
     }
@@ -235,7 +236,7 @@ void spw_timing_context_gone(CUcontext context)
         }
         *o = gone->next;
         if (context)
-            (void)spw_driver.cuEventDestroy_v2(gone->event);
+            (void)SPW_ASK_QUIETLY(cuEventDestroy_v2, gone->event);
         free(gone);
     }
     pthread_mutex_unlock(&lock);

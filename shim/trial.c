@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aside.h"
+#include "ask.h"
 #include "bandwidth.h"
 #include "context.h"
 #include "digest.h"
@@ -484,7 +485,7 @@ static int follow_uses(const struct spw_trial *t, const struct spw_op *op, const
 
 static int fill(const struct spw_op *op, const struct piece *p, unsigned char pattern)
 {
-    return spw_result(spw_driver.cuMemsetD8Async(p->address, pattern, p->bytes, op->handle));
+    return spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, p->address, pattern, p->bytes, op->handle));
 }
 
 /* Before the program's launch: its bytes are saved, and those that are undefined are known. */

@@ -357,8 +357,8 @@ static const CUfunction_attribute attributes[] = {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_
 static int make_function_alike(CUfunction original, CUfunction twin, CUfunction_attribute which)
 {
     int wanted = 0, value = 0;
-    if (spw_driver.cuFuncGetAttribute(&wanted, which, original) != CUDA_SUCCESS ||
-        spw_driver.cuFuncGetAttribute(&value, which, twin) != CUDA_SUCCESS || wanted == value)
+    if (SPW_ASK_QUIETLY(cuFuncGetAttribute, &wanted, which, original) != CUDA_SUCCESS ||
+        SPW_ASK_QUIETLY(cuFuncGetAttribute, &value, which, twin) != CUDA_SUCCESS || wanted == value)
         return 0;
     return spw_result(SPW_ASK(cuFuncSetAttribute, twin, which, wanted));
 }
@@ -366,8 +366,8 @@ static int make_function_alike(CUfunction original, CUfunction twin, CUfunction_
 static int make_kernel_alike(CUkernel original, CUkernel twin, CUdevice device, CUfunction_attribute which)
 {
     int wanted = 0, value = 0;
-    if (spw_driver.cuKernelGetAttribute(&wanted, which, original, device) != CUDA_SUCCESS ||
-        spw_driver.cuKernelGetAttribute(&value, which, twin, device) != CUDA_SUCCESS || wanted == value)
+    if (SPW_ASK_QUIETLY(cuKernelGetAttribute, &wanted, which, original, device) != CUDA_SUCCESS ||
+        SPW_ASK_QUIETLY(cuKernelGetAttribute, &value, which, twin, device) != CUDA_SUCCESS || wanted == value)
         return 0;
     return spw_result(SPW_ASK(cuKernelSetAttribute, which, wanted, twin, device));
 }
@@ -404,10 +404,11 @@ static struct source *source_of(CUfunction f, bool *ret_is_kernel)
     *ret_is_kernel = false;
     if (spw_layout_origin(f, &owner, ret_is_kernel))
         return find_source(owner);
-    if (spw_driver.cuFuncGetModule && spw_driver.cuFuncGetModule((CUmodule *)&owner, f) == CUDA_SUCCESS)
+    if (spw_driver.cuFuncGetModule && SPW_ASK_QUIETLY(cuFuncGetModule, (CUmodule *)&owner, f) == CUDA_SUCCESS)
         return find_source(spw_layout_whole(owner));
     *ret_is_kernel = true;
-    if (spw_driver.cuKernelGetLibrary && spw_driver.cuKernelGetLibrary((CUlibrary *)&owner, (CUkernel)f) == CUDA_SUCCESS)
+    if (spw_driver.cuKernelGetLibrary &&
+        SPW_ASK_QUIETLY(cuKernelGetLibrary, (CUlibrary *)&owner, (CUkernel)f) == CUDA_SUCCESS)
         return find_source(owner);
     return NULL;
 }

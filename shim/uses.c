@@ -206,6 +206,18 @@ static bool may_work_on(const struct spw_stream *s, uint64_t devices)
     return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);
 }
 
+/* The host waits for this stream alone: waiting for its context would end captures of other streams. */
+static int await(const struct spw_stream *s)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = spw_result(SPW_ASK(cuStreamSynchronize, s->handle));
+    spw_context_leave(&guard);
+    return r < 0 ? synchronize(s->context) : 0;
+}
+
 int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
 {
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
@@ -213,10 +225,10 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
         if (other == s || !may_work_on(other, devices))
             continue;
         if (spw_is_capturing(other->handle) || !spw_stream_is_reachable_locked(other))
-            return synchronize(s->context); /* for this one and all that follow */
+            return await(s); /* for this one and all that follow */
         int r = order_one(s, s->begun, other);
         if (r < 0)
-            return r == -EAGAIN ? synchronize(s->context) : r;
+            return r == -EAGAIN ? await(s) : r;
     }
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "carry.h"
 #include "digest.h"
 #include "driver.h"
@@ -211,7 +212,7 @@ int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run)
 
 static int fill(const struct spw_block *b, const struct spw_stream *s, unsigned char pattern)
 {
-    return spw_result(spw_driver.cuMemsetD8Async(b->address, pattern, b->size_bytes, s->handle));
+    return spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, b->address, pattern, b->size_bytes, s->handle));
 }
 
 int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s)
