@@ -128,7 +128,7 @@
     X(HOOK, cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev)) \
     X(PASS, cuDeviceGetGraphMemAttribute, "cuDeviceGetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
     X(HOOK, cuDeviceGetMemPool, "cuDeviceGetMemPool", (CUmemoryPool *pool, CUdevice dev), (pool, dev)) \
-    X(PASS, cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", (CUdevice device), (device)) \
+    X(HOOK, cuDeviceGraphMemTrim, "cuDeviceGraphMemTrim", (CUdevice device), (device)) \
     X(PASS, cuDeviceSetGraphMemAttribute, "cuDeviceSetGraphMemAttribute", (CUdevice device, CUgraphMem_attribute attr, void *value), (device, attr, value)) \
     X(HOOK, cuDeviceSetMemPool, "cuDeviceSetMemPool", (CUdevice dev, CUmemoryPool pool), (dev, pool)) \
     X(HOOK, cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool", (CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type), (pool_out, location, type)) \
@@ -450,7 +450,7 @@
     X(PASS, cuGraphAddHostNode, "cuGraphAddHostNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddKernelNode, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddKernelNode_v2, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
-    X(PASS, cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(PASS, cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUdeviceptr dptr), (phGraphNode, hGraph, dependencies, numDependencies, dptr)) \
     X(HOOK, cuGraphAddMemcpyNode, "cuGraphAddMemcpyNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx)) \
     X(HOOK, cuGraphAddMemsetNode, "cuGraphAddMemsetNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx)) \
@@ -464,7 +464,7 @@
     X(PASS, cuGraphConditionalHandleCreate, "cuGraphConditionalHandleCreate", (CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx, unsigned int defaultLaunchValue, unsigned int flags), (pHandle_out, hGraph, ctx, defaultLaunchValue, flags)) \
     X(PASS, cuGraphCreate, "cuGraphCreate", (CUgraph *phGraph, unsigned int flags), (phGraph, flags)) \
     X(PASS, cuGraphDebugDotPrint, "cuGraphDebugDotPrint", (CUgraph hGraph, const char *path, unsigned int flags), (hGraph, path, flags)) \
-    X(NOTE_THEN_PASS, cuGraphDestroy, "cuGraphDestroy", (CUgraph hGraph), (hGraph)) \
+    X(NOTE_THEN_HOOK, cuGraphDestroy, "cuGraphDestroy", (CUgraph hGraph), (hGraph)) \
     X(PASS, cuGraphDestroyNode, "cuGraphDestroyNode", (CUgraphNode hNode), (hNode)) \
     X(PASS, cuGraphEventRecordNodeGetEvent, "cuGraphEventRecordNodeGetEvent", (CUgraphNode hNode, CUevent *event_out), (hNode, event_out)) \
     X(PASS, cuGraphEventRecordNodeSetEvent, "cuGraphEventRecordNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
@@ -472,7 +472,7 @@
     X(PASS, cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
     X(HOOK, cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
     X(PASS, cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph), (hGraphExec, hNode, childGraph)) \
-    X(NOTE_THEN_PASS, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec hGraphExec), (hGraphExec)) \
+    X(NOTE_THEN_HOOK, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec hGraphExec), (hGraphExec)) \
     X(PASS, cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
     X(PASS, cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
     X(PASS, cuGraphExecExternalSemaphoresSignalNodeSetParams, "cuGraphExecExternalSemaphoresSignalNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
@@ -496,11 +496,11 @@
     X(PASS, cuGraphGetRootNodes, "cuGraphGetRootNodes", (CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes), (hGraph, rootNodes, numRootNodes)) \
     X(PASS, cuGraphHostNodeGetParams, "cuGraphHostNodeGetParams", (CUgraphNode hNode, CUDA_HOST_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphHostNodeSetParams, "cuGraphHostNodeSetParams", (CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
-    X(PASS_THEN_NOTE, cuGraphInstantiate, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
-    X(PASS_THEN_NOTE, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags), (phGraphExec, hGraph, flags)) \
-    X(PASS_THEN_NOTE, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
-    X(PASS_THEN_NOTE, cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
-    X(PASS_THEN_NOTE, cuGraphInstantiate_v2, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
+    X(HOOK_THEN_NOTE, cuGraphInstantiate, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
+    X(HOOK_THEN_NOTE, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags), (phGraphExec, hGraph, flags)) \
+    X(HOOK_THEN_NOTE, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
+    X(HOOK_THEN_NOTE, cuGraphInstantiateWithParams_ptsz, "cuGraphInstantiateWithParams", (CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams), (phGraphExec, hGraph, instantiateParams)) \
+    X(HOOK_THEN_NOTE, cuGraphInstantiate_v2, "cuGraphInstantiate", (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize), (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)) \
     X(PASS, cuGraphKernelNodeCopyAttributes, "cuGraphKernelNodeCopyAttributes", (CUgraphNode dst, CUgraphNode src), (dst, src)) \
     X(PASS, cuGraphKernelNodeGetAttribute, "cuGraphKernelNodeGetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out), (hNode, attr, value_out)) \
     X(PASS, cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams", (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
@@ -530,8 +530,8 @@
     X(PASS, cuGraphRemoveDependencies, "cuGraphRemoveDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies), (hGraph, from, to, numDependencies)) \
     X(PASS, cuGraphRemoveDependencies_v2, "cuGraphRemoveDependencies", (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData, size_t numDependencies), (hGraph, from, to, edgeData, numDependencies)) \
     X(PASS, cuGraphRetainUserObject, "cuGraphRetainUserObject", (CUgraph graph, CUuserObject object, unsigned int count, unsigned int flags), (graph, object, count, flags)) \
-    X(PASS, cuGraphUpload, "cuGraphUpload", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
-    X(PASS, cuGraphUpload_ptsz, "cuGraphUpload", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
+    X(HOOK, cuGraphUpload, "cuGraphUpload", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \
+    X(HOOK, cuGraphUpload_ptsz, "cuGraphUpload", (CUgraphExec hGraphExec, CUstream hStream), (hGraphExec, hStream)) \
     /* memory operations on streams */ \
     X(HOOK_THEN_NOTE, cuStreamBatchMemOp, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \
     X(HOOK_THEN_NOTE, cuStreamBatchMemOp_ptsz, "cuStreamBatchMemOp", (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags), (stream, count, paramArray, flags)) \

@@ -136,6 +136,11 @@ struct spw_device *spw_device_billed(void)
     return spw_devices[ordinal].total_bytes ? &spw_devices[ordinal] : NULL;
 }
 
+struct spw_device *spw_device_billed_as(int ordinal)
+{
+    return ordinal >= 0 && ordinal < SPW_MAX_DEVICES && spw_devices[ordinal].total_bytes ? &spw_devices[ordinal] : NULL;
+}
+
 static int ordinal_of_context(CUcontext context)
 {
     struct note *n = find(contexts, (uint64_t)(uintptr_t)context);

@@ -10,6 +10,9 @@ struct spw_device *spw_device_current(CUcontext *ret_context);
 /* The device of the current context as far as its budget is known, ready or not; NULL: it is not known. */
 struct spw_device *spw_device_billed(void);
 
+/* The same for a device by its number. */
+struct spw_device *spw_device_billed_as(int ordinal);
+
 /* The device of a stream, ready to allocate on; NULL as above. */
 struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s);
 

@@ -6,6 +6,7 @@
 #include "graph.h"
 
 #include "access.h"
+#include "graph_memory.h"
 #include "hooks.h"
 #include "layout.h"
 #include "scan.h"
@@ -202,10 +203,22 @@ static void count_end(CUstream stream, bool was_capturing)
         atomic_fetch_sub_explicit(&spw_captures_active, 1, memory_order_relaxed);
 }
 
+/* A capture that fails takes what it captured with it. */
+static void graph_is_lost(CUstream stream, CUgraph graph)
+{
+    if (!graph || spw_is_capturing_now(stream))
+        return;
+    spw_graph_memory_forget(graph);
+    spw_graph_memory_settle();
+}
+
 CUresult spw_on_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
     bool was_capturing = spw_is_capturing(hStream);
+    CUgraph graph = was_capturing ? spw_graph_memory_captured_into(hStream) : NULL;
     CUresult result = SPW_DRIVER(cuStreamEndCapture, (hStream, phGraph));
+    if (result != CUDA_SUCCESS)
+        graph_is_lost(hStream, graph);
     count_end(hStream, was_capturing);
     return result;
 }
@@ -214,7 +227,10 @@ CUresult spw_on_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 {
     CUstream stream = hStream ? hStream : CU_STREAM_PER_THREAD;
     bool was_capturing = spw_is_capturing(stream);
+    CUgraph graph = was_capturing ? spw_graph_memory_captured_into(stream) : NULL;
     CUresult result = SPW_DRIVER(cuStreamEndCapture_ptsz, (hStream, phGraph));
+    if (result != CUDA_SUCCESS)
+        graph_is_lost(stream, graph);
     count_end(stream, was_capturing);
     return result;
 }
@@ -236,29 +252,54 @@ CUresult spw_on_cuStreamEndCaptureToCig_ptsz(CUstream hStream)
     return result;
 }
 
+/* ---- memory of the graph's own ---- */
+
+static int promise_node(struct spw_graph_promise *p, const CUgraphNodeParams *params)
+{
+    if (!params || params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        return spw_graph_memory_promise_node(p, NULL);
+    const CUDA_MEM_ALLOC_NODE_PARAMS old = {.poolProps = params->alloc.poolProps, .bytesize = params->alloc.bytesize};
+    return spw_graph_memory_promise_node(p, &old);
+}
+
 /* ---- nodes of any kind ---- */
 
 CUresult spw_on_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
-    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode,
-                        (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
+    struct spw_graph_promise promise;
+    if (promise_node(&promise, nodeParams) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result =
+        SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
+    spw_graph_memory_answered(&promise, hGraph, result == CUDA_SUCCESS);
+    return result;
 }
 
 CUresult spw_on_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                   const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                   CUgraphNodeParams *nodeParams)
 {
-    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v2,
-                        (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+    struct spw_graph_promise promise;
+    if (promise_node(&promise, nodeParams) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v2,
+                                   (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+    spw_graph_memory_answered(&promise, hGraph, result == CUDA_SUCCESS);
+    return result;
 }
 
 CUresult spw_on_cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                   const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                   CUgraphNodeParams *nodeParams)
 {
-    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v3,
-                        (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+    struct spw_graph_promise promise;
+    if (promise_node(&promise, nodeParams) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v3,
+                                   (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
+    spw_graph_memory_answered(&promise, hGraph, result == CUDA_SUCCESS);
+    return result;
 }
 
 CUresult spw_on_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)

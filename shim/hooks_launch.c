@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "graph.h"
+#include "graph_memory.h"
 #include "hooks.h"
 #include "layout.h"
 #include "pin.h"
@@ -340,6 +341,8 @@ CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
     struct spw_op op;
     bool noted = begin_graph(&op, hGraph, hStream);
     CUresult r = spw_driver.cuGraphLaunch(hGraph, hStream);
+    if (r == CUDA_SUCCESS)
+        spw_graph_memory_launched(hGraph);
     return noted ? end_graph(&op, r) : r;
 }
 
@@ -348,5 +351,7 @@ CUresult spw_on_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     struct spw_op op;
     bool noted = begin_graph(&op, hGraphExec, per_thread(hStream));
     CUresult r = spw_driver.cuGraphLaunch_ptsz(hGraphExec, hStream);
+    if (r == CUDA_SUCCESS)
+        spw_graph_memory_launched(hGraphExec);
     return noted ? end_graph(&op, r) : r;
 }

@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "foreign.h"
 #include "graph.h"
+#include "graph_memory.h"
 #include "hooks.h"
 #include "lock.h"
 #include "mover.h"
@@ -153,63 +154,77 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     return give_out(r, address, dptr);
 }
 
-/* What a capture allocates is a node of a graph, and comes into being when the graph is launched. */
-static bool may_bill(const CUdeviceptr *dptr, CUstream stream)
+/* What a capture allocates is a node of a graph. */
+struct asked {
+    struct passed passed;
+    struct spw_graph_promise promise;
+    CUgraph graph;
+    bool captured;
+};
+
+/* CUDA_SUCCESS: ask the driver, then ask_end(). */
+static CUresult ask_begin(struct asked *a, const CUdeviceptr *dptr, size_t bytes, CUstream stream, const char *call)
 {
-    return dptr && !spw_is_capturing(stream);
+    *a = (struct asked){.captured = spw_is_capturing(stream)};
+    if (!dptr)
+        return CUDA_SUCCESS;
+    if (!a->captured)
+        return pass_begin(&a->passed, bytes, call);
+    a->graph = spw_graph_memory_captured_into(stream);
+    const int r = spw_graph_memory_promise(&a->promise, spw_device_billed(), bytes, "an allocation that a graph captures");
+    return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult ask_end(const struct asked *a, CUresult result, const CUdeviceptr *dptr)
+{
+    if (!a->captured)
+        return pass_end(&a->passed, result, dptr);
+    spw_graph_memory_answered(&a->promise, a->graph, result == CUDA_SUCCESS);
+    return result;
 }
 
 CUresult spw_on_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     bool ours;
     CUresult r = allocate_on(dptr, bytesize, NULL, hStream, &ours);
-    struct passed p;
+    struct asked a;
     if (ours)
         return r;
-    if (!may_bill(dptr, hStream))
-        return spw_driver.cuMemAllocAsync(dptr, bytesize, hStream);
-    r = pass_begin(&p, bytesize, "cuMemAllocAsync");
-    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocAsync(dptr, bytesize, hStream), dptr);
+    r = ask_begin(&a, dptr, bytesize, hStream, "cuMemAllocAsync");
+    return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocAsync(dptr, bytesize, hStream), dptr);
 }
 
 CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     bool ours;
     CUresult r = allocate_on(dptr, bytesize, NULL, per_thread(hStream), &ours);
-    struct passed p;
+    struct asked a;
     if (ours)
         return r;
-    if (!may_bill(dptr, per_thread(hStream)))
-        return spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
-    r = pass_begin(&p, bytesize, "cuMemAllocAsync");
-    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream), dptr);
+    r = ask_begin(&a, dptr, bytesize, per_thread(hStream), "cuMemAllocAsync");
+    return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream), dptr);
 }
 
 CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     bool ours = false;
     CUresult r = pool ? allocate_on(dptr, bytesize, pool, hStream, &ours) : CUDA_SUCCESS;
-    struct passed p;
+    struct asked a;
     if (ours)
         return r;
-    if (!may_bill(dptr, hStream))
-        return spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
-    r = pass_begin(&p, bytesize, "cuMemAllocFromPoolAsync");
-    return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream), dptr);
+    r = ask_begin(&a, dptr, bytesize, hStream, "cuMemAllocFromPoolAsync");
+    return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream), dptr);
 }
 
 CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     bool ours = false;
     CUresult r = pool ? allocate_on(dptr, bytesize, pool, per_thread(hStream), &ours) : CUDA_SUCCESS;
-    struct passed p;
+    struct asked a;
     if (ours)
         return r;
-    if (!may_bill(dptr, per_thread(hStream)))
-        return spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
-    r = pass_begin(&p, bytesize, "cuMemAllocFromPoolAsync");
-    return r != CUDA_SUCCESS ? r
-                             : pass_end(&p, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
+    r = ask_begin(&a, dptr, bytesize, per_thread(hStream), "cuMemAllocFromPoolAsync");
+    return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
 
 /* -ENOENT: not ours. A free that is captured happens when the graph runs, and we don't see that: the memory stays with the

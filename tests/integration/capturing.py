@@ -7,7 +7,6 @@ import sys
 from harness import finish, no_misuse, nothing_left, require, run, same_results, sentence, within
 
 PROGRAM = sys.argv.pop(1)
-GRAPH_BYTES = 256 << 10  # what its graph allocates itself, which no budget counts
 plain = run([PROGRAM])
 
 
@@ -30,7 +29,7 @@ def captured_within(share):
         finished = run([PROGRAM], budget=budget)
         same_results(plain, finished)
         no_misuse(finished)
-        within(budget + GRAPH_BYTES, finished)
+        within(budget, finished)
         nothing_left(plain, finished)
         require(finished.copied("h2d") > plain.copied("h2d"), "nothing came back, so nothing was tested", finished.describe())
 

@@ -3,6 +3,7 @@
 #define SPILLWAY_TESTS_FAKE_ENGINE_H
 #include "access.h"
 #include "foreign.h"
+#include "graph_memory.h"
 #include <errno.h>
 
 #define LOW  UINT64_C(0x700000000000)
@@ -37,6 +38,29 @@ void spw_foreign_retained(CUmemGenericAllocationHandle handle)
 }
 
 void spw_capture_begins(CUstream stream)
+{
+}
+
+int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    *p = (struct spw_graph_promise){0};
+    return no_room && params ? -ENOMEM : 0;
+}
+
+void spw_graph_memory_answered(const struct spw_graph_promise *p, CUgraph graph, bool made)
+{
+}
+
+CUgraph spw_graph_memory_captured_into(CUstream stream)
+{
+    return NULL;
+}
+
+void spw_graph_memory_forget(const void *graph)
+{
+}
+
+void spw_graph_memory_settle(void)
 {
 }
 

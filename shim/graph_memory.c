@@ -1,0 +1,252 @@
+/* graph_memory.c - what graphs have reserved, what those may reserve that were not launched yet, and the bill for both. */
+#include "graph_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "foreign.h"
+#include "lock.h"
+#include "log.h"
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+/* A graph, or an executable one, with nodes that the driver reserves memory for when it is launched. */
+struct owner {
+    const void *key;
+    struct spw_device *device;
+    uint64_t bytes;
+    bool waiting; /* its bytes are promised, and not reserved yet */
+    bool lost;
+    UT_hash_handle hh;
+};
+
+/* Guarded by the engine lock. */
+static struct owner *owners;
+static struct account {
+    uint64_t promised_bytes; /* to nodes that were not launched */
+    uint64_t asking_bytes;   /* on the bill for nodes that the driver is asked for just now */
+    uint64_t billed_bytes;   /* in all */
+    uint64_t launches;
+} accounts[SPW_MAX_DEVICES];
+
+static const char what_grew[] = "memory that graphs allocate";
+
+/* False: the driver does not tell, as those before 11.4, which have no such memory. */
+static bool ask_reserved(const struct spw_device *d, uint64_t *ret_bytes)
+{
+    cuuint64_t bytes = 0;
+    if (!spw_driver.cuDeviceGetGraphMemAttribute ||
+        SPW_ASK(cuDeviceGetGraphMemAttribute, d->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &bytes) != CUDA_SUCCESS)
+        return false;
+    *ret_bytes = bytes;
+    return true;
+}
+
+/* What is over goes off the bill; what is missing, is returned. Without an answer the bill stays. */
+static uint64_t settle_locked(struct spw_device *d)
+{
+    struct account *a = &accounts[d->ordinal];
+    uint64_t reserved;
+    if (!ask_reserved(d, &reserved))
+        return 0;
+    const uint64_t due = reserved + a->promised_bytes + a->asking_bytes;
+    if (due > a->billed_bytes)
+        return a->asking_bytes ? 0 : due - a->billed_bytes; /* what is asked for may be among what is reserved */
+    spw_foreign_give_locked(d, a->billed_bytes - due);
+    a->billed_bytes = due;
+    return 0;
+}
+
+/* The driver has taken more than was promised: room is made for it, late. */
+static void settle(struct spw_device *d)
+{
+    spw_lock();
+    const uint64_t missing = settle_locked(d);
+    spw_unlock();
+    if (!missing || spw_foreign_take(d, missing, what_grew) < 0)
+        return;
+    spw_lock();
+    accounts[d->ordinal].billed_bytes += missing;
+    spw_unlock();
+}
+
+static struct owner *find(const void *key)
+{
+    struct owner *o;
+    HASH_FIND_PTR(owners, &key, o);
+    return o;
+}
+
+/* NULL: no memory to remember it by; what it was promised stays on the bill. */
+static struct owner *find_or_add(const void *key, struct spw_device *d)
+{
+    struct owner *o = find(key);
+    if (o || !key)
+        return o;
+    o = calloc(1, sizeof(*o));
+    if (!o)
+        return NULL;
+    o->key = key;
+    o->device = d;
+    HASH_ADD_PTR(owners, key, o);
+    if (o->lost) {
+        free(o);
+        return NULL;
+    }
+    return o;
+}
+
+static void stop_waiting_locked(struct owner *o)
+{
+    if (o->waiting)
+        accounts[o->device->ordinal].promised_bytes -= o->bytes;
+    o->waiting = false;
+}
+
+/* ---- nodes ---- */
+
+int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, uint64_t bytes, const char *call)
+{
+    const uint64_t granule = d ? (uint64_t)1 << d->granule_shift : 1;
+    *p = (struct spw_graph_promise){0};
+    if (!d || __builtin_add_overflow(bytes, granule - 1, &bytes))
+        return 0; /* of the latter the driver knows what to say */
+    bytes &= ~(granule - 1);
+    const int r = spw_foreign_take(d, bytes, call);
+    if (r < 0)
+        return r;
+    *p = (struct spw_graph_promise){.device = d, .bytes = bytes};
+    spw_lock();
+    accounts[d->ordinal].billed_bytes += bytes;
+    accounts[d->ordinal].asking_bytes += bytes;
+    p->launches = accounts[d->ordinal].launches;
+    if (!ask_reserved(d, &p->reserved_bytes))
+        p->reserved_bytes = UINT64_MAX;
+    spw_unlock();
+    return 0;
+}
+
+/* Whether the driver has reserved memory for the node already. What a launch meanwhile reserved may look so. */
+static bool is_reserved(const struct spw_graph_promise *p)
+{
+    uint64_t now;
+    return p->launches == accounts[p->device->ordinal].launches && ask_reserved(p->device, &now) && now >= p->bytes &&
+           now - p->bytes >= p->reserved_bytes;
+}
+
+void spw_graph_memory_answered(const struct spw_graph_promise *p, CUgraph graph, bool made)
+{
+    if (!p->device)
+        return;
+    spw_lock();
+    struct account *a = &accounts[p->device->ordinal];
+    a->asking_bytes -= p->bytes;
+    if (made && !is_reserved(p)) {
+        struct owner *o = find_or_add(graph, p->device);
+        a->promised_bytes += p->bytes;
+        if (o) {
+            o->bytes += p->bytes;
+            o->waiting = true;
+        }
+    }
+    spw_unlock();
+    settle(p->device);
+}
+
+CUgraph spw_graph_memory_captured_into(CUstream stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = NULL;
+    if (spw_driver.cuStreamGetCaptureInfo_v2)
+        (void)SPW_ASK_QUIETLY(cuStreamGetCaptureInfo_v2, stream, &status, NULL, &graph, NULL, NULL);
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? NULL : graph;
+}
+
+/* ---- executable graphs ---- */
+
+int spw_graph_memory_before_instance(CUgraph graph)
+{
+    struct spw_device *d = NULL;
+    uint64_t bytes = 0;
+    spw_lock();
+    const struct owner *o = find(graph);
+    if (o && !o->waiting) { /* it was instantiated before, and may be launched anew after its memory was given back */
+        d = o->device;
+        bytes = o->bytes;
+    }
+    spw_unlock();
+    if (!d)
+        return 0;
+    const int r = spw_foreign_take(d, bytes, what_grew);
+    if (r < 0)
+        return r;
+    spw_lock();
+    struct owner *again = find(graph);
+    accounts[d->ordinal].billed_bytes += bytes;
+    if (again && !again->waiting) {
+        accounts[d->ordinal].promised_bytes += bytes;
+        again->waiting = true;
+    }
+    spw_unlock();
+    return 0;
+}
+
+void spw_graph_memory_instance(CUgraph graph, CUgraphExec exec)
+{
+    spw_lock();
+    struct owner *from = find(graph), *to = from && exec ? find_or_add(exec, from->device) : NULL;
+    if (to && from->waiting) {
+        stop_waiting_locked(to); /* a handle that comes again */
+        to->device = from->device;
+        to->bytes = from->bytes;
+        to->waiting = true;
+        from->waiting = false;
+    }
+    spw_unlock();
+}
+
+void spw_graph_memory_launched(CUgraphExec exec)
+{
+    spw_lock();
+    struct owner *o = find(exec);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        accounts[i].launches++;
+    if (o)
+        stop_waiting_locked(o);
+    spw_unlock();
+    spw_graph_memory_settle();
+}
+
+void spw_graph_memory_forget(const void *graph)
+{
+    spw_lock();
+    struct owner *o = find(graph);
+    if (o) {
+        stop_waiting_locked(o);
+        HASH_DEL(owners, o);
+        free(o);
+    }
+    spw_unlock();
+}
+
+void spw_graph_memory_settle(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (__atomic_load_n(&accounts[i].billed_bytes, __ATOMIC_RELAXED))
+            settle(&spw_devices[i]);
+}
+
+void spw_graph_memory_reset(void)
+{
+    struct owner *o, *next;
+    HASH_ITER(hh, owners, o, next)
+    {
+        HASH_DEL(owners, o);
+        free(o);
+    }
+    memset(accounts, 0, sizeof(accounts));
+}

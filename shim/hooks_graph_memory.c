@@ -1,0 +1,93 @@
+/* hooks_graph_memory.c - graphs that allocate: their nodes, and when the driver reserves memory for them or gives it back.
+ */
+#include "devices.h"
+#include "graph_memory.h"
+#include "hooks.h"
+
+int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    struct spw_device *d = params && params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                               ? spw_device_billed_as(params->poolProps.location.id)
+                               : NULL;
+    return spw_graph_memory_promise(p, d, d ? params->bytesize : 0, "an allocation node of a graph");
+}
+
+CUresult spw_on_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                       size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
+{
+    struct spw_graph_promise p;
+    if (spw_graph_memory_promise_node(&p, nodeParams) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = SPW_DRIVER(cuGraphAddMemAllocNode, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
+    spw_graph_memory_answered(&p, hGraph, result == CUDA_SUCCESS);
+    return result;
+}
+
+static CUresult instantiated(CUgraph graph, const CUgraphExec *exec, CUresult result)
+{
+    spw_graph_memory_instance(graph, result == CUDA_SUCCESS ? *exec : NULL);
+    return result;
+}
+
+#define INSTANTIATE(symbol, params, args) \
+    CUresult spw_on_##symbol params \
+    { \
+        if (spw_graph_memory_before_instance(hGraph) < 0) \
+            return CUDA_ERROR_OUT_OF_MEMORY; \
+        return instantiated(hGraph, phGraphExec, SPW_DRIVER(symbol, args)); \
+    }
+
+INSTANTIATE(cuGraphInstantiate,
+            (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize),
+            (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+INSTANTIATE(cuGraphInstantiate_v2,
+            (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize),
+            (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
+INSTANTIATE(cuGraphInstantiateWithFlags, (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
+            (phGraphExec, hGraph, flags))
+INSTANTIATE(cuGraphInstantiateWithParams,
+            (CUgraphExec * phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+            (phGraphExec, hGraph, instantiateParams))
+INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
+            (CUgraphExec * phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
+            (phGraphExec, hGraph, instantiateParams))
+
+static CUresult uploaded(CUgraphExec exec, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        spw_graph_memory_launched(exec);
+    return result;
+}
+
+/* On whichever stream. */
+#define UPLOAD(symbol) \
+    CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUstream hStream) \
+    { \
+        return uploaded(hGraphExec, SPW_DRIVER(symbol, (hGraphExec, hStream))); \
+    }
+
+UPLOAD(cuGraphUpload)
+UPLOAD(cuGraphUpload_ptsz)
+
+static CUresult settled(CUresult result)
+{
+    spw_graph_memory_settle();
+    return result;
+}
+
+CUresult spw_on_cuGraphDestroy(CUgraph hGraph)
+{
+    spw_graph_memory_forget(hGraph);
+    return settled(SPW_DRIVER(cuGraphDestroy, (hGraph)));
+}
+
+CUresult spw_on_cuGraphExecDestroy(CUgraphExec hGraphExec)
+{
+    spw_graph_memory_forget(hGraphExec);
+    return settled(SPW_DRIVER(cuGraphExecDestroy, (hGraphExec)));
+}
+
+CUresult spw_on_cuDeviceGraphMemTrim(CUdevice device)
+{
+    return settled(SPW_DRIVER(cuDeviceGraphMemTrim, (device)));
+}
