@@ -1,0 +1,164 @@
+/* globals.c - tells the forms of images apart, and takes fat binaries apart. */
+#include "globals.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "globals_parts.h"
+#include "unpack.h"
+
+#define FAT_MAGIC  UINT32_C(0xba55ed50)
+#define ZSTD_MAGIC UINT32_C(0xfd2fb528)
+
+enum { PART_PTX = 1, PART_CUBIN = 2, PART_IS_LZ4 = 0x2000 };
+
+struct fat_header { /* as in images.c */
+    uint32_t magic;
+    uint16_t version, header_bytes;
+    uint64_t bytes;
+};
+
+struct part_header { /* what is read of it; it may be longer */
+    uint16_t kind, unused;
+    uint32_t header_bytes;
+    uint64_t bytes;        /* behind it */
+    uint32_t packed_bytes; /* of these; 0: all */
+    uint32_t others[5];
+    uint64_t flags, unused_too;
+    uint64_t unpacked_bytes;
+};
+
+static const char no_memory[] = "there was no memory to list them";
+static const char damaged[] = "a fat binary is not as such are";
+
+/* ---- the list ---- */
+
+const char *spw_globals_add(struct spw_globals *g, const char *name, size_t length, bool is_constant)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        if (strncmp(g->list[i].name, name, length) == 0 && strlen(g->list[i].name) == strnlen(name, length)) {
+            g->list[i].is_constant &= is_constant;
+            return NULL;
+        }
+    if (g->count == SPW_GLOBALS_MAX)
+        return "there are too many";
+    if (g->count == g->room) {
+        const uint32_t room = g->room ? 2 * g->room : 16;
+        struct spw_global *list = realloc(g->list, room * sizeof(*list));
+        if (!list)
+            return no_memory;
+        g->list = list;
+        g->room = room;
+    }
+    g->list[g->count] = (struct spw_global){strndup(name, length), is_constant};
+    if (!g->list[g->count].name)
+        return no_memory;
+    g->count++;
+    return NULL;
+}
+
+void spw_globals_finish(struct spw_globals *g)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        free(g->list[i].name);
+    free(g->list);
+    *g = (struct spw_globals){0};
+}
+
+/* Of what the documentation says that kernels may call, these leave something behind. */
+const char *spw_globals_calls(const char *name, size_t length)
+{
+    static const struct {
+        const char *name, *why;
+    } calls[] = {{"malloc", "its kernels allocate memory by themselves"},
+                 {"free", "its kernels allocate memory by themselves"},
+                 {"vprintf", "its kernels print"}};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+        if (strlen(calls[i].name) == length && memcmp(calls[i].name, name, length) == 0)
+            return calls[i].why;
+    return NULL;
+}
+
+/* ---- fat binaries ---- */
+
+static bool is_cubin(struct spw_image_part part)
+{
+    return part.count > SELFMAG && memcmp(part.bytes, ELFMAG, SELFMAG) == 0;
+}
+
+static const char *list_part(struct spw_globals *g, uint16_t kind, struct spw_image_part part)
+{
+    if (kind == PART_CUBIN)
+        return is_cubin(part) ? spw_globals_of_cubin(g, part) : damaged;
+    return kind == PART_PTX ? spw_globals_of_ptx(g, part) : "a fat binary has parts of unknown kinds";
+}
+
+static bool unpack(const struct part_header *header, struct spw_image_part packed, char *to)
+{
+    uint32_t magic = 0;
+    if (packed.count >= sizeof(magic))
+        memcpy(&magic, packed.bytes, sizeof(magic));
+    if (magic == ZSTD_MAGIC)
+        return spw_unpack_zstd(packed.bytes, packed.count, to, header->unpacked_bytes);
+    return header->flags & PART_IS_LZ4 && spw_unpack_lz4(packed.bytes, packed.count, to, header->unpacked_bytes);
+}
+
+static const char *list_packed(struct spw_globals *g, const struct part_header *header, struct spw_image_part packed)
+{
+    if (header->packed_bytes > packed.count || header->unpacked_bytes > SPW_GLOBALS_MAX_PART)
+        return damaged;
+    packed.count = header->packed_bytes;
+    char *bytes = malloc(header->unpacked_bytes);
+    if (!bytes)
+        return no_memory;
+    const struct spw_image_part part = {bytes, header->unpacked_bytes};
+    const char *why = unpack(header, packed, bytes) ? list_part(g, header->kind, part)
+                                                    : "a fat binary is compressed in a way that is not known";
+    free(bytes);
+    return why;
+}
+
+/* One after the other, to the end of all. */
+static const char *list_fat(struct spw_globals *g, struct spw_image_part image)
+{
+    struct fat_header fat;
+    struct part_header header;
+    const char *why = NULL;
+    if (image.count < sizeof(fat))
+        return damaged;
+    memcpy(&fat, image.bytes, sizeof(fat));
+    if (fat.version != 1 || fat.header_bytes < sizeof(fat) || fat.header_bytes > image.count ||
+        fat.bytes > image.count - fat.header_bytes)
+        return damaged;
+    size_t at = fat.header_bytes, left = fat.bytes;
+    while (left && !why) {
+        if (left < sizeof(header))
+            return damaged;
+        memcpy(&header, image.bytes + at, sizeof(header));
+        if (header.header_bytes < sizeof(header) || header.header_bytes > left || header.bytes > left - header.header_bytes)
+            return damaged;
+        const struct spw_image_part part = {image.bytes + at + header.header_bytes, header.bytes};
+        why = header.packed_bytes ? list_packed(g, &header, part) : list_part(g, header.kind, part);
+        at += header.header_bytes + header.bytes;
+        left -= header.header_bytes + header.bytes;
+    }
+    return why;
+}
+
+/* ---- all ---- */
+
+const char *spw_globals_list(const void *image, size_t bytes, struct spw_globals *ret)
+{
+    const struct spw_image_part all = {image, bytes};
+    uint32_t magic = 0;
+    *ret = (struct spw_globals){0};
+    if (bytes >= sizeof(magic))
+        memcpy(&magic, image, sizeof(magic));
+    const char *why = is_cubin(all)        ? spw_globals_of_cubin(ret, all)
+                      : magic == FAT_MAGIC ? list_fat(ret, all)
+                                           : spw_globals_of_ptx(ret, all);
+    if (why)
+        spw_globals_finish(ret);
+    return why;
+}

@@ -1,0 +1,36 @@
+/* globals.h - lists the variables that the kernels of an image may use without being given their address.
+ *
+ *     cubin        an ELF file: the symbols in its sections .nv.global* (variables) and .nv.constant3 (constants)
+ *     PTX          its declarations of .global and .const
+ *     fat binary   all of the above that it holds, compressed (Zstandard, LZ4) or not
+ *
+ * How a fat binary is laid out is not documented, but for its frame. What is read of it proves itself: its parts fill it
+ * exactly, and each one turns out to be PTX or a cubin of the length that was said. Whatever is otherwise cannot be listed.
+ * Names of all parts are listed, of whichever the driver takes: it knows which of them there are.
+ *
+ * Nothing outside of the image is read, however damaged it is. No state, any thread. */
+#ifndef SPILLWAY_SHIM_GLOBALS_H
+#define SPILLWAY_SHIM_GLOBALS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPW_GLOBALS_MAX      4096                /* names */
+#define SPW_GLOBALS_MAX_PART ((size_t)256 << 20) /* bytes of a part of a fat binary, unpacked */
+
+struct spw_global {
+    char *name;
+    bool is_constant; /* kernels cannot write it */
+};
+
+struct spw_globals {
+    struct spw_global *list; /* no name twice */
+    uint32_t count, room;
+};
+
+/* NULL: these are all that there are, to be finished. Else why they cannot be listed, and *ret is empty; completes "the
+ * variables of a module are not known: ". */
+const char *spw_globals_list(const void *image, size_t bytes, struct spw_globals *ret);
+
+void spw_globals_finish(struct spw_globals *globals);
+#endif

@@ -1,0 +1,160 @@
+/* globals_cubin.c - finds variables in the table of symbols of a cubin. */
+#include <elf.h>
+#include <string.h>
+
+#include "globals_parts.h"
+
+enum { MACHINE = 190 /* EM_CUDA */, TYPE_TEXTURE = 10, TYPE_SURFACE = 11 };
+
+struct file {
+    struct spw_image_part all;
+    Elf64_Ehdr header;
+    uint64_t sections; /* how many */
+    uint32_t names;    /* the section with the names of sections */
+};
+
+static const char damaged[] = "a cubin is not as such are";
+
+static bool read_at(const struct file *f, uint64_t offset, void *to, size_t bytes)
+{
+    if (offset > f->all.count || bytes > f->all.count - offset)
+        return false;
+    memcpy(to, f->all.bytes + offset, bytes);
+    return true;
+}
+
+static bool read_section(const struct file *f, uint64_t number, Elf64_Shdr *ret)
+{
+    return number < f->sections && read_at(f, f->header.e_shoff + number * sizeof(*ret), ret, sizeof(*ret));
+}
+
+/* The name at `offset` of a section of names; NULL: there is none. */
+static const char *name_in(const struct file *f, uint64_t section, uint64_t offset)
+{
+    Elf64_Shdr names;
+    if (!read_section(f, section, &names) || names.sh_type != SHT_STRTAB || names.sh_offset > f->all.count ||
+        names.sh_size > f->all.count - names.sh_offset || offset >= names.sh_size)
+        return NULL;
+    const char *name = f->all.bytes + names.sh_offset + offset;
+    return memchr(name, 0, names.sh_size - offset) ? name : NULL;
+}
+
+/* More sections than fit into the header's fields are counted by the first of them. */
+static bool open_file(struct file *f, struct spw_image_part all)
+{
+    Elf64_Shdr first = {0};
+    *f = (struct file){.all = all};
+    if (!read_at(f, 0, &f->header, sizeof(f->header)) || f->header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        f->header.e_ident[EI_DATA] != ELFDATA2LSB || f->header.e_machine != MACHINE ||
+        f->header.e_shentsize != sizeof(Elf64_Shdr) || f->header.e_shoff > all.count ||
+        !read_at(f, f->header.e_shoff, &first, sizeof(first)))
+        return false;
+    f->sections = f->header.e_shnum ? f->header.e_shnum : first.sh_size;
+    f->names = f->header.e_shstrndx == SHN_XINDEX ? first.sh_link : f->header.e_shstrndx;
+    return f->sections <= (all.count - f->header.e_shoff) / sizeof(Elf64_Shdr);
+}
+
+enum place { NOWHERE, VARIABLES, CONSTANTS, UNKNOWN };
+
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* What kernels share with nobody is no variable: memory of a block or a thread, parameters. */
+static enum place place_of(const char *section, uint64_t flags)
+{
+    if (begins(section, ".nv.global"))
+        return VARIABLES;
+    if (strcmp(section, ".nv.constant3") == 0)
+        return CONSTANTS;
+    const bool is_own = begins(section, ".nv.shared") || begins(section, ".nv.local") || begins(section, ".nv.reserved");
+    return flags & SHF_WRITE && !is_own ? UNKNOWN : NOWHERE;
+}
+
+static const char *look_at_symbol(struct spw_globals *g, const struct file *f, const Elf64_Sym *symbol, const char *name)
+{
+    const unsigned type = ELF64_ST_TYPE(symbol->st_info);
+    Elf64_Shdr section;
+    if (type == TYPE_TEXTURE || type == TYPE_SURFACE)
+        return "it has textures or surfaces";
+    if (type == STT_SECTION || type == STT_FILE || symbol->st_shndx == SHN_ABS)
+        return NULL;
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_COMMON) {
+        const char *why = spw_globals_calls(name, strlen(name));
+        return why || type == STT_FUNC || !*name || *name == '.' ? why : spw_globals_add(g, name, strlen(name), false);
+    }
+    if (type == STT_FUNC)
+        return NULL;
+    const char *section_name = read_section(f, symbol->st_shndx, &section) ? name_in(f, f->names, section.sh_name) : NULL;
+    if (!section_name)
+        return damaged;
+    const enum place place = place_of(section_name, section.sh_flags);
+    if (place == UNKNOWN)
+        return "it has variables in places that are not known";
+    return place == NOWHERE ? NULL : spw_globals_add(g, name, strlen(name), place == CONSTANTS);
+}
+
+static const char *list_symbols(struct spw_globals *g, const struct file *f, const Elf64_Shdr *table)
+{
+    const char *why = NULL;
+    Elf64_Sym symbol;
+    if (table->sh_entsize != sizeof(symbol))
+        return damaged;
+    for (uint64_t i = 0; i < table->sh_size / sizeof(symbol) && !why; i++) {
+        if (!read_at(f, table->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)))
+            return damaged;
+        const char *name = name_in(f, table->sh_link, symbol.st_name);
+        why = name ? look_at_symbol(g, f, &symbol, name) : damaged;
+    }
+    return why;
+}
+
+/* True: symbols stand for all of the section, but for what fills it up between them. */
+static bool is_named(const struct file *f, const Elf64_Shdr *table, const Elf64_Shdr *section, uint64_t number)
+{
+    uint64_t bytes = 0;
+    Elf64_Sym symbol;
+    for (uint64_t i = 0; i < table->sh_size / sizeof(symbol); i++)
+        if (read_at(f, table->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)) && symbol.st_shndx == number &&
+            symbol.st_size && symbol.st_size <= section->sh_size && ELF64_ST_TYPE(symbol.st_info) != STT_SECTION)
+            bytes += symbol.st_size + (section->sh_addralign > 1 ? section->sh_addralign - 1 : 0);
+    return bytes >= section->sh_size;
+}
+
+/* Variables without names have been stripped of them. Constants without a name nobody can change. */
+static const char *find_nameless(const struct file *f, const Elf64_Shdr *table)
+{
+    for (uint64_t i = 0; i < f->sections; i++) {
+        Elf64_Shdr section;
+        const char *name = read_section(f, i, &section) ? name_in(f, f->names, section.sh_name) : NULL;
+        if (section.sh_type != SHT_NULL && !name)
+            return damaged;
+        if (name && section.sh_type != SHT_NULL && place_of(name, section.sh_flags) != NOWHERE &&
+            place_of(name, section.sh_flags) != CONSTANTS && section.sh_flags & SHF_ALLOC &&
+            !is_named(f, table, &section, i))
+            return "they have no names";
+    }
+    return NULL;
+}
+
+const char *spw_globals_of_cubin(struct spw_globals *g, struct spw_image_part all)
+{
+    struct file f;
+    Elf64_Shdr section, table = {.sh_type = SHT_NULL};
+    if (!open_file(&f, all))
+        return damaged;
+    for (uint64_t i = 0; i < f.sections; i++) {
+        if (!read_section(&f, i, &section))
+            return damaged;
+        if (section.sh_type != SHT_SYMTAB)
+            continue;
+        if (table.sh_type == SHT_SYMTAB)
+            return damaged; /* there is one at most */
+        table = section;
+    }
+    if (table.sh_type != SHT_SYMTAB)
+        return "they have no names";
+    const char *why = list_symbols(g, &f, &table);
+    return why ? why : find_nameless(&f, &table);
+}
