@@ -36,7 +36,7 @@ static const struct simgpu_param params_ten[PARAMS] = {{0, 8, 0},  {8, 8, 0},  {
 static const struct simgpu_kernel ten = {
     .name = "ten", .param_count = PARAMS, .param_bytes = PARAMS * 8, .params = params_ten, .run = run_nothing};
 static const struct simgpu_kernel *const kernels[] = {&ten};
-static const struct simgpu_image image = {.magic = SIMGPU_IMAGE_MAGIC, .kernel_count = 1, .kernels = kernels};
+static const struct simgpu_image image = {.header = SIMGPU_IMAGE_HEADER, .kernel_count = 1, .kernels = kernels};
 
 /* --------------------------------------------------------------------------------------------------------- the calls */
 static void launch(CUfunction function, unsigned addresses, unsigned long times)

@@ -63,7 +63,7 @@ static const struct simgpu_param mix_params[] = {
 static const struct simgpu_kernel mix = {
     .name = "mix", .param_count = 3, .param_bytes = sizeof(struct mix_image), .params = mix_params, .run = run_mix};
 static const struct simgpu_kernel *const kernels[] = {&mix};
-static const struct simgpu_image image = {.magic = SIMGPU_IMAGE_MAGIC, .kernel_count = 1, .kernels = kernels};
+static struct simgpu_image image = {.header = SIMGPU_IMAGE_HEADER, .kernel_count = 1, .kernels = kernels};
 
 /* --------------------------------------------------------------------------------------------- finding the driver */
 static void stop(const char *what, int status)
@@ -202,6 +202,7 @@ int main(int argc, char **argv)
     CHECK(DeviceGet(&device, 0));
     CHECK(CtxRetain(&context, device));
     CHECK(CtxSetCurrent(context));
+    (void)simgpu_image_list(&image);
     CHECK(ModuleLoadData(&module, &image));
     CHECK(ModuleGet(&function, module, "mix"));
     printf("sum %016llx\n", (unsigned long long)work(function));

@@ -2,18 +2,21 @@
  * cuModuleLoadData() and cuLibraryLoadData().
  *
  * On a GPU a module image is machine code. Here it is a table of host functions that live in the same process, so an
- * image is a struct simgpu_image in static memory, recognised by its magic. The kernel header (kernel.h) makes these
- * tables from ordinary CUDA C++; the driver (driver/) reads them; nothing else does. */
+ * image is a struct simgpu_image, recognised by its magic. It is a cubin as well, which lists the variables that it has, as
+ * a real one does, for whoever looks at images. The kernel header (kernel.h) makes these tables from ordinary CUDA C++; the
+ * driver (driver/) reads them; nothing else does. */
 #ifndef SIMGPU_IMAGE_H
 #define SIMGPU_IMAGE_H
+#include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SIMGPU_IMAGE_MAGIC "SIMGPU1" /* 8 bytes with the final 0 */
+#define SIMGPU_IMAGE_MAGIC "SIMGPU1" /* 7 bytes in what an ELF header leaves free of its first 16 */
 
 struct simgpu_kernel;
 
@@ -72,14 +75,105 @@ struct simgpu_global { /* a __device__ or __constant__ variable; kernels know it
     const char *name;
     void *address;
     size_t bytes;
+    int is_constant; /* kernels do not write it */
 };
 
+enum simgpu_section {
+    SIMGPU_NOTHING,
+    SIMGPU_NAMES_OF_SECTIONS,
+    SIMGPU_NAMES,
+    SIMGPU_SYMBOLS,
+    SIMGPU_VARIABLES,
+    SIMGPU_CONSTANTS,
+    SIMGPU_SECTIONS
+};
+
+#define SIMGPU_SECTION_NAMES "\0.shstrtab\0.strtab\0.symtab\0.nv.global\0.nv.constant3"
+#define SIMGPU_MAX_GLOBALS   64
+#define SIMGPU_MAX_NAMES     4096
+
 struct simgpu_image {
-    char magic[8];
+    Elf64_Ehdr header;
     uint32_t kernel_count, global_count;
     const struct simgpu_kernel *const *kernels;
     const struct simgpu_global *const *globals;
+    /* Filled in by simgpu_image_list(). */
+    Elf64_Shdr sections[SIMGPU_SECTIONS];
+    char section_names[sizeof(SIMGPU_SECTION_NAMES)];
+    Elf64_Sym symbols[1 + SIMGPU_MAX_GLOBALS];
+    char names[SIMGPU_MAX_NAMES]; /* of variables */
 };
+
+/* What one that is not listed begins with. */
+#define SIMGPU_IMAGE_IDENT \
+    { \
+        ELFMAG0, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, 0x41, 8, 'S', 'I', 'M', 'G', 'P', 'U', '1' \
+    }
+#define SIMGPU_IMAGE_HEADER \
+    { \
+        .e_ident = SIMGPU_IMAGE_IDENT \
+    }
+
+static inline int simgpu_image_is(const void *header)
+{
+    return memcmp((const char *)header + EI_PAD, SIMGPU_IMAGE_MAGIC, EI_NIDENT - EI_PAD) == 0;
+}
+
+static inline void simgpu_image_section(struct simgpu_image *image, enum simgpu_section number, uint32_t name, uint32_t type,
+                                        uint64_t flags, size_t offset, size_t bytes)
+{
+    Elf64_Shdr *s = &image->sections[number];
+    s->sh_name = name;
+    s->sh_type = type;
+    s->sh_flags = flags;
+    s->sh_offset = offset;
+    s->sh_size = bytes;
+}
+
+/* Makes the image a cubin that lists its variables. -1: there are too many, and it is none. */
+static inline int simgpu_image_list(struct simgpu_image *image)
+{
+    const unsigned char ident[EI_NIDENT] = SIMGPU_IMAGE_IDENT;
+    size_t used = 1, bytes[2] = {0, 0};
+    memset(&image->header, 0, sizeof(image->header));
+    memcpy(image->header.e_ident, ident, sizeof(ident));
+    if (image->global_count > SIMGPU_MAX_GLOBALS)
+        return -1;
+    for (uint32_t i = 0; i < image->global_count; i++) {
+        const struct simgpu_global *g = image->globals[i];
+        const size_t length = strlen(g->name) + 1;
+        Elf64_Sym *symbol = &image->symbols[1 + i];
+        if (length > SIMGPU_MAX_NAMES - used)
+            return -1;
+        memcpy(image->names + used, g->name, length);
+        symbol->st_name = (Elf64_Word)used;
+        symbol->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+        symbol->st_shndx = g->is_constant ? SIMGPU_CONSTANTS : SIMGPU_VARIABLES;
+        symbol->st_value = bytes[g->is_constant != 0];
+        symbol->st_size = g->bytes;
+        bytes[g->is_constant != 0] += g->bytes;
+        used += length;
+    }
+    image->header.e_machine = 190; /* EM_CUDA */
+    image->header.e_type = ET_EXEC;
+    image->header.e_version = EV_CURRENT;
+    image->header.e_ehsize = sizeof(Elf64_Ehdr);
+    image->header.e_shentsize = sizeof(Elf64_Shdr);
+    image->header.e_shnum = SIMGPU_SECTIONS;
+    image->header.e_shoff = offsetof(struct simgpu_image, sections);
+    image->header.e_shstrndx = SIMGPU_NAMES_OF_SECTIONS;
+    memcpy(image->section_names, SIMGPU_SECTION_NAMES, sizeof(SIMGPU_SECTION_NAMES));
+    simgpu_image_section(image, SIMGPU_NAMES_OF_SECTIONS, 1, SHT_STRTAB, 0, offsetof(struct simgpu_image, section_names),
+                         sizeof(SIMGPU_SECTION_NAMES));
+    simgpu_image_section(image, SIMGPU_NAMES, 11, SHT_STRTAB, 0, offsetof(struct simgpu_image, names), used);
+    simgpu_image_section(image, SIMGPU_SYMBOLS, 19, SHT_SYMTAB, 0, offsetof(struct simgpu_image, symbols),
+                         (1 + image->global_count) * sizeof(Elf64_Sym));
+    image->sections[SIMGPU_SYMBOLS].sh_entsize = sizeof(Elf64_Sym);
+    image->sections[SIMGPU_SYMBOLS].sh_link = SIMGPU_NAMES;
+    simgpu_image_section(image, SIMGPU_VARIABLES, 27, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 0, bytes[0]);
+    simgpu_image_section(image, SIMGPU_CONSTANTS, 38, SHT_NOBITS, SHF_ALLOC, 0, bytes[1]);
+    return 0;
+}
 
 #ifdef __cplusplus
 }

@@ -97,8 +97,8 @@ const char *blas_kernel_layouts(void)
 
 __attribute__((constructor)) static void register_image(void)
 {
-    size_t at = (size_t)snprintf(layouts, sizeof layouts, "simgpu-layouts 1 cublas %d.%d.%d\n", CUBLAS_VER_MAJOR,
-                                 CUBLAS_VER_MINOR, CUBLAS_VER_PATCH);
+    size_t at = (size_t)snprintf(layouts, sizeof layouts, ".version 0.0 simgpu-layouts 1 cublas %d.%d.%d\n",
+                                 CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH);
 
     for (int i = 0; i < BLAS_KERNELS; i++)
         at = add_line(at, &kernels[i]);

@@ -293,7 +293,6 @@ static CUresult make_image(const struct file *f, const struct simgpu_image **ret
     if (!k)
         return CUDA_ERROR_OUT_OF_MEMORY;
     const struct simgpu_kernel **kernels = (const struct simgpu_kernel **)(k + 1);
-    memcpy(k->image.magic, SIMGPU_IMAGE_MAGIC, sizeof k->image.magic);
     k->image.kernels = kernels;
     bool good = add_globals(f, &k->image);
     for (uint32_t i = 0; good && i < f->count; i++) {

@@ -35,6 +35,7 @@
 #include "../image.h"
 
 #define LAYOUTS_HEADING "simgpu-layouts 1"
+#define LAYOUTS_IMAGE   ".version 0.0 " LAYOUTS_HEADING /* of an image: to anyone else it is PTX without variables */
 
 #define LAYOUT_MOST_TENSORS 4096 /* in a list */
 

@@ -17,13 +17,12 @@
 /* *ret_made is what was made of PTX text, to be freed; NULL: the image is the program's own. */
 static CUresult image_read(const void *candidate, const struct simgpu_image **ret_image, struct simgpu_image **ret_made)
 {
-    char magic[8] = {0};
+    unsigned char ident[EI_NIDENT] = {0};
     *ret_made = NULL;
     if (!candidate)
         return CUDA_ERROR_INVALID_VALUE;
     *ret_image = candidate;
-    if (exec_read(magic, (uint64_t)(uintptr_t)candidate, sizeof magic) &&
-        memcmp(magic, SIMGPU_IMAGE_MAGIC, sizeof magic) == 0)
+    if (exec_read(ident, (uint64_t)(uintptr_t)candidate, sizeof ident) && simgpu_image_is(ident))
         return CUDA_SUCCESS;
     if (opaque_takes(candidate)) {
         *ret_image = &opaque_image;
@@ -133,7 +132,7 @@ CUresult module_create_from_file(struct context *context, const char *path, stru
     char *image = file_read(path);
     if (!image)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    bool leads_elsewhere = strcmp(image, SIMGPU_IMAGE_MAGIC) == 0;
+    bool leads_elsewhere = strnlen(image, EI_NIDENT) == EI_NIDENT && simgpu_image_is(image);
     CUresult r = leads_elsewhere ? CUDA_ERROR_INVALID_IMAGE : module_create(context, image, NULL, ret_module);
     if (r != CUDA_SUCCESS || (*ret_module)->image != &opaque_image)
         free(image);

@@ -14,15 +14,38 @@ enum { PAGE = 4096, SAMPLE = 16 };
 
 #define FAT_MAGIC UINT32_C(0xba55ed50) /* as nvcc packs machine code; what comes behind is not looked at */
 
-const struct simgpu_image opaque_image = {.magic = SIMGPU_IMAGE_MAGIC};
+const struct simgpu_image opaque_image = {.header = SIMGPU_IMAGE_HEADER};
+
+/* A copy, since the program may let go of its own, and load the same from elsewhere. */
+static bool add_table(const char *image)
+{
+    static struct table {
+        struct table *next;
+        char text[];
+    } * tables;
+    const struct table *known = tables;
+    while (known && strcmp(known->text, image) != 0)
+        known = known->next;
+    if (known)
+        return true;
+    struct table *made = malloc(sizeof *made + strlen(image) + 1);
+    if (!made)
+        return false;
+    strcpy(made->text, image);
+    made->next = tables;
+    tables = made;
+    return layouts_add(made->text + strlen(LAYOUTS_IMAGE) - strlen(LAYOUTS_HEADING));
+}
 
 bool opaque_takes(const void *candidate)
 {
-    char start[sizeof LAYOUTS_HEADING] = {0};
+    char start[sizeof LAYOUTS_IMAGE] = {0};
     uint32_t magic;
     if (!exec_read(start, (uint64_t)(uintptr_t)candidate, sizeof start - 1))
         return false;
-    if (strcmp(start, LAYOUTS_HEADING) == 0)
+    if (strcmp(start, LAYOUTS_IMAGE) == 0)
+        return add_table(candidate);
+    if (strncmp(start, LAYOUTS_HEADING, strlen(LAYOUTS_HEADING)) == 0)
         return layouts_add(candidate);
     memcpy(&magic, start, sizeof magic);
     return settings.layouts_path && magic == FAT_MAGIC;

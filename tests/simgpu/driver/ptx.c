@@ -205,7 +205,6 @@ static CUresult make_image(const char *text, struct simgpu_image **ret_image)
     struct simgpu_image *image = calloc(1, sizeof *image + count * sizeof *kernels);
     if (!image)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memcpy(image->magic, SIMGPU_IMAGE_MAGIC, sizeof image->magic);
     memcpy(image + 1, kernels, count * sizeof *kernels);
     image->kernels = (const struct simgpu_kernel *const *)(image + 1);
     image->kernel_count = count;

@@ -57,15 +57,16 @@ static const struct simgpu_kernel empty_kernel = {"empty", 0, 0, NULL, run_empty
 static const struct simgpu_param count_layout[] = {{0, 8, SIMGPU_PARAM_POINTER}};
 static const struct simgpu_kernel count_kernel = {"count", 1, 8, count_layout, run_count, NULL, 0};
 static const struct simgpu_kernel *const kernels[] = {&add_kernel, &guessed_kernel, &empty_kernel, &count_kernel};
-static const struct simgpu_global global = {"variable", variable, sizeof variable};
+static const struct simgpu_global global = {"variable", variable, sizeof variable, 0};
 static const struct simgpu_global *const globals[] = {&global};
-const struct simgpu_image module_image = {SIMGPU_IMAGE_MAGIC, 4, 1, kernels, globals};
+struct simgpu_image module_image = {SIMGPU_IMAGE_HEADER, 4, 1, kernels, globals};
 
 void device_start(void)
 {
     OK(cuInit(0));
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
+    assert_int_equal(simgpu_image_list(&module_image), 0);
     OK(cuModuleLoadData(&module, &module_image));
     OK(cuModuleGetFunction(&add, module, "add"));
     OK(cuModuleGetFunction(&guessed, module, "guessed"));

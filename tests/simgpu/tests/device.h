@@ -21,9 +21,8 @@ extern CUmodule module;
 extern CUfunction add;     /* add(float *to, int count, float value): declares what it touches */
 extern CUfunction guessed; /* the same without a declaration */
 extern CUfunction empty;
-extern CUfunction counting; /* count(float *to): *to = variable[0]++ */
-extern const struct simgpu_image
-    module_image; /* of all these, with `variable`, four floats of which the first is VARIABLE */
+extern CUfunction counting;              /* count(float *to): *to = variable[0]++ */
+extern struct simgpu_image module_image; /* of all these, with `variable`, four floats of which the first is VARIABLE */
 #define VARIABLE 8.0f
 
 /* Initialises the driver under the settings of the environment, with the device program loaded. */

@@ -26,7 +26,7 @@ static const struct simgpu_param move_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | 
                                                   {8, 8, SIMGPU_PARAM_POINTER}};
 static const struct simgpu_kernel move_kernel = {"move", 2, 16, move_layout, run_move, NULL, 0};
 static const struct simgpu_kernel *const kernels[] = {&move_kernel};
-static const struct simgpu_image image = {SIMGPU_IMAGE_MAGIC, 1, 0, kernels, NULL};
+static const struct simgpu_image image = {SIMGPU_IMAGE_HEADER, 1, 0, kernels, NULL};
 static CUfunction move;
 static char path[64];
 

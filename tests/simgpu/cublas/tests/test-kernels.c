@@ -17,7 +17,7 @@ static void the_image_is_a_table_of_layouts(void **state)
     (void)state;
     assert_non_null(fake.layouts);
     assert_string_equal(fake.layouts, blas_kernel_layouts());
-    assert_int_equal(strncmp(fake.layouts, "simgpu-layouts 1 ", strlen("simgpu-layouts 1 ")), 0);
+    assert_int_equal(strncmp(fake.layouts, ".version 0.0 simgpu-layouts 1 ", strlen(".version 0.0 simgpu-layouts 1 ")), 0);
     assert_int_equal(fake.layouts[strlen(fake.layouts) - 1], '\n');
 }
 

@@ -42,7 +42,7 @@
 #undef __grid_constant__
 #define __global__   __simgpu_global__
 #define __device__   __simgpu_device__
-#define __constant__ __simgpu_device__
+#define __constant__ __simgpu_constant__
 #define __managed__  __simgpu_device__
 #define __shared__   __simgpu_shared__
 #define __host__

@@ -66,6 +66,7 @@ class unit
     {
         image_.kernels = grown(image_.kernels, image_.kernel_count, kernel);
         image_.kernel_count++;
+        list();
         __cudaRegisterFunction(handle(), static_cast<const char *>(host_function), const_cast<char *>(kernel->name),
                                kernel->name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
         __cudaRegisterFatBinaryEnd(handle());
@@ -74,8 +75,9 @@ class unit
     {
         image_.globals = grown(image_.globals, image_.global_count, global);
         image_.global_count++;
+        list();
         __cudaRegisterVar(handle(), static_cast<char *>(global->address), const_cast<char *>(global->name), global->name, 0,
-                          global->bytes, 0, 0);
+                          global->bytes, global->is_constant, 0);
         __cudaRegisterFatBinaryEnd(handle());
     }
 
@@ -94,6 +96,11 @@ class unit
         tables_ = new outgrown{table, tables_};
         return reinterpret_cast<const T *const *>(table);
     }
+    /* Of more variables than it can list it lists none, and is not read as a cubin. */
+    void list()
+    {
+        (void)simgpu_image_list(&image_);
+    }
     void **handle()
     {
         if (!handle_) {
@@ -102,7 +109,7 @@ class unit
         }
         return handle_;
     }
-    simgpu_image image_ = {SIMGPU_IMAGE_MAGIC, 0, 0, nullptr, nullptr};
+    simgpu_image image_ = {};
     fat_binary_wrapper wrapper_;
     void **handle_ = nullptr;
     outgrown *tables_ = nullptr;
@@ -327,11 +334,11 @@ template <class Here, class Body, class... P> static inline void enter(const Bod
 template <auto *Variable> class global_record
 {
   public:
-    explicit global_record(unit &unit)
+    global_record(unit &unit, int is_constant)
     {
         static const std::string name = variable_name(typeid(global_record).name());
         static const simgpu_global global = {name.c_str(), const_cast<void *>(static_cast<const volatile void *>(Variable)),
-                                             sizeof *Variable};
+                                             sizeof *Variable, is_constant};
         unit.add(&global);
     }
 };

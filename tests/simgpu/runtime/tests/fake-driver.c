@@ -105,7 +105,7 @@ static CUresult load(CUlibrary *library, const void *code, CUjit_option *a, void
 {
     const struct simgpu_image *image = code;
 
-    if (memcmp(image->magic, SIMGPU_IMAGE_MAGIC, 8) != 0)
+    if (!simgpu_image_is(image))
         return CUDA_ERROR_INVALID_IMAGE;
     note("cuLibraryLoadData %u kernels %u variables", image->kernel_count, image->global_count);
     *library = (CUlibrary)image;
