@@ -175,6 +175,7 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
             spw_tables_copied(dst, src, bytes);
     } else if (bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
                is_host(src)) {
+        spw_twins_look(dst, (const void *)(uintptr_t)src, bytes);
         spw_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
     } else if (spw_tables_any() && spw_in_arena(dst)) {
         spw_tables_forget(dst, dst + bytes);
@@ -214,9 +215,10 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     }
     copy_init(c);
     write_to(c, dst, bytes);
-    if (src && bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high)
+    if (src && bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high) {
+        spw_twins_look(dst, src, bytes);
         spw_tables_learn(dst, src, bytes);
-    else if (spw_tables_any())
+    } else if (spw_tables_any())
         spw_tables_forget(dst, dst + bytes);
 }
 

@@ -7,11 +7,13 @@
 #include <fatbinary_section.h>
 #include <link.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "ask.h"
+#include "globals.h"
 #include "result.h"
 
 enum { SAMPLE = 32 /* bytes that tell another image at the same address */ };
@@ -418,4 +420,30 @@ void spw_image_unload_locked(const struct spw_image *image, void *handle)
         (void)SPW_ASK(cuLibraryUnload, handle);
     else
         (void)SPW_ASK(cuModuleUnload, handle);
+}
+
+/* ---- what it lists ---- */
+
+static const char *list_file(const struct spw_image *image, struct spw_globals *ret)
+{
+    const size_t bytes = (size_t)image->file.st_size;
+    FILE *file = bytes <= SPW_IMAGES_MAX_BYTES ? fopen(image->path, "re") : NULL;
+    char *contents = file ? malloc(bytes + 1) : NULL;
+    const char *why = "its file cannot be read";
+    if (contents && fread(contents, 1, bytes, file) == bytes)
+        why = spw_globals_list(contents, bytes, ret);
+    free(contents);
+    if (file)
+        (void)fclose(file);
+    return why;
+}
+
+const char *spw_image_globals_locked(const struct spw_image *image, struct spw_globals *ret)
+{
+    *ret = (struct spw_globals){0};
+    if (image->lacks || !is_still_there(image))
+        return "what it was loaded from is not there any more, or has changed";
+    if (is_file(image))
+        return list_file(image, ret);
+    return image->bytes ? spw_globals_list(image->wrapper.data, image->bytes, ret) : "its form is not known";
 }

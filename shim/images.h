@@ -61,4 +61,8 @@ int spw_image_load_locked(const struct spw_image *image, void **ret_handle);
 void spw_image_unload_locked(const struct spw_image *image, void *handle);
 
 size_t spw_images_copied_bytes_locked(void);
+
+/* What spw_globals_list() (globals.h) says of the image, a file's contents included. */
+struct spw_globals;
+const char *spw_image_globals_locked(const struct spw_image *image, struct spw_globals *ret_globals);
 #endif

@@ -1,9 +1,11 @@
 /* reruns.c - keeps operations with what they touched, within a bounded amount of memory, and submits them again. */
 #include "reruns.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "devices.h"
 #include "engine.h"
 #include "hooks.h"
@@ -152,6 +154,27 @@ static void follow_previous(struct spw_rerun *r)
     }
 }
 
+static enum spw_replay_verdict why_no_twin(const struct spw_op *op)
+{
+    const enum spw_replay_verdict verdict = spw_twin_verdict_locked(op->function, op->stream->context);
+    return verdict == SPW_REPLAYABLE ? SPW_REPLAY_NO_TWIN : verdict;
+}
+
+/* In the order of its stream, before the driver is told of it. */
+static int save_variables(const struct spw_op *op, struct spw_rerun *r)
+{
+    struct spw_context_guard guard;
+    const struct spw_variables *v = spw_twin_variables_locked(r->function, r->context);
+    struct spw_device *d = v ? spw_device_of_stream_locked(op->stream) : NULL;
+    if (!v)
+        return 0;
+    if (!d || spw_context_enter(&guard, r->context) < 0)
+        return -ENODEV;
+    const int saved = spw_variables_save_locked(v, d, op->stream, &r->variables);
+    spw_context_leave(&guard);
+    return saved;
+}
+
 struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
     struct spw_rerun_touch touches[TOUCHES];
@@ -161,7 +184,7 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
     if (*ret_why == SPW_REPLAYABLE)
         *ret_why = list_touches(op, touches, &count);
     if (*ret_why == SPW_REPLAYABLE && op->function && spw_twin_make_locked(op->function, op->stream->context) < 0)
-        *ret_why = SPW_REPLAY_NO_TWIN;
+        *ret_why = why_no_twin(op);
     if (*ret_why != SPW_REPLAYABLE)
         return NULL;
     struct spw_rerun *r = reserve(count, spw_submission_bytes(op->submission), &room);
@@ -180,6 +203,11 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);
     r->submission = spw_submission_keep(op->submission, room);
+    if (op->function && save_variables(op, r) < 0) {
+        *ret_why = SPW_REPLAY_TOO_LARGE;
+        spw_rerun_let_go(r);
+        return NULL;
+    }
     return r;
 }
 
@@ -198,6 +226,7 @@ void spw_rerun_let_go(struct spw_rerun *rerun)
                                   rerun->touches[i].bytes);
         spw_rerun_let_go(rerun->touches[i].previous); /* no deeper than SPW_RERUN_DEPTH */
     }
+    spw_variables_give_locked(&rerun->variables);
     spw_rerun_counts.alive--;
     spw_rerun_counts.bytes -= rerun->bytes;
     free(rerun);
@@ -223,7 +252,9 @@ bool spw_rerun_is_good(const struct spw_rerun *rerun)
 int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s)
 {
     CUfunction twin = NULL;
-    const int r = rerun->function ? spw_twin_use_locked(rerun->function, rerun->context, s, &twin) : 0;
+    int r = rerun->function ? spw_twin_use_locked(rerun->function, rerun->context, s, &twin) : 0;
+    if (r == 0 && rerun->variables.bytes)
+        r = spw_variables_lend_locked(spw_twin_variables_locked(rerun->function, rerun->context), s, &rerun->variables);
     return r < 0 ? r : spw_submission_send(rerun->submission, twin, s->handle);
 }
 

@@ -8,6 +8,7 @@
 #ifndef SPILLWAY_SHIM_RERUNS_H
 #define SPILLWAY_SHIM_RERUNS_H
 #include "ledger.h"
+#include "saved.h"
 #include "submissions.h"
 #include "verdicts.h"
 #include "versions.h"
@@ -47,7 +48,8 @@ struct spw_rerun {
     CUfunction function;       /* NULL: a copy or set */
     uint16_t touch_count;
     struct spw_rerun_touch *touches;
-    size_t bytes; /* that it takes of SPW_RERUNS_MAX_BYTES */
+    struct spw_saved_variables variables; /* of its module, as they were before */
+    size_t bytes;                         /* that it takes of SPW_RERUNS_MAX_BYTES */
     struct spw_kept_submission *submission;
 };
 
@@ -68,13 +70,14 @@ static inline bool spw_touch_makes(const struct spw_rerun_touch *touch)
 /* SPW_REPLAYABLE where the operation can be kept, as far as that can be told before it is, else why not. */
 enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op);
 
-/* Keeps the operation that is about to be submitted, with the versions of before; `after` is the caller's to fill in
- * (versions.c). NULL, and the reason in *ret_why. One holder: the caller. */
+/* Keeps the operation that is about to be submitted, with the versions of before, and what the variables of its module hold
+ * then; `after` is the caller's to fill in (versions.c). NULL, and the reason in *ret_why. One holder: the caller. */
 struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
 
 /* Submits it again to `s`, as the operation of that stream that was numbered last: the driver's call alone, for the twin
- * of the function (twins.h). Whatever it touches is resident and ordered, behind what ran in the twin before as well, side
- * buffers are in place, its context is current. 0 or a failure of the driver. */
+ * of the function (twins.h), whose variables hold what the module's held. Whatever it touches is resident and ordered,
+ * behind what ran in the twin before as well, side buffers are in place, its context is current. 0 or a failure of the
+ * driver. */
 int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s);
 
 void spw_rerun_hold(struct spw_rerun *rerun);

@@ -19,6 +19,7 @@
 #include "result.h"
 #include "scratch.h"
 #include "slab.h"
+#include "stash.h"
 #include "trust.h"
 #include "twins.h"
 #include "versions.h"
@@ -336,10 +337,13 @@ bool spw_trial_round_unlocking(struct spw_trial *t)
     spw_trial_poll(t);
     spw_aside_reap_locked(&t->aside);
     const bool is_complete = spw_lessons_round(&t->lessons);
-    if (is_complete || !spw_lessons_want_trials(&t->lessons))
+    if (is_complete || !spw_lessons_want_trials(&t->lessons)) {
         spw_aside_give_scratch_locked(&t->aside, t->device);
-    else
+    } else {
+        if (spw_twins_have_variables)
+            (void)spw_stash_ready_unlocking(t->device); /* or launches that need it are not tried yet */
         take_scratch(t);
+    }
     return is_complete;
 }
 

@@ -10,6 +10,7 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
+#include "access.h"
 #include "ask.h"
 #include "context.h"
 #include "layout.h"
@@ -18,6 +19,7 @@
 #include "result.h"
 #include "settings.h"
 #include "streams.h"
+#include "variables.h"
 
 struct variable {
     char *name;
@@ -31,7 +33,8 @@ struct variable {
 struct twin { /* of a source, in one context */
     struct source *source;
     CUcontext context;
-    void *handle;         /* CUmodule or CUlibrary; NULL: it could not be loaded */
+    void *handle; /* CUmodule or CUlibrary; NULL: it could not be loaded */
+    struct spw_variables *variables;
     uint64_t alike;       /* its variables are as they were at that change */
     struct spw_uses uses; /* what runs in it */
     struct twin *next;
@@ -41,7 +44,10 @@ struct source { /* a module or library of the program's */
     const void *owner;
     CUcontext context; /* where a module is */
     struct spw_image *image;
-    const char *refused; /* NULL: it can have a twin */
+    const char *refused;  /* NULL: it can have a twin */
+    const char *stateful; /* NULL: no kernel of it depends on more than is known */
+    bool is_listed;
+    struct spw_globals globals;
     struct variable *variables;
     struct twin *twins;
     bool lost; /* out of memory while adding: it is in no table */
@@ -70,6 +76,7 @@ static uint64_t changes = 1;
 
 struct spw_twin_counts spw_twin_counts;
 CUdeviceptr spw_twins_low, spw_twins_high;
+bool spw_twins_have_variables;
 
 /* ---- modules and libraries ---- */
 
@@ -85,10 +92,36 @@ static const char *lacks(const struct source *s)
     return s->refused ? s->refused : spw_image_lacks(s->image);
 }
 
+static void refuse_state(struct source *s, const char *why)
+{
+    if (!s->stateful)
+        spw_info("the state of a %s of the program's is not known: %s; what its kernels make is not recomputed",
+                 spw_image_is_library(s->image) ? "library" : "module", why);
+    s->stateful = why;
+}
+
 static void say_refused(const struct source *s)
 {
     spw_info("a %s of the program's cannot be loaded a second time: %s; what its kernels make is not recomputed",
              spw_image_is_library(s->image) ? "library" : "module", lacks(s));
+}
+
+/* Those of its twins are found when these are made. */
+static void list_globals(struct source *s)
+{
+    if (s->is_listed)
+        return;
+    s->is_listed = true;
+    const char *why = spw_image_globals_locked(s->image, &s->globals);
+    if (why)
+        refuse_state(s, why);
+    spw_twins_have_variables |= s->globals.count > 0;
+}
+
+static void free_twin(struct twin *twin)
+{
+    spw_variables_free(twin->variables);
+    free(twin);
 }
 
 static void forget_twin(struct twin *twin)
@@ -126,6 +159,7 @@ static void forget_source(struct source *s)
 {
     HASH_DEL(sources, s);
     free_variables(s, NULL);
+    spw_globals_finish(&s->globals);
     spw_image_free_locked(s->image);
     free(s);
 }
@@ -135,7 +169,7 @@ static void forget(struct source *s)
     while (s->twins) {
         struct twin *twin = s->twins;
         forget_twin(twin);
-        free(twin);
+        free_twin(twin);
     }
     forget_source(s);
 }
@@ -214,7 +248,7 @@ void spw_twins_unload(const void *owner)
         forget_twin(twin);
         (void)spw_uses_wait_unlocking(&twin->uses);
         unload(twin);
-        free(twin);
+        free_twin(twin);
     }
     if (s)
         forget_source(s);
@@ -230,7 +264,7 @@ static void leave_context(struct source *s, CUcontext context)
             continue;
         forget_twin(twin);
         unload(twin);
-        free(twin);
+        free_twin(twin);
     }
     free_variables(s, &context);
     if (!spw_image_is_library(s->image) && s->context == context)
@@ -307,6 +341,29 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
     changes += any;
     spw_unlock();
     return any;
+}
+
+static bool holds_addresses(const void *from, size_t bytes)
+{
+    CUdeviceptr word;
+    for (size_t at = 0; at + sizeof(word) <= bytes; at += 4) {
+        memcpy(&word, (const char *)from + at, sizeof(word));
+        if (spw_in_arena(word))
+            return true;
+    }
+    return false;
+}
+
+void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes)
+{
+    if (address >= spw_twins_high || address + bytes <= spw_twins_low || !holds_addresses(from, bytes))
+        return;
+    spw_lock();
+    for (struct source *s = sources; s; s = s->hh.next)
+        for (struct variable *v = s->variables; v; v = v->next)
+            if (address < v->address + v->bytes && address + bytes > v->address)
+                refuse_state(s, "its variables hold addresses of tensors");
+    spw_unlock();
 }
 
 void spw_twins_changed(void)
@@ -425,15 +482,20 @@ static struct counterpart *find_counterpart(CUfunction f, CUcontext context)
 
 static bool is_good(const struct counterpart *c)
 {
-    return c->function && !lacks(c->twin->source);
+    return c->function && !lacks(c->twin->source) && !c->twin->source->stateful;
 }
 
 enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
 {
     bool is_kernel;
     const struct counterpart *c = find_counterpart(f, context);
-    const struct source *s = c ? NULL : source_of(f, &is_kernel);
-    return (c ? is_good(c) : s && !lacks(s)) ? SPW_REPLAYABLE : SPW_REPLAY_NO_TWIN;
+    struct source *s = c ? c->twin->source : source_of(f, &is_kernel);
+    if (!s || lacks(s))
+        return SPW_REPLAY_NO_TWIN;
+    list_globals(s);
+    if (s->stateful)
+        return SPW_REPLAY_MODULE_STATE;
+    return !c || c->function ? SPW_REPLAYABLE : SPW_REPLAY_NO_TWIN;
 }
 
 /* The context is current. */
@@ -454,6 +516,10 @@ static struct twin *twin_in(struct source *s, CUcontext context)
     }
     spw_twin_counts.count++;
     spw_twin_counts.image_bytes += spw_image_bytes(s->image);
+    const char *why = spw_variables_find(&s->globals, spw_image_is_library(s->image), (void *)(uintptr_t)s->owner,
+                                         twin->handle, &twin->variables);
+    if (why)
+        refuse_state(s, why);
     return twin;
 }
 
@@ -498,7 +564,7 @@ int spw_twin_make_locked(CUfunction f, CUcontext context)
     if (c)
         return is_good(c) ? 0 : -ENOTSUP;
     struct source *s = source_of(f, &is_kernel);
-    if (!s || lacks(s) || spw_context_enter(&guard, context) < 0)
+    if (!s || spw_twin_verdict_locked(f, context) != SPW_REPLAYABLE || spw_context_enter(&guard, context) < 0)
         return -ENOTSUP;
     struct twin *twin = twin_in(s, context);
     c = twin ? calloc(1, sizeof(*c)) : NULL;
@@ -512,7 +578,13 @@ int spw_twin_make_locked(CUfunction f, CUcontext context)
         free(c);
         c = NULL;
     }
-    return c && c->function ? 0 : -ENOTSUP;
+    return c && is_good(c) ? 0 : -ENOTSUP;
+}
+
+const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext context)
+{
+    const struct counterpart *c = find_counterpart(f, context);
+    return c ? c->twin->variables : NULL;
 }
 
 /* ---- running ---- */
@@ -545,4 +617,5 @@ void spw_twins_reset(void)
         forget(s);
     }
     spw_twins_low = spw_twins_high = 0;
+    spw_twins_have_variables = false;
 }

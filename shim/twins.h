@@ -2,17 +2,19 @@
  * variables.
  *
  * A kernel may count its calls in a variable of its module, keep states of random numbers there, or a table that the program
- * writes; no call of the driver lists such variables. So nothing that the program did not launch itself runs in the modules
+ * writes. So nothing that the program did not launch itself runs in the modules
  * that it loaded: trials and replays are launches of the kernel of the same name in the module's twin, which is loaded from
  * the same image (images.h) by the first operation that is to be kept, in the same context, and unloaded with the module.
- * What a twin's variables hold is what the image says, and what its own kernels made of that. A kernel that depends on what
- * the program's kernels left there gives other bytes in the twin, so that a trial finds it out.
  *
- *     variables    that the program asked for by name, and that a copy or set of its wrote, are copied to the twin before
- *                  anything runs in it after such a write
+ *     variables    are listed from the image (globals.h). Those that kernels can write are inputs of each launch: what they
+ *                  hold before it is saved, and copied to the twin before it is run again (variables.h)
+ *     constants    that the program asked for by name, and that a copy or set of its wrote, are copied to the twin before
+ *                  anything runs in it after such a write, variables likewise
  *     attributes   of a function are those of the program's: compared whenever the program has told it something
  *     no twin      for a module whose image is not known or cannot be loaded again, or whose variables are seen from
  *                  elsewhere (managed ones, textures): its kernels are not replayable
+ *     no state     either of one whose variables cannot be listed, are too large, or hold addresses of tensors, or
+ *                  whose kernels allocate memory by themselves or print: the same
  *
  * Nothing of this is kept with SPILLWAY_RECOMPUTE=off. */
 #ifndef SPILLWAY_SHIM_TWINS_H
@@ -27,6 +29,7 @@
 #include "verdicts.h"
 
 struct spw_stream;
+struct spw_variables;
 
 /* ---- what hooks tell; no lock held ---- */
 
@@ -51,6 +54,10 @@ extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
  * been told. */
 bool spw_twins_write(CUdeviceptr address, size_t bytes);
 
+/* The program copies from memory of the host to there. Where that is such a variable, and addresses in our arenas are among
+ * it, what kernels of the module read is not known any more. */
+void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes);
+
 /* Something that a twin has to have alike may be another from now on: variables, attributes. */
 void spw_twins_changed(void);
 
@@ -72,6 +79,12 @@ enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
 
 /* Makes it, if there is none yet. Negative: there cannot be one, which is said at level info. */
 int spw_twin_make_locked(CUfunction f, CUcontext context);
+
+/* True once there is a module with variables that are to be saved (saved.h). */
+extern bool spw_twins_have_variables SPW_OURS;
+
+/* The variables of the module that a function with a twin is in. NULL: kernels of it can write none. */
+const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext context);
 
 /* Orders what is submitted to `s` next behind all that ran in the module's twin. As spw_uses_order_locked(). */
 int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s);

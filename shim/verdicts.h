@@ -19,7 +19,9 @@
     X(SPW_REPLAY_TOO_LARGE, "too-large", \
       "what it touches does not fit into scratch memory, or its record into the room for records") \
     X(SPW_REPLAY_MISMATCH, "mismatch", "a replay gave other bytes than the program's launch") \
-    X(SPW_REPLAY_NO_TWIN, "no-twin", "its module cannot be loaded a second time, where running it again harms nobody")
+    X(SPW_REPLAY_NO_TWIN, "no-twin", "its module cannot be loaded a second time, where running it again harms nobody") \
+    X(SPW_REPLAY_MODULE_STATE, "module-state", \
+      "its module has variables that are not known, or are too large to be saved, or its kernels allocate memory or print")
 
 enum spw_replay_verdict {
 #define X(symbol, name, text) symbol,

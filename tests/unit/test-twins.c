@@ -7,6 +7,7 @@
 #include "settings.h"
 #include "streams.h"
 #include "twins.h"
+#include "variables.h"
 
 /* ---- the driver: whatever is loaded has a handle, a function or kernel `f` and a variable `v` ---- */
 
@@ -18,6 +19,9 @@ enum { HANDLES = 64, STEP = 0x100, FUNCTION_IN = 0x10, KERNEL_IN = 0x20, FUNCTIO
 #define OTHER    ((CUcontext)0xee0)
 
 static const char image[] = ".version 8.0 // a module";
+static const char with_variable[] = ".version 8.0\n.global .align 4 .u32 v, eliminated; .const .u32 c;";
+static const char allocating[] = ".version 8.0\n.extern .func (.param .b64 to) malloc (.param .b64 bytes);";
+static const char unknown[] = "of no form that is known, and somewhat longer than any magic";
 
 static struct {
     unsigned loads, unloads, unloaded_last;
@@ -35,6 +39,8 @@ static struct {
     } told[TOLD];
     unsigned told_count, sets;
     const char *fails; /* a call */
+    const char *image; /* what is loaded */
+    size_t variable_bytes, twin_bytes;
     CUcontext current;
     bool is_managed;
 } driver;
@@ -66,14 +72,14 @@ static CUresult load(void *ret_handle, const char *call)
 
 static CUresult module_load(CUmodule *module, const void *from)
 {
-    assert_ptr_equal(from, image);
+    assert_ptr_equal(from, driver.image);
     return load(module, "cuModuleLoadData");
 }
 
 static CUresult library_load(CUlibrary *library, const void *from, CUjit_option *options, void **values, unsigned count,
                              CUlibraryOption *library_options, void **library_values, unsigned library_count)
 {
-    assert_ptr_equal(from, image);
+    assert_ptr_equal(from, driver.image);
     return load(library, "cuLibraryLoadData");
 }
 
@@ -149,15 +155,17 @@ static CUdeviceptr address_of(const void *handle)
 
 static CUresult module_global(CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name)
 {
-    assert_string_equal(name, "v");
+    if (strcmp(name, "v") != 0)
+        return CUDA_ERROR_NOT_FOUND;
     *address = address_of(module);
-    *bytes = LENGTH;
+    *bytes = number_of(module) ? driver.twin_bytes : driver.variable_bytes;
     return result_of("cuModuleGetGlobal_v2");
 }
 
 static CUresult library_global(CUdeviceptr *address, size_t *bytes, CUlibrary library, const char *name)
 {
-    assert_string_equal(name, "v");
+    if (strcmp(name, "v") != 0)
+        return CUDA_ERROR_NOT_FOUND;
     *address = address_of(library);
     *bytes = LENGTH;
     return result_of("cuLibraryGetGlobal");
@@ -265,6 +273,8 @@ static int start(void **state)
     spw_layout_forget_all();
     memset(&driver, 0, sizeof(driver));
     driver.current = context;
+    driver.image = image;
+    driver.variable_bytes = driver.twin_bytes = LENGTH;
     spw_driver.cuModuleLoadData = module_load;
     spw_driver.cuLibraryLoadData = library_load;
     spw_driver.cuModuleUnload = module_unload;
@@ -303,9 +313,10 @@ static int finish(void **state)
 static void *program_loads(enum spw_image_call call)
 {
     void *handle = NULL;
-    struct spw_image *described = spw_twins_loading(&(struct spw_image_told){.call = call, .what = image});
-    CUresult r = call == SPW_IMAGE_MODULE_DATA ? module_load((CUmodule *)&handle, image)
-                                               : library_load((CUlibrary *)&handle, image, NULL, NULL, 0, NULL, NULL, 0);
+    struct spw_image *described = spw_twins_loading(&(struct spw_image_told){.call = call, .what = driver.image});
+    CUresult r = call == SPW_IMAGE_MODULE_DATA
+                     ? module_load((CUmodule *)&handle, driver.image)
+                     : library_load((CUlibrary *)&handle, driver.image, NULL, NULL, 0, NULL, NULL, 0);
     assert_int_equal(r, CUDA_SUCCESS);
     spw_layout_forget(handle);
     spw_twins_loaded(handle, described);
@@ -534,6 +545,84 @@ static void where_somebody_else_may_write_there_is_no_twin(void **state)
     assert_false(may_have_twin(kernel));
 }
 
+static CUfunction function_in_module_of(const char *text)
+{
+    driver.image = text;
+    return function_of(program_loads(SPW_IMAGE_MODULE_DATA));
+}
+
+static void variables_that_the_image_lists_are_found_in_both(void **state)
+{
+    CUfunction f = function_in_module_of(with_variable), kernel;
+    assert_false(spw_twins_have_variables);
+    assert_true(may_have_twin(f));
+    assert_true(spw_twins_have_variables);
+    assert_null(spw_twin_variables_locked(f, context));
+    assert_int_equal(make(f), 0);
+    const struct spw_variables *v = spw_twin_variables_locked(f, context);
+    assert_non_null(v);
+    assert_int_equal(v->count, 1); /* the driver knows of no other */
+    assert_int_equal(v->pieces[0].original, VARIABLE);
+    assert_int_equal(v->pieces[0].twin, VARIABLE + 0x1000);
+    assert_int_equal(v->pieces[0].bytes, LENGTH);
+    kernel = kernel_of(program_loads(SPW_IMAGE_LIBRARY_DATA));
+    assert_int_equal(spw_twin_make_locked(kernel, OTHER), 0);
+    v = spw_twin_variables_locked(kernel, OTHER);
+    assert_int_equal(v->pieces[0].original, VARIABLE + 0x2800);
+    assert_int_equal(v->pieces[0].twin, VARIABLE + 0x3800);
+    f = function_in_module_of(image);
+    assert_int_equal(make(f), 0);
+    assert_null(spw_twin_variables_locked(f, context));
+}
+
+static void assert_refused_for_its_state(CUfunction f, unsigned loads)
+{
+    assert_int_equal(make(f), -ENOTSUP);
+    assert_int_equal(spw_twin_verdict_locked(f, context), SPW_REPLAY_MODULE_STATE);
+    assert_int_equal(make(f), -ENOTSUP);
+    assert_int_equal(driver.loads, loads);
+}
+
+static void a_module_whose_state_cannot_be_listed_is_loaded_once(void **state)
+{
+    assert_refused_for_its_state(function_in_module_of(allocating), 1);
+    assert_refused_for_its_state(function_in_module_of(unknown), 2);
+}
+
+static void a_module_whose_variables_cannot_be_saved_has_no_twin(void **state)
+{
+    driver.is_managed = true;
+    assert_refused_for_its_state(function_in_module_of(with_variable), 2);
+    driver.is_managed = false;
+    for (unsigned i = 0; i < 3; i++) {
+        (void)finish(NULL);
+        (void)start(NULL);
+        driver.variable_bytes = i == 0 ? ((size_t)64 << 10) + 1 : i == 1 ? LENGTH + 1 : LENGTH;
+        driver.twin_bytes = i == 1 ? LENGTH : driver.variable_bytes;
+        driver.fails = i == 2 ? "cuModuleGetGlobal_v2" : NULL;
+        assert_refused_for_its_state(function_in_module_of(with_variable), 2);
+    }
+    (void)finish(NULL);
+    (void)start(NULL);
+    driver.variable_bytes = driver.twin_bytes = (size_t)64 << 10;
+    assert_int_equal(make(function_in_module_of(with_variable)), 0);
+}
+
+static void a_module_whose_variables_hold_addresses_of_tensors_is_refused(void **state)
+{
+    CUmodule module = program_loads(SPW_IMAGE_MODULE_DATA);
+    CUfunction f = function_of(module);
+    const CUdeviceptr words[] = {7, allocate(BYTES)};
+    spw_twins_variable(module, "v", address_of(module), LENGTH);
+    assert_int_equal(make(f), 0);
+    spw_twins_look(address_of(module) + LENGTH, words, sizeof(words));
+    spw_twins_look(address_of(module), words, sizeof(*words));
+    assert_true(may_have_twin(f));
+    spw_twins_look(address_of(module) + 8, words, sizeof(words));
+    assert_int_equal(spw_twin_verdict_locked(f, context), SPW_REPLAY_MODULE_STATE);
+    assert_int_equal(make(f), -ENOTSUP);
+}
+
 /* ---- what fails ---- */
 
 static void what_the_driver_refuses_leaves_no_twin(void **state)
@@ -569,9 +658,10 @@ static void without_memory_there_is_none_and_nothing_is_lost(void **state)
 {
     bool made = false;
     for (long calls = 0; !made; calls++) {
-        struct spw_image *described = spw_twins_loading(&(struct spw_image_told){SPW_IMAGE_MODULE_DATA, image});
+        driver.image = with_variable;
+        struct spw_image *described = spw_twins_loading(&(struct spw_image_told){SPW_IMAGE_MODULE_DATA, with_variable});
         void *handle = NULL;
-        assert_int_equal(module_load((CUmodule *)&handle, image), CUDA_SUCCESS);
+        assert_int_equal(module_load((CUmodule *)&handle, with_variable), CUDA_SUCCESS);
         CUfunction f = function_of(handle);
         memory_fails_after(calls);
         spw_twins_loaded(handle, described);
@@ -686,6 +776,10 @@ int main(void)
         TEST(variables_of_a_library_are_copied_in_their_context),
         TEST(a_copy_that_is_refused_is_made_the_next_time),
         TEST(where_somebody_else_may_write_there_is_no_twin),
+        TEST(variables_that_the_image_lists_are_found_in_both),
+        TEST(a_module_whose_state_cannot_be_listed_is_loaded_once),
+        TEST(a_module_whose_variables_cannot_be_saved_has_no_twin),
+        TEST(a_module_whose_variables_hold_addresses_of_tensors_is_refused),
         TEST(what_the_driver_refuses_leaves_no_twin),
         TEST(without_memory_there_is_none_and_nothing_is_lost),
         TEST(a_twin_goes_before_its_module_when_nothing_runs_in_it_any_more),

@@ -1,0 +1,78 @@
+/* variables.cu - a net whose kernels use variables of their module that no parameter leads to: one that kernels change late,
+ * one in which they count their launches, a constant that is another one in each step.
+ *
+ *     variables [--layers N] [--steps N] [--kibibytes N]
+ *
+ * Prints the losses, and at the end what the variables hold. Exit status 3: a CUDA call failed. */
+#include "nets.h"
+
+__device__ float pushed = 1.0f;   /* by kernels, in steps 30 and 90 */
+__device__ unsigned launches = 0; /* of mixing */
+__constant__ float share = 0.5f;  /* by the program, in each step */
+
+static const int PUSHES[] = {30, 90};
+
+/* out = (share * a + b) * pushed, and a little more in each launch. */
+__global__ void mix_counted(float *out, const float *a, const float *b, int n)
+{
+    const float more = (float)(++launches % 1024) / 4096.0f;
+    for (int i = 0; i < n; i++)
+        out[i] = (share * a[i] + b[i]) * pushed + more;
+}
+SIMGPU_FOOTPRINT(mix_counted, (float *out, const float *a, const float *b, int n), 100.0 * n, W(out, n), R(a, n), R(b, n))
+
+__global__ void push(float factor)
+{
+    pushed *= factor;
+}
+SIMGPU_FOOTPRINT(push, (float factor), factor > 0 ? 1.0 : 1.0)
+
+static void step(struct net &in, int number)
+{
+    const float now = 0.5f + (float)(number % 8) / 64.0f;
+    CHECK(cudaMemcpyToSymbolAsync(share, &now, sizeof now, 0, cudaMemcpyHostToDevice, in.stream));
+    std::vector<float *> values = {make(in.stream)};
+    CHECK(cudaMemsetAsync(values[0], 0, tensor_bytes(), in.stream));
+    for (float *w : in.weights) {
+        values.push_back(make(in.stream));
+        mix_counted<<<1, 1, 0, in.stream>>>(values.back(), values[values.size() - 2], w, in.n);
+    }
+    for (int at : PUSHES)
+        if (at == number)
+            push<<<1, 1, 0, in.stream>>>(1.0625f);
+    float *gradient = make(in.stream);
+    CHECK(cudaMemcpyAsync(gradient, values.back(), tensor_bytes(), cudaMemcpyDeviceToDevice, in.stream));
+    CHECK(cudaMemcpyAsync(in.loss, gradient + in.n / 2, sizeof *in.loss, cudaMemcpyDeviceToHost, in.stream));
+    for (size_t l = in.weights.size(); l-- > 0;) {
+        CHECK(cudaFreeAsync(values.back(), in.stream));
+        values.pop_back();
+        float *next = make(in.stream);
+        mix_counted<<<1, 1, 0, in.stream>>>(next, gradient, values.back(), in.n);
+        update<<<1, 1, 0, in.stream>>>(in.weights[l], gradient, -0.001f, in.n);
+        CHECK(cudaFreeAsync(gradient, in.stream));
+        gradient = next;
+    }
+    CHECK(cudaFreeAsync(gradient, in.stream));
+    CHECK(cudaFreeAsync(values[0], in.stream));
+    CHECK(cudaGetLastError());
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    for (char **at = argv + 1; *at; at++)
+        if (!read_number(at))
+            wonder(*at);
+    struct net in(0);
+    for (int number = 1; number <= o.steps; number++) {
+        step(in, number);
+        printf("loss 0x%08x\n", in.finish());
+    }
+    unsigned counted = 0;
+    float last = 0;
+    CHECK(cudaMemcpyFromSymbol(&counted, launches, sizeof counted));
+    CHECK(cudaMemcpyFromSymbol(&last, pushed, sizeof last));
+    printf("%u launches, pushed to %a\n", counted, (double)last);
+    in.close();
+    return 0;
+}

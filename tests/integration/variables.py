@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Kernels that use variables of their module, which no parameter of theirs leads to, are run again with what these held
+when they ran first: the bits stay the same though kernels change such a variable late, count their launches in one, and the
+program changes a constant in each step.
+
+usage: variables.py VARIABLES"""
+import functools
+import os
+import sys
+
+from following import RECOMPUTING, library_plans
+from harness import finish, no_misuse, require, run, same_results, sentence, within
+
+VARIABLES = os.path.abspath(sys.argv.pop(1))
+COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090"}
+STEPS, LAYERS = 100, 24
+
+
+@functools.cache
+def plain():
+    return run([VARIABLES, "--steps", str(STEPS), "--layers", str(LAYERS)], env=COSTS)
+
+
+def planned(share, **more):
+    plans = {"SPILLWAY_PLAN": "wait", **RECOMPUTING, **more} if library_plans() else {}
+    return run([VARIABLES, "--steps", str(STEPS), "--layers", str(LAYERS)], budget=plain().peak * share // 100, env={**COSTS, **plans}, timeout=100)
+
+
+# within so many per cent of the peak: how many operations are run again at least; above, copies alone do
+for percent, again in {80: 0, 60: 25, 40: 2 * STEPS}.items():
+    @sentence(f"within {percent} % of the peak: the same bits, the same variables, and nothing stops the program")
+    def _(percent=percent, again=again):
+        finished = planned(percent)
+        same_results(plain(), finished)
+        no_misuse(finished)
+        within(plain().peak * percent // 100, finished)
+        if library_plans():
+            counted = finished.summary["replayed"]
+            require(counted["operations"] >= again, "hardly anything was run again, so nothing was tested", counted)
+finish()
