@@ -1,8 +1,9 @@
 /* variables.cu - a net whose kernels use variables of their module that no parameter leads to: one that kernels change late,
  * one in which they count their launches, a constant that is another one in each step.
  *
- *     variables [--layers N] [--steps N] [--kibibytes N]
+ *     variables [--layers N] [--steps N] [--kibibytes N] [--late]
  *
+ * --late: nothing is counted, so that nobody notices before a variable is changed that there is one.
  * Prints the losses, and at the end what the variables hold. Exit status 3: a CUDA call failed. */
 #include "nets.h"
 
@@ -21,6 +22,24 @@ __global__ void mix_counted(float *out, const float *a, const float *b, int n)
 }
 SIMGPU_FOOTPRINT(mix_counted, (float *out, const float *a, const float *b, int n), 100.0 * n, W(out, n), R(a, n), R(b, n))
 
+/* The same without counting. */
+__global__ void mix_pushed(float *out, const float *a, const float *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = (share * a[i] + b[i]) * pushed;
+}
+SIMGPU_FOOTPRINT(mix_pushed, (float *out, const float *a, const float *b, int n), 100.0 * n, W(out, n), R(a, n), R(b, n))
+
+static bool late;
+
+static void mix_in(const struct net &in, float *out, const float *a, const float *b)
+{
+    if (late)
+        mix_pushed<<<1, 1, 0, in.stream>>>(out, a, b, in.n);
+    else
+        mix_counted<<<1, 1, 0, in.stream>>>(out, a, b, in.n);
+}
+
 __global__ void push(float factor)
 {
     pushed *= factor;
@@ -35,7 +54,7 @@ static void step(struct net &in, int number)
     CHECK(cudaMemsetAsync(values[0], 0, tensor_bytes(), in.stream));
     for (float *w : in.weights) {
         values.push_back(make(in.stream));
-        mix_counted<<<1, 1, 0, in.stream>>>(values.back(), values[values.size() - 2], w, in.n);
+        mix_in(in, values.back(), values[values.size() - 2], w);
     }
     for (int at : PUSHES)
         if (at == number)
@@ -47,7 +66,7 @@ static void step(struct net &in, int number)
         CHECK(cudaFreeAsync(values.back(), in.stream));
         values.pop_back();
         float *next = make(in.stream);
-        mix_counted<<<1, 1, 0, in.stream>>>(next, gradient, values.back(), in.n);
+        mix_in(in, next, gradient, values.back());
         update<<<1, 1, 0, in.stream>>>(in.weights[l], gradient, -0.001f, in.n);
         CHECK(cudaFreeAsync(gradient, in.stream));
         gradient = next;
@@ -61,7 +80,9 @@ int main(int argc, char **argv)
 {
     (void)argc;
     for (char **at = argv + 1; *at; at++)
-        if (!read_number(at))
+        if (strcmp(*at, "--late") == 0)
+            late = true;
+        else if (!read_number(at))
             wonder(*at);
     struct net in(0);
     for (int number = 1; number <= o.steps; number++) {
