@@ -127,7 +127,9 @@ static const char *find_nameless(const struct file *f, const Elf64_Shdr *table)
 {
     for (uint64_t i = 0; i < f->sections; i++) {
         Elf64_Shdr section;
-        const char *name = read_section(f, i, &section) ? name_in(f, f->names, section.sh_name) : NULL;
+        if (!read_section(f, i, &section))
+            return damaged;
+        const char *name = name_in(f, f->names, section.sh_name);
         if (section.sh_type != SHT_NULL && !name)
             return damaged;
         if (name && section.sh_type != SHT_NULL && place_of(name, section.sh_flags) != NOWHERE &&

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "ask.h"
 #include "driver.h"
 #include "result.h"
 
@@ -12,8 +13,8 @@ enum { ALIGNMENT = 16, GAP = 16 /* less between two of them is filling of the sa
 
 static CUresult ask(bool is_library, void *module, const char *name, CUdeviceptr *address, size_t *bytes)
 {
-    return is_library ? spw_driver.cuLibraryGetGlobal(address, bytes, (CUlibrary)module, name)
-                      : spw_driver.cuModuleGetGlobal_v2(address, bytes, (CUmodule)module, name);
+    return is_library ? SPW_ASK_QUIETLY(cuLibraryGetGlobal, address, bytes, (CUlibrary)module, name)
+                      : SPW_ASK_QUIETLY(cuModuleGetGlobal_v2, address, bytes, (CUmodule)module, name);
 }
 
 /* The driver's answer that there is no variable of a name is the only one that is as good as none. */

@@ -38,7 +38,7 @@ static const struct simgpu_param layout[] = {
 static const struct simgpu_kernel stray_kernel = {"stray", 4, 32, layout, run_stray, describe_stray, 0};
 static const struct simgpu_kernel careless_kernel = {"careless", 4, 32, layout, run_stray, NULL, 0};
 static const struct simgpu_kernel *const kernels[] = {&stray_kernel, &careless_kernel};
-static const struct simgpu_image stray_image = {SIMGPU_IMAGE_MAGIC, 2, 0, kernels, NULL};
+static const struct simgpu_image stray_image = {SIMGPU_IMAGE_HEADER, 2, 0, kernels, NULL};
 
 static CUfunction stray, careless;
 static CUdeviceptr own, others;
