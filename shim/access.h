@@ -6,7 +6,7 @@
  *     const struct spw_layout *layout = spw_layout_of(f);
  *     int n = spw_scan_launch(layout, params, extra, low, high, hits, SPW_SCAN_ROOM, NULL);
  *     if (n >= 0 && spw_tables_any())
- *         n = spw_tables_reach(hits, n, SPW_SCAN_ROOM, first_met, context);
+ *         n = spw_tables_reach(hits, n, SPW_SCAN_ROOM, meet, context);
  *     if (n < 0)
  *         everything may be touched;
  *

@@ -75,28 +75,31 @@ struct working_set {
     uint64_t devices;     /* bit per device */
 };
 
-static bool first_met(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
+static enum spw_met meet_as(uint64_t *met, uint64_t operation)
+{
+    const bool again = *met == operation;
+    *met = operation;
+    return again ? SPW_MET_AGAIN : SPW_MET_FIRST;
+}
+
+static enum spw_met meet(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
 {
     struct spw_object *o = spw_object_at_locked(address);
-    uint64_t operation = *(uint64_t *)context;
+    const uint64_t operation = *(uint64_t *)context;
     if (!o || o->attention & SPW_FREE)
-        return false;
+        return SPW_MET_NOTHING;
     if (o->kind == SPW_KIND_BLOCK) {
         struct spw_block *b = spw_block_of(o);
         *ret_low = b->address;
         *ret_high = b->address + b->size_bytes;
-        bool first = b->met != operation;
-        b->met = operation;
-        return first;
+        return meet_as(&b->met, operation);
     }
     struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
     if (!slot)
-        return false;
+        return SPW_MET_NOTHING;
     *ret_low = spw_slot_address(slot);
     *ret_high = *ret_low + slot->size_bytes;
-    bool first = slot->met != operation;
-    slot->met = operation;
-    return first;
+    return meet_as(&slot->met, operation);
 }
 
 static int by_object(const void *a, const void *b)
@@ -148,7 +151,7 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
     unsigned count = op->count;
     if (follows_tables(op)) {
         uint64_t operation = ++operations_met;
-        int n = spw_tables_reach(op->hits, op->count, op->room, first_met, &operation);
+        int n = spw_tables_reach(op->hits, op->count, op->room, meet, &operation);
         if (n < 0)
             return n;
         count = (unsigned)n;

@@ -108,14 +108,35 @@ static void store(CUdeviceptr destination, size_t bytes, const struct word *adde
 
 /* ---- what a copy from the host contains ---- */
 
+enum { STRETCH = 64 }; /* words that are looked at together */
+
+/* Whether any of so many words is an address of the arena. Without a branch for each of them, which is as fast as memory is
+ * read. */
+static bool any_in_arena(const char *from, unsigned count)
+{
+    const CUdeviceptr low = spw_arena_low, extent = spw_arena_high - spw_arena_low;
+    unsigned found = 0;
+    for (unsigned i = 0; i < count; i++) {
+        CUdeviceptr word;
+        memcpy(&word, from + (size_t)8 * i, sizeof word);
+        found |= word - low < extent;
+    }
+    return found;
+}
+
 /* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how
  * many there are; writes the first `limit` of them. */
 static size_t find_addresses(CUdeviceptr destination, const void *source, size_t bytes, struct word *list, size_t limit)
 {
     const char *from = source;
     size_t found = 0;
-    for (size_t at = -destination % 8; at + 8 <= bytes; at += 8) {
+    for (size_t at = -destination % 8, next = at; at + 8 <= bytes; at += 8) {
         CUdeviceptr word;
+        for (; at == next; next += (size_t)8 * STRETCH)
+            if (at + (size_t)8 * STRETCH <= bytes && !any_in_arena(from + at, STRETCH))
+                at += (size_t)8 * STRETCH;
+        if (at + 8 > bytes)
+            break;
         memcpy(&word, from + at, sizeof word);
         if (__builtin_expect(!spw_in_arena(word), 1))
             continue;
@@ -257,6 +278,63 @@ int spw_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, uns
     }
     pthread_mutex_unlock(&mutex);
     return r < 0 ? r : (int)n;
+}
+
+/* Allocations that words led to last, so that those of one table need not all be looked up. */
+struct recent {
+    CUdeviceptr low[4], high[4];
+    unsigned next;
+};
+
+static bool is_recent(const struct recent *recent, CUdeviceptr address)
+{
+    bool is = false;
+    for (unsigned i = 0; i < 4; i++)
+        is |= address - recent->low[i] < recent->high[i] - recent->low[i];
+    return is;
+}
+
+/* What the words in [low, high) lead to that was not met yet, appended. */
+static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits, unsigned n, unsigned list_room,
+                             spw_meet *meet, void *context)
+{
+    struct recent recent = {.next = 0};
+    for (size_t i = position_locked(low); i < count_locked() && words[i].place < high; i++) {
+        CUdeviceptr from, to;
+        if (is_recent(&recent, words[i].member))
+            continue;
+        const enum spw_met met = meet(context, words[i].member, &from, &to);
+        if (met == SPW_MET_NOTHING)
+            continue;
+        recent.low[recent.next % 4] = from;
+        recent.high[recent.next++ % 4] = to;
+        if (met == SPW_MET_AGAIN)
+            continue;
+        if (n == list_room)
+            return -E2BIG;
+        hits[n++] = words[i].member;
+    }
+    return (int)n;
+}
+
+int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_room, spw_meet *meet, void *context)
+{
+    const unsigned given = count;
+    pthread_mutex_lock(&mutex);
+    for (unsigned i = 0; i < count; i++) {
+        CUdeviceptr low, high;
+        const enum spw_met met = meet(context, hits[i], &low, &high);
+        if (met == SPW_MET_NOTHING || (met == SPW_MET_AGAIN && i < given)) /* what was appended was met just then */
+            continue;
+        int n = reach_from_locked(low, high, hits, count, list_room, meet, context);
+        if (n < 0) {
+            pthread_mutex_unlock(&mutex);
+            return n;
+        }
+        count = (unsigned)n;
+    }
+    pthread_mutex_unlock(&mutex);
+    return (int)count;
 }
 
 void spw_tables_pin(const char *why)

@@ -2,9 +2,9 @@
  * parameters.
  *
  * Such pointer tables are built on the host and copied: foreach kernels, batched matrix products, sharded parameters.
- * Each small host-to-device copy is looked through; a word of it that is an address of the arena is remembered with the
- * place it went to. A kernel that is given an allocation is then taken to touch also what the words in it point to, and
- * so on.
+ * Each host-to-device copy of up to SPW_TABLES_MAX_COPY bytes is looked through; a word of it that is an address of the
+ * arena is remembered with the place it went to. A kernel that is given an allocation is then taken to touch also what the
+ * words in it point to, and so on.
  *
  * A word is forgotten when its place is overwritten by a later copy or its place is freed, but not when what it points
  * to is freed: the program may be handed the same address again and go on using its table. A stale word makes one
@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SPW_TABLES_MAX_COPY  65536     /* bytes; longer copies from the host are data */
+#define SPW_TABLES_MAX_COPY  (1 << 20) /* bytes; longer copies from the host are data */
 #define SPW_TABLES_MAX_WORDS (1 << 20) /* addresses remembered; beyond that what they point to is pinned */
 
 extern atomic_size_t spw_tables_words SPW_OURS;
@@ -54,25 +54,12 @@ int spw_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, uns
  * any table can be launched at any time. */
 void spw_tables_pin(const char *why);
 
-/* Extends the `count` addresses in `hits` by all that can be reached from them through tables, and returns the new
- * count, or -E2BIG. `first_met` tells the allocation that holds an address, once: it returns true and the bounds the
- * first time that it is asked about an allocation in this operation; false later, or when the address is in none. That
- * is what ends a cycle. */
-typedef bool spw_first_met(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high);
-
-static inline int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned room, spw_first_met *first_met, void *context)
-{
-    for (unsigned i = 0; i < count; i++) {
-        CUdeviceptr low, high;
-        if (!first_met(context, hits[i], &low, &high))
-            continue;
-        int more = spw_tables_members(low, high, hits + count, room - count);
-        if (more < 0)
-            return more;
-        count += (unsigned)more;
-    }
-    return (int)count;
-}
+/* Extends the `count` addresses in `hits` by what can be reached from them through tables, an address for each allocation,
+ * and returns the new count, or -E2BIG. `meet` is told addresses, and answers whether the allocation that holds one was met
+ * before in this operation, with its bounds; that is what ends a cycle. SPW_MET_NOTHING: none does, and there are none. */
+enum spw_met { SPW_MET_NOTHING, SPW_MET_FIRST, SPW_MET_AGAIN };
+typedef enum spw_met spw_meet(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high);
+int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned room, spw_meet *meet, void *context);
 
 /* Forgets everything: for tests. */
 void spw_tables_reset(void);

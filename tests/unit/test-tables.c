@@ -43,15 +43,14 @@ void spw_pin_everything(const char *why)
 
 static bool met[64];
 
-static bool first_met(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
+static enum spw_met meet(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
 {
     unsigned i = (unsigned)((address - LOW) / BLOCK);
-    if (met[i])
-        return false;
+    bool again = met[i];
     met[i] = true;
     *ret_low = AT(i);
     *ret_high = AT(i + 1);
-    return true;
+    return again ? SPW_MET_AGAIN : SPW_MET_FIRST;
 }
 
 static int setup(void **state)
@@ -96,7 +95,43 @@ static void a_copy_of_data_makes_none(void **state)
     assert_false(spw_tables_any());
 }
 
-static void a_long_copy_is_data(void **state)
+/* However they lie in a long copy, at its ends and in the middle, and behind words that are none. */
+static void addresses_in_long_copies_are_found(void **state)
+{
+    enum { WORDS = 16384 };
+    static CUdeviceptr words[WORDS];
+    const unsigned at[] = {0, 1, 62, 63, 64, 65, 1000, WORDS - 65, WORDS - 64, WORDS - 1};
+    for (unsigned i = 0; i < sizeof at / sizeof *at; i++) {
+        memset(words, 0, sizeof words);
+        words[at[i]] = AT(5);
+        learn(AT(0), words, WORDS);
+        assert_int_equal(spw_tables_words, 1);
+        CUdeviceptr found[2];
+        assert_int_equal(spw_tables_members(AT(0) + 8 * at[i], AT(0) + 8 * at[i] + 8, found, 2), 1);
+    }
+    learn(AT(0), words, WORDS - 1);
+    assert_int_equal(spw_tables_words, 1); /* the last one is not overwritten */
+    memset(words, 0, sizeof words);
+    learn(AT(0), words, WORDS);
+    assert_int_equal(spw_tables_words, 0);
+}
+
+/* Of bytes that begin and end anywhere: the words that lie wholly in them. */
+static void ends_of_copies_that_are_no_whole_words_are_left_out(void **state)
+{
+    static CUdeviceptr words[200];
+    for (unsigned i = 0; i < 200; i++)
+        words[i] = AT(5);
+    for (unsigned begin = 0; begin < 16; begin++)
+        for (unsigned bytes = 0; bytes < 40; bytes++) {
+            spw_tables_reset();
+            spw_tables_learn(AT(0) + begin, (const char *)words + begin % 8, bytes);
+            unsigned first = (begin + 7) / 8, end = (begin + bytes) / 8;
+            assert_int_equal(spw_tables_words, end > first ? end - first : 0);
+        }
+}
+
+static void a_longer_copy_is_data(void **state)
 {
     static CUdeviceptr words[SPW_TABLES_MAX_COPY / 8 + 1];
     words[0] = AT(1);
@@ -219,17 +254,28 @@ static void tables_of_tables_are_followed_and_cycles_end(void **state)
     learn(AT(1), to_2, 1);
     learn(AT(3), back, 2);
     learn(AT(9), to_2, 1);
-    int n = spw_tables_reach(hits, 1, 16, first_met, NULL);
-    assert_int_equal(n, 1 + 2 + 1 + 2);
+    int n = spw_tables_reach(hits, 1, 16, meet, NULL);
+    assert_int_equal(n, 1 + 2 + 1);
     assert_true(met[0] && met[1] && met[2] && met[3]);
     assert_false(met[9]);
+}
+
+/* A large table of few tensors needs room for few. */
+static void each_allocation_is_reached_once(void **state)
+{
+    static CUdeviceptr words[16384];
+    CUdeviceptr hits[16] = {AT(0)};
+    for (unsigned i = 0; i < 16384; i++)
+        words[i] = AT(1 + i % 12) + 8 * (i % 512);
+    learn(AT(0), words, 16384);
+    assert_int_equal(spw_tables_reach(hits, 1, 16, meet, NULL), 1 + 12);
 }
 
 static void following_stops_when_there_is_no_room(void **state)
 {
     CUdeviceptr hits[3] = {AT(0)}, words[] = {AT(1), AT(2), AT(3)};
     learn(AT(0), words, 3);
-    assert_int_equal(spw_tables_reach(hits, 1, 3, first_met, NULL), -E2BIG);
+    assert_int_equal(spw_tables_reach(hits, 1, 3, meet, NULL), -E2BIG);
 }
 
 /* ---- graphs ---- */
@@ -349,7 +395,7 @@ static void more_addresses_than_can_be_remembered_are_pinned(void **state)
     for (unsigned i = 0; i < SPW_TABLES_MAX_COPY / 8; i++)
         words[i] = AT(1);
     for (unsigned i = 0; i < SPW_TABLES_MAX_WORDS / (SPW_TABLES_MAX_COPY / 8); i++)
-        spw_tables_learn(AT(i), words, SPW_TABLES_MAX_COPY);
+        spw_tables_learn(AT(64 * i), words, SPW_TABLES_MAX_COPY);
     assert_int_equal(spw_tables_words, SPW_TABLES_MAX_WORDS);
     assert_int_equal(pinned_count, 0);
     words[0] = AT(3);
@@ -365,7 +411,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_copy_of_addresses_makes_a_table, setup),
         cmocka_unit_test_setup(a_copy_of_data_makes_none, setup),
-        cmocka_unit_test_setup(a_long_copy_is_data, setup),
+        cmocka_unit_test_setup(addresses_in_long_copies_are_found, setup),
+        cmocka_unit_test_setup(ends_of_copies_that_are_no_whole_words_are_left_out, setup),
+        cmocka_unit_test_setup(a_longer_copy_is_data, setup),
+        cmocka_unit_test_setup(each_allocation_is_reached_once, setup),
         cmocka_unit_test_setup(addresses_are_looked_for_where_the_device_aligns_them, setup),
         cmocka_unit_test_setup(a_later_copy_replaces_what_was_there, setup),
         cmocka_unit_test_setup(a_freed_allocation_holds_no_table, setup),
