@@ -40,7 +40,10 @@ struct spw_hostpool {
     const char *refusal;
     struct slab *slabs; /* by ascending address */
     size_t slab_count, slab_room;
+    struct spw_hostpool *next; /* of those that there are */
 };
+
+static struct spw_hostpool *pools;
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -317,6 +320,8 @@ int spw_hostpool_create(const struct spw_host_ops *ops, void *ctx, size_t limit_
     pool->ctx = ctx;
     pool->limit_bytes = smaller(limit_bytes, INT64_MAX / 2) / GRANULE * GRANULE;
     pool->refusal = "";
+    pool->next = pools;
+    pools = pool;
     *ret_pool = pool;
     return 0;
 }
@@ -325,6 +330,10 @@ void spw_hostpool_destroy(struct spw_hostpool *pool)
 {
     if (pool == NULL)
         return;
+    struct spw_hostpool **link = &pools;
+    while (*link != pool)
+        link = &(*link)->next;
+    *link = pool->next;
     for (size_t i = 0; i < pool->slab_count; i++) {
         (void)return_memory(pool, &pool->slabs[i]);
         spw_ranges_destroy(pool->slabs[i].extents);
@@ -381,6 +390,14 @@ size_t spw_hostpool_trim(struct spw_hostpool *pool, size_t keep_bytes)
         if (is_empty(&pool->slabs[i]))
             (void)remove_slab(pool, i);
     return before - pool->held_bytes;
+}
+
+bool spw_hostpool_is_ours(const void *address)
+{
+    for (const struct spw_hostpool *pool = pools; pool; pool = pool->next)
+        if (slab_of(pool, address))
+            return true;
+    return false;
 }
 
 bool spw_hostpool_is_pinned(const struct spw_hostpool *pool, const void *address, size_t bytes)

@@ -52,6 +52,9 @@ void spw_hostpool_give(struct spw_hostpool *pool, void *address, size_t bytes);
 /* Gives empty slabs back to the system until at most `keep_bytes` are held. Returns the bytes given back. */
 size_t spw_hostpool_trim(struct spw_hostpool *pool, size_t keep_bytes);
 
+/* Whether the address lies in any pool, and is known to the driver for that alone: no program is told of it. */
+bool spw_hostpool_is_ours(const void *address);
+
 /* Whether all of [address, address + bytes) is page-locked. Where it isn't, copies are slower and wait on the host:
  * the caller says so once. */
 bool spw_hostpool_is_pinned(const struct spw_hostpool *pool, const void *address, size_t bytes);

@@ -13,6 +13,7 @@
 #include "ask.h"
 #include "driver.h"
 #include "fake-engine.h"
+#include "hostpool.h"
 #include "layout.h"
 #include "result.h"
 
@@ -321,6 +322,39 @@ static void launches_that_are_given_memory_of_others_are_not_kept(void **state)
     assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
 }
 
+static void *map_four_gib(void *context, size_t bytes)
+{
+    return (void *)(uintptr_t) * (CUdeviceptr *)context;
+}
+
+static void unmap_nothing(void *context, void *address, size_t bytes)
+{
+}
+
+static int pin(void *context, void *address, size_t bytes)
+{
+    return 0;
+}
+
+/* Half of an old pointer to the heap, and a float beside it: wherever that points to in the window of 4 GiB. */
+static void numbers_that_look_like_addresses_of_our_own_host_memory_are_numbers(void **state)
+{
+    static const struct spw_host_ops ops = {.map = map_four_gib, .unmap = unmap_nothing, .pin = pin, .unpin = pin};
+    CUdeviceptr window = OUTSIDE >> 32 << 32;
+    struct spw_hostpool *pool;
+    void *memory;
+    struct parameters p;
+    fill(&p);
+    struct spw_submission s = launch_of(&p);
+    p.words[2] = OUTSIDE;
+    assert_int_equal(spw_hostpool_create(&ops, &window, (size_t)4 << 30, &pool), 0);
+    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY); /* a pool of nothing */
+    assert_int_equal(spw_hostpool_take(pool, (size_t)4 << 30, &memory), 0);
+    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
+    spw_hostpool_destroy(pool);
+    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+}
+
 static void where_addresses_are_tells_launches_of_a_function_apart(void **state)
 {
     struct parameters p;
@@ -470,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup(launches_with_events_or_unheard_of_attributes_are_not_kept, begin),
         cmocka_unit_test_setup(launches_whose_parameters_are_not_known_are_not_kept, begin),
         cmocka_unit_test_setup(launches_that_are_given_memory_of_others_are_not_kept, begin),
+        cmocka_unit_test_setup(numbers_that_look_like_addresses_of_our_own_host_memory_are_numbers, begin),
         cmocka_unit_test_setup(where_addresses_are_tells_launches_of_a_function_apart, begin),
         cmocka_unit_test_setup(a_place_that_is_doubted_tells_no_launches_apart_by_being_an_address, begin),
         cmocka_unit_test_setup(what_is_no_address_tells_launches_of_a_kind_apart, begin),
