@@ -473,7 +473,7 @@ static bool take_answers(struct spw_device *d, const struct spw_rerunning *run)
     bool is_same = true;
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
-        struct spw_hash made;
+        struct spw_hash made = {{0}};
         if (!b || !b->check || b->check->answer == 1)
             continue;
         const bool is_known = b->check->after && spw_digest_answer_locked(d, b->check->after, &made) == 1;
