@@ -167,36 +167,48 @@ static struct type read_known(struct reader *r)
     return remember(r, (struct type){0});
 }
 
-static struct type read_type(struct reader *r)
+/* A type of the language: a letter, or two where it is a newer one. */
+static bool skip_builtin(struct reader *r)
 {
-    static const char builtin[] = "vwbcahstijlmxynofdegz";
+    static const char one[] = "vwbcahstijlmxynofdegz", behind_d[] = "hn";
+    const bool is_long = *r->at == 'D' && r->at[1] && strchr(behind_d, r->at[1]);
+    const bool is_there = is_long || strchr(one, *r->at);
+    r->at += is_there + is_long;
+    return is_there;
+}
+
+static struct type read_other(struct reader *r)
+{
     struct type t = {0};
     bool is_template;
+    if (skip(r, 'V') || skip(r, 'R') || skip(r, 'O'))
+        return remember(r, read_type(r));
+    if (skip(r, 'N')) {
+        read_nested(r, false, &is_template);
+        return t;
+    }
+    if (!skip(r, 'T'))
+        return fail(r);
+    (void)read_index(r);
+    return remember(r, t);
+}
+
+static struct type read_type(struct reader *r)
+{
+    struct type t = {0};
     if (r->failed || !*r->at || r->depth == DEPTH)
         return fail(r);
     r->depth++;
-    const char c = *r->at;
-    if (is_digit(c))
+    if (is_digit(*r->at))
         t = read_class(r);
-    else if (strchr(builtin, c))
-        r->at++;
     else if (skip(r, 'P'))
         t = read_pointer(r);
     else if (skip(r, 'K'))
         t = read_const(r);
-    else if (skip(r, 'V') || skip(r, 'R') || skip(r, 'O'))
-        t = remember(r, read_type(r));
     else if (skip(r, 'S'))
         t = read_known(r);
-    else if (skip(r, 'N')) {
-        read_nested(r, false, &is_template);
-    } else if (skip(r, 'T')) {
-        (void)read_index(r);
-        t = remember(r, t);
-    } else if (skip(r, 'D') && (*r->at == 'h' || *r->at == 'n'))
-        r->at++;
-    else
-        t = fail(r);
+    else if (!skip_builtin(r))
+        t = read_other(r);
     r->depth--;
     return t;
 }
