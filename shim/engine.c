@@ -75,31 +75,37 @@ struct working_set {
     uint64_t devices;     /* bit per device */
 };
 
-static enum spw_met meet_as(uint64_t *met, uint64_t operation)
+struct meeting {
+    uint64_t operation;
+    const struct spw_scan_doubted *doubted;
+};
+
+/* What is doubted to be an address of the operation's is met again where a table leads there, by which it is known. */
+static enum spw_met meet_as(uint64_t *met, const struct meeting *meeting, unsigned hit)
 {
-    const bool again = *met == operation;
-    *met = operation;
+    const bool again = *met == meeting->operation;
+    if (hit == SPW_MET_IN_TABLE || !spw_scan_is_doubted(meeting->doubted, hit))
+        *met = meeting->operation;
     return again ? SPW_MET_AGAIN : SPW_MET_FIRST;
 }
 
-static enum spw_met meet(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
+static enum spw_met meet(void *context, CUdeviceptr address, unsigned hit, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
 {
     struct spw_object *o = spw_object_at_locked(address);
-    const uint64_t operation = *(uint64_t *)context;
     if (!o || o->attention & SPW_FREE)
         return SPW_MET_NOTHING;
     if (o->kind == SPW_KIND_BLOCK) {
         struct spw_block *b = spw_block_of(o);
         *ret_low = b->address;
         *ret_high = b->address + b->size_bytes;
-        return meet_as(&b->met, operation);
+        return meet_as(&b->met, context, hit);
     }
     struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
     if (!slot)
         return SPW_MET_NOTHING;
     *ret_low = spw_slot_address(slot);
     *ret_high = *ret_low + slot->size_bytes;
-    return meet_as(&slot->met, operation);
+    return meet_as(&slot->met, context, hit);
 }
 
 static int by_object(const void *a, const void *b)
@@ -150,8 +156,8 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
 {
     unsigned count = op->count;
     if (follows_tables(op)) {
-        uint64_t operation = ++operations_met;
-        int n = spw_tables_reach(op->hits, op->count, op->room, meet, &operation);
+        struct meeting meeting = {++operations_met, op->doubted};
+        int n = spw_tables_reach(op->hits, op->count, op->room, meet, &meeting);
         if (n < 0)
             return n;
         count = (unsigned)n;
@@ -415,6 +421,19 @@ static int make_set_ready(struct spw_op *op, struct working_set *set)
     return r;
 }
 
+/* Slabs first, then blocks in the order of their allocation: the same from one iteration to the next, which the order of
+ * their records in memory is not. */
+static int by_age(const void *a, const void *b)
+{
+    const struct spw_object *x = *(struct spw_object *const *)a, *y = *(struct spw_object *const *)b;
+    const bool is_block = x->kind == SPW_KIND_BLOCK;
+    if (x->kind != y->kind)
+        return is_block ? 1 : -1;
+    const uint64_t of_x = is_block ? ((const struct spw_block *)x)->serial : ((const struct spw_slab *)x)->backing->address;
+    const uint64_t of_y = is_block ? ((const struct spw_block *)y)->serial : ((const struct spw_slab *)y)->backing->address;
+    return of_x < of_y ? -1 : of_x > of_y;
+}
+
 /* Where it took a closer look to find out what an operation touches, that is told; else its hits say it. */
 static void tell_of_set(struct spw_op *op, const struct working_set *set)
 {
@@ -423,6 +442,8 @@ static void tell_of_set(struct spw_op *op, const struct working_set *set)
     for (unsigned i = 0; list && i < set->count; i++)
         if (set->list[i].is_known)
             list[count++] = set->list[i].object;
+    if (count)
+        qsort(list, count, sizeof(struct spw_object *), by_age);
     spw_planned_op_locked(op, list, count);
     free(list);
 }

@@ -303,7 +303,7 @@ static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hit
         CUdeviceptr from, to;
         if (is_recent(&recent, words[i].member))
             continue;
-        const enum spw_met met = meet(context, words[i].member, &from, &to);
+        const enum spw_met met = meet(context, words[i].member, SPW_MET_IN_TABLE, &from, &to);
         if (met == SPW_MET_NOTHING)
             continue;
         recent.low[recent.next % 4] = from;
@@ -323,7 +323,7 @@ int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_room, spw_
     pthread_mutex_lock(&mutex);
     for (unsigned i = 0; i < count; i++) {
         CUdeviceptr low, high;
-        const enum spw_met met = meet(context, hits[i], &low, &high);
+        const enum spw_met met = meet(context, hits[i], i < given ? i : SPW_MET_IN_TABLE, &low, &high);
         if (met == SPW_MET_NOTHING || (met == SPW_MET_AGAIN && i < given)) /* what was appended was met just then */
             continue;
         int n = reach_from_locked(low, high, hits, count, list_room, meet, context);

@@ -56,9 +56,11 @@ void spw_tables_pin(const char *why);
 
 /* Extends the `count` addresses in `hits` by what can be reached from them through tables, an address for each allocation,
  * and returns the new count, or -E2BIG. `meet` is told addresses, and answers whether the allocation that holds one was met
- * before in this operation, with its bounds; that is what ends a cycle. SPW_MET_NOTHING: none does, and there are none. */
+ * before in this operation, with its bounds; that is what ends a cycle. SPW_MET_NOTHING: none does, and there are none.
+ * `hit` is the address's place among those that were given, SPW_MET_IN_TABLE for one that a table has. */
 enum spw_met { SPW_MET_NOTHING, SPW_MET_FIRST, SPW_MET_AGAIN };
-typedef enum spw_met spw_meet(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high);
+#define SPW_MET_IN_TABLE UINT32_MAX
+typedef enum spw_met spw_meet(void *context, CUdeviceptr address, unsigned hit, CUdeviceptr *ret_low, CUdeviceptr *ret_high);
 int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned room, spw_meet *meet, void *context);
 
 /* Forgets everything: for tests. */

@@ -43,7 +43,7 @@ void spw_pin_everything(const char *why)
 
 static bool met[64];
 
-static enum spw_met meet(void *context, CUdeviceptr address, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
+static enum spw_met meet(void *context, CUdeviceptr address, unsigned hit, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
 {
     unsigned i = (unsigned)((address - LOW) / BLOCK);
     bool again = met[i];
