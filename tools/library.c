@@ -61,6 +61,41 @@ static int put_first(const char *variable, const char *first)
     return r;
 }
 
+/* Of this installation or of another one. */
+static bool is_spillway(const char *path, size_t length)
+{
+    static const char name[] = "libspillway.so";
+    const char *slash = memrchr(path, '/', length);
+    const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+    return length - folder == sizeof(name) - 1 && !memcmp(path + folder, name, sizeof(name) - 1);
+}
+
+/* Puts the library before what else is preloaded, and takes out what an outer `spillway run` has put there: of two that
+ * stand before the driver one is called, and the other would say that its budget was not kept. 0, or -1 when memory is
+ * short. */
+static int preload_first(const char *library)
+{
+    const char *others = getenv("LD_PRELOAD");
+    size_t length = strlen(library);
+    char *value = malloc(length + (others ? strlen(others) : 0) + 2);
+    if (!value)
+        return -1;
+    memcpy(value, library, length);
+    for (const char *at = others; at && *(at += strspn(at, ": "));) {
+        const size_t bytes = strcspn(at, ": ");
+        if (!is_spillway(at, bytes)) {
+            value[length++] = ':';
+            memcpy(value + length, at, bytes);
+            length += bytes;
+        }
+        at += bytes;
+    }
+    value[length] = 0;
+    int r = setenv("LD_PRELOAD", value, 1);
+    free(value);
+    return r;
+}
+
 int preload_library(const char *library)
 {
     char names[PATH_MAX], folder[PATH_MAX];
@@ -71,10 +106,10 @@ int preload_library(const char *library)
     if (find_names_folder(library, names, sizeof(names)) && put_first("LD_LIBRARY_PATH", names) < 0)
         return -1;
     if (!strchr(library, ' '))
-        return put_first("LD_PRELOAD", library);
+        return preload_first(library);
 
     /* LD_PRELOAD has no way to write a space, LD_LIBRARY_PATH has: there the loader finds the bare name. */
     const char *name = strrchr(library, '/') + 1;
     snprintf(folder, sizeof(folder), "%.*s", (int)(name - library) - 1, library);
-    return put_first("LD_LIBRARY_PATH", folder) < 0 ? -1 : put_first("LD_PRELOAD", name);
+    return put_first("LD_LIBRARY_PATH", folder) < 0 ? -1 : preload_first(name);
 }

@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 
-from harness import BUILD, DEVICE, SMALL_DEVICE, TINY, WORKLOADS, environment, finish, require, sentence
+from harness import BUILD, DEVICE, PRELOAD, SMALL_DEVICE, TINY, WORKLOADS, environment, finish, require, sentence
 
 
 def installed(folder):
@@ -79,6 +79,34 @@ def _():
         require(os.path.exists(summary), "the library was not there")
         doctor = output([files["spillway"], "doctor"], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
         require("PROBLEM" not in doctor and re.search("devices +1\n", doctor), doctor)
+
+
+SHOWN = """import os
+print(os.environ["LD_PRELOAD"])
+print(*{line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "/libspillway" in line}, sep="\\n")"""
+
+
+@sentence("of two installations the one whose command was given last keeps the budget, alone and without a word of the other")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-one-") as one, tempfile.TemporaryDirectory(prefix="spillway two ") as two:
+        outer, inner = installed(one), installed(two)
+        for first, last in (outer, inner), (inner, outer), (outer, outer), (inner, inner):
+            runs = [first["spillway"], "run", "--budget", "80%", "--", last["spillway"], "run", "--budget", "90%", "--"]
+            done = subprocess.run([*runs, os.path.join(WORKLOADS, "mlp"), *TINY["mlp"]], capture_output=True, text=True, check=False, timeout=120,
+                                  env=environment({"LD_LIBRARY_PATH": DEVICE, **SMALL_DEVICE}))
+            require(done.returncode == 0 and done.stderr.count("spillway:") == 1 and "of the budget of" in done.stderr, runs, done.stderr)
+            loaded = output([*runs, "python3", "-S", "-c", SHOWN], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE).splitlines()[1:]
+            require(loaded == [last["libspillway.so"]], runs, loaded)
+
+
+@sentence("what else is preloaded stays, in its order; spillway's library comes first, and once")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        files = installed(folder)
+        ours, others = files["libspillway.so"], ["libm.so.6", "libdl.so.2"]
+        for before in (f"libm.so.6 {ours}:libdl.so.2", f"{PRELOAD} libm.so.6  libdl.so.2:", f":{ours}:{PRELOAD}:libm.so.6:libdl.so.2"):
+            preloaded = output([files["spillway"], "run", "--", "python3", "-S", "-c", SHOWN], LD_PRELOAD=before).splitlines()[0]
+            require(re.split("[: ]", preloaded) == [ours, *others], before, preloaded)
 
 
 @sentence("pkg-config names the library to preload, and it is there")
