@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 from harness import SPILLWAY, environment, finish, require, sentence
 
@@ -32,9 +33,14 @@ def named(pattern):
 DEV = os.path.join(SOURCE, "dev")
 
 
+def listed():
+    """The commands that ./dev help tells of."""
+    return re.findall(r"^    ([a-z][a-z-]+)", ask(DEV, "help").stdout, re.MULTILINE)
+
+
 @sentence("./dev knows each command that a page names, by itself and in its help")
 def _():
-    told = re.findall(r"^    ([a-z][a-z-]+)", ask(DEV, "help").stdout, re.MULTILINE)
+    told = listed()
     pages = named(r"\./dev ([a-z][a-z-]*)\b")
     require(len(told) > 8 and len(pages) > 5, told, pages)
     for command in {*told, *pages}:
@@ -44,11 +50,31 @@ def _():
         require(command in told or command == "help", f"./dev {command}, which {pages.get(command)} names, is not in ./dev help")
 
 
-@sentence("./dev answers --help for each of its commands, and names one that it does not have")
+@sentence("./dev help lists each command that there is, and each answers --help without building anything")
 def _():
-    for command in ("build", "check", "torch-sim", "jax-sim", "format", "lint", "clean"):
+    with open(DEV, encoding="utf-8") as file:
+        functions = set(re.findall(r"^cmd_([a-z][a-z-]*)\(\)", file.read(), re.MULTILINE))
+    require(functions - {"help"} == set(listed()), functions.symmetric_difference(listed()))
+    for command in functions - {"help"}:
         done = ask(DEV, command, "--help")
-        require(done.returncode == 0 and "usage: ./dev COMMAND" in done.stdout, command, done.stderr)
+        require(done.returncode == 0 and "usage: " in done.stdout and "dev: " not in done.stderr, command, done.stdout, done.stderr)
+
+
+@sentence("./dev calls the function of each command, with what is given to it")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-dev-") as folder, open(DEV, encoding="utf-8") as file:
+        text, count = re.subn(r"^cmd_([a-z][a-z-]*)\(\) \{.*$", r'\g<0>\n    echo "called: \1 $*"; return', file.read(), flags=re.MULTILINE)
+        require(count > 8, text)
+        copy = os.path.join(folder, "dev")
+        with open(copy, "w", encoding="utf-8") as changed:
+            changed.write(text)
+        for command in {*listed(), *named(r"\./dev ([a-z][a-z-]*)\b")}:
+            done = ask("bash", copy, command, "one", "two")
+            require(done.returncode == 0 and done.stdout == f"called: {command} one two\n", command, done.stdout, done.stderr)
+
+
+@sentence("./dev names a command that it does not have")
+def _():
     for command in ("jaxsim", "--all", "need", "cmd_build"):
         done = ask(DEV, command)
         require(done.returncode == 2 and f"unknown command '{command}'" in done.stderr, command, done.stdout, done.stderr)
