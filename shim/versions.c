@@ -189,9 +189,11 @@ static void raise_all(const struct spw_op *op)
         return;
     }
     for (unsigned i = 0; i < op->reached; i++) {
-        struct spw_versioned *v = spw_op_writes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
-        if (v)
+        struct spw_versioned *v = spw_op_may_write_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
+        if (v && spw_op_writes_hit(op, i))
             raise_for(op, v);
+        else if (v && v->made_by == 1)
+            v->made_by = 0; /* a belief is not enough for taking what it holds for undefined */
     }
 }
 

@@ -468,6 +468,30 @@ static void what_nobody_has_written_needs_nothing_of_what_was_there(void **state
     assert_int_equal(spw_free(new, NULL), 0);
 }
 
+/* Through a place where nothing was ever written: this time something may be, and then its bytes are the program's. */
+static void what_is_believed_not_to_be_written_through_a_doubted_place_is_not_fresh(void **state)
+{
+    const uint16_t doubted[] = {2};
+    const CUdeviceptr new = allocate_fresh();
+    const uint64_t was = version(new);
+    struct launch l;
+    describe(&l, 3, a, b, new);
+    l.op.doubtful = 1;
+    l.submission.launch.doubted = doubted;
+    l.submission.launch.doubted_count = 1;
+    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 2);
+    for (int i = 0; i < SPW_WRITESET_SURE; i++) {
+        (void)spw_writeset_observed_locked(place, 0, 1);
+        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    }
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    spw_op_answered(&l.op, true);
+    assert_int_equal(version(new), was);
+    assert_false(spw_version_is_fresh(spw_versioned_at_locked(new, NULL)));
+    assert_int_equal(spw_free(new, NULL), 0);
+}
+
 static void what_was_written_unseen_is_not_fresh(void **state)
 {
     const CUdeviceptr new = allocate_fresh();
@@ -779,6 +803,7 @@ int main(void)
         TEST(copies_and_sets_know_by_themselves_what_they_overwrite),
         TEST(what_nobody_has_written_needs_nothing_of_what_was_there),
         TEST(what_was_written_unseen_is_not_fresh),
+        TEST(what_is_believed_not_to_be_written_through_a_doubted_place_is_not_fresh),
         TEST(what_is_updated_is_known_by_all_that_wrote_to_it),
         TEST(no_more_than_so_many_updates_are_followed),
         TEST(what_the_driver_refuses_is_void),
