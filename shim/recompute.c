@@ -75,12 +75,12 @@ static bool can_be_put_away(const struct spw_device *d, const struct spw_rerun *
 }
 
 /* Of what it makes a part may stay undefined. So that comparisons find the same there, it is what replays will find. */
-static int define(const struct spw_device *d, const struct spw_op *op, const struct spw_rerun *rerun)
+static int define(const struct spw_device *d, const struct spw_op *op, struct spw_rerun *rerun)
 {
     const struct spw_watched *w = spw_watched_of(d->ordinal, rerun);
-    const bool is_wanted = (op->kind && op->kind->leaves_undefined) || (w && w->leaves_undefined);
     int r = 0;
-    for (unsigned i = 0; is_wanted && i < rerun->touch_count && r == 0; i++) {
+    rerun->is_defined = w && w->leaves_undefined;
+    for (unsigned i = 0; rerun->is_defined && i < rerun->touch_count && r == 0; i++) {
         const struct spw_rerun_touch *t = &rerun->touches[i];
         if (t->block && spw_touch_makes(t))
             r = spw_verify_fill_locked(t->block, op->stream);

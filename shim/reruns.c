@@ -64,7 +64,7 @@ static void find_origin(const struct spw_op *op, struct spw_rerun_touch *t)
 {
     if (!spw_touch_writes(t))
         return;
-    t->whole = spw_version_is_fresh(t->what) || (!op->function && covers(op, t));
+    t->whole = spw_version_is_fresh(t->what) || (!op->function && !(t->access & SPW_RERUN_READS) && covers(op, t));
     if (t->whole)
         t->access = SPW_RERUN_WRITES;
     else if (t->block && t->what->maker && t->what->maker->depth < SPW_RERUN_DEPTH)

@@ -30,11 +30,9 @@ struct spw_check { /* of a block that is dropped, and will be compared */
     struct spw_hash made; /* of what was made last, where that differs */
 };
 
-enum {
-    LOOKS = 2,
-    SPOILED = 0xb7,
-    OTHERWISE = 0x48
-}; /* each byte of what is to be written anew; the last time another one */
+enum { SPOILED = 0xb7, OTHERWISE = 0x48 }; /* each byte of what is to be written anew; the second time, where it differs */
+
+enum { LOOK_OTHERWISE = 1, LOOK_AGAIN }; /* run->looks: it is made on something else; on what it was made on first */
 
 /* A tensor that is dropped and freed so often, and never made again, is not copied for the sake of a comparison any more:
  * one that autograd holds and nobody reads. */
@@ -226,7 +224,7 @@ int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s)
     int r = 0;
     for (unsigned i = 0; compared && i < run->rebuild->part_count && r == 0; i++)
         if (run->parts[i].attached)
-            r = fill(run->parts[i].block, s, run->looks == LOOKS ? OTHERWISE : SPOILED);
+            r = fill(run->parts[i].block, s, run->looks == LOOK_OTHERWISE ? OTHERWISE : SPOILED);
     return r;
 }
 
@@ -466,41 +464,52 @@ static void note_undefined(struct spw_device *d, const struct spw_rerunning *run
     spw_verified.undefined_count++;
 }
 
-/* Forgets the answers, to ask for others. True: what differed was made as it was made before (or has just been for the first
- * time). */
-static bool take_answers(struct spw_device *d, const struct spw_rerunning *run)
+/* How what differed has come out this time, beside the first: of blocks. */
+struct made_again {
+    unsigned same, other, unknown;
+};
+
+/* Forgets the answers, to ask for others. */
+static struct made_again take_answers(struct spw_device *d, const struct spw_rerunning *run)
 {
-    bool is_same = true;
+    struct made_again found = {0};
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
-        struct spw_hash made = {{0}};
+        struct spw_hash made;
         if (!b || !b->check || b->check->answer == 1)
             continue;
         const bool is_known = b->check->after && spw_digest_answer_locked(d, b->check->after, &made) == 1;
-        is_same &= is_known && (!run->looks || spw_hash_equal(made, b->check->made));
-        b->check->made = made;
+        if (is_known && !run->looks)
+            b->check->made = made;
+        const bool is_same = is_known && spw_hash_equal(made, b->check->made);
+        ++*(!is_known ? &found.unknown : is_same ? &found.same : &found.other);
         spw_digest_forget_locked(b->check->after);
         b->check->after = 0;
     }
-    return is_same;
+    return found;
 }
 
-static bool is_defined(const struct spw_device *d, const struct spw_rerun *m)
+/* What its makers leave undefined was filled with the pattern before the program's own launch. */
+static bool is_defined(const struct spw_rerunning *run)
 {
-    const struct spw_watched *w = spw_watched_of(d->ordinal, m);
-    return w && w->leaves_undefined;
+    for (unsigned i = 0; i < run->rebuild->op_count; i++)
+        if (!run->rebuild->ops[i]->is_defined)
+            return false;
+    return true;
 }
 
-/* What differs from the true bytes comes out the same again, and something else where something else was beneath: its makers
- * leave it as it is. A correct program does not depend on that. Where it has a copy that is taken all the same, and from
- * then on what they leave is defined (recompute.c), so that this is asked once. True: the answer takes another making. */
+/* All that differs from the true bytes comes out as something else where something else is beneath, and as it was where that
+ * is as it was: its makers leave a part of it as it is. A correct program does not depend on that. Where it has a copy that
+ * is taken all the same, and from then on what they leave is defined (recompute.c), so that this is asked once. True: the
+ * answer takes another making. */
 static bool looks_into(struct spw_device *d, struct spw_rerunning *run, bool *ret_undefined)
 {
-    if (is_defined(d, run->rerun))
+    if (is_defined(run))
         return false;
-    const bool is_same = take_answers(d, run);
-    *ret_undefined = run->looks == LOOKS && !is_same;
-    if (run->looks == LOOKS || !is_same)
+    const struct made_again found = take_answers(d, run);
+    const bool is_as_expected = !found.unknown && !(run->looks == LOOK_OTHERWISE ? found.same : found.other);
+    *ret_undefined = run->looks == LOOK_AGAIN && is_as_expected;
+    if (run->looks == LOOK_AGAIN || !is_as_expected)
         return false;
     run->looks++;
     return true;
