@@ -6,7 +6,7 @@
 enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launches that are given something else */
 
 /* What a step costs beside the launch, in times of the launch, for one that does little else than move bytes: two passes
- * over what it touches; three more launches, four passes, everything copied twice and its output filled three times. */
+ * over what it touches; two more launches, three passes, everything copied twice and put back three times. */
 static const double costs[] = {[SPW_LESSON_LOOK] = 2, [SPW_LESSON_TRY] = 12};
 
 /* In iterations. */

@@ -6,6 +6,14 @@
 #ifndef SPILLWAY_SHIM_SIGNATURE_H
 #define SPILLWAY_SHIM_SIGNATURE_H
 
+#include <stdint.h>
+
+/* Of a launch: a bit for each of its hits. */
+struct spw_declared {
+    uint64_t mutable;  /* it may write there, so that no belief of the contrary is held, whatever it was seen to do */
+    uint64_t constant; /* it only reads there */
+};
+
 enum spw_pointee {
     SPW_POINTEE_UNKNOWN, /* no pointer, or a type that is not told */
     SPW_POINTEE_CONST,

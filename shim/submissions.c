@@ -12,7 +12,6 @@
 #include "layout.h"
 #include "result.h"
 #include "scan.h"
-#include "signature.h"
 
 enum { IMAGE_ALIGNMENT = 64 }; /* of a tensor map; more than any other parameter asks for */
 
@@ -257,15 +256,15 @@ unsigned spw_submission_numbers(const struct spw_submission *s, uint32_t ret_num
 /* ---- types ---- */
 
 /* Hits of parameters that are a word come first, in their order (scan.h). */
-uint64_t spw_submission_mutable(const struct spw_submission *s)
+void spw_submission_declared(const struct spw_submission *s, struct spw_declared *ret_declared)
 {
     enum { MOST = 64, NAME_BYTES = 4096 };
     enum spw_pointee pointees[MOST];
     char name[NAME_BYTES];
     const struct spw_layout *layout = s->launch.layout;
-    uint64_t hits = 0;
+    *ret_declared = (struct spw_declared){0};
     if (is_packed(s) || !s->launch.params)
-        return 0;
+        return;
     const bool is_whole = strlen(spw_function_name(s->launch.function, name, sizeof(name))) < sizeof(name) - 1;
     const unsigned count = is_whole ? spw_signature_read(name, pointees, MOST) : 0;
     for (unsigned i = 0, hit = 0; i < layout->param_count && count == layout->param_count && hit < 64; i++) {
@@ -275,11 +274,10 @@ uint64_t spw_submission_mutable(const struct spw_submission *s)
         memcpy(&word, s->launch.params[i], sizeof(word));
         if (!spw_in_arena(word))
             continue;
-        if (pointees[i] == SPW_POINTEE_MUTABLE)
-            hits |= UINT64_C(1) << hit;
+        ret_declared->mutable |= (uint64_t)(pointees[i] == SPW_POINTEE_MUTABLE) << hit;
+        ret_declared->constant |= (uint64_t)(pointees[i] == SPW_POINTEE_CONST) << hit;
         hit++;
     }
-    return hits;
 }
 
 /* ---- keeping ---- */

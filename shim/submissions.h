@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "signature.h"
 #include "verdicts.h"
 
 enum spw_submission_kind {
@@ -57,9 +58,8 @@ uint64_t spw_submission_places(const struct spw_submission *submission);
 enum { SPW_SUBMISSION_GEOMETRY = 7, SPW_SUBMISSION_NUMBERS = 96 };
 unsigned spw_submission_numbers(const struct spw_submission *submission, uint32_t ret_numbers[]);
 
-/* Bit per hit of a launch: the type of its kernel says that it may write there (signature.h), so that no belief of the
- * contrary is held, whatever it was seen to do. */
-uint64_t spw_submission_mutable(const struct spw_submission *submission);
+/* What the type of its kernel says of the hits of a launch. */
+void spw_submission_declared(const struct spw_submission *submission, struct spw_declared *ret_declared);
 
 /* SPW_REPLAYABLE where it can be kept, else why not: events or nodes of graphs in attributes, parameters that cannot be
  * parsed, addresses of memory outside of our arenas among them that the driver knows of. */

@@ -26,14 +26,18 @@
 
 enum {
     EXAMS = 64,   /* whose answers are awaited */
-    PASSES = 3,   /* launches again */
+    PASSES = 2,   /* launches again */
     ATTEMPTS = 3, /* for what must not fail */
     DENIALS = 3,  /* of scratch memory, in iterations */
-    PATTERN_A = 0x5a,
-    PATTERN_B = 0xa5
+    PATTERN = 0x5a
 };
 
-#define NOWHERE UINT64_MAX /* a place that there is none */
+/* What the launch finds in a piece, and what has to be put aside of that: as it was before, and as the launch left it. */
+enum content {
+    DEFINED,  /* both */
+    FRESH,    /* nothing was ever written to it, so that it is undefined: as the launch left it */
+    CONSTANT, /* by its type it only reads there, and it was seen to leave it alike: nothing */
+};
 
 /* One block or slot that the launch touches. */
 struct piece {
@@ -42,9 +46,9 @@ struct piece {
     uint64_t serial;
     CUdeviceptr address;
     size_t bytes;
-    uint64_t hits;                /* which of the parameters' addresses lie in it */
-    bool is_fresh;                /* nothing was ever written to it: what it holds before the launch is undefined */
-    uint64_t kept, before;        /* places put aside: as the launch left it; as it was before, unless it is fresh */
+    uint64_t hits; /* which of the parameters' addresses lie in it */
+    enum content content;
+    uint64_t kept, before;        /* places put aside: as the launch left it; as it was before */
     uint32_t tickets[1 + PASSES]; /* 0: none */
 };
 
@@ -153,8 +157,7 @@ static int read_hashes(struct spw_device *d, const struct piece *piece, unsigned
     return 1;
 }
 
-/* The first two runs found what the program's launch did, with one pattern where nothing had been written before. The last
- * had another pattern there: what follows that is undefined, and no program's result depends on it. */
+/* Both runs found what the program's launch did. */
 static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + PASSES])
 {
     if (!spw_hash_equal(hashes[1], hashes[2]))
@@ -234,33 +237,11 @@ static void note_look(struct spw_trial *t, const struct exam *e, const struct se
     spw_lesson_looked(&t->lessons, e->lesson, kind && kind->changed);
 }
 
-/* The program's launch wrote what no launch of its kind had written, and does not do the same twice: what it has left there
- * is gone, and something else in its place. */
-static void say_changed(const struct exam *e, const struct piece *p)
-{
-    char name[256];
-    spw_warn(
-        "%s was launched again to see whether it gives the same; it does not, and it changed %zu bytes at 0x%llx that it "
-        "had not changed before: these are as the last launch left them",
-        spw_function_name(e->function, name, sizeof(name)), p->bytes, (unsigned long long)p->address);
-}
-
-static void note_trial(struct spw_trial *t, struct exam *e, enum spw_replay_verdict verdict, bool leaves_undefined)
-{
-    struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
-    if (kind && kind->number == e->number)
-        kind->leaves_undefined |= leaves_undefined;
-    spw_lesson_tried(&t->lessons, e->lesson, verdict);
-    if (verdict == SPW_REPLAYABLE)
-        spw_trust_note_tried_locked(e->function, &e->given);
-}
-
 /* 1: taken note of; 0: not yet; negative: there will be no answer. */
 static int read_exam(struct spw_trial *t, struct exam *e)
 {
     const bool is_look = e->step == SPW_LESSON_LOOK;
     enum spw_replay_verdict verdict = SPW_REPLAYABLE;
-    bool leaves_undefined = false;
     struct seen seen = {0};
     for (uint32_t i = 0; i < e->count; i++) {
         struct spw_hash hashes[1 + PASSES];
@@ -271,14 +252,13 @@ static int read_exam(struct spw_trial *t, struct exam *e)
             see(e, &e->pieces[i], !spw_hash_equal(hashes[0], hashes[1]), &seen);
         else
             verdict = worse(verdict, judge(hashes));
-        if (!is_look && e->pieces[i].kept == NOWHERE && !spw_hash_equal(hashes[0], hashes[PASSES]))
-            say_changed(e, &e->pieces[i]);
-        leaves_undefined |= !is_look && !spw_hash_equal(hashes[1], hashes[PASSES]);
     }
     if (is_look)
         note_look(t, e, &seen);
     else
-        note_trial(t, e, verdict, leaves_undefined);
+        spw_lesson_tried(&t->lessons, e->lesson, verdict);
+    if (!is_look && verdict == SPW_REPLAYABLE)
+        spw_trust_note_tried_locked(e->function, &e->given);
     return 1;
 }
 
@@ -374,9 +354,18 @@ static bool add_piece(struct exam *e, struct spw_block *b, struct spw_slot *slot
                                            .serial = b ? b->serial : slot->serial,
                                            .address = b ? b->address : spw_slot_address(slot),
                                            .bytes = b ? b->size_bytes : slot->size_bytes,
-                                           .is_fresh = spw_version_is_fresh(content),
+                                           .content = spw_version_is_fresh(content) ? FRESH : DEFINED,
                                            .hits = UINT64_C(1) << hit};
     return true;
+}
+
+/* What only one of several addresses in it says is not enough. */
+static void find_constants(struct exam *e, const struct spw_op *op)
+{
+    const uint64_t constant = op->writeset ? op->writeset->declared.constant & ~op->writeset->writes : 0;
+    for (uint32_t i = 0; i < e->count; i++)
+        if (e->pieces[i].content == DEFINED && !(e->pieces[i].hits & ~(constant & bits_of(op->count - op->doubtful))))
+            e->pieces[i].content = CONSTANT;
 }
 
 static bool list_pieces(struct exam *e, const struct spw_device *d, const struct spw_op *op)
@@ -394,6 +383,7 @@ static bool list_pieces(struct exam *e, const struct spw_device *d, const struct
         if (!add_piece(e, slot ? NULL : spw_block_of(o), slot, i))
             return false;
     }
+    find_constants(e, op);
     return e->count > 0;
 }
 
@@ -425,47 +415,29 @@ static int ask(struct spw_trial *t, const struct spw_op *op, struct exam *e, uns
     return r;
 }
 
-/* What a launch puts aside, in bytes: what it has to, and what is to be taken of scratch and host memory for it. */
+/* What a launch puts aside takes so many bytes of scratch and host memory. */
 struct places {
-    uint64_t needed, scratch, host;
+    uint64_t scratch, host;
 };
 
-static uint64_t place(struct places *p, uint64_t room, size_t bytes, bool may_use_host)
+static uint64_t place(struct places *p, uint64_t room, size_t bytes)
 {
     const uint64_t rounded = spw_aside_rounded(bytes), in_scratch = p->scratch, in_host = p->host;
-    if (p->scratch + rounded <= room) {
-        p->scratch += rounded;
-        return in_scratch;
-    }
-    p->host += may_use_host ? rounded : 0;
-    return may_use_host ? in_host | SPW_ASIDE_HOST : NOWHERE;
-}
-
-/* It is believed not to be written. As it was before is as the launch leaves it then, and each run finds it like that, so it
- * need not be kept twice. Were it written for the first time now, the last run has written the same there, which the hashes
- * tell. */
-static bool is_spare(const struct spw_op *op, const struct piece *p)
-{
-    for (unsigned i = 0; i < op->count && i < SPW_WRITESET_HITS; i++)
-        if (p->hits >> i & 1 && (i >= op->count - op->doubtful ? !(op->spared >> i & 1) : spw_writeset_writes(op->kind, i)))
-            return false;
-    return !p->is_fresh;
+    const bool fits = p->scratch + rounded <= room;
+    *(fits ? &p->scratch : &p->host) += rounded;
+    return fits ? in_scratch : in_host | SPW_ASIDE_HOST;
 }
 
 /* Places for everything, in `room` bytes of scratch memory first: what is copied most often comes first. */
-static struct places lay_out(const struct spw_op *op, struct exam *e, uint64_t room)
+static struct places lay_out(struct exam *e, uint64_t room)
 {
     struct places found = {0};
     for (uint32_t i = 0; i < e->count; i++)
-        if (!e->pieces[i].is_fresh)
-            e->pieces[i].before = place(&found, room, e->pieces[i].bytes, true);
+        if (e->pieces[i].content == DEFINED)
+            e->pieces[i].before = place(&found, room, e->pieces[i].bytes);
     for (uint32_t i = 0; i < e->count; i++)
-        if (!is_spare(op, &e->pieces[i]))
-            e->pieces[i].kept = place(&found, room, e->pieces[i].bytes, true);
-    found.needed = found.scratch + found.host;
-    for (uint32_t i = 0; i < e->count; i++)
-        if (is_spare(op, &e->pieces[i]))
-            e->pieces[i].kept = place(&found, room, e->pieces[i].bytes, false);
+        if (e->pieces[i].content != CONSTANT)
+            e->pieces[i].kept = place(&found, room, e->pieces[i].bytes);
     return found;
 }
 
@@ -487,19 +459,21 @@ static int follow_uses(const struct spw_trial *t, const struct spw_op *op, const
     return r;
 }
 
-static int fill(const struct spw_op *op, const struct piece *p, unsigned char pattern)
+static int fill(const struct spw_op *op, const struct piece *p)
 {
-    return spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, p->address, pattern, p->bytes, op->handle));
+    return spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, p->address, PATTERN, p->bytes, op->handle));
 }
 
 /* Before the program's launch: its bytes are saved, and those that are undefined are known. */
 static int save_before(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
 {
-    int r = follow_uses(t, op, e);
+    int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
         const struct piece *p = &e->pieces[i];
-        r = p->is_fresh ? fill(op, p, PATTERN_A)
-                        : spw_aside_save_locked(&t->aside, op->stream, p->before, p->address, p->bytes);
+        if (p->content == FRESH)
+            r = fill(op, p);
+        else if (p->content == DEFINED)
+            r = spw_aside_save_locked(&t->aside, op->stream, p->before, p->address, p->bytes);
     }
     return r;
 }
@@ -508,7 +482,7 @@ static int keep_all(struct spw_trial *t, const struct spw_op *op, const struct e
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++)
-        if (e->pieces[i].kept != NOWHERE)
+        if (e->pieces[i].content != CONSTANT)
             r = spw_aside_save_locked(&t->aside, op->stream, e->pieces[i].kept, e->pieces[i].address, e->pieces[i].bytes);
     return r;
 }
@@ -517,7 +491,7 @@ static int put_back_all(struct spw_trial *t, const struct spw_op *op, const stru
 {
     int worst = 0;
     for (uint32_t i = 0; i < e->count; i++) {
-        int r = e->pieces[i].kept == NOWHERE ? 0 : -EIO;
+        int r = e->pieces[i].content == CONSTANT ? 0 : -EIO;
         for (unsigned attempt = 0; attempt < ATTEMPTS && r < 0; attempt++)
             r = spw_aside_load_locked(&t->aside, op->stream, e->pieces[i].address, e->pieces[i].kept, e->pieces[i].bytes);
         worst = r < 0 ? r : worst;
@@ -527,23 +501,24 @@ static int put_back_all(struct spw_trial *t, const struct spw_op *op, const stru
 
 /* What the launch was shown by the program it is shown again: no kernel is to run on an index, an address or a flag that is
  * not the program's. */
-static int restore(struct spw_trial *t, const struct spw_op *op, const struct exam *e, unsigned char pattern)
+static int restore(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
         const struct piece *p = &e->pieces[i];
-        r = p->is_fresh ? fill(op, p, pattern)
-                        : spw_aside_load_locked(&t->aside, op->stream, p->address, p->before, p->bytes);
+        if (p->content == FRESH)
+            r = fill(op, p);
+        else if (p->content == DEFINED)
+            r = spw_aside_load_locked(&t->aside, op->stream, p->address, p->before, p->bytes);
     }
     return r;
 }
 
 static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
-    static const unsigned char patterns[PASSES] = {PATTERN_A, PATTERN_A, PATTERN_B};
     int r = spw_twin_order_locked(op->function, op->stream->context, op->stream);
     for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
-        r = restore(t, op, e, patterns[pass]);
+        r = restore(t, op, e);
         if (r == 0)
             r = spw_rerun_submit_locked(op->rerun, op->stream);
         if (r == 0)
@@ -595,11 +570,10 @@ static double host_us(const struct spw_trial *t, uint64_t bytes)
 }
 
 /* Into scratch memory; or what has no room there into host memory, which takes longer. */
-static struct places find_memory(struct spw_trial *t, const struct spw_op *op, struct exam *e,
-                                 struct spw_launch_told *launch)
+static struct places find_memory(struct spw_trial *t, struct exam *e, struct spw_launch_told *launch)
 {
     const bool has_scratch = t->aside.scratch || t->denied < DENIALS;
-    const struct places places = lay_out(op, e, has_scratch ? t->wanted_bytes : 0);
+    const struct places places = lay_out(e, has_scratch ? t->wanted_bytes : 0);
     launch->fits = !places.host;
     if (places.host)
         spw_aside_reap_locked(&t->aside);
@@ -607,6 +581,20 @@ static struct places find_memory(struct spw_trial *t, const struct spw_op *op, s
     launch->fits_late = spw_aside_may_use_host_locked(places.host);
     launch->late_us = host_us(t, places.host);
     return places;
+}
+
+/* What is filled may be another stream's: that stream comes behind it from here on, whatever becomes of the trial. */
+static int prepare(struct spw_trial *t, const struct spw_op *op, const struct exam *e, uint64_t host_bytes)
+{
+    if (!spw_aside_begin_locked(&t->aside, host_bytes))
+        return -ENOMEM;
+    int r = follow_uses(t, op, e);
+    if (r == 0) {
+        r = save_before(t, op, e);
+        const int following = be_followed(t, op);
+        r = r < 0 ? r : following;
+    }
+    return r;
 }
 
 bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
@@ -622,15 +610,13 @@ bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
     struct spw_launch_told launch = {.kind = op->kind, .geometry = op->signature.geometry, .us = us};
     int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
     if (r == 0)
-        places = find_memory(t, op, e, &launch);
+        places = find_memory(t, e, &launch);
     const enum spw_lesson_step step = spw_lessons_next(&t->lessons, &launch, &lesson);
     if (step == SPW_LESSON_NOTHING)
         return false;
     begin_exam(op, step, lesson, e);
-    if (r == 0 && step == SPW_LESSON_TRY)
-        r = spw_aside_begin_locked(&t->aside, places.host) ? save_before(t, op, e) : -ENOMEM;
-    else if (r == 0)
-        r = ask(t, op, e, 0);
+    if (r == 0)
+        r = step == SPW_LESSON_TRY ? prepare(t, op, e, places.host) : ask(t, op, e, 0);
     note_uses(t, op, e);
     if (r < 0) {
         miss_exam(t, e);

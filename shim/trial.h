@@ -2,11 +2,10 @@
  * own stream, and leaves everything as the program's launch left it.
  *
  *     a look   hash of all that it touches | the launch | hash of it again: what differs was written
- *     a trial  all that it touches put aside (aside.h), or, where nothing was ever written to it, filled with pattern A |
- *              the launch | hash, and all that it touches put aside once more | three times: everything as it was before the
- *              launch, with the pattern A, A or B where that was undefined, the launch again in the twin of its module
- *              (twins.h), hash | everything copied back. The first three hashes equal: it depends on nothing that is not
- *              told, and gives the same every time. Where the last differs, it leaves a part of what was undefined as it is
+ *     a trial  all that it touches put aside (aside.h), or, where nothing was ever written to it, filled with a pattern |
+ * the launch | hash, and all that it touches put aside once more | twice: everything as it was before the launch, the launch
+ * again in the twin of its module (twins.h), hash | everything copied back. Equal hashes: it depends on nothing that is not
+ * told, and gives the same every time
  *
  * So a launch is never shown anything that the program did not show it: no index, address, flag or counter is made up.
  *

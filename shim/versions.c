@@ -127,6 +127,13 @@ static uint64_t fresh(const struct spw_op *op)
     return hits;
 }
 
+static void declare(struct spw_writeset *set, const struct spw_submission *s)
+{
+    struct spw_declared declared;
+    spw_submission_declared(s, &declared);
+    spw_writeset_declare_locked(set, &declared);
+}
+
 void spw_versions_look_locked(struct spw_op *op)
 {
     const struct spw_submission *s = op->submission;
@@ -139,7 +146,7 @@ void spw_versions_look_locked(struct spw_op *op)
     const unsigned count = spw_submission_numbers(s, numbers);
     set->is_strange = !spw_writeset_covers(set, numbers, count);
     if (!set->is_declared)
-        spw_writeset_declare_locked(set, spw_submission_mutable(s));
+        declare(set, s);
     op->kind = set;
     op->fresh = fresh(op);
     op->writeset = set->is_strange ? NULL : set;

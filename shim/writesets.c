@@ -87,15 +87,15 @@ bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, ui
     for (unsigned i = 0; i < set->count; i++)
         if (telling >> i & 1 && !(changed >> i & 1) && set->seen[i] < SPW_WRITESET_SURE)
             set->seen[i]++;
-    set->writes = set->changed ? ~read_only(set) | set->declared : UINT64_MAX;
+    set->writes = set->changed ? ~read_only(set) | set->declared.mutable : UINT64_MAX;
     return wrong != 0;
 }
 
-void spw_writeset_declare_locked(struct spw_writeset *set, uint64_t declared)
+void spw_writeset_declare_locked(struct spw_writeset *set, const struct spw_declared *declared)
 {
     set->is_declared = true;
-    set->declared = declared & all_hits(set->count);
-    set->writes |= set->declared;
+    set->declared = *declared;
+    set->writes |= declared->mutable & all_hits(set->count);
 }
 
 bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers, unsigned count)

@@ -3,10 +3,11 @@
  * A launch is one of a class: the same function, and the same parameters that hold addresses of ours. An address is
  * taken to be written until several observations of its class, each with contents that a write would have been likely to
  * change, have seen it unchanged, and ever again after one that saw it change. A class of which no address is seen to be
- * written is not believed. What a name says of a kernel is never used. Engine lock throughout. */
+ * written is not believed. Of a kernel's name only the types are used (signature.h). Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_WRITESETS_H
 #define SPILLWAY_SHIM_WRITESETS_H
 #include "ours.h"
+#include "signature.h"
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,12 +25,11 @@ struct spw_writeset {
     uint64_t places;
     uint64_t writes;                 /* bit per hit, in the order of the parameters: it may be written */
     uint64_t changed;                /* bit per hit: it was seen to change */
-    uint64_t declared;               /* bit per hit: the kernel's type says that it may write there */
+    struct spw_declared declared;    /* what the kernel's type says */
     bool is_declared;                /* that is known */
     uint32_t number;                 /* of the set, never used again: what else is known of the class goes with it */
     uint8_t count;                   /* hits */
     bool is_collective;              /* it talks to other devices */
-    bool leaves_undefined;           /* a launch was seen not to overwrite all of what held nothing before */
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
 };
 
@@ -47,8 +47,8 @@ static inline bool spw_writeset_is_spared(const struct spw_writeset *place)
     return place && !place->changed && place->seen[0] >= SPW_WRITESET_SURE;
 }
 
-/* What the kernel's type says is never believed not to be written: spw_submission_mutable(). */
-void spw_writeset_declare_locked(struct spw_writeset *set, uint64_t declared);
+/* What the kernel's type says. What that lets it write is never believed not to be written. */
+void spw_writeset_declare_locked(struct spw_writeset *set, const struct spw_declared *declared);
 
 static inline bool spw_writeset_writes(const struct spw_writeset *set, unsigned hit)
 {

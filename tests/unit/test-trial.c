@@ -383,10 +383,27 @@ static void a_trial_costs_what_is_said_of_it(void **state)
 {
     learn(1 << PLAIN);
     const struct spw_trial_counts counts = spw_trial_counts_of(trial);
-    const unsigned before = (unsigned)counts.trials * HITS * (1 + 3), after = (unsigned)counts.trials * HITS * 2;
-    assert_int_equal(submits, 3 * counts.trials);
+    const unsigned before = (unsigned)counts.trials * HITS * (1 + 2), after = (unsigned)counts.trials * HITS * 2;
+    assert_int_equal(submits, 2 * counts.trials);
     assert_int_equal(fake_counts()->copies_within, before + after);
-    assert_int_equal(fake_counts()->hashes, HITS * (2 * counts.looks + 4 * counts.trials));
+    assert_int_equal(fake_counts()->hashes, HITS * (2 * counts.looks + 3 * counts.trials));
+}
+
+static CUresult typed_name(const char **name, CUfunction f)
+{
+    *name = "_Z6kernelPfPKfPfj"; /* output, input, small one, padding */
+    return CUDA_SUCCESS;
+}
+
+static void what_a_kernel_only_reads_by_its_type_is_not_put_aside(void **state)
+{
+    spw_driver.cuFuncGetName = typed_name;
+    learn(1 << PLAIN | 1 << IN_PLACE);
+    const unsigned trials = (unsigned)spw_trial_counts_of(trial).trials;
+    assert_true(trials > 0);
+    assert_int_equal(fake_counts()->copies_within, trials * 2 * (1 + 2 + 2)); /* of output and small one */
+    assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAYABLE);
 }
 
 /* Where memory is short, an event is recorded every few operations. */
@@ -656,6 +673,7 @@ int main(int argc, char **argv)
         TEST(a_write_through_a_place_that_was_spared_raises_the_version),
         TEST(nothing_is_left_behind),
         TEST(a_trial_costs_what_is_said_of_it),
+        TEST(what_a_kernel_only_reads_by_its_type_is_not_put_aside),
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),
         TEST(without_room_for_scratch_and_host_memory_it_is_too_large),
         TEST(without_room_for_scratch_memory_the_host_serves),
