@@ -17,6 +17,7 @@
 #include "rejoin.h"
 #include "replay.h"
 #include "room.h"
+#include "seek.h"
 #include "slab.h"
 #include "status.h"
 #include "steptime.h"
@@ -414,6 +415,7 @@ void spw_free_context(CUcontext context)
         }
     }
     spw_ghosts_context_gone_locked(context);
+    spw_seek_context_gone_locked(context);
     spw_mover_context_gone_locked(context);
     spw_digests_context_gone_locked(context);
     spw_streams_context_gone_locked(context);

@@ -11,6 +11,7 @@
 #include "needs.h"
 #include "now.h"
 #include "room.h"
+#include "seek.h"
 #include "stale.h"
 #include "verify.h"
 
@@ -94,7 +95,7 @@ void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b)
 static bool may_leave(const struct spw_block *b)
 {
     return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING)) && !spw_object_is_cached(&b->object) && !b->pinned &&
-           !b->doomed && b->holds == 0;
+           !b->doomed && !b->suspected && b->holds == 0 && !spw_seek_is_blind_locked();
 }
 
 /* Whatever the block is waited for by then is an event that exists. */
@@ -135,6 +136,8 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
 {
     if (b->way == SPW_WAY_AWAITED)
         take_off(d, b);
+    if (b->suspected)
+        (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
     if (!may_leave(b))
         return 0;
     struct spw_context_guard guard;

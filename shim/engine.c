@@ -18,6 +18,7 @@
 #include "result.h"
 #include "room.h"
 #include "scan.h"
+#include "seek.h"
 #include "slab.h"
 #include "stale.h"
 #include "status.h"
@@ -297,8 +298,8 @@ static bool may_tear(const struct touched *t)
     return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it may change. Small allocations hold what
- * they are owed. */
+/* The stream waits for copies into what the operation touches, and out of what it may change, and for who looks there. Small
+ * allocations hold what they are owed. */
 static int order_after_copies(struct working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
@@ -308,6 +309,8 @@ static int order_after_copies(struct working_set *set, struct spw_stream *s)
             r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, may_tear(&set->list[i]));
         else if (o->attention & SPW_OWED)
             r = spw_replay_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
+        if (r == 0 && o->attention & SPW_LOOKED && (set->list[i].writes || set->list[i].may_write))
+            r = spw_seek_order_locked(s);
         if (r < 0)
             return r;
     }
@@ -398,6 +401,19 @@ static void claim_set(struct working_set *set, const struct spw_stream *s)
     }
 }
 
+/* A call of ours that fails once is made again; who is inside the driver on a stream that is waited for comes out of it. */
+static int order_set_unlocking(struct working_set *set, struct spw_stream *s)
+{
+    struct timespec start = {0};
+    int r = order_after_copies(set, s);
+    for (int attempt = 1; r < 0 && attempt < ATTEMPTS; attempt += r != -EAGAIN) {
+        if (r == -EAGAIN && !spw_room_let_others_finish_unlocking(&start))
+            return -EBUSY;
+        r = order_after_copies(set, s);
+    }
+    return r;
+}
+
 static int make_set_ready(struct spw_op *op, struct working_set *set)
 {
     int r = 0;
@@ -413,12 +429,7 @@ static int make_set_ready(struct spw_op *op, struct working_set *set)
         if (r == -ENOMEM)
             say_what_does_not_fit(op, set, &spw_devices[i]);
     }
-    for (int attempt = 0; attempt < ATTEMPTS && r == 0; attempt++) {
-        r = order_after_copies(set, op->stream);
-        if (r == 0)
-            break;
-    }
-    return r;
+    return r < 0 ? r : order_set_unlocking(set, op->stream);
 }
 
 /* Slabs first, then blocks in the order of their allocation: the same from one iteration to the next, which the order of
@@ -455,6 +466,38 @@ static void forbid_drops(uint64_t devices, bool forbid)
             spw_devices[i].making += forbid ? 1 : -1U;
 }
 
+static bool awaits_a_look(const struct working_set *set)
+{
+    bool awaits = false;
+    for (unsigned i = 0; i < set->count; i++)
+        awaits |= (set->list[i].object->attention & SPW_AWAITED) != 0;
+    return awaits && spw_seek_pending_locked();
+}
+
+/* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which
+ * lead to more: then again. */
+static int gather_ready(struct spw_op *op, struct working_set *set, uint64_t devices)
+{
+    uint64_t learned;
+    int r;
+    do {
+        let_go(set);
+        learned = spw_seek_learned;
+        r = gather(op, set);
+        if (r == 0 && awaits_a_look(set)) {
+            let_go(set);
+            r = spw_seek_settle_unlocking(true);
+            learned = spw_seek_learned;
+            if (r == 0)
+                r = gather(op, set);
+        }
+        set->devices = devices;
+        if (r == 0)
+            r = make_set_ready(op, set);
+    } while (learned != spw_seek_learned);
+    return r;
+}
+
 /* Has what the operation would ruin made again, which takes memory and time in which others go on, and then makes everything
  * ready (anew). Nothing more is dropped on the way, which might need just what the operation ruins. */
 static int rescue(struct spw_op *op, struct working_set *set)
@@ -464,10 +507,7 @@ static int rescue(struct spw_op *op, struct working_set *set)
     let_go(set);
     int r = spw_versions_before_op_locked(op);
     if (r == 0)
-        r = gather(op, set);
-    set->devices = devices;
-    if (r == 0)
-        r = make_set_ready(op, set);
+        r = gather_ready(op, set, devices);
     forbid_drops(devices, false);
     return r;
 }
@@ -484,10 +524,11 @@ static int begin_slowly(struct spw_op *op)
     bool entered = spw_context_enter(&guard, NULL) == 0;
     if (spw_planned_has_left(op->stream) && devices >> op->stream->device & 1)
         spw_planned_before_unlocking(op->stream);
-    int r = gather(op, &set);
-    set.devices = devices;
-    if (r == 0)
-        r = make_set_ready(op, &set);
+    if (spw_seeking) {
+        spw_seek_audit_locked();
+        (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
+    }
+    int r = gather_ready(op, &set, devices);
     if (r == 0 && spw_versions_kept && spw_versions_endangers(op))
         r = rescue(op, &set);
     if (entered)

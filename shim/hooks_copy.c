@@ -8,6 +8,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "result.h"
+#include "seek.h"
 #include "submissions.h"
 #include "tables.h"
 #include "twins.h"
@@ -18,6 +19,7 @@ enum { ENDS = 64 };
 struct copy { /* one driver call that copies or sets */
     struct spw_op op;
     bool begun;
+    bool unsettled; /* what it copies within the device was not known for certain when tables were told (seek.h) */
     unsigned writes, reads, room;
     bool sets;
     bool writes_variable;        /* of a module */
@@ -37,6 +39,8 @@ static CUstream per_thread(CUstream stream)
 static void copy_init(struct copy *c)
 {
     c->begun = false;
+    c->unsettled = !spw_seeking || spw_seek_pending_locked();
+    atomic_fetch_add_explicit(&spw_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
     c->sets = c->writes_variable = false;
     c->bytes = 0;
@@ -146,10 +150,13 @@ static CUresult copy_end(struct copy *c, CUresult result)
 {
     if (c->begun) {
         spw_duration_after(c->op.timed, result == CUDA_SUCCESS);
+        if (__builtin_expect(spw_seeking, 0) && c->writes && !c->sets && result == CUDA_SUCCESS)
+            spw_seek_copied(&c->op, c->bytes, c->unsettled);
         spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
     if (__builtin_expect(c->writes_variable, 0))
         spw_twins_changed();
+    atomic_fetch_sub_explicit(&spw_tables_being_told, 1, memory_order_relaxed);
     free(c->many);
     return result;
 }
@@ -173,7 +180,7 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
     if (spw_in_arena(src)) {
         if (spw_tables_any() && (spw_in_arena(dst) || !is_host(dst)))
             spw_tables_copied(dst, src, bytes);
-    } else if (bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
+    } else if (bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
                is_host(src)) {
         spw_twins_look(dst, (const void *)(uintptr_t)src, bytes);
         spw_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
@@ -215,7 +222,7 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     }
     copy_init(c);
     write_to(c, dst, bytes);
-    if (src && bytes <= SPW_TABLES_MAX_COPY && bytes >= sizeof(CUdeviceptr) && spw_arena_high) {
+    if (src && bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high) {
         spw_twins_look(dst, src, bytes);
         spw_tables_learn(dst, src, bytes);
     } else if (spw_tables_any())
@@ -238,7 +245,7 @@ static CUdeviceptr end_2d(CUmemorytype type, CUdeviceptr device, const void *hos
 /* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies are data. */
 static void learn_rows(CUdeviceptr dst, size_t dst_pitch, CUdeviceptr src, size_t src_pitch, size_t width, size_t rows)
 {
-    if (!dst || !src || rows == 0 || width == 0 || width > SPW_TABLES_MAX_COPY / rows)
+    if (!dst || !src || rows == 0 || width == 0 || width > spw_seek_reads(dst) / rows)
         return;
     for (size_t y = 0; y < rows; y++)
         learn_addresses(dst + y * dst_pitch, src + y * src_pitch, width);

@@ -10,6 +10,7 @@
 #include "quick.h"
 #include "result.h"
 #include "scan.h"
+#include "seek.h"
 #include "structs.h"
 #include "submissions.h"
 #include "tables.h"
@@ -117,6 +118,8 @@ static CUresult end_launch(struct launch *l, CUresult result)
         spw_duration_after(l->op.timed, result == CUDA_SUCCESS);
         if (__builtin_expect(l->op.trial != NULL, 0))
             result = spw_trial_after(&l->op, result);
+        if (result == CUDA_SUCCESS && spw_seek_wants_launch(&l->op))
+            spw_seek_launched(&l->op);
         spw_op_answered(&l->op, result == CUDA_SUCCESS);
         if (__builtin_expect(l->filled != NULL, 0))
             free(l->filled);
@@ -131,7 +134,7 @@ static inline __attribute__((always_inline)) struct spw_stream *begin_plain(cons
     if (spw_is_capturing(stream) || extra || !params)
         return NULL;
     const struct spw_layout *layout = spw_layout_of(launch.function);
-    return layout->known && !layout->span_count ? spw_quick_launch(&launch, stream, layout, params) : NULL;
+    return layout->plain ? spw_quick_launch(&launch, stream, layout, params) : NULL;
 }
 
 static inline CUresult end_plain(struct spw_stream *s, CUresult result)

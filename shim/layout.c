@@ -33,13 +33,13 @@ struct part {
 /* One layout and what it points to: its parameters, the name of its functions where that tells layouts apart, words and
  * spans follow in the same allocation. */
 struct shared {
-    struct spw_layout layout;
+    struct spw_layout layout, watched; /* the second begins behind the first: see twin_of() */
     bool handle_lost;
     UT_hash_handle hh; /* by the bytes of layout.params and the name */
 };
 
-static const struct spw_layout unknown_layout = {.known = false};
-static const struct spw_layout empty_layout = {.known = true};
+static const struct spw_layout unknown_layout[2] = {{.known = false}, {.known = false, .watched = true}};
+static const struct spw_layout empty_layout[2] = {{.known = true, .plain = true}, {.known = true, .watched = true}};
 
 _Atomic(struct spw_layout_table *) spw_layout_functions;
 
@@ -48,6 +48,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct origin *origins;
 static struct part *parts;
 static struct shared *layouts;
+static bool watches;      /* functions that are found from now on have watched layouts */
 static size_t slots_used; /* keys in the table in use, forgotten ones included */
 
 bool spw_layout_supported(void)
@@ -213,6 +214,10 @@ static struct shared *make_shared(const struct params *p, const char *name, cons
     s->layout.places = make_places(&s->layout);
     if (name)
         find_structs(&s->layout, name);
+    s->layout.plain = !s->layout.span_count;
+    s->watched = s->layout;
+    s->watched.plain = false;
+    s->watched.watched = true;
     HASH_ADD_KEYPTR(hh, layouts, params, key_bytes, s);
     if (!s->handle_lost)
         return s;
@@ -222,11 +227,17 @@ static struct shared *make_shared(const struct params *p, const char *name, cons
     return NULL;
 }
 
+/* Of the two of a kind, which lie side by side, the one that is watched, or the other. */
+static const struct spw_layout *twin_of(const struct spw_layout *layout, bool watched)
+{
+    return layout + watched - layout->watched;
+}
+
 /* The one object for these parameters, of functions of that name where they have spans; NULL when out of memory. */
 static const struct spw_layout *share_locked(const struct params *p, const char *name)
 {
     if (p->count == 0)
-        return &empty_layout;
+        return empty_layout;
 
     struct shared *s;
     size_t bytes;
@@ -322,9 +333,9 @@ static void forget_locked(const void *handle)
 
 const struct spw_layout *spw_layout_find(CUfunction f)
 {
-    const struct spw_layout *layout = f ? table_get(f) : &unknown_layout;
+    const struct spw_layout *layout = f ? table_get(f) : unknown_layout;
     if (layout || !spw_layout_supported())
-        return layout ? layout : &unknown_layout;
+        return layout ? layout : unknown_layout;
 
     struct origin *o;
     pthread_mutex_lock(&mutex);
@@ -341,12 +352,62 @@ const struct spw_layout *spw_layout_find(CUfunction f)
         name = name || told ? name : ask_name(f, true);
         pthread_mutex_lock(&mutex);
         layout = share_locked(&p, name);
-        if (layout)
+        if (layout) {
+            layout = twin_of(layout, watches);
             remember_locked(f, layout);
+        }
         pthread_mutex_unlock(&mutex);
     }
     free(p.list);
-    return layout ? layout : &unknown_layout;
+    return layout ? layout : unknown_layout;
+}
+
+/* ---- which are watched ---- */
+
+static void watch_slot(struct spw_layout_slot *s, bool watched)
+{
+    const struct spw_layout *l = atomic_load_explicit(&s->layout, memory_order_relaxed);
+    if (l)
+        atomic_store_explicit(&s->layout, twin_of(l, watched), memory_order_release);
+}
+
+static void watch(bool watched)
+{
+    pthread_mutex_lock(&mutex);
+    watches = watched;
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    for (size_t i = 0; t && i <= t->mask; i++)
+        watch_slot(&t->slots[i], watched);
+    pthread_mutex_unlock(&mutex);
+}
+
+void spw_layout_watch_all(void)
+{
+    watch(true);
+}
+
+void spw_layout_watch_none(void)
+{
+    watch(false);
+}
+
+static void watch_one(CUfunction f, bool watched)
+{
+    pthread_mutex_lock(&mutex);
+    struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
+    if (t)
+        watch_slot(table_slot(t, f), watched);
+    pthread_mutex_unlock(&mutex);
+}
+
+void spw_layout_watch(CUfunction f)
+{
+    watch_one(f, true);
+}
+
+void spw_layout_unwatch(CUfunction f)
+{
+    watch_one(f, false);
 }
 
 /* ---- where handles come from ---- */

@@ -24,8 +24,10 @@ struct spw_struct;
 enum { SPW_PLACE_DOUBTED = 1, SPW_PLACE_EMPTY = 2 };
 
 struct spw_layout {
-    bool known; /* false: the driver could not tell; all counts are 0 */
-    bool loose; /* some span is not made of aligned words only: its words begin at multiples of 4 */
+    bool known;   /* false: the driver could not tell; all counts are 0 */
+    bool plain;   /* known, no spans and not watched: nothing but words to look at */
+    bool watched; /* what its launches store is to be looked at (seek.h) */
+    bool loose;   /* some span is not made of aligned words only: its words begin at multiples of 4 */
     uint16_t param_count;
     uint16_t word_count;   /* parameters of exactly one word: nearly all pointers */
     uint16_t span_count;   /* longer ones: structs, tensor maps */
@@ -81,6 +83,16 @@ static inline const struct spw_layout *spw_layout_of(CUfunction f)
     }
     return spw_layout_find(f);
 }
+
+/* From now on the layouts of all functions are `watched` ones, those of functions to come included. A watched layout says
+ * the same otherwise; functions that were forgotten keep the one they had. */
+void spw_layout_watch_all(void);
+
+/* The function's alone; one that is not known is not. */
+void spw_layout_watch(CUfunction f);
+void spw_layout_unwatch(CUfunction f);
+
+void spw_layout_watch_none(void); /* for tests */
 
 /* True when the driver has a call that tells layouts. False on drivers older than 12.4: no launch can be parsed. */
 bool spw_layout_supported(void);

@@ -56,6 +56,9 @@ enum {
     SPW_FENCED = 1024, /* its memory came from others who may still be at it (stale.h): resident, and whoever uses it comes
                         * after `fence` */
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
+    SPW_AWAITED =
+        2048, /* what was copied to it from the host may be addresses, and was not read yet: settled first (seek.h) */
+    SPW_LOOKED = 4096, /* a look for addresses may still read it (seek.h), so whoever writes comes after that */
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 
@@ -146,6 +149,7 @@ struct spw_block {
     bool host_copy_valid;
     struct spw_proof proof;
     bool pinned;      /* never evicted */
+    bool suspected;   /* its address may have been stored where nobody has looked yet: it stays (seek.h) */
     bool doomed;      /* freed while held: whoever lets go last frees it */
     bool drops;       /* DROPPED, or EVICTING and to be DROPPED: what its maker touches counts it as `needed` */
     bool idle;        /* a ghost whose bytes nobody needs any more, in the list of these */
@@ -160,6 +164,7 @@ struct spw_block {
     CUcontext context;                 /* whose allocation it is */
     struct spw_pool_book *pool;        /* never NULL while it lives */
     uint64_t serial;                   /* from 1, in order of allocation in the process; 0: it was nobody's yet */
+    uint64_t swept;                    /* the last sweep of all memory that it was in (seek.c) */
     uint64_t met;                      /* the last operation whose pointer tables led here */
     uint64_t sync_memops;              /* the serial of the allocation that the program set this for; or 0 */
     struct spw_block *next, *previous; /* among cached blocks of its size, newest first, or in a queue */

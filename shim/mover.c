@@ -237,6 +237,14 @@ static int mover_ready(struct spw_device *d, CUcontext context)
     return m->out && m->in ? 0 : -ENOMEM;
 }
 
+int spw_mover_stream_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream)
+{
+    int r = mover_ready(d, context);
+    if (r == 0)
+        *ret_stream = d->mover->out;
+    return r;
+}
+
 /* Tensors of other contexts may have copies of theirs on it: they complete first. */
 static void end_stream(const struct spw_stream *s)
 {
@@ -403,7 +411,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
     spw_moved.unmap_count++;
     if (b->drops && !b->has_true_copy)
         spw_mover_drop_host_copy_locked(b); /* of other bytes, if there is one */
-    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FENCED);
+    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FENCED | SPW_LOOKED);
     if (spw_object_is_cached(&b->object))
         b->object.attention &= ~(uint32_t)SPW_FREE;
     b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;

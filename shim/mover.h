@@ -83,6 +83,11 @@ uint64_t spw_mover_users_locked(const struct spw_device *d);
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
 int spw_mover_enable_peer_locked(int user, int owner);
 
+/* The stream on which the device's copies out go, made where there is none: for the context of the first block that moves or
+ * is looked through, which is its context then. Whoever submits to it numbers that. 0, -ENOMEM or a failure of the driver.
+ */
+int spw_mover_stream_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream);
+
 /* The program copies between the two devices, which it may without any peer access. The driver stages that for memory of its
  * own; memory that we map has to be in reach of whichever of them copies. Does nothing where it is already, or cannot be. */
 void spw_mover_connect_locked(int a, int b);

@@ -14,6 +14,7 @@
 #include "needs.h"
 #include "now.h"
 #include "planned.h"
+#include "seek.h"
 #include "slab.h"
 #include "verify.h"
 
@@ -62,7 +63,7 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
         return;
     }
     spw_object_clean(&b->object);
-    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED); /* both are among its uses */
+    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED | SPW_LOOKED); /* they are among its uses */
     b->host_copy_valid = false;
     if (b->host_copy && spw_mover_copies_done_locked(d, b))
         spw_mover_drop_host_copy_locked(b);
@@ -227,7 +228,7 @@ void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
 static bool may_go(const struct spw_block *b)
 {
     return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING)) && !spw_object_is_cached(&b->object) && !b->pinned &&
-           b->holds == 0;
+           !b->suspected && b->holds == 0;
 }
 
 static double worth_evicting(const struct spw_device *d, const struct spw_block *b, uint64_t needed)
@@ -444,7 +445,9 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             return r;
         if (give_up_empty_slab(d))
             continue;
-        r = evict(d, missing);
+        r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict(d, missing);
+        if (r == -ENOMEM && spw_seek_pending_locked()) /* what is suspected may be free to go */
+            r = spw_seek_settle_unlocking(true);
         if (r == -ENOMEM && busy)
             r = -EAGAIN;
         if (r == -EAGAIN &&

@@ -23,6 +23,8 @@
 #include "resolve.h"
 #include "room.h"
 #include "timing.h"
+#include "seek.h"
+#include "seek_device.h"
 #include "settings.h"
 #include "slab.h"
 #include "steptime.h"
@@ -154,6 +156,15 @@ static void write_host(FILE *f)
             U(pool ? spw_hostpool_bytes_in_use_peak(pool) : 0));
 }
 
+static void write_sought(FILE *f)
+{
+    const struct spw_sought *s = &spw_sought;
+    fprintf(f,
+            "  \"addresses\": {\"looks\": %llu, \"waits\": %llu, \"sweeps\": %llu, \"found\": %llu, "
+            "\"host_bytes\": %llu},\n",
+            U(s->looks), U(s->waits), U(s->sweeps), U(s->found), U(spw_seek_host_bytes_locked()));
+}
+
 static void write_json(FILE *f)
 {
     static const char *const modes[] = {"swap", "trace", "off"};
@@ -177,6 +188,7 @@ static void write_json(FILE *f)
             U(spw_tick), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
             U(spw_alloc_counts.from_cache), U(spw_alloc_counts.not_cached), U(spw_alloc_counts.refused),
             U(spw_room_stalls.count), U(spw_room_stalls.ns));
+    write_sought(f);
     write_moved(f);
     fprintf(f, "  ");
     spw_summary_write_carried(f);

@@ -18,6 +18,7 @@ static const char why_outside[] = "its address was stored where any kernel may f
 static const char why_many[] = "its address was stored and there is no room to remember where";
 
 atomic_size_t spw_tables_words;
+atomic_uint spw_tables_being_told;
 
 /* Guards all of the following. A leaf: nothing is called with it held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -181,28 +182,15 @@ static void learn_without_memory(const void *source, CUdeviceptr destination, si
             spw_pin_address(one.member, why_many);
 }
 
-void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
+/* All words of the source, in order of place. NULL and 0: there are none; NULL and more: there is no memory for them. */
+static struct word *words_of(CUdeviceptr destination, const void *source, size_t bytes, size_t *ret_count)
 {
-    if (bytes == 0 || bytes > SPW_TABLES_MAX_COPY)
-        return;
-    if (spw_in_arena((CUdeviceptr)(uintptr_t)source)) {
-        spw_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
-        return;
-    }
-    bool maps = spw_tensormap_any();
     size_t plain = find_addresses(destination, source, bytes, NULL, 0);
-    size_t hidden = maps ? find_tensormaps(destination, source, bytes, NULL, 0) : 0;
-    if (plain + hidden == 0) {
-        if (spw_tables_any())
-            store(destination, bytes, NULL, 0);
-        return;
-    }
-
-    struct word *list = malloc((plain + hidden) * sizeof *list);
-    if (!list) {
-        learn_without_memory(source, destination, bytes);
-        return;
-    }
+    size_t hidden = spw_tensormap_any() ? find_tensormaps(destination, source, bytes, NULL, 0) : 0;
+    *ret_count = plain + hidden;
+    struct word *list = plain + hidden ? malloc((plain + hidden) * sizeof *list) : NULL;
+    if (!list)
+        return NULL;
     /* The program may be changing its source; what was counted bounds what is taken. */
     size_t n = find_addresses(destination, source, bytes, list, plain);
     n = n < plain ? n : plain;
@@ -211,8 +199,92 @@ void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
         n += m < hidden ? m : hidden;
         qsort(list, n, sizeof *list, by_place);
     }
-    store(destination, bytes, list, n);
+    *ret_count = n;
+    return list;
+}
+
+void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
+{
+    if (bytes == 0)
+        return;
+    if (spw_in_arena((CUdeviceptr)(uintptr_t)source)) {
+        spw_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
+        return;
+    }
+    size_t count;
+    struct word *list = words_of(destination, source, bytes, &count);
+    if (!list && count)
+        learn_without_memory(source, destination, bytes);
+    else if (count || spw_tables_any())
+        store(destination, bytes, list, count);
     free(list);
+}
+
+static bool is_known_locked(const struct word *word)
+{
+    for (size_t i = position_locked(word->place); i < count_locked() && words[i].place == word->place; i++)
+        if (words[i].member == word->member)
+            return true;
+    return false;
+}
+
+/* The same words, of which some may have been told of and not be there yet, beside what is known: for one place there may
+ * then be two. NULL: no memory. */
+static struct word *with_what_is_known_locked(CUdeviceptr low, CUdeviceptr high, const struct word *list, size_t *count)
+{
+    size_t first, end, n = 0;
+    overlapping_locked(low, high, &first, &end);
+    struct word *both = malloc((end - first + *count) * sizeof *both + 1);
+    for (size_t i = first; both && i < end; i++)
+        both[n++] = words[i];
+    for (size_t i = 0; both && i < *count; i++)
+        if (!is_known_locked(&list[i]))
+            both[n++] = list[i];
+    if (both)
+        qsort(both, n, sizeof *both, by_place);
+    *count = n;
+    return both;
+}
+
+static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct word *list, size_t count, bool *ret_new)
+{
+    *ret_new = false;
+    for (size_t i = 0; i < count && !*ret_new; i++)
+        *ret_new = !is_known_locked(&list[i]);
+    int r;
+    if (atomic_load_explicit(&spw_tables_being_told, memory_order_relaxed)) {
+        struct word *both = with_what_is_known_locked(low, high, list, &count);
+        r = both ? replace_locked(low, high, both, count) : -ENOMEM;
+        free(both);
+    } else {
+        r = replace_locked(low, high, list, count);
+    }
+    return r == 0 && pin_all_reason ? 1 : r;
+}
+
+int spw_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new)
+{
+    size_t count;
+    struct word *list = words_of(destination, source, bytes, &count);
+    *ret_new = true;
+    if (!list && count)
+        return -ENOMEM;
+    pthread_mutex_lock(&mutex);
+    int r = found_locked(destination, destination + bytes, list, count, ret_new);
+    pthread_mutex_unlock(&mutex);
+    free(list);
+    return r;
+}
+
+bool spw_tables_has(CUdeviceptr low, CUdeviceptr high)
+{
+    size_t first, end;
+    if (low >= high || !spw_tables_any())
+        return false;
+    pthread_mutex_lock(&mutex);
+    overlapping_locked(low, high, &first, &end);
+    pthread_mutex_unlock(&mutex);
+    return end > first;
 }
 
 /* ---- copies on the device ---- */

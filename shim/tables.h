@@ -1,17 +1,18 @@
 /* tables.h - addresses that the program stored in device memory, where a kernel finds them without their being
  * parameters.
  *
- * Such pointer tables are built on the host and copied: foreach kernels, batched matrix products, sharded parameters.
- * Each host-to-device copy of up to SPW_TABLES_MAX_COPY bytes is looked through; a word of it that is an address of the
- * arena is remembered with the place it went to. A kernel that is given an allocation is then taken to touch also what the
- * words in it point to, and so on.
+ * Such pointer tables are built on the host and copied: foreach kernels, batched matrix products, sharded parameters; or
+ * kernels write them. Each host-to-device copy of up to SPW_TABLES_MAX_COPY bytes is looked through; a word of it that is an
+ * address of the arena is remembered with the place it went to. What longer copies, copies whose source changes before they
+ * run, and kernels leave in device memory is looked for there (seek.h), before any of it can matter, and noted here as well.
+ * A kernel that is given an allocation is then taken to touch also what the words in it point to, and so on.
  *
  * A word is forgotten when its place is overwritten by a later copy or its place is freed, but not when what it points
  * to is freed: the program may be handed the same address again and go on using its table. A stale word makes one
  * allocation more resident, no harm.
  *
- * Not seen: tables written by kernels, copies of more than SPW_TABLES_MAX_COPY bytes from the host, tables in host
- * memory that kernels read in place, and tables whose pinned source is changed between the call and the copy.
+ * Not seen: addresses at places that are no multiples of 8, or not kept as 8 bytes, and tables in host memory or in
+ * variables of modules that kernels write.
  *
  * Any thread. The lock inside is a leaf. */
 #ifndef SPILLWAY_SHIM_TABLES_H
@@ -23,10 +24,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SPW_TABLES_MAX_COPY  (1 << 20) /* bytes; longer copies from the host are data */
-#define SPW_TABLES_MAX_WORDS (1 << 20) /* addresses remembered; beyond that what they point to is pinned */
+#define SPW_TABLES_MAX_COPY  ((size_t)4 << 20)  /* bytes; longer copies from the host are not read there */
+#define SPW_TABLES_MAX_EARLY ((size_t)64 << 10) /* the same as long as all of memory is going to be looked through yet */
+#define SPW_TABLES_MAX_WORDS (1 << 20)          /* addresses remembered; beyond that what they point to is pinned */
 
 extern atomic_size_t spw_tables_words SPW_OURS;
+
+/* Copies that have been told of, or are just being, and may not have reached the driver: what is found in memory meanwhile
+ * is known beside what was told. */
+extern atomic_uint spw_tables_being_told SPW_OURS;
 
 /* True while some address is remembered. */
 static inline bool spw_tables_any(void)
@@ -35,11 +41,18 @@ static inline bool spw_tables_any(void)
 }
 
 /* The program copies `bytes` bytes from host memory at `source`, readable now (or from the arena, in a call that is
- * meant for host memory), to the device address `destination`. Nothing happens for more than SPW_TABLES_MAX_COPY. Where
- * the destination is outside of the arena (a variable of a module, memory that is not ours), any kernel may find the
- * addresses, so what they point to is pinned; spw_pin_failure (access.h) tells when that failed, and the copy must not
- * be made then. No lock held. */
+ * meant for host memory), to the device address `destination`. Where the destination is outside of the arena (a variable of
+ * a module, memory that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure
+ * (access.h) tells when that failed, and the copy must not be made then. No lock held. */
 void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes);
+
+/* The same for what was found at `destination`, which is in the arena, without anything being pinned; any lock but ours may
+ * be held. *ret_new: not all of them were known to be there. 0; 1: what the words point to is to be
+ * pinned; negative: so it is, and not all of them could be noted. */
+int spw_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new);
+
+/* True when an address is remembered in [low, high). */
+bool spw_tables_has(CUdeviceptr low, CUdeviceptr high);
 
 /* The program copies `bytes` bytes from device address to device address. No lock held. */
 void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes);

@@ -196,9 +196,9 @@ static void send_from_two(void)
 static void slots_that_lie_side_by_side_are_one_launch_and_none_is_a_copy(void **state)
 {
     assert_true(in_child(send_from_one_stream, NULL));
-    assert_true(child_stat("launches") == 100 + 1);
+    assert_true(child_stat("library_launches") == 100 + 1);
     assert_true(in_child(send_from_two, NULL));
-    assert_true(child_stat("launches") == 100 + 100);
+    assert_true(child_stat("library_launches") == 100 + 100);
     assert_non_null(strstr(child_stats(), "\"d2h\": {\"count\": 0, \"bytes\": 0}"));
 }
 

@@ -166,12 +166,12 @@ def no_misuse(finished):
 
 def nothing_left(plain, finished):
     """What is left at exit beyond what the program leaves by itself is what the library keeps for reuse, by its own books."""
-    books = finished.summary or {"devices": [], "events_held": 0, "host": {"pinned_bytes": 0}}
+    books = finished.summary or {"devices": [], "events_held": 0, "host": {"pinned_bytes": 0}, "addresses": {"host_bytes": 0}}
     devices = books["devices"]
     digests = [device["digest_bytes"] for device in devices if device["digest_bytes"]]
     kept = {"live_allocations": len(digests), "live_handles": sum(device["handles"] for device in devices),
             "live_reservations": len(devices), "streams": COPY_STREAMS * len(devices), "events": books["events_held"],
-            "host_bytes": books["host"]["pinned_bytes"] + sum(digests)}
+            "host_bytes": books["host"]["pinned_bytes"] + books["addresses"]["host_bytes"] + sum(digests)}
     for kind, most in kept.items():
         left = finished.stats[kind + "_at_exit"] - plain.stats[kind + "_at_exit"]
         require(left <= most, f"left at exit: {left} {kind.replace('_', ' ')}, the library knows of {most}", finished.describe())

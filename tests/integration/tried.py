@@ -13,7 +13,8 @@ LEGAL = "plain,matmul,atomics,global,in-place,struct,copy,set,chain,two-outputs"
 SLOW = {"SIMGPU_PROFILE": "rtx4090", "SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000", "SIMGPU_BLOCK_ORDER": "varying"}
 LEARNING = {**SLOW, "SPILLWAY_PLAN": "wait", "SPILLWAY_RECOMPUTE": "on", "SPILLWAY_LOG": "info"}
 MET = ("--rounds", "10", "--rows", "256", "--steps", "20")
-CAUGHT = {kernel: "it gives something else from one run to the next" for kernel in ("clock_kernel", "atomics_kernel")}
+VARIES, DEPENDS = "it gives something else from one run to the next", "it depends on something that its parameters do not lead to"
+CAUGHT = {"clock_kernel": (VARIES,), "atomics_kernel": (VARIES, DEPENDS)}  # blocks of two launches in a row may come in the same order
 
 
 @functools.cache
@@ -28,9 +29,9 @@ def plain(command):
     return run_plain(tuple(command))
 
 
-def caught(finished, kernel, reason):
+def caught(finished, kernel, reasons):
     lines = [line for line in finished.errors.splitlines() if kernel in line and "is not run again: " in line]
-    require(any(reason in line for line in lines), f"{kernel} was not caught by the test", lines, finished.describe())
+    require(any(reason in line for line in lines for reason in reasons), f"{kernel} was not caught by the test", lines, finished.describe())
 
 
 def replays_right(finished):
@@ -49,8 +50,8 @@ def met(share, **bounds):
         finished = run(command, budget=budget, env={**LEARNING, **bounds})
         same_in_budget(without, finished, budget)
         replays_right(finished)
-        for kernel, reason in CAUGHT.items():
-            caught(finished, kernel, reason)
+        for kernel, reasons in CAUGHT.items():
+            caught(finished, kernel, reasons)
 
 
 for percent in (80, 60, 30):
@@ -150,7 +151,7 @@ def rescued(finished):
 
 def refused_as_told(finished):
     require(finished.summary["replayed"]["operations"] == 0, finished.summary["replayed"])
-    caught(finished, "told_kernel", "it touches memory that is not the program's device memory alone")
+    caught(finished, "told_kernel", ("it touches memory that is not the program's device memory alone",))
 
 
 hazard("updated", "what was made of a tensor that is updated in place is made again before", 40, rescued)

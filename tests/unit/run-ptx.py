@@ -93,6 +93,8 @@ def with_memory(opcode, args):
         return [f'shared.store({place(args[0])[1]}, ({names}))']
     if opcode == 'st.global.u64':
         return [f'global_.store({place(args[0])[1]}, {name_of(args[1])})']
+    if opcode == 'st.global.u8':
+        return [f'global_.store_byte({place(args[0])[1]}, {name_of(args[1])})']
     if opcode == 'red.global.add.u64':
         return [f'global_.add({place(args[0])[1]}, {name_of(args[1])})']
     if opcode == 'shfl.sync.down.b32' and args[3:] == ['31', '0xFFFFFFFF']:

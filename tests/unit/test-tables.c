@@ -106,8 +106,7 @@ static void addresses_in_long_copies_are_found(void **state)
         words[at[i]] = AT(5);
         learn(AT(0), words, WORDS);
         assert_int_equal(spw_tables_words, 1);
-        CUdeviceptr found[2];
-        assert_int_equal(spw_tables_members(AT(0) + 8 * at[i], AT(0) + 8 * at[i] + 8, found, 2), 1);
+        assert_true(spw_tables_has(AT(0) + 8 * at[i], AT(0) + 8 * at[i] + 8));
     }
     learn(AT(0), words, WORDS - 1);
     assert_int_equal(spw_tables_words, 1); /* the last one is not overwritten */
@@ -131,14 +130,24 @@ static void ends_of_copies_that_are_no_whole_words_are_left_out(void **state)
         }
 }
 
-static void a_longer_copy_is_data(void **state)
+static void what_is_found_replaces_what_was_known(void **state)
 {
-    static CUdeviceptr words[SPW_TABLES_MAX_COPY / 8 + 1];
-    words[0] = AT(1);
-    learn(AT(0), words, SPW_TABLES_MAX_COPY / 8 + 1);
-    assert_false(spw_tables_any());
-    learn(AT(0), words, SPW_TABLES_MAX_COPY / 8);
-    assert_true(spw_tables_any());
+    CUdeviceptr list[8], words[] = {AT(1), 5, AT(2)}, others[] = {0, AT(3), 7};
+    bool changed;
+    assert_int_equal(spw_tables_found(AT(0), words, sizeof words, &changed), 0);
+    assert_true(changed);
+    assert_int_equal(spw_tables_found(AT(0), words, sizeof words, &changed), 0);
+    assert_false(changed);
+    assert_int_equal(spw_tables_found(AT(0), others, sizeof others, &changed), 0);
+    assert_true(changed);
+    assert_int_equal(members(0, list, 8), 1);
+    assert_int_equal(list[0], AT(3));
+    assert_true(spw_tables_has(AT(0) + 8, AT(0) + 9));
+    assert_false(spw_tables_has(AT(0) + 16, AT(0) + 64));
+    assert_int_equal(pinned_count, 0);
+    spw_tables_pin("graphs");
+    assert_int_equal(spw_tables_found(AT(0), others, sizeof others, &changed), 1);
+    assert_int_equal(pinned_count, 1); /* that one by the call before */
 }
 
 /* A kernel loads a pointer from where it is aligned on the device; how the host's copy lies does not matter. */
@@ -413,7 +422,7 @@ int main(void)
         cmocka_unit_test_setup(a_copy_of_data_makes_none, setup),
         cmocka_unit_test_setup(addresses_in_long_copies_are_found, setup),
         cmocka_unit_test_setup(ends_of_copies_that_are_no_whole_words_are_left_out, setup),
-        cmocka_unit_test_setup(a_longer_copy_is_data, setup),
+        cmocka_unit_test_setup(what_is_found_replaces_what_was_known, setup),
         cmocka_unit_test_setup(each_allocation_is_reached_once, setup),
         cmocka_unit_test_setup(addresses_are_looked_for_where_the_device_aligns_them, setup),
         cmocka_unit_test_setup(a_later_copy_replaces_what_was_there, setup),

@@ -19,6 +19,7 @@
 #include "memory.h"
 #include "order.h"
 #include "stats.h"
+#include "twins.h"
 #include "variables.h"
 
 static struct {
@@ -594,7 +595,7 @@ static struct lane *lane_of(const struct op *op)
 static void count(const struct op *op)
 {
     if (op->kind == OP_KERNEL)
-        stats.launches++;
+        *(twin_is(op->u.run.kernel) ? &stats.library_launches : &stats.launches) += 1;
     else if (op->kind == OP_SET)
         stats.sets++;
     else if (op->kind == OP_COPY) {

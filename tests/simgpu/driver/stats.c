@@ -71,6 +71,7 @@ static void write_all(FILE *f)
         uint64_t value;
     } plain[] = {{"peak_mapped_bytes", stats.mapped_peak},
                  {"launches", stats.launches},
+                 {"library_launches", stats.library_launches},
                  {"allocations", stats.allocations},
                  {"frees", stats.frees},
                  {"sets", stats.sets},

@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "driver.h"
 #include "stats.h"
+#include "twins.h"
 
 static uint64_t next_id = 1;
 
@@ -135,7 +136,7 @@ static int follow(struct op *op, struct stream *s, struct stream *other, uint64_
 
 static void note_use(struct stream *s, const struct op *op)
 {
-    if (op->kind == OP_KERNEL)
+    if (op->kind == OP_KERNEL && !twin_is(op->u.run.kernel))
         s->runs_kernels = true;
     if (op->kind == OP_COPY)
         s->brings_in = op->u.copy.direction == COPY_H2D;

@@ -1,4 +1,5 @@
-/* twins.c - the twins of spillway's own kernels: written from what shim/hash.h says, not from its code. */
+/* twins.c - the twins of spillway's own kernels: written from what shim/hash.h and the
+ * head of shim/seek.ptx say, not from their code. */
 #include "twins.h"
 
 #include <string.h>
@@ -88,9 +89,44 @@ static const struct simgpu_param tell_layout[] = {
     {0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST}, {8, 8, SIMGPU_PARAM_POINTER}, {16, 8, 0}};
 static const struct simgpu_kernel tell_kernel = {"spillway_tell", 3, 24, tell_layout, tell_run, tell_describe, 0};
 
+/* ---- spillway_seek: which parts of a range have words in them that lie between two bounds ---- */
+
+struct seek_params {
+    uint64_t address, bytes, low, extent, shift, answer;
+};
+
+static void seek_run(const struct simgpu_launch *launch, const void *image)
+{
+    const struct seek_params *p = image;
+    const uint64_t *word = (const uint64_t *)(uintptr_t)p->address;
+    (void)launch; /* any grid comes to the same */
+    for (uint64_t i = 0; i < p->bytes / 8; i++)
+        if (word[i] >= p->low && word[i] < p->low + p->extent)
+            ((uint8_t *)(uintptr_t)p->answer)[8 * i >> p->shift] = 1;
+}
+
+static void seek_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
+{
+    const struct seek_params *p = image;
+    (void)launch;
+    ret->bytes = (double)p->bytes;
+    ret->range_count = 2;
+    ret->ranges[0] = (struct simgpu_range){p->answer, 64, 1};
+    ret->ranges[1] = (struct simgpu_range){p->address, p->bytes, 0};
+    ret->range_count -= p->bytes == 0;
+}
+
+static const struct simgpu_param seek_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST},
+                                                  {8, 8, 0},
+                                                  {16, 8, 0},
+                                                  {24, 8, 0},
+                                                  {32, 8, 0},
+                                                  {40, 8, SIMGPU_PARAM_POINTER}};
+static const struct simgpu_kernel seek_kernel = {"spillway_seek", 6, 48, seek_layout, seek_run, seek_describe, 0};
+
 /* ---- */
 
-static const struct simgpu_kernel *const twins[] = {&hash_kernel, &tell_kernel};
+static const struct simgpu_kernel *const twins[] = {&hash_kernel, &tell_kernel, &seek_kernel};
 
 const struct simgpu_kernel *twin_find(const char *name, size_t length)
 {
@@ -98,4 +134,12 @@ const struct simgpu_kernel *twin_find(const char *name, size_t length)
         if (strlen(twins[i]->name) == length && memcmp(twins[i]->name, name, length) == 0)
             return twins[i];
     return NULL;
+}
+
+bool twin_is(const struct simgpu_kernel *kernel)
+{
+    for (size_t i = 0; i < sizeof twins / sizeof *twins; i++)
+        if (twins[i] == kernel)
+            return true;
+    return false;
 }

@@ -3,7 +3,11 @@
 #ifndef SIMGPU_DRIVER_TWINS_H
 #define SIMGPU_DRIVER_TWINS_H
 #include "../image.h"
+#include <stdbool.h>
 
 /* The kernel that stands for the .entry of that name; NULL: there is none. */
 const struct simgpu_kernel *twin_find(const char *name, size_t length);
+
+/* True for such a one: spillway brings them, no program that it runs does. */
+bool twin_is(const struct simgpu_kernel *kernel);
 #endif

@@ -1,0 +1,604 @@
+/* seek.c - which launches and copies are looked behind, what is suspected meanwhile, and what is concluded. */
+#include "seek.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "driver.h"
+#include "graph.h"
+#include "layout.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "seek_device.h"
+#include "slab.h"
+
+enum {
+    ENOUGH = 3, /* looks that find nothing new, before a kind is trusted */
+    LOOKS = 512,
+    AUDIT_EVERY = 4096,            /* operations */
+    RANGES = SPW_SEEK_ANSWERS / 2, /* of looks; and as many of a sweep */
+};
+
+bool spw_seek_allowed, spw_seeking;
+uint64_t spw_seek_learned;
+struct spw_sought spw_sought;
+
+/* ---- what is known of launches of a function, and of uploads of a size ---- */
+
+struct kind {
+    uint64_t key;
+    uint8_t looks[2];   /* in a row that found nothing new; [1]: of launches that were given a table */
+    bool is_audited[2]; /* it was trusted, and is looked at again: nothing is suspected for that */
+    bool stores;
+    bool lost;
+    UT_hash_handle hh;
+};
+
+static struct kind *kinds;
+
+static uint64_t key_of_upload(uint64_t bytes)
+{
+    return bytes << 1 | 1;
+}
+
+static struct kind *kind_of(uint64_t key)
+{
+    struct kind *k;
+    HASH_FIND(hh, kinds, &key, sizeof(key), k);
+    if (k)
+        return k;
+    k = calloc(1, sizeof(*k));
+    if (!k)
+        return NULL;
+    k->key = key;
+    HASH_ADD(hh, kinds, key, sizeof(k->key), k);
+    if (!k->lost)
+        return k;
+    free(k);
+    return NULL;
+}
+
+static bool is_trusted(const struct kind *k, bool tainted)
+{
+    return k && !k->stores && k->looks[tainted] >= ENOUGH;
+}
+
+static bool is_suspicious(const struct kind *k, bool tainted)
+{
+    return !k || k->stores || !k->is_audited[tainted];
+}
+
+/* The next one in turn. It costs a look at what the launch was given, for which nothing stays that would leave. */
+static void audit(struct kind *k)
+{
+    for (int i = 0; i < 2; i++)
+        if (k->looks[i] >= ENOUGH) {
+            k->looks[i] = ENOUGH - 1;
+            k->is_audited[i] = true;
+        }
+    if (!(k->key & 1))
+        spw_layout_watch((CUfunction)(uintptr_t)k->key);
+}
+
+static uint64_t audit_at; /* so many operations */
+
+void spw_seek_audit_locked(void)
+{
+    static uint64_t turn; /* the last one's key */
+    struct kind *k;
+    if (spw_tick < audit_at)
+        return;
+    audit_at = spw_tick + AUDIT_EVERY;
+    HASH_FIND(hh, kinds, &turn, sizeof(turn), k);
+    k = k && k->hh.next ? k->hh.next : kinds;
+    if (!k)
+        return;
+    turn = k->key;
+    audit(k);
+}
+
+/* ---- looks that have no answer yet, oldest first ---- */
+
+struct range {
+    CUdeviceptr address;
+    uint64_t bytes, serial; /* of the allocation; 0: a slab */
+};
+
+struct look {
+    struct spw_uses uses; /* complete: its answers are there */
+    uint64_t key;         /* of its kind; 0: none */
+    uint64_t first, end;  /* ranges */
+    unsigned base;        /* of its ranges' numbers: 0, or RANGES */
+    bool tainted;
+};
+
+static struct range ranges[2 * RANGES]; /* range n at n modulo RANGES, behind its look's base; its answer has that number */
+static struct look looks[LOOKS];        /* look n at n modulo LOOKS */
+static uint64_t range_first, range_end, look_first, look_end;
+static uint64_t missed, made_good; /* times that something could not be looked at; so many of them before the last sweep */
+static struct spw_uses looking;    /* the last look on each stream, while there may be one that is not done */
+static bool settling;              /* a thread is drawing conclusions; it may have let go of the lock */
+
+static unsigned index_of(const struct look *l, uint64_t n)
+{
+    return l->base + (unsigned)(n % RANGES);
+}
+
+bool spw_seek_pending_locked(void)
+{
+    return look_first != look_end || missed != made_good;
+}
+
+bool spw_seek_is_blind_locked(void)
+{
+    return spw_seek_allowed && (!spw_seeking || missed != made_good);
+}
+
+static void suspect(CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    if (o && o->kind == SPW_KIND_BLOCK)
+        spw_block_of(o)->suspected = true;
+}
+
+/* Whoever uses what the address lies in settles first. */
+static void await(CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    if (o)
+        o->attention |= SPW_AWAITED;
+}
+
+static void acquit_all(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
+            struct spw_block *b = spw_devices[i].blocks[k];
+            b->suspected = false;
+            spw_object_at_locked(b->address)->attention &= ~(uint32_t)(SPW_AWAITED | SPW_LOOKED); /* or the slab's */
+        }
+    looking = (struct spw_uses){0};
+}
+
+static bool is_in(const struct look *l, CUdeviceptr address)
+{
+    for (uint64_t n = l->first; n < l->end; n++)
+        if (ranges[index_of(l, n)].address == address)
+            return true;
+    return false;
+}
+
+/* The program has ordered its streams by operations of its own: whoever writes there next knows nothing of the look. */
+static void note_look(struct spw_object *o, struct spw_stream *s)
+{
+    spw_uses_add_locked(&o->uses, s, s->begun);
+    spw_uses_add_locked(&looking, s, s->begun);
+    o->attention |= SPW_LOOKED;
+}
+
+int spw_seek_order_locked(struct spw_stream *s)
+{
+    return spw_uses_order_locked(&looking, s);
+}
+
+/* Looks through one allocation, behind operation l->uses of the stream. False: there is no room. */
+static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, CUdeviceptr address)
+{
+    struct spw_allocation a;
+    if (!spw_allocation_at_locked(address, &a) || a.size_bytes < sizeof(CUdeviceptr) || is_in(l, a.address))
+        return true;
+    if (l->end - range_first == RANGES)
+        return false;
+    const unsigned index = index_of(l, l->end++);
+    ranges[index] = (struct range){a.address, a.size_bytes, a.serial};
+    spw_seek_submit_locked(s->device >= 0 ? s->device : a.device, s->context, handle, a.address, a.size_bytes, index);
+    note_look(spw_object_at_locked(address), s);
+    return true;
+}
+
+static void look(struct spw_op *op, uint64_t key, bool tainted)
+{
+    struct look *l = &looks[look_end % LOOKS];
+    if (op->everything || look_end - look_first == LOOKS || spw_is_capturing(op->handle)) {
+        missed++;
+        return;
+    }
+    *l = (struct look){.key = key, .tainted = tainted, .first = range_end, .end = range_end};
+    spw_uses_add_locked(&l->uses, op->stream, spw_stream_next_locked(op->stream));
+    for (unsigned i = 0; i < op->reached; i++)
+        if (spw_op_may_write_hit(op, i) && !look_through(l, op->stream, op->handle, op->hits[i])) {
+            missed++;
+            break;
+        }
+    range_end = l->end;
+    look_end++;
+    spw_sought.looks++;
+}
+
+void spw_seek_launched(struct spw_op *op)
+{
+    if (!spw_seeking)
+        return;
+    const bool tainted = op->reached > op->count;
+    spw_lock();
+    struct kind *k = kind_of((uint64_t)(uintptr_t)op->function);
+    if (!is_trusted(k, tainted)) {
+        for (unsigned i = 0; i < op->reached && is_suspicious(k, tainted); i++)
+            suspect(op->hits[i]);
+        if (op->everything && k)
+            k->looks[0]++; /* nobody will ever know more of it */
+        look(op, (uint64_t)(uintptr_t)op->function, tainted);
+    } else if (!tainted) {
+        spw_layout_unwatch(op->function);
+    }
+    spw_unlock();
+}
+
+/* What is copied within the device may have come from what is not settled yet. */
+void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
+{
+    const bool uploaded = !op->read_only;
+    if (!spw_seeking)
+        return;
+    spw_lock();
+    const struct kind *k = uploaded ? kind_of(key_of_upload(bytes)) : NULL;
+    if (uploaded ? !is_trusted(k, false) : is_unsettled) {
+        for (unsigned i = 0; i < op->count && is_suspicious(k, false); i++) {
+            suspect(op->hits[i]);
+            if (uploaded)
+                await(op->hits[i]);
+        }
+        look(op, uploaded ? key_of_upload(bytes) : 0, false);
+    }
+    spw_unlock();
+}
+
+/* ---- conclusions ---- */
+
+/* What the words lead to that somebody may have written through them; and, where they cannot be remembered, keeps it. */
+static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins)
+{
+    struct spw_object *last = NULL;
+    for (uint64_t i = 0; i < count; i++) {
+        struct spw_object *o = word[i] ? spw_object_at_locked(word[i]) : NULL;
+        if (!o || o == last)
+            continue;
+        last = o;
+        if (o->kind == SPW_KIND_SLAB) {
+            ((struct spw_slab *)o)->pinned |= pins;
+            continue;
+        }
+        struct spw_block *b = spw_block_of(o);
+        if (o->attention & (SPW_ABSENT | SPW_EVICTING))
+            continue;
+        spw_object_soil(o);
+        if (spw_versions_kept && !b->pinned)
+            spw_version_raise_locked(&b->content);
+        if (pins && !b->pinned && !b->doomed) {
+            b->pinned = true;
+            spw_planned_pin_locked(b);
+        }
+    }
+}
+
+/* Only what leads to something that is alive, and not to where it is stored, is an address here. */
+static uint64_t strip(CUdeviceptr *word, uint64_t count, const struct spw_allocation *home)
+{
+    struct spw_allocation to = {0};
+    uint64_t left = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const bool is_known = word[i] - to.address < to.size_bytes;
+        if (!spw_in_arena(word[i]) || word[i] - home->address < home->size_bytes ||
+            (!is_known && !spw_allocation_at_locked(word[i], &to)))
+            word[i] = 0;
+        left += word[i] != 0;
+    }
+    return left;
+}
+
+/* Reads a stretch of an allocation back, and notes what is there. */
+static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64_t bytes, bool *changed)
+{
+    while (bytes >= sizeof(CUdeviceptr)) {
+        void *data;
+        uint64_t part;
+        bool is_new;
+        int r = spw_seek_read_locked(&spw_devices[a->device], a->context, address, bytes, &data, &part);
+        if (r < 0)
+            return r;
+        const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, a);
+        r = spw_tables_found(address, data, part, &is_new);
+        if (is_new || r < 0) {
+            *changed = true;
+            spw_seek_learned++;
+            spw_sought.found += addresses;
+        }
+        note_reached(data, count, r != 0);
+        address += part;
+        bytes -= part;
+    }
+    return 0;
+}
+
+/* All parts of an allocation that have an address in them, or had. `index` is the answer for `r`, in which it lies. */
+static int read_parts(const struct range *r, unsigned index, const struct spw_allocation *a, bool *changed)
+{
+    const uint64_t part = UINT64_C(1) << spw_seek_shift(r->bytes), end = a->address + a->size_bytes - r->address;
+    uint64_t from = 0, to = 0; /* what is to be read is put together */
+    int failure = 0;
+    for (uint64_t at = a->address - r->address, next; at < end && failure == 0; at = next) {
+        next = (at / part + 1) * part < end ? (at / part + 1) * part : end;
+        if (!spw_seek_found_locked(index, r->bytes, at) && !spw_tables_has(r->address + at, r->address + next))
+            continue;
+        if (from != to && to != at) {
+            failure = read_back(a, r->address + from, to - from, changed);
+            from = at;
+        } else if (from == to) {
+            from = at;
+        }
+        to = next;
+    }
+    return failure || from == to ? failure : read_back(a, r->address + from, to - from, changed);
+}
+
+static bool is_pinned(const struct spw_object *o)
+{
+    return o->kind == SPW_KIND_SLAB ? ((const struct spw_slab *)o)->pinned : ((const struct spw_block *)o)->pinned;
+}
+
+/* Nobody is at what lies there. 0; with `wait` it was waited for, and the lock let go of; else -EAGAIN. */
+static int await_users_unlocking(const struct range *r, bool wait)
+{
+    for (bool everybody = false;;) {
+        struct spw_object *o = spw_object_at_locked(r->address);
+        if (!o || o->attention & (SPW_FREE | SPW_ABSENT))
+            return 0;
+        struct spw_uses uses = o->uses;
+        if (is_pinned(o) && !everybody)
+            everybody = uses.overflow = true; /* graphs use it without being told of */
+        if (spw_uses_done_locked(&uses))
+            return 0;
+        if (!wait)
+            return -EAGAIN;
+        int failure = spw_uses_wait_unlocking(&uses);
+        if (failure < 0)
+            return failure;
+    }
+}
+
+static int conclude_slab(const struct range *r, unsigned index, struct spw_slab *slab, bool *changed)
+{
+    for (uint32_t i = 0; i < slab->slot_count; i++) {
+        struct spw_allocation a;
+        if (!slab->slots[i].size_bytes || !spw_allocation_at_locked(spw_slot_address(&slab->slots[i]), &a))
+            continue;
+        int failure = read_parts(r, index, &a, changed);
+        if (failure < 0)
+            return failure;
+    }
+    return 0;
+}
+
+/* *changed is set where addresses are there that were not known. -EAGAIN: somebody is at it, and nobody waits. */
+static int conclude_range_unlocking(unsigned index, bool wait, bool *changed)
+{
+    const struct range r = ranges[index];
+    struct spw_allocation a;
+    if (!spw_seek_found_any_locked(index) && !spw_tables_has(r.address, r.address + r.bytes))
+        return 0;
+    int failure = await_users_unlocking(&r, wait);
+    if (failure < 0)
+        return failure;
+    struct spw_object *o = spw_object_at_locked(r.address);
+    if (!o || o->attention & (SPW_FREE | SPW_ABSENT))
+        return 0;
+    if (!r.serial)
+        return o->kind == SPW_KIND_SLAB ? conclude_slab(&r, index, (struct spw_slab *)o, changed) : 0;
+    if (!spw_allocation_at_locked(r.address, &a) || a.serial != r.serial)
+        return 0;
+    return read_parts(&r, index, &a, changed);
+}
+
+static void judge(const struct look *l, bool changed)
+{
+    struct kind *k = l->key ? kind_of(l->key) : NULL;
+    if (!k)
+        return;
+    if (changed) {
+        k->stores = true;
+        spw_debug("addresses are stored by a launch or copy of kind %llx", (unsigned long long)l->key);
+        return;
+    }
+    if (k->looks[l->tainted] < ENOUGH)
+        k->looks[l->tainted]++;
+    if (!(l->key & 1) && is_trusted(k, false))
+        spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
+}
+
+static int conclude_unlocking(struct look *l, bool wait)
+{
+    bool changed = false;
+    if (!spw_uses_seen_done_locked(&l->uses) && !spw_uses_done_locked(&l->uses)) {
+        if (!wait) {
+            (void)spw_uses_mark_locked(&l->uses);
+            return -EAGAIN;
+        }
+        int r = spw_uses_wait_unlocking(&l->uses);
+        if (r < 0)
+            return r;
+        spw_sought.waits++;
+    }
+    for (uint64_t n = l->first; n < l->end; n++) {
+        int r = conclude_range_unlocking(index_of(l, n), wait, &changed);
+        if (r < 0)
+            return r;
+    }
+    judge(l, changed);
+    return 0;
+}
+
+/* ---- all of memory ---- */
+
+static uint64_t sweep; /* numbers them */
+
+/* What lies in a block is to be looked through in this sweep. */
+static bool is_due(const struct spw_block *b)
+{
+    const struct spw_object *o = spw_object_at_locked(b->address);
+    return b->swept != sweep && !(o->attention & (SPW_FREE | SPW_ABSENT | SPW_EVICTING)) && !b->doomed;
+}
+
+/* In which a block is looked at: a slab has none of its own. */
+static CUcontext context_of(const struct spw_device *d, const struct spw_block *b)
+{
+    CUcontext context = b->context;
+    for (uint32_t i = 0; i < d->block_count && !context; i++)
+        context = d->blocks[i]->context;
+    if (!context && spw_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+        return NULL;
+    return context;
+}
+
+/* On the stream of copies out, behind all that uses it. -EAGAIN: another thread is about to. */
+static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l)
+{
+    struct spw_stream *s;
+    struct spw_object *o = spw_object_at_locked(b->address);
+    int r = spw_mover_stream_locked(d, context_of(d, b), &s);
+    if (r == 0)
+        r = spw_uses_order_locked(&o->uses, s);
+    if (r == 0 && o->kind == SPW_KIND_BLOCK)
+        r = spw_mover_order_locked(d, b, s, false);
+    if (r < 0)
+        return r;
+    const bool is_slab = o->kind == SPW_KIND_SLAB;
+    const unsigned index = index_of(l, l->end++);
+    ranges[index] = (struct range){b->address, b->size_bytes, is_slab ? 0 : b->serial};
+    spw_uses_add_locked(&l->uses, s, spw_stream_next_locked(s));
+    spw_seek_submit_locked(d->ordinal, s->context, s->handle, b->address, b->size_bytes, index);
+    note_look(o, s);
+    b->swept = sweep;
+    return 0;
+}
+
+/* As many as there are answers for. */
+static int sweep_some_unlocking(struct look *l)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
+            struct spw_block *b = spw_devices[i].blocks[k];
+            if (!is_due(b))
+                continue;
+            if (l->end == RANGES)
+                return 0;
+            int r = sweep_block(&spw_devices[i], b, l);
+            if (r == -EAGAIN) {
+                spw_unlock();
+                sched_yield();
+                spw_lock();
+                k = UINT32_MAX; /* others may be there now */
+            } else if (r < 0) {
+                return r;
+            }
+        }
+    return 0;
+}
+
+static int sweep_unlocking(void)
+{
+    struct look l;
+    int r = 0;
+    sweep++;
+    spw_sought.sweeps++;
+    do {
+        l = (struct look){.base = RANGES};
+        r = sweep_some_unlocking(&l);
+        if (r == 0)
+            r = conclude_unlocking(&l, true);
+    } while (r == 0 && l.end);
+    spw_debug("memory was looked through for addresses at operation %llu (%d): %llu found so far that were not known",
+              (unsigned long long)spw_tick, r, (unsigned long long)spw_sought.found);
+    return r;
+}
+
+/* ---- */
+
+static int settle_unlocking(bool wait)
+{
+    while (look_first != look_end) {
+        struct look *l = &looks[look_first % LOOKS];
+        int r = conclude_unlocking(l, wait);
+        if (r < 0)
+            return r;
+        range_first = l->end;
+        look_first++;
+    }
+    if (missed != made_good && wait) {
+        const uint64_t so_far = missed;
+        int r = sweep_unlocking();
+        if (r < 0)
+            return r;
+        made_good = so_far;
+    }
+    if (!spw_seek_pending_locked())
+        acquit_all();
+    return 0;
+}
+
+int spw_seek_settle_unlocking(bool wait)
+{
+    while (settling) {
+        if (!wait)
+            return -EAGAIN;
+        spw_unlock();
+        sched_yield();
+        spw_lock();
+    }
+    settling = true;
+    int r = settle_unlocking(wait);
+    settling = false;
+    return r;
+}
+
+int spw_seek_open_unlocking(void)
+{
+    if (!spw_seeking) {
+        spw_seeking = true;
+        missed++;
+        spw_layout_watch_all();
+        audit_at = spw_tick + AUDIT_EVERY;
+    }
+    return spw_seek_settle_unlocking(true);
+}
+
+void spw_seek_context_gone_locked(CUcontext context)
+{
+    spw_seek_device_gone_locked(context);
+    missed += spw_seeking; /* with its answers */
+}
+
+void spw_seek_reset(void)
+{
+    struct kind *k = kinds, *next;
+    HASH_CLEAR(hh, kinds);
+    for (; k; k = next) {
+        next = k->hh.next;
+        free(k);
+    }
+    range_first = range_end = look_first = look_end = 0;
+    missed = made_good = 0;
+    looking = (struct spw_uses){0};
+    audit_at = 0;
+    settling = spw_seeking = spw_seek_allowed = false;
+    spw_sought = (struct spw_sought){0};
+    spw_seek_device_reset();
+}

@@ -1,0 +1,31 @@
+/* seek_kernel.h - the kernel that looks for addresses of the arena in device memory, in one context. */
+#ifndef SPILLWAY_SHIM_SEEK_KERNEL_H
+#define SPILLWAY_SHIM_SEEK_KERNEL_H
+#include <cuda.h>
+#include <stdint.h>
+
+enum { SPW_SEEK_PARTS = 64 };
+
+/* What is told of one range: for each of its parts whether an address is in it. Page-locked, and all zeroes before. */
+struct spw_seek_answer {
+    uint8_t part[SPW_SEEK_PARTS];
+};
+
+struct spw_seek_kernel {
+    CUmodule module;
+    CUfunction seek;
+    unsigned most_blocks;
+};
+
+/* Parts are of 2^shift bytes: as small as can be, so that SPW_SEEK_PARTS of them are the range. */
+unsigned spw_seek_shift(uint64_t bytes);
+
+/* Has the driver compile seek.ptx for the current context, which is on `device`. -ENOTSUP: it does not; said once. */
+int spw_seek_kernel_load(int device, struct spw_seek_kernel *ret_kernel);
+void spw_seek_kernel_unload(const struct spw_seek_kernel *kernel);
+
+/* Submits to `stream` what looks for words in [low, high) in `bytes` bytes at `address`, which is aligned to 16. 0 or a
+ * failure of the driver. */
+int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
+                           CUdeviceptr low, CUdeviceptr high, struct spw_seek_answer *answer);
+#endif

@@ -1,0 +1,356 @@
+// addresses.cu - a program that keeps addresses in device memory which no call shows: in uploads of any size, stored by
+// kernels, changed while they wait to be copied.
+//
+// Tensors, each a counter at either end. In each step every tensor is used openly, activations come and go, and a kernel
+// that is told a table alone adds to the tensors that the table leads to. Knows nothing of spillway. Prints a line for each
+// step, and at the end what is in all tensors.
+//
+//     addresses WAY [STEPS]
+#include <cuda_runtime.h>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#define CHECK(call) check((call), #call, __LINE__)
+
+static void check(cudaError_t error, const char *call, int line)
+{
+    if (error == cudaSuccess)
+        return;
+    std::fprintf(stderr, "addresses: line %d: %s: %s\n", line, call, cudaGetErrorString(error));
+    std::exit(3);
+}
+
+typedef unsigned long long Word;
+
+constexpr int TENSORS = 24, FEW = 4;
+constexpr size_t BYTES = size_t(512) << 10, LAST = BYTES / sizeof(Word) - 1;
+
+struct Few {
+    Word *tensor[FEW];
+};
+
+// Each tensor but those of the table, in turn.
+__global__ void use(Word *tensor, Word *activation, Word add)
+{
+    tensor[0] = tensor[0] * 3 + add;
+    tensor[LAST] += tensor[0];
+    activation[0] = tensor[0];
+    activation[LAST] = tensor[LAST];
+}
+
+__global__ void finish(Word *tensor, const Word *activation)
+{
+    tensor[1] += activation[0] ^ activation[LAST];
+}
+
+__global__ void fill(Word *tensor, Word value)
+{
+    for (size_t i = 0; i <= LAST; i++)
+        tensor[i] = value;
+}
+
+// Entry i leads to tensor i % FEW; those that are read lie all over the table.
+__global__ void by_table(Word *const *table, size_t entries, Word add, Word *sum)
+{
+    *sum = 0;
+    for (size_t i = 0; i < FEW; i++) {
+        Word *tensor = table[entries / FEW * i / FEW * FEW + i];
+        tensor[0] += add + i;
+        tensor[LAST] = tensor[LAST] * 5 + tensor[0];
+        *sum = *sum * 31 + tensor[0] + tensor[LAST];
+    }
+}
+
+__global__ void build(Word **table, size_t entries, Few few)
+{
+    for (size_t i = 0; i < entries; i++)
+        table[i] = few.tensor[i % FEW];
+}
+
+// As the one before, by parameters that are words.
+__global__ void build_of_words(Word **table, Word *a, Word *b, Word *c, Word *d)
+{
+    Word *of[] = {a, b, c, d};
+    for (size_t i = 0; i < FEW; i++)
+        table[i] = of[i];
+}
+
+__global__ void build_of_table(Word **to, Word *const *from, size_t entries)
+{
+    for (size_t i = 0; i < entries; i++)
+        to[i] = from[i / FEW * FEW + (i + 1) % FEW];
+}
+
+__global__ void swap(Word **a, Word **b, size_t entries)
+{
+    for (size_t i = 0; i < entries; i++) {
+        Word *kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+// Word 2 of each tensor leads to the next.
+__global__ void link(Word *from, Word *to)
+{
+    from[2] = (Word)to;
+}
+
+__global__ void by_list(Word *first, Word add, Word *sum)
+{
+    *sum = 0;
+    for (Word *tensor = first; tensor; tensor = (Word *)tensor[2]) {
+        tensor[0] += add;
+        tensor[LAST] = tensor[LAST] * 5 + tensor[0];
+        *sum = *sum * 31 + tensor[0] + tensor[LAST];
+    }
+}
+
+// The first of the list becomes the last.
+__global__ void relink(Word *head)
+{
+    Word *first = (Word *)head[0], *last = first;
+    while (last[2])
+        last = (Word *)last[2];
+    head[0] = first[2];
+    last[2] = (Word)first;
+    first[2] = 0;
+}
+
+__global__ void by_head(const Word *head, Word add, Word *sum)
+{
+    *sum = 0;
+    for (Word *tensor = (Word *)head[0]; tensor; tensor = (Word *)tensor[2]) {
+        tensor[0] += add;
+        *sum = *sum * 31 + tensor[0];
+    }
+}
+
+struct Program {
+    std::string way;
+    Word *tensors[TENSORS], *sum;
+    Word **table = nullptr, **other = nullptr;
+    size_t entries = 16;
+    std::vector<Word *> host;
+    Word **pinned = nullptr;
+    Few few = {};
+    int first = 0, step = 0;
+    cudaStream_t stream;
+
+    bool is(const char *name) const
+    {
+        return way == name;
+    }
+
+    explicit Program(const char *name) : way(name)
+    {
+        CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        CHECK(cudaMalloc((void **)&sum, sizeof *sum));
+        if (is("upload-128k") || is("list"))
+            entries = (size_t(128) << 10) / sizeof(Word);
+        if (is("anew"))
+            entries = FEW;
+        if (is("upload-2m") || is("kernel-2m"))
+            entries = (size_t(2) << 20) / sizeof(Word);
+        if (is("upload-5m"))
+            entries = (size_t(5) << 20) / sizeof(Word);
+        if (is("early") || is("first"))
+            build_early();
+        for (int i = 0; i < TENSORS; i++) {
+            if (is("early") || is("first") ? i % 5 == 0 && i < 20 : false)
+                continue;
+            CHECK(cudaMalloc((void **)&tensors[i], BYTES));
+            fill<<<1, 1, 0, stream>>>(tensors[i], 1000 + i);
+            if (is("list"))
+                link<<<1, 1, 0, stream>>>(tensors[i], nullptr);
+        }
+        size_t bytes = entries * sizeof(Word) < BYTES ? BYTES : entries * sizeof(Word);
+        if (!table) {
+            CHECK(cudaMalloc((void **)&table, bytes));
+            CHECK(cudaMemsetAsync(table, 0, bytes, stream));
+        }
+        CHECK(cudaMalloc((void **)&other, is("swapped") || is("chained") || is("copied") ? bytes : 64));
+        CHECK(cudaMallocHost((void **)&pinned, entries * sizeof(Word)));
+        choose(0);
+    }
+
+    // As long as there is memory for all that there is.
+    void build_early()
+    {
+        CHECK(cudaMalloc((void **)&table, BYTES));
+        for (int i = 0; i < FEW; i++) {
+            CHECK(cudaMalloc((void **)&tensors[i * 5], BYTES));
+            fill<<<1, 1, 0, stream>>>(tensors[i * 5], 1000 + i * 5);
+        }
+        choose(0);
+        build<<<1, 1, 0, stream>>>(table, entries, few);
+        CHECK(cudaStreamSynchronize(stream));
+    }
+
+    void choose(int from)
+    {
+        first = from % TENSORS;
+        for (int i = 0; i < FEW; i++)
+            few.tensor[i] = tensors[(first + i * 5) % TENSORS];
+    }
+
+    void upload()
+    {
+        host.resize(entries);
+        for (size_t i = 0; i < entries; i++)
+            host[i] = few.tensor[i % FEW];
+        CHECK(cudaMemcpyAsync(table, host.data(), entries * sizeof(Word), cudaMemcpyHostToDevice, stream));
+        CHECK(cudaStreamSynchronize(stream));
+    }
+
+    static void change(void *told)
+    {
+        Program *p = (Program *)told;
+        for (size_t i = 0; i < p->entries; i++)
+            p->pinned[i] = p->few.tensor[i % FEW];
+    }
+
+    // Before the others are used.
+    void prepare()
+    {
+        if (way.compare(0, 6, "upload") == 0) {
+            if (step % 4 == 0) {
+                choose(step);
+                upload();
+            }
+        } else if (is("pinned") || is("pinned-at-once")) {
+            choose(step / 4 * 7);
+            std::memset(pinned, 0, entries * sizeof(Word));
+            CHECK(cudaLaunchHostFunc(stream, change, this));
+            CHECK(cudaMemcpyAsync(table, pinned, entries * sizeof(Word), cudaMemcpyHostToDevice, stream));
+        } else if (is("kernel") || is("kernel-2m")) {
+            if (step == 0)
+                build<<<1, 1, 0, stream>>>(table, entries, few);
+        } else if (is("anew")) {
+            choose(step % 3 * 7);
+            build_of_words<<<1, 1, 0, stream>>>(table, few.tensor[0], few.tensor[1], few.tensor[2], few.tensor[3]);
+        } else if (is("chained") || is("copied")) {
+            if (step % 5 == 0) {
+                choose(step / 5 * 2);
+                build<<<1, 1, 0, stream>>>(other, entries, few);
+            }
+            if (is("chained"))
+                build_of_table<<<1, 1, 0, stream>>>(table, other, entries);
+            else
+                CHECK(cudaMemcpyAsync(table, other, entries * sizeof(Word), cudaMemcpyDeviceToDevice, stream));
+        } else if (is("swapped")) {
+            if (step == 0) {
+                build<<<1, 1, 0, stream>>>(table, entries, few);
+                choose(11);
+                build<<<1, 1, 0, stream>>>(other, entries, few);
+            }
+            swap<<<1, 1, 0, stream>>>(table, other, entries);
+        } else if (is("reallocated")) {
+            for (int i = 0; i < FEW; i++)
+                renew(i * 5);
+            choose(0);
+            build<<<1, 1, 0, stream>>>(table, entries, few);
+        } else if (is("list")) {
+            if (step == 0) {
+                for (int i = 0; i < FEW - 1; i++)
+                    link<<<1, 1, 0, stream>>>(few.tensor[i], few.tensor[i + 1]);
+                CHECK(cudaMemcpyAsync(table, few.tensor, sizeof(Word), cudaMemcpyHostToDevice, stream));
+            } else {
+                relink<<<1, 1, 0, stream>>>((Word *)table);
+            }
+        }
+    }
+
+    // The tensor is freed, and another takes its place, often at another address.
+    void renew(int i)
+    {
+        Word *fresh;
+        CHECK(cudaMallocAsync((void **)&fresh, BYTES, stream));
+        CHECK(cudaMemcpyAsync(fresh, tensors[i], BYTES, cudaMemcpyDeviceToDevice, stream));
+        CHECK(step < 2 ? cudaFree(tensors[i]) : cudaFreeAsync(tensors[i], stream));
+        tensors[i] = fresh;
+    }
+
+    void use_all()
+    {
+        Word *activations[6];
+        for (int i = 0; i < TENSORS; i += 6) {
+            for (int k = 0; k < 6; k++) {
+                CHECK(cudaMallocAsync((void **)&activations[k], BYTES, stream));
+                use<<<1, 1, 0, stream>>>(tensors[i + k], activations[k], step);
+            }
+            for (int k = 5; k >= 0; k--) {
+                finish<<<1, 1, 0, stream>>>(tensors[i + k], activations[k]);
+                CHECK(cudaFreeAsync(activations[k], stream));
+            }
+        }
+    }
+
+    void say()
+    {
+        Word got;
+        CHECK(cudaMemcpyAsync(&got, sum, sizeof got, cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        std::printf("step %d %016llx\n", step, got);
+    }
+
+    // What is used for the first time takes the memory of what was not used for the longest time: of what the table leads
+    // to.
+    void run_first()
+    {
+        Word *fresh;
+        CHECK(cudaMalloc((void **)&fresh, 2 * BYTES));
+        for (int i = 0; i < TENSORS; i++)
+            if (i % 5 || i == 20)
+                finish<<<1, 1, 0, stream>>>(tensors[i], tensors[i]);
+        by_table<<<1, 1, 0, stream>>>(table, entries, 1, fresh);
+        CHECK(cudaMemcpyAsync(sum, fresh, sizeof *sum, cudaMemcpyDeviceToDevice, stream));
+        say();
+    }
+
+    void run_step()
+    {
+        if (is("first")) {
+            if (step++ == 0)
+                run_first();
+            return;
+        }
+        if (!is("pinned-at-once"))
+            prepare();
+        use_all();
+        if (is("pinned-at-once"))
+            prepare();
+        if (is("list"))
+            by_head<<<1, 1, 0, stream>>>((Word *)table, step + 1, sum);
+        else
+            by_table<<<1, 1, 0, stream>>>(table, entries, step + 1, sum);
+        CHECK(cudaGetLastError());
+        say();
+        step++;
+    }
+
+    void end()
+    {
+        std::vector<Word> data(LAST + 1);
+        for (int i = 0; i < TENSORS; i++) {
+            Word all = 0;
+            CHECK(cudaMemcpy(data.data(), tensors[i], BYTES, cudaMemcpyDeviceToHost));
+            for (size_t k = 0; k <= LAST; k++)
+                all = all * 31 + (k == 2 && is("list") ? 0 : data[k]);
+            std::printf("tensor %d %016llx\n", i, all);
+        }
+    }
+};
+
+int main(int argc, char **argv)
+{
+    static Program program(argc > 1 ? argv[1] : "kernel");
+    for (int steps = argc > 2 ? std::atoi(argv[2]) : 14; steps > 0; steps--)
+        program.run_step();
+    program.end();
+    return 0;
+}

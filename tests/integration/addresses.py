@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Programs that keep addresses in device memory which no call shows compute the same within any budget, and never fault.
+
+usage: addresses.py PROGRAM [WAY...]"""
+import sys
+
+from harness import finish, no_misuse, require, run, same_results, sentence, within
+
+PROGRAM = sys.argv[1]
+WAYS = ("upload-128k", "upload-2m", "upload-5m", "pinned", "pinned-at-once", "early", "kernel", "kernel-2m", "anew", "chained", "copied", "swapped", "reallocated", "list")
+# What the tables and one operation need at once is more than 40 % of the peak where the table is large.
+SHARES = {"upload-5m": (80, 70), "upload-2m": (80, 60, 50), "kernel-2m": (80, 60, 50)}
+PLANS = {80: ("on",), 70: ("wait", "off"), 60: ("wait",), 50: ("off",), 40: ("wait", "on")}
+
+
+def kept_in(way):
+    @sentence(f"addresses kept in the way '{way}': the same bits at every budget, planned or not")
+    def _():
+        plain = run([PROGRAM, way])
+        require(plain.status == 0, plain.describe())
+        for share in SHARES.get(way, (80, 60, 50, 40)):
+            budget = plain.peak * share // 100
+            for plan in PLANS[share]:
+                finished = run([PROGRAM, way], budget=budget, options=["--plan", plan])
+                same_results(plain, finished)
+                no_misuse(finished)
+                within(budget, finished)
+
+
+@sentence("addresses that are found while room is made for the kernel that follows them: the same bits")
+def _():
+    plain = run([PROGRAM, "first"])
+    budget = plain.peak - (1 << 20)
+    finished = run([PROGRAM, "first"], budget=budget, options=["--plan", "off"])
+    same_results(plain, finished)
+    no_misuse(finished)
+    within(budget, finished)
+    require(finished.summary["addresses"]["sweeps"] == 1, finished.summary["addresses"])
+
+
+@sentence("a program that keeps no addresses is looked at for a while, and then no more")
+def _():
+    plain = run(["gpt", "--size", "small", "--steps", "1"])
+    few, many = (run(["gpt", "--size", "small", "--steps", str(steps)], budget=plain.peak // 2, options=["--plan", "off"]).summary["addresses"]
+                 for steps in (6, 16))
+    require(few["looks"] > 0 and few["sweeps"] == 1, few)
+    # Each time that the program has done as much again, each kernel is looked at once more.
+    require(many["looks"] <= 2 * few["looks"] and many["sweeps"] == 1 and many["found"] == 0, few, many)
+
+
+@sentence("a program that fits is not looked through")
+def _():
+    fits = run([PROGRAM, "kernel"], budget="64MiB").summary["addresses"]
+    require(fits["looks"] == fits["sweeps"] == fits["host_bytes"] == 0, fits)
+
+
+for name in sys.argv[2:] or WAYS:
+    kept_in(name)
+finish()

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""run-seek-ptx.py SEEK.PTX - carries spillway_seek out as a device would, thread by thread, and holds what it finds against what
+is there. No GPU needed."""
+import importlib.util
+import os
+import random
+import sys
+
+SPEC = importlib.util.spec_from_file_location("run_ptx", os.path.join(os.path.dirname(os.path.abspath(__file__)), "run-ptx.py"))
+PTX = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(PTX)
+
+ADDRESS, ANSWER = 0x7f0000000000, 0x600000000000
+LOW, HIGH = 0x200000000000, 0x200000100000
+
+
+class Memory:
+    def __init__(self, data):
+        self.data, self.read, self.told = data, set(), set()
+
+    def load(self, at, count):
+        assert at % (8 * count) == 0, f"a load of {8 * count} bytes from {at:#x}"
+        at -= ADDRESS
+        assert 0 <= at and at + 8 * count <= len(self.data), f"{at} is read"
+        self.read.update(range(at, at + 8 * count))
+        return [int.from_bytes(self.data[at + 8 * k:at + 8 * k + 8], "little") for k in range(count)]
+
+    def store_byte(self, at, value):
+        assert value == 1 and at - ANSWER in range(64), f"{at:#x} is written to"
+        self.told.add(at - ANSWER)
+
+
+def seek(thread, words, tail, shift, blocks):
+    """`words`: place and word, of those that are not noise below the range; place counts words."""
+    count, places = words
+    data = bytearray(random.Random(count).randbytes(8 * count + tail))
+    for at in range(6, 8 * count, 8):
+        data[at] = 1  # no noise looks like an address
+    for place, word in places:
+        data[8 * place:8 * place + 8] = word.to_bytes(8, "little")
+    memory = Memory(bytes(data))
+    for block in random.Random(blocks).sample(range(blocks), blocks):
+        for tid in range(256):
+            for _ in thread({"address": ADDRESS, "bytes": len(data), "low": LOW, "extent": HIGH - LOW, "shift": shift, "answer": ANSWER},
+                            memory, None, tid, block, blocks) or ():
+                raise AssertionError("a thread waits for others")
+    assert len(memory.read) == 8 * count, f"{8 * count - len(memory.read)} bytes are not read"
+    wanted = {8 * place >> shift for place, word in places if LOW <= word < HIGH}
+    assert memory.told == wanted, f"parts {sorted(memory.told)} are told in place of {sorted(wanted)}"
+
+
+IN, BELOW, ABOVE = LOW + 0x1234, LOW - 1, HIGH
+CASES = [  # words and what is among them, bytes behind, shift, blocks
+    ((0, []), 0, 14, 1), ((0, []), 7, 14, 2), ((1, [(0, IN)]), 0, 14, 1), ((1, [(0, BELOW)]), 5, 14, 1), ((2, [(1, ABOVE)]), 0, 14, 1),
+    ((2, [(0, LOW), (1, HIGH - 1)]), 3, 14, 1), ((2048, [(2047, IN)]), 0, 14, 1), ((2049, [(2048, IN)]), 0, 14, 3),
+    ((4096 + 700, [(0, IN), (4095, BELOW), (4700, IN)]), 0, 14, 2), ((3 * 2048, [(2048, IN)]), 4, 14, 2), ((6 * 2048, [(5 * 2048 - 1, IN)]), 0, 15, 2),
+    ((3000, []), 0, 14, 2),
+] + [((2048, [(at, IN)]), 0, 14, 1) for at in (0, 1, 511, 512, 513, 1024, 1025, 1536, 1537)]
+
+
+def main():
+    with open(sys.argv[1], encoding="ascii") as file:
+        thread = PTX.translate(file.read(), "spillway_seek")
+    print(f"1..{len(CASES)}")
+    failed = 0
+    for number, case in enumerate(CASES, 1):
+        try:
+            seek(thread, *case)
+            why = ""
+        except AssertionError as error:
+            why = f" # {error}"
+        failed += bool(why)
+        print(f"{'not ' if why else ''}ok {number} - {case[0][0]} words and {case[1]} bytes, in {case[3]} blocks{why}")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
