@@ -389,7 +389,8 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     if (r == 0)
         r = set_access(d, b);
     if (r < 0) {
-        (void)give_back(d, b, mapped); /* or it is stuck */
+        if (!had || spw_uses_done_locked(&b->object.uses)) /* what it had kept may be in use */
+            (void)give_back(d, b, mapped);                 /* or it is stuck */
         return r;
     }
     spw_moved.map_count++;
