@@ -577,8 +577,8 @@
     X(PASS, cuStreamGetId_ptsz, "cuStreamGetId", (CUstream hStream, unsigned long long *streamId), (hStream, streamId)) \
     X(PASS, cuStreamGetPriority, "cuStreamGetPriority", (CUstream hStream, int *priority), (hStream, priority)) \
     X(PASS, cuStreamGetPriority_ptsz, "cuStreamGetPriority", (CUstream hStream, int *priority), (hStream, priority)) \
-    X(PASS, cuStreamQuery, "cuStreamQuery", (CUstream hStream), (hStream)) \
-    X(PASS, cuStreamQuery_ptsz, "cuStreamQuery", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamQuery, "cuStreamQuery", (CUstream hStream), (hStream)) \
+    X(HOOK, cuStreamQuery_ptsz, "cuStreamQuery", (CUstream hStream), (hStream)) \
     X(PASS, cuStreamSetAttribute, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param), (hStream, attr, param)) \
     X(PASS, cuStreamSetAttribute_ptsz, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value), (hStream, attr, value)) \
     X(HOOK_THEN_NOTE, cuStreamSynchronize, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
@@ -591,12 +591,12 @@
     X(NOTE_THEN_PASS, cuEventDestroy_v2, "cuEventDestroy", (CUevent hEvent), (hEvent)) \
     X(PASS, cuEventElapsedTime, "cuEventElapsedTime", (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd)) \
     X(PASS, cuEventElapsedTime_v2, "cuEventElapsedTime", (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd)) \
-    X(PASS, cuEventQuery, "cuEventQuery", (CUevent hEvent), (hEvent)) \
+    X(HOOK, cuEventQuery, "cuEventQuery", (CUevent hEvent), (hEvent)) \
     X(PASS_THEN_NOTE, cuEventRecord, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
     X(PASS_THEN_NOTE, cuEventRecordWithFlags, "cuEventRecordWithFlags", (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags)) \
     X(PASS_THEN_NOTE, cuEventRecordWithFlags_ptsz, "cuEventRecordWithFlags", (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags)) \
     X(PASS_THEN_NOTE, cuEventRecord_ptsz, "cuEventRecord", (CUevent hEvent, CUstream hStream), (hEvent, hStream)) \
-    X(PASS_THEN_NOTE, cuEventSynchronize, "cuEventSynchronize", (CUevent hEvent), (hEvent)) \
+    X(HOOK_THEN_NOTE, cuEventSynchronize, "cuEventSynchronize", (CUevent hEvent), (hEvent)) \
     /* tensor maps */ \
     X(HOOK, cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCorner, pixelBoxUpperCorner, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion, oobFill)) \
     X(HOOK, cuTensorMapEncodeIm2colWide, "cuTensorMapEncodeIm2colWide", (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill), (tensorMap, tensorDataType, tensorRank, globalAddress, globalDim, globalStrides, pixelBoxLowerCornerWidth, pixelBoxUpperCornerWidth, channelsPerPixel, pixelsPerColumn, elementStrides, interleave, mode, swizzle, l2Promotion, oobFill)) \

@@ -12,6 +12,7 @@
 #include "now.h"
 #include "room.h"
 #include "seek.h"
+#include "spot.h"
 #include "stale.h"
 #include "verify.h"
 
@@ -116,6 +117,8 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         return r;
     if (due == SPW_DUE_BY_DIGEST)
         spw_verify_digest_locked(d, b);
+    if (dropped && due == SPW_DUE_NOT)
+        spw_spot_left_locked(d, b);
     if (due == SPW_DUE_BY_COPY)
         dropped = spw_verify_left_locked(d, b) == 0;
     if (dropped)

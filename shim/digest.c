@@ -28,17 +28,19 @@ enum {
 _Static_assert(SLOTS == 1 << SLOT_BITS && SPW_MAX_DEVICES <= 1 << (32 - SLOT_BITS - GENERATION_BITS), "both fit a ticket");
 
 /*   FREE       nothing on the device knows it
+ *   HALF       kernel of a sample submitted; another is to be subtracted
  *   ASKED      kernel submitted; it is in `unsent`
  *   SENT       operation `number` of the stream tells the host; complete: the mirror has the hash
  *   FAILED     the host is not told; the kernel was operation `number`
  *   FORGOTTEN  nobody waits for it any more; free when operation `number` is complete */
-enum state { FREE, ASKED, SENT, FAILED, FORGOTTEN };
+enum state { FREE, HALF, ASKED, SENT, FAILED, FORGOTTEN };
 
 struct slot {
     uint64_t number;
     uint32_t stream; /* id of the record */
     uint16_t generation;
     uint8_t state;
+    bool is_dirty; /* there may be something other than zeros on the device */
 };
 
 struct ring {
@@ -80,6 +82,8 @@ static int make_memory(struct spw_device *d, struct ring *ring)
         spw_debug("device %d: no memory for the slots of digests (%d)", d->ordinal, r);
         return r;
     }
+    for (unsigned i = 0; i < SLOTS; i++)
+        ring->slots[i].is_dirty = true; /* what the driver gives holds anything */
     ring->mirror = mirror;
     return 0;
 }
@@ -226,34 +230,65 @@ static struct slot *slot_of(uint32_t ticket, struct ring **ret_ring)
 
 /* ---- asking and answering ---- */
 
+struct question {
+    CUdeviceptr address; /* without a sample */
+    size_t bytes;
+    const struct spw_sample *sample;
+    uint32_t ticket; /* of what it is subtracted from; 0: of nothing */
+};
+
+static int submit(const struct ring *ring, CUstream stream, const struct question *q, CUdeviceptr result)
+{
+    return q->sample ? spw_hash_kernel_sample(&ring->kernel, stream, q->sample, q->ticket, result)
+                     : spw_hash_kernel_submit(&ring->kernel, stream, q->address, q->bytes, result);
+}
+
+static int slot_for(struct ring *ring, struct spw_stream *s, const struct question *q, unsigned *ret_index)
+{
+    struct ring *its;
+    const struct slot *slot = q->ticket ? slot_of(q->ticket, &its) : NULL;
+    if (!q->ticket)
+        return take_slot(ring, s, ret_index);
+    *ret_index = q->ticket % SLOTS;
+    return slot && its == ring && slot->state == HALF ? 0 : -EINVAL;
+}
+
 /* The context is current. */
-static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, CUdeviceptr address, size_t bytes,
-               uint32_t *ret_ticket)
+static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, const struct question *q, uint32_t *ret_ticket)
 {
     struct ring *ring = rings[d->ordinal];
     unsigned i;
-    int r = take_slot(ring, s, &i);
+    int r = slot_for(ring, s, q, &i);
     if (r < 0)
         return r;
     struct slot *slot = &ring->slots[i];
-    r = spw_hash_kernel_submit(&ring->kernel, stream, address, bytes, ring->results + i * sizeof(struct spw_hash));
+    const CUdeviceptr result = ring->results + i * sizeof(struct spw_hash);
+    if (slot->is_dirty && !q->ticket)
+        r = spw_hash_kernel_clear(stream, result);
+    slot->is_dirty = true;
+    if (r == 0)
+        r = submit(ring, stream, q, result);
     if (r == -ENOTSUP)
         refused[d->ordinal] = ring->context;
     slot->stream = s->id;
     slot->number = spw_stream_next_locked(s); /* in any case: part of it may be under way */
-    slot->generation = (slot->generation + 1) % (1 << GENERATION_BITS);
-    slot->generation += slot->generation == 0;
-    slot->state = r == 0 ? ASKED : FORGOTTEN;
+    if (!q->ticket) {
+        slot->generation = (slot->generation + 1) % (1 << GENERATION_BITS);
+        slot->generation += slot->generation == 0;
+        slot->state = r < 0 ? FORGOTTEN : q->sample ? HALF : ASKED;
+        ring->held += r == 0;
+    } else if (r == 0) {
+        slot->state = ASKED;
+    }
     if (r < 0)
         return r;
-    ring->unsent[ring->unsent_count++] = (uint16_t)i;
-    ring->held++;
+    if (slot->state == ASKED)
+        ring->unsent[ring->unsent_count++] = (uint16_t)i;
     *ret_ticket = ticket_of(d, ring, i);
     return 0;
 }
 
-int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
-                          uint32_t *ret_ticket)
+static int ask_in(struct spw_device *d, CUcontext context, CUstream stream, const struct question *q, uint32_t *ret_ticket)
 {
     struct spw_context_guard guard;
     if (spw_is_capturing(stream))
@@ -268,7 +303,40 @@ int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stre
     if (!s)
         r = spw_stream_find_failure_locked();
     else if ((r = make_ready(d, context)) == 0)
-        r = ask(d, s, stream, address, bytes, ret_ticket);
+        r = ask(d, s, stream, q, ret_ticket);
+    spw_context_leave(&guard);
+    return r;
+}
+
+int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
+                          uint32_t *ret_ticket)
+{
+    return ask_in(d, context, stream, &(struct question){.address = address, .bytes = bytes}, ret_ticket);
+}
+
+int spw_digest_sample_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
+                             uint32_t *ret_ticket)
+{
+    return ask_in(d, context, stream, &(struct question){.sample = sample}, ret_ticket);
+}
+
+int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
+                                   uint32_t ticket)
+{
+    return ask_in(d, context, stream, &(struct question){.sample = sample, .ticket = ticket}, &ticket);
+}
+
+int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample)
+{
+    struct spw_context_guard guard;
+    int r = spw_is_capturing(stream) ? -EBUSY : check_context(d, context);
+    if (r == 0)
+        r = spw_context_enter(&guard, context);
+    if (r < 0)
+        return r;
+    r = make_ready(d, context);
+    if (r == 0)
+        r = spw_hash_kernel_fill(&rings[d->ordinal]->kernel, stream, sample);
     spw_context_leave(&guard);
     return r;
 }
@@ -301,6 +369,7 @@ static int send(struct ring *ring, struct spw_stream *s, CUstream stream, unsign
         for (unsigned k = n; k < n + run; k++) {
             ring->slots[slots[k]].number = number;
             ring->slots[slots[k]].state = r == 0 ? SENT : FAILED;
+            ring->slots[slots[k]].is_dirty = r < 0;
         }
         if (r < 0)
             failure = r;

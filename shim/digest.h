@@ -14,7 +14,7 @@
  * goes. The calls go to the driver itself, so that no hook and no recorder sees them. */
 #ifndef SPILLWAY_SHIM_DIGEST_H
 #define SPILLWAY_SHIM_DIGEST_H
-#include "hash.h"
+#include "hash_kernel.h"
 #include "ledger.h"
 
 enum { SPW_DIGEST_SLOTS = 4096 };
@@ -36,6 +36,17 @@ int spw_digests_open_unlocking(struct spw_device *d, CUcontext context);
  *   another negative result of the driver */
 int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
                           uint32_t *ret_ticket);
+
+/* The same of a sample (hash_kernel.h), which the answer holds in place of a hash. It is not sent before another sample was
+ * subtracted from it, by the second call, which is submitted behind it; that may be to another stream. On a failure of that
+ * the ticket is good for nothing but to be forgotten. */
+int spw_digest_sample_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
+                             uint32_t *ret_ticket);
+int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
+                                   uint32_t ticket);
+
+/* Fills the pages of the sample with the pattern, in the order of the stream. Fails as ask does. */
+int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample);
 
 /* Submits to `stream` what tells the host the answers to what was asked on it and is not sent yet: one kernel for slots that
  * lie side by side, which they do as long as one stream asks at a time. No copy takes part in it, so nobody waits for one.

@@ -33,6 +33,10 @@ int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
     }
     r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.hash, kernel.module, "spillway_hash");
     if (r == CUDA_SUCCESS)
+        r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.sample, kernel.module, "spillway_sample");
+    if (r == CUDA_SUCCESS)
+        r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.fill, kernel.module, "spillway_fill");
+    if (r == CUDA_SUCCESS)
         r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.tell, kernel.module, "spillway_tell");
     if (r != CUDA_SUCCESS) {
         (void)SPW_ASK_QUIETLY(cuModuleUnload, kernel.module);
@@ -52,22 +56,44 @@ void spw_hash_kernel_unload(const struct spw_hash_kernel *kernel)
     (void)SPW_ASK_QUIETLY(cuModuleUnload, kernel->module);
 }
 
-int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
-                           CUdeviceptr result)
+int spw_hash_kernel_clear(CUstream stream, CUdeviceptr result)
 {
-    uint64_t blocks = bytes / (THREADS * WORDS_EACH * 8) + 1;
-    void *params[] = {&address, &bytes, &result};
+    return spw_result(SPW_ASK_QUIETLY(cuMemsetD32Async, result, 0, sizeof(struct spw_hash) / 4, stream));
+}
+
+static int launch(const struct spw_hash_kernel *kernel, CUfunction function, CUstream stream, uint64_t blocks, void **params)
+{
     if (blocks > kernel->most_blocks)
         blocks = kernel->most_blocks;
-    int r = spw_result(SPW_ASK_QUIETLY(cuMemsetD32Async, result, 0, sizeof(struct spw_hash) / 4, stream));
-    if (r < 0)
-        return r;
     CUresult launched =
-        SPW_ASK_QUIETLY(cuLaunchKernel, kernel->hash, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
+        SPW_ASK_QUIETLY(cuLaunchKernel, function, (unsigned)blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL);
     if (launched == CUDA_SUCCESS)
         return 0;
     say_refused("cuLaunchKernel", launched);
     return -ENOTSUP;
+}
+
+int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
+                           CUdeviceptr result)
+{
+    void *params[] = {&address, &bytes, &result};
+    return launch(kernel, kernel->hash, stream, bytes / (THREADS * WORDS_EACH * 8) + 1, params);
+}
+
+int spw_hash_kernel_sample(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample,
+                           bool again, CUdeviceptr result)
+{
+    struct spw_sample s = *sample;
+    uint64_t sign = again ? UINT64_MAX : 1;
+    void *params[] = {&s.address, &s.pages, &s.pitch, &s.pattern, &sign, &result};
+    return launch(kernel, kernel->sample, stream, s.pages ? s.pages : 1, params);
+}
+
+int spw_hash_kernel_fill(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample)
+{
+    struct spw_sample s = *sample;
+    void *params[] = {&s.address, &s.pages, &s.pitch, &s.pattern};
+    return launch(kernel, kernel->fill, stream, s.pages ? s.pages : 1, params);
 }
 
 int spw_hash_kernel_tell(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr results, struct spw_hash *host,

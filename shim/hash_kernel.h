@@ -7,7 +7,7 @@
 
 struct spw_hash_kernel {
     CUmodule module;
-    CUfunction hash, tell;
+    CUfunction hash, sample, fill, tell;
     unsigned most_blocks;
 };
 
@@ -15,13 +15,33 @@ struct spw_hash_kernel {
 int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel);
 void spw_hash_kernel_unload(const struct spw_hash_kernel *kernel);
 
-/* Submits to `stream` what writes the hash of `bytes` at `address` to the 16 bytes at `result`. -ENOTSUP: the device does
- * not run the kernel, said once; `result` may be written to all the same. Else 0 or another failure of the driver. */
+/* Submits to `stream` what adds the hash of `bytes` at `address` to the 16 bytes at `result`, which are zeros. -ENOTSUP: the
+ * device does not run the kernel, said once; `result` may be written to all the same. Else 0 or another failure of the
+ * driver.
+ */
 int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
                            CUdeviceptr result);
 
-/* Submits to `stream` what copies `count` hashes from the device to page-locked host memory: by a kernel, since a copy waits
- * for all the large ones before it. 0 or a failure of the driver. */
+/* The same of a sample: word[0] is the first sum of hash.h over the words of the pages, without their length, and word[1]
+ * how many of the words are the pattern. `again`: the sum is subtracted in place of being added, so that 0 is left where it
+ * is the same. */
+struct spw_sample {
+    CUdeviceptr address; /* a multiple of 16 */
+    uint64_t pages;      /* of 4096 bytes */
+    uint64_t pitch;      /* bytes from the beginning of one to that of the next; a multiple of 16 */
+    uint64_t pattern;
+};
+int spw_hash_kernel_sample(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample,
+                           bool again, CUdeviceptr result);
+
+/* Fills such pages with the pattern. The same failures. */
+int spw_hash_kernel_fill(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample);
+
+/* Zeros at `result`. 0 or a failure of the driver. */
+int spw_hash_kernel_clear(CUstream stream, CUdeviceptr result);
+
+/* Submits to `stream` what moves `count` hashes from the device to page-locked host memory, and leaves zeros: by a kernel,
+ * since a copy waits for all the large ones before it. 0 or a failure of the driver. */
 int spw_hash_kernel_tell(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr results, struct spw_hash *host,
                          unsigned count);
 #endif

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "mover.h"
 #include "result.h"
+#include "spot.h"
 #include "stale.h"
 #include "status.h"
 #include "twins.h"
@@ -53,7 +54,7 @@ CUresult spw_on_cuStreamSynchronize(CUstream hStream)
     struct spw_stream *s = before_wait(hStream, &begun);
     CUresult r = spw_driver.cuStreamSynchronize(hStream);
     learn(s, begun, r);
-    return r;
+    return spw_spot_after_wait(r);
 }
 
 CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
@@ -62,7 +63,7 @@ CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
     struct spw_stream *s = before_wait(per_thread(hStream), &begun);
     CUresult r = spw_driver.cuStreamSynchronize_ptsz(hStream);
     learn(s, begun, r);
-    return r;
+    return spw_spot_after_wait(r);
 }
 
 /* How far each stream of a context will have come when a wait for all of it returns. */
@@ -90,7 +91,7 @@ static CUresult learn_all(const struct snapshot *all, CUresult result)
     for (unsigned i = 0; i < all->count && result == CUDA_SUCCESS; i++)
         spw_note_stream_done(all->streams[i], all->begun[i]);
     spw_status_after_wait();
-    return result;
+    return spw_spot_after_wait(result);
 }
 
 CUresult spw_on_cuCtxSynchronize(void)
@@ -106,6 +107,20 @@ CUresult spw_on_cuCtxSynchronize_v2(CUcontext ctx)
     before_wait_for_all(&all, ctx);
     return learn_all(&all, spw_driver.cuCtxSynchronize_v2(ctx));
 }
+
+/* Those that nothing is learned from but that the device has come that far. */
+/* clang-format off */
+#define WAITED(symbol, params, args) \
+    CUresult spw_on_##symbol params \
+    { \
+        return spw_spot_after_wait(spw_driver.symbol args); \
+    }
+
+WAITED(cuStreamQuery, (CUstream hStream), (hStream))
+WAITED(cuStreamQuery_ptsz, (CUstream hStream), (hStream))
+WAITED(cuEventQuery, (CUevent hEvent), (hEvent))
+WAITED(cuEventSynchronize, (CUevent hEvent), (hEvent))
+/* clang-format on */
 
 /* ---- streams go ---- */
 

@@ -4,6 +4,7 @@
 #include "carry.h"
 #include "rebuild.h"
 #include "room.h"
+#include "spot.h"
 #include "verify.h"
 
 /* ---- whom an operation touched ---- */
@@ -135,6 +136,7 @@ void spw_needs_remove_locked(struct spw_device *d, struct spw_block *b)
     count(d, b, -1);
     if (b->check && !(b->object.attention & SPW_UNVERIFIED))
         spw_verify_forget_locked(b);
+    spw_spot_forget_locked(b);
 }
 
 /* ---- ghosts ---- */

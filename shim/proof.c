@@ -59,7 +59,7 @@ static struct spw_stream *last_user(const struct spw_device *d, const struct spw
 }
 
 /* The stream where a digest of the block comes behind all uses. Negative: there is none now. */
-static int find_stream(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
+int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
 {
     *ret_stream = last_user(d, b);
     if (*ret_stream)
@@ -67,6 +67,19 @@ static int find_stream(struct spw_device *d, struct spw_block *b, struct spw_str
     const int r = spw_mover_gather_uses_locked(d, b);
     *ret_stream = d->mover->out;
     return r;
+}
+
+void spw_proof_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s)
+{
+    spw_uses_add_locked(&b->object.uses, s, s->begun);
+    if (s == d->mover->out) {
+        b->leave_number = s->begun;
+        return;
+    }
+    /* Whoever writes it, should it stay, comes after what reads it here. */
+    b->proof.reader = s->id;
+    b->proof.read_number = s->begun;
+    b->object.attention |= SPW_COPYING;
 }
 
 /* Of the block's bytes. Whatever the answer, some of it may be under way. */
@@ -78,15 +91,7 @@ static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, 
         if (r < 0)
             forget(ret_ticket);
     }
-    spw_uses_add_locked(&b->object.uses, s, s->begun);
-    if (s == d->mover->out) {
-        b->leave_number = s->begun;
-        return r;
-    }
-    /* Whoever writes it, should it stay, comes after what reads it here. */
-    b->proof.reader = s->id;
-    b->proof.read_number = s->begun;
-    b->object.attention |= SPW_COPYING;
+    spw_proof_read_locked(d, b, s);
     return r;
 }
 
@@ -122,7 +127,7 @@ void spw_proof_copying_locked(struct spw_device *d, struct spw_block *b)
     struct spw_stream *s;
     spw_proof_void_locked(b);
     b->proof.believed = false;
-    if (spw_versions_kept && !b->proof.is_spared && find_stream(d, b, &s) == 0)
+    if (spw_versions_kept && !b->proof.is_spared && spw_proof_reader_locked(d, b, &s) == 0)
         (void)ask(d, b, s, &b->proof.copied); /* or it is copied again rather than believed */
 }
 
@@ -141,7 +146,7 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
         return 0;
     }
     struct spw_stream *s;
-    const int r = find_stream(d, b, &s);
+    const int r = spw_proof_reader_locked(d, b, &s);
     if (r < 0)
         return r;
     if (ask(d, b, s, &b->proof.leaving) < 0)
@@ -152,7 +157,7 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
 int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket)
 {
     struct spw_stream *s;
-    const int r = find_stream(d, b, &s);
+    const int r = spw_proof_reader_locked(d, b, &s);
     return r < 0 ? r : ask(d, b, s, ret_ticket);
 }
 

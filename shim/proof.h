@@ -37,6 +37,7 @@
 struct spw_block;
 struct spw_device;
 struct spw_op;
+struct spw_stream;
 
 struct spw_proof {    /* in a block */
     bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
@@ -90,6 +91,10 @@ bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b);
 /* Of the bytes of a block that is about to leave, behind all its uses, of which it is one: the ticket. 0 or a failure; then
  * there is none. */
 int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket);
+
+/* The two halves of that, for who hashes it otherwise: the stream for it, and that it was submitted there. */
+int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream);
+void spw_proof_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s);
 
 /* It stays after all. */
 void spw_proof_cancel_locked(struct spw_block *b);

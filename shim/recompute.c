@@ -9,6 +9,7 @@
 #include "devices.h"
 #include "planned.h"
 #include "replay.h"
+#include "spot.h"
 #include "stash.h"
 #include "verify.h"
 #include "watched.h"
@@ -74,16 +75,18 @@ static bool can_be_put_away(const struct spw_device *d, const struct spw_rerun *
     return bytes <= spw_stash_moment_bytes_locked(d);
 }
 
-/* Of what it makes a part may stay undefined. So that comparisons find the same there, it is what replays will find. */
-static int define(const struct spw_device *d, const struct spw_op *op, struct spw_rerun *rerun)
+/* Of what it makes a part may stay undefined. So that comparisons and samples find the same there, it is what replays will
+ * find: all of it where that was seen, else of what will be hashed (spot.h). */
+static int define(struct spw_device *d, const struct spw_op *op, struct spw_rerun *rerun)
 {
     const struct spw_watched *w = spw_watched_of(d->ordinal, rerun);
     int r = 0;
     rerun->is_defined = w && w->leaves_undefined;
-    for (unsigned i = 0; rerun->is_defined && i < rerun->touch_count && r == 0; i++) {
+    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
         const struct spw_rerun_touch *t = &rerun->touches[i];
         if (t->block && spw_touch_makes(t))
-            r = spw_verify_fill_locked(t->block, op->stream);
+            r = rerun->is_defined ? spw_verify_fill_locked(t->block, op->stream)
+                                  : spw_spot_fill_locked(d, t->block, op->stream);
     }
     return r;
 }

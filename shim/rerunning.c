@@ -345,7 +345,7 @@ static int submit_op(struct spw_device *d, struct spw_rerunning *run, const stru
 static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
     (void)spw_stream_next_locked(s);
-    int r = spw_verify_spoil_locked(run, s);
+    int r = spw_verify_spoil_locked(d, run, s);
     for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
         r = submit_op(d, run, run->rebuild->ops[i], s);
     if (r == 0)

@@ -16,6 +16,7 @@
 #include "recompute.h"
 #include "scratch.h"
 #include "settings.h"
+#include "spot.h"
 #include "stale.h"
 #include "steptime.h"
 
@@ -147,6 +148,7 @@ static void next_round(struct spw_rounds *p)
 {
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count;
+    spw_spot_next_round_locked();
     const bool was_told = spw_rounds_is_told(p), is_learning = spw_learning_is_about(p->learning, p->on.now->course);
     p->on.now->last_used = ++p->known.clock;
     p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;

@@ -320,7 +320,8 @@ const struct spw_setting spw_setting_table[] = {
      "on: what follows a plan may also be recomputed, where that was tried and gives the same bytes; off: it is copied only",
      take_recompute},
     {"SPILLWAY_VERIFY", "verify", "COUNT", "64", "a number from 1 to 1000000",
-     "one in so many recomputations is compared with what it stands for; 1: each, with a copy to restore", take_verify},
+     "a sample of each recomputation is compared, and one in so many as a whole; 1: each, with a copy to restore",
+     take_verify},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",

@@ -79,7 +79,7 @@ bool spw_stale_may_leave_locked(struct spw_device *d, struct spw_block *b)
     if (!may_become_stale(d, b) || b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
         (b->drops && b->host_copy && !spw_mover_copies_done_locked(d, b)))
         return false;
-    const struct spw_stream *reader = b->proof.reader ? spw_stream_by_id_locked(b->proof.reader) : NULL;
+    const struct spw_stream *reader = b->proof.reader && !b->spot ? spw_stream_by_id_locked(b->proof.reader) : NULL;
     if (reader && reader->done < b->proof.read_number)
         return false;
     return spw_uses_mark_locked(&b->object.uses) == 0;

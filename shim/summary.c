@@ -25,6 +25,7 @@
 #include "timing.h"
 #include "seek.h"
 #include "seek_device.h"
+#include "spot.h"
 #include "settings.h"
 #include "slab.h"
 #include "steptime.h"
@@ -145,6 +146,15 @@ static void write_verified(FILE *f)
             U(v->compared_bytes));
 }
 
+static void write_spots(FILE *f)
+{
+    const struct spw_spots *s = &spw_spots;
+    fprintf(f,
+            "  \"sampled\": {\"asked_count\": %llu, \"equal_count\": %llu, \"unknown_count\": %llu, "
+            "\"explained_count\": %llu, \"failed_count\": %llu},\n",
+            U(s->asked_count), U(s->equal_count), U(s->unknown_count), U(s->explained_count), U(s->failed_count));
+}
+
 static void write_host(FILE *f)
 {
     const struct spw_hostpool *pool = spw_mover_hostpool_locked();
@@ -188,6 +198,7 @@ static void write_json(FILE *f)
             U(spw_tick), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
             U(spw_alloc_counts.from_cache), U(spw_alloc_counts.not_cached), U(spw_alloc_counts.refused),
             U(spw_room_stalls.count), U(spw_room_stalls.ns));
+    write_spots(f);
     write_sought(f);
     write_moved(f);
     fprintf(f, "  ");

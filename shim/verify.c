@@ -17,6 +17,7 @@
 #include "replay.h"
 #include "result.h"
 #include "settings.h"
+#include "spot.h"
 #include "trust.h"
 #include "watched.h"
 
@@ -30,7 +31,10 @@ struct spw_check { /* of a block that is dropped, and will be compared */
     struct spw_hash made; /* of what was made last, where that differs */
 };
 
-enum { SPOILED = 0xb7, OTHERWISE = 0x48 }; /* each byte of what is to be written anew; the second time, where it differs */
+enum {
+    SPOILED = SPW_SPOT_PATTERN,
+    OTHERWISE = 0x48
+}; /* each byte of what is to be written anew; the second time, where it differs */
 
 enum { LOOK_OTHERWISE = 1, LOOK_AGAIN }; /* run->looks: it is made on something else; on what it was made on first */
 
@@ -218,23 +222,37 @@ int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s
     return fill(b, s, SPOILED);
 }
 
-int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s)
+/* Some of the operations leaves undefined what is filled altogether for the sake of comparisons. */
+static bool is_any_defined(const struct spw_rerunning *run)
 {
-    const bool compared = is_compared(run);
+    for (unsigned i = 0; i < run->rebuild->op_count; i++)
+        if (run->rebuild->ops[i]->is_defined)
+            return true;
+    return false;
+}
+
+int spw_verify_spoil_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+{
+    const bool whole = is_compared(run) || is_any_defined(run);
     int r = 0;
-    for (unsigned i = 0; compared && i < run->rebuild->part_count && r == 0; i++)
-        if (run->parts[i].attached)
-            r = fill(run->parts[i].block, s, run->looks == LOOK_OTHERWISE ? OTHERWISE : SPOILED);
+    for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++) {
+        struct spw_block *b = run->parts[i].block;
+        if (run->parts[i].attached && whole)
+            r = fill(b, s, run->looks == LOOK_OTHERWISE ? OTHERWISE : SPOILED);
+        else if (run->parts[i].attached && spw_spot_fill_locked(d, b, s) < 0)
+            spw_spot_give_up_locked(b);
+    }
     return r;
 }
 
 void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
-    if (!is_compared(run))
-        return;
+    const bool compared = is_compared(run);
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
-        if (!b)
+        if (b)
+            spw_spot_made_locked(d, b, run->rebuild, s);
+        if (!b || !compared)
             continue;
         b->object.attention |= SPW_UNVERIFIED;
         if (b->check)
@@ -571,6 +589,7 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
 void spw_verify_reset(void)
 {
     memset(is_blind, 0, sizeof(is_blind));
+    spw_spot_reset();
     spw_watched_reset();
     spw_trust_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));

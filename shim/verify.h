@@ -60,7 +60,7 @@ int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s
 /* What it is about to write anew on `s`, on behalf of something to be compared, is filled with a pattern first: the memory
  * may hold what it held before, and who leaves out a part of its output would seem to have written that. Negative: the
  * driver refused. */
-int spw_verify_spoil_locked(struct spw_rerunning *run, struct spw_stream *s);
+int spw_verify_spoil_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);
 
 /* It was submitted to `s`. Adds the uses. */
 void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);

@@ -3,6 +3,7 @@
 data on the device come to say late in the run.
 
 usage: harm.py HASTY GROUP...        the kinds of these groups: indices, partial, late, states, or all; a few runs of each
+       harm.py HASTY untold          those that change something late, by kernels whose names do not say what they may write
        harm.py HASTY --long MINUTES  all kinds at every budget, later changes, other places: as many as the time allows
 
 HASTY: the library with plans that are made in no time (tests/stress/hasty.c), with which most runs are."""
@@ -10,6 +11,7 @@ import concurrent.futures
 import functools
 import itertools
 import os
+import re
 import sys
 import time
 
@@ -85,6 +87,24 @@ def kept(kind):
         right([(usual(kind, 30), 60, "wait", False), *((usual(kind, 30, *shape), share) for share, shape in SHAPES)])
 
 
+def never_wrong(kind):
+    """Whoever is not told what a kernel may write may have to end the program, but not with anything wrong that it was told before."""
+    @sentence(f"{kind}, of kernels with names in C: the same bits, or those of the steps before, and a message")
+    def _():
+        for (share, shape), late in (*((shape, 30) for shape in SHAPES), (SHAPES[0], 90)):
+            command = ("harm-untold", *usual(kind, late, *shape)[1:])
+            without = plain(command)
+            finished = run(command, via="none", env={**COSTS, "SPILLWAY_PLAN": "wait", "LD_PRELOAD": HASTY,
+                                                     "SPILLWAY_BUDGET": without.peak * share // 100})
+            no_misuse(finished)
+            if finished.status == 0:
+                same_results(without, finished)
+                continue
+            said, right = (re.findall("^step .*", each.output, re.MULTILINE) for each in (finished, without))
+            require(said == right[:len(said)], f"{share} %: what was printed before the end is wrong", finished.describe())
+            require("no result reaches the host" in finished.errors or "is refused" in finished.errors, "nobody says why", finished.describe())
+
+
 def kept_on_a_thread(group):
     @sentence(f"{group}, all in one program, changed at step 90, plans made on a thread: the same bits within 60 % of the peak")
     def _():
@@ -121,6 +141,8 @@ def as_long_as(minutes):
 def main(arguments):
     if arguments[:1] == ["--long"]:
         as_long_as(float(arguments[1]))
+    for kind in GROUPS["late"] if arguments == ["untold"] else []:
+        never_wrong(kind)
     for group in GROUPS if arguments == ["all"] else [name for name in arguments if name in GROUPS]:
         for kind in GROUPS[group]:
             kept(kind)

@@ -17,7 +17,9 @@
 
 enum { MOST = 4096, WORK = 65536 };
 
-enum work_kind { FILL, EXPECT, HASH, OUT, IN, MIX, COPY, RECORD, WAIT };
+enum { SAMPLED_PAGE = 4096 };
+
+enum work_kind { FILL, EXPECT, HASH, SAMPLE, OUT, IN, MIX, COPY, RECORD, WAIT };
 
 struct work {
     enum work_kind kind;
@@ -26,7 +28,10 @@ struct work {
     size_t bytes;
     unsigned char value;
     void *host;
-    CUdeviceptr to; /* HASH: of its result */
+    CUdeviceptr to;   /* HASH, SAMPLE: of its result */
+    size_t pitch;     /* SAMPLE: of its pages, `bytes` of them in all */
+    uint64_t pattern; /* that it counts */
+    uint64_t sign;    /* that the sum is multiplied by */
     int event;
     unsigned long record;                  /* WAIT: the record that it waits for */
     struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to */
@@ -376,6 +381,26 @@ static void run_hash(const struct work *w)
     free(bytes);
 }
 
+/* As hash_kernel.h says, but for a term that depends on the number of pages alone. */
+static void run_sample(const struct work *w)
+{
+    size_t n = sizeof(struct spw_hash);
+    struct spw_hash *result = (void *)bytes_at(w->to, &n), hash;
+    uint64_t *words = malloc(w->bytes + 8);
+    assert_non_null(words);
+    for (size_t page = 0; page < w->bytes / SAMPLED_PAGE; page++) {
+        const struct work copy = {
+            .kind = OUT, .a = w->a + page * w->pitch, .bytes = SAMPLED_PAGE, .host = words + page * SAMPLED_PAGE / 8};
+        for (size_t done = 0; done < copy.bytes;)
+            done += run_part(&copy, done);
+    }
+    spw_hash_host(words, w->bytes, &hash);
+    result->word[0] += hash.word[0] * w->sign;
+    for (size_t i = 0; i < w->bytes / 8; i++)
+        result->word[1] += words[i] == w->pattern;
+    free(words);
+}
+
 static void run_one(struct work *w)
 {
     double *now_us = &f.stream_us[w->stream];
@@ -396,6 +421,9 @@ static void run_one(struct work *w)
         break;
     case HASH:
         run_hash(w);
+        break;
+    case SAMPLE:
+        run_sample(w);
         break;
     case WAIT:
         if (w->record) {
@@ -638,8 +666,10 @@ static CUresult on_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t
 
 /* ---- the kernels of ours ---- */
 
-#define HASH_FUNCTION ((CUfunction)(uintptr_t)0x48)
-#define TELL_FUNCTION ((CUfunction)(uintptr_t)0x50)
+#define HASH_FUNCTION   ((CUfunction)(uintptr_t)0x48)
+#define TELL_FUNCTION   ((CUfunction)(uintptr_t)0x50)
+#define SAMPLE_FUNCTION ((CUfunction)(uintptr_t)0x58)
+#define FILL_FUNCTION   ((CUfunction)(uintptr_t)0x60)
 
 static CUresult on_cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -657,10 +687,20 @@ static CUresult on_cuModuleUnload(CUmodule module)
 static CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     CALLED();
-    const bool tells = strcmp(name, "spillway_tell") == 0;
-    assert_true(tells || strcmp(name, "spillway_hash") == 0);
-    *function = tells ? TELL_FUNCTION : HASH_FUNCTION;
-    return CUDA_SUCCESS;
+    static const struct {
+        const char *name;
+        CUfunction function;
+    } known[] = {{"spillway_hash", HASH_FUNCTION},
+                 {"spillway_tell", TELL_FUNCTION},
+                 {"spillway_sample", SAMPLE_FUNCTION},
+                 {"spillway_fill", FILL_FUNCTION}};
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            *function = known[i].function;
+            return CUDA_SUCCESS;
+        }
+    fail_msg("no kernel is called %s", name);
+    return CUDA_ERROR_NOT_FOUND;
 }
 
 static CUresult on_cuMemsetD8Async(CUdeviceptr a, unsigned char value, size_t n, CUstream s)
@@ -683,6 +723,23 @@ static CUresult on_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
     if (function == TELL_FUNCTION) {
         const uint64_t bytes = 8 * *(uint64_t *)params[2];
         submit(s, (struct work){.kind = OUT, .a = *(CUdeviceptr *)params[0], .bytes = bytes, .host = *(void **)params[1]});
+        return fake_fill(s, *(CUdeviceptr *)params[0], bytes, 0);
+    }
+    if (function == FILL_FUNCTION) {
+        for (uint64_t page = 0; page < *(uint64_t *)params[1]; page++)
+            (void)fake_fill(s, *(CUdeviceptr *)params[0] + page * *(uint64_t *)params[2], SAMPLED_PAGE,
+                            *(unsigned char *)params[3]);
+        return CUDA_SUCCESS;
+    }
+    if (function == SAMPLE_FUNCTION) {
+        submit(s, (struct work){.kind = SAMPLE,
+                                .a = *(CUdeviceptr *)params[0],
+                                .bytes = *(uint64_t *)params[1] * SAMPLED_PAGE,
+                                .pitch = *(uint64_t *)params[2],
+                                .pattern = *(uint64_t *)params[3],
+                                .sign = *(uint64_t *)params[4],
+                                .to = *(CUdeviceptr *)params[5]});
+        f.counts.samples++;
         return CUDA_SUCCESS;
     }
     assert_ptr_equal(function, HASH_FUNCTION);

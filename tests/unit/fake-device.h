@@ -17,7 +17,7 @@
 
 struct fake_counts {
     uint64_t made_bytes, made_bytes_peak, mapped_bytes, mapped_bytes_peak;
-    unsigned creates, releases, maps, unmaps, copies_out, copies_in, copies_within, mixes, hashes, events, streams,
+    unsigned creates, releases, maps, unmaps, copies_out, copies_in, copies_within, mixes, hashes, samples, events, streams,
         registered;
     uint64_t out_bytes, in_bytes;
 };

@@ -91,6 +91,9 @@ def with_memory(opcode, args):
     if opcode == 'st.shared.v2.u64':
         names = ', '.join(map(name_of, args[1].strip('{}').split(', ')))
         return [f'shared.store({place(args[0])[1]}, ({names}))']
+    if opcode == 'st.global.v2.u64':
+        names = ', '.join(map(name_of, args[1].strip('{}').split(', ')))
+        return [f'global_.store_two({place(args[0])[1]}, {names})']
     if opcode == 'st.global.u64':
         return [f'global_.store({place(args[0])[1]}, {name_of(args[1])})']
     if opcode == 'st.global.u8':
@@ -173,6 +176,14 @@ class Global:
         self.slot[index] = self.slot[index] + term & WORD
 
 
+class Pages(Global):
+    """Whole pages at equal distances; nothing between them is read."""
+
+    def word(self, at):
+        assert (at - self.address) % PITCH < PAGE, f'{at - self.address} is read, between the pages'
+        return super().word(at)
+
+
 class Words:
     """What is told: from one place to another, each word once."""
 
@@ -184,6 +195,10 @@ class Words:
         return [self.words[(at - SLOT) // 8]]
 
     def store(self, at, word):
+        if at - SLOT in range(0, 8 * len(self.words)):
+            assert word == 0 and at - SLOT + ADDRESS in self.told, f'{at:#x} is cleared before it was told, or not cleared'
+            self.words[(at - SLOT) // 8] = 0
+            return
         assert at % 8 == 0 and at not in self.told, f'{at:#x} is written again'
         self.told[at] = word
 
@@ -240,13 +255,55 @@ def run(thread, address, data, blocks, junk):
 
 
 def tell(thread, count, blocks):
-    memory = Words([random.Random(number).getrandbits(64) for number in range(count)])
+    words = [random.Random(number).getrandbits(64) for number in range(count)]
+    memory = Words(words[:])
     for block in range(blocks):
         for tid in range(THREADS):
             thread({'from': SLOT, 'to': ADDRESS, 'words': count}, memory, None, tid, block, blocks)
-    assert memory.told == {ADDRESS + 8 * number: word for number, word in enumerate(memory.words)}, 'it is told something else'
+    assert memory.told == {ADDRESS + 8 * number: word for number, word in enumerate(words)}, 'it is told something else'
+    assert not any(memory.words), 'something is left behind'
 
 
+class Filled:
+    def __init__(self):
+        self.words = {}
+
+    def store_two(self, at, first, second):
+        assert at % 16 == 0 and at not in self.words, f'{at:#x} is written to'
+        self.words[at], self.words[at + 8] = first, second
+
+
+def fill(thread, pages, blocks):
+    memory = Filled()
+    for block in range(blocks):
+        for tid in range(THREADS):
+            thread({'address': ADDRESS, 'pages': pages, 'pitch': PITCH, 'pattern': PATTERN}, memory, None, tid, block, blocks)
+    assert memory.words == {ADDRESS + page * PITCH + i: PATTERN for page in range(pages) for i in range(0, PAGE, 8)}, 'other words are filled'
+
+
+def sample_of(data, pages, pattern):
+    words = [int.from_bytes(data[page * PITCH + i:page * PITCH + i + 8], 'little') for page in range(pages) for i in range(0, PAGE, 8)]
+    total = 0
+    for index, word in enumerate(words):
+        key = (index * 0x9E3779B97F4A7C15 + 0x243F6A8885A308D3) & WORD
+        total += fold(fold(fold((word ^ key) * 0xBF58476D1CE4E5B9 & WORD) * 0x94D049BB133111EB & WORD) * 0xFF51AFD7ED558CCD & WORD)
+    return [total & WORD, words.count(pattern)]
+
+
+def sample(thread, data, pages, blocks, pattern):
+    memory = Pages(ADDRESS, data, 0)
+    expected = sample_of(data, pages, pattern)
+    for sign in (1, WORD):
+        for block in range(blocks):
+            params = {'address': ADDRESS, 'pages': pages, 'pitch': PITCH, 'pattern': pattern, 'sign': sign, 'slot': SLOT}
+            threads = [thread(params, memory, None, tid, block, blocks) for tid in range(THREADS)]
+            for first in range(0, THREADS, 32):
+                assert next(run_warp(threads[first:first + 32]), 'gone') == 'gone'
+        assert memory.slot == (expected if sign == 1 else [0, 2 * expected[1]]), 'it is another sample'
+
+
+PAGE, PITCH, PATTERN = 4096, 3 * 4096, 0xb7b7b7b7b7b7b7b7
+SAMPLED = [(0, 1), (1, 1), (2, 1), (3, 2), (4, 6)]  # pages, blocks
 TOLD = [(2, 1), (256, 1), (258, 2), (1000, 4), (1000, 6)]  # words, blocks
 CASES = [  # alignment, bytes, blocks
     (0, 0, 1), (0, 1, 1), (0, 7, 1), (0, 8, 2), (0, 2049, 3), (0, 16383, 1), (0, 16384, 1), (0, 16385, 2),
@@ -258,8 +315,8 @@ CASES = [  # alignment, bytes, blocks
 def main():
     with open(sys.argv[1], encoding='ascii') as file:
         text = file.read()
-    thread, teller = translate(text, 'spillway_hash'), translate(text, 'spillway_tell')
-    print(f'1..{len(CASES) + len(TOLD)}')
+    thread, teller, sampler, filler = (translate(text, f'spillway_{name}') for name in ('hash', 'tell', 'sample', 'fill'))
+    print(f'1..{len(CASES) + len(TOLD) + len(SAMPLED)}')
     failed = 0
     for number, (alignment, size, blocks) in enumerate(CASES, 1):
         data = random.Random(number).randbytes(size)
@@ -279,6 +336,19 @@ def main():
             why = f' # {error}'
         failed += bool(why)
         print(f'{"not " if why else ""}ok {number} - {count} words, told in {blocks} blocks{why}')
+    for number, (pages, blocks) in enumerate(SAMPLED, len(CASES) + len(TOLD) + 1):
+        data = bytearray(random.Random(number).randbytes((pages - 1) * PITCH + PAGE if pages else 0))
+        for page in range(0, pages, 2):  # words that are the pattern, and what is nearly one
+            data[page * PITCH + 8:page * PITCH + 8 + 24] = PATTERN.to_bytes(8, 'little') * 3
+            data[page * PITCH + 104] = 0xb7
+        try:
+            sample(sampler, data, pages, blocks, PATTERN)
+            fill(filler, pages, blocks)
+            why = ''
+        except AssertionError as error:
+            why = f' # {error}'
+        failed += bool(why)
+        print(f'{"not " if why else ""}ok {number} - a sample of {pages} pages, in {blocks} blocks{why}')
     return failed > 0
 
 

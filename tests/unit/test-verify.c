@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "detect/iteration.h"
+#include "digest.h"
 #include "layout.h"
 #include "log.h"
 #include "reruns.h"
 #include "result.h"
+#include "spot.h"
 #include "submissions.h"
 #include "verify.h"
 #include "watched.h"
@@ -496,6 +498,130 @@ static void without_an_answer_what_was_made_is_taken(void **state)
     check_needs();
 }
 
+/* ---- samples ---- */
+
+static CUresult after_a_wait(void)
+{
+    let_run();
+    return spw_spot_after_wait(CUDA_SUCCESS);
+}
+
+static void what_is_not_compared_is_sampled(void **state)
+{
+    CUdeviceptr a = drop_unwatched(1, one);
+    const uint64_t asked = spw_spots.asked_count, equal = spw_spots.equal_count;
+    expect(a, right_value());
+    assert_int_equal(spw_spots.asked_count, asked + 1);
+    assert_true(atomic_load(&spw_spots_pending));
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    assert_int_equal(spw_spots.equal_count, equal + 1);
+    assert_int_equal(spw_spots.unknown_count + spw_spots.explained_count + spw_spots.failed_count, 0);
+    assert_false(atomic_load(&spw_spots_pending));
+    assert_int_equal(spw_digests_held_locked(device), 0);
+}
+
+static void a_difference_is_told_in_place_of_the_end_of_a_wait(void **state)
+{
+    CUdeviceptr a = drop_unwatched(1, one), b = allocate(BYTES);
+    spoils = 1;
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){a, b}, 1, 1, SALT), 0); /* something is made of it */
+    assert_int_equal(spw_spot_after_wait(CUDA_SUCCESS), CUDA_SUCCESS); /* a wait for something before that */
+    assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE);
+    assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE); /* for good */
+    assert_int_equal(spw_spot_after_wait(CUDA_ERROR_NOT_READY), CUDA_ERROR_NOT_READY);
+    assert_int_equal(spw_spots.failed_count, 1);
+    assert_int_equal(said("no result reaches the host any more"), 1);
+}
+
+static void what_is_not_dropped_after_all_needs_no_second_sample(void **state)
+{
+    CUdeviceptr a = drop_unwatched(1, one);
+    expect(a, right_value());
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    give_back(a, s, false);
+    CUdeviceptr b = make(1, one);
+    const uint64_t asked = spw_spots.asked_count;
+    drop(b);
+    assert_false(is_watched(b));
+    assert_true(block_at(b)->spot);
+    assert_int_equal(fill_on(t, b, BYTES, 5), 0); /* behind what hashes it */
+    assert_false(block_at(b)->spot || attention(b) & SPW_ABSENT);
+    expect(b, 5);
+    assert_int_equal(spw_spots.asked_count, asked);
+    assert_int_equal(spw_digests_held_locked(device), 0);
+}
+
+/* Nothing is lost by it, and it is counted. */
+static void without_a_sample_what_was_made_is_taken(void **state)
+{
+    CUdeviceptr a = drop_unwatched(1, one);
+    const uint64_t asked = spw_spots.asked_count;
+    fake_fail("cuLaunchKernel", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, true);
+    expect(a, right_value());
+    fake_fail("cuLaunchKernel", 0, CUDA_SUCCESS, false);
+    assert_int_equal(spw_spots.asked_count, asked);
+    assert_int_equal(spw_spots.unknown_count, 1);
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    assert_int_equal(spw_digests_held_locked(device), 0);
+}
+
+/* Whatever the number of the allocation, by which the pages are chosen. */
+static void what_lies_behind_the_end_of_a_tensor_is_left_alone(void **state)
+{
+    enum { BEYOND = 2000, TENSORS = 256 };
+    const size_t bytes = 40 * SPW_SPOT_PAGE - BEYOND;
+    for (int i = 0; i < TENSORS; i++) {
+        CUdeviceptr a = allocate(bytes);
+        fake_fill(s, a + bytes, BEYOND, 1);
+        spw_lock();
+        assert_int_equal(spw_spot_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
+        spw_unlock();
+        assert_int_equal(fake_expect(s, a + bytes, BEYOND, 1), CUDA_SUCCESS);
+        let_run();
+        give_back(a, s, false);
+    }
+}
+
+/* What makes it writes nothing: what was there before counts, which is filled alike both times. */
+static void what_is_left_undefined_is_no_difference(void **state)
+{
+    CUdeviceptr a = drop_unwatched(1, one);
+    expect(a, right_value());
+    give_back(a, s, false);
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    const uint64_t equal = spw_spots.equal_count;
+    CUdeviceptr b = make(1, one);
+    spw_lock();
+    assert_int_equal(spw_spot_fill_locked(device, block_at(b), spw_stream_of_locked(s)), 0); /* as before its own launch */
+    spw_unlock();
+    let_go(b);
+    assert_false(is_watched(b));
+    writes_nothing = true;
+    expect(b, SPW_SPOT_PATTERN);
+    writes_nothing = false;
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    assert_int_equal(spw_spots.equal_count, equal + 1);
+    /* From now on all of it is filled before its own launch, and a difference elsewhere is put down to this. */
+    const struct spw_rerun of_one = {.course = course, .operation = 1};
+    assert_true(spw_watched_of(device->ordinal, &of_one)->leaves_undefined);
+    CUdeviceptr c = drop_unwatched(2, one);
+    spoils = 1;
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){c, allocate(BYTES)}, 1, 1, SALT), 0);
+    spoils = 0;
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    assert_int_equal(spw_spots.explained_count, 1);
+    for (int i = 0; i < 2; i++) { /* until what was launched before that is gone */
+        spw_lock();
+        spw_spot_next_round_locked();
+        spw_unlock();
+    }
+    CUdeviceptr e = drop_unwatched(2, one);
+    spoils = 1;
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){e, allocate(BYTES)}, 1, 1, SALT), 0);
+    spoils = 0;
+    assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE);
+}
+
 static void what_stays_before_it_is_gone_is_not_compared(void **state)
 {
     CUdeviceptr a = drop_by_digest();
@@ -741,6 +867,12 @@ int main(int argc, char **argv)
         TEST(where_no_digest_is_to_be_had_it_is_not_compared),
         TEST(wrong_bytes_that_cannot_be_unmapped_are_used_by_nobody),
         TEST(without_an_answer_what_was_made_is_taken),
+        TEST(what_is_not_compared_is_sampled),
+        TEST(a_difference_is_told_in_place_of_the_end_of_a_wait),
+        TEST(what_is_not_dropped_after_all_needs_no_second_sample),
+        TEST(without_a_sample_what_was_made_is_taken),
+        TEST(what_lies_behind_the_end_of_a_tensor_is_left_alone),
+        TEST(what_is_left_undefined_is_no_difference),
         TEST(what_stays_before_it_is_gone_is_not_compared),
         TEST(what_was_compared_on_a_course_is_known_when_it_is_followed_again),
         TEST(the_course_that_was_followed_longest_ago_is_forgotten),

@@ -62,7 +62,74 @@ static const struct simgpu_param hash_layout[] = {
     {0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST}, {8, 8, 0}, {16, 8, SIMGPU_PARAM_POINTER}};
 static const struct simgpu_kernel hash_kernel = {"spillway_hash", 3, 24, hash_layout, hash_run, hash_describe, 128};
 
-/* ---- spillway_tell: words, copied to where the host sees them ---- */
+/* ---- spillway_sample: the first of these sums over pages at equal distances, and how many words are a pattern ---- */
+
+enum { PAGE = 4096 };
+
+struct sample_params {
+    uint64_t address, pages, pitch, pattern, sign, slot;
+};
+
+static void sample_run(const struct simgpu_launch *launch, const void *image)
+{
+    const struct sample_params *p = image;
+    uint64_t *slot = (uint64_t *)(uintptr_t)p->slot, sums[2] = {0, 0}, count = 0;
+    (void)launch; /* any grid comes to the same */
+    for (uint64_t i = 0; i < p->pages * (PAGE / 8); i++) {
+        uint64_t word;
+        memcpy(&word, (const char *)(uintptr_t)p->address + i / (PAGE / 8) * p->pitch + i % (PAGE / 8) * 8, sizeof word);
+        hash_term(sums, i, word);
+        count += word == p->pattern;
+    }
+    slot[0] += p->sign * sums[0];
+    slot[1] += count;
+}
+
+static void sample_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
+{
+    const struct sample_params *p = image;
+    (void)launch;
+    ret->bytes = (double)p->pages * PAGE + 2 * 16;
+    ret->range_count = p->pages ? 2 : 1;
+    ret->ranges[0] = (struct simgpu_range){p->slot, 16, 1};
+    ret->ranges[1] = (struct simgpu_range){p->address, p->pages ? (p->pages - 1) * p->pitch + PAGE : 0, 0};
+}
+
+static const struct simgpu_param sample_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST},
+                                                    {8, 8, 0},
+                                                    {16, 8, 0},
+                                                    {24, 8, 0},
+                                                    {32, 8, 0},
+                                                    {40, 8, SIMGPU_PARAM_POINTER}};
+static const struct simgpu_kernel sample_kernel = {"spillway_sample", 6, 48, sample_layout, sample_run, sample_describe, 0};
+
+/* ---- spillway_fill: such pages, filled with the pattern ---- */
+
+struct fill_params {
+    uint64_t address, pages, pitch, pattern;
+};
+
+static void fill_run(const struct simgpu_launch *launch, const void *image)
+{
+    const struct fill_params *p = image;
+    (void)launch;
+    for (uint64_t i = 0; i < p->pages * (PAGE / 8); i++)
+        memcpy((char *)(uintptr_t)p->address + i / (PAGE / 8) * p->pitch + i % (PAGE / 8) * 8, &p->pattern, 8);
+}
+
+static void fill_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
+{
+    const struct fill_params *p = image;
+    (void)launch;
+    ret->bytes = (double)p->pages * PAGE;
+    ret->range_count = 1;
+    ret->ranges[0] = (struct simgpu_range){p->address, p->pages ? (p->pages - 1) * p->pitch + PAGE : 0, 1};
+}
+
+static const struct simgpu_param fill_layout[] = {{0, 8, SIMGPU_PARAM_POINTER}, {8, 8, 0}, {16, 8, 0}, {24, 8, 0}};
+static const struct simgpu_kernel fill_kernel = {"spillway_fill", 4, 32, fill_layout, fill_run, fill_describe, 0};
+
+/* ---- spillway_tell: words, moved to where the host sees them ---- */
 
 struct tell_params {
     uint64_t from, to, words;
@@ -72,7 +139,9 @@ static void tell_run(const struct simgpu_launch *launch, const void *image)
 {
     const struct tell_params *p = image;
     uint64_t threads = (uint64_t)launch->grid[0] * launch->block[0];
-    memcpy((void *)(uintptr_t)p->to, (const void *)(uintptr_t)p->from, 8 * (threads < p->words ? threads : p->words));
+    const uint64_t bytes = 8 * (threads < p->words ? threads : p->words);
+    memcpy((void *)(uintptr_t)p->to, (const void *)(uintptr_t)p->from, bytes);
+    memset((void *)(uintptr_t)p->from, 0, bytes);
 }
 
 static void tell_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
@@ -81,7 +150,7 @@ static void tell_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = 16.0 * (double)p->words;
     ret->range_count = 2;
-    ret->ranges[0] = (struct simgpu_range){p->from, 8 * p->words, 0};
+    ret->ranges[0] = (struct simgpu_range){p->from, 8 * p->words, 1};
     ret->ranges[1] = (struct simgpu_range){p->to, 8 * p->words, 1};
 }
 
@@ -126,7 +195,7 @@ static const struct simgpu_kernel seek_kernel = {"spillway_seek", 6, 48, seek_la
 
 /* ---- */
 
-static const struct simgpu_kernel *const twins[] = {&hash_kernel, &tell_kernel, &seek_kernel};
+static const struct simgpu_kernel *const twins[] = {&hash_kernel, &sample_kernel, &fill_kernel, &tell_kernel, &seek_kernel};
 
 const struct simgpu_kernel *twin_find(const char *name, size_t length)
 {

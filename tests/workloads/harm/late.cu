@@ -4,9 +4,16 @@
  * cannot know better. That the bytes are right from then on is for the program to see. */
 #include "layer.h"
 
+/* A name in C says nothing of what the kernel may write. */
+#ifdef HARM_UNTOLD
+#define NAMED extern "C"
+#else
+#define NAMED
+#endif
+
 /* --- y = f(x), and x, too, once it is late --- */
 
-__global__ void change_input_kernel(uint32_t *x, uint32_t *y, size_t n, const uint32_t *clock)
+NAMED __global__ void change_input_kernel(uint32_t *x, uint32_t *y, size_t n, const uint32_t *clock)
 {
     const bool is_late = IS_LATE(clock);
     SPAN (i, n) {
@@ -20,8 +27,8 @@ SIMGPU_FOOTPRINT(change_input_kernel, (uint32_t * x, uint32_t *y, size_t n, cons
 
 /* --- the same for what is given beside, by whole or in one word --- */
 
-__global__ void change_side_kernel(const uint32_t *x, uint32_t *y, size_t n, uint32_t *side, size_t sides,
-                                   const uint32_t *clock)
+NAMED __global__ void change_side_kernel(const uint32_t *x, uint32_t *y, size_t n, uint32_t *side, size_t sides,
+                                         const uint32_t *clock)
 {
     const bool is_late = IS_LATE(clock);
     SPAN (i, n) {
@@ -36,7 +43,7 @@ SIMGPU_FOOTPRINT(change_side_kernel,
 
 /* --- multiplies by 1 until it is late --- */
 
-__global__ void clip_kernel(uint32_t *x, size_t n, const uint32_t *clock)
+NAMED __global__ void clip_kernel(uint32_t *x, size_t n, const uint32_t *clock)
 {
     const uint32_t factor = IS_LATE(clock) ? 3 : 1;
     SPAN (i, n)
@@ -46,7 +53,7 @@ SIMGPU_FOOTPRINT(clip_kernel, (uint32_t * x, size_t n, const uint32_t *clock), E
 
 /* --- looks at a tensor, and changes it once it is late: all of it or one word --- */
 
-__global__ void look_kernel(uint32_t *a, size_t n, uint32_t *seen, const uint32_t *clock, size_t changes)
+NAMED __global__ void look_kernel(uint32_t *a, size_t n, uint32_t *seen, const uint32_t *clock, size_t changes)
 {
     const bool is_late = IS_LATE(clock);
     SPAN (i, n) {

@@ -1,0 +1,222 @@
+/* spot.c - which pages are hashed, the pairs of samples that have no answer yet, and what a difference means. */
+#include "spot.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "digest.h"
+#include "layout.h"
+#include "lock.h"
+#include "log.h"
+#include "proof.h"
+#include "result.h"
+#include "watched.h"
+
+enum { PAIRS = 1024, SHARE = 32, LOOK_EVERY = 32, ALIGNMENT = 16 };
+
+#define PATTERN_WORD (UINT64_MAX / 0xff * SPW_SPOT_PATTERN)
+
+struct pair {
+    int ordinal;
+    uint32_t ticket;
+    CUfunction function; /* of the last that wrote it; NULL: a copy or set */
+    uint64_t course;
+    uint32_t operations[SPW_REBUILD_OPS]; /* of the course: all that wrote it */
+    unsigned operation_count;
+    CUdeviceptr address;
+    size_t bytes;
+    uint64_t round;  /* in which it was made again */
+    bool is_defined; /* what its makers leave undefined is filled altogether */
+};
+
+struct spw_spots spw_spots;
+atomic_bool spw_spots_pending;
+
+static struct pair pairs[PAIRS]; /* pair n at n modulo PAIRS, in the order of asking */
+static uint64_t first, end;
+static uint64_t round_now = 1,
+                undefined_until; /* in rounds up to that one a difference may come from what is left undefined */
+static bool has_failed;
+
+/* ---- which pages ---- */
+
+/* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, at the end of
+ * one allocation and at the beginning of another. */
+static struct spw_sample sample_of(const struct spw_block *b)
+{
+    const uint64_t mixed = b->serial * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    const size_t rest = b->size_bytes % SPW_SPOT_PAGE / ALIGNMENT * ALIGNMENT, begin = mixed / SHARE % 2 ? rest : 0;
+    const bool is_whole = b->size_bytes <= SPW_SPOT_WHOLE;
+    const size_t page = is_whole ? 0 : mixed % SHARE, step = is_whole ? 1 : SHARE;
+    const size_t pages = (b->size_bytes - begin) / SPW_SPOT_PAGE;
+    return (struct spw_sample){.address = b->address + begin + page * SPW_SPOT_PAGE,
+                               .pages = pages > page ? (pages - page + step - 1) / step : 0,
+                               .pitch = step * SPW_SPOT_PAGE,
+                               .pattern = PATTERN_WORD};
+}
+
+int spw_spot_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s)
+{
+    const struct spw_sample sample = sample_of(b);
+    return sample.pages ? spw_digest_fill_locked(d, s->context, s->handle, &sample) : 0;
+}
+
+/* ---- asking ---- */
+
+void spw_spot_left_locked(struct spw_device *d, struct spw_block *b)
+{
+    const struct spw_sample sample = sample_of(b);
+    struct spw_stream *s;
+    if (b->spot || !sample.pages || !b->content.maker || !b->content.maker->course)
+        return;
+    if (spw_proof_reader_locked(d, b, &s) < 0 || spw_digest_sample_locked(d, s->context, s->handle, &sample, &b->spot) < 0)
+        b->spot = 0;
+    else
+        spw_proof_read_locked(d, b, s);
+    spw_spots.unknown_count += !b->spot;
+}
+
+void spw_spot_forget_locked(struct spw_block *b)
+{
+    if (b->spot)
+        spw_digest_forget_locked(b->spot);
+    b->spot = 0;
+}
+
+void spw_spot_give_up_locked(struct spw_block *b)
+{
+    spw_spots.unknown_count += b->spot != 0;
+    spw_spot_forget_locked(b);
+}
+
+static bool is_defined(const struct spw_rebuild *rebuild)
+{
+    bool is = true;
+    for (unsigned i = 0; i < rebuild->op_count; i++)
+        is &= rebuild->ops[i]->is_defined;
+    return is;
+}
+
+static void look_at_answers(void);
+
+void spw_spot_made_locked(struct spw_device *d, struct spw_block *b, struct spw_rebuild *rebuild, struct spw_stream *s)
+{
+    const struct spw_sample sample = sample_of(b);
+    struct pair p = {.ordinal = d->ordinal, .ticket = b->spot, .address = b->address, .bytes = b->size_bytes};
+    if (!b->spot)
+        return;
+    b->spot = 0;
+    if ((end - first) % LOOK_EVERY == LOOK_EVERY - 1)
+        look_at_answers();
+    if (end - first == PAIRS || spw_digest_sample_again_locked(d, s->context, s->handle, &sample, p.ticket) < 0 ||
+        spw_digests_send_locked(d, s->handle) < 0) {
+        spw_digest_forget_locked(p.ticket);
+        spw_spots.unknown_count++;
+        return;
+    }
+    spw_uses_add_locked(&b->object.uses, s, s->begun);
+    p.function = b->content.maker->function;
+    p.course = b->content.maker->course;
+    for (unsigned i = 0; i < rebuild->op_count; i++)
+        p.operations[p.operation_count++] = rebuild->ops[i]->operation;
+    p.is_defined = is_defined(rebuild);
+    p.round = round_now;
+    pairs[end++ % PAIRS] = p;
+    spw_spots.asked_count++;
+    atomic_store_explicit(&spw_spots_pending, true, memory_order_relaxed);
+}
+
+/* ---- answers ---- */
+
+void spw_spot_next_round_locked(void)
+{
+    round_now++;
+}
+
+/* A part of what it makes stays undefined. All of it is filled from now on: what was launched before that is not run again
+ * in more than one further iteration. */
+static void note_undefined(const struct pair *p)
+{
+    undefined_until = round_now + 1;
+    for (unsigned i = 0; i < p->operation_count; i++) {
+        const struct spw_rerun writer = {.course = p->course, .operation = p->operations[i]};
+        struct spw_watched *w = spw_watched_of(p->ordinal, &writer);
+        if (w)
+            w->leaves_undefined = true;
+    }
+}
+
+static void put_down_to_undefined(const struct pair *p)
+{
+    spw_spots.explained_count++;
+    spw_info("device %d: a sample of %zu bytes at 0x%llx that were computed again differs, which is put down to bytes that "
+             "nobody has written: some were seen in what was computed again beside it",
+             p->ordinal, p->bytes, (unsigned long long)p->address);
+}
+
+static void fail(const struct pair *p)
+{
+    char buffer[256];
+    spw_spots.failed_count++;
+    if (has_failed)
+        return;
+    has_failed = true;
+    spw_warn("device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), and things were computed "
+             "with them: no result reaches the host any more. SPILLWAY_RECOMPUTE=off runs nothing again",
+             p->ordinal, p->function ? spw_function_name(p->function, buffer, sizeof(buffer)) : "a copy", p->bytes,
+             (unsigned long long)p->address);
+}
+
+/* `left`: what is left of the sample before when the one behind is subtracted, and how many words of both are the pattern.
+ */
+static void judge(const struct pair *p, struct spw_hash left)
+{
+    if (left.word[1] && !p->is_defined)
+        note_undefined(p);
+    if (!left.word[0])
+        spw_spots.equal_count++;
+    else if (p->round <= undefined_until)
+        put_down_to_undefined(p);
+    else
+        fail(p);
+}
+
+/* False: it is to come. */
+static bool look_at(struct pair *p)
+{
+    struct spw_hash left;
+    const int answer = spw_digest_answer_locked(&spw_devices[p->ordinal], p->ticket, &left);
+    if (answer == 0)
+        return false;
+    if (answer > 0)
+        judge(p, left);
+    else
+        spw_spots.unknown_count++;
+    spw_digest_forget_locked(p->ticket);
+    return true;
+}
+
+static void look_at_answers(void)
+{
+    while (first != end && look_at(&pairs[first % PAIRS]))
+        first++;
+    atomic_store_explicit(&spw_spots_pending, has_failed || first != end, memory_order_relaxed);
+}
+
+CUresult spw_spot_look(CUresult result)
+{
+    spw_lock();
+    look_at_answers();
+    const bool failed = has_failed;
+    spw_unlock();
+    return failed ? CUDA_ERROR_ILLEGAL_STATE : result;
+}
+
+void spw_spot_reset(void)
+{
+    first = end = undefined_until = 0;
+    round_now = 1;
+    has_failed = false;
+    spw_spots = (struct spw_spots){0};
+    atomic_store_explicit(&spw_spots_pending, false, memory_order_relaxed);
+}
