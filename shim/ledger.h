@@ -52,7 +52,8 @@ enum {
     SPW_FREE = 32, /* the program gave it back; kept mapped for the next one of its size */
     SPW_DROPPED = 64,
     SPW_GHOST = 128,      /* with FREE, or, while somebody still holds it, alone */
-    SPW_UNVERIFIED = 512, /* made again, and not yet compared (verify.h): resident, and the slow lock is held meanwhile */
+    SPW_UNVERIFIED = 512, /* about to be made again, or made and not yet compared (verify.h): resident, and the slow lock is
+                           * held meanwhile */
     SPW_FENCED = 1024, /* its memory came from others who may still be at it (stale.h): resident, and whoever uses it comes
                         * after `fence` */
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */

@@ -133,6 +133,7 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run)
             spw_needs_add_locked(d, b);
         } else if (!b || !run->parts[i].attached)
             continue;
+        b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
         if ((d->stale.allowed || spw_uses_done_locked(&b->object.uses)) && spw_mover_detach_locked(d, b) == 0)
             continue;
         b->object.attention &= ~(uint32_t)SPW_FENCED; /* those are among its uses */
@@ -157,6 +158,8 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
         const bool was_absent = p->block->object.attention & SPW_ABSENT;
         r = bring_unlocking(d, p->block, p->writes);
         p->attached = was_absent && p->writes && r == 0;
+        if (p->attached)
+            p->block->object.attention |= SPW_UNVERIFIED; /* other threads may come before what makes it */
     }
     return r;
 }

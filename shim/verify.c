@@ -252,6 +252,8 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, s
         struct spw_block *b = written(run, i);
         if (b)
             spw_spot_made_locked(d, b, run->rebuild, s);
+        if (b && !compared)
+            b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
         if (!b || !compared)
             continue;
         b->object.attention |= SPW_UNVERIFIED;

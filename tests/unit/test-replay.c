@@ -1,6 +1,8 @@
 /* test-replay.c - tensors that go without a trace and are made again on the fake device: always the same bytes, in order
  * with all else, whatever was freed or written meanwhile. */
 #include "replayed.h"
+#include <pthread.h>
+#include <time.h>
 
 #define BUDGET (8 * BYTES)
 
@@ -477,6 +479,51 @@ static void small_allocations_are_lent_what_they_held(void **state)
     assert_int_equal(fake_counts()->copies_within, 2 + 3);
 }
 
+struct meanwhile {
+    CUdeviceptr address;
+    struct spw_stream *stream; /* somebody is inside the driver with it */
+    uint32_t attention;        /* as another thread finds it */
+};
+
+static void *look_meanwhile(void *argument)
+{
+    struct meanwhile *m = argument;
+    for (m->attention = SPW_ABSENT; m->attention & SPW_ABSENT;) {
+        const struct timespec moment = {.tv_nsec = 100000};
+        nanosleep(&moment, NULL);
+        spw_lock();
+        m->attention = attention(m->address);
+        spw_unlock();
+    }
+    atomic_store(&m->stream->in_call, 0);
+    return NULL;
+}
+
+/* Its memory is there before what makes it is submitted, which waits for others: these must not take it for what it was. */
+static void nobody_uses_what_is_about_to_be_made(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    mix(&n, 0, 1, 7);
+    mix(&a, 0, 1, 5);
+    const unsigned char values[] = {fake_mixed(NULL, 0, 5), fake_mixed(NULL, 0, 7)};
+    mix((CUdeviceptr[]){a, n, b, n}, 2, 2, 9);
+    drop(b);
+    let_go_all();
+    assert_true(attention(b) & SPW_DROPPED);
+    spw_lock();
+    struct meanwhile m = {.address = b, .stream = spw_stream_of_locked(s)};
+    spw_unlock();
+    pthread_t thread;
+    atomic_store(&m.stream->in_call, 1);
+    assert_int_equal(pthread_create(&thread, NULL, look_meanwhile, &m), 0);
+    expect(b, fake_mixed(values, 2, 9));
+    pthread_join(thread, NULL);
+    assert_true(m.attention & SPW_UNVERIFIED);
+    assert_false(attention(b));
+    let_go_all();
+}
+
 /* Without room for what it held, nothing is dropped for it. */
 static void without_a_stash_what_updates_small_allocations_is_copied(void **state)
 {
@@ -673,6 +720,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_row_of_ghosts_is_made_in_little_memory),
         cmocka_unit_test(a_ghost_keeps_its_host_copy),
         cmocka_unit_test(small_allocations_are_lent_what_they_held),
+        cmocka_unit_test(nobody_uses_what_is_about_to_be_made),
         cmocka_unit_test(without_a_stash_what_updates_small_allocations_is_copied),
         cmocka_unit_test(what_is_saved_for_long_leaves_room_for_what_is_put_away),
         cmocka_unit_test(a_small_allocation_that_is_needed_is_kept_back),
