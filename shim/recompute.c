@@ -84,9 +84,10 @@ static int define(struct spw_device *d, const struct spw_op *op, struct spw_reru
     rerun->is_defined = w && w->leaves_undefined;
     for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
         const struct spw_rerun_touch *t = &rerun->touches[i];
-        if (t->block && spw_touch_makes(t))
-            r = rerun->is_defined ? spw_verify_fill_locked(t->block, op->stream)
-                                  : spw_spot_fill_locked(d, t->block, op->stream);
+        if (!t->block || !spw_touch_makes(t))
+            continue;
+        spw_spot_choose_locked(t->block);
+        r = rerun->is_defined ? spw_verify_fill_locked(t->block, op->stream) : spw_spot_fill_locked(d, t->block, op->stream);
     }
     return r;
 }

@@ -40,11 +40,11 @@ static bool has_failed;
 
 /* ---- which pages ---- */
 
-/* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, at the end of
- * one allocation and at the beginning of another. */
+/* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, now at the end
+ * and now at the beginning. */
 static struct spw_sample sample_of(const struct spw_block *b)
 {
-    const uint64_t mixed = b->serial * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    const uint64_t mixed = b->spot_choice * UINT64_C(0x9E3779B97F4A7C15) >> 32;
     const size_t rest = b->size_bytes % SPW_SPOT_PAGE / ALIGNMENT * ALIGNMENT, begin = mixed / SHARE % 2 ? rest : 0;
     const bool is_whole = b->size_bytes <= SPW_SPOT_WHOLE;
     const size_t page = is_whole ? 0 : mixed % SHARE, step = is_whole ? 1 : SHARE;
@@ -53,6 +53,11 @@ static struct spw_sample sample_of(const struct spw_block *b)
                                .pages = pages > page ? (pages - page + step - 1) / step : 0,
                                .pitch = step * SPW_SPOT_PAGE,
                                .pattern = PATTERN_WORD};
+}
+
+void spw_spot_choose_locked(struct spw_block *b)
+{
+    b->spot_choice = (uint32_t)round_now;
 }
 
 int spw_spot_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s)

@@ -1,9 +1,9 @@
 /* spot.h - spot checks: what each tensor holds that is dropped is hashed in part before it goes, and again behind what makes
  * it again; nothing that was computed with it is the host's before the two were compared.
  *
- * Of a tensor up to SPW_SPOT_WHOLE all is hashed, of a larger one a page of 4 KiB in every 128 KiB, another one for each
- * allocation. So a difference of 128 KiB side by side is always seen, a smaller one of n bytes with a probability of n in
- * 128 KiB each time, as each iteration allocates its tensors anew. Every so often all of it is compared in place of that
+ * Of a tensor up to SPW_SPOT_WHOLE all is hashed, of a larger one a page of 4 KiB in every 128 KiB, another one in each
+ * iteration. So a difference of 128 KiB side by side is always seen, a smaller one of n bytes with a probability of n in
+ * 128 KiB each time. Every so often all of it is compared in place of that
  * (verify.h).
  *
  * The answers come on their own and nobody waits for them: they are looked at when the program has waited for the device,
@@ -13,7 +13,8 @@
  *
  * Bytes that a kernel leaves undefined are no difference. The pages that are going to be hashed are filled with a pattern
  * before a launch of the program writes to a tensor that nothing was written to, and before the launch is run again, so
- * that they agree. What another kernel makes of such bytes elsewhere may still differ: where a tensor was seen to have words
+ * that they agree. They are the same of all tensors of a size in an iteration, so that what is made of each byte by itself
+ * agrees as well. What another kernel makes of such bytes elsewhere may still differ: where a tensor was seen to have words
  * of the pattern left, a difference proves nothing, in that iteration and the next. From then on what leaves them has all of
  * its tensor filled (recompute.c).
  *
@@ -45,6 +46,9 @@ void spw_spot_forget_locked(struct spw_block *b);
 
 /* What is about to make it again could not be given the same memory: the two would differ. */
 void spw_spot_give_up_locked(struct spw_block *b);
+
+/* The program is about to write it anew: from now on the pages are those of this iteration. */
+void spw_spot_choose_locked(struct spw_block *b);
 
 /* Fills what would be hashed of the block, in the order of the stream. 0 or a failure of the driver. */
 int spw_spot_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s);

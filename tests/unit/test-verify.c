@@ -565,7 +565,7 @@ static void without_a_sample_what_was_made_is_taken(void **state)
     assert_int_equal(spw_digests_held_locked(device), 0);
 }
 
-/* Whatever the number of the allocation, by which the pages are chosen. */
+/* In whatever iteration. */
 static void what_lies_behind_the_end_of_a_tensor_is_left_alone(void **state)
 {
     enum { BEYOND = 2000, TENSORS = 256 };
@@ -574,12 +574,49 @@ static void what_lies_behind_the_end_of_a_tensor_is_left_alone(void **state)
         CUdeviceptr a = allocate(bytes);
         fake_fill(s, a + bytes, BEYOND, 1);
         spw_lock();
+        spw_spot_next_round_locked();
+        spw_spot_choose_locked(block_at(a));
         assert_int_equal(spw_spot_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
         spw_unlock();
         assert_int_equal(fake_expect(s, a + bytes, BEYOND, 1), CUDA_SUCCESS);
         let_run();
         give_back(a, s, false);
     }
+}
+
+static void fill_pages_of(CUdeviceptr a, size_t bytes)
+{
+    fake_fill(s, a, bytes, 0);
+    spw_lock();
+    spw_spot_choose_locked(block_at(a));
+    assert_int_equal(spw_spot_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
+    spw_unlock();
+}
+
+/* What is undefined in one of two, and spread to the other byte by byte, is the same in both; and no byte is left out for
+ * good.
+ */
+static void tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_the_next(void **state)
+{
+    enum { PAGES = 32, ITERATIONS = 1000 };
+    static unsigned char first[PAGES * SPW_SPOT_PAGE], second[sizeof first];
+    unsigned times[PAGES] = {0};
+    CUdeviceptr a = allocate(sizeof first), b = allocate(sizeof first);
+    for (int i = 0; i < ITERATIONS; i++) {
+        spw_lock();
+        spw_spot_next_round_locked();
+        spw_unlock();
+        fill_pages_of(a, sizeof first);
+        fill_pages_of(b, sizeof second);
+        assert_int_equal(spw_driver.cuMemcpyDtoHAsync_v2(first, a, sizeof first, s), CUDA_SUCCESS);
+        assert_int_equal(spw_driver.cuMemcpyDtoHAsync_v2(second, b, sizeof second, s), CUDA_SUCCESS);
+        let_run();
+        assert_memory_equal(first, second, sizeof first);
+        for (unsigned page = 0; page < PAGES; page++)
+            times[page] += first[page * SPW_SPOT_PAGE] == SPW_SPOT_PATTERN;
+    }
+    for (unsigned page = 0; page < PAGES; page++)
+        assert_in_range(times[page], ITERATIONS / PAGES / 2, 2 * ITERATIONS / PAGES);
 }
 
 /* What makes it writes nothing: what was there before counts, which is filled alike both times. */
@@ -871,6 +908,7 @@ int main(int argc, char **argv)
         TEST(a_difference_is_told_in_place_of_the_end_of_a_wait),
         TEST(what_is_not_dropped_after_all_needs_no_second_sample),
         TEST(without_a_sample_what_was_made_is_taken),
+        TEST(tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_the_next),
         TEST(what_lies_behind_the_end_of_a_tensor_is_left_alone),
         TEST(what_is_left_undefined_is_no_difference),
         TEST(what_stays_before_it_is_gone_is_not_compared),
