@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "architectures.h"
 #include "globals_parts.h"
 #include "unpack.h"
 
@@ -24,7 +25,9 @@ struct part_header { /* what is read of it; it may be longer */
     uint32_t header_bytes;
     uint64_t bytes;        /* behind it */
     uint32_t packed_bytes; /* of these; 0: all */
-    uint32_t others[5];
+    uint32_t others[2];
+    uint32_t architecture; /* of a cubin: 10 X + y */
+    uint32_t more[2];
     uint64_t flags, unused_too;
     uint64_t unpacked_bytes;
 };
@@ -87,11 +90,21 @@ static bool is_cubin(struct spw_image_part part)
     return part.count > SELFMAG && memcmp(part.bytes, ELFMAG, SELFMAG) == 0;
 }
 
-static const char *list_part(struct spw_globals *g, uint16_t kind, struct spw_image_part part)
+/* No device takes it. */
+static bool is_for_others(const struct part_header *header, struct spw_image_part part, const bool *architectures)
 {
-    if (kind == PART_CUBIN)
-        return is_cubin(part) ? spw_globals_of_cubin(g, part) : damaged;
-    return kind == PART_PTX ? spw_globals_of_ptx(g, part) : "a fat binary has parts of unknown kinds";
+    return architectures && header->architecture < SPW_ARCHITECTURES && !architectures[header->architecture] &&
+           spw_globals_cubin_is_for(part, header->architecture);
+}
+
+static const char *list_part(struct spw_globals *g, const struct part_header *header, struct spw_image_part part,
+                             const bool *architectures)
+{
+    if (header->kind == PART_CUBIN && !is_cubin(part))
+        return damaged;
+    if (header->kind == PART_CUBIN)
+        return is_for_others(header, part, architectures) ? NULL : spw_globals_of_cubin(g, part);
+    return header->kind == PART_PTX ? spw_globals_of_ptx(g, part) : "a fat binary has parts of unknown kinds";
 }
 
 static bool unpack(const struct part_header *header, struct spw_image_part packed, char *to)
@@ -104,7 +117,8 @@ static bool unpack(const struct part_header *header, struct spw_image_part packe
     return header->flags & PART_IS_LZ4 && spw_unpack_lz4(packed.bytes, packed.count, to, header->unpacked_bytes);
 }
 
-static const char *list_packed(struct spw_globals *g, const struct part_header *header, struct spw_image_part packed)
+static const char *list_packed(struct spw_globals *g, const struct part_header *header, struct spw_image_part packed,
+                               const bool *architectures)
 {
     if (header->packed_bytes > packed.count || header->unpacked_bytes > SPW_GLOBALS_MAX_PART)
         return damaged;
@@ -113,14 +127,14 @@ static const char *list_packed(struct spw_globals *g, const struct part_header *
     if (!bytes)
         return no_memory;
     const struct spw_image_part part = {bytes, header->unpacked_bytes};
-    const char *why = unpack(header, packed, bytes) ? list_part(g, header->kind, part)
+    const char *why = unpack(header, packed, bytes) ? list_part(g, header, part, architectures)
                                                     : "a fat binary is compressed in a way that is not known";
     free(bytes);
     return why;
 }
 
 /* One after the other, to the end of all. */
-static const char *list_fat(struct spw_globals *g, struct spw_image_part image)
+static const char *list_fat(struct spw_globals *g, struct spw_image_part image, const bool *architectures)
 {
     struct fat_header fat;
     struct part_header header;
@@ -139,7 +153,8 @@ static const char *list_fat(struct spw_globals *g, struct spw_image_part image)
         if (header.header_bytes < sizeof(header) || header.header_bytes > left || header.bytes > left - header.header_bytes)
             return damaged;
         const struct spw_image_part part = {image.bytes + at + header.header_bytes, header.bytes};
-        why = header.packed_bytes ? list_packed(g, &header, part) : list_part(g, header.kind, part);
+        why =
+            header.packed_bytes ? list_packed(g, &header, part, architectures) : list_part(g, &header, part, architectures);
         at += header.header_bytes + header.bytes;
         left -= header.header_bytes + header.bytes;
     }
@@ -148,7 +163,7 @@ static const char *list_fat(struct spw_globals *g, struct spw_image_part image)
 
 /* ---- all ---- */
 
-const char *spw_globals_list(const void *image, size_t bytes, struct spw_globals *ret)
+const char *spw_globals_list(const void *image, size_t bytes, const bool *architectures, struct spw_globals *ret)
 {
     const struct spw_image_part all = {image, bytes};
     uint32_t magic = 0;
@@ -156,7 +171,7 @@ const char *spw_globals_list(const void *image, size_t bytes, struct spw_globals
     if (bytes >= sizeof(magic))
         memcpy(&magic, image, sizeof(magic));
     const char *why = is_cubin(all)        ? spw_globals_of_cubin(ret, all)
-                      : magic == FAT_MAGIC ? list_fat(ret, all)
+                      : magic == FAT_MAGIC ? list_fat(ret, all, architectures)
                                            : spw_globals_of_ptx(ret, all);
     if (why)
         spw_globals_finish(ret);

@@ -61,6 +61,16 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
+/* From ABI 8 on it is in the second byte of the flags, before that in the first. */
+bool spw_globals_cubin_is_for(struct spw_image_part all, uint32_t architecture)
+{
+    struct file f;
+    if (!open_file(&f, all))
+        return false;
+    const unsigned shift = f.header.e_ident[EI_ABIVERSION] >= 8 ? 8 : 0;
+    return (f.header.e_flags >> shift & 0xff) == architecture;
+}
+
 /* What kernels share with nobody is no variable: memory of a block or a thread, parameters. */
 static enum place place_of(const char *section, uint64_t flags)
 {
@@ -122,6 +132,23 @@ static bool is_named(const struct file *f, const Elf64_Shdr *table, const Elf64_
     return bytes >= section->sh_size;
 }
 
+/* Code for later architectures comes in two forms, and so do its sections: ".nv.merc.X" has what ".X" has. */
+static bool is_repeated(const struct file *f, const Elf64_Shdr *section, const char *name)
+{
+    static const char with[] = ".nv.merc.";
+    Elf64_Shdr other;
+    if (!begins(name, with) || section->sh_offset > f->all.count || section->sh_size > f->all.count - section->sh_offset)
+        return false;
+    for (uint64_t i = 0; i < f->sections && read_section(f, i, &other); i++) {
+        const char *other_name = name_in(f, f->names, other.sh_name);
+        if (other_name && strcmp(other_name, name + sizeof(with) - 2) == 0)
+            return other.sh_type == SHT_PROGBITS && other.sh_size == section->sh_size && other.sh_offset <= f->all.count &&
+                   other.sh_size <= f->all.count - other.sh_offset &&
+                   memcmp(f->all.bytes + other.sh_offset, f->all.bytes + section->sh_offset, section->sh_size) == 0;
+    }
+    return false;
+}
+
 /* Variables without names have been stripped of them. Constants without a name nobody can change. */
 static const char *find_nameless(const struct file *f, const Elf64_Shdr *table)
 {
@@ -134,7 +161,7 @@ static const char *find_nameless(const struct file *f, const Elf64_Shdr *table)
             return damaged;
         if (name && section.sh_type != SHT_NULL && place_of(name, section.sh_flags) != NOWHERE &&
             place_of(name, section.sh_flags) != CONSTANTS && section.sh_flags & SHF_ALLOC &&
-            !is_named(f, table, &section, i))
+            !is_named(f, table, &section, i) && !is_repeated(f, &section, name))
             return "they have no names";
     }
     return NULL;

@@ -12,6 +12,9 @@ struct spw_image_part { /* of an image, or all of it */
 const char *spw_globals_of_cubin(struct spw_globals *globals, struct spw_image_part file);
 const char *spw_globals_of_ptx(struct spw_globals *globals, struct spw_image_part text);
 
+/* The cubin says itself that it is for that architecture. */
+bool spw_globals_cubin_is_for(struct spw_image_part file, uint32_t architecture);
+
 /* A name that ends with its length or a 0. */
 const char *spw_globals_add(struct spw_globals *globals, const char *name, size_t length, bool is_constant);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "architectures.h"
 #include "ask.h"
 #include "globals.h"
 #include "result.h"
@@ -431,7 +432,7 @@ static const char *list_file(const struct spw_image *image, struct spw_globals *
     char *contents = file ? malloc(bytes + 1) : NULL;
     const char *why = "its file cannot be read";
     if (contents && fread(contents, 1, bytes, file) == bytes)
-        why = spw_globals_list(contents, bytes, ret);
+        why = spw_globals_list(contents, bytes, spw_architectures_locked(), ret);
     free(contents);
     if (file)
         (void)fclose(file);
@@ -445,5 +446,6 @@ const char *spw_image_globals_locked(const struct spw_image *image, struct spw_g
         return "what it was loaded from is not there any more, or has changed";
     if (is_file(image))
         return list_file(image, ret);
-    return image->bytes ? spw_globals_list(image->wrapper.data, image->bytes, ret) : "its form is not known";
+    return image->bytes ? spw_globals_list(image->wrapper.data, image->bytes, spw_architectures_locked(), ret)
+                        : "its form is not known";
 }

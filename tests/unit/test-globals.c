@@ -14,16 +14,30 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "architectures.h"
 #include "unpack.h"
 
 /* ---- a cubin ---- */
 
-enum section { NONE, SECTION_NAMES, NAMES, SYMBOLS, GLOBALS, FIRST_VALUES, CONSTANTS, SHARED, CODE, STRANGE, SECTIONS };
+enum section {
+    NONE,
+    SECTION_NAMES,
+    NAMES,
+    SYMBOLS,
+    GLOBALS,
+    FIRST_VALUES,
+    CONSTANTS,
+    SHARED,
+    CODE,
+    STRANGE,
+    REPEATED,
+    SECTIONS
+};
 
 static const char section_names[] =
     "\0.shstrtab\0.strtab\0.symtab\0.nv.global\0.nv.global.init\0.nv.constant3\0.nv.shared.f\0"
-    ".text.f\0.strange";
-static const uint32_t name_at[SECTIONS] = {0, 1, 11, 19, 27, 38, 54, 68, 81, 89};
+    ".text.f\0.strange\0.nv.merc.nv.global.init";
+static const uint32_t name_at[SECTIONS] = {0, 1, 11, 19, 27, 38, 54, 68, 81, 89, 98};
 static const char names[] = "\0count\0table\0factor\0scratch\0f\0malloc\0vprintf\0outside";
 enum name { COUNT = 1, TABLE = 7, FACTOR = 13, SCRATCH = 20, KERNEL = 28, MALLOC = 30, VPRINTF = 37, OUTSIDE = 45 };
 enum { SYMBOLS_MAX = 8, PART_HEADER = 64, FAT_HEADER = 16 };
@@ -80,12 +94,14 @@ static int make_cubin(void **state)
     return 0;
 }
 
+static const bool *architectures; /* NULL: all */
+
 /* "name name(c)": all that are listed, or in its place why there are none. */
 static const char *listed(const void *image, size_t bytes)
 {
     static char text[4096];
     struct spw_globals g;
-    const char *why = spw_globals_list(image, bytes, &g);
+    const char *why = spw_globals_list(image, bytes, architectures, &g);
     text[0] = 0;
     assert_true(!why || (!g.count && !g.list));
     for (uint32_t i = 0; i < g.count; i++) {
@@ -118,6 +134,28 @@ static void a_cubin_whose_kernels_allocate_or_print_has_a_state_without_a_name(v
     assert_string_equal(listed_cubin(), "its kernels print");
     add_symbol(6, MALLOC, STT_FUNC, CODE, 32); /* its own */
     assert_string_equal(listed_cubin(), "count table factor(c)");
+}
+
+/* In code for later architectures. */
+static void first_values_that_are_there_twice_need_names_once(void **state)
+{
+    (void)state;
+    cubin.sections[REPEATED] = cubin.sections[FIRST_VALUES];
+    cubin.sections[REPEATED].sh_name = name_at[REPEATED];
+    cubin.sections[REPEATED].sh_type = 0x70000008;
+    assert_string_equal(listed_cubin(), "count table factor(c)");
+    cubin.sections[REPEATED].sh_offset += sizeof(Elf64_Shdr); /* other values */
+    assert_string_equal(listed_cubin(), "they have no names");
+    cubin.sections[REPEATED].sh_offset -= sizeof(Elf64_Shdr);
+    cubin.sections[REPEATED].sh_size--;
+    assert_string_equal(listed_cubin(), "they have no names");
+    cubin.sections[REPEATED].sh_size++;
+    cubin.sections[REPEATED].sh_offset = sizeof(cubin) - 8; /* behind the end */
+    assert_string_equal(listed_cubin(), "they have no names");
+    cubin.sections[REPEATED].sh_offset = cubin.sections[FIRST_VALUES].sh_offset;
+    cubin.sections[REPEATED].sh_name = name_at[STRANGE];
+    cubin.sections[STRANGE].sh_flags = 0;
+    assert_string_equal(listed_cubin(), "they have no names");
 }
 
 static void a_cubin_that_may_hide_variables_is_refused(void **state)
@@ -256,6 +294,43 @@ static void a_fat_binary_lists_what_its_parts_do(void **state)
     assert_string_equal(listed(fat.bytes, fat.count), "count late table factor(c)");
 }
 
+/* For architecture 75, as the fat binary says and the cubin itself, by either ABI. */
+static void add_cubin_for_75(unsigned char abi, uint32_t flags, uint32_t architecture)
+{
+    cubin.header.e_ident[EI_ABIVERSION] = abi;
+    cubin.header.e_flags = flags;
+    add_part(2, 0, &cubin, sizeof(cubin), 0);
+    memcpy(fat.bytes + fat.count - (sizeof(cubin) + 7) / 8 * 8 - PART_HEADER + 28, &architecture, sizeof(architecture));
+}
+
+static void parts_that_no_device_takes_are_left_out(void **state)
+{
+    static const uint32_t flags[] = {0x6004b04, 0x500054b};
+    bool taken[SPW_ARCHITECTURES] = {[80] = true};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        const unsigned char abi = (unsigned char)(8 - i);
+        begin_fat();
+        add_cubin_for_75(abi, flags[i], 75);
+        add_part(1, 0, text, sizeof(text), 0);
+        architectures = taken;
+        assert_string_equal(listed(fat.bytes, fat.count), "count late");
+        architectures = NULL;
+        assert_string_equal(listed(fat.bytes, fat.count), "count table factor(c) late");
+        taken[75] = true;
+        architectures = taken;
+        assert_string_equal(listed(fat.bytes, fat.count), "count table factor(c) late");
+        taken[75] = false;
+        begin_fat();
+        add_cubin_for_75(abi, flags[1 - i], 75); /* they do not say the same */
+        assert_string_equal(listed(fat.bytes, fat.count), "count table factor(c)");
+        begin_fat();
+        add_cubin_for_75(abi, flags[i], SPW_ARCHITECTURES);
+        assert_string_equal(listed(fat.bytes, fat.count), "count table factor(c)");
+        architectures = NULL;
+    }
+}
+
 static void lz4_blocks_are_unpacked(void **state)
 {
     (void)state;
@@ -356,10 +431,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_cubin_lists_variables_and_constants_by_its_symbols),
         TEST(a_cubin_whose_kernels_allocate_or_print_has_a_state_without_a_name),
+        TEST(first_values_that_are_there_twice_need_names_once),
         TEST(a_cubin_that_may_hide_variables_is_refused),
         TEST(ptx_lists_what_it_declares),
         TEST(ptx_that_may_hide_variables_is_refused),
         TEST(a_fat_binary_lists_what_its_parts_do),
+        TEST(parts_that_no_device_takes_are_left_out),
         TEST(lz4_blocks_are_unpacked),
         TEST(a_fat_binary_that_is_not_as_it_says_is_refused),
         TEST(nothing_is_read_outside_of_a_damaged_image),
