@@ -61,6 +61,14 @@ static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
            (hit < op->count - op->read_only && !is_spared && (is_fresh || spw_writeset_writes(op->writeset, hit)));
 }
 
+/* What a launch is given, and is not known to write, while the kernel's type does not say that it only reads it: that it
+ * leaves it alike is a belief. */
+static inline bool spw_op_believes_hit(const struct spw_op *op, unsigned hit)
+{
+    const bool is_constant = op->kind && op->kind->is_declared && hit < 64 && op->kind->declared.constant >> hit & 1;
+    return op->function && spw_op_may_write_hit(op, hit) && !spw_op_writes_hit(op, hit) && !is_constant;
+}
+
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()
  * whether or not the driver took the operation. -ENOMEM: it cannot be made resident within the budget; said with name, bytes
  * and what would do. Other negative results: a driver call of ours failed. Nothing is held after a failure. No lock held. */

@@ -51,9 +51,7 @@ static bool slot_is_usable(const struct spw_device *d, const struct spw_rerun_to
     const struct spw_slot *slot = spw_touched_slot_locked(t);
     if (!slot || slot->slab->pinned || slot->slab->object.device != d->ordinal)
         return false;
-    if (!spw_touch_writes(t))
-        return slot->content.version == t->before;
-    return !spw_touch_reads(t) || t->saved;
+    return t->lent ? !spw_touch_reads(t) || t->saved : slot->content.version == t->before;
 }
 
 static bool all_is_usable(const struct spw_device *d, const struct spw_rebuild *r)
@@ -96,7 +94,12 @@ static void count_slots(struct spw_device *d, const struct spw_rerun *m, int32_t
         struct spw_slot *slot = spw_touched_slot_locked(t);
         if (!slot)
             continue;
-        *(spw_touch_writes(t) ? &slot->lent : &slot->content.needed) += (uint32_t)step;
+        if (t->lent) {
+            slot->lent += (uint32_t)step;
+        } else {
+            slot->content.needed += (uint32_t)step;
+            spw_slots_needed += (uint64_t)(int64_t)step;
+        }
         look_at_slot(d, slot);
     }
 }

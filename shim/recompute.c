@@ -52,7 +52,7 @@ bool spw_recompute_anything_dropped_locked(void)
     return false;
 }
 
-/* A small allocation that the operation reads, and is about to write, is saved. Where that cannot be, nothing that the
+/* A small allocation that the operation reads, and may be about to write, is saved. Where that cannot be, nothing that the
  * operation makes is ever dropped. */
 static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch *t)
 {
@@ -65,12 +65,12 @@ static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch
         spw_stash_give_locked(d, offset, t->bytes);
 }
 
-/* Small allocations that it writes are put away while it runs again, all at once. */
+/* Small allocations that it is lent are put away while it runs again, all at once. */
 static bool can_be_put_away(const struct spw_device *d, const struct spw_rerun *rerun)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (!rerun->touches[i].block && spw_touch_writes(&rerun->touches[i]))
+        if (rerun->touches[i].lent)
             bytes += spw_stash_rounded(rerun->touches[i].bytes);
     return bytes <= spw_stash_moment_bytes_locked(d);
 }
@@ -102,7 +102,7 @@ static int kept(struct spw_op *op, struct spw_rerun *rerun)
         return -EINVAL;
     for (unsigned i = 0; i < rerun->touch_count; i++) {
         struct spw_rerun_touch *t = &rerun->touches[i];
-        if (!t->block && spw_touch_reads(t) && spw_touch_writes(t))
+        if (t->lent && spw_touch_reads(t))
             save(d, op, t);
     }
     rerun->course = now->course;

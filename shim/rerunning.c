@@ -13,6 +13,7 @@
 #include "mover.h"
 #include "replay.h"
 #include "room.h"
+#include "spot.h"
 #include "stale.h"
 #include "stash.h"
 #include "twins.h"
@@ -33,6 +34,32 @@ static int hold_part(struct spw_rerunning *run, unsigned i)
     return 0;
 }
 
+static bool is_input(const struct spw_rerunning *run, const struct spw_rerun_touch *t)
+{
+    const struct spw_rebuild_part *part = spw_rebuild_part_of(run->rebuild, t->what);
+    if (!t->believed || t->lent || (part && part->writers))
+        return false;
+    for (unsigned i = 0; i < run->input_count; i++)
+        if (run->inputs[i].address == t->address)
+            return false;
+    return true;
+}
+
+static int list_inputs(struct spw_rerunning *run)
+{
+    unsigned most = 1;
+    for (unsigned i = 0; i < run->rebuild->op_count; i++)
+        most += run->rebuild->ops[i]->touch_count;
+    run->inputs = calloc(most, sizeof(*run->inputs));
+    for (unsigned i = 0; run->inputs && i < run->rebuild->op_count; i++)
+        for (unsigned k = 0; k < run->rebuild->ops[i]->touch_count; k++) {
+            const struct spw_rerun_touch *t = &run->rebuild->ops[i]->touches[k];
+            if (is_input(run, t))
+                run->inputs[run->input_count++] = (struct spw_running_input){t->address, t->bytes, 0};
+        }
+    return run->inputs ? 0 : -ENOMEM;
+}
+
 int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
 {
     int r = 0;
@@ -48,6 +75,8 @@ int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
     run->parts = calloc((size_t)run->rebuild->part_count + 1, sizeof(*run->parts));
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count && r == 0; i++)
         r = hold_part(run, i);
+    if (r == 0)
+        r = list_inputs(run);
     return run->parts ? r : -ENOMEM;
 }
 
@@ -58,17 +87,18 @@ void spw_rerunning_end_locked(struct spw_rerunning *run)
             spw_room_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
     for (unsigned i = 0; run->rebuild && i < run->rebuild->op_count; i++)
         spw_rerun_let_go(run->rebuild->ops[i]);
+    free(run->inputs);
     free(run->parts);
     free(run->rebuild);
 }
 
-/* Small allocations that it only reads are as they were, and those that it writes are there. */
+/* Small allocations that it is lent are there, and the others are as they were. */
 static bool slots_are_as_they_were(const struct spw_rerun *rerun)
 {
     for (unsigned i = 0; i < rerun->touch_count; i++) {
         const struct spw_rerun_touch *t = &rerun->touches[i];
         const struct spw_slot *slot = t->block ? NULL : spw_touched_slot_locked(t);
-        if (!t->block && (!slot || (!spw_touch_writes(t) && slot->content.version != t->before)))
+        if (!t->block && (!slot || (!t->lent && slot->content.version != t->before)))
             return false;
     }
     return true;
@@ -166,7 +196,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
 
 /* ---- small allocations ---- */
 
-struct lent { /* one while an operation runs that writes it */
+struct lent { /* one while an operation runs that is lent it */
     struct spw_slot *slot;
     const struct spw_rerun_touch *touch;
     uint32_t offset; /* in the stash: what it held */
@@ -208,7 +238,7 @@ static void return_lent(struct spw_device *d, struct lent *list, unsigned count,
     }
 }
 
-/* All small allocations that the operation writes; *ret_count of them are away, whatever the answer. */
+/* All small allocations that the operation is lent; *ret_count of them are away, whatever the answer. */
 static int lend_all(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s, uint64_t number,
                     struct lent *list, unsigned *ret_count)
 {
@@ -216,7 +246,7 @@ static int lend_all(struct spw_device *d, const struct spw_rerun *rerun, struct 
     *ret_count = 0;
     for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
         const struct spw_rerun_touch *t = &rerun->touches[i];
-        if (t->block || !spw_touch_writes(t))
+        if (!t->lent)
             continue;
         struct lent *lent = &list[*ret_count];
         *lent = (struct lent){.slot = spw_touched_slot_locked(t), .touch = t};
@@ -289,7 +319,7 @@ static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned pa
 static bool lends(const struct spw_rerun *rerun)
 {
     for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (!rerun->touches[i].block && spw_touch_writes(&rerun->touches[i]))
+        if (rerun->touches[i].lent)
             return true;
     return false;
 }
@@ -345,12 +375,31 @@ static int submit_op(struct spw_device *d, struct spw_rerunning *run, const stru
     return r;
 }
 
+static void sample_before(struct spw_device *d, struct spw_rerunning *run, const struct spw_stream *s)
+{
+    for (unsigned i = 0; i < run->input_count; i++) {
+        struct spw_running_input *in = &run->inputs[i];
+        in->spot = spw_spot_before_locked(d, in->address, in->bytes, s);
+    }
+}
+
+static void sample_behind(struct spw_device *d, struct spw_rerunning *run, const struct spw_stream *s)
+{
+    for (unsigned i = 0; i < run->input_count; i++) {
+        const struct spw_running_input *in = &run->inputs[i];
+        if (in->spot)
+            spw_spot_behind_locked(d, in->address, in->bytes, in->spot, run->rebuild, s);
+    }
+}
+
 static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
     (void)spw_stream_next_locked(s);
     int r = spw_verify_spoil_locked(d, run, s);
+    sample_before(d, run, s);
     for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
         r = submit_op(d, run, run->rebuild->ops[i], s);
+    sample_behind(d, run, s);
     if (r == 0)
         spw_verify_behind_locked(d, run, s);
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {

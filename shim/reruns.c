@@ -29,6 +29,12 @@ static unsigned access_of_hit(const struct spw_op *op, unsigned hit)
     return writes ? SPW_RERUN_WRITES : SPW_RERUN_READS;
 }
 
+/* It may be written all the same, by this launch or by another one that was given it. */
+static bool is_doubtful(const struct spw_op *op, unsigned hit, const struct spw_rerun_touch *t)
+{
+    return op->function && t->bytes <= SPW_LENT_MAX_BYTES && (t->what->is_believed || spw_op_believes_hit(op, hit));
+}
+
 /* A copy or set says how much it writes. Rows with gaps between them are not known to leave nothing out. */
 static bool covers(const struct spw_op *op, const struct spw_rerun_touch *t)
 {
@@ -94,6 +100,8 @@ static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_
         if (i == count)
             list[count++] = t;
         list[i].access |= (uint8_t)access_of_hit(op, hit);
+        list[i].believed |= spw_op_believes_hit(op, hit);
+        list[i].lent |= !t.block && (spw_op_writes_hit(op, hit) || is_doubtful(op, hit, &t));
         list[i].hits |= (uint64_t)1 << hit;
     }
     for (unsigned i = 0; i < count; i++)

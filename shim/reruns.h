@@ -15,6 +15,9 @@
 
 #define SPW_RERUNS_MAX_BYTES ((size_t)64 << 20) /* of all reruns together */
 
+/* Small allocations up to this travel with what reads them, so that it does not matter who changes them. */
+#define SPW_LENT_MAX_BYTES ((uint64_t)64 << 10)
+
 enum { SPW_RERUN_DEPTH = 16 }; /* operations that one thing is made by, one after the other; more are not followed */
 
 enum spw_rerun_access { SPW_RERUN_READS = 1, SPW_RERUN_WRITES = 2 };
@@ -31,7 +34,10 @@ struct spw_rerun_touch {        /* each block or slot once, in the order of the 
                      * says that it overwrites all of it */
     struct spw_rerun *previous; /* of a block that is written and not `whole`: what wrote to it last, held, where that is
                                  * known; NULL: it is not, so that what it held cannot be made again */
-    uint32_t saved; /* of a slot that is read and written: what it held before, offset in the stash plus 1; 0: none */
+    bool believed;  /* the kernel's type does not say that it only reads it, but that is what it was seen to do */
+    bool lent;      /* a slot that is written, or of which no type says that it is not: while the launch runs again it holds
+                     * what it held then, and afterwards what it held before that */
+    uint32_t saved; /* of a slot that is lent and was read: what it held, offset in the stash plus 1; 0: none */
 };
 
 struct spw_rerun {

@@ -14,6 +14,7 @@
 
 uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
 bool spw_versions_kept;
+uint64_t spw_slots_needed;
 const struct spw_rescuer *spw_rescuer;
 
 static void raise_epoch(void)
@@ -50,6 +51,7 @@ void spw_version_reset_locked(struct spw_versioned *v)
 {
     spw_version_raise_locked(v);
     v->needed = 0;
+    v->is_believed = false;
     v->made_by = 1;
 }
 
@@ -154,11 +156,20 @@ void spw_versions_look_locked(struct spw_op *op)
         op->spared = spared(op);
 }
 
-/* What is needed, and may be written through a hit; NULL: nothing. */
+static bool is_slot(CUdeviceptr address)
+{
+    const struct spw_object *o = spw_object_at_locked(address);
+    return o && o->kind == SPW_KIND_SLAB;
+}
+
+/* What is needed, and may be written through a hit; NULL: nothing. For small allocations no belief counts. */
 static struct spw_versioned *endangered_by_hit(const struct spw_op *op, unsigned hit)
 {
-    struct spw_versioned *v = spw_op_writes_hit(op, hit) ? spw_versioned_at_locked(op->hits[hit], NULL) : NULL;
-    return v && v->needed ? v : NULL;
+    const bool writes = spw_op_writes_hit(op, hit);
+    if (!writes && !(spw_slots_needed && spw_op_believes_hit(op, hit)))
+        return NULL;
+    struct spw_versioned *v = spw_versioned_at_locked(op->hits[hit], NULL);
+    return v && v->needed && (writes || is_slot(op->hits[hit])) ? v : NULL;
 }
 
 static bool anything_dropped(void)
@@ -199,8 +210,11 @@ static void raise_all(const struct spw_op *op)
         struct spw_versioned *v = spw_op_may_write_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
         if (v && spw_op_writes_hit(op, i))
             raise_for(op, v);
-        else if (v && v->made_by == 1)
-            v->made_by = 0; /* a belief is not enough for taking what it holds for undefined */
+        else if (v) {
+            v->made_by =
+                v->made_by == 1 ? 0 : v->made_by; /* a belief is not enough for taking what it holds for undefined */
+            v->is_believed |= spw_op_believes_hit(op, i);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ struct spw_versioned {       /* in a block, and in a slot of a slab */
     struct spw_rerun *maker; /* whose operation wrote to it last, where everything that was written to it since it was
                               * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
     uint32_t needed;         /* so many dropped blocks are made again with what is in here */
+    bool is_believed;        /* a launch touched it of which it is only believed that it does not write it */
     uint8_t made_by;         /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
 };
 
@@ -40,6 +41,8 @@ static inline bool spw_version_is_made(const struct spw_versioned *v)
 extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
 extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
 extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
+
+extern uint64_t spw_slots_needed SPW_OURS; /* the `needed` of all slots together; engine lock */
 
 /* Nothing was written to it since it was allocated: its bytes are undefined, and no result of a correct program depends on
  * them. Only while versions are kept. */

@@ -40,6 +40,7 @@ struct kept { /* as reruns.c keeps operations; here they are mixes */
 static unsigned kept_count; /* that are still held */
 static unsigned refuse_submits;
 static bool writes_nothing;  /* what runs again */
+static bool believes;        /* what is read is only believed not to be written */
 static CUdeviceptr changes;  /* not 0: it changes that tensor as well, though nobody was ever seen to */
 static unsigned char spoils; /* added to the salt of what runs again: not 0, it makes other bytes */
 
@@ -121,7 +122,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     open_digests();
     refuse_submits = 0;
     spoils = 0;
-    writes_nothing = false;
+    writes_nothing = believes = false;
     changes = 0;
     kept_count = 0;
     spw_versions_reset();
@@ -181,7 +182,7 @@ static inline void save_slots(struct kept *k, struct spw_stream *stream)
     for (unsigned i = 0; i < k->rerun.touch_count; i++) {
         struct spw_rerun_touch *touch = &k->touches[i];
         uint32_t offset;
-        if (touch->block || !spw_touch_writes(touch) || !spw_touch_reads(touch))
+        if (!touch->lent || !spw_touch_reads(touch))
             continue;
         if (spw_stash_take_for_long_locked(device, touch->bytes, &offset) < 0)
             continue;
@@ -216,6 +217,8 @@ static inline struct kept *keep(const CUdeviceptr *a, unsigned reads, unsigned w
         struct spw_rerun_touch *touch = touch_for(k, a[i]);
         touch->access |= i < reads ? SPW_RERUN_READS : SPW_RERUN_WRITES;
         touch->whole = !(touch->access & SPW_RERUN_READS);
+        touch->believed |= believes && i < reads;
+        touch->lent = !touch->block && (believes || touch->access & SPW_RERUN_WRITES);
         k->ranges[i] = (struct fake_range){a[i], touch->bytes};
     }
     k->reads = reads;
@@ -298,8 +301,7 @@ static inline uint32_t times_needed(const struct spw_versioned *what, bool besid
         const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
         for (unsigned k = 0; m && k < m->touch_count; k++) {
             const struct spw_rerun_touch *touch = &m->touches[k];
-            times += touch->what == what && what != &b->content && (touch->block || !spw_touch_writes(touch)) &&
-                     (!beside || spw_touch_makes(touch));
+            times += touch->what == what && what != &b->content && !touch->lent && (!beside || spw_touch_makes(touch));
         }
     }
     return times;

@@ -479,6 +479,27 @@ static void small_allocations_are_lent_what_they_held(void **state)
     assert_int_equal(fake_counts()->copies_within, 2 + 3);
 }
 
+/* Nobody was told that it was changed, nor that the launch itself changes it when it runs again. */
+static void a_small_allocation_that_is_read_may_change_unseen(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    mix(&n, 0, 1, 7);
+    believes = true;
+    mix((CUdeviceptr[]){n, b}, 1, 1, 9);
+    believes = false;
+    fake_fill(s, n, SLOT_BYTES, 77);
+    drop(b);
+    let_go_all();
+    assert_true(attention(b) & SPW_DROPPED);
+    assert_int_equal(slot_at(n)->content.needed, 0);
+    assert_int_equal(slot_at(n)->lent, 1);
+    expect(b, mixed(fake_mixed(NULL, 0, 7), 9));
+    assert_int_equal(fake_expect(s, n, SLOT_BYTES, 77), CUDA_SUCCESS);
+    let_go_all();
+    assert_int_equal(slot_at(n)->lent, 0);
+}
+
 struct meanwhile {
     CUdeviceptr address;
     struct spw_stream *stream; /* somebody is inside the driver with it */
@@ -720,6 +741,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_row_of_ghosts_is_made_in_little_memory),
         cmocka_unit_test(a_ghost_keeps_its_host_copy),
         cmocka_unit_test(small_allocations_are_lent_what_they_held),
+        cmocka_unit_test(a_small_allocation_that_is_read_may_change_unseen),
         cmocka_unit_test(nobody_uses_what_is_about_to_be_made),
         cmocka_unit_test(without_a_stash_what_updates_small_allocations_is_copied),
         cmocka_unit_test(what_is_saved_for_long_leaves_room_for_what_is_put_away),

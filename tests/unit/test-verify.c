@@ -533,6 +533,27 @@ static void a_difference_is_told_in_place_of_the_end_of_a_wait(void **state)
     assert_int_equal(said("no result reaches the host any more"), 1);
 }
 
+static void what_is_only_believed_to_be_read_is_sampled_around_what_runs_again(void **state)
+{
+    believes = true;
+    CUdeviceptr a = drop_unwatched(1, one);
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    const uint64_t asked = spw_spots.asked_count, equal = spw_spots.equal_count;
+    expect(a, right_value());
+    assert_int_equal(spw_spots.asked_count, asked + 2);
+    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
+    assert_int_equal(spw_spots.equal_count, equal + 2);
+    give_back(a, s, false);
+    a = drop_unwatched(1, one);
+    believes = false;
+    changes = input;
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){a, allocate(BYTES)}, 1, 1, SALT), 0);
+    assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE);
+    assert_int_equal(spw_spots.failed_count, 2); /* what is made of it, too, for who changes it here does so first */
+    assert_int_equal(said("changed a tensor that it had not changed before"), 1);
+    assert_int_equal(spw_digests_held_locked(device), 0);
+}
+
 static void what_is_not_dropped_after_all_needs_no_second_sample(void **state)
 {
     CUdeviceptr a = drop_unwatched(1, one);
@@ -906,6 +927,7 @@ int main(int argc, char **argv)
         TEST(without_an_answer_what_was_made_is_taken),
         TEST(what_is_not_compared_is_sampled),
         TEST(a_difference_is_told_in_place_of_the_end_of_a_wait),
+        TEST(what_is_only_believed_to_be_read_is_sampled_around_what_runs_again),
         TEST(what_is_not_dropped_after_all_needs_no_second_sample),
         TEST(without_a_sample_what_was_made_is_taken),
         TEST(tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_the_next),

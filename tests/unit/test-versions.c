@@ -204,13 +204,21 @@ static struct spw_rerun *keep_op(struct spw_op *op, uint64_t fresh)
 }
 
 /* a and b are read only from now on. */
-static void learn_that_the_last_of_three_is_written(void)
+static struct spw_writeset *learn_that_the_last_of_three_is_written(void)
 {
     struct launch l;
     describe(&l, 3, a, b, c);
     struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 3);
     for (int i = 0; i < SPW_WRITESET_SURE; i++)
         (void)spw_writeset_observed_locked(set, 4, UINT64_MAX);
+    return set;
+}
+
+/* The type of the kernel says that it only reads the first. */
+static void declare_the_first_constant(struct spw_writeset *set)
+{
+    set->is_declared = true;
+    set->declared.constant = 1;
 }
 
 /* ---- versions ---- */
@@ -397,6 +405,36 @@ static void a_kept_launch_knows_the_versions_before_and_after(void **state)
     assert_int_equal(spw_rerun_counts.alive, 1); /* what it made holds it */
     assert_int_equal(launch(1, c, 0, 0), 0);
     assert_int_equal(spw_rerun_counts.alive, 0);
+}
+
+/* Which of the first and the last address of a launch that is kept are lent. */
+static unsigned lent(CUdeviceptr first, CUdeviceptr last)
+{
+    struct launch l;
+    unsigned which = 0;
+    describe(&l, 3, first, b, last);
+    struct spw_rerun *rerun = keep_op(&l.op, 0);
+    assert_non_null(rerun);
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        which |= rerun->touches[i].lent ? 1u << i : 0;
+    spw_versions_op_end(&l.op, true);
+    return which;
+}
+
+/* Small allocations are, unless every launch that was given them is of a type that only reads there. */
+static void what_is_small_and_only_believed_to_be_read_travels_with_the_launch(void **state)
+{
+    struct spw_writeset *set = learn_that_the_last_of_three_is_written();
+    const CUdeviceptr other = allocate(256), large = allocate(SPW_LENT_MAX_BYTES + 256);
+    assert_int_equal(spw_object_at_locked(large)->kind, SPW_KIND_BLOCK);
+    assert_int_equal(lent(a, other), 4);
+    assert_int_equal(lent(small, other), 5);
+    assert_int_equal(lent(large, c), 0);
+    declare_the_first_constant(set);
+    assert_int_equal(lent(small, c), 1); /* of another launch it was a belief */
+    const CUdeviceptr unused = allocate(256);
+    assert_int_equal(launch(1, unused, 0, 0), 0); /* writes it */
+    assert_int_equal(lent(unused, c), 0);
 }
 
 static void addresses_in_one_block_are_one_touch(void **state)
@@ -685,6 +723,31 @@ static void a_slot_that_is_needed_is_rescued_as_well(void **state)
     assert_int_equal(rescues, 1);
 }
 
+/* Of a small allocation nobody believes that it is left alone, but a type that says so. */
+static void a_slot_that_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read(void **state)
+{
+    struct spw_writeset *set = learn_that_the_last_of_three_is_written();
+    needed = spw_versioned_at_locked(small, NULL);
+    needed->needed = 1;
+    spw_slots_needed = 1;
+    const uint64_t was = version(small);
+    assert_int_equal(launch(3, small, b, c), 0);
+    assert_int_equal(rescues, 1);
+    assert_int_equal(version(small), was);
+    needed->needed = 1;
+    declare_the_first_constant(set);
+    assert_int_equal(launch(3, small, b, c), 0);
+    assert_int_equal(rescues, 1);
+    needed->needed = 0;
+    needed = spw_versioned_at_locked(a, NULL);
+    needed->needed = 1;
+    set->declared.constant = 0;
+    assert_int_equal(launch(3, a, b, c), 0); /* a large one is */
+    assert_int_equal(rescues, 1);
+    needed->needed = 0;
+    spw_slots_needed = 0;
+}
+
 static void a_break_raises_the_epoch_once_nothing_is_dropped(void **state)
 {
     const uint64_t epoch = spw_version_epoch;
@@ -799,6 +862,7 @@ int main(void)
         TEST(a_launch_that_cannot_be_parsed_raises_the_epoch),
         TEST(who_gets_memory_of_another_finds_no_versions_of_that),
         TEST(a_kept_launch_knows_the_versions_before_and_after),
+        TEST(what_is_small_and_only_believed_to_be_read_travels_with_the_launch),
         TEST(addresses_in_one_block_are_one_touch),
         TEST(copies_and_sets_know_by_themselves_what_they_overwrite),
         TEST(what_nobody_has_written_needs_nothing_of_what_was_there),
@@ -815,6 +879,7 @@ int main(void)
         TEST(nothing_counts_as_made_by_a_few_launches_that_was_used_while_no_versions_were_kept),
         TEST(what_is_needed_is_not_written_before_it_was_rescued),
         TEST(a_slot_that_is_needed_is_rescued_as_well),
+        TEST(a_slot_that_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read),
         TEST(a_break_raises_the_epoch_once_nothing_is_dropped),
         TEST(what_is_pinned_has_no_version),
         TEST(writes_outside_of_our_memory_count_where_it_is_a_devices),

@@ -41,6 +41,22 @@ SIMGPU_FOOTPRINT(change_side_kernel,
                  (const uint32_t *x, uint32_t *y, size_t n, uint32_t *side, size_t sides, const uint32_t *clock), EACH *n,
                  R(x, n), W(y, n), R(side, sides < n ? sides : n), R(clock, 2))
 
+/* --- the same, and what is given beside grows by it --- */
+
+NAMED __global__ void add_to_side_kernel(const uint32_t *x, uint32_t *y, size_t n, uint32_t *side, size_t sides,
+                                         const uint32_t *clock)
+{
+    const bool is_late = IS_LATE(clock);
+    SPAN (i, n) {
+        y[i] = MIXED(x[i], 23u);
+        if (is_late && i < sides)
+            side[i] += x[i] | 1;
+    }
+}
+SIMGPU_FOOTPRINT(add_to_side_kernel,
+                 (const uint32_t *x, uint32_t *y, size_t n, uint32_t *side, size_t sides, const uint32_t *clock), EACH *n,
+                 R(x, n), W(y, n), R(side, sides < n ? sides : n), R(clock, 2))
+
 /* --- multiplies by 1 until it is late --- */
 
 NAMED __global__ void clip_kernel(uint32_t *x, size_t n, const uint32_t *clock)
@@ -116,6 +132,32 @@ class changes_side : public layer
     words persistent;
 };
 
+class adds_to_side : public layer
+{
+  public:
+    enum variants { LARGE, SMALL, ONE_WORD, ONE_WORD_OF_LARGE };
+    adds_to_side(training &t, size_t count, int variant)
+        : count(count), sides(variant == LARGE   ? count
+                              : variant == SMALL ? 512
+                                                 : 1),
+          side(t.persistent(variant == ONE_WORD_OF_LARGE ? count : sides, 34))
+    {
+    }
+    words forward(training &t, const words &x) override
+    {
+        words from = make(count), y = make(count);
+        plain(x, x, from);
+        t.keep(from);
+        LAUNCH(add_to_side_kernel, count, from.data(), y.data(), count, side.data(), sides, t.clock.data());
+        t.keep(y);
+        return y;
+    }
+
+  private:
+    const size_t count, sides;
+    const words side;
+};
+
 class clips : public layer
 {
   public:
@@ -187,6 +229,11 @@ const std::vector<struct kind> late_kinds = {
     {"late-side", create_variant<changes_side, changes_side::PERSISTENT>, "the same of a large tensor beside"},
     {"late-side-small", create_variant<changes_side, changes_side::SMALL>, "the same of a small one"},
     {"late-side-kept", create_variant<changes_side, changes_side::KEPT>, "the same of one that was made in this step"},
+    {"late-sum", create_variant<adds_to_side, adds_to_side::LARGE>,
+     "y is made of x; later it is added to a large tensor as well"},
+    {"late-sum-small", create_variant<adds_to_side, adds_to_side::SMALL>, "the same of a small one"},
+    {"late-count", create_variant<adds_to_side, adds_to_side::ONE_WORD>, "the same of one word"},
+    {"late-sum-word", create_variant<adds_to_side, adds_to_side::ONE_WORD_OF_LARGE>, "the same of one word of a large one"},
     {"late-clip", create_variant<clips, clips::KEPT>, "in place by 1, later by 3"},
     {"late-clip-between", create_variant<clips, clips::BETWEEN>, "the same once something was made of it"},
     {"late-between", create_variant<changed_between, changed_between::LARGE>,
