@@ -230,6 +230,12 @@ static CUresult get_device(CUdevice *ret_device)
     return result_of("cuCtxGetDevice");
 }
 
+static CUresult count_devices(int *ret_count)
+{
+    *ret_count = 0;
+    return CUDA_SUCCESS;
+}
+
 static CUresult get_current(CUcontext *ret_context)
 {
     *ret_context = driver.current;
@@ -294,6 +300,7 @@ static int start(void **state)
     spw_driver.cuKernelGetAttribute = get_kernel_attribute;
     spw_driver.cuKernelSetAttribute = set_kernel_attribute;
     spw_driver.cuCtxGetDevice = get_device;
+    spw_driver.cuDeviceGetCount = count_devices;
     spw_driver.cuCtxGetCurrent = get_current;
     spw_driver.cuCtxPushCurrent_v2 = push_current;
     spw_driver.cuCtxPopCurrent_v2 = pop_current;
