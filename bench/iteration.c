@@ -56,7 +56,7 @@ static void operate(struct feed *feed, uint64_t number, uint64_t what)
                                         .touch_count = TOUCHES,
                                         .touches = touches};
     if (feed->detector)
-        spw_iteration_op(feed->detector, &op, &place);
+        spw_iteration_add(feed->detector, &op, &place);
     feed->sum += place.ordinal + op.function + touches[1].alloc;
 }
 

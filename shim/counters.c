@@ -52,7 +52,7 @@ static bool matches(const char *pattern, const char *name)
     return !strcmp(pattern, name);
 }
 
-struct spw_tally spw_tally(enum spw_tally_kind kind)
+struct spw_tally spw_tally_of(enum spw_tally_kind kind)
 {
     struct spw_tally sum = {0, 0};
     for (unsigned p = 0; p < MAX_CALLS && tallies[kind].calls[p]; p++) {

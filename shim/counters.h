@@ -21,6 +21,6 @@ enum spw_tally_kind {
 };
 
 /* Exact at a moment without calls in flight; any thread. Bytes are known for linear, 2D and 3D forms, 0 for batches. */
-struct spw_tally spw_tally(enum spw_tally_kind kind);
+struct spw_tally spw_tally_of(enum spw_tally_kind kind);
 const char *spw_tally_name(enum spw_tally_kind kind); /* "launches", "copies_h2d", … */
 #endif

@@ -58,15 +58,16 @@ void spw_define_device_locked(uint32_t device)
         return;
     told |= (uint64_t)1 << device;
     const struct device_facts *f = &device_facts[device];
-    bool limited = spw_settings()->budget.every.kind != SPW_AMOUNT_UNSET ||
-                   spw_settings()->budget.device[device].kind != SPW_AMOUNT_UNSET;
+    bool limited = spw_settings_get()->budget.every.kind != SPW_AMOUNT_UNSET ||
+                   spw_settings_get()->budget.device[device].kind != SPW_AMOUNT_UNSET;
     struct spw_record r = {
         .kind = SPW_RECORD_DEVICE,
         .device = {.device = device,
                    .name = f->name,
                    .total_bytes = f->total,
                    .free_bytes = f->free,
-                   .budget_bytes = limited ? spw_settings_budget_bytes(spw_settings(), (int)device, f->total, f->free) : 0}};
+                   .budget_bytes =
+                       limited ? spw_settings_budget_bytes(spw_settings_get(), (int)device, f->total, f->free) : 0}};
     spw_record_put_locked(&r);
 }
 
@@ -316,7 +317,7 @@ void spw_define_process_locked(void)
                            .process = {.pid = (uint32_t)getpid(),
                                        .rank = (uint32_t)strtoul(spw_settings_rank(), NULL, 10),
                                        .started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                                       .mode = spw_settings()->mode == SPW_MODE_TRACE ? "trace" : "swap+trace",
+                                       .mode = spw_settings_get()->mode == SPW_MODE_TRACE ? "trace" : "swap+trace",
                                        .version = SPILLWAY_VERSION,
                                        .command = command,
                                        .host = host}};

@@ -36,7 +36,7 @@ void spw_stream_ask(struct spw_stream_met *met, CUstream handle);
 
 /* What the driver says of the stream that `stream` means for this thread. Remembered by thread: no driver call in the usual
  * case. Good until this thread asks again. No lock held. */
-static inline struct spw_stream_facts *spw_stream_facts(CUstream stream)
+static inline struct spw_stream_facts *spw_stream_facts_of(CUstream stream)
 {
     CUstream handle = stream ? stream : CU_STREAM_LEGACY;
     struct spw_stream_met *m = &spw_streams_met[((uintptr_t)handle >> 4 ^ (uintptr_t)handle) % SPW_STREAMS_MET];

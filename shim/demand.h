@@ -18,7 +18,7 @@ enum {
     SPW_DEMAND_REGROUPS = 24, /* iterations after these in which pieces may be regrouped */
 };
 
-struct spw_demand {                            /* starts as all zeroes; [n] is about pieces of n granules */
+struct spw_piece_demand {                      /* starts as all zeroes; [n] is about pieces of n granules */
     uint32_t wanted[SPW_PIECE_GRANULES + 1];   /* now */
     uint32_t most[SPW_PIECE_GRANULES + 1];     /* at once, since regrouping was asked for */
     uint32_t short_by[SPW_PIECE_GRANULES + 1]; /* that have to be there beside these */
@@ -27,34 +27,34 @@ struct spw_demand {                            /* starts as all zeroes; [n] is a
 };
 
 /* A range of so many granules is backed; or is not any more. 0 granules: nothing happens. */
-void spw_demand_add(struct spw_demand *demand, uint32_t granules);
-void spw_demand_remove(struct spw_demand *demand, uint32_t granules);
+void spw_demand_add(struct spw_piece_demand *demand, uint32_t granules);
+void spw_demand_remove(struct spw_piece_demand *demand, uint32_t granules);
 
 /* Pieces are to be regrouped: what is wanted is counted anew. */
-void spw_demand_begin(struct spw_demand *demand);
+void spw_demand_begin(struct spw_piece_demand *demand);
 
 /* An iteration that is followed begins. */
-void spw_demand_iteration(struct spw_demand *demand);
+void spw_demand_iteration(struct spw_piece_demand *demand);
 
 /* It is known what is wanted, and pieces may be regrouped for it. */
-static inline bool spw_demand_regroups(const struct spw_demand *demand)
+static inline bool spw_demand_regroups(const struct spw_piece_demand *demand)
 {
     return demand->left > 0 && demand->left <= SPW_DEMAND_REGROUPS;
 }
 
 /* What can wait for pieces that fit, or be had of others, rather than that one is cut, does. Until then it would only wait
  * for what is not there yet. */
-static inline bool spw_demand_spares(const struct spw_demand *demand)
+static inline bool spw_demand_spares(const struct spw_piece_demand *demand)
 {
     return demand->followed >= SPW_DEMAND_SETTLES;
 }
 
 /* So many of a size have to be there. */
-static inline uint32_t spw_demand_of(const struct spw_demand *demand, uint32_t granules)
+static inline uint32_t spw_demand_of(const struct spw_piece_demand *demand, uint32_t granules)
 {
     return demand->most[granules] + demand->short_by[granules];
 }
 
 /* None of that size was there, though `made` exist. */
-void spw_demand_was_short(struct spw_demand *demand, uint32_t granules, uint32_t made);
+void spw_demand_was_short(struct spw_piece_demand *demand, uint32_t granules, uint32_t made);
 #endif

@@ -36,7 +36,7 @@ struct spw_handles {
     uint64_t lingering_bytes;                 /* of made_bytes: released, and still mapped somewhere */
     uint64_t made_count;                      /* pieces that exist */
     uint32_t made_of[SPW_PIECE_GRANULES + 1]; /* of these, by size */
-    struct spw_demand demand;
+    struct spw_piece_demand demand;
     struct spw_aliases aliases;
     uint32_t joined_granules; /* in this iteration */
     bool join_refused;        /* the device gave less than it had taken back: nothing is joined any more */

@@ -10,7 +10,7 @@ static CUresult settled(bool is_news, CUresult result)
 {
     if (result != CUDA_SUCCESS)
         spw_versions_unsettle();
-    else if (is_news && spw_settings()->recompute)
+    else if (is_news && spw_settings_get()->recompute)
         spw_twins_changed();
     return result;
 }

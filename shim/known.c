@@ -108,7 +108,7 @@ int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw
     }
     const bool recording = spw_watch_is_recording(known->watch);
     const struct spw_watch_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
-    const uint32_t number = spw_watch_op(known->watch, &told, &place);
+    const uint32_t number = spw_watch_note(known->watch, &told, &place);
     spw_scan_told(&place);
     if (touches.list != touches.few)
         free(touches.list);
@@ -123,9 +123,9 @@ int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw
 
 /* ---- from one iteration to the next */
 
-struct spw_shape *spw_known_boundary(struct spw_known *known)
+struct spw_tuned_shape *spw_known_boundary(struct spw_known *known)
 {
-    struct spw_shape *shape = spw_shapes_find(&known->shapes, known->ended_shape);
+    struct spw_tuned_shape *shape = spw_shapes_find(&known->shapes, known->ended_shape);
     known->ended = false;
     if (spw_watch_is_recording(known->watch)) {
         known->recorded = known->ended_shape == known->recording_shape;
@@ -136,7 +136,8 @@ struct spw_shape *spw_known_boundary(struct spw_known *known)
     return shape;
 }
 
-struct spw_shape *spw_known_take_locked(struct spw_known *known, const struct spw_shape *but, bool *ret_lacks_memory)
+struct spw_tuned_shape *spw_known_take_locked(struct spw_known *known, const struct spw_tuned_shape *but,
+                                              bool *ret_lacks_memory)
 {
     struct spw_course *course;
     known->recorded = false;
@@ -176,9 +177,9 @@ static void take_duration(void *context, uint32_t ordinal, double us)
     d->course->ops[ordinal].us = us;
 }
 
-struct spw_shape *spw_known_timed_locked(struct spw_known *known)
+struct spw_tuned_shape *spw_known_timed_locked(struct spw_known *known)
 {
-    struct spw_shape *shape = known->awaited;
+    struct spw_tuned_shape *shape = known->awaited;
     if (!shape)
         return NULL;
     struct durations durations = {.course = shape->course};
@@ -191,7 +192,7 @@ struct spw_shape *spw_known_timed_locked(struct spw_known *known)
     return shape;
 }
 
-void spw_known_forget_locked(struct spw_known *known, struct spw_shape *shape, const char *why)
+void spw_known_forget_locked(struct spw_known *known, struct spw_tuned_shape *shape, const char *why)
 {
     spw_info("device %d: iterations of %u operations %s: learning them anew", known->device->ordinal,
              shape->course->op_count, why);

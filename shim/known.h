@@ -14,9 +14,9 @@ struct spw_known {
     uint64_t clock; /* boundaries met */
     bool ended;     /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
     uint32_t ended_shape;
-    uint32_t recording_shape;  /* what is recorded is taken for this one */
-    bool recorded;             /* what is recorded was complete with the last operation, but for frees */
-    struct spw_shape *awaited; /* recorded, but its durations are not complete */
+    uint32_t recording_shape;        /* what is recorded is taken for this one */
+    bool recorded;                   /* what is recorded was complete with the last operation, but for frees */
+    struct spw_tuned_shape *awaited; /* recorded, but its durations are not complete */
 };
 
 int spw_known_init(struct spw_known *known, struct spw_device *d); /* 0 or -ENOMEM */
@@ -28,17 +28,18 @@ int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw
 
 /* Something new happens after the last operation of an `ended_shape`: the boundary. Has the next iteration recorded if that
  * is wanted. The shape where it is known in full and nothing is being recorded, else NULL. */
-struct spw_shape *spw_known_boundary(struct spw_known *known);
+struct spw_tuned_shape *spw_known_boundary(struct spw_known *known);
 
 /* Something new happens after what was `recorded`: takes it. `but`: a shape that does not make room for it. The shape, whose
  * durations are awaited from now on; NULL: none, without memory if `ret_lacks_memory`. */
-struct spw_shape *spw_known_take_locked(struct spw_known *known, const struct spw_shape *but, bool *ret_lacks_memory);
+struct spw_tuned_shape *spw_known_take_locked(struct spw_known *known, const struct spw_tuned_shape *but,
+                                              bool *ret_lacks_memory);
 
 /* The shape whose durations have become complete, now that it has a plan; else NULL. */
-struct spw_shape *spw_known_timed_locked(struct spw_known *known);
+struct spw_tuned_shape *spw_known_timed_locked(struct spw_known *known);
 
 void spw_known_stop_recording_locked(struct spw_known *known);
 
 /* The shape is to be learned anew. */
-void spw_known_forget_locked(struct spw_known *known, struct spw_shape *shape, const char *why);
+void spw_known_forget_locked(struct spw_known *known, struct spw_tuned_shape *shape, const char *why);
 #endif

@@ -10,7 +10,7 @@
 
 enum { MAX_OPERATIONS = 1 << 20 };
 
-static struct spw_follow *follow;
+static struct spw_trace_follow *follow;
 
 /* Timing is switched on by the last operation of an iteration, so that the first of the next one is timed. */
 static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
@@ -21,7 +21,7 @@ static uint64_t hints;
 bool spw_learn_heeds_kernels;
 static uint64_t began_ns; /* the last iteration; 0: none, or something else was in between */
 
-struct spw_learned spw_learned;
+struct spw_traced_iteration spw_traced;
 
 static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t length)
 {
@@ -31,7 +31,7 @@ static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t 
 
 int spw_learn_start(void)
 {
-    const struct spw_settings *s = spw_settings();
+    const struct spw_settings *s = spw_settings_get();
     int r = spw_follow_create(MAX_OPERATIONS, &follow);
     spw_learn_heeds_kernels = r == 0 && s->hint_kernel[0];
     if (spw_learn_heeds_kernels)
@@ -43,7 +43,7 @@ int spw_learn_start(void)
     timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
     said = false;
     hints = 0;
-    spw_learned = (struct spw_learned){0};
+    spw_traced = (struct spw_traced_iteration){0};
     began_ns = 0;
     if (s->timed_iterations == SPW_SETTINGS_TIMED_ALL) {
         timing = ENOUGH;
@@ -96,7 +96,7 @@ static void iteration_ends(uint64_t number, const struct spw_iteration_place *pl
 {
     uint32_t shape = place->shape;
     if (outgrown(place)) {
-        iterations_left = spw_settings()->timed_iterations;
+        iterations_left = spw_settings_get()->timed_iterations;
         timing = NOT_YET;
     }
     if (timing == TIMED && shape == timed_shape && --iterations_left == 0) {
@@ -137,10 +137,10 @@ static void say(const struct spw_iteration_place *place)
 /* An operation at `time_ns` begins an iteration. */
 static void note_iteration(const struct spw_iteration_place *place, uint64_t time_ns)
 {
-    spw_learned.iterations++;
-    spw_learned.shape = place->shape;
-    spw_learned.length = place->length;
-    spw_learned.step_ns = began_ns ? time_ns - began_ns : 0;
+    spw_traced.iterations++;
+    spw_traced.shape = place->shape;
+    spw_traced.length = place->length;
+    spw_traced.step_ns = began_ns ? time_ns - began_ns : 0;
     began_ns = time_ns;
 }
 
@@ -161,7 +161,7 @@ void spw_learn_before_hint(uint64_t number, const struct spw_record_op *op)
 
 void spw_learn_tell(void)
 {
-    const struct spw_settings *s = spw_settings();
+    const struct spw_settings *s = spw_settings_get();
     if (s->hint_kernel[0] && hints == 0)
         spw_warn("no kernel with \"%s\" in its name was launched: SPILLWAY_ITERATION_KERNEL had no effect", s->hint_kernel);
     if (s->hint_range[0] && hints == 0)
@@ -173,7 +173,7 @@ void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct 
     struct spw_iteration_place place;
     if (!follow || op->captured || spw_follow_op(follow, number, op, touches, &place) < 0)
         return;
-    if (spw_settings()->mode == SPW_MODE_TRACE) /* else the engine tells */
+    if (spw_settings_get()->mode == SPW_MODE_TRACE) /* else the engine tells */
         spw_scan_told(&place);
     if (timing == NEXT_IS_TIMED || timing == TIMED)
         follow_timing(number, &place);

@@ -12,11 +12,11 @@ void spw_learn_alloc(const struct spw_record_alloc *alloc);
 void spw_learn_free(uint64_t id);
 
 /* For the status page; zeroes before an iteration was found. */
-struct spw_learned {
+struct spw_traced_iteration {
     uint64_t iterations, step_ns; /* begun; host time between the last two beginnings, 0: not known */
     uint32_t shape, length;
 };
-extern struct spw_learned spw_learned;
+extern struct spw_traced_iteration spw_traced;
 
 /* A kernel was met for the first time. */
 void spw_learn_function(uint32_t id, const char *name);

@@ -32,7 +32,7 @@ struct spw_learning {
     bool several_streams;
     bool is_begun;
     bool is_seen; /* a whole iteration was, so that it is known whether there are several */
-    struct spw_learned result;
+    struct spw_learning_result result;
 };
 
 struct spw_learning *spw_learning_create(struct spw_device *d)
@@ -199,7 +199,7 @@ static enum spw_replay_verdict conclude(struct spw_learning *l, uint32_t ordinal
 
 static void say(const struct spw_learning *l)
 {
-    const struct spw_learned *r = &l->result;
+    const struct spw_learning_result *r = &l->result;
     spw_info(
         "device %d: of %u operations in an iteration %u can be replayed (%.3f ms); %u were not tried, %u differ between "
         "runs, %u have hidden state, %u are of other kinds",
@@ -272,9 +272,9 @@ void spw_learning_condemn_locked(struct spw_learning *l, CUfunction function)
     spw_lessons_condemn(spw_trial_lessons_mutable(l->trial), function, SPW_REPLAY_MISMATCH);
 }
 
-struct spw_learned spw_learning_result_locked(const struct spw_learning *l)
+struct spw_learning_result spw_learning_result_locked(const struct spw_learning *l)
 {
-    struct spw_learned result = l->result;
+    struct spw_learning_result result = l->result;
     const struct spw_trial_counts counts = spw_trial_counts_of(l->trial);
     result.looks = counts.looks;
     result.trials = counts.trials;

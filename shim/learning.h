@@ -37,10 +37,10 @@ void spw_learning_stop_locked(struct spw_learning *learning);
 void spw_learning_condemn_locked(struct spw_learning *learning, CUfunction function);
 
 /* Of the operations of the course that was learned last, by verdict. */
-struct spw_learned {
+struct spw_learning_result {
     uint32_t count[SPW_REPLAY_VERDICT_COUNT];
     double us[SPW_REPLAY_VERDICT_COUNT];
     uint64_t looks, trials, failures; /* since the start */
 };
-struct spw_learned spw_learning_result_locked(const struct spw_learning *learning);
+struct spw_learning_result spw_learning_result_locked(const struct spw_learning *learning);
 #endif

@@ -56,7 +56,7 @@ static int read_budget(struct spw_device *d)
         free_now = total;
     d->total_bytes = total;
     d->handles.device = d->ordinal;
-    d->handles.budget_bytes = spw_settings_budget_bytes(spw_settings(), d->ordinal, total, free_now);
+    d->handles.budget_bytes = spw_settings_budget_bytes(spw_settings_get(), d->ordinal, total, free_now);
     return 0;
 }
 
@@ -123,7 +123,7 @@ static int make_device(struct spw_device *d)
         d->arena_bytes = 0;
         return r;
     }
-    d->small_bytes = spw_settings()->small_bytes;
+    d->small_bytes = spw_settings_get()->small_bytes;
     if (d->small_bytes == 0)
         d->small_bytes = ((size_t)1 << d->granule_shift) / 2;
     pthread_mutex_init(&d->slow, NULL);

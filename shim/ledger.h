@@ -135,7 +135,7 @@ static inline bool spw_object_is_plain(const struct spw_object *o, uint64_t plai
 }
 
 struct spw_pool_book;
-struct spw_check;
+struct spw_comparison;
 struct spw_stale;
 
 struct spw_block {
@@ -172,10 +172,10 @@ struct spw_block {
     uint32_t index;                    /* in device->blocks */
     uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
     struct spw_block *next_idle;
-    struct spw_check *check; /* verify.c: it `drops`, and what is made again is compared; else NULL */
-    uint32_t spot;           /* spot.c: ticket of a sample of what it held, it `drops`; else 0 */
-    uint32_t spot_choice;    /* and by which the pages for that are chosen */
-    bool has_true_copy;      /* with a `check`: the host copy holds the bytes that are to be made */
+    struct spw_comparison *check; /* verify.c: it `drops`, and what is made again is compared; else NULL */
+    uint32_t spot;                /* spot.c: ticket of a sample of what it held, it `drops`; else 0 */
+    uint32_t spot_choice;         /* and by which the pages for that are chosen */
+    bool has_true_copy;           /* with a `check`: the host copy holds the bytes that are to be made */
 };
 
 struct spw_slab;

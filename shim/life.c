@@ -100,9 +100,9 @@ static CUresult settle_start(void)
 {
     pthread_mutex_lock(&lock);
     if (!started) {
-        if (spw_settings()->mode == SPW_MODE_SWAP)
-            start_result = spw_start();
-        if (start_result == CUDA_SUCCESS && spw_settings()->trace)
+        if (spw_settings_get()->mode == SPW_MODE_SWAP)
+            start_result = spw_library_start();
+        if (start_result == CUDA_SUCCESS && spw_settings_get()->trace)
             start_result = start_trace();
         started = true;
     }
@@ -149,7 +149,7 @@ __attribute__((destructor)) static void tell_what_went_past(void)
     const char *path = NULL, *budget = getenv("SPILLWAY_BUDGET");
     struct spw_settings settings;
     char message[1024];
-    if (!budget || settings_read || (spw_driver_path() && spw_tally(SPW_TALLY_LAUNCHES).calls == 0))
+    if (!budget || settings_read || (spw_driver_path() && spw_tally_of(SPW_TALLY_LAUNCHES).calls == 0))
         return;
     if (!dl_iterate_phdr(find_other, &path) || spw_settings_read(&settings, message, sizeof(message)) < 0 ||
         settings.mode != SPW_MODE_SWAP)

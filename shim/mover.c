@@ -82,7 +82,7 @@ uint64_t spw_mover_host_limit_locked(void)
 {
     if (host_limit)
         return host_limit;
-    const struct spw_amount *asked = &spw_settings()->host_budget;
+    const struct spw_amount *asked = &spw_settings_get()->host_budget;
     int64_t available = spw_hostlimit_available("/");
     if (asked->kind == SPW_AMOUNT_BYTES)
         host_limit = asked->bytes;

@@ -37,7 +37,7 @@ static CUresult copy_reserve(struct copy *c, size_t ends)
 
 static void copy_end(struct copy *c)
 {
-    spw_record_op(&c->record, c->reach, c->count);
+    spw_recorder_op(&c->record, c->reach, c->count);
     if (c->reach != c->few)
         free(c->reach);
 }

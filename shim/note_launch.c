@@ -97,7 +97,7 @@ void spw_noted_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 static void host_function(void)
 {
     struct spw_record r = {.op = {.kind = SPW_OP_HOST_FUNCTION}};
-    spw_record_op(&r, NULL, 0);
+    spw_recorder_op(&r, NULL, 0);
 }
 
 #define HOST_FUNCTION(symbol, ...) \
@@ -126,7 +126,7 @@ static void value(CUdeviceptr address, size_t bytes, enum spw_access access)
 {
     struct spw_reach reach = {address, bytes, access};
     struct spw_record r = {.op = {.kind = SPW_OP_VALUE, .bytes = bytes}};
-    spw_record_op(&r, &reach, 1);
+    spw_recorder_op(&r, &reach, 1);
 }
 
 #define VALUE(symbol, type, access) \

@@ -4,12 +4,12 @@
 #define ALLOC(symbol, kind, params, address, bytes) \
     void spw_noted_##symbol params \
     { \
-        spw_record_alloc(kind, (CUdeviceptr)(uintptr_t)(address), bytes); \
+        spw_recorder_alloc(kind, (CUdeviceptr)(uintptr_t)(address), bytes); \
     }
 #define FREE(symbol, params, address, in_stream_order) \
     void spw_noted_##symbol params \
     { \
-        spw_record_free((CUdeviceptr)(uintptr_t)(address), in_stream_order); \
+        spw_recorder_free((CUdeviceptr)(uintptr_t)(address), in_stream_order); \
     }
 
 ALLOC(cuMemAlloc_v2, SPW_ALLOC_PLAIN, (CUdeviceptr * p, size_t n), *p, n)

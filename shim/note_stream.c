@@ -9,27 +9,27 @@
 
 void spw_noted_cuCtxSynchronize(void)
 {
-    spw_record_wait(SPW_WAIT_CONTEXT, NULL);
+    spw_recorder_wait(SPW_WAIT_CONTEXT, NULL);
 }
 
 void spw_noted_cuCtxSynchronize_v2(CUcontext context)
 {
-    spw_record_wait(SPW_WAIT_CONTEXT, NULL);
+    spw_recorder_wait(SPW_WAIT_CONTEXT, NULL);
 }
 
 void spw_noted_cuStreamSynchronize(CUstream stream)
 {
-    spw_record_wait(SPW_WAIT_STREAM, NULL);
+    spw_recorder_wait(SPW_WAIT_STREAM, NULL);
 }
 
 void spw_noted_cuStreamSynchronize_ptsz(CUstream stream)
 {
-    spw_record_wait(SPW_WAIT_STREAM, NULL);
+    spw_recorder_wait(SPW_WAIT_STREAM, NULL);
 }
 
 void spw_noted_cuEventSynchronize(CUevent event)
 {
-    spw_record_wait(SPW_WAIT_EVENT, event);
+    spw_recorder_wait(SPW_WAIT_EVENT, event);
 }
 
 /* ---- a stream waits ---- */
@@ -37,7 +37,7 @@ void spw_noted_cuEventSynchronize(CUevent event)
 #define RECORD(symbol, ...) \
     void spw_noted_##symbol(CUevent event, CUstream stream __VA_OPT__(, ) __VA_ARGS__) \
     { \
-        spw_record_event(event, false); \
+        spw_recorder_event(event, false); \
     }
 RECORD(cuEventRecord)
 RECORD(cuEventRecord_ptsz)
@@ -46,12 +46,12 @@ RECORD(cuEventRecordWithFlags_ptsz, unsigned flags)
 
 void spw_noted_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
-    spw_record_event(event, true);
+    spw_recorder_event(event, true);
 }
 
 void spw_noted_cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags)
 {
-    spw_record_event(event, true);
+    spw_recorder_event(event, true);
 }
 
 /* ---- captures: counted here where no hook does ---- */

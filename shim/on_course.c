@@ -132,7 +132,7 @@ bool spw_on_course_is_there(const struct spw_on_course *on)
 }
 
 /* Who is who, and from which action on; false without memory. */
-static bool begin_course(struct spw_on_course *on, struct spw_shape *shape)
+static bool begin_course(struct spw_on_course *on, struct spw_tuned_shape *shape)
 {
     const struct spw_course *course = shape->course;
     if (spw_cursor_init(&on->place.cursor, course) < 0)
@@ -149,7 +149,7 @@ static bool begin_course(struct spw_on_course *on, struct spw_shape *shape)
     return true;
 }
 
-int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_shape *shape)
+int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_tuned_shape *shape)
 {
     const int r = !begin_course(on, shape) ? -ENOMEM : spw_on_course_is_there(on) ? 0 : -ENOENT;
     if (r < 0)
@@ -311,7 +311,7 @@ void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
         return;
     on->kept = NULL;
     spw_recompute_end_locked(on->device);
-    if (plan->marks.believes && spw_settings()->recompute)
+    if (plan->marks.believes && spw_settings_get()->recompute)
         spw_planned_keep_versions_locked(true);
     if (!plan->recorded_count)
         return;

@@ -11,7 +11,7 @@
 struct spw_on_course {
     struct spw_device *device;
     struct spw_place place;
-    struct spw_shape *now;              /* whose course the device is on; NULL: none */
+    struct spw_tuned_shape *now;        /* whose course the device is on; NULL: none */
     struct spw_block **blocks;          /* by tensor of the course */
     uint32_t next_due;                  /* index in the plan's list */
     uint64_t made_bytes;                /* that an iteration of the course allocates */
@@ -28,7 +28,7 @@ void spw_on_course_look_closer(struct spw_on_course *on, bool told);
 
 /* An iteration of the shape is about to begin; the device is on no course. 0; -ENOENT: what the iteration works on is gone;
  * -ENOMEM: it is on none after either. */
-int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_shape *shape);
+int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_tuned_shape *shape);
 void spw_on_course_leave_locked(struct spw_on_course *on); /* fine where it is on none */
 
 /* ---- all of the rest: on a course */

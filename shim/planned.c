@@ -150,7 +150,7 @@ void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_strea
 
 void spw_planned_press_locked(struct spw_device *d)
 {
-    if (planned_of[d->ordinal] || spw_settings()->plan == SPW_PLAN_OFF)
+    if (planned_of[d->ordinal] || spw_settings_get()->plan == SPW_PLAN_OFF)
         return;
     struct spw_rounds *p;
     if (spw_rounds_create(d, &p) < 0) {

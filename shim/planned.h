@@ -28,14 +28,14 @@ struct spw_signature {
     uint64_t geometry; /* of a launch; else the bytes that are copied or set */
 };
 
-static inline uint64_t spw_mix(uint64_t x, uint64_t y)
+static inline uint64_t spw_signature_mix(uint64_t x, uint64_t y)
 {
     x = (x ^ y) * 0x9e3779b97f4a7c15u;
     return x ^ x >> 32;
 }
 static inline uint64_t spw_signature_key(const struct spw_signature *signature)
 {
-    return spw_mix(spw_mix(signature->function, signature->geometry), signature->kind);
+    return spw_signature_mix(spw_signature_mix(signature->function, signature->geometry), signature->kind);
 }
 
 struct spw_op;

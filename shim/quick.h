@@ -83,7 +83,7 @@ static inline struct spw_signature spw_launch_signature(const struct spw_launch 
     const uint64_t grid = (uint64_t)l->grid[0] << 32 ^ (uint64_t)l->grid[1] << 16 ^ l->grid[2];
     const uint64_t block = (uint64_t)l->block[0] << 32 ^ (uint64_t)l->block[1] << 16 ^ l->block[2];
     return (struct spw_signature){SPW_ITERATION_LAUNCH, (uint64_t)(uintptr_t)l->function,
-                                  spw_mix(spw_mix(grid, l->shared_bytes), block)};
+                                  spw_signature_mix(spw_signature_mix(grid, l->shared_bytes), block)};
 }
 
 static inline __attribute__((always_inline)) bool spw_quick_uses(struct spw_quick *ret_q, struct spw_stream *s,

@@ -140,11 +140,11 @@ void spw_record_op_locked(const struct spw_record *r, const struct spw_iteration
         spw_status_tell_locked(false);
 }
 
-void spw_record_wait(enum spw_wait_kind kind, CUevent event)
+void spw_recorder_wait(enum spw_wait_kind kind, CUevent event)
 {
     struct spw_stream_facts *stream = NULL;
     if (kind == SPW_WAIT_STREAM)
-        stream = spw_stream_facts(spw_note_now.stream);
+        stream = spw_stream_facts_of(spw_note_now.stream);
     uint64_t now = trace_ns();
     spw_word_lock(&spw_recorder_lock);
     struct spw_record r = {
@@ -161,9 +161,9 @@ void spw_record_wait(enum spw_wait_kind kind, CUevent event)
     spw_word_unlock(&spw_recorder_lock);
 }
 
-void spw_record_event(CUevent event, bool wait)
+void spw_recorder_event(CUevent event, bool wait)
 {
-    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     spw_word_lock(&spw_recorder_lock);
     struct spw_record r = {
         .kind = SPW_RECORD_EVENT,
@@ -231,12 +231,12 @@ void spw_record_context_changed(void)
 
 /* ---- the status page ---- */
 
-struct spw_learned spw_recorder_learned(void)
+struct spw_traced_iteration spw_recorder_learned(void)
 {
     if (!__atomic_load_n(&spw_recording, __ATOMIC_RELAXED))
-        return (struct spw_learned){0};
+        return (struct spw_traced_iteration){0};
     spw_word_lock(&spw_recorder_lock);
-    struct spw_learned learned = spw_learned;
+    struct spw_traced_iteration learned = spw_traced;
     spw_word_unlock(&spw_recorder_lock);
     return learned;
 }
@@ -245,7 +245,7 @@ static void fill_status(struct spw_status_page *p)
 {
     p->operations = next_op;
     p->allocations = spw_recorder_allocs_locked();
-    spw_status_fill_learned(p, &spw_learned);
+    spw_status_fill_learned(p, &spw_traced);
     spw_recorder_fill_live_bytes(p);
 }
 
@@ -253,7 +253,7 @@ static void fill_status(struct spw_status_page *p)
 
 int spw_recorder_start(void)
 {
-    const char *path = spw_settings()->trace_file;
+    const char *path = spw_settings_get()->trace_file;
     struct spw_trace_writer *made;
     int r = spw_trace_writer_create(path, &made);
     if (r < 0) {
@@ -272,7 +272,7 @@ int spw_recorder_start(void)
     if (__atomic_exchange_n(&hint_before_start, false, __ATOMIC_RELAXED))
         spw_learn_hint(0);
     spw_word_unlock(&spw_recorder_lock);
-    if (spw_settings()->mode == SPW_MODE_TRACE) { /* else the engine tells */
+    if (spw_settings_get()->mode == SPW_MODE_TRACE) { /* else the engine tells */
         tells_status = true;
         spw_status_start(SPW_MODE_TRACE, fill_status);
     }
@@ -294,9 +294,9 @@ void spw_recorder_stop(void)
     int failed = writer ? spw_trace_writer_destroy(writer) : 0;
     if (writer && spw_recording && failed == 0)
         spw_warn("traced %llu operations and %llu allocations; to see them: spillway report %s", (unsigned long long)next_op,
-                 (unsigned long long)spw_recorder_allocs_locked(), spw_settings()->trace_file);
+                 (unsigned long long)spw_recorder_allocs_locked(), spw_settings_get()->trace_file);
     else if (writer && spw_recording)
-        spw_warn("the end of the trace %s could not be written: %s", spw_settings()->trace_file, strerror(-failed));
+        spw_warn("the end of the trace %s could not be written: %s", spw_settings_get()->trace_file, strerror(-failed));
     writer = NULL;
     spw_learn_stop();
     stop_noting();

@@ -35,7 +35,7 @@ void spw_recorder_reset(void); /* forgets everything: for tests */
 
 /* What is known of the iteration: zeroes before one is found, and where no trace is written. Takes the recorder's lock, a
  * leaf. */
-struct spw_learned spw_recorder_learned(void);
+struct spw_traced_iteration spw_recorder_learned(void);
 
 /* ---- one noted call ---- */
 
@@ -68,16 +68,16 @@ struct spw_reach {
     enum spw_access access;
 };
 
-void spw_record_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes);
+void spw_recorder_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes);
 void spw_record_alloc_once(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes); /* unless it is known already */
 
 /* Before the driver frees it: another thread may be handed the address at once. */
-void spw_record_free(CUdeviceptr address, bool in_stream_order);
+void spw_recorder_free(CUdeviceptr address, bool in_stream_order);
 void spw_record_free_range(CUdeviceptr address, uint64_t bytes); /* all that begins in it */
 
 /* An operation on the call's stream; its `op` has kind, bytes, grid, block, shared_bytes, synchronous and everything filled
  * in. A copy of kind SPW_OP_KINDS is of the kind that its ends tell: destination first. */
-void spw_record_op(struct spw_record *operation, const struct spw_reach *reach, unsigned count);
+void spw_recorder_op(struct spw_record *operation, const struct spw_reach *reach, unsigned count);
 
 /* A launch; `hits` are all words of its parameters that could be addresses, of which *doubted (NULL: none) don't count.
  * Negative count: they could not be had. */
@@ -92,8 +92,8 @@ void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high);
 void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes);
 void spw_record_overwritten(CUdeviceptr destination, size_t bytes);
 
-void spw_record_wait(enum spw_wait_kind kind, CUevent event); /* for SPW_WAIT_EVENT, else NULL */
-void spw_record_event(CUevent event, bool wait);
+void spw_recorder_wait(enum spw_wait_kind kind, CUevent event); /* for SPW_WAIT_EVENT, else NULL */
+void spw_recorder_event(CUevent event, bool wait);
 
 /* What was recorded into a capture becomes the graph's; launching an executable touches all of it, or anything where the
  * graph was not captured. */

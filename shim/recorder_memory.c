@@ -75,9 +75,9 @@ static uint32_t site_unlocking(uint64_t bytes)
     return site;
 }
 
-void spw_record_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes)
+void spw_recorder_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes)
 {
-    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     spw_word_lock(&spw_recorder_lock);
     struct spw_record r = {.kind = SPW_RECORD_ALLOC,
                            .alloc = {.device = spw_recorder_is_of_device(kind) ? stream->device : 0,
@@ -109,14 +109,14 @@ void spw_record_alloc_once(enum spw_alloc_kind kind, CUdeviceptr address, uint64
     bool known = e && e->start == address && e->bytes == bytes;
     spw_word_unlock(&spw_recorder_lock);
     if (!known)
-        spw_record_alloc(kind, address, bytes);
+        spw_recorder_alloc(kind, address, bytes);
 }
 
-void spw_record_free(CUdeviceptr address, bool in_stream_order)
+void spw_recorder_free(CUdeviceptr address, bool in_stream_order)
 {
     struct spw_stream_facts *stream = NULL;
     if (in_stream_order)
-        stream = spw_stream_facts(spw_note_now.stream);
+        stream = spw_stream_facts_of(spw_note_now.stream);
     spw_word_lock(&spw_recorder_lock);
     struct spw_extent *e = spw_extents_find(&spw_recorder_extents, address);
     if (e && e->start == address && e->kind != SPW_ALLOC_GLOBAL) {
@@ -138,7 +138,7 @@ void spw_record_free_range(CUdeviceptr address, uint64_t bytes)
         spw_word_unlock(&spw_recorder_lock);
         if (!e)
             return;
-        spw_record_free(start, false);
+        spw_recorder_free(start, false);
         at = start + length - address;
     }
 }

@@ -139,9 +139,9 @@ static enum spw_op_kind copy_kind(const struct spw_extent *to, const struct spw_
     return spw_recorder_on_device(from) ? SPW_OP_COPY_D2H : SPW_OP_COPY_H2H;
 }
 
-void spw_record_op(struct spw_record *r, const struct spw_reach *reach, unsigned count)
+void spw_recorder_op(struct spw_record *r, const struct spw_reach *reach, unsigned count)
 {
-    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     struct spw_record_op *op = &r->op;
     struct spw_extent *ends[2] = {NULL, NULL};
     op->captured = spw_is_capturing(spw_note_now.stream);
@@ -170,7 +170,7 @@ static uint32_t number_function_unlocking(CUfunction f)
 void spw_record_launch(struct spw_record *r, CUfunction function, const CUdeviceptr *hits, int count,
                        const struct spw_scan_doubted *doubted)
 {
-    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     struct spw_record_op *op = &r->op;
     op->kind = SPW_OP_LAUNCH;
     op->captured = spw_is_capturing(spw_note_now.stream);
@@ -192,7 +192,7 @@ void spw_record_launch(struct spw_record *r, CUfunction function, const CUdevice
 
 void spw_record_graph_launch(CUgraphExec exec)
 {
-    struct spw_stream_facts *stream = spw_stream_facts(spw_note_now.stream);
+    struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     struct spw_record r = {.op = {.kind = SPW_OP_GRAPH, .captured = spw_is_capturing(spw_note_now.stream)}};
     spw_word_lock(&spw_recorder_lock);
     op_begin_locked();

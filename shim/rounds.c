@@ -50,7 +50,7 @@ int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds)
 /* ---- on the course, and off it ---- */
 
 /* What is followed for long is no longer looked at as closely, and memory may change hands before it is out of use. */
-static void trust_as_far(struct spw_rounds *p, const struct spw_shape *shape)
+static void trust_as_far(struct spw_rounds *p, const struct spw_tuned_shape *shape)
 {
     const bool is_confirmed = shape->in_a_row >= CONFIRMED;
     spw_on_course_look_closer(&p->on, !is_confirmed);
@@ -58,7 +58,7 @@ static void trust_as_far(struct spw_rounds *p, const struct spw_shape *shape)
 }
 
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */
-static int enter_course(struct spw_rounds *p, struct spw_shape *shape)
+static int enter_course(struct spw_rounds *p, struct spw_tuned_shape *shape)
 {
     const int r = spw_on_course_enter_locked(&p->on, shape);
     if (r == 0)
@@ -91,7 +91,7 @@ void spw_rounds_destroy(struct spw_rounds *p)
 static void finish_recording(struct spw_rounds *p)
 {
     bool lacks;
-    struct spw_shape *shape = spw_known_take_locked(&p->known, p->on.now, &lacks);
+    struct spw_tuned_shape *shape = spw_known_take_locked(&p->known, p->on.now, &lacks);
     if (lacks)
         spw_rounds_lack_memory(p->on.device, "for a plan");
     if (shape && !p->on.now)
@@ -101,7 +101,7 @@ static void finish_recording(struct spw_rounds *p)
 /* Once the device has done all of it as well, it can be planned. */
 static void await_durations(struct spw_rounds *p)
 {
-    const struct spw_shape *shape = spw_known_timed_locked(&p->known);
+    const struct spw_tuned_shape *shape = spw_known_timed_locked(&p->known);
     if (shape && p->on.now == shape)
         spw_on_course_take_up_plan(&p->on);
 }
@@ -132,7 +132,7 @@ static void lose(struct spw_rounds *p)
 /* An iteration of the course has begun. */
 static void give_up(struct spw_rounds *p, const char *why)
 {
-    struct spw_shape *shape = p->on.now;
+    struct spw_tuned_shape *shape = p->on.now;
     lose(p);
     spw_known_forget_locked(&p->known, shape, why);
 }
@@ -182,7 +182,7 @@ static void learn(struct spw_rounds *p)
         p->known.clock++;
         spw_planned_begins_locked(p->on.device, p->on.stream, p->known.ended_shape, 0);
     }
-    struct spw_shape *shape = spw_known_boundary(&p->known);
+    struct spw_tuned_shape *shape = spw_known_boundary(&p->known);
     if (!shape || shape == p->on.now)
         return;
     (void)spw_shape_improve(p->on.device, shape, false);
@@ -258,9 +258,9 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
  * memory. */
 static void teach_unlocking(struct spw_rounds *p)
 {
-    struct spw_shape *shape = p->on.now;
+    struct spw_tuned_shape *shape = p->on.now;
     p->began = false;
-    if (!spw_settings()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
+    if (!spw_settings_get()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
         shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
         return;
     const bool is_under_way = spw_learning_is_about(p->learning, shape->course);

@@ -433,7 +433,7 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
 
 static struct spw_settings in_force = {.mode = SPW_MODE_SWAP, .log_level = SPW_LOG_WARN};
 
-const struct spw_settings *spw_settings(void)
+const struct spw_settings *spw_settings_get(void)
 {
     return &in_force;
 }

@@ -81,7 +81,7 @@ int spw_setting_take(const struct spw_setting *setting, const char *value, struc
 int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t message_size);
 
 /* The settings in force in this process: those that cuInit() found, or the defaults before it. */
-const struct spw_settings *spw_settings(void);
+const struct spw_settings *spw_settings_get(void);
 void spw_settings_use(const struct spw_settings *settings);
 
 /* Whether somebody asked for a budget, for any device. */

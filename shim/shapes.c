@@ -34,7 +34,7 @@ static const double FIRST_RESERVE = 0.03, SECOND_RESERVE = 0.015, LESS_RESERVE =
 
 /* ---- the list ---- */
 
-struct spw_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
+struct spw_tuned_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
 {
     for (unsigned i = 0; i < shapes->count; i++)
         if (shapes->list[i].course && shapes->list[i].id == id)
@@ -42,14 +42,14 @@ struct spw_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
     return NULL;
 }
 
-static void stop_planning(struct spw_shape *shape)
+static void stop_planning(struct spw_tuned_shape *shape)
 {
     if (shape->planning)
         spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
     shape->planning = NULL;
 }
 
-void spw_shape_forget(struct spw_shape *shape)
+void spw_shape_forget(struct spw_tuned_shape *shape)
 {
     if (shape->planning)
         spw_planning_abandon_locked(shape->planning);
@@ -57,14 +57,14 @@ void spw_shape_forget(struct spw_shape *shape)
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);
     free(shape->waits);
-    *shape = (struct spw_shape){0};
+    *shape = (struct spw_tuned_shape){0};
 }
 
-static struct spw_shape *free_place(struct spw_shapes *shapes, const struct spw_shape *but)
+static struct spw_tuned_shape *free_place(struct spw_shapes *shapes, const struct spw_tuned_shape *but)
 {
-    struct spw_shape *oldest = NULL;
+    struct spw_tuned_shape *oldest = NULL;
     for (unsigned i = 0; i < shapes->count; i++) {
-        struct spw_shape *s = &shapes->list[i];
+        struct spw_tuned_shape *s = &shapes->list[i];
         if (!s->course)
             return s;
         if (s != but && (!oldest || s->last_used < oldest->last_used))
@@ -78,14 +78,14 @@ static struct spw_shape *free_place(struct spw_shapes *shapes, const struct spw_
 
 static uint64_t serials; /* so far, of all devices */
 
-struct spw_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
-                                 const struct spw_shape *but)
+struct spw_tuned_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
+                                       const struct spw_tuned_shape *but)
 {
     struct spw_course_plan *none = spw_course_plan_none(course);
     if (!none)
         return NULL;
-    struct spw_shape *shape = free_place(shapes, but);
-    *shape = (struct spw_shape){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
+    struct spw_tuned_shape *shape = free_place(shapes, but);
+    *shape = (struct spw_tuned_shape){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
     shape->waits = calloc((size_t)course->op_count + 1, 1);
     return shape;
 }
@@ -113,7 +113,8 @@ static uint64_t host_bytes_of_one(void)
     return spw_mover_host_limit_locked() / (devices ? devices : 1);
 }
 
-static void terms_of(const struct spw_device *d, const struct spw_shape *shape, double reserve, struct spw_plan_terms *ret)
+static void terms_of(const struct spw_device *d, const struct spw_tuned_shape *shape, double reserve,
+                     struct spw_plan_terms *ret)
 {
     const uint64_t budget = d->handles.budget_bytes, granule = (uint64_t)1 << d->granule_shift;
     const uint64_t fixed = spw_slab_total_bytes_locked(d) + (shape->may_replay ? spw_stash_bytes(budget, granule) : 0);
@@ -152,14 +153,15 @@ static bool is_of_copies(const struct spw_course_plan *plan)
     return !plan->recorded_count;
 }
 
-bool spw_shape_was_regrouped_for(const struct spw_shape *shape)
+bool spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape)
 {
     return shape->regrouped && shape->number && is_of_copies(shape->plan);
 }
 
 /* `plan` is in force from now on; the one before is the caller's. Another plan wants other pieces of memory at once, and is
  * tried for too few iterations to find out that it lags. */
-static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)
+static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_shape *shape,
+                                            struct spw_course_plan *plan)
 {
     struct spw_course_plan *before = shape->plan;
     shape->plan = plan;
@@ -173,7 +175,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_sha
 }
 
 /* A plan that has not been tried: a better one for the same terms, or the next one to be tried. */
-static void take_plan(struct spw_device *d, struct spw_shape *shape, struct spw_course_plan *plan)
+static void take_plan(struct spw_device *d, struct spw_tuned_shape *shape, struct spw_course_plan *plan)
 {
     if (!plan)
         return;
@@ -192,22 +194,22 @@ static void take_plan(struct spw_device *d, struct spw_shape *shape, struct spw_
         spw_course_plan_destroy(before);
 }
 
-static void plan_with(struct spw_device *d, struct spw_shape *shape, double reserve)
+static void plan_with(struct spw_device *d, struct spw_tuned_shape *shape, double reserve)
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
     terms_of(d, shape, reserve, &terms);
-    if (spw_settings()->plan != SPW_PLAN_WAIT)
+    if (spw_settings_get()->plan != SPW_PLAN_WAIT)
         (void)spw_planning_start(shape->course, &terms, &shape->planning);
     else if (spw_plan_course(shape->course, &terms, false, NULL, &plan) == 0)
         take_plan(d, shape, plan);
 }
 
-void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
+void spw_shape_plan(struct spw_device *d, struct spw_tuned_shape *shape)
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
-    const bool wait = spw_settings()->plan == SPW_PLAN_WAIT;
+    const bool wait = spw_settings_get()->plan == SPW_PLAN_WAIT;
     terms_of(d, shape, FIRST_RESERVE, &terms);
     shape->tried = 1;
     int r = 0;
@@ -227,7 +229,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_shape *shape)
 /* ---- what they turn out to take ---- */
 
 /* Back to the best one that was tried; to none, where on demand is faster. */
-static void settle(struct spw_device *d, struct spw_shape *shape)
+static void settle(struct spw_device *d, struct spw_tuned_shape *shape)
 {
     const double on_demand_us = spw_steptime_locked(d->ordinal, shape->id).mean_us;
     if (shape->best)
@@ -247,7 +249,7 @@ static void settle(struct spw_device *d, struct spw_shape *shape)
 
 /* For the plan that is tried next; 0: all were. Where operations run again steps differ, for some of them are compared: less
  * may have seemed better, and more is tried in any case. */
-static double next_reserve(const struct spw_shape *shape, bool is_better)
+static double next_reserve(const struct spw_tuned_shape *shape, bool is_better)
 {
     if (shape->tried == 1)
         return SECOND_RESERVE;
@@ -257,7 +259,7 @@ static double next_reserve(const struct spw_shape *shape, bool is_better)
 }
 
 /* The plan in force took step_us. */
-static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
+static void judge(struct spw_device *d, struct spw_tuned_shape *shape, double step_us)
 {
     const bool is_close = step_us <= CLOSE * shape->plan->lower_bound_us;
     spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted", d->ordinal, step_us / 1000,
@@ -277,13 +279,13 @@ static void judge(struct spw_device *d, struct spw_shape *shape, double step_us)
     plan_with(d, shape, reserve);
 }
 
-void spw_shape_learned(struct spw_shape *shape, bool may_replay)
+void spw_shape_learned(struct spw_tuned_shape *shape, bool may_replay)
 {
     shape->may_replay = may_replay;
     shape->knows_more = true;
 }
 
-void spw_shape_unlearned(struct spw_shape *shape)
+void spw_shape_unlearned(struct spw_tuned_shape *shape)
 {
     shape->knows_more = true;
     shape->plan->predicted_us = INFINITY;
@@ -293,7 +295,7 @@ void spw_shape_unlearned(struct spw_shape *shape)
 }
 
 /* As for the first plan, but that there is something to hold it against. */
-static void plan_with_what_was_learned(struct spw_device *d, struct spw_shape *shape)
+static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_shape *shape)
 {
     if (shape->planning)
         spw_planning_abandon_locked(shape->planning);
@@ -304,7 +306,7 @@ static void plan_with_what_was_learned(struct spw_device *d, struct spw_shape *s
     plan_with(d, shape, FIRST_RESERVE);
 }
 
-bool spw_shape_wants_versions(const struct spw_shape *shape)
+bool spw_shape_wants_versions(const struct spw_tuned_shape *shape)
 {
     if (!shape->course)
         return false;
@@ -312,7 +314,7 @@ bool spw_shape_wants_versions(const struct spw_shape *shape)
     return spw_course_plan_wants_versions(shape->plan) || (shape->may_replay && is_open);
 }
 
-static bool strays(struct spw_shape *shape, double step_us)
+static bool strays(struct spw_tuned_shape *shape, double step_us)
 {
     if (step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us)
         shape->strayed++;
@@ -323,7 +325,7 @@ static bool strays(struct spw_shape *shape, double step_us)
 
 /* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by
  * now, not against what it took. While plans are held against each other anyway nobody looks. */
-static void look_at_link(struct spw_device *d, struct spw_shape *shape)
+static void look_at_link(struct spw_device *d, struct spw_tuned_shape *shape)
 {
     double step_us;
     if (shape->planning || (shape->best_us > 0 && !shape->settled) ||
@@ -340,7 +342,7 @@ static void look_at_link(struct spw_device *d, struct spw_shape *shape)
 
 /* Where steps take longer than predicted, it may be that the host maps too many small pieces of memory for them. That is
  * mended for the plan in force, and for each that follows as it is put in force: so it comes to an end as these do. */
-static void regroup_where_it_lags(struct spw_device *d, struct spw_shape *shape)
+static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_shape *shape)
 {
     if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER || !is_of_copies(shape->plan))
         return;
@@ -355,7 +357,7 @@ static void regroup_where_it_lags(struct spw_device *d, struct spw_shape *shape)
 
 /* Cutting pieces for a plan takes longer than most of what it is held against, and comes to an end once there are some of
  * each size that it wants; if it does not, that is what the plan takes. */
-static bool is_tried_enough(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
+static bool is_tried_enough(struct spw_device *d, struct spw_tuned_shape *shape, bool went_by_plan)
 {
     const unsigned rounds = shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS;
     shape->calm_rounds = went_by_plan && shape->cut_count == d->handles.cut_count ? shape->calm_rounds + 1 : 0;
@@ -363,7 +365,7 @@ static bool is_tried_enough(struct spw_device *d, struct spw_shape *shape, bool 
     return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
 }
 
-bool spw_shape_improve(struct spw_device *d, struct spw_shape *shape, bool went_by_plan)
+bool spw_shape_improve(struct spw_device *d, struct spw_tuned_shape *shape, bool went_by_plan)
 {
     if (shape->planning && spw_planning_is_done(shape->planning)) {
         struct spw_planning *planning = shape->planning;

@@ -32,10 +32,10 @@ static const char *missing_call(void)
     return NULL;
 }
 
-CUresult spw_start(void)
+CUresult spw_library_start(void)
 {
     const char *missing = missing_call();
-    if (missing && spw_settings_ask_for_budget(spw_settings())) {
+    if (missing && spw_settings_ask_for_budget(spw_settings_get())) {
         spw_warn("the driver is too old to keep a budget (it has no %s; those since CUDA 10.2 do), so CUDA does not start; "
                  "without SPILLWAY_BUDGET the program runs as if spillway were not there",
                  missing);

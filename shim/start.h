@@ -5,5 +5,5 @@
 
 /* Called once, after the driver's cuInit() has succeeded and the settings were read. Sets spw_live; on failure the
  * program's cuInit() fails with this result. */
-CUresult spw_start(void);
+CUresult spw_library_start(void);
 #endif

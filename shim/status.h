@@ -23,7 +23,7 @@ void spw_status_tell_locked(bool now);
 #define SPW_STATUS_IS_TIME(tick) __builtin_expect(((tick)&255) == 0, 0)
 
 /* The figures of the iteration. */
-static inline void spw_status_fill_learned(struct spw_status_page *page, const struct spw_learned *learned)
+static inline void spw_status_fill_learned(struct spw_status_page *page, const struct spw_traced_iteration *learned)
 {
     page->iterations = learned->iterations;
     page->iteration_shape = learned->shape;

@@ -59,25 +59,26 @@ static void fill_recomputed(struct spw_status_page *p)
 {
     const struct spw_replayed *r = &spw_replayed;
     const struct spw_verified *v = &spw_verified;
-    p->recomputed = (struct spw_status_recomputed){.dropped = spw_carried.dropped_count,
-                                                   .dropped_bytes = spw_carried.dropped_bytes,
-                                                   .by_plan = r->count[SPW_REPLAY_PLAN],
-                                                   .by_plan_bytes = r->bytes[SPW_REPLAY_PLAN],
-                                                   .on_demand = r->count[SPW_REPLAY_DEMAND],
-                                                   .rescued = r->count[SPW_REPLAY_RESCUE],
-                                                   .operations = r->submitted_count,
-                                                   .failed = r->failed_count,
-                                                   .equal = v->equal_count,
-                                                   .mismatches = v->mismatch_count,
-                                                   .unanswered = v->unanswered_count,
-                                                   .repaired = v->repaired_count,
-                                                   .lost = v->lost_count,
-                                                   .proven = spw_proofs.proven_count,
-                                                   .refuted = spw_proofs.refuted_count,
-                                                   .unproven = spw_proofs.unproven_count,
-                                                   .kept_bytes = spw_rerun_counts.bytes,
-                                                   .kept_bytes_peak = spw_rerun_counts.bytes_peak,
-                                                   .kept_bytes_limit = spw_settings()->recompute ? SPW_RERUNS_MAX_BYTES : 0};
+    p->recomputed =
+        (struct spw_status_recomputed){.dropped = spw_carried.dropped_count,
+                                       .dropped_bytes = spw_carried.dropped_bytes,
+                                       .by_plan = r->count[SPW_REPLAY_PLAN],
+                                       .by_plan_bytes = r->bytes[SPW_REPLAY_PLAN],
+                                       .on_demand = r->count[SPW_REPLAY_DEMAND],
+                                       .rescued = r->count[SPW_REPLAY_RESCUE],
+                                       .operations = r->submitted_count,
+                                       .failed = r->failed_count,
+                                       .equal = v->equal_count,
+                                       .mismatches = v->mismatch_count,
+                                       .unanswered = v->unanswered_count,
+                                       .repaired = v->repaired_count,
+                                       .lost = v->lost_count,
+                                       .proven = spw_proofs.proven_count,
+                                       .refuted = spw_proofs.refuted_count,
+                                       .unproven = spw_proofs.unproven_count,
+                                       .kept_bytes = spw_rerun_counts.bytes,
+                                       .kept_bytes_peak = spw_rerun_counts.bytes_peak,
+                                       .kept_bytes_limit = spw_settings_get()->recompute ? SPW_RERUNS_MAX_BYTES : 0};
 }
 
 static void list_refusals(struct spw_status_page *p, const struct spw_device *d)
@@ -135,7 +136,7 @@ void spw_status_fill_engine(struct spw_status_page *p)
     fill_carried(p);
     fill_recomputed(p);
     fill_refusals(p);
-    const struct spw_learned learned = spw_recorder_learned();
+    const struct spw_traced_iteration learned = spw_recorder_learned();
     spw_status_fill_learned(p, &learned);
     p->host_limit_bytes = spw_mover_host_limit_locked();
     p->host_held_bytes = pool ? spw_hostpool_bytes_held(pool) : 0;

@@ -181,9 +181,9 @@ static void write_json(FILE *f)
     uint64_t streams, events;
     const char *why, *separator = "";
     fprintf(f, "{\n  \"format\": \"spillway-summary/1\", \"pid\": %d, \"mode\": \"%s\",\n  ", (int)armed,
-            modes[spw_settings()->mode]);
+            modes[spw_settings_get()->mode]);
     for (int k = 0; k < SPW_TALLY_COUNT; k++) {
-        struct spw_tally t = spw_tally((enum spw_tally_kind)k);
+        struct spw_tally t = spw_tally_of((enum spw_tally_kind)k);
         fprintf(f, "\"%s\": %llu, \"%s_bytes\": %llu, ", spw_tally_name((enum spw_tally_kind)k), t.calls,
                 spw_tally_name((enum spw_tally_kind)k), t.bytes);
     }
@@ -238,7 +238,7 @@ __attribute__((destructor)) static void tell(void)
         return; /* a thread was ended in the middle of something: the figures may be half changed */
     tell_devices();
     tell_verified();
-    if (spw_settings()->summary[0])
-        write_file(spw_settings()->summary);
+    if (spw_settings_get()->summary[0])
+        write_file(spw_settings_get()->summary);
     spw_unlock();
 }

@@ -176,7 +176,7 @@ static void forget(struct source *s)
 
 struct spw_image *spw_twins_loading(const struct spw_image_told *told)
 {
-    return spw_settings()->recompute ? spw_image_describe(told) : NULL;
+    return spw_settings_get()->recompute ? spw_image_describe(told) : NULL;
 }
 
 void spw_twins_not_loaded(struct spw_image *image)
@@ -209,7 +209,7 @@ static void add_source(const void *owner, struct spw_image *image, CUcontext con
 void spw_twins_loaded(const void *owner, struct spw_image *image)
 {
     CUcontext context = NULL;
-    if (!spw_settings()->recompute)
+    if (!spw_settings_get()->recompute)
         return;
     if (image && !spw_image_is_library(image))
         (void)spw_driver.cuCtxGetCurrent(&context);
@@ -313,7 +313,7 @@ void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address
 {
     unsigned is_managed = 0;
     CUcontext context = NULL;
-    if (!spw_settings()->recompute)
+    if (!spw_settings_get()->recompute)
         return;
     (void)spw_driver.cuCtxGetCurrent(&context);
     (void)spw_driver.cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address);

@@ -23,7 +23,7 @@
 
 struct spw_verified spw_verified;
 
-struct spw_check { /* of a block that is dropped, and will be compared */
+struct spw_comparison { /* of a block that is dropped, and will be compared */
     int ordinal;
     uint32_t before; /* ticket of the true bytes' digest; 0: these have a copy, and what it holds is known along (proof.h) */
     uint32_t after;  /* of those made again; 0: none */
@@ -83,7 +83,7 @@ static uint8_t decide(struct spw_watched *w, const struct spw_rerun *m)
         return NOT_COMPARED;
     if (!w || !w->was_compared || !spw_watched_was_right_with(w, m))
         return BY_COPY;
-    return w->left ? NOT_COMPARED : spw_settings()->verify_every > 1 ? BY_DIGEST : BY_COPY;
+    return w->left ? NOT_COMPARED : spw_settings_get()->verify_every > 1 ? BY_DIGEST : BY_COPY;
 }
 
 /* All that an operation has made at one time is compared, or nothing of it. */
@@ -132,7 +132,7 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
 
 int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_check *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
+    struct spw_comparison *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
     if (!check)
         return -ENOMEM;
     check->ordinal = d->ordinal;
@@ -143,7 +143,7 @@ int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_check *check = calloc(1, sizeof(*check));
+    struct spw_comparison *check = calloc(1, sizeof(*check));
     if (!check || spw_proof_digest_locked(d, b, &check->before) < 0) {
         free(check);
         return;
@@ -383,7 +383,7 @@ static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, 
         "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx): these are restored from a "
         "copy, and that is not done again%s",
         d->ordinal, name, b->size_bytes, (unsigned long long)b->address,
-        was_compared && spw_settings()->verify_every > 1 && m->function
+        was_compared && spw_settings_get()->verify_every > 1 && m->function
             ? "; it was right when it was compared before, but what it made since then was not compared"
             : "");
 }

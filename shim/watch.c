@@ -162,7 +162,7 @@ static void add_told(const struct spw_watch_op *op, bool loose, struct spw_itera
     }
 }
 
-uint32_t spw_watch_op(struct spw_watch *w, const struct spw_watch_op *op, struct spw_iteration_place *ret_place)
+uint32_t spw_watch_note(struct spw_watch *w, const struct spw_watch_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
     struct spw_iteration_op told = {.kind = op->signature.kind,
@@ -173,7 +173,7 @@ uint32_t spw_watch_op(struct spw_watch *w, const struct spw_watch_op *op, struct
     uint32_t number = SPW_NO_INDEX;
     add_told(op, false, list, &told);
     add_told(op, true, list, &told);
-    (void)spw_iteration_op(w->detector, &told, ret_place); /* without memory its answer is NO */
+    (void)spw_iteration_add(w->detector, &told, ret_place); /* without memory its answer is NO */
     if (!w->is_recording || w->broken)
         return SPW_NO_INDEX;
     if (record(w, op, &told, &number) == 0)
@@ -236,7 +236,7 @@ static void missed_op(void *context, const struct spw_course_op *op, const struc
     const struct spw_watch *w = context;
     struct spw_iteration_place place;
     (void)op;
-    (void)spw_iteration_op(w->detector, call, &place);
+    (void)spw_iteration_add(w->detector, call, &place);
 }
 
 static struct spw_cursor_listener listener_of(struct spw_watch *w)

@@ -36,7 +36,7 @@ struct spw_watch_op {
     bool everything; /* that there is */
     bool order_known;
 };
-uint32_t spw_watch_op(struct spw_watch *watch, const struct spw_watch_op *op, struct spw_iteration_place *ret_place);
+uint32_t spw_watch_note(struct spw_watch *watch, const struct spw_watch_op *op, struct spw_iteration_place *ret_place);
 
 /* An iteration ends here: records the next one. 0 or -ENOMEM. */
 int spw_watch_record(struct spw_watch *watch);

@@ -101,7 +101,7 @@ static void keep_numbers(struct spw_watched *w, const struct spw_rerun *rerun)
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
 void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_rerun *rerun)
 {
-    const uint32_t every = spw_settings()->verify_every;
+    const uint32_t every = spw_settings_get()->verify_every;
     const uint32_t place = (uint32_t)((rerun->operation * UINT64_C(2654435761) >> 7) % every);
     w->left = w->was_compared ? every : 1 + place;
     w->was_compared = true;

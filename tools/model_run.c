@@ -16,7 +16,7 @@ struct pass {
     struct model *model;
     struct model_run *run;
     struct live live;
-    struct spw_follow *follow;
+    struct spw_trace_follow *follow;
     uint64_t *live_bytes; /* by index of the device */
     size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room, refusal_room;
     uint64_t records;     /* taken so far */

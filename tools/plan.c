@@ -164,7 +164,7 @@ static int check_events(const struct plan_asked *request, const struct iteration
         fprintf(stderr, "spillway: %s\n", problem.message);
         status = r == -ENOMEM ? EXIT_FAILURE : EXIT_USAGE;
     } else {
-        r = spw_check(it->graph, events.start, events.steps, events.count, &rules, &check);
+        r = spw_check_events(it->graph, events.start, events.steps, events.count, &rules, &check);
         status = r < 0 ? out_of_memory() : show_check(request, it, &text, &check);
     }
     events_finish(&events);

@@ -116,7 +116,7 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
     for (size_t i = 0; i < schedule->count && r == 0; i++)
         events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, outcome->start_us[i]};
     if (r == 0)
-        r = spw_check(wish->graph, schedule->start, events, schedule->count, &rules, &check);
+        r = spw_check_events(wish->graph, schedule->start, events, schedule->count, &rules, &check);
     free(events);
     if (r == 0 && check.fault != SPW_FAULT_NONE) {
         fprintf(stderr,

@@ -7,8 +7,8 @@
 void spw_decoder_begin(struct spw_decoder *decoder, const struct spw_frame_head *head, const uint8_t *raw)
 {
     const uint8_t *times = raw + (head->raw_bytes - head->times_bytes);
-    decoder->records = (struct spw_cursor){raw, times};
-    decoder->times = (struct spw_cursor){times, raw + head->raw_bytes};
+    decoder->records = (struct spw_column){raw, times};
+    decoder->times = (struct spw_column){times, raw + head->raw_bytes};
     memset(decoder->slots, 0, sizeof decoder->slots);
     decoder->slots[SPW_SLOT_OP] = head->first_op;
     decoder->slots[SPW_SLOT_ALLOC] = head->next_alloc;
@@ -28,7 +28,7 @@ bool spw_decoder_is_at_end(const struct spw_decoder *decoder)
     return decoder->records.at == decoder->records.end && decoder->times.at == decoder->times.end;
 }
 
-bool spw_get_long(struct spw_cursor *cursor, uint64_t *ret_value)
+bool spw_get_long(struct spw_column *cursor, uint64_t *ret_value)
 {
     uint64_t value = 0;
     const uint8_t *at = cursor->at;
@@ -47,7 +47,7 @@ bool spw_get_long(struct spw_cursor *cursor, uint64_t *ret_value)
 }
 
 /* A count that its limit and the bytes that are left allow. */
-static bool get_count(struct spw_cursor *cursor, uint32_t most, uint32_t *ret_count)
+static bool get_count(struct spw_column *cursor, uint32_t most, uint32_t *ret_count)
 {
     uint64_t count;
     if (!spw_get(cursor, &count) || count > most || count > (size_t)(cursor->end - cursor->at))
@@ -59,7 +59,7 @@ static bool get_count(struct spw_cursor *cursor, uint32_t most, uint32_t *ret_co
 /* The limits of a kind's texts add up to no more than decoder->text holds. */
 static bool get_text(struct spw_decoder *decoder, uint32_t most, const char **ret_text, uint32_t *ret_bytes)
 {
-    struct spw_cursor *cursor = &decoder->records;
+    struct spw_column *cursor = &decoder->records;
     char *copy = decoder->text + decoder->text_used;
     if (!get_count(cursor, most, ret_bytes))
         return false;
@@ -114,13 +114,13 @@ static bool get_small(struct spw_decoder *decoder, const struct spw_field *field
     return byte < field->most;
 }
 
-static bool get_u64(struct spw_cursor *cursor, void *ret_value)
+static bool get_u64(struct spw_column *cursor, void *ret_value)
 {
     uint64_t value;
     return spw_get(cursor, &value) && (memcpy(ret_value, &value, sizeof value), true);
 }
 
-static bool get_from_slot(struct spw_decoder *decoder, struct spw_cursor *cursor, const struct spw_field *field,
+static bool get_from_slot(struct spw_decoder *decoder, struct spw_column *cursor, const struct spw_field *field,
                           void *ret_value)
 {
     uint64_t value = decoder->slots[field->slot];

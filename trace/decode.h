@@ -3,7 +3,7 @@
 #define SPILLWAY_TRACE_DECODE_H
 #include "fields.h"
 
-struct spw_cursor {
+struct spw_column {
     const uint8_t *at, *end;
 };
 
@@ -14,7 +14,7 @@ struct spw_known_shape {
 };
 
 struct spw_decoder {
-    struct spw_cursor records, times;
+    struct spw_column records, times;
     uint64_t slots[SPW_SLOTS];
     uint32_t shape_count, touch_count;
     struct spw_known_shape shapes[SPW_FRAME_SHAPES];
@@ -40,9 +40,9 @@ bool spw_decoder_is_at_end(const struct spw_decoder *decoder);
 /* For decode.c: an operation, after its tag. */
 bool spw_decode_op(struct spw_decoder *decoder, uint8_t tag, struct spw_record_op *ret_op);
 
-bool spw_get_long(struct spw_cursor *cursor, uint64_t *ret_value);
+bool spw_get_long(struct spw_column *cursor, uint64_t *ret_value);
 
-static inline bool spw_get_byte(struct spw_cursor *cursor, uint8_t *ret_value)
+static inline bool spw_get_byte(struct spw_column *cursor, uint8_t *ret_value)
 {
     if (cursor->at == cursor->end)
         return false;
@@ -50,7 +50,7 @@ static inline bool spw_get_byte(struct spw_cursor *cursor, uint8_t *ret_value)
     return true;
 }
 
-static inline bool spw_get(struct spw_cursor *cursor, uint64_t *ret_value)
+static inline bool spw_get(struct spw_column *cursor, uint64_t *ret_value)
 {
     if (cursor->at == cursor->end)
         return false;
@@ -60,7 +60,7 @@ static inline bool spw_get(struct spw_cursor *cursor, uint64_t *ret_value)
     return true;
 }
 
-static inline bool spw_get_u32(struct spw_cursor *cursor, uint32_t *ret_value)
+static inline bool spw_get_u32(struct spw_column *cursor, uint32_t *ret_value)
 {
     uint64_t value;
     if (!spw_get(cursor, &value) || value > UINT32_MAX)
@@ -70,7 +70,7 @@ static inline bool spw_get_u32(struct spw_cursor *cursor, uint32_t *ret_value)
 }
 
 /* A zigzagged difference, added to *value. */
-static inline bool spw_get_difference(struct spw_cursor *cursor, uint64_t *value)
+static inline bool spw_get_difference(struct spw_column *cursor, uint64_t *value)
 {
     uint64_t difference;
     if (!spw_get(cursor, &difference))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool get_shape(struct spw_cursor *cursor, struct spw_record_op *ret_op)
+static bool get_shape(struct spw_column *cursor, struct spw_record_op *ret_op)
 {
     uint8_t kind, flags;
     if (!spw_get_byte(cursor, &kind) || kind >= SPW_OP_KINDS || !spw_get_byte(cursor, &flags) ||
@@ -25,7 +25,7 @@ static bool get_shape(struct spw_cursor *cursor, struct spw_record_op *ret_op)
 
 /* How far the id of a touch went that begins with `code`, when that of the newest allocation went by `shift`, and its own
  * by *went the last time; *went then is this. */
-static inline bool get_way(struct spw_cursor *cursor, uint8_t code, uint64_t shift, uint64_t *went)
+static inline bool get_way(struct spw_column *cursor, uint8_t code, uint64_t shift, uint64_t *went)
 {
     const unsigned id = code >> SPW_TOUCH_SHIFT;
     if (id == SPW_TOUCH_FAR) {
@@ -39,7 +39,7 @@ static inline bool get_way(struct spw_cursor *cursor, uint8_t code, uint64_t shi
     return true;
 }
 
-static bool get_changes(struct spw_cursor *cursor, uint8_t code, struct spw_touch *touch)
+static bool get_changes(struct spw_column *cursor, uint8_t code, struct spw_touch *touch)
 {
     uint8_t access;
     if (code & SPW_TOUCH_OFFSET && !spw_get_difference(cursor, &touch->offset))
@@ -55,7 +55,7 @@ static bool get_changes(struct spw_cursor *cursor, uint8_t code, struct spw_touc
 }
 
 /* Turns *touch from the last one into this one. */
-static inline bool get_touch(struct spw_cursor *cursor, struct spw_touch *touch, uint64_t *went, uint64_t shift)
+static inline bool get_touch(struct spw_column *cursor, struct spw_touch *touch, uint64_t *went, uint64_t shift)
 {
     uint8_t code;
     if (!spw_get_byte(cursor, &code) || !get_way(cursor, code, shift, went))
@@ -94,7 +94,7 @@ static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *tou
 
 static bool get_new(struct spw_decoder *decoder, uint8_t tag, struct spw_record_op *ret_op)
 {
-    struct spw_cursor *cursor = &decoder->records;
+    struct spw_column *cursor = &decoder->records;
     struct spw_touch *touches = decoder->touches + decoder->touch_count;
     const bool remembered = tag & SPW_TAG_NEW;
     if (!get_shape(cursor, ret_op))

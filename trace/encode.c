@@ -107,7 +107,7 @@ static uint8_t *put_field(struct spw_encoder *encoder, uint8_t *at, const struct
     case SPW_FIELD_NEXT:
         return put_difference(encoder, at, read_u64(value), field);
     case SPW_FIELD_TIME:
-        return spw_put_time(encoder, (enum spw_slot)field->slot, read_u64(value)), at;
+        return spw_put_time(encoder, (enum spw_field_slot)field->slot, read_u64(value)), at;
     case SPW_FIELD_SPAN:
         return encoder->times_at = spw_put_varint(encoder->times_at, read_u64(value)), at;
     case SPW_FIELD_TYPES:

@@ -21,7 +21,7 @@ struct spw_shape_key {
     uint64_t launch[4];                  /* function, grid, block, shared bytes */
 };
 
-struct spw_shape {
+struct spw_encoder_shape {
     struct spw_shape_key key;
     uint64_t bytes;       /* of its last use */
     uint64_t next_alloc;  /* at its last use */
@@ -41,7 +41,7 @@ struct spw_encoder {
     uint32_t shape_count, touch_count;
     uint32_t previous;               /* the shape of the last operation */
     uint16_t table[SPW_SHAPE_SLOTS]; /* 1 + the index of a shape, placed by the hash of its key; 0: empty */
-    struct spw_shape shapes[SPW_FRAME_SHAPES];
+    struct spw_encoder_shape shapes[SPW_FRAME_SHAPES];
     struct spw_last_touch touches[SPW_FRAME_TOUCHES];
 };
 
@@ -72,7 +72,7 @@ static inline uint8_t *spw_put_varint(uint8_t *at, uint64_t value)
     return at + 3;
 }
 
-static inline void spw_put_time(struct spw_encoder *encoder, enum spw_slot slot, uint64_t time_ns)
+static inline void spw_put_time(struct spw_encoder *encoder, enum spw_field_slot slot, uint64_t time_ns)
 {
     encoder->times_at = spw_put_varint(encoder->times_at, spw_zigzag(time_ns - encoder->slots[slot]));
     encoder->slots[slot] = time_ns;

@@ -159,7 +159,7 @@ static uint8_t *put_new(struct spw_encoder *encoder, uint8_t *at, const struct s
     if (encoder->shape_count == SPW_FRAME_SHAPES || op->touch_count > SPW_FRAME_TOUCHES - encoder->touch_count)
         return put_once(encoder, at, op);
     struct spw_last_touch *last = encoder->touches + encoder->touch_count;
-    encoder->shapes[encoder->shape_count] = (struct spw_shape){
+    encoder->shapes[encoder->shape_count] = (struct spw_encoder_shape){
         .key = *key, .bytes = op->bytes, .next_alloc = encoder->slots[SPW_SLOT_ALLOC], .first_touch = encoder->touch_count};
     encoder->shapes[encoder->previous].follower = encoder->shape_count;
     encoder->previous = encoder->shape_count;
@@ -176,7 +176,7 @@ static uint8_t *put_new(struct spw_encoder *encoder, uint8_t *at, const struct s
 
 static inline uint8_t *put_known(struct spw_encoder *encoder, uint8_t *at, const struct spw_record_op *op, unsigned index)
 {
-    struct spw_shape *shape = &encoder->shapes[index];
+    struct spw_encoder_shape *shape = &encoder->shapes[index];
     const uint64_t shift = encoder->slots[SPW_SLOT_ALLOC] - shape->next_alloc;
     shape->next_alloc = encoder->slots[SPW_SLOT_ALLOC];
     encoder->shapes[encoder->previous].follower = index;

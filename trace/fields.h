@@ -8,7 +8,7 @@
 #include "format.h"
 
 /* What differences are taken from. OP, ALLOC and TIME come from the frame's head; the others are 0 when a frame begins. */
-enum spw_slot {
+enum spw_field_slot {
     SPW_SLOT_OP,       /* number of the next operation */
     SPW_SLOT_ALLOC,    /* id of the next allocation */
     SPW_SLOT_TIME,     /* the last host time */

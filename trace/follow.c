@@ -8,7 +8,7 @@
 
 enum { SHIFTS = 64 };
 
-struct spw_follow {
+struct spw_trace_follow {
     struct spw_iteration *detector;
     const char *hint;
     struct {
@@ -24,9 +24,9 @@ struct spw_follow {
     uint64_t told;
 };
 
-int spw_follow_create(size_t max_operations, struct spw_follow **ret_follow)
+int spw_follow_create(size_t max_operations, struct spw_trace_follow **ret_follow)
 {
-    struct spw_follow *f = calloc(1, sizeof(*f));
+    struct spw_trace_follow *f = calloc(1, sizeof(*f));
     int r = f ? spw_iteration_create(max_operations, &f->detector) : -ENOMEM;
     if (r < 0) {
         free(f);
@@ -36,7 +36,7 @@ int spw_follow_create(size_t max_operations, struct spw_follow **ret_follow)
     return 0;
 }
 
-void spw_follow_destroy(struct spw_follow *f)
+void spw_follow_destroy(struct spw_trace_follow *f)
 {
     if (!f)
         return;
@@ -50,12 +50,12 @@ static bool counts(enum spw_alloc_kind kind)
     return kind == SPW_ALLOC_PLAIN || kind == SPW_ALLOC_ASYNC || kind == SPW_ALLOC_MANAGED || kind == SPW_ALLOC_VMM;
 }
 
-int spw_follow_alloc(struct spw_follow *f, const struct spw_record_alloc *a)
+int spw_follow_alloc(struct spw_trace_follow *f, const struct spw_record_alloc *a)
 {
     return counts(a->kind) && spw_iteration_alloc(f->detector, a->id, a->bytes, a->kind) == -ENOMEM ? -ENOMEM : 0;
 }
 
-int spw_follow_free(struct spw_follow *f, uint64_t id)
+int spw_follow_free(struct spw_trace_follow *f, uint64_t id)
 {
     return spw_iteration_free(f->detector, id) == -ENOMEM ? -ENOMEM : 0; /* one that did not count is not known */
 }
@@ -66,7 +66,7 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return h ^ h >> 29;
 }
 
-int spw_follow_function(struct spw_follow *f, uint32_t id, const char *name)
+int spw_follow_function(struct spw_trace_follow *f, uint32_t id, const char *name)
 {
     if (id >= f->function_room) {
         size_t room = 2 * (size_t)id + 64;
@@ -85,17 +85,17 @@ int spw_follow_function(struct spw_follow *f, uint32_t id, const char *name)
     return 0;
 }
 
-void spw_follow_hint(struct spw_follow *f, const char *part_of_name)
+void spw_follow_hint(struct spw_trace_follow *f, const char *part_of_name)
 {
     f->hint = part_of_name;
 }
 
-bool spw_follow_is_hint(const struct spw_follow *f, const struct spw_record_op *op)
+bool spw_follow_is_hint(const struct spw_trace_follow *f, const struct spw_record_op *op)
 {
     return op->kind == SPW_OP_LAUNCH && !op->captured && op->function < f->function_room && f->functions[op->function].hint;
 }
 
-void spw_follow_mark(struct spw_follow *f, const struct spw_record_mark *mark)
+void spw_follow_mark(struct spw_trace_follow *f, const struct spw_record_mark *mark)
 {
     if (mark->kind == SPW_MARK_HINT)
         spw_iteration_hint(f->detector);
@@ -122,7 +122,7 @@ static uint64_t geometry_of(const struct spw_record_op *op)
 
 /* ---- numbers ---- */
 
-static __attribute__((noinline)) void begin_shift(struct spw_follow *f, uint64_t by)
+static __attribute__((noinline)) void begin_shift(struct spw_trace_follow *f, uint64_t by)
 {
     if (f->shift_count == SHIFTS)
         memmove(f->before, f->before + 1, --f->shift_count * sizeof(f->before[0]));
@@ -130,14 +130,14 @@ static __attribute__((noinline)) void begin_shift(struct spw_follow *f, uint64_t
     f->now = (struct shift){.from = f->told, .by = by};
 }
 
-static inline void note_number(struct spw_follow *f, uint64_t number)
+static inline void note_number(struct spw_trace_follow *f, uint64_t number)
 {
     if (number - f->told != f->now.by)
         begin_shift(f, number - f->told);
     f->told++;
 }
 
-static __attribute__((noinline)) uint64_t old_number_of(const struct spw_follow *f, uint64_t detectors)
+static __attribute__((noinline)) uint64_t old_number_of(const struct spw_trace_follow *f, uint64_t detectors)
 {
     for (unsigned i = f->shift_count; i-- > 0;)
         if (f->before[i].from <= detectors)
@@ -145,7 +145,7 @@ static __attribute__((noinline)) uint64_t old_number_of(const struct spw_follow 
     return detectors;
 }
 
-static inline uint64_t number_of(const struct spw_follow *f, uint64_t detectors)
+static inline uint64_t number_of(const struct spw_trace_follow *f, uint64_t detectors)
 {
     return detectors >= f->now.from ? detectors + f->now.by : old_number_of(f, detectors);
 }
@@ -172,7 +172,7 @@ static __attribute__((noinline)) void part(struct spw_iteration_op *o, const str
     o->touches = parted;
 }
 
-int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record_op *op,
+int spw_follow_op(struct spw_trace_follow *f, uint64_t number, const struct spw_record_op *op,
                   const struct spw_iteration_touch *touches, struct spw_iteration_place *ret_place)
 {
     const bool many = op->touch_count > SPW_FOLLOW_TOUCHES;
@@ -190,12 +190,12 @@ int spw_follow_op(struct spw_follow *f, uint64_t number, const struct spw_record
     if (__builtin_expect(any_loose(op, o.touch_count), 0))
         part(&o, op, parted);
     note_number(f, number);
-    int r = spw_iteration_op(f->detector, &o, ret_place);
+    int r = spw_iteration_add(f->detector, &o, ret_place);
     ret_place->began = number_of(f, ret_place->began);
     return r;
 }
 
-bool spw_follow_shape(const struct spw_follow *f, uint32_t id, struct spw_iteration_shape *ret)
+bool spw_follow_shape(const struct spw_trace_follow *f, uint32_t id, struct spw_iteration_shape *ret)
 {
     for (size_t i = 0; i < spw_iteration_shape_count(f->detector); i++)
         if (spw_iteration_shape_at(f->detector, i, ret) && ret->id == id)
@@ -203,7 +203,7 @@ bool spw_follow_shape(const struct spw_follow *f, uint32_t id, struct spw_iterat
     return false;
 }
 
-const struct spw_iteration *spw_follow_detector(const struct spw_follow *f)
+const struct spw_iteration *spw_follow_detector(const struct spw_trace_follow *f)
 {
     return f->detector;
 }

@@ -122,7 +122,7 @@ enum spw_op_kind {
 };
 
 /* Or-ed. BOTH also when not known; LOOSE beside one of the others: the operation is not recognised by it (struct
- * spw_iteration_op). */
+ * spw_iteration_add). */
 enum spw_access { SPW_ACCESS_READ = 1, SPW_ACCESS_WRITE = 2, SPW_ACCESS_BOTH = 3, SPW_ACCESS_LOOSE = 4 };
 
 static inline bool spw_access_is_one(unsigned access)

@@ -111,7 +111,7 @@ static int write_program(const struct program *program, const char *path)
 static bool is_feasible(const struct options *options, const struct spw_graph *graph, uint64_t budget_bytes)
 {
     struct spw_bounds bounds;
-    if (spw_bounds(graph, budget_bytes, options->may_copy, options->may_replay, &bounds) < 0)
+    if (spw_bounds_find(graph, budget_bytes, options->may_copy, options->may_replay, &bounds) < 0)
         fluid_out_of_memory();
     return bounds.feasible;
 }

@@ -315,8 +315,8 @@ int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool
     return r;
 }
 
-int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
-               struct spw_bounds *ret_bounds)
+int spw_bounds_find(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
+                    struct spw_bounds *ret_bounds)
 {
     const struct spw_bounds_terms usual = {0};
     return spw_bounds_within(graph, device_bytes, may_copy, may_replay, &usual, ret_bounds);

@@ -16,8 +16,8 @@ struct spw_bounds {
 
 /* Bounds for any schedule within `device_bytes` that copies or replays only if it may, where copies do not hinder each
  * other. 0 or -ENOMEM. */
-int spw_bounds(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
-               struct spw_bounds *ret_bounds);
+int spw_bounds_find(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
+                    struct spw_bounds *ret_bounds);
 /* The machine, and what ends the look early; all zero: copies do not hinder each other, and nothing does. Each operation
  * gives a valid bound, so one for which fewer are looked at is lower. */
 struct spw_bounds_terms {

@@ -56,7 +56,7 @@ int spw_async_revolve(const struct spw_async_chain *chain, struct spw_async_figu
 
 static int fetch(struct spw_reversal *reversal, uint64_t slot, uint64_t interval)
 {
-    return spw_reversal_add(reversal, &(struct spw_action){SPW_ACTION_FETCH, 1, slot, slot * interval, 0});
+    return spw_reversal_add(reversal, &(struct spw_reversal_action){SPW_ACTION_FETCH, 1, slot, slot * interval, 0});
 }
 
 /* Interval `index` begins with its initial state in the work buffer. */
@@ -75,8 +75,8 @@ int spw_async_revolve_append(const struct spw_async_chain *chain, struct spw_rev
     const uint64_t full = (chain->steps - 1) / interval;
     int r = 0;
     for (uint64_t i = 0; i < full && r == 0; i++) {
-        const struct spw_action both[] = {{SPW_ACTION_STORE, 1, i, i * interval, 0},
-                                          {SPW_ACTION_ADVANCE, 0, 0, i * interval, (i + 1) * interval}};
+        const struct spw_reversal_action both[] = {{SPW_ACTION_STORE, 1, i, i * interval, 0},
+                                                   {SPW_ACTION_ADVANCE, 0, 0, i * interval, (i + 1) * interval}};
         r = spw_reversal_add(reversal, &both[0]);
         if (r == 0)
             r = spw_reversal_add(reversal, &both[1]);
@@ -84,8 +84,8 @@ int spw_async_revolve_append(const struct spw_async_chain *chain, struct spw_rev
     if (r == 0)
         r = append_interval(chain, full, interval, reversal);
     for (uint64_t i = full; i-- > 0 && r == 0;) {
-        const struct spw_action both[] = {{SPW_ACTION_RESTORE, 1, i, i * interval, 0},
-                                          {SPW_ACTION_DISCARD, 1, i, i * interval, 0}};
+        const struct spw_reversal_action both[] = {{SPW_ACTION_RESTORE, 1, i, i * interval, 0},
+                                                   {SPW_ACTION_DISCARD, 1, i, i * interval, 0}};
         r = spw_reversal_add(reversal, &both[0]);
         if (r == 0)
             r = spw_reversal_add(reversal, &both[1]);

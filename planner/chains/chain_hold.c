@@ -15,7 +15,7 @@ static bool has_use(const struct spw_graph *graph, uint32_t tensor, uint32_t fir
 static bool may_go(const struct spw_chain_hold *hold, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &hold->chain->graph->tensors[tensor];
-    const struct spw_place *place = &hold->builder->places[tensor];
+    const struct spw_builder_place *place = &hold->builder->places[tensor];
     if (place->device == SPW_ABSENT || t->persistent || hold->wanted[tensor] || hold->pending[tensor])
         return false;
     if (place->next == t->use_count)

@@ -172,7 +172,7 @@ static int copy_in(struct run *run, uint32_t stage)
     return r;
 }
 
-static int restore(struct run *run, const struct spw_action *action, uint32_t stage)
+static int restore(struct run *run, const struct spw_reversal_action *action, uint32_t stage)
 {
     int r = set_work(run, stage);
     if (r == 0 && action->level == 1)
@@ -184,7 +184,7 @@ static int restore(struct run *run, const struct spw_action *action, uint32_t st
     return r;
 }
 
-static int carry_out(struct run *run, const uint32_t *groups, const struct spw_action *action)
+static int carry_out(struct run *run, const uint32_t *groups, const struct spw_reversal_action *action)
 {
     const uint32_t stage = groups[action->state];
     switch (action->kind) {

@@ -155,7 +155,7 @@ struct writer {
 
 static int act(const struct writer *w, enum spw_action_kind kind, uint32_t level, uint32_t state, uint32_t to)
 {
-    struct spw_action action = {.kind = kind, .level = level, .state = state, .to = to};
+    struct spw_reversal_action action = {.kind = kind, .level = level, .state = state, .to = to};
     if (kind == SPW_ACTION_STORE)
         action.slot = w->used[level]++;
     else if (kind == SPW_ACTION_DISCARD)

@@ -121,7 +121,7 @@ struct writer {
 
 static int act(const struct writer *w, enum spw_action_kind kind, uint32_t slot, uint64_t state, uint64_t to)
 {
-    return spw_reversal_add(w->reversal, &(struct spw_action){kind, 0, slot, state, to});
+    return spw_reversal_add(w->reversal, &(struct spw_reversal_action){kind, 0, slot, state, to});
 }
 
 static void find_segments(struct writer *w, const struct table *table, uint32_t m)
@@ -181,7 +181,7 @@ static int reverse(struct writer *w, const struct segment *segment)
 {
     const uint64_t state = spw_join_state(w->join, segment->branch) + segment->first;
     struct spw_revolve revolve;
-    struct spw_action action;
+    struct spw_reversal_action action;
     int r = act(w, SPW_ACTION_RESTORE, segment->slot, state, 0), more = 1;
     spw_revolve_init(&revolve, segment->length, (uint64_t)w->free_count + 1);
     while (r == 0 && (more = spw_revolve_next(&revolve, &action)) > 0) {

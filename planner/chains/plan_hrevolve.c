@@ -23,7 +23,7 @@ static int reverse(const struct spw_uniform *uniform, struct spw_reversal *ret_r
     spw_hrevolve_destroy(tables);
     *ret_wait_us = 0;
     for (size_t i = 0; i < ret_reversal->count; i++) {
-        const struct spw_action *action = &ret_reversal->actions[i];
+        const struct spw_reversal_action *action = &ret_reversal->actions[i];
         if (action->level == 1 && action->kind != SPW_ACTION_DISCARD)
             *ret_wait_us += action->kind == SPW_ACTION_STORE ? uniform->store_us : uniform->load_us;
     }

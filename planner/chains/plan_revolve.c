@@ -22,16 +22,16 @@ static uint32_t branch_of(const struct spw_join *join, uint64_t state)
 /* One action of a join, on steps that lie one branch behind the other. A branch's last state is there all the same, since it
  * is part of every state of the branches behind it until the turn; its first state comes with the end of the branch before,
  * where it is stored. The turn is the last step. */
-static int translate(const struct spw_uniform *uniform, const struct spw_join *join, const struct spw_action *action,
-                     bool swept, struct spw_reversal *ret_reversal)
+static int translate(const struct spw_uniform *uniform, const struct spw_join *join,
+                     const struct spw_reversal_action *action, bool swept, struct spw_reversal *ret_reversal)
 {
     const uint32_t branch = branch_of(join, action->state);
     const uint64_t first = spw_join_state(join, branch);
-    struct spw_action step = *action;
+    struct spw_reversal_action step = *action;
     step.state = action->state - branch; /* each branch has one state more than steps */
     step.to = action->to - branch;
     if (action->kind == SPW_ACTION_TURN)
-        step = (struct spw_action){.kind = SPW_ACTION_REVERSE, .state = uniform->steps - 1};
+        step = (struct spw_reversal_action){.kind = SPW_ACTION_REVERSE, .state = uniform->steps - 1};
     else if (action->state == first + join->steps[branch])
         return 0;
     else if (action->kind == SPW_ACTION_RESTORE && !swept)

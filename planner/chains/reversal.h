@@ -18,7 +18,7 @@ enum spw_action_kind {
     SPW_ACTION_FETCH,   /* a copy of a slot to the device begins, beside what follows; RESTORE waits for it */
 };
 
-struct spw_action {
+struct spw_reversal_action {
     uint32_t kind;  /* enum spw_action_kind */
     uint32_t level; /* of the slot: 0 is the nearest and cheapest */
     uint64_t slot;  /* within its level */
@@ -27,11 +27,11 @@ struct spw_action {
 };
 
 struct spw_reversal {
-    struct spw_action *actions;
+    struct spw_reversal_action *actions;
     size_t count, room;
 };
 
 /* An empty one is all zero. */
 void spw_reversal_finish(struct spw_reversal *reversal);
-int spw_reversal_add(struct spw_reversal *reversal, const struct spw_action *action); /* 0 or -ENOMEM */
+int spw_reversal_add(struct spw_reversal *reversal, const struct spw_reversal_action *action); /* 0 or -ENOMEM */
 #endif

@@ -102,11 +102,11 @@ static int push(struct spw_revolve *revolve)
     return 0;
 }
 
-int spw_revolve_next(struct spw_revolve *revolve, struct spw_action *ret_action)
+int spw_revolve_next(struct spw_revolve *revolve, struct spw_reversal_action *ret_action)
 {
     const uint64_t top = revolve->stored_count - 1; /* used where there is one */
     if (revolve->stored_count && revolve->stored[top] >= revolve->end) {
-        *ret_action = (struct spw_action){SPW_ACTION_DISCARD, 0, top, revolve->stored[top], 0};
+        *ret_action = (struct spw_reversal_action){SPW_ACTION_DISCARD, 0, top, revolve->stored[top], 0};
         revolve->stored_count--;
         return 1;
     }
@@ -114,12 +114,12 @@ int spw_revolve_next(struct spw_revolve *revolve, struct spw_action *ret_action)
         return 0;
     if (revolve->work >= revolve->end && revolve->stored_count) {
         revolve->work = revolve->stored[top];
-        *ret_action = (struct spw_action){SPW_ACTION_RESTORE, 0, top, revolve->work, 0};
+        *ret_action = (struct spw_reversal_action){SPW_ACTION_RESTORE, 0, top, revolve->work, 0};
         return 1;
     }
     const uint64_t left = revolve->end - revolve->work;
     if (left == 1) {
-        *ret_action = (struct spw_action){SPW_ACTION_REVERSE, 0, 0, revolve->work, 0};
+        *ret_action = (struct spw_reversal_action){SPW_ACTION_REVERSE, 0, 0, revolve->work, 0};
         revolve->end--;
         return 1;
     }
@@ -128,21 +128,21 @@ int spw_revolve_next(struct spw_revolve *revolve, struct spw_action *ret_action)
         if (revolve->stored_count < revolve->slots) {
             if (push(revolve) < 0)
                 return -ENOMEM;
-            *ret_action = (struct spw_action){SPW_ACTION_STORE, 0, revolve->stored_count - 1, state, 0};
+            *ret_action = (struct spw_reversal_action){SPW_ACTION_STORE, 0, revolve->stored_count - 1, state, 0};
             return 1;
         }
         revolve->work = revolve->end - 1; /* no slot is left for it */
     } else {
         revolve->work += spw_revolve_split(left, revolve->slots - top);
     }
-    *ret_action = (struct spw_action){SPW_ACTION_ADVANCE, 0, 0, state, revolve->work};
+    *ret_action = (struct spw_reversal_action){SPW_ACTION_ADVANCE, 0, 0, state, revolve->work};
     return 1;
 }
 
 int spw_revolve_append(struct spw_reversal *reversal, uint64_t first, uint64_t steps, uint64_t slots)
 {
     struct spw_revolve revolve;
-    struct spw_action action;
+    struct spw_reversal_action action;
     int r;
     spw_revolve_init(&revolve, steps, slots);
     while ((r = spw_revolve_next(&revolve, &action)) > 0) {

@@ -37,7 +37,7 @@ struct spw_revolve {
 void spw_revolve_init(struct spw_revolve *revolve, uint64_t steps, uint64_t slots);
 void spw_revolve_finish(struct spw_revolve *revolve);
 /* 1 and the next action; 0: all is reversed, and the slots are free; -ENOMEM. */
-int spw_revolve_next(struct spw_revolve *revolve, struct spw_action *ret_action);
+int spw_revolve_next(struct spw_revolve *revolve, struct spw_reversal_action *ret_action);
 
 /* Appends all actions that reverse steps [first, first + steps), beginning with state `first` in the work buffer. 0 or
  * -ENOMEM. */

@@ -90,7 +90,7 @@ static void estimate(struct finder *f, const struct spw_reversal *reversal, stru
     uint64_t stored = 0, most = 0; /* states in slots, and on their way in */
     memset(f->passed, 0, f->groups.count * sizeof *f->passed);
     for (size_t i = 0; i < reversal->count; i++) {
-        const struct spw_action *action = &reversal->actions[i];
+        const struct spw_reversal_action *action = &reversal->actions[i];
         const struct spw_group *group = &f->groups.groups[action->state];
         struct passed *passed = &f->passed[action->state];
         const uint64_t before = passed->stored || passed->fetched ? group->state_bytes : 0;

@@ -84,7 +84,7 @@ static double replay_us(struct delta *delta, struct spw_demand *d, uint32_t tens
 }
 
 /* The lesser cost, and its way; < 0: it may not leave. */
-static double direct(struct delta *delta, struct spw_demand *d, uint32_t tensor, enum spw_way *ret_way)
+static double direct(struct delta *delta, struct spw_demand *d, uint32_t tensor, enum spw_demand_way *ret_way)
 {
     double us = -1;
     if (spw_demand_may_leave(d, tensor, SPW_WAY_COPY)) {
@@ -105,13 +105,13 @@ static double direct(struct delta *delta, struct spw_demand *d, uint32_t tensor,
 
 struct choice {
     uint32_t tensor;
-    enum spw_way way;
+    enum spw_demand_way way;
     double score;
 };
 
 static void consider(struct delta *delta, struct spw_demand *d, uint32_t tensor, struct choice *best)
 {
-    enum spw_way way = SPW_WAY_COPY;
+    enum spw_demand_way way = SPW_WAY_COPY;
     d->work++;
     const double us = direct(delta, d, tensor, &way);
     if (us < 0)
@@ -129,7 +129,7 @@ static uint32_t draw(struct delta *delta, uint32_t below)
     return (uint32_t)(((delta->random >> 32) * below) >> 32);
 }
 
-static uint32_t choose(void *context, struct spw_demand *d, uint64_t wanted_bytes, enum spw_way *ret_way)
+static uint32_t choose(void *context, struct spw_demand *d, uint64_t wanted_bytes, enum spw_demand_way *ret_way)
 {
     struct delta *delta = context;
     struct choice best = {SPW_NO_INDEX, SPW_WAY_COPY, HUGE_VAL};

@@ -118,7 +118,7 @@ static void unpin(struct spw_demand *d, const struct spw_graph_op *op)
 
 bool spw_demand_has_copy(const struct spw_demand *demand, uint32_t tensor)
 {
-    const struct spw_place *place = &demand->builder.places[tensor];
+    const struct spw_builder_place *place = &demand->builder.places[tensor];
     return place->host != SPW_ABSENT && place->host == spw_build_current(&demand->builder, tensor);
 }
 
@@ -145,7 +145,7 @@ static bool can_replay(struct spw_demand *d, uint32_t tensor)
     return *known == 2;
 }
 
-bool spw_demand_may_leave(struct spw_demand *demand, uint32_t tensor, enum spw_way way)
+bool spw_demand_may_leave(struct spw_demand *demand, uint32_t tensor, enum spw_demand_way way)
 {
     const struct spw_graph_tensor *t = &demand->graph->tensors[tensor];
     if (demand->pins[tensor] || t->bytes == 0)
@@ -169,7 +169,7 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-static int evict(struct spw_demand *d, uint32_t tensor, enum spw_way way)
+static int evict(struct spw_demand *d, uint32_t tensor, enum spw_demand_way way)
 {
     const bool is_dead = is_over(d, tensor) || (!d->may_replay && spw_build_is_dead(&d->builder, tensor));
     if (way == SPW_WAY_COPY && !is_dead && !spw_demand_has_copy(d, tensor)) {
@@ -185,7 +185,7 @@ static int evict(struct spw_demand *d, uint32_t tensor, enum spw_way way)
 static int make_room(struct spw_demand *d, uint64_t needs)
 {
     while (needs > d->builder.device_bytes - d->builder.used_bytes) {
-        enum spw_way way = SPW_WAY_COPY;
+        enum spw_demand_way way = SPW_WAY_COPY;
         const uint64_t wanted = needs - (d->builder.device_bytes - d->builder.used_bytes);
         const uint32_t victim = d->policy->choose(d->policy->context, d, wanted, &way);
         if (victim == SPW_NO_INDEX || ++d->work > d->most_work)
@@ -267,7 +267,7 @@ static int replay(struct spw_demand *d)
 /* Begins to bring the version back: at once where there is a copy of it. */
 static int want(struct spw_demand *d, const struct spw_touched_tensor *touch)
 {
-    const struct spw_place *place = &d->builder.places[touch->tensor];
+    const struct spw_builder_place *place = &d->builder.places[touch->tensor];
     const bool has_copy = place->host == touch->version;
     int r = 0;
     if (has_copy && place->device != SPW_ABSENT && d->pins[touch->tensor] == 1) /* a version that nobody else wants */
@@ -374,7 +374,7 @@ static int run(struct spw_demand *d, struct spw_schedule *schedule, uint8_t *ret
     for (uint32_t op = 0; op < d->graph->op_count && r == 0; op++)
         r = run_op(d, op);
     for (uint32_t i = 0; i < d->graph->tensor_count && r == 0 && ret_next; i++) {
-        const struct spw_place *place = &d->builder.places[i];
+        const struct spw_builder_place *place = &d->builder.places[i];
         ret_next[i] = SPW_START_DEVICE;
         if (d->graph->tensors[i].persistent && d->graph->tensors[i].evictable && d->may_copy)
             ret_next[i] = place->device == SPW_ABSENT ? SPW_START_HOST

@@ -11,7 +11,7 @@
 #include "plan/lineage.h"
 #include "plan/plan.h"
 
-enum spw_way { SPW_WAY_COPY, SPW_WAY_REPLAY };
+enum spw_demand_way { SPW_WAY_COPY, SPW_WAY_REPLAY };
 
 /* What happens to a tensor; policies keep their books by it. */
 enum spw_demand_event {
@@ -28,7 +28,7 @@ struct spw_demand_policy {
     /* An iteration begins: all books are empty. NULL: there is nothing to do. 0 or -ENOMEM. */
     int (*begin)(void *context, struct spw_demand *demand);
     /* Who leaves, and the way back; only what spw_demand_may_leave() allows. SPW_NO_INDEX: nobody can. */
-    uint32_t (*choose)(void *context, struct spw_demand *demand, uint64_t wanted_bytes, enum spw_way *ret_way);
+    uint32_t (*choose)(void *context, struct spw_demand *demand, uint64_t wanted_bytes, enum spw_demand_way *ret_way);
     /* 0 or -ENOMEM. May be NULL. */
     int (*note)(void *context, struct spw_demand *demand, uint32_t tensor, enum spw_demand_event event);
     bool copies, replays; /* the ways that it takes, where the request has them */
@@ -69,7 +69,7 @@ int spw_demand_make(const struct spw_plan_request *request, const struct spw_dem
                     struct spw_schedule *schedule);
 
 /* Whether the tensor, which is on the device, may leave just now and come back this way. */
-bool spw_demand_may_leave(struct spw_demand *demand, uint32_t tensor, enum spw_way way);
+bool spw_demand_may_leave(struct spw_demand *demand, uint32_t tensor, enum spw_demand_way way);
 /* The host copy is what the tensor's next use wants. */
 bool spw_demand_has_copy(const struct spw_demand *demand, uint32_t tensor);
 #endif

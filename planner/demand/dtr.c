@@ -87,7 +87,7 @@ static uint32_t draw(struct dtr *dtr, uint32_t below)
     return (uint32_t)(((dtr->random >> 32) * below) >> 32);
 }
 
-static uint32_t choose(void *context, struct spw_demand *d, uint64_t wanted_bytes, enum spw_way *ret_way)
+static uint32_t choose(void *context, struct spw_demand *d, uint64_t wanted_bytes, enum spw_demand_way *ret_way)
 {
     struct dtr *dtr = context;
     struct choice best = {SPW_NO_INDEX, HUGE_VAL};

@@ -53,7 +53,7 @@ static int note(void *context, struct spw_demand *demand, uint32_t tensor, enum 
     return 0;
 }
 
-static uint32_t choose(void *context, struct spw_demand *demand, uint64_t wanted_bytes, enum spw_way *ret_way)
+static uint32_t choose(void *context, struct spw_demand *demand, uint64_t wanted_bytes, enum spw_demand_way *ret_way)
 {
     const struct lru *lru = context;
     const uint32_t end = demand->graph->tensor_count;

@@ -79,7 +79,7 @@ static inline bool spw_follow_next(struct spw_iteration *detector, uint64_t toke
 {
     const struct spw_shape *shape = detector->shape;
     const uint32_t cursor = detector->cursor;
-    const struct spw_step *step = &shape->steps[cursor];
+    const struct spw_shape_step *step = &shape->steps[cursor];
     if (cursor == 0 || cursor + 1 >= shape->backbone || step->token != token || step[0].allocs != step[1].allocs ||
         detector->unsettled || detector->suspect.lag)
         return false;

@@ -30,7 +30,7 @@ struct spw_bone { /* one operation of the backbone */
     uint64_t touches;               /* position of its first touch */
     uint64_t function;
     uint32_t newest;                   /* lower half of the newest allocation's id */
-    uint16_t touch_count, loose_count; /* all; of these the last ones, as in spw_iteration_op */
+    uint16_t touch_count, loose_count; /* all; of these the last ones, as in spw_iteration_add */
     bool everything : 1, launch : 1;
     bool hint : 1; /* there was a hint in the gap before it, or it is one */
 };

@@ -156,8 +156,8 @@ static void take_beside(struct spw_iteration *detector, const struct spw_iterati
                                            .hint = detector->hint});
 }
 
-int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_op *op,
-                     struct spw_iteration_place *ret_place)
+int spw_iteration_add(struct spw_iteration *detector, const struct spw_iteration_op *op,
+                      struct spw_iteration_place *ret_place)
 {
     const uint64_t token = spw_history_token(op);
     const bool beside = op->kind >= SPW_ITERATION_COPY_H2D;

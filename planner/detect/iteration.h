@@ -89,8 +89,8 @@ int spw_iteration_free(struct spw_iteration *detector, uint64_t id);
 /* The next operation; they are numbered from 0. 0; -ENOMEM: a shape could not be built or the history could not be made to
  * begin; the operation counts, *ret_place says NO, and the detector goes on. Touches of allocations unknown to it are taken
  * as they are. */
-int spw_iteration_op(struct spw_iteration *detector, const struct spw_iteration_op *op,
-                     struct spw_iteration_place *ret_place);
+int spw_iteration_add(struct spw_iteration *detector, const struct spw_iteration_op *op,
+                      struct spw_iteration_place *ret_place);
 
 /* The program says that an iteration begins: what is told next, be it an allocation, belongs to it. Hints choose the
  * boundary and the length: what repeats without a hint in it, or with hints at other operations each time, is only a part.

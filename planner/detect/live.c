@@ -13,7 +13,7 @@ static size_t home(const struct spw_live *live, uint64_t id)
 
 static uint64_t share(const struct spw_live_entry *entry)
 {
-    return spw_mix(entry->bytes ^ (uint64_t)entry->kind << 56) | 1;
+    return spw_live_mix(entry->bytes ^ (uint64_t)entry->kind << 56) | 1;
 }
 
 int spw_live_init(struct spw_live *live)

@@ -32,7 +32,7 @@ int spw_live_remove(struct spw_live *live, uint64_t id);                     /* 
 struct spw_live_entry *spw_live_find(const struct spw_live *live, uint64_t id);
 
 /* Spreads a number over 64 bits (the finalizer of splitmix64). */
-static inline uint64_t spw_mix(uint64_t x)
+static inline uint64_t spw_live_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;

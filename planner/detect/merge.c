@@ -19,7 +19,7 @@ static uint64_t hash_of(const struct spw_history *history, uint64_t begin, uint6
 {
     uint64_t hash = end - begin;
     for (uint64_t p = begin; p < end; p++)
-        hash = spw_mix(hash + spw_bone_at(history, p)->token);
+        hash = spw_live_mix(hash + spw_bone_at(history, p)->token);
     return hash | 1;
 }
 
@@ -200,7 +200,7 @@ static uint64_t copies_of(const struct spw_history *history, const struct spw_wi
         const struct spw_event *event = spw_event_at(history, e);
         if (event->kind != SPW_EVENT_BESIDE)
             continue;
-        hash = spw_mix(hash + event->value);
+        hash = spw_live_mix(hash + event->value);
         (*ret_count)++;
     }
     return hash;
@@ -210,7 +210,7 @@ static uint64_t copies_of_shape(const struct spw_shape *shape)
 {
     uint64_t hash = 0;
     for (uint32_t i = 0; i < shape->beside_count; i++)
-        hash = spw_mix(hash + shape->besides[i].token);
+        hash = spw_live_mix(hash + shape->besides[i].token);
     return hash;
 }
 

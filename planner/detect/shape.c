@@ -6,7 +6,7 @@
 
 static uint64_t key_of(const struct spw_context *context, int which)
 {
-    return spw_mix(context->hash[which] + (uint64_t)which);
+    return spw_live_mix(context->hash[which] + (uint64_t)which);
 }
 
 static struct spw_shape_place *find_place(const struct spw_shape *shape, uint64_t hash)
@@ -141,18 +141,18 @@ static void take_down(struct spw_shape *shape, const struct spw_history *history
             note_free(shape, allocs, (uint32_t)event->value);
         } else {
             const struct spw_bone *bone = spw_bone_at(history, event->value);
-            shape->steps[n] = (struct spw_step){.token = bone->token,
-                                                .prefix = prefix,
-                                                .function = bone->function,
-                                                .live_bytes = (int64_t)(bone->live_bytes - shape->boundary_live_bytes),
-                                                .ordinal = ordinal++,
-                                                .besides = n ? shape->steps[n].besides : 0,
-                                                .allocs = n ? shape->steps[n].allocs : 0,
-                                                .launch = bone->launch,
-                                                .hint = bone->hint};
+            shape->steps[n] = (struct spw_shape_step){.token = bone->token,
+                                                      .prefix = prefix,
+                                                      .function = bone->function,
+                                                      .live_bytes = (int64_t)(bone->live_bytes - shape->boundary_live_bytes),
+                                                      .ordinal = ordinal++,
+                                                      .besides = n ? shape->steps[n].besides : 0,
+                                                      .allocs = n ? shape->steps[n].allocs : 0,
+                                                      .launch = bone->launch,
+                                                      .hint = bone->hint};
             shape->hints |= bone->hint;
-            prefix = spw_mix(prefix + bone->token);
-            shape->sum += spw_mix(bone->token);
+            prefix = spw_live_mix(prefix + bone->token);
+            shape->sum += spw_live_mix(bone->token);
             n++;
             shape->steps[n].besides = besides;
             shape->steps[n].allocs = allocs;
@@ -160,7 +160,7 @@ static void take_down(struct spw_shape *shape, const struct spw_history *history
     }
     shape->steps[n].prefix = prefix;
     shape->steps[n].ordinal = ordinal;
-    shape->steps[n + 1] = (struct spw_step){.besides = besides, .allocs = allocs, .ordinal = ordinal};
+    shape->steps[n + 1] = (struct spw_shape_step){.besides = besides, .allocs = allocs, .ordinal = ordinal};
 }
 
 int spw_shape_create(const struct spw_history *history, const struct spw_window *window, struct spw_shape **ret_shape)

@@ -9,7 +9,7 @@
 #include "detect/context.h"
 #include "detect/history.h"
 
-struct spw_step { /* one operation of the backbone, and the gap before it */
+struct spw_shape_step { /* one operation of the backbone, and the gap before it */
     uint64_t token;
     uint64_t prefix; /* hash of the tokens before it */
     uint64_t function;
@@ -40,7 +40,7 @@ struct spw_shape_place {
 struct spw_shape {
     uint32_t id;
     uint32_t length, backbone, beside_count, alloc_count;
-    struct spw_step *steps; /* backbone + 2: then the gap before the boundary, then its end */
+    struct spw_shape_step *steps; /* backbone + 2: then the gap before the boundary, then its end */
     struct spw_shape_beside *besides;
     struct spw_shape_alloc *allocs;
     struct spw_shape_place *places;

@@ -8,7 +8,7 @@
 static int place_persistent(struct spw_builder *b, uint32_t tensor)
 {
     const uint64_t bytes = b->graph->tensors[tensor].bytes;
-    struct spw_place *place = &b->places[tensor];
+    struct spw_builder_place *place = &b->places[tensor];
     const uint8_t start = b->schedule->start[tensor];
     if (start != SPW_START_HOST) {
         place->device = 0;
@@ -33,7 +33,7 @@ int spw_builder_init(struct spw_builder *builder, const struct spw_graph *graph,
     int r = 0;
     for (uint32_t i = 0; i < graph->tensor_count && r == 0; i++) {
         const struct spw_graph_tensor *t = &graph->tensors[i];
-        builder->places[i] = (struct spw_place){.device = SPW_ABSENT, .host = SPW_ABSENT};
+        builder->places[i] = (struct spw_builder_place){.device = SPW_ABSENT, .host = SPW_ABSENT};
         if (t->persistent) {
             r = place_persistent(builder, i);
         } else if (t->initial) {
@@ -82,7 +82,7 @@ static void after_read(struct spw_builder *b, uint32_t tensor)
 
 static void after_write(struct spw_builder *b, const struct spw_touched_tensor *write)
 {
-    struct spw_place *place = &b->places[write->tensor];
+    struct spw_builder_place *place = &b->places[write->tensor];
     place->device = write->version;
     place->next += !write->in_place;
     forget_host_copy(b, write->tensor);
@@ -181,7 +181,7 @@ int spw_build_replay(struct spw_builder *builder, uint32_t op)
 int spw_build_d2h(struct spw_builder *builder, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &builder->graph->tensors[tensor];
-    struct spw_place *place = &builder->places[tensor];
+    struct spw_builder_place *place = &builder->places[tensor];
     if (!t->evictable || place->device == SPW_ABSENT || place->host == place->device)
         return -EINVAL;
     const uint64_t needs = place->host == SPW_ABSENT ? t->bytes : 0;
@@ -198,7 +198,7 @@ int spw_build_d2h(struct spw_builder *builder, uint32_t tensor)
 int spw_build_h2d(struct spw_builder *builder, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &builder->graph->tensors[tensor];
-    struct spw_place *place = &builder->places[tensor];
+    struct spw_builder_place *place = &builder->places[tensor];
     if (place->host == SPW_ABSENT || place->device != SPW_ABSENT)
         return -EINVAL;
     if (t->bytes > builder->device_bytes - builder->used_bytes)
@@ -214,7 +214,7 @@ int spw_build_h2d(struct spw_builder *builder, uint32_t tensor)
 int spw_build_drop(struct spw_builder *builder, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &builder->graph->tensors[tensor];
-    struct spw_place *place = &builder->places[tensor];
+    struct spw_builder_place *place = &builder->places[tensor];
     if (place->device == SPW_ABSENT || (!t->evictable && (t->persistent || place->next < t->use_count)))
         return -EINVAL;
     const int r = spw_schedule_add(builder->schedule, SPW_STEP_DROP, tensor);
@@ -259,7 +259,7 @@ static void repeat_replay(struct spw_builder *b, uint32_t op)
     const struct spw_graph_op *o = &b->graph->ops[op];
     const struct spw_touched_tensor *writes = &b->graph->touched[o->first_write];
     for (uint32_t i = 0; i < o->write_count; i++) {
-        struct spw_place *place = &b->places[writes[i].tensor];
+        struct spw_builder_place *place = &b->places[writes[i].tensor];
         if (writes[i].side)
             continue;
         if (place->device == SPW_ABSENT)
@@ -276,7 +276,7 @@ void spw_build_known(struct spw_builder *builder, struct spw_step step)
     } else if (step.kind == SPW_STEP_REPLAY) {
         repeat_replay(builder, step.id);
     } else {
-        struct spw_place *place = &builder->places[step.id];
+        struct spw_builder_place *place = &builder->places[step.id];
         const uint64_t bytes = graph->tensors[step.id].bytes;
         if (step.kind == SPW_STEP_D2H) {
             builder->host_used_bytes += place->host == SPW_ABSENT ? bytes : 0;
@@ -295,7 +295,7 @@ void spw_build_known(struct spw_builder *builder, struct spw_step step)
 static int bring_out(struct spw_builder *b, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &b->graph->tensors[tensor];
-    const struct spw_place *place = &b->places[tensor];
+    const struct spw_builder_place *place = &b->places[tensor];
     int r = 0;
     if (!t->persistent)
         return place->device == SPW_ABSENT ? 0 : spw_build_drop(b, tensor);
@@ -311,7 +311,7 @@ static int bring_out(struct spw_builder *b, uint32_t tensor)
 static int bring_in(struct spw_builder *b, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &b->graph->tensors[tensor];
-    struct spw_place *place = &b->places[tensor];
+    struct spw_builder_place *place = &b->places[tensor];
     if (!t->persistent || b->schedule->start[tensor] == SPW_START_HOST || place->device == t->last_version)
         return 0;
     if (place->device != SPW_ABSENT || place->host != t->last_version)

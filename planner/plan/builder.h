@@ -16,7 +16,7 @@
 #define SPW_ABSENT UINT32_MAX
 
 /* Where one tensor is. Version 0 is what there was at the start. */
-struct spw_place {
+struct spw_builder_place {
     uint32_t device; /* the version on the device; SPW_ABSENT: none */
     uint32_t host;   /* the version of the host copy; SPW_ABSENT: none */
     uint32_t next;   /* index, in the tensor's uses, of its next use by a recorded operation */
@@ -25,7 +25,7 @@ struct spw_place {
 struct spw_builder {
     const struct spw_graph *graph;
     struct spw_schedule *schedule;
-    struct spw_place *places;
+    struct spw_builder_place *places;
     uint64_t device_bytes, host_bytes;    /* what there is */
     uint64_t used_bytes, host_used_bytes; /* what is taken, in the order of the steps */
     uint32_t next_op;                     /* the recorded operation that comes next */

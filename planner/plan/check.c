@@ -171,8 +171,8 @@ static void sum_up(struct spw_checker *c)
     result->replayed_us = c->replayed_us;
 }
 
-int spw_check(const struct spw_graph *graph, const uint8_t *start, const struct spw_timed_step *events, size_t count,
-              const struct spw_check_rules *rules, struct spw_check *ret_check)
+int spw_check_events(const struct spw_graph *graph, const uint8_t *start, const struct spw_timed_step *events, size_t count,
+                     const struct spw_check_rules *rules, struct spw_check *ret_check)
 {
     struct spw_check result = {.event = count};
     struct spw_checker c = {.graph = graph, .events = events, .rules = rules, .result = &result};

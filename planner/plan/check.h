@@ -42,7 +42,7 @@ struct spw_check {
 
 /* `start`: as in struct spw_schedule. The events may come in any order of time; those of one instant count in the order
  * given. 0 and `ret_check`, whatever it says; -ENOMEM. */
-int spw_check(const struct spw_graph *graph, const uint8_t *start, const struct spw_timed_step *events, size_t count,
-              const struct spw_check_rules *rules, struct spw_check *ret_check);
+int spw_check_events(const struct spw_graph *graph, const uint8_t *start, const struct spw_timed_step *events, size_t count,
+                     const struct spw_check_rules *rules, struct spw_check *ret_check);
 const char *spw_fault_name(enum spw_fault fault); /* "memory", "busy", ... */
 #endif

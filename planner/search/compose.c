@@ -108,7 +108,7 @@ static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
 /* Has the version on the device, where it is not yet. Whatever is brought in for that is spare afterwards. */
 static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, unsigned depth)
 {
-    const struct spw_place *place = &c->builder.places[tensor];
+    const struct spw_builder_place *place = &c->builder.places[tensor];
     if (place->device == version)
         return 0;
     if (place->device == SPW_ABSENT && place->host == version) {
@@ -151,7 +151,7 @@ uint64_t spw_choice_digest(const struct spw_graph *graph)
 static int evict_behind(struct spw_composer *c, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
-    const struct spw_place *place = &c->builder.places[tensor];
+    const struct spw_builder_place *place = &c->builder.places[tensor];
     uint8_t *choice = &c->choices[spw_composer_gap(c, tensor)];
     if (place->device == SPW_ABSENT || !(t->evictable || (!t->persistent && place->next == t->use_count)))
         return 0;

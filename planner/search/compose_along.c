@@ -99,7 +99,7 @@ static void note_changed(struct spw_composer *c, size_t index, uint8_t was, uint
     c->is_brief_changed |= spw_composer_is_brief(was) || spw_composer_is_brief(is);
 }
 
-static bool is_same_place(const struct spw_place *a, const struct spw_place *b)
+static bool is_same_place(const struct spw_builder_place *a, const struct spw_builder_place *b)
 {
     return a->device == b->device && a->host == b->host;
 }

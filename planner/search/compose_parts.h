@@ -20,9 +20,9 @@ struct spw_composed_op {
 struct spw_trail {
     uint8_t *choices; /* as they were given */
     struct spw_schedule schedule;
-    struct spw_composed_op *ops; /* one more for the end */
-    struct spw_place *first;     /* of each tensor, before operation 0 */
-    bool is_whole;               /* a schedule came of it */
+    struct spw_composed_op *ops;     /* one more for the end */
+    struct spw_builder_place *first; /* of each tensor, before operation 0 */
+    bool is_whole;                   /* a schedule came of it */
 };
 
 struct spw_composer {
@@ -98,7 +98,7 @@ static inline bool spw_composer_is_brief(uint8_t choice)
 /* Its host copy is good. */
 static inline bool spw_composer_has_copy(const struct spw_composer *c, uint32_t tensor)
 {
-    const struct spw_place *place = &c->builder.places[tensor];
+    const struct spw_builder_place *place = &c->builder.places[tensor];
     return place->host != SPW_ABSENT && place->host == spw_build_current(&c->builder, tensor);
 }
 

@@ -242,7 +242,7 @@ static int fill(struct spw_chain *chain, struct spw_chain_tensor *tensors, uint3
     if (r < 0)
         return r;
     spw_chain_tensors(chain, tensors);
-    r = spw_chain_hold(chain, tensors);
+    r = spw_chain_hold_tensors(chain, tensors);
     if (r == 0)
         r = find_tail(chain, tensors);
     if (r == 0)

@@ -16,7 +16,7 @@ struct spw_chain_tensor {
 /* Fills chain->version and `ret_tensors`, one for each tensor. */
 void spw_chain_tensors(struct spw_chain *chain, struct spw_chain_tensor *ret_tensors);
 /* Fills chain->held: what has to stay on the device as long as it is in use. */
-int spw_chain_hold(struct spw_chain *chain, const struct spw_chain_tensor *tensors);
+int spw_chain_hold_tensors(struct spw_chain *chain, const struct spw_chain_tensor *tensors);
 /* chain->stages has operation ranges: lists inputs and records, and measures. */
 int spw_chain_measure(struct spw_chain *chain, const struct spw_chain_tensor *tensors);
 /* The stages have their records: finds parts of them. 0 or -ENOMEM. */

@@ -104,7 +104,7 @@ static int clean_up(struct runner *r, uint32_t op, uint32_t end_op, bool again)
     for (uint32_t i = 0; i < o->read_count + o->write_count && e == 0; i++) {
         const uint32_t tensor = r->graph->touched[o->first_read + i].tensor;
         const struct spw_graph_tensor *t = &r->graph->tensors[tensor];
-        const struct spw_place *place = &r->builder->places[tensor];
+        const struct spw_builder_place *place = &r->builder->places[tensor];
         if (t->persistent || place->device == SPW_ABSENT)
             continue;
         const bool forward = op < r->chain->turn;

@@ -183,7 +183,7 @@ static void hold_small(struct spw_chain *chain, const struct spw_chain_tensor *t
     }
 }
 
-int spw_chain_hold(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
+int spw_chain_hold_tensors(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
 {
     const struct spw_graph *graph = chain->graph;
     for (uint32_t i = 0; i < graph->tensor_count; i++) {

@@ -115,7 +115,7 @@ static void damage_events(const struct plan_wish *wish, const struct iteration *
             json_text_finish(&json);
         }
         if (r == 0) {
-            r = spw_check(it->graph, events.start, events.steps, events.count, &rules, &check);
+            r = spw_check_events(it->graph, events.start, events.steps, events.count, &rules, &check);
             require(r == 0, "events can be checked", "");
             require(times || check.fault == SPW_FAULT_NONE, "events are valid as they were planned", check.message);
             counts->events_read++;

@@ -46,7 +46,7 @@ static void show(const struct random_case *one)
 /* Whether both judges say the same: which event is the first at fault, or what the execution comes to. */
 static bool agree(const struct random_case *one, uint64_t number, struct spw_check *ret_check)
 {
-    if (spw_check(one->graph, one->start, one->events, one->count, &one->rules, ret_check) < 0)
+    if (spw_check_events(one->graph, one->start, one->events, one->count, &one->rules, ret_check) < 0)
         return false;
     const struct spw_check *check = ret_check;
     const struct verdict verdict = resimulate(one->graph, one->start, one->events, one->count, &one->rules);

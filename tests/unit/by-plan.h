@@ -25,7 +25,7 @@ static inline void begin_planned(uint64_t budget)
     spw_planned_counts_reset();
     begin(budget + own_beside(budget), 32 << 20);
     open_digests();
-    struct spw_settings settings = *spw_settings();
+    struct spw_settings settings = *spw_settings_get();
     settings.plan = SPW_PLAN_WAIT;
     spw_settings_use(&settings);
 }

@@ -26,7 +26,7 @@ static void tell_free(void *context, uint64_t id)
 
 static void tell_op(struct follower *f, const struct spw_iteration_op *op)
 {
-    assert_int_equal(spw_iteration_op(f->detector, op, &f->place), 0);
+    assert_int_equal(spw_iteration_add(f->detector, op, &f->place), 0);
 }
 
 static void tell_op_again(void *context, const struct spw_course_op *op, const struct spw_iteration_op *call)

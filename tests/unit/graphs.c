@@ -164,7 +164,7 @@ static void check_plan(const struct spw_plan_request *request, const struct spw_
                                           .may_copy = request->may_copy,
                                           .may_replay = request->may_replay};
     struct spw_check check;
-    assert_int_equal(spw_check(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
+    assert_int_equal(spw_check_events(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
     if (check.fault != SPW_FAULT_NONE)
         fail_msg("event %zu: %s", check.event, check.message);
     free(start_us);

@@ -50,7 +50,7 @@ static void check(const char *planner, const struct spw_plan_request *request, c
                                           .may_replay = request->may_replay,
                                           .may_copy = request->may_copy};
     struct spw_check found;
-    assert_int_equal(spw_check(request->graph, plan->schedule.start, events, count, &rules, &found), 0);
+    assert_int_equal(spw_check_events(request->graph, plan->schedule.start, events, count, &rules, &found), 0);
     if (found.fault != SPW_FAULT_NONE)
         fail_msg("%s %s, %llu bytes: event %zu: %s: %s", said, planner, (unsigned long long)request->device_bytes,
                  found.event, spw_fault_name(found.fault), found.message);

@@ -143,7 +143,7 @@ void program_op(struct program *program, enum spw_iteration_kind kind, uint64_t 
                                         .loose_count = program->loose < count ? program->loose : count,
                                         .touches = touches};
     struct spw_iteration_place *place = &program->place;
-    const int r = spw_iteration_op(program->detector, &op, place);
+    const int r = spw_iteration_add(program->detector, &op, place);
     assert(r == 0);
     (void)r;
     if (program->watcher)

@@ -116,7 +116,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     spw_replay_reset();
     spw_planned_reset();
     begin(budget + own_beside(budget), host_budget);
-    struct spw_settings settings = *spw_settings();
+    struct spw_settings settings = *spw_settings_get();
     settings.plan = SPW_PLAN_OFF; /* the tests say what the plan is */
     spw_settings_use(&settings);
     open_digests();

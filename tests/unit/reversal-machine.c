@@ -22,7 +22,7 @@ struct machine {
     uint64_t *passed; /* how often each step was advanced over */
 };
 
-static uint64_t *slot_of(struct machine *m, const struct spw_action *action)
+static uint64_t *slot_of(struct machine *m, const struct spw_reversal_action *action)
 {
     assert_true(action->level < MACHINE_LEVELS);
     assert_true(action->slot < m->slots[action->level]);
@@ -37,7 +37,7 @@ static void wait_until(struct machine *m, double time)
     }
 }
 
-static void store(struct machine *m, const struct spw_action *action)
+static void store(struct machine *m, const struct spw_reversal_action *action)
 {
     uint64_t *slot = slot_of(m, action);
     const double write = m->rules->write[action->level];
@@ -54,7 +54,7 @@ static void store(struct machine *m, const struct spw_action *action)
     }
 }
 
-static void fetch(struct machine *m, const struct spw_action *action)
+static void fetch(struct machine *m, const struct spw_reversal_action *action)
 {
     assert_true(m->rules->beside && action->level == 1);
     assert_true(*slot_of(m, action) == action->state);
@@ -63,7 +63,7 @@ static void fetch(struct machine *m, const struct spw_action *action)
     m->there[1][action->slot] = m->in_free;
 }
 
-static void restore(struct machine *m, const struct spw_action *action)
+static void restore(struct machine *m, const struct spw_reversal_action *action)
 {
     assert_true(*slot_of(m, action) == action->state);
     m->work = action->state;
@@ -74,7 +74,7 @@ static void restore(struct machine *m, const struct spw_action *action)
         m->sums.time += m->rules->read[action->level];
 }
 
-static void advance(struct machine *m, const struct spw_action *action)
+static void advance(struct machine *m, const struct spw_reversal_action *action)
 {
     assert_true(m->work == action->state);
     assert_true(action->to > action->state && action->to < m->left);
@@ -86,7 +86,7 @@ static void advance(struct machine *m, const struct spw_action *action)
     m->work = action->to;
 }
 
-static void run_action(struct machine *m, const struct spw_action *action)
+static void run_action(struct machine *m, const struct spw_reversal_action *action)
 {
     switch (action->kind) {
     case SPW_ACTION_STORE:

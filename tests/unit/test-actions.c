@@ -133,7 +133,7 @@ static void check_valid(const struct spw_plan_request *request, const struct spw
         events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, starts[i]};
     const struct spw_check_rules rules = {
         .device_bytes = request->device_bytes, .host_bytes = request->host_bytes, .may_copy = true, .may_replay = true};
-    assert_int_equal(spw_check(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
+    assert_int_equal(spw_check_events(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
     if (check.fault)
         fail_msg("%s", check.message);
     free(starts);

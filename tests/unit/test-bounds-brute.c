@@ -276,7 +276,7 @@ static void compare(uint64_t seed, struct found *found)
     const struct spw_bounds_terms terms = {.duplex = duplex};
     struct spw_bounds bounds, unhindered;
     assert_int_equal(spw_bounds_within(graph, budget_bytes, true, false, &terms, &bounds), 0);
-    assert_int_equal(spw_bounds(graph, budget_bytes, true, false, &unhindered), 0);
+    assert_int_equal(spw_bounds_find(graph, budget_bytes, true, false, &unhindered), 0);
     assert_true(unhindered.best_us <= bounds.best_us);
     const double least = least_us(graph, budget_bytes, duplex, &random);
     if (!isinf(least)) {

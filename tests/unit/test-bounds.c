@@ -74,7 +74,7 @@ enum { COPY = 1, REPLAY = 2 };
 static struct spw_bounds bounds_of(struct spw_graph *graph, uint64_t budget, unsigned means)
 {
     struct spw_bounds bounds;
-    assert_int_equal(spw_bounds(graph, budget, means & COPY, means & REPLAY, &bounds), 0);
+    assert_int_equal(spw_bounds_find(graph, budget, means & COPY, means & REPLAY, &bounds), 0);
     spw_graph_destroy(graph);
     return bounds;
 }
@@ -353,7 +353,7 @@ static void a_hundred_thousand_operations_take_seconds(void **state)
     struct spw_graph *graph = make_chain(50000);
     struct spw_bounds bounds;
     const clock_t start = clock();
-    assert_int_equal(spw_bounds(graph, graph->peak_bytes / 2, true, false, &bounds), 0);
+    assert_int_equal(spw_bounds_find(graph, graph->peak_bytes / 2, true, false, &bounds), 0);
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 20);
     assert_true(bounds.best_us > 0.99 * (double)graph->peak_bytes / 2 * 1.5); /* out at 1 byte per us, in at 2 */
     spw_graph_destroy(graph);
@@ -399,7 +399,7 @@ static void with_less_effort_the_bound_is_sooner_there_and_no_higher(void **stat
 {
     struct spw_graph *graph = make_chain(2000);
     struct spw_bounds all;
-    assert_int_equal(spw_bounds(graph, graph->peak_bytes / 2, true, false, &all), 0);
+    assert_int_equal(spw_bounds_find(graph, graph->peak_bytes / 2, true, false, &all), 0);
     for (double limit_s = 1; limit_s > 1e-4; limit_s /= 10) {
         const struct spw_bounds_terms terms = {.limit_s = limit_s};
         struct spw_bounds bounds;
@@ -418,7 +418,7 @@ static void a_failed_allocation_is_told(void **state)
     int failures = 0;
     for (int i = 0; i < 20; i++) {
         memory_fails_after(i);
-        const int r = spw_bounds(graph, 20, true, true, &bounds);
+        const int r = spw_bounds_find(graph, 20, true, true, &bounds);
         memory_is_back();
         if (r == 0)
             break;

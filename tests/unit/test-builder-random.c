@@ -94,7 +94,7 @@ static int build(struct spw_builder *builder, struct spw_step step)
 /* What is needed and could not come back is dropped seldom: else few iterations would come to an end. */
 static bool is_rash(const struct spw_builder *builder, struct spw_step step, uint64_t *seed)
 {
-    const struct spw_place *place = &builder->places[step.id];
+    const struct spw_builder_place *place = &builder->places[step.id];
     return step.kind == SPW_STEP_DROP && place->host != place->device && !spw_build_is_dead(builder, step.id) &&
            below(seed, 4) > 0;
 }
@@ -103,7 +103,7 @@ static bool is_rash(const struct spw_builder *builder, struct spw_step step, uin
 static int build_or_leave(struct spw_builder *builder, struct spw_step step)
 {
     struct spw_builder before;
-    struct spw_place places[TENSORS];
+    struct spw_builder_place places[TENSORS];
     memcpy(&before, builder, sizeof before);
     const size_t count = builder->schedule->count;
     memcpy(places, builder->places, builder->graph->tensor_count * sizeof *places);
@@ -231,7 +231,8 @@ static void one_after_another_both_accept_the_same_steps(void **state)
             const struct spw_step step = random_step(&world.builder, &world.seed);
             if (is_rash(&world.builder, step, &world.seed))
                 continue;
-            const struct spw_place was = step.kind >= SPW_STEP_D2H ? world.builder.places[step.id] : (struct spw_place){0};
+            const struct spw_builder_place was =
+                step.kind >= SPW_STEP_D2H ? world.builder.places[step.id] : (struct spw_builder_place){0};
             const bool is_idle = step.kind == SPW_STEP_D2H && was.device != SPW_ABSENT && was.device == was.host;
             events.list[events.count++] = (struct spw_timed_step){step.kind, step.id, now};
             const bool is_taken = build_or_leave(&world.builder, step) == 0;

@@ -62,7 +62,7 @@ static void follow(struct world *w, const struct expected *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct spw_builder before;
-        struct spw_place places[32];
+        struct spw_builder_place places[32];
         const size_t listed = w->schedule.count;
         memcpy(&before, &w->builder, sizeof before);
         memcpy(places, w->builder.places, w->graph->tensor_count * sizeof *places);
@@ -309,7 +309,7 @@ static void end_brings_everything_back_to_where_it_started(void **state)
         const size_t before = w.schedule.count;
         assert_int_equal(spw_build_end(&w.builder), 0);
         assert_int_equal(w.schedule.count - before, cases[i].steps + 1); /* tensor 1 is dropped */
-        const struct spw_place *place = &w.builder.places[0];
+        const struct spw_builder_place *place = &w.builder.places[0];
         assert_int_equal(place->device, cases[i].start == SPW_START_HOST ? SPW_ABSENT : 1);
         assert_true(cases[i].start == SPW_START_DEVICE || place->host == 1);
         assert_int_equal(w.builder.places[1].device, SPW_ABSENT);

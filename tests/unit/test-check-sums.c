@@ -118,7 +118,7 @@ static void lack_of_memory_is_said(void **state)
     int r = -ENOMEM, tries = 0;
     while (r == -ENOMEM && tries < 20) {
         memory_fails_after(tries++);
-        r = spw_check(graph, TINY_ON_DEVICE, events, 8, &TINY_FREE, &result);
+        r = spw_check_events(graph, TINY_ON_DEVICE, events, 8, &TINY_FREE, &result);
         memory_is_back();
         assert_true(r == 0 || result.event == 77);
     }

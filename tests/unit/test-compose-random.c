@@ -34,7 +34,7 @@ static double check(const struct spw_plan_request *request, const struct spw_sch
         fail_msg("seed %llu: step %zu has no time", (unsigned long long)seed, stuck);
     for (size_t i = 0; i < schedule->count; i++)
         events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, start_us[i]};
-    assert_int_equal(spw_check(request->graph, schedule->start, events, schedule->count, &rules, &found), 0);
+    assert_int_equal(spw_check_events(request->graph, schedule->start, events, schedule->count, &rules, &found), 0);
     if (found.fault != SPW_FAULT_NONE)
         fail_msg("seed %llu: event %zu: %s", (unsigned long long)seed, found.event, found.message);
     free(events);

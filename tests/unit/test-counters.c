@@ -19,7 +19,7 @@ static unsigned tallies_with(enum spw_call call)
     unsigned found = 0;
     spw_counts[call].calls = 1;
     for (int kind = 0; kind < SPW_TALLY_COUNT; kind++)
-        found += spw_tally((enum spw_tally_kind)kind).calls == 1;
+        found += spw_tally_of((enum spw_tally_kind)kind).calls == 1;
     spw_counts[call].calls = 0;
     return found;
 }
@@ -52,8 +52,8 @@ static void per_thread_and_versioned_forms_count_as_one(void **state)
     spw_count(SPW_CALL_cuLaunchKernel_ptsz, 0);
     spw_count(SPW_CALL_cuLaunchKernelEx, 0);
     spw_count(SPW_CALL_cuGraphLaunch, 0);
-    assert_int_equal(spw_tally(SPW_TALLY_LAUNCHES).calls, 3);
-    assert_int_equal(spw_tally(SPW_TALLY_GRAPH_LAUNCHES).calls, 1);
+    assert_int_equal(spw_tally_of(SPW_TALLY_LAUNCHES).calls, 3);
+    assert_int_equal(spw_tally_of(SPW_TALLY_GRAPH_LAUNCHES).calls, 1);
     assert_int_equal(spw_calls_count(SPW_CALL_cuLaunchKernel), 1);
 }
 
@@ -63,9 +63,9 @@ static void bytes_are_summed(void **state)
     spw_count(SPW_CALL_cuMemAllocAsync_ptsz, 28);
     spw_count(SPW_CALL_cuMemAllocHost_v2, 4096);
     spw_count(SPW_CALL_cuMemFree_v2, 0);
-    assert_int_equal(spw_tally(SPW_TALLY_ALLOCATIONS).calls, 2);
-    assert_int_equal(spw_tally(SPW_TALLY_ALLOCATIONS).bytes, 128);
-    assert_int_equal(spw_tally(SPW_TALLY_FREES).calls, 1);
+    assert_int_equal(spw_tally_of(SPW_TALLY_ALLOCATIONS).calls, 2);
+    assert_int_equal(spw_tally_of(SPW_TALLY_ALLOCATIONS).bytes, 128);
+    assert_int_equal(spw_tally_of(SPW_TALLY_FREES).calls, 1);
 }
 
 static void tallies_have_names(void **state)

@@ -251,7 +251,7 @@ static void a_replay_goes_without_what_its_operation_only_holds(void **state)
                                             {SPW_STEP_OP, 3, 40},   {SPW_STEP_DROP, 2, 50}};
     struct spw_check found;
     assert_int_equal(spw_schedule_init(&s, m.graph), 0);
-    assert_int_equal(spw_check(m.graph, s.start, events, 8, &rules, &found), 0);
+    assert_int_equal(spw_check_events(m.graph, s.start, events, 8, &rules, &found), 0);
     assert_int_equal(found.fault, SPW_FAULT_NONE);
     spw_schedule_finish(&s);
     destroy(m);

@@ -8,7 +8,7 @@
 
 #include "demand.h"
 
-static void iterations(struct spw_demand *d, unsigned count)
+static void iterations(struct spw_piece_demand *d, unsigned count)
 {
     while (count--)
         spw_demand_iteration(d);
@@ -16,7 +16,7 @@ static void iterations(struct spw_demand *d, unsigned count)
 
 static void a_range_wants_pieces_as_large_as_they_come_and_one_for_the_rest(void **state)
 {
-    struct spw_demand d = {0};
+    struct spw_piece_demand d = {0};
     spw_demand_add(&d, 2 * SPW_PIECE_GRANULES + 5);
     spw_demand_add(&d, 5);
     spw_demand_add(&d, SPW_PIECE_GRANULES);
@@ -30,7 +30,7 @@ static void a_range_wants_pieces_as_large_as_they_come_and_one_for_the_rest(void
 
 static void the_moment_at_which_most_were_wanted_counts(void **state)
 {
-    struct spw_demand d = {0};
+    struct spw_piece_demand d = {0};
     for (int i = 0; i < 7; i++)
         spw_demand_add(&d, 3);
     for (int i = 0; i < 6; i++)
@@ -41,7 +41,7 @@ static void the_moment_at_which_most_were_wanted_counts(void **state)
 
 static void what_was_wanted_before_regrouping_was_asked_for_is_forgotten(void **state)
 {
-    struct spw_demand d = {0};
+    struct spw_piece_demand d = {0};
     spw_demand_begin(&d);
     iterations(&d, SPW_DEMAND_COUNTS);
     spw_demand_add(&d, 3);
@@ -56,7 +56,7 @@ static void what_was_wanted_before_regrouping_was_asked_for_is_forgotten(void **
 
 static void pieces_are_regrouped_only_for_some_iterations_after_it_was_asked_for(void **state)
 {
-    struct spw_demand d = {0};
+    struct spw_piece_demand d = {0};
     for (int times = 0; times < 2; times++) {
         for (int i = 0; i < 100; i++, iterations(&d, 1))
             assert_false(spw_demand_regroups(&d));
@@ -70,7 +70,7 @@ static void pieces_are_regrouped_only_for_some_iterations_after_it_was_asked_for
 
 static void pieces_are_spared_once_some_iterations_were_followed_and_for_good(void **state)
 {
-    struct spw_demand d = {0};
+    struct spw_piece_demand d = {0};
     for (int i = 0; i < SPW_DEMAND_SETTLES; i++, iterations(&d, 1))
         assert_false(spw_demand_spares(&d));
     assert_true(spw_demand_spares(&d));
@@ -81,7 +81,7 @@ static void pieces_are_spared_once_some_iterations_were_followed_and_for_good(vo
 
 static void what_was_short_is_found_out_step_by_step(void **state)
 {
-    struct spw_demand d = {0};
+    struct spw_piece_demand d = {0};
     spw_demand_begin(&d);
     spw_demand_add(&d, 3);
     spw_demand_was_short(&d, 3, 19); /* it is not known yet what is wanted */

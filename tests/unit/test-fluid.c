@@ -104,7 +104,7 @@ static void larger_traces_have_the_bounds_of_the_linear_program(void **state)
             const double us = solve(graph, budget, &modes[0], graph->op_count);
             struct spw_bounds bounds;
             assert_true(us >= vectors_number(expected, "lb_lp_real") - 1e-3);
-            assert_int_equal(spw_bounds(graph, budget, true, false, &bounds), 0);
+            assert_int_equal(spw_bounds_find(graph, budget, true, false, &bounds), 0);
             assert_true(us >= bounds.best_us - 1e-3);
             compared++;
         }

@@ -364,7 +364,7 @@ static int run_short_of_memory(struct spw_iteration *detector, struct spw_iterat
     for (uint64_t i = 0; i < 4 * 3000; i++) {
         const struct spw_iteration_touch touch = {.alloc = 1 + i % 300, .bytes = 512};
         const struct spw_iteration_op op = {.function = 1 + i % 3000, .touch_count = 1, .touches = &touch};
-        refused += spw_iteration_op(detector, &op, ret_place) == -ENOMEM;
+        refused += spw_iteration_add(detector, &op, ret_place) == -ENOMEM;
     }
     return refused;
 }

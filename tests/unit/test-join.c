@@ -174,7 +174,7 @@ static void reverse_step(struct machine *m, uint64_t state)
     m->work = UINT64_MAX;
 }
 
-static void carry_out(struct machine *m, const struct spw_action *action)
+static void carry_out(struct machine *m, const struct spw_reversal_action *action)
 {
     assert_true(action->slot < m->join->slots);
     uint64_t *slot = &m->slots[action->slot];

@@ -197,9 +197,9 @@ static void what_the_course_does_not_have_meets_no_old_address(void **state)
 
 static bool is_regrouped;
 
-bool __real_spw_shape_was_regrouped_for(const struct spw_shape *shape);
-bool __wrap_spw_shape_was_regrouped_for(const struct spw_shape *shape);
-bool __wrap_spw_shape_was_regrouped_for(const struct spw_shape *shape)
+bool __real_spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape);
+bool __wrap_spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape);
+bool __wrap_spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape)
 {
     return is_regrouped || __real_spw_shape_was_regrouped_for(shape);
 }

@@ -271,7 +271,7 @@ static void what_is_made_right_is_compared_once(void **state)
 {
     start(13 * BYTES, false);
     spw_verify_reset();
-    struct spw_settings settings = *spw_settings();
+    struct spw_settings settings = *spw_settings_get();
     settings.verify_every = 1000000;
     spw_settings_use(&settings);
     steps(KNOWN_AFTER + 3);
@@ -337,11 +337,11 @@ static void versions_are_kept_for_plans_that_rely_on_what_is_only_read(void **st
 {
     for (int how = 0; how < 4; how++) {
         start(13 * BYTES, false);
-        struct spw_settings settings = *spw_settings();
+        struct spw_settings settings = *spw_settings_get();
         settings.recompute = how & 1;
         spw_settings_use(&settings);
         struct spw_course_plan plan = {.marks.believes = how >> 1};
-        struct spw_shape shape = {.plan = &plan};
+        struct spw_tuned_shape shape = {.plan = &plan};
         struct spw_on_course on = {.device = device, .now = &shape};
         pthread_mutex_lock(&device->slow);
         spw_lock();

@@ -252,14 +252,14 @@ static int end(void **state)
 static void allocate(unsigned n, uint64_t bytes)
 {
     spw_note_begin(NULL, __builtin_return_address(0), false);
-    spw_record_alloc(SPW_ALLOC_PLAIN, ADDRESS(n), bytes);
+    spw_recorder_alloc(SPW_ALLOC_PLAIN, ADDRESS(n), bytes);
     spw_note_end();
 }
 
 static void free_it(unsigned n)
 {
     spw_note_begin(NULL, NULL, false);
-    spw_record_free(ADDRESS(n), false);
+    spw_recorder_free(ADDRESS(n), false);
     spw_note_end();
 }
 
@@ -285,7 +285,7 @@ static void copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes)
     const struct spw_reach ends[] = {{to, bytes, SPW_ACCESS_WRITE}, {from, bytes, SPW_ACCESS_READ}};
     spw_note_begin(NULL, NULL, false);
     spw_record_copied(to, from, bytes);
-    spw_record_op(&r, ends, 2);
+    spw_recorder_op(&r, ends, 2);
     spw_note_end();
 }
 
@@ -346,7 +346,7 @@ static void a_hint_before_the_start_counts_as_said_at_it(void **state)
 static void a_kernel_that_was_named_is_a_hint(void **state)
 {
     static struct spw_settings settings;
-    settings = *spw_settings();
+    settings = *spw_settings_get();
     strcpy(settings.hint_kernel, "econ");
     spw_recorder_stop();
     spw_recorder_reset();
@@ -479,7 +479,7 @@ static void ignores_what_is_not_the_start_of_an_allocation(void **state)
 {
     allocate(0, 4096);
     spw_note_begin(NULL, NULL, false);
-    spw_record_free(ADDRESS(0) + 8, false);
+    spw_recorder_free(ADDRESS(0) + 8, false);
     spw_note_end();
     assert_int_equal(count(SPW_RECORD_FREE), 0);
     free_it(0);
@@ -494,7 +494,7 @@ static void tells_the_direction_of_a_copy_by_its_ends(void **state)
     allocate(0, 4096);
     allocate(1, 4096);
     spw_note_begin(NULL, NULL, false);
-    spw_record_alloc(SPW_ALLOC_HOST, ADDRESS(2), 4096);
+    spw_recorder_alloc(SPW_ALLOC_HOST, ADDRESS(2), 4096);
     spw_note_end();
     copy(ADDRESS(0), ADDRESS(1), 10);
     copy(ADDRESS(0), (CUdeviceptr)(uintptr_t)host, 10);
@@ -682,7 +682,7 @@ static void times_operations_when_asked(void **state)
     launch(STREAM(0), 0, NULL, 0);
     spw_timing_set(false);
     spw_note_begin(STREAM(0), NULL, true);
-    spw_record_wait(SPW_WAIT_STREAM, NULL);
+    spw_recorder_wait(SPW_WAIT_STREAM, NULL);
     spw_note_end();
     assert_int_equal(count(SPW_RECORD_DURATION), 2);
     assert_int_equal(find(SPW_RECORD_DURATION, 0)->record.duration.op, 1);

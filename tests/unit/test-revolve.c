@@ -71,7 +71,7 @@ static void numbers_of_long_chains_are_exact_or_refused(void **state)
 static void a_million_steps_are_reversed_action_by_action(void **state)
 {
     struct spw_revolve revolve;
-    struct spw_action action;
+    struct spw_reversal_action action;
     uint64_t advanced = 0, least, reversed = 0;
     spw_revolve_init(&revolve, 1000000, 10);
     while (spw_revolve_next(&revolve, &action) > 0) {

@@ -60,11 +60,11 @@ static void begin(uint64_t budget, enum spw_plan_setting plan)
     begin_with(HIDDEN, budget, plan);
 }
 
-static struct spw_shape *add(uint32_t id, uint64_t now, const struct spw_shape *but)
+static struct spw_tuned_shape *add(uint32_t id, uint64_t now, const struct spw_tuned_shape *but)
 {
     struct spw_course *course = training_course(LAYERS, true);
     assert_non_null(course);
-    struct spw_shape *shape = spw_shapes_add(&shapes, id, course, now, but);
+    struct spw_tuned_shape *shape = spw_shapes_add(&shapes, id, course, now, but);
     assert_non_null(shape);
     return shape;
 }
@@ -78,7 +78,7 @@ static void takes(double us)
 }
 
 /* The device takes so long for an iteration, by the plan in force or on demand. */
-static bool iterate(struct spw_shape *shape, uint32_t plan, double us)
+static bool iterate(struct spw_tuned_shape *shape, uint32_t plan, double us)
 {
     spw_planned_begins_locked(loop.device, s, shape->id, plan);
     takes(us);
@@ -86,7 +86,7 @@ static bool iterate(struct spw_shape *shape, uint32_t plan, double us)
     return spw_shape_improve(loop.device, shape, true);
 }
 
-static void on_demand(const struct spw_shape *shape, double us)
+static void on_demand(const struct spw_tuned_shape *shape, double us)
 {
     for (int i = 0; i < 3; i++) {
         spw_planned_begins_locked(loop.device, s, shape->id, 0);
@@ -100,23 +100,24 @@ static void on_demand(const struct spw_shape *shape, double us)
 
 /* A shape with a first plan, where an iteration on demand takes so long and copies take so many times as long as the fake
  * device's do. */
-static struct spw_shape *planned_within(double times, uint64_t budget, double on_demand_us)
+static struct spw_tuned_shape *planned_within(double times, uint64_t budget, double on_demand_us)
 {
     begin_with(times, budget, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
+    struct spw_tuned_shape *shape = add(ID, 1, NULL);
     on_demand(shape, on_demand_us);
     spw_shape_plan(loop.device, shape);
     assert_int_equal(shape->number, 1);
     return shape;
 }
 
-static struct spw_shape *planned(double on_demand_us)
+static struct spw_tuned_shape *planned(double on_demand_us)
 {
     return planned_within(HIDDEN, 50 * MIB, on_demand_us);
 }
 
 /* What the plan with the k-th number takes. The number of trials that it took to settle. */
-static unsigned iterate_until_settled(struct spw_shape *shape, const double *us, const struct spw_course_plan **ret_plans)
+static unsigned iterate_until_settled(struct spw_tuned_shape *shape, const double *us,
+                                      const struct spw_course_plan **ret_plans)
 {
     for (int i = 0; i < 100 && !shape->settled; i++) {
         const uint32_t number = shape->number;
@@ -133,7 +134,7 @@ static void the_fastest_plan_stays(void **state)
     for (unsigned best = 0; best < TRIALS; best++) {
         const struct spw_course_plan *plans[TRIALS] = {0};
         double us[TRIALS] = {90000, 90000, 90000};
-        struct spw_shape *shape = planned(120000);
+        struct spw_tuned_shape *shape = planned(120000);
         assert_true(shape->plan->predicted_us < INFINITY && shape->plan->lower_bound_us < 70000);
         us[best] = 80000;
         assert_int_equal(iterate_until_settled(shape, us, plans), TRIALS);
@@ -160,7 +161,7 @@ int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_pla
 
 static void the_search_for_another_plan_goes_on_from_the_one_in_force(void **state)
 {
-    struct spw_shape *shape = planned(120000);
+    struct spw_tuned_shape *shape = planned(120000);
     const struct spw_course_plan *first = shape->plan;
     for (int i = 0; i < 100 && shape->number == 1; i++)
         assert_true(iterate(shape, 1, 90000));
@@ -185,7 +186,7 @@ int __wrap_spw_planning_start(const struct spw_course *course, const struct spw_
 static void a_thread_goes_on_from_the_first_plan_and_not_from_what_was_before(void **state)
 {
     begin_with(HIDDEN, 50 * MIB, SPW_PLAN_ON);
-    struct spw_shape *shape = add(ID, 1, NULL);
+    struct spw_tuned_shape *shape = add(ID, 1, NULL);
     on_demand(shape, 120000);
     spw_shape_plan(loop.device, shape);
     assert_int_equal(shape->number, 1);
@@ -201,7 +202,7 @@ static void less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more
     for (int is_less = 0; is_less < 2; is_less++) {
         double reserves[TRIALS] = {0};
         const double us[TRIALS] = {is_less ? 95000 : 90000, is_less ? 90000 : 95000, 80000};
-        struct spw_shape *shape = planned(120000);
+        struct spw_tuned_shape *shape = planned(120000);
         for (int i = 0; i < 100 && !shape->settled; i++) {
             reserves[shape->number - 1] = shape->plan->reserve;
             assert_true(iterate(shape, shape->number, us[shape->number - 1]));
@@ -216,7 +217,7 @@ static void of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tri
 {
     const double us[TRIALS + 1] = {95000, 90000, 92000, 80000};
     double reserves[TRIALS + 1] = {0};
-    struct spw_shape *shape = planned(120000);
+    struct spw_tuned_shape *shape = planned(120000);
     for (int i = 0; i < 100 && !shape->settled; i++) {
         assert_true(shape->number >= 1 && shape->number <= TRIALS + 1);
         shape->plan->recorded_count = 1;
@@ -233,7 +234,7 @@ static void of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tri
 /* The first steps by a plan pay for what the one before left, and a single one says little: neither decides. */
 static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(void **state)
 {
-    struct spw_shape *shape = planned(120000);
+    struct spw_tuned_shape *shape = planned(120000);
     const struct spw_course_plan *second = NULL;
     for (int i = 0, since = 0; i < 100 && !shape->settled; i++) {
         const uint32_t number = shape->number;
@@ -248,7 +249,7 @@ static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(vo
 }
 
 /* Pieces are cut in steps of the second plan, which take longer; the last ones are faster than the other plans'. */
-static unsigned iterate_while_cutting(struct spw_shape *shape, unsigned cut_rounds, double later_us)
+static unsigned iterate_while_cutting(struct spw_tuned_shape *shape, unsigned cut_rounds, double later_us)
 {
     const unsigned before = shape->number;
     unsigned rounds = 0;
@@ -265,7 +266,7 @@ static unsigned iterate_while_cutting(struct spw_shape *shape, unsigned cut_roun
 
 static void a_plan_is_tried_for_longer_while_pieces_are_cut_for_it(void **state)
 {
-    struct spw_shape *shape = planned(120000);
+    struct spw_tuned_shape *shape = planned(120000);
     const unsigned calm = iterate_while_cutting(shape, 0, 80000);
     spw_shapes_finish(&shapes);
     shape = planned(120000);
@@ -276,7 +277,7 @@ static void a_plan_is_tried_for_longer_while_pieces_are_cut_for_it(void **state)
 
 static void a_plan_for_which_pieces_are_always_cut_is_taken_at_that(void **state)
 {
-    struct spw_shape *shape = planned(120000);
+    struct spw_tuned_shape *shape = planned(120000);
     assert_true(iterate_while_cutting(shape, 200, 80000) <= 24);
     assert_true(fabs(shape->best_us - 90000) < 1);
     spw_shapes_finish(&shapes);
@@ -284,7 +285,7 @@ static void a_plan_for_which_pieces_are_always_cut_is_taken_at_that(void **state
 
 static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 {
-    struct spw_shape *shape = planned_within(HIDDEN, 60 * MIB, 120000);
+    struct spw_tuned_shape *shape = planned_within(HIDDEN, 60 * MIB, 120000);
     const struct spw_course_plan *plans[TRIALS];
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
@@ -295,7 +296,7 @@ static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 
 static void where_on_demand_is_faster_there_is_no_plan(void **state)
 {
-    struct spw_shape *shape = planned(70000);
+    struct spw_tuned_shape *shape = planned(70000);
     const struct spw_course_plan *plans[TRIALS];
     const double us[TRIALS] = {90000, 80000, 85000};
     iterate_until_settled(shape, us, plans);
@@ -310,7 +311,7 @@ static void where_on_demand_is_faster_there_is_no_plan(void **state)
 
 static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not(void **state)
 {
-    struct spw_shape *shape = planned(120000);
+    struct spw_tuned_shape *shape = planned(120000);
     const struct spw_course_plan *plans[TRIALS];
     const double us[TRIALS] = {80000, 80000, 80000};
     iterate_until_settled(shape, us, plans);
@@ -324,7 +325,7 @@ static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_
     while (iterate(shape, shape->number, 160000))
         assert_true(++rounds < 100);
     assert_true(rounds > 40);
-    struct spw_shape *other = add(ID + 1, 2, NULL);
+    struct spw_tuned_shape *other = add(ID + 1, 2, NULL);
     spw_shape_forget(shape);
     assert_null(spw_shapes_find(&shapes, ID));
     assert_ptr_equal(spw_shapes_find(&shapes, ID + 1), other);
@@ -334,7 +335,7 @@ static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_
 static void what_fits_nowhere_goes_on_without_a_plan(void **state)
 {
     begin(2 * MIB, SPW_PLAN_WAIT);
-    struct spw_shape *shape = add(ID, 1, NULL);
+    struct spw_tuned_shape *shape = add(ID, 1, NULL);
     spw_shape_plan(loop.device, shape);
     for (int i = 0; i < 100; i++)
         assert_true(iterate(shape, shape->number, 100));
@@ -349,7 +350,7 @@ static void the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_l
     begin(50 * MIB, SPW_PLAN_WAIT);
     for (uint32_t i = 0; i < SPW_ITERATION_SHAPES; i++)
         (void)add(100 + i, i == 0 ? 50 : i, NULL); /* 101 is the oldest, then 102 */
-    const struct spw_shape *kept = spw_shapes_find(&shapes, 101);
+    const struct spw_tuned_shape *kept = spw_shapes_find(&shapes, 101);
     (void)add(200, 60, kept);
     assert_ptr_equal(spw_shapes_find(&shapes, 101), kept);
     assert_null(spw_shapes_find(&shapes, 102));
@@ -373,7 +374,7 @@ static bool regroups(void)
 
 /* Iterations by the plan in force, that take so many times as long as it predicts: until pieces are regrouped, or another
  * plan is in force. How many. */
-static unsigned iterate_until_regrouped(struct spw_shape *shape, double times, bool *ret_regroups)
+static unsigned iterate_until_regrouped(struct spw_tuned_shape *shape, double times, bool *ret_regroups)
 {
     const uint32_t number = shape->number;
     unsigned rounds = 0;
@@ -388,7 +389,7 @@ static unsigned iterate_until_regrouped(struct spw_shape *shape, double times, b
 
 static void where_steps_lag_a_tenth_behind_the_prediction_pieces_are_regrouped(void **state)
 {
-    struct spw_shape *shape = planned(12000000);
+    struct spw_tuned_shape *shape = planned(12000000);
     bool is_regrouped;
     assert_false(spw_shape_was_regrouped_for(shape));
     const unsigned rounds = iterate_until_regrouped(shape, 1.12, &is_regrouped);
@@ -406,7 +407,7 @@ static void where_steps_lag_a_tenth_behind_the_prediction_pieces_are_regrouped(v
 
 static void where_steps_lag_less_than_that_they_never_are(void **state)
 {
-    struct spw_shape *shape = planned(12000000);
+    struct spw_tuned_shape *shape = planned(12000000);
     while (!shape->settled) {
         bool is_regrouped;
         (void)iterate_until_regrouped(shape, 1.08, &is_regrouped);
@@ -421,7 +422,7 @@ static void where_steps_lag_less_than_that_they_never_are(void **state)
 
 static void a_plan_that_runs_operations_again_regroups_nothing(void **state)
 {
-    struct spw_shape *shape = planned(12000000);
+    struct spw_tuned_shape *shape = planned(12000000);
     shape->plan->recorded_count = 1;
     for (int i = 0; i < 20; i++)
         assert_true(iterate(shape, shape->number, 1.5 * shape->plan->predicted_us));
@@ -435,7 +436,7 @@ static void a_plan_that_runs_operations_again_regroups_nothing(void **state)
 
 static void a_single_slow_step_regroups_nothing(void **state)
 {
-    struct spw_shape *shape = planned(12000000);
+    struct spw_tuned_shape *shape = planned(12000000);
     for (int i = 0; i < 35; i++)
         assert_true(iterate(shape, 1, (i % 5 == 4 ? 2 : 1.08) * shape->plan->predicted_us));
     assert_int_equal(shape->number, 1);
@@ -446,7 +447,7 @@ static void a_single_slow_step_regroups_nothing(void **state)
 /* Another plan wants other pieces: they are regrouped as it begins, and for each plan once. */
 static void where_a_plan_has_lagged_pieces_are_regrouped_once_for_each_that_follows(void **state)
 {
-    struct spw_shape *shape = planned(12000000);
+    struct spw_tuned_shape *shape = planned(12000000);
     unsigned plans = 1;
     bool is_regrouped;
     (void)iterate_until_regrouped(shape, 1.2, &is_regrouped);
@@ -466,7 +467,7 @@ static void where_a_plan_has_lagged_pieces_are_regrouped_once_for_each_that_foll
 
 static void where_on_demand_is_faster_after_all_nothing_is_regrouped_for_that(void **state)
 {
-    struct spw_shape *shape = planned(70000);
+    struct spw_tuned_shape *shape = planned(70000);
     bool is_regrouped = false;
     while (!shape->settled)
         (void)iterate_until_regrouped(shape, 90000 / shape->plan->predicted_us, &is_regrouped);
@@ -482,7 +483,7 @@ static void where_on_demand_is_faster_after_all_nothing_is_regrouped_for_that(vo
 
 /* Copies that take so many times as long are measured whenever they are doubted, and a step takes `before_us` by the plan
  * that was in force, `after_us` by others. The number of plans that were made. */
-static uint64_t go_on(struct spw_shape *shape, int rounds, double times, double before_us, double after_us)
+static uint64_t go_on(struct spw_tuned_shape *shape, int rounds, double times, double before_us, double after_us)
 {
     const uint64_t plans = spw_planned_counts[0].plans;
     const struct spw_course_plan *before = shape->plan;
@@ -494,17 +495,17 @@ static uint64_t go_on(struct spw_shape *shape, int rounds, double times, double 
     return spw_planned_counts[0].plans - plans;
 }
 
-static struct spw_shape *settled_where_on_demand_takes(double on_demand_us, double *ret_us)
+static struct spw_tuned_shape *settled_where_on_demand_takes(double on_demand_us, double *ret_us)
 {
     const struct spw_course_plan *plans[TRIALS];
-    struct spw_shape *shape = planned_within(3, 50 * MIB, on_demand_us);
+    struct spw_tuned_shape *shape = planned_within(3, 50 * MIB, on_demand_us);
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
     *ret_us = us[0];
     return shape;
 }
 
-static struct spw_shape *settled_at_bound(double *ret_us)
+static struct spw_tuned_shape *settled_at_bound(double *ret_us)
 {
     return settled_where_on_demand_takes(12000000, ret_us);
 }
@@ -512,7 +513,7 @@ static struct spw_shape *settled_at_bound(double *ret_us)
 static void where_copies_have_become_slower_another_plan_is_made_and_stays_if_it_is_faster(void **state)
 {
     double us;
-    struct spw_shape *shape = settled_at_bound(&us);
+    struct spw_tuned_shape *shape = settled_at_bound(&us);
     const struct spw_course_plan *before = shape->plan;
     assert_int_equal(go_on(shape, 40, 6, us, us), 0);
     const double was = before->h2d_bytes_per_us;
@@ -526,7 +527,7 @@ static void where_copies_have_become_slower_another_plan_is_made_and_stays_if_it
 static void a_plan_that_is_no_faster_on_the_slower_link_is_given_up_and_not_made_again(void **state)
 {
     double us;
-    struct spw_shape *shape = settled_at_bound(&us);
+    struct spw_tuned_shape *shape = settled_at_bound(&us);
     const struct spw_course_plan *before = shape->plan;
     assert_true(go_on(shape, 60, 6, us * 1.1, us * 1.2) >= 1);
     assert_ptr_equal(shape->plan, before);
@@ -541,7 +542,7 @@ static void what_steps_took_on_demand_on_the_faster_link_says_nothing_about_a_pl
     double us;
     (void)settled_at_bound(&us);
     spw_shapes_finish(&shapes);
-    struct spw_shape *shape = settled_where_on_demand_takes(us * 1.01, &us);
+    struct spw_tuned_shape *shape = settled_where_on_demand_takes(us * 1.01, &us);
     assert_true(go_on(shape, 60, 6, us * 1.1, us * 1.05) >= 1);
     assert_true(shape->settled && shape->number > 0);
     assert_true(fabs(shape->best_us - us * 1.05) < 1);
@@ -551,7 +552,7 @@ static void what_steps_took_on_demand_on_the_faster_link_says_nothing_about_a_pl
 static void steps_that_change_while_the_link_does_not_are_not_planned_anew(void **state)
 {
     double us;
-    struct spw_shape *shape = settled_at_bound(&us);
+    struct spw_tuned_shape *shape = settled_at_bound(&us);
     assert_int_equal(go_on(shape, 200, 3, us * 1.1, us), 0);
     assert_int_equal(go_on(shape, 20, 3, us, us), 0);
     spw_shapes_finish(&shapes);
@@ -560,10 +561,10 @@ static void steps_that_change_while_the_link_does_not_are_not_planned_anew(void 
 /* ---- once more is known ---- */
 
 /* Of a shape that settled at *ret_us by copies alone. */
-static struct spw_shape *learned(bool may_replay, double *ret_us)
+static struct spw_tuned_shape *learned(bool may_replay, double *ret_us)
 {
     const struct spw_course_plan *plans[TRIALS];
-    struct spw_shape *shape = planned_within(3, 50 * MIB, 120000);
+    struct spw_tuned_shape *shape = planned_within(3, 50 * MIB, 120000);
     const double us[TRIALS] = {shape->plan->lower_bound_us, 0, 0};
     assert_int_equal(iterate_until_settled(shape, us, plans), 1);
     assert_int_equal(shape->plan->replay_count, 0);
@@ -583,7 +584,7 @@ static struct spw_shape *learned(bool may_replay, double *ret_us)
 static void what_a_course_has_learned_is_planned_with_and_tried(void **state)
 {
     double us;
-    struct spw_shape *shape = learned(true, &us);
+    struct spw_tuned_shape *shape = learned(true, &us);
     const struct spw_course_plan *plan = shape->plan, *before = shape->best;
     assert_true(plan->replay_count > 0 && plan->predicted_us < before->predicted_us);
     assert_int_equal(before->replay_count, 0);
@@ -601,7 +602,7 @@ static void what_a_course_has_learned_is_planned_with_and_tried(void **state)
 static void replays_that_turn_out_slower_are_given_up_again(void **state)
 {
     double us;
-    struct spw_shape *shape = learned(true, &us);
+    struct spw_tuned_shape *shape = learned(true, &us);
     const struct spw_course_plan *before = shape->best;
     assert_true(shape->plan->replay_count > 0);
     for (int i = 0; i < 40 && !shape->settled; i++)
@@ -618,7 +619,7 @@ static void replays_that_turn_out_slower_are_given_up_again(void **state)
 static void nothing_is_replayed_where_that_is_not_allowed(void **state)
 {
     double us;
-    const struct spw_shape *shape = learned(false, &us);
+    const struct spw_tuned_shape *shape = learned(false, &us);
     assert_int_equal(shape->plan->replay_count, 0);
     spw_shapes_finish(&shapes);
 }
@@ -628,7 +629,7 @@ static void nothing_is_replayed_where_that_is_not_allowed(void **state)
 static void a_better_plan_is_taken_when_it_is_there(void **state)
 {
     begin(50 * MIB, SPW_PLAN_ON);
-    struct spw_shape *shape = add(ID, 1, NULL);
+    struct spw_tuned_shape *shape = add(ID, 1, NULL);
     spw_shape_plan(loop.device, shape);
     assert_int_equal(shape->number, 1);
     assert_true(shape->plan->is_quick);
@@ -646,7 +647,7 @@ static void a_better_plan_is_taken_when_it_is_there(void **state)
 static void a_thread_ends_when_its_shape_is_forgotten_or_everything_stops(void **state)
 {
     begin(50 * MIB, SPW_PLAN_ON);
-    struct spw_shape *shape = add(ID, 1, NULL), *other = add(ID + 1, 2, NULL);
+    struct spw_tuned_shape *shape = add(ID, 1, NULL), *other = add(ID + 1, 2, NULL);
     spw_shape_plan(loop.device, shape);
     spw_shape_plan(loop.device, other);
     assert_non_null(shape->planning);

@@ -266,7 +266,7 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute attribute, CUd
 static void recompute(bool on)
 {
     static struct spw_settings settings;
-    settings = *spw_settings();
+    settings = *spw_settings_get();
     settings.recompute = on;
     spw_settings_use(&settings);
 }

@@ -37,7 +37,7 @@ static int begin_watch(void **state)
     begin_replays(64 * BYTES, 16 << 20);
     spw_verify_reset();
     spw_driver.cuFuncGetName = no_name;
-    struct spw_settings settings = *spw_settings();
+    struct spw_settings settings = *spw_settings_get();
     settings.verify_every = EVERY;
     spw_settings_use(&settings);
     snprintf(log_path, sizeof(log_path), "/tmp/test-verify-%d.log", (int)getpid());
@@ -435,7 +435,7 @@ static void what_is_given_other_numbers_is_compared_with_a_copy(void **state)
 
 static void where_each_is_compared_each_has_a_copy(void **state)
 {
-    struct spw_settings settings = *spw_settings();
+    struct spw_settings settings = *spw_settings_get();
     settings.verify_every = 1;
     spw_settings_use(&settings);
     for (unsigned i = 0; i < 3; i++) {

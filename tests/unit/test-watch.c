@@ -33,7 +33,7 @@ static void tell(const struct spw_watch_touch *touches, uint32_t count, bool ord
 {
     const struct spw_watch_op op = {{SPW_ITERATION_LAUNCH, FUNCTION, 0}, touches, count, false, order_known};
     struct spw_iteration_place place;
-    assert_int_not_equal(spw_watch_op(watch, &op, &place), SPW_NO_INDEX);
+    assert_int_not_equal(spw_watch_note(watch, &op, &place), SPW_NO_INDEX);
 }
 
 static struct spw_course *end(void)

@@ -71,7 +71,7 @@ struct spw_check tiny_check(const struct spw_graph *graph, const uint8_t *start,
                             size_t count, const struct spw_check_rules *rules)
 {
     struct spw_check result;
-    assert_int_equal(spw_check(graph, start, events, count, rules, &result), 0);
+    assert_int_equal(spw_check_events(graph, start, events, count, rules, &result), 0);
     return result;
 }
 

@@ -142,7 +142,7 @@ static unsigned add_stale(struct training_loop *loop, unsigned layer, CUdevicept
     loop->doubted = &doubted;
     for (unsigned i = 0; i < loop->stale; i++) {
         doubted.bits[0] |= UINT64_C(1) << count;
-        hits[count++] = loop->weights[spw_mix(loop->step + 1, layer * LOOP_STALE + i) % LOOP_LAYERS];
+        hits[count++] = loop->weights[spw_signature_mix(loop->step + 1, layer * LOOP_STALE + i) % LOOP_LAYERS];
     }
     return count;
 }
@@ -223,7 +223,7 @@ void loop_start(struct training_loop *loop, uint64_t budget, enum spw_plan_setti
 {
     forget_everything();
     fake_start(4096, 64 << 20, budget, 32 << 20);
-    struct spw_settings settings = *spw_settings();
+    struct spw_settings settings = *spw_settings_get();
     settings.plan = plan;
     spw_settings_use(&settings);
     *loop = (struct training_loop){.bytes = LOOP_BYTES, .geometry = 1};

@@ -20,7 +20,8 @@ static struct spw_bounds bounds_of(const struct spw_graph *graph, json_t *limits
 {
     struct spw_bounds bounds;
     assert_int_equal(
-        spw_bounds(graph, (uint64_t)vectors_integer(limits, "mem_limit"), mode->may_copy, mode->may_replay, &bounds), 0);
+        spw_bounds_find(graph, (uint64_t)vectors_integer(limits, "mem_limit"), mode->may_copy, mode->may_replay, &bounds),
+        0);
     return bounds;
 }
 

@@ -44,7 +44,7 @@ static double time_of(const struct spw_plan_request *request, const struct spw_p
         spw_timeline(request->graph, schedule, &request->machine, request->device_bytes, start_us, &timing, NULL), 0);
     for (size_t i = 0; i < schedule->count; i++)
         events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, start_us[i]};
-    assert_int_equal(spw_check(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
+    assert_int_equal(spw_check_events(request->graph, schedule->start, events, schedule->count, &rules, &check), 0);
     if (check.fault != SPW_FAULT_NONE)
         fail_msg("%s: event %zu: %s", id, check.event, check.message);
     free(start_us);

@@ -18,7 +18,7 @@ static struct spw_check check(const struct spw_graph *graph, json_t *list, uint6
     struct spw_timed_step *events = vectors_events(list, &count);
     struct spw_check result;
     assert_non_null(start);
-    assert_int_equal(spw_check(graph, start, events, count, &rules, &result), 0);
+    assert_int_equal(spw_check_events(graph, start, events, count, &rules, &result), 0);
     free(events);
     free(start);
     return result;
