@@ -2,6 +2,7 @@
 #include "api.h"
 #include "count.h"
 #include "hooks.h"
+#include "live.h"
 #include "note.h"
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* api.h - the driver symbols that libspillway.so exports through wrappers; defined in api.c and edge.c. */
 #ifndef SPILLWAY_SHIM_API_H
 #define SPILLWAY_SHIM_API_H
-#include "calls.h"
-
-#define SPW_EXPORT __attribute__((visibility("default")))
+#include "live.h"
+#include "ours.h"
 
 #define X(kind, symbol, asked, params, args) SPW_EXPORT CUresult CUDAAPI symbol params;
 SPW_DRIVER_CALLS(X)
@@ -12,7 +11,4 @@ SPW_DRIVER_CALLS(X)
 /* Passes a call on to the driver, opening it first if this is the first call. */
 #define SPW_PASS(symbol, args) \
     ((spw_driver.symbol || spw_driver_open()) && spw_driver.symbol ? spw_driver.symbol args : spw_driver_lacks())
-
-/* Nonzero while this thread is inside a hook or the driver's start: what it calls then goes straight to the driver. */
-extern __thread int spw_inside __attribute__((tls_model("initial-exec")));
 #endif

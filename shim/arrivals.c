@@ -6,7 +6,7 @@
 
 #include "ask.h"
 #include "context.h"
-#include "graph.h"
+#include "capture.h"
 #include "mover.h"
 
 enum { SLOTS = 256 }; /* of a device: tensors on their way, or back and not used yet */

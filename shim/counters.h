@@ -1,7 +1,7 @@
 /* counters.h - what the program asked the driver for, in numbers: every call of calls.h that succeeded, and its bytes. */
 #ifndef SPILLWAY_SHIM_COUNTERS_H
 #define SPILLWAY_SHIM_COUNTERS_H
-#include "hooks.h"
+#include "live.h"
 
 struct spw_tally {
     unsigned long long calls, bytes;

@@ -10,7 +10,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "foreign.h"
-#include "graph.h"
+#include "capture.h"
 #include "hash_kernel.h"
 #include "lock.h"
 #include "log.h"

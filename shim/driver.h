@@ -16,6 +16,9 @@ struct spw_driver { /* a member is NULL where the driver lacks the call */
 
 extern struct spw_driver spw_driver SPW_OURS;
 
+/* The driver's own function, as for a hook that passes its call on; what a driver that lacks it would answer. */
+#define SPW_DRIVER(symbol, args) (spw_driver.symbol ? spw_driver.symbol args : CUDA_ERROR_NOT_FOUND)
+
 /* Finds and opens the real driver, once; any thread, any time outside of constructors. False: there is none. */
 bool spw_driver_open(void);
 

@@ -5,7 +5,7 @@
 
 #include "ask.h"
 #include "context.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 
 #define PAGEABLE   4.0  /* times that a copy from or to pageable memory takes as long as ours, at most, about */
@@ -74,7 +74,7 @@ static void give_idle(struct device *v, struct spw_duration *p)
 /* While any stream captures, recording and asking events may be what ends the capture: nothing is timed then. */
 static bool capturing(void)
 {
-    return atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0;
+    return spw_anything_captures();
 }
 
 struct spw_duration *spw_duration_take_locked(struct spw_device *d, const struct spw_stream *s, uint32_t ordinal)

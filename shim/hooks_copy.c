@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
-#include "graph.h"
+#include "capture.h"
 #include "hooks.h"
 #include "lock.h"
 #include "mover.h"

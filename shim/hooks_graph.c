@@ -6,6 +6,7 @@
 #include "graph.h"
 
 #include "access.h"
+#include "capture.h"
 #include "graph_memory.h"
 #include "hooks.h"
 #include "layout.h"
@@ -15,8 +16,6 @@
 static const char why_graph[] = "a graph uses it";
 static const char why_unparsed[] = "a graph has a kernel whose parameters cannot be parsed";
 static const char why_unknown[] = "a graph has a node of a kind that is not known";
-
-atomic_int spw_captures_active;
 
 /* ---- what is pinned ---- */
 
@@ -109,13 +108,6 @@ static void pin_node(const CUgraphNodeParams *p)
 }
 
 /* ---- capture ---- */
-
-bool spw_is_capturing_now(CUstream stream)
-{
-    CUstreamCaptureStatus status;
-    CUresult result = SPW_DRIVER(cuStreamIsCapturing, (stream, &status));
-    return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
 
 static void before_capture(CUstream stream)
 {

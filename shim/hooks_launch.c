@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "capture.h"
 #include "graph.h"
 #include "graph_memory.h"
 #include "hooks.h"

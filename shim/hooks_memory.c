@@ -5,7 +5,7 @@
 #include "devices.h"
 #include "engine.h"
 #include "foreign.h"
-#include "graph.h"
+#include "capture.h"
 #include "graph_memory.h"
 #include "hooks.h"
 #include "lock.h"

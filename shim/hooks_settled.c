@@ -1,6 +1,7 @@
 /* hooks_settled.c - how functions are to run beside what each launch says: a change may change what any launch of them does.
  */
 #include "hooks.h"
+#include "live.h"
 #include "result.h"
 #include "settings.h"
 #include "twins.h"

@@ -5,7 +5,7 @@
 #include "counters.h"
 #include "driver.h"
 #include "folder.h"
-#include "hooks.h"
+#include "live.h"
 #include "lock.h"
 #include "log.h"
 #include "nvtx.h"

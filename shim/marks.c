@@ -4,7 +4,7 @@
 #include "ask.h"
 #include "context.h"
 #include "driver.h"
-#include "graph.h"
+#include "capture.h"
 #include "result.h"
 #include "stream_table.h"
 

@@ -1,7 +1,7 @@
 /* note_stream.c - waiting, order between streams, captures, and the end of handles, for a trace. */
-#include "graph.h"
+#include "capture.h"
 #include "ask.h"
-#include "hooks.h"
+#include "live.h"
 #include "layout.h"
 #include "note.h"
 
@@ -64,7 +64,7 @@ static void capture_began(void)
 
 static void capture_ended(const CUgraph *graph)
 {
-    if (!(spw_live & SPW_HOOKS) && atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0)
+    if (!(spw_live & SPW_HOOKS) && spw_anything_captures())
         atomic_fetch_sub_explicit(&spw_captures_active, 1, memory_order_relaxed);
     spw_record_captured(graph ? *graph : NULL);
 }

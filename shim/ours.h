@@ -3,4 +3,7 @@
 #ifndef SPILLWAY_SHIM_OURS_H
 #define SPILLWAY_SHIM_OURS_H
 #define SPW_OURS __attribute__((visibility("hidden")))
+
+/* What programs find by its name. */
+#define SPW_EXPORT __attribute__((visibility("default")))
 #endif

@@ -6,7 +6,7 @@
 
 #include "devices.h"
 #include "engine.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 #include "log.h"
 #include "recompute.h"

@@ -3,7 +3,7 @@
 
 #include "digest.h"
 #include "engine.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"

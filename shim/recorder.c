@@ -10,7 +10,7 @@
 #include "../trace/writer.h"
 #include "definitions.h"
 #include "hidden.h"
-#include "hooks.h"
+#include "live.h"
 #include "learn.h"
 #include "log.h"
 #include "now.h"

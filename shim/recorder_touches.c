@@ -1,6 +1,6 @@
 /* recorder_touches.c - what an operation touches: what its addresses lie in, and what those lead to. */
 #include "definitions.h"
-#include "graph.h"
+#include "capture.h"
 #include "hidden.h"
 #include "recorder.h"
 #include "recorder_parts.h"

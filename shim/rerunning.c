@@ -9,7 +9,7 @@
 #include "carry.h"
 #include "context.h"
 #include "engine.h"
-#include "graph.h"
+#include "capture.h"
 #include "mover.h"
 #include "replay.h"
 #include "room.h"

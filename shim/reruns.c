@@ -8,7 +8,7 @@
 #include "context.h"
 #include "devices.h"
 #include "engine.h"
-#include "hooks.h"
+#include "live.h"
 #include "needs.h"
 #include "slab.h"
 #include "stash.h"

@@ -1,7 +1,7 @@
 /* resolve.c - a hash from the driver's addresses to the lines of calls.h, filled once. */
 #include "resolve.h"
 #include "api.h"
-#include "hooks.h"
+#include "live.h"
 #include "log.h"
 #include <stdint.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "alloc.h"
 #include "devices.h"
 #include "driver.h"
-#include "graph.h"
+#include "capture.h"
 #include "layout.h"
 #include "lock.h"
 #include "log.h"

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "driver.h"
-#include "hooks.h"
+#include "live.h"
 #include "layout.h"
 #include "log.h"
 #include "seek.h"

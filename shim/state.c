@@ -1,7 +1,5 @@
 /* state.c - the few variables that every wrapper looks at. */
-#include "api.h"
-#include "driver.h"
-#include "hooks.h"
+#include "live.h"
 
 struct spw_driver spw_driver;
 int spw_live;

@@ -5,7 +5,7 @@
 
 #include "ask.h"
 #include "context.h"
-#include "graph.h"
+#include "capture.h"
 #include "ledger.h"
 
 enum { RING = 8 };

@@ -7,7 +7,7 @@
 
 #include "ask.h"
 #include "driver.h"
-#include "graph.h"
+#include "capture.h"
 
 struct spw_timed {
     CUevent begin, end;
@@ -109,7 +109,7 @@ static CUcontext context_of(CUstream stream)
 /* While any stream captures, making and asking events may be what ends the capture: nothing is timed then. */
 static bool capturing(void)
 {
-    return atomic_load_explicit(&spw_captures_active, memory_order_relaxed) > 0;
+    return spw_anything_captures();
 }
 
 struct spw_timed *spw_timing_begin(CUstream stream)

@@ -5,7 +5,7 @@
 #include "ask.h"
 #include "context.h"
 #include "driver.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 #include "result.h"
 #include "stream_table.h"

@@ -9,7 +9,7 @@
 #include "devices.h"
 #include "digest.h"
 #include "driver.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 #include "log.h"
 #include "settings.h"

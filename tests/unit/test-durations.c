@@ -10,7 +10,7 @@
 #include "driver.h"
 #include "durations.h"
 #include "fake-device.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 #include "streams.h"
 

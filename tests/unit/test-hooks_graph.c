@@ -1,5 +1,5 @@
 /* test-hooks_graph.c - captures are counted right, and every way to give a node an address pins it. */
-#include "graph.h"
+#include "capture.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* test-proof.c - tensors that only a belief calls unwritten, on the fake device: none leaves without a copy unless it is
  * what its copy holds, and whatever stands in the way of knowing that costs a copy and no byte. */
 #include "carried.h"
-#include "graph.h"
+#include "capture.h"
 #include "layout.h"
 #include "planned.h"
 #include "proof.h"

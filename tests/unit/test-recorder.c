@@ -10,7 +10,7 @@
 #include "../../trace/writer.h"
 #include "definitions.h"
 #include "driver.h"
-#include "graph.h"
+#include "capture.h"
 #include "log.h"
 #include "scan.h"
 #include "settings.h"

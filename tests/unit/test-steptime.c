@@ -8,7 +8,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "fake-device.h"
-#include "graph.h"
+#include "capture.h"
 #include "ledger.h"
 #include "lock.h"
 #include "steptime.h"

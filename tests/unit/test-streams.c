@@ -12,7 +12,7 @@
 #include "driver.h"
 #include "engine.h"
 #include "fake-device.h"
-#include "graph.h"
+#include "capture.h"
 #include "lock.h"
 #include "mover.h"
 #include "pools.h"
