@@ -56,7 +56,7 @@ static int number(const std::string &text)
 {
     char *end;
     const long value = strtol(text.c_str(), &end, 10);
-    if (text.empty() || *end || value < 0 || value > 1000000)
+    if (text.empty() || *end || value < 0 || value > 1000000000)
         refuse(text);
     return (int)value;
 }
