@@ -17,15 +17,7 @@
 #include <cuda.h>
 #include <stdbool.h>
 
-#include "ours.h"
-
-/* [low, high) bounds the arenas of all devices; both 0 until there is one. Set once, before the first hook runs. */
-extern CUdeviceptr spw_arena_low SPW_OURS, spw_arena_high SPW_OURS;
-
-static inline bool spw_in_arena(CUdeviceptr address)
-{
-    return address - spw_arena_low < spw_arena_high - spw_arena_low;
-}
+#include "arena.h"
 
 /* Makes the allocation that holds `address` resident, with its bytes in place for whatever is submitted to any stream
  * next, and keeps it so until it is freed. An address that no live allocation holds is ignored. `why` is static text

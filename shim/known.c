@@ -7,7 +7,7 @@
 
 #include "bandwidth.h"
 #include "durations.h"
-#include "engine.h"
+#include "op.h"
 #include "log.h"
 #include "scan.h"
 #include "slab.h"

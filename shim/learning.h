@@ -7,7 +7,7 @@
 #ifndef SPILLWAY_SHIM_LEARNING_H
 #define SPILLWAY_SHIM_LEARNING_H
 #include "course/course.h"
-#include "engine.h"
+#include "op.h"
 #include "verdicts.h"
 
 struct spw_learning; /* of a device */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "access.h"
+#include "arena.h"
 #include "handles.h"
 #include "proof.h"
 #include "ranges.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "carry.h"
-#include "engine.h"
+#include "op.h"
 #include "log.h"
 #include "needs.h"
 #include "recompute.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "devices.h"
-#include "engine.h"
+#include "op.h"
 #include "capture.h"
 #include "lock.h"
 #include "log.h"

@@ -2,7 +2,7 @@
 #include "proof.h"
 
 #include "digest.h"
-#include "engine.h"
+#include "op.h"
 #include "capture.h"
 #include "lock.h"
 #include "log.h"

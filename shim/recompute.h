@@ -6,7 +6,7 @@
 #ifndef SPILLWAY_SHIM_RECOMPUTE_H
 #define SPILLWAY_SHIM_RECOMPUTE_H
 #include "course/course.h"
-#include "engine.h"
+#include "op.h"
 #include "plan/actions.h"
 
 /* The device follows a plan that has some operations run again, for a course with that number (watched.h). Versions are kept

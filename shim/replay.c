@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "carry.h"
-#include "engine.h"
+#include "op.h"
 #include "log.h"
 #include "mover.h"
 #include "rerunning.h"

@@ -7,7 +7,7 @@
 
 #include "context.h"
 #include "devices.h"
-#include "engine.h"
+#include "op.h"
 #include "live.h"
 #include "needs.h"
 #include "slab.h"

@@ -8,7 +8,7 @@
 #include "carry.h"
 #include "context.h"
 #include "digest.h"
-#include "engine.h"
+#include "op.h"
 #include "log.h"
 #include "mover.h"
 #include "needs.h"

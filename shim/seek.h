@@ -21,7 +21,7 @@
  * Engine lock where nothing else is said. */
 #ifndef SPILLWAY_SHIM_SEEK_H
 #define SPILLWAY_SHIM_SEEK_H
-#include "engine.h"
+#include "op.h"
 #include "layout.h"
 #include "tables.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "access.h"
+#include "arena.h"
 #include "ask.h"
 #include "driver.h"
 #include "hostpool.h"

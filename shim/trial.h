@@ -13,7 +13,7 @@
  * otherwise. */
 #ifndef SPILLWAY_SHIM_TRIAL_H
 #define SPILLWAY_SHIM_TRIAL_H
-#include "engine.h"
+#include "op.h"
 #include "lessons.h"
 
 struct spw_course;

@@ -10,7 +10,7 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
-#include "access.h"
+#include "arena.h"
 #include "ask.h"
 #include "context.h"
 #include "layout.h"

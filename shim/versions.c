@@ -5,7 +5,7 @@
 
 #include "context.h"
 #include "driver.h"
-#include "engine.h"
+#include "op.h"
 #include "lock.h"
 #include "reruns.h"
 #include "settled.h"

@@ -11,7 +11,7 @@
 #include "alloc.h"
 #include "devices.h"
 #include "driver.h"
-#include "engine.h"
+#include "op.h"
 #include "layout.h"
 #include "lock.h"
 #include "log.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine.h"
+#include "op.h"
 #include "known.h"
 #include "scan.h"
 #include "slab.h"

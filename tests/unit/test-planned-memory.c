@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "engine.h"
+#include "op.h"
 #include "failing-memory.h"
 #include "logged.h"
 #include "planned_counts.h"

@@ -8,7 +8,7 @@
 
 #include "carry.h"
 #include "fake-device.h"
-#include "engine.h"
+#include "op.h"
 #include "pin.h"
 #include "planned_counts.h"
 #include "room.h"

@@ -11,7 +11,7 @@
 
 #include "bandwidth.h"
 #include "driver.h"
-#include "engine.h"
+#include "op.h"
 #include "fake-device.h"
 #include "planned_counts.h"
 #include "shapes.h"
