@@ -241,11 +241,19 @@ struct spw_traced_iteration spw_recorder_learned(void)
     return learned;
 }
 
+void spw_recorder_fill_status(struct spw_status_page *p, const struct spw_traced_iteration *learned)
+{
+    p->iterations = learned->iterations;
+    p->iteration_shape = learned->shape;
+    p->iteration_length = learned->length;
+    p->step_ns = learned->step_ns;
+}
+
 static void fill_status(struct spw_status_page *p)
 {
     p->operations = next_op;
     p->allocations = spw_recorder_allocs_locked();
-    spw_status_fill_learned(p, &spw_traced);
+    spw_recorder_fill_status(p, &spw_traced);
     spw_recorder_fill_live_bytes(p);
 }
 

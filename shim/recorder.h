@@ -16,6 +16,7 @@
 #include "ours.h"
 
 struct spw_scan_doubted;
+struct spw_status_page;
 
 /* Nonzero while there is a trace to write to: between a successful start and the end of the process. Recorder lock; wrappers
  * go by SPW_NOTES (hooks.h). */
@@ -111,4 +112,7 @@ void spw_record_event_gone(CUevent event);
 void spw_record_functions_gone(void);
 void spw_record_context_gone(CUcontext context);
 void spw_record_context_changed(void); /* the calling thread made another one current */
+
+/* The figures of the iteration, on the status page. */
+void spw_recorder_fill_status(struct spw_status_page *page, const struct spw_traced_iteration *learned);
 #endif

@@ -137,7 +137,7 @@ void spw_status_fill_engine(struct spw_status_page *p)
     fill_recomputed(p);
     fill_refusals(p);
     const struct spw_traced_iteration learned = spw_recorder_learned();
-    spw_status_fill_learned(p, &learned);
+    spw_recorder_fill_status(p, &learned);
     p->host_limit_bytes = spw_mover_host_limit_locked();
     p->host_held_bytes = pool ? spw_hostpool_bytes_held(pool) : 0;
     p->host_used_bytes = pool ? spw_hostpool_bytes_in_use(pool) : 0;

@@ -47,7 +47,7 @@ for percent in (80, 60, 40):
 @sentence("every call of ours but questions is made by a thread that is relaxed; what the program calls is passed on as it is")
 def _():
     astray = []
-    for file in sorted(Path(SOURCES, "shim").glob("*.[ch]")):
+    for file in sorted(Path(SOURCES, "shim").rglob("*.[ch]")):
         function = None
         for number, line in enumerate(file.read_text().splitlines(), 1):
             head = re.match(r"[A-Za-z_][\w *]*?\b(\w+)\([^;]*$", line)

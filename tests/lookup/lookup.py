@@ -14,7 +14,7 @@ COMMAND = os.environ.get("LOOKUP_COMMAND", "")
 OURS = Path(SHIM).name
 
 # kind, symbol, name that it is asked for, parameters
-TABLE = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)", \((.*?)\), \(', (SOURCE / "shim/calls.h").read_text())
+TABLE = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)", \((.*?)\), \(', (SOURCE / "shim/driver/calls.h").read_text())
 CALLS = [line[:3] for line in TABLE]
 COVERED = {symbol for _, symbol, _ in CALLS}
 ASKED = {asked for _, _, asked in CALLS}

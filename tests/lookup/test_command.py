@@ -8,7 +8,7 @@ sys.dont_write_bytecode = True
 import lookup  # noqa: E402
 from lookup import BUILD, COMMAND, OURS, SHIM, SOURCE  # noqa: E402
 
-VARIABLES = re.findall(r'\{\s*"(SPILLWAY_\w+)", "([\w-]+)"', (SOURCE / "shim/settings.c").read_text())
+VARIABLES = re.findall(r'\{\s*"(SPILLWAY_\w+)", "([\w-]+)"', (SOURCE / "shim/base/settings.c").read_text())
 
 
 class Run(lookup.Case):

@@ -188,7 +188,7 @@ class Streams(lookup.Case):
 
     def test_copies_and_sets_are_booked_on_the_stream_that_their_form_means(self):
         own, wrong = {"_ptsz": "per_thread(t)", "_ptds": "OWN", "": None}, []
-        lines = re.findall(r"^ *COPY(?:_MANY)?\(([\w#]+), (.*)$", (lookup.SOURCE / "shim/copies.h").read_text(), re.M)
+        lines = re.findall(r"^ *COPY(?:_MANY)?\(([\w#]+), (.*)$", (lookup.SOURCE / "shim/driver/copies.h").read_text(), re.M)
         for symbol, rest in lines:
             expected = own[form(symbol.replace("##", ""))[1]]
             if expected not in rest if expected else "per_thread" in rest or "OWN" in rest:

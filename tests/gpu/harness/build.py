@@ -40,7 +40,7 @@ STRESS = 'tests/stress/random'      # in a meson build folder: the same program 
 SHARED_RUNTIME = {'escapes'}
 
 # What single probes take from spillway itself.
-OURS = {'hash': [place.ROOT / 'shim' / name for name in ('hash.c', 'hash.h', 'hash.ptx')]}
+OURS = {'hash': [place.ROOT / 'shim' / name for name in ('base/hash.c', 'base/hash.h', 'hash.ptx')]}
 
 
 @dataclass

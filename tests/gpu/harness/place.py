@@ -6,7 +6,7 @@ PROBES = ROOT / 'tests/gpu/probes'
 WORKLOADS = ROOT / 'tests/workloads'
 SCRIPTS = ROOT / 'tests/gpu/programs'
 STRESS = ROOT / 'tests/stress'
-CALLS = ROOT / 'shim/calls.h'
+CALLS = ROOT / 'shim/driver/calls.h'
 TEXT = Path('/usr/share/common-licenses/GPL-3')     # what gpt and lstm learn from, as their sources say
 
 _build = ROOT / 'build'

@@ -1,7 +1,7 @@
 /* hash.c - does the driver compile the hash's kernel, does it come to what the host comes to, and how fast does it read? */
 #include "probe.h"
 
-#include "../../../shim/hash.c"
+#include "../../../shim/base/hash.c"
 #include "hash-ptx.h"
 
 static CUfunction kernel, tell;

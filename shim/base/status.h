@@ -3,7 +3,6 @@
 #define SPILLWAY_SHIM_STATUS_H
 #include <stdbool.h>
 
-#include "learn.h"
 #include "ours.h"
 #include "settings.h"
 #include "status_page.h"
@@ -21,15 +20,6 @@ void spw_status_tell_locked(bool now);
 
 /* From the launch path, where every instruction counts: looked at once in so many operations. */
 #define SPW_STATUS_IS_TIME(tick) __builtin_expect(((tick)&255) == 0, 0)
-
-/* The figures of the iteration. */
-static inline void spw_status_fill_learned(struct spw_status_page *page, const struct spw_traced_iteration *learned)
-{
-    page->iterations = learned->iterations;
-    page->iteration_shape = learned->shape;
-    page->iteration_length = learned->length;
-    page->step_ns = learned->step_ns;
-}
 
 /* The figures of mode swap (engine lock) and what start.c tells; status_engine.c. */
 void spw_status_fill_engine(struct spw_status_page *page);

@@ -1,4 +1,4 @@
-/* driver.c - opens the real driver when the first call arrives and looks up every line of calls.h in it. */
+/* open.c - opens the real driver when the first call arrives and looks up every line of calls.h in it. */
 #include "driver.h"
 #include "find.h"
 #include "log.h"
