@@ -80,3 +80,15 @@ const char *spw_calls_name(enum spw_call call)
 {
     return symbols[call];
 }
+
+static unsigned escapes;
+
+void spw_count_escape(void)
+{
+    __atomic_fetch_add(&escapes, 1, __ATOMIC_RELAXED);
+}
+
+unsigned spw_escapes_count(void)
+{
+    return __atomic_load_n(&escapes, __ATOMIC_RELAXED);
+}

@@ -23,4 +23,8 @@ enum spw_tally_kind {
 /* Exact at a moment without calls in flight; any thread. Bytes are known for linear, 2D and 3D forms, 0 for batches. */
 struct spw_tally spw_tally_of(enum spw_tally_kind kind);
 const char *spw_tally_name(enum spw_tally_kind kind); /* "launches", "copies_h2d", … */
+
+/* Look-ups of covered names whose answer could not be exchanged: calls that go past us. Any thread. */
+void spw_count_escape(void);
+unsigned spw_escapes_count(void);
 #endif

@@ -2,7 +2,7 @@
 """The rooms of shim/ are closed: a file of a room that includes a header of a higher one does not compile, and one that calls a function of a
 higher one does not link with what is linked to find that out (shim/closed.c).
 
-usage: rooms.py BUILD ROOM...       the rooms in their order, the lowest first"""
+usage: rooms.py BUILD ROOM=FOLDER...        the rooms in their order, the lowest first"""
 import json
 import pathlib
 import shlex
@@ -11,7 +11,6 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "shim"
-HIGHEST = "engine.h", "spw_op_begin"  # which is in no room yet, or in a high one
 
 
 def command_of(build, room):
@@ -35,44 +34,49 @@ def compiled(build, room, text, to):
 
 def linked(build, rooms, thing):
     libraries = [str(build / "shim" / f"libspillway-{room}.a") for room in rooms]
-    done = subprocess.run(["cc", str(thing), "-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive", "-pthread", "-ldl", "-o", str(thing) + ".out"],
+    beside = [str(build / path) for path in ("planner/libspillway-planner.a", "trace/libspillway-follow.a", "trace/libspillway-trace.a")]
+    done = subprocess.run(["cc", str(thing), "-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive", "-Wl,--start-group", *beside, "-Wl,--end-group", "-lzstd", "-pthread", "-ldl", "-lm", "-o", str(thing) + ".out"],
                           capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else None
 
 
-def header_of(room):
+def header_of(folder):
     """The first header that no other library has of that name, as the C library has <aliases.h>."""
-    names = sorted(path.name for path in (SOURCE / room).glob("*.h"))
+    names = sorted(path.name for path in (SOURCE / folder).glob("*.h"))
     return next(name for name in names if not pathlib.Path("/usr/include", name).exists())
 
 
-def wrong_with(build, rooms, number, folder):
+def function_of(build, room):
+    symbols = subprocess.run(["nm", "--defined-only", str(build / "shim" / f"libspillway-{room}.a")], capture_output=True, text=True, check=True).stdout
+    return next(line.split()[2] for line in symbols.splitlines() if " T spw_" in line)
+
+
+def wrong_with(build, rooms, folders, number, place):
     """What is not as it has to be, in a sentence; None."""
-    room, thing = rooms[number], folder / "thing.o"
-    own = header_of(room)
-    above = header_of(rooms[number + 1]) if number + 1 < len(rooms) else HIGHEST[0]
+    room, above, thing = rooms[number], rooms[number + 1], place / "thing.o"
+    header, function = header_of(folders[above]), function_of(build, above)
     main = "int main(void);\nint main(void)\n{\n    return 0;\n}\n"
-    said = compiled(build, room, f'#include "{own}"\n{main}', thing)
-    if said or linked(build, rooms[:number + 1], thing):
-        return f"{room}: what is right does not compile or link: {said or linked(build, rooms[:number + 1], thing)}"
-    said = compiled(build, room, f'#include "{above}"\n{main}', thing)
-    if not said or f"{above}: No such file" not in said:
-        return f"{room}: a file that includes {above} compiles, or fails for another reason: {said}"
-    called = HIGHEST[1]
-    said = compiled(build, room, f"int {called}(void);\nint main(void);\nint main(void)\n{{\n    return {called}();\n}}\n", thing)
+    said = compiled(build, room, f'#include "{header_of(folders[room])}"\n{main}', thing) or linked(build, rooms[:number + 1], thing)
+    if said:
+        return f"{room}: what is right does not compile or link: {said}"
+    said = compiled(build, room, f'#include "{header}"\n{main}', thing)
+    if not said or f"{header}: No such file" not in said:
+        return f"{room}: a file that includes {header} compiles, or fails for another reason: {said}"
+    said = compiled(build, room, f"int {function}(void);\nint main(void);\nint main(void)\n{{\n    return {function}();\n}}\n", thing)
     said = said or linked(build, rooms[:number + 1], thing)
-    if not said or f"undefined reference to `{called}'" not in said:
-        return f"{room}: a file that calls {called}() links, or fails for another reason: {said}"
+    if not said or f"undefined reference to `{function}'" not in said:
+        return f"{room}: a file that calls {function}() links, or fails for another reason: {said}"
     return None
 
 
 def main():
-    build, rooms = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    print(f"1..{len(rooms)}")
-    with tempfile.TemporaryDirectory() as folder:
-        for number, room in enumerate(rooms):
-            wrong = wrong_with(build, rooms, number, pathlib.Path(folder))
-            print(f"{'not ' if wrong else ''}ok {number + 1} - {room} includes and calls nothing of a higher room")
+    build, folders = pathlib.Path(sys.argv[1]), dict(told.split("=") for told in sys.argv[2:])
+    rooms = list(folders)
+    print(f"1..{len(rooms) - 1}")
+    with tempfile.TemporaryDirectory() as place:
+        for number, room in enumerate(rooms[:-1]):
+            wrong = wrong_with(build, rooms, folders, number, pathlib.Path(place))
+            print(f"{'not ' if wrong else ''}ok {number + 1} - {room} includes and calls nothing of {rooms[number + 1]}")
             if wrong:
                 print("\n".join("# " + line for line in wrong.splitlines()))
 

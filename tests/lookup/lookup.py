@@ -18,7 +18,7 @@ TABLE = re.findall(r'X\(([A-Z_]+), (\w+), "(\w+)", \((.*?)\), \(', (SOURCE / "sh
 CALLS = [line[:3] for line in TABLE]
 COVERED = {symbol for _, symbol, _ in CALLS}
 ASKED = {asked for _, _, asked in CALLS}
-NAMES = [n for n in (SOURCE / "shim/forward.list").read_text().split("\n") if n and not n.startswith("#")]
+NAMES = [n for n in (SOURCE / "shim/entry/forward.list").read_text().split("\n") if n and not n.startswith("#")]
 AGES = ("11.8", "12.2", "12.4", "12.8", "13.0", "13.4")  # of the fake drivers
 
 

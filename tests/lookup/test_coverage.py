@@ -198,7 +198,7 @@ class Streams(lookup.Case):
 
     def test_other_hooks_too(self):
         wrong, seen = [], 0
-        for path in sorted((lookup.SOURCE / "shim").glob("hooks_*.c")):
+        for path in sorted((lookup.SOURCE / "shim/hooks").glob("hooks_*.c")):
             for symbol, body in re.findall(r"^CUresult spw_on_(\w+)\([^{]*\)\n\{(.*?)^\}", path.read_text(), re.M | re.S):
                 seen += bool(form(symbol)[1])
                 wrong += [symbol] if bool(form(symbol)[1]) != bool(re.search("per_thread|PER_THREAD", body)) else []

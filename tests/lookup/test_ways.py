@@ -225,7 +225,7 @@ class Exports(lookup.Case):
         """Nothing else: an exported dlopen is what breaks $ORIGIN. dlsym hides who asks and breaks other preloads and sanitizers,
         unless it is what lookups.c says. NVTX looks for its one name in the library that it is told of, not among all that are
         loaded. NCCL's calls are those that it stands in front of."""
-        nccl = set(re.findall(r"\bX\((nccl\w+),", (SOURCE / "shim" / "nccl.c").read_text()))
+        nccl = set(re.findall(r"\bX\((nccl\w+),", (SOURCE / "shim/entry/nccl.c").read_text()))
         self.assertTrue({"ncclAllReduce", "ncclSend", "ncclPutSignal"} <= nccl)
         self.assertEqual(self.exported() - {"InitializeInjectionNvtx2", "dlsym"} - nccl, set(NAMES))
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../trace/record.h"
+#include "../../trace/record.h"
 #include "learn.h"
 #include "ours.h"
 

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "api.h"
 #include "log.h"
 #include "recorder.h"
 #include "settings.h"

@@ -6,7 +6,7 @@
 #define SPILLWAY_SHIM_HIDDEN_H
 #include <stddef.h>
 
-#include "../trace/record.h"
+#include "../../trace/record.h"
 #include "extents.h"
 
 /* ---- addresses in allocations ---- */

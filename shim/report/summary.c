@@ -20,7 +20,6 @@
 #include "mover.h"
 #include "pin.h"
 #include "planned.h"
-#include "resolve.h"
 #include "room.h"
 #include "timing.h"
 #include "seek.h"
@@ -191,7 +190,7 @@ static void write_json(FILE *f)
     events += spw_timing_events_held() + spw_durations_events_held_locked() + spw_bandwidth_events_held_locked() +
               spw_steptime_events_held_locked() + spw_arrivals_events_held_locked();
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
-            spw_resolve_escaped(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
+            spw_escapes_count(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
     fprintf(f,
             "  \"operations\": %llu, \"slow_operations\": %llu, \"refused_operations\": %llu, \"served_from_cache\": %llu,\n"
             "  \"not_cached\": %llu, \"refused_allocations\": %llu, \"stalls\": %llu, \"stalled_ns\": %llu,\n",

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../trace/follow.h"
+#include "../../trace/follow.h"
 #include "extents.h"
 #include "lock.h"
 #include "ours.h"

@@ -1,7 +1,7 @@
 /* learn.h - finds the program's iteration while it runs, and has some of them timed. Recorder lock held throughout. */
 #ifndef SPILLWAY_SHIM_LEARN_H
 #define SPILLWAY_SHIM_LEARN_H
-#include "../trace/follow.h"
+#include "../../trace/follow.h"
 #include "ours.h"
 
 /* Begins; how many iterations are timed and what hints there are say the settings. 0 or -ENOMEM. */

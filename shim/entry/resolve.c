@@ -1,6 +1,7 @@
 /* resolve.c - a hash from the driver's addresses to the lines of calls.h, filled once. */
 #include "resolve.h"
 #include "api.h"
+#include "counters.h"
 #include "live.h"
 #include "log.h"
 #include <stdint.h>
@@ -22,7 +23,6 @@ static const struct line lines[] = {SPW_DRIVER_CALLS(X)};
 /* Index + 1 of a line per slot, 0 when empty; linear probing. Drivers may give one address to several names, so one
  * address may be in several slots. Filled before the driver counts as open, read only afterwards. */
 static uint16_t hash[HASH_SIZE];
-static unsigned escaped_count;
 
 static unsigned slot_of(const void *address)
 {
@@ -91,7 +91,7 @@ static const struct line *find_name(const char *name, int version, bool per_thre
 static void note_escape(const char *name, int version, cuuint64_t flags)
 {
     static int warned;
-    __atomic_fetch_add(&escaped_count, 1, __ATOMIC_RELAXED);
+    spw_count_escape();
     spw_warn_once(&warned,
                   "the driver answered %s (version %d, flags %llu) with a function that is not known; calls to it are "
                   "not seen. Please report this with the output of `spillway doctor`",
@@ -116,9 +116,4 @@ void *spw_resolve_exchange(void *real, const char *name, int version, cuuint64_t
     void *none = NULL;
     __atomic_compare_exchange_n(line->real, &none, real, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return line->wrapper;
-}
-
-unsigned spw_resolve_escaped(void)
-{
-    return __atomic_load_n(&escaped_count, __ATOMIC_RELAXED);
 }

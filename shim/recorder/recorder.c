@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../trace/writer.h"
+#include "../../trace/writer.h"
 #include "definitions.h"
 #include "hidden.h"
 #include "live.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../trace/record.h"
+#include "../../trace/record.h"
 #include "ours.h"
 #include "sites.h"
 

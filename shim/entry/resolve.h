@@ -12,7 +12,4 @@ void spw_resolve_learn(void);
 /* The function to hand to the program in place of `real`, which the driver answered for (name, version, flags):
  * our wrapper, or `real` itself where we have none. */
 void *spw_resolve_exchange(void *real, const char *name, int version, cuuint64_t flags);
-
-/* Look-ups of covered names whose answer we could not exchange: calls that go past us. */
-unsigned spw_resolve_escaped(void);
 #endif
