@@ -3,7 +3,7 @@
  *
  *     lookup find N       N look-ups
  *     lookup nothing N    the same loop without them, to be subtracted */
-#include "../shim/ledger.h"
+#include "../shim/ledger/ledger.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "mover.h"
 #include "needs.h"
 #include "now.h"
+#include "proof.h"
 #include "room.h"
 #include "seek.h"
 #include "spot.h"

@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "proof.h"
 #include "quick.h"
 #include "replay.h"
 #include "result.h"

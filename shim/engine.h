@@ -6,6 +6,7 @@
 #define SPILLWAY_SHIM_ENGINE_H
 #include "op.h"
 #include "room.h"
+#include "versions.h"
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()
  * whether or not the driver took the operation. -ENOMEM: it cannot be made resident within the budget; said with name, bytes

@@ -12,6 +12,7 @@
 #include "hostlimit.h"
 #include "hostpool.h"
 #include "log.h"
+#include "proof.h"
 #include "result.h"
 #include "settings.h"
 #include "stale.h"

@@ -30,7 +30,7 @@
  * Engine lock throughout; nobody waits, and in steady state nothing is made. */
 #ifndef SPILLWAY_SHIM_PROOF_H
 #define SPILLWAY_SHIM_PROOF_H
-#include "hash.h"
+#include "content.h"
 #include "ours.h"
 #include <cuda.h>
 
@@ -38,18 +38,6 @@ struct spw_block;
 struct spw_device;
 struct spw_op;
 struct spw_stream;
-
-struct spw_proof {    /* in a block */
-    bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
-    bool known;       /* `hash` is that of the bytes in the valid host copy */
-    bool is_spared;   /* the copy that is being made of it needs no digest */
-    uint32_t copied;  /* else the ticket of the digest of these; 0: there is none */
-    uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
-    uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
-    uint64_t read_number;
-    uint64_t readers;     /* functions that it is `believed` of: a bit for each, which a few may share */
-    struct spw_hash hash; /* of the host copy */
-};
 
 struct spw_proofs {          /* since the start; engine lock */
     uint64_t proven_count;   /* went without a copy */

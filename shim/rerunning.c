@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "capture.h"
 #include "mover.h"
+#include "proof.h"
 #include "replay.h"
 #include "room.h"
 #include "spot.h"

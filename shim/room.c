@@ -14,8 +14,10 @@
 #include "needs.h"
 #include "now.h"
 #include "planned.h"
+#include "proof.h"
 #include "seek.h"
 #include "slab.h"
+#include "stale.h"
 #include "verify.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
@@ -25,15 +27,25 @@ struct spw_room_stalls spw_room_stalls;
 
 /* ---- blocks that go ---- */
 
+/* It has no memory. What is still mapped at its address keeps that, and its host copy. */
+static void destroy(struct spw_device *d, struct spw_block *b)
+{
+    if (b->stale) {
+        spw_stale_inherit_locked(b);
+        spw_block_destroy_record_locked(d, b);
+        return;
+    }
+    spw_mover_drop_host_copy_locked(b);
+    spw_block_destroy_locked(d, b);
+}
+
 int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
 {
     b->host_copy_valid = false;
     int r = spw_mover_detach_locked(d, b);
     if (r < 0)
         return r;
-    if (!b->stale)
-        spw_mover_drop_host_copy_locked(b);
-    spw_block_destroy_locked(d, b);
+    destroy(d, b);
     return 0;
 }
 
@@ -57,9 +69,7 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
         return;
     }
     if (!b->memory.count) {
-        if (!b->stale)
-            spw_mover_drop_host_copy_locked(b);
-        spw_block_destroy_locked(d, b);
+        destroy(d, b);
         return;
     }
     spw_object_clean(&b->object);

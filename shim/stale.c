@@ -21,6 +21,7 @@ static void append(struct spw_stales *list, struct spw_stale *s)
     *(list->last ? &list->last->next : &list->first) = s;
     list->last = s;
     list->granules += s->memory.granules;
+    list->forget = spw_stale_reset;
 }
 
 static void unlink_from(struct spw_stales *list, struct spw_stale *s)

@@ -12,6 +12,7 @@
 #include "layout.h"
 #include "log.h"
 #include "mover.h"
+#include "proof.h"
 #include "planned.h"
 #include "recompute.h"
 #include "replay.h"

@@ -12,9 +12,6 @@
 #include "slab.h"
 #include "writesets.h"
 
-uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
-bool spw_versions_kept;
-uint64_t spw_slots_needed;
 const struct spw_rescuer *spw_rescuer;
 
 static void raise_epoch(void)
@@ -25,34 +22,12 @@ static void raise_epoch(void)
 
 /* ---- one thing ---- */
 
-static void forget_maker(struct spw_versioned *v)
-{
-    spw_rerun_let_go(v->maker);
-    v->maker = NULL;
-}
-
-void spw_version_raise_locked(struct spw_versioned *v)
-{
-    v->version = ++spw_version_clock;
-    v->made_by = 0;
-    if (v->maker)
-        forget_maker(v);
-}
-
 static void raise_for(const struct spw_op *op, struct spw_versioned *v)
 {
     const uint8_t before = v->made_by;
     spw_version_raise_locked(v);
     if (op->function && before && before <= SPW_VERSION_MAKERS)
         v->made_by = before + 1;
-}
-
-void spw_version_reset_locked(struct spw_versioned *v)
-{
-    spw_version_raise_locked(v);
-    v->needed = 0;
-    v->is_believed = false;
-    v->made_by = 1;
 }
 
 struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial)
@@ -78,7 +53,7 @@ struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret
 /* Who writes it from now on, nobody counts. */
 static void forget_makers(struct spw_versioned *v)
 {
-    forget_maker(v);
+    spw_version_forget_maker_locked(v);
     v->made_by = 0;
 }
 
@@ -227,6 +202,7 @@ static void take_versions(struct spw_rerun *rerun)
         t->after = t->what->version;
         if (!spw_touch_writes(t) || !(t->whole || t->previous))
             continue;
+        spw_maker_release = spw_rerun_let_go;
         t->what->maker = rerun;
         spw_rerun_hold(rerun);
     }

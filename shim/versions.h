@@ -10,6 +10,7 @@
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
 #include "access.h"
+#include "content.h"
 #include "ours.h"
 #include <cuda.h>
 #include <stdbool.h>
@@ -18,38 +19,6 @@
 struct spw_rerun;
 struct spw_op;
 struct spw_stream;
-
-struct spw_versioned {       /* in a block, and in a slot of a slab */
-    uint64_t version;        /* of the bytes; 0: written before anybody kept count */
-    struct spw_rerun *maker; /* whose operation wrote to it last, where everything that was written to it since it was
-                              * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
-    uint32_t needed;         /* so many dropped blocks are made again with what is in here */
-    bool is_believed;        /* a launch touched it of which it is only believed that it does not write it */
-    uint8_t made_by;         /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
-};
-
-enum { SPW_VERSION_MAKERS = 4 }; /* with what is done to it in place; more write what is written all the time */
-
-/* True for what is made by a few launches and then read: an activation, a gradient. What launches use as a workspace lives
- * on, is written again and again, or set: counters in it may go up and back to 0 within a launch that leaves it as it was.
- */
-static inline bool spw_version_is_made(const struct spw_versioned *v)
-{
-    return v->made_by > 1;
-}
-
-extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
-extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
-extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
-
-extern uint64_t spw_slots_needed SPW_OURS; /* the `needed` of all slots together; engine lock */
-
-/* Nothing was written to it since it was allocated: its bytes are undefined, and no result of a correct program depends on
- * them. Only while versions are kept. */
-static inline bool spw_version_is_fresh(const struct spw_versioned *v)
-{
-    return v->made_by == 1 && v->version > spw_version_epoch_clock;
-}
 
 /* What replay.c does when something dropped would be lost. Slow locks of all devices concerned and the engine lock are held;
  * the latter may be let go of while waiting, but whatever is needed by something dropped when it returns 0 is still as it
@@ -68,12 +37,6 @@ extern const struct spw_rescuer *spw_rescuer SPW_OURS; /* NULL: nothing is ever 
 /* Begins to keep versions (with a new epoch), or stops; nothing is dropped then. Engine lock. Places of devices look at it
  * through spw_planned_keep_versions_locked() (planned.h), which is what others call. */
 void spw_versions_keep_locked(bool keep);
-
-/* `v` was, or is just about to be, written: a new version, and nobody's making. Engine lock. */
-void spw_version_raise_locked(struct spw_versioned *v);
-
-/* It becomes somebody else's: its bytes mean nothing. needed is 0. Engine lock. */
-void spw_version_reset_locked(struct spw_versioned *v);
 
 /* The thing at an address, interior addresses too: a block or a slot in use. NULL: nothing versioned lies there (not ours,
  * freed, or pinned). *ret_serial (may be NULL) tells apart who had the address at which time. Engine lock. */

@@ -22,6 +22,7 @@
 #include "pin.h"
 #include "planned.h"
 #include "pools.h"
+#include "proof.h"
 #include "room.h"
 
 #define BYTES ((size_t)64 << 10)

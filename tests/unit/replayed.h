@@ -125,6 +125,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     writes_nothing = believes = false;
     changes = 0;
     kept_count = 0;
+    spw_maker_release = spw_rerun_let_go;
     spw_versions_reset();
     pthread_mutex_lock(&device->slow);
     spw_lock();

@@ -11,7 +11,6 @@
 #include "log.h"
 #include "result.h"
 #include "settings.h"
-#include "stale.h"
 
 struct spw_device spw_devices[SPW_MAX_DEVICES];
 CUdeviceptr spw_arena_low, spw_arena_high;
@@ -219,15 +218,17 @@ fail:
     return r;
 }
 
-void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b)
+void spw_block_destroy_record_locked(struct spw_device *d, struct spw_block *b)
 {
     point_table(d, b, NULL);
-    if (b->stale)
-        spw_stale_inherit_locked(b);
-    else
-        spw_ranges_give(d->ranges, b->first, b->granules);
     forget(d, b);
     free(b);
+}
+
+void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b)
+{
+    spw_ranges_give(d->ranges, b->first, b->granules);
+    spw_block_destroy_record_locked(d, b);
 }
 
 static void set_extent(struct spw_device *d, struct spw_block *b, uint32_t first)
@@ -381,7 +382,8 @@ void spw_ledger_reset(void)
                 free(d->blocks[k]->memory.pieces);
             free(d->blocks[k]);
         }
-        spw_stale_reset(d);
+        if (d->stale.forget)
+            d->stale.forget(d);
         spw_handles_reset(&d->handles);
         (void)munmap(d->table, (d->arena_bytes >> d->granule_shift) * sizeof(*d->table));
         spw_ranges_destroy(d->ranges);

@@ -14,11 +14,10 @@
 #include <string.h>
 
 #include "arena.h"
+#include "content.h"
 #include "handles.h"
-#include "proof.h"
 #include "ranges.h"
 #include "streams.h"
-#include "versions.h"
 
 enum { SPW_MAX_DEVICES = 64 };
 
@@ -183,11 +182,14 @@ struct spw_slab_set;
 
 struct spw_mover;
 
+struct spw_device;
+
 struct spw_stales {                 /* addresses of a device that are mapped to memory which they have given up (stale.h) */
     bool allowed;                   /* memory may change hands like this */
     bool refused;                   /* the driver maps nothing twice */
     struct spw_stale *first, *last; /* oldest first */
     uint64_t granules;              /* in all of them */
+    void (*forget)(struct spw_device *d); /* all of them, without the driver; NULL: there never was one */
 };
 
 struct spw_queue {
@@ -279,6 +281,9 @@ int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block
 
 /* Gives address and record back. The block is absent (EMPTY, or EVICTED with its host copy returned). */
 void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b);
+
+/* Gives the record back; the address goes on being taken, by somebody else. */
+void spw_block_destroy_record_locked(struct spw_device *d, struct spw_block *b);
 
 static inline void spw_block_cache_locked(struct spw_device *d, struct spw_block *b)
 {

@@ -1,0 +1,30 @@
+/* content.c - the clock of versions, and what a write does to what is known of a thing. */
+#include "content.h"
+
+uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
+bool spw_versions_kept;
+uint64_t spw_slots_needed;
+void (*spw_maker_release)(struct spw_rerun *maker);
+
+void spw_version_forget_maker_locked(struct spw_versioned *v)
+{
+    if (v->maker && spw_maker_release)
+        spw_maker_release(v->maker);
+    v->maker = NULL;
+}
+
+void spw_version_raise_locked(struct spw_versioned *v)
+{
+    v->version = ++spw_version_clock;
+    v->made_by = 0;
+    if (v->maker)
+        spw_version_forget_maker_locked(v);
+}
+
+void spw_version_reset_locked(struct spw_versioned *v)
+{
+    spw_version_raise_locked(v);
+    v->needed = 0;
+    v->is_believed = false;
+    v->made_by = 1;
+}

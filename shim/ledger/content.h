@@ -1,0 +1,72 @@
+/* content.h - what is known of the bytes of a block or a slot: their version, what made them, and whether the copy on the
+ * host is proven to be theirs.
+ *
+ * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. Who raises them, and
+ * when they are kept at all, is told in versions.h; what is proven, and how, in proof.h. Engine lock. */
+#ifndef SPILLWAY_SHIM_CONTENT_H
+#define SPILLWAY_SHIM_CONTENT_H
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hash.h"
+#include "ours.h"
+
+struct spw_rerun;
+
+struct spw_versioned {       /* in a block, and in a slot of a slab */
+    uint64_t version;        /* of the bytes; 0: written before anybody kept count */
+    struct spw_rerun *maker; /* whose operation wrote to it last, where everything that was written to it since it was
+                              * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
+    uint32_t needed;         /* so many dropped blocks are made again with what is in here */
+    bool is_believed;        /* a launch touched it of which it is only believed that it does not write it */
+    uint8_t made_by;         /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
+};
+
+enum { SPW_VERSION_MAKERS = 4 }; /* with what is done to it in place; more write what is written all the time */
+
+/* True for what is made by a few launches and then read: an activation, a gradient. What launches use as a workspace lives
+ * on, is written again and again, or set: counters in it may go up and back to 0 within a launch that leaves it as it was.
+ */
+static inline bool spw_version_is_made(const struct spw_versioned *v)
+{
+    return v->made_by > 1;
+}
+
+extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
+extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
+extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
+
+extern uint64_t spw_slots_needed SPW_OURS; /* the `needed` of all slots together; engine lock */
+
+/* Nothing was written to it since it was allocated: its bytes are undefined, and no result of a correct program depends on
+ * them. Only while versions are kept. */
+static inline bool spw_version_is_fresh(const struct spw_versioned *v)
+{
+    return v->made_by == 1 && v->version > spw_version_epoch_clock;
+}
+
+/* `v` was, or is just about to be, written: a new version, and nobody's making. */
+void spw_version_raise_locked(struct spw_versioned *v);
+
+/* It becomes somebody else's: its bytes mean nothing. needed is 0. */
+void spw_version_reset_locked(struct spw_versioned *v);
+
+/* What made it is let go of. */
+void spw_version_forget_maker_locked(struct spw_versioned *v);
+
+/* How makers are let go of: set by whoever gives something a maker, before that. */
+extern void (*spw_maker_release)(struct spw_rerun *maker) SPW_OURS;
+
+struct spw_proof {    /* in a block */
+    bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
+    bool known;       /* `hash` is that of the bytes in the valid host copy */
+    bool is_spared;   /* the copy that is being made of it needs no digest */
+    uint32_t copied;  /* else the ticket of the digest of these; 0: there is none */
+    uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
+    uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
+    uint64_t read_number;
+    uint64_t readers;     /* functions that it is `believed` of: a bit for each, which a few may share */
+    struct spw_hash hash; /* of the host copy */
+};
+#endif
