@@ -679,10 +679,13 @@ class Runs(Case):
             self.assertLess(part.LIMIT_S, 180, name)
         self.assertLess(main.LIMIT_S, 540)
 
-    def test_an_unknown_part_is_wrong_usage(self):
-        with self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(io.StringIO()):
-            main.main(['nonsense'])
-        self.assertEqual(stop.exception.code, 2)
+    def test_an_unknown_part_or_architecture_is_wrong_usage(self):
+        for words, named in ((['nonsense'], 'nonsense'), (['--arch', '9.0,ninety'], 'ninety')):
+            said = io.StringIO()
+            with self.assertRaises(SystemExit) as stop, contextlib.redirect_stderr(said):
+                main.main(words)
+            self.assertEqual(stop.exception.code, 2)
+            self.assertIn(named, said.getvalue())
 
 
 class Builds(Case):
@@ -720,6 +723,27 @@ class Builds(Case):
         self.assertIn('error: oh', failures['broken'])
         self.assertTrue(build.is_fresh(self.folder, programs[0]))
         self.assertFalse((self.folder / 'broken').exists())
+
+    def test_a_compute_capability_is_given_with_or_without_its_point(self):
+        self.assertEqual([build.architecture(name) for name in ('90', '9.0', ' 10.0', '100', '9.0a', '120f')],
+                         ['90', '90', '100', '100', '90a', '120f'])
+        for wrong in ('', 'sm_90', '9', '9.0.0', '90b'):
+            with self.assertRaises(ValueError, msg=wrong):
+                build.architecture(wrong)
+
+    def test_machine_code_runs_on_its_architecture_and_later_ones_of_the_same_number(self):
+        for name, capability, runs in (('90', (9, 0), True), ('80', (8, 6), True), ('86', (8, 0), False),
+                                       ('90', (10, 0), False), ('100', (10, 3), True), ('100a', (10, 3), False)):
+            self.assertEqual(build.runs_on(name, capability), runs, (name, capability))
+
+    def test_what_is_for_one_architecture_holds_no_other_ones_code(self):
+        commands = [' '.join(each.command) for target in build.targets(Path('/cuda'), ('90',), ptx=False)
+                    for each in [*target.objects, target]]
+        made = [command for command in commands if 'gencode' in command]
+        self.assertTrue(made)
+        for command in made:
+            self.assertEqual(command.count('-gencode'), 1)
+            self.assertIn('-gencode=arch=compute_90,code=sm_90', command)
 
     def test_what_spillway_covers_is_read_from_its_table(self):
         covered = build.covered_calls()

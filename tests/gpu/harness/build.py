@@ -73,9 +73,25 @@ def toolkit():
     return Path('/usr/local/cuda') if Path('/usr/local/cuda/bin/nvcc').exists() else None
 
 
-def _architectures(names):
-    flags = [f'-gencode=arch=compute_{name},code=sm_{name}' for name in names]
-    return flags + [f'-gencode=arch=compute_{PTX},code=compute_{PTX}']
+def architecture(name):
+    """A compute capability as nvcc names it: "9.0" and "90" are 90, "10.0a" is 100a; ValueError for what is none."""
+    found = re.fullmatch(r'(\d{1,2})\.?(\d)([af]?)', name.strip())
+    if not found:
+        raise ValueError(f'{name!r} is no compute capability such as 90 or 9.0')
+    return ''.join(found.groups())
+
+
+def runs_on(name, capability):
+    """Whether machine code for that architecture runs on a device of that (major, minor): within a major number, code
+    for a lower minor one does, and what ends with a only on its own."""
+    digits = name.rstrip('af')
+    major, minor = int(digits[:-1]), int(digits[-1])
+    return capability == (major, minor) if name.endswith('a') else capability[0] == major and capability[1] >= minor
+
+
+def _flags(architectures, ptx):
+    flags = [f'-gencode=arch=compute_{name},code=sm_{name}' for name in architectures]
+    return flags + ([f'-gencode=arch=compute_{PTX},code=compute_{PTX}'] if ptx else [])
 
 
 def _probe_targets(cuda, arch_flags):
@@ -123,10 +139,10 @@ def _stress_target(cuda, arch_flags):
                   [str(cuda / 'bin/nvcc'), *CUDA_FLAGS, *arch_flags, '-Xcompiler', '-pthread', str(source)])
 
 
-def targets(cuda, architectures=ARCHITECTURES):
+def targets(cuda, architectures=ARCHITECTURES, ptx=True):
     """All programs; without a toolkit (None) they can't be built, but are known fresh or stale all the same."""
     cuda = cuda or Path('@cuda@')
-    flags = _architectures(architectures)
+    flags = _flags(architectures, ptx)
     found = [*_probe_targets(cuda, flags), *_workload_targets(cuda, flags), _stress_target(cuda, flags)]
     for target in found:
         for each in [*target.objects, target]:
@@ -193,13 +209,14 @@ def _compile(target, folder):
     return outcome
 
 
-def build(folder, architectures=ARCHITECTURES, say=print, jobs=None, only=None):
-    """Compiles what is not fresh, of those in `only` when it is given. Returns {target: what went wrong}; raises RuntimeError without a toolkit."""
+def build(folder, architectures=ARCHITECTURES, say=print, jobs=None, only=None, ptx=True):
+    """Compiles what is not fresh, of those in `only` when it is given; `ptx`: for later devices too. Returns
+    {target: what went wrong}; raises RuntimeError without a toolkit."""
     cuda = toolkit()
     if not cuda:
         raise RuntimeError('nvcc was not found: looked at CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda')
     write_generated(cuda, folder / 'generated')
-    programs = targets(cuda, architectures)
+    programs = targets(cuda, architectures, ptx)
     old = [target for target in programs if (only is None or target.name in only) and not is_fresh(folder, target)]
     objects = {part.name: part for target in old for part in target.objects}
     failures = {}

@@ -29,7 +29,7 @@ def parse(arguments):
     parser.add_argument('--out', metavar='FOLDER', default=os.environ.get('OUT'),
                         help='where results go (default: OUT, else build/gpu-results)')
     parser.add_argument('--arch', metavar='LIST', default=','.join(build.ARCHITECTURES),
-                        help='compute capabilities to make machine code for (default: %(default)s)')
+                        help='compute capabilities to make machine code for, as 90 or 9.0 (default: %(default)s)')
     parser.add_argument('--limit', metavar='SECONDS', type=float, default=LIMIT_S, help='for everything (default: %(default)s)')
     parser.add_argument('--jobs', metavar='N', type=int, help='compilers at a time')
     parser.add_argument('--only', metavar='LIST', default='', help='of a part only these probes or programs')
@@ -47,7 +47,10 @@ def parse(arguments):
     place.use_build(options.build)
     options.into = Path(options.into or place.build_folder() / 'gpu').resolve()
     options.out = Path(options.out or place.build_folder() / 'gpu-results').resolve()
-    options.arch = tuple(options.arch.split(','))
+    try:
+        options.arch = tuple(build.architecture(name) for name in options.arch.split(','))
+    except ValueError as error:
+        parser.error(f'--arch: {error}')
     options.only = tuple(filter(None, options.only.split(',')))
     return options
 
