@@ -330,15 +330,17 @@ class Scripts(ScriptCase):
 
 
 class Torch(ScriptCase):
-    def test_each_model_and_each_precision_comes_before_any_comes_again(self):
-        first = pytorch.CASES[:3]
-        self.assertEqual({model for model, _ in first}, set(pytorch.BATCH))
-        self.assertEqual({precision for _, precision in first}, {'fp32', 'tf32', 'bf16'})
-        self.assertEqual(len(set(pytorch.CASES)), 9)
+    def test_each_well_known_model_comes_before_any_other_and_before_another_precision_of_it(self):
+        self.assertEqual([model for model, _ in pytorch.BASE], ['gpt2', 'resnet50', 'bert-base'])
+        self.assertEqual({precision for _, precision in pytorch.BASE}, {'fp32', 'tf32', 'bf16'})
+        self.assertEqual({*pytorch.BASE, *pytorch.OTHERS}, {(model, precision) for model in pytorch.BATCH
+                                                           for precision in ('fp32', 'tf32', 'bf16')})
 
     def test_all_cases_are_run_plain_and_at_every_budget(self):
         pytorch.run(self.bench)
-        self.assertEqual(self.statuses(), ['ok'] * (9 * 5))
+        self.assertEqual(self.statuses(), ['ok'] * (3 * 5))
+        pytorch.rest(self.bench)
+        self.assertEqual(self.statuses(), ['ok'] * (12 * 5))
         self.assertEqual(sum('--model gpt2 --precision bf16' in asked for asked in self.asked()), 5)
 
     def test_only_the_model_that_is_asked_for(self):
@@ -359,9 +361,6 @@ class Batch(ScriptCase):
     def setUp(self):
         super().setUp()
         self.fits(plain=60, under=170)
-        patch = mock.patch.object(batch, 'MODELS', {'resnet50': 52})
-        patch.start()
-        self.addCleanup(patch.stop)
 
     def fits(self, plain, under, otherwise='torch.OutOfMemoryError: CUDA out of memory.'):
         choose = f'echo $5 >>{self.folder}/batches; size=$5; case "$*" in *limit-bytes*) most={plain};; *) most=${{MOST:-100000}};; esac\n'
@@ -660,6 +659,19 @@ class Runs(Case):
         self.assertIn('the harness broke down', output)
         self.assertIn('after: ran', output)
         self.assertTrue(list((self.folder / 'out').glob('*-fake-1.md')))
+
+    def test_what_matters_less_of_a_part_comes_when_all_parts_had_their_turn(self):
+        ran = []
+        with mock.patch.object(pytorch, 'run', lambda bench: ran.append('torch')), \
+                mock.patch.object(pytorch, 'rest', lambda bench: ran.append(f'the rest of {bench.part}')), \
+                mock.patch.object(stress, 'run', lambda bench: ran.append('stress')), \
+                mock.patch.object(main, 'ensure_built', lambda options: {}), \
+                mock.patch.object(probe, 'describe', lambda bench: ({'name': 'Fake 1'}, 'a fake')):
+            self.call('torch', 'stress')
+        self.assertEqual(ran, ['torch', 'stress', 'the rest of torch'])
+
+    def test_the_parts_come_in_the_order_of_what_matters_most(self):
+        self.assertEqual(list(PARTS), ['probe', 'workloads', 'torch', 'peers', 'batch', 'compile', 'jax', 'stress', 'sanitize'])
 
     def test_a_dry_run_needs_no_gpu_and_no_spillway_and_says_what_it_leaves_out(self):
         python = self.script('python', TRAINING.format(loss='2.25', bits='0x1.2p+1'))

@@ -138,23 +138,32 @@ def run_dry(options, bench):
 
 
 def run_parts(options, bench):
-    """Each part within its share of the time and within what is left; one that breaks doesn't stop the others."""
+    """Each part, then what matters less of those that have such; each within its limit and within what is left."""
     bench.quick, bench.only, bench.python = options.quick, options.only, options.python
     last = bench.deadline
     for name in options.parts:
-        part = PARTS[name]
         bench.part = name
         bench.book.open_part(name)
-        if bench.simulated and not part.SIMULATED:
-            bench.skip(name, f'{part.ABOUT}; not on the simulated device')
-            continue
-        bench.deadline = min(last, time.monotonic() + part.LIMIT_S)
-        try:
-            part.run(bench)
-        except Exception:  # pylint: disable=broad-except  # a fault of this harness: told, and the next part runs
-            bench.fail(name, 'the harness broke down in this part', errors=traceback.format_exc())
-            say(traceback.format_exc())
+        if bench.simulated and not PARTS[name].SIMULATED:
+            bench.skip(name, f'{PARTS[name].ABOUT}; not on the simulated device')
+        else:
+            run_within_limit(bench, PARTS[name].run, PARTS[name].LIMIT_S, last)
+    for name in options.parts:
+        if hasattr(PARTS[name], 'rest') and not bench.simulated:
+            bench.part = name
+            bench.book.open_part(name, ', the rest')
+            run_within_limit(bench, PARTS[name].rest, PARTS[name].LIMIT_S, last)
     return finish(bench.book)
+
+
+def run_within_limit(bench, run, limit_s, last):
+    """One that breaks doesn't stop the others."""
+    bench.deadline = min(last, time.monotonic() + limit_s)
+    try:
+        run(bench)
+    except Exception:  # pylint: disable=broad-except  # a fault of this harness: told, and the next part runs
+        bench.fail(bench.part, 'the harness broke down in this part', errors=traceback.format_exc())
+        say(traceback.format_exc())
 
 
 def finish(book):

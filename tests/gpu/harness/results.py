@@ -31,9 +31,9 @@ class Book:
         self.parts = {}
         self._say = say
 
-    def open_part(self, part):
+    def open_part(self, part, which=''):
         self.parts.setdefault(part, [])
-        self._say(f'{part}:')
+        self._say(f'{part}{which}:')
 
     def add(self, part, result):
         self.parts.setdefault(part, []).append(result)
