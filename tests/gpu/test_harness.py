@@ -774,8 +774,13 @@ class Tap(unittest.TextTestResult):
             print(f'# {line}')
 
 
-if __name__ == '__main__':
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules['__main__'])
+def run_all(module):
+    """Every test of a module; returns the exit status."""
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
     print(f'1..{suite.countTestCases()}')
     outcome = unittest.TextTestRunner(stream=io.StringIO(), resultclass=Tap).run(suite)
-    sys.exit(0 if outcome.wasSuccessful() else 1)
+    return 0 if outcome.wasSuccessful() else 1
+
+
+if __name__ == '__main__':
+    sys.exit(run_all(sys.modules['__main__']))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import build, child, place
-from .results import FAILED, SKIPPED, Book, Result
+from .results import FAILED, NO_TIME, OK, SKIPPED, Book, Result
 
 
 def cuda_libraries():
@@ -36,6 +36,7 @@ class Bench:
     quick: bool = False     # fewer budgets
     python: object = sys.executable     # runs the training scripts
     only: tuple = ()        # the names of the probes and programs that are wanted; all when empty
+    cut: bool = False       # since the last result a run was ended because the time of the part was, not its own
 
     def left_s(self):
         return self.deadline - time.monotonic()
@@ -44,7 +45,40 @@ class Bench:
         return not self.only or name in self.only
 
     def add(self, result):
+        """What came of a run that had less than its own limit says nothing, unless it is well."""
+        if self.cut and result.status != OK:
+            result.status, result.summary = SKIPPED, f'{NO_TIME} to end it: {result.summary}'
+        self.cut = False
         self.book.add(self.part, result)
+
+    def earlier(self, name):
+        """The result of an earlier start that needs no other; None without one."""
+        result = self.book.earlier.get((self.part, name))
+        return result if result and result.settled() else None
+
+    def keep(self, name, run):
+        """Later starts will want this run, which that result tells of, to compare others with."""
+        if self.book.kept:
+            self.book.kept.note(self.part, name, run)
+
+    def recall(self, name):
+        """The run that was kept; None without one, or where its result is not there."""
+        return self.book.kept.find(self.part, name) if self.book.kept and self.earlier(name) else None
+
+    def has_step(self, name, what):
+        return bool(self.book.kept and self.book.kept.find(self.part, name, what))
+
+    def step(self, name, what, make):
+        """One of several runs towards a result: what make() returns, or what it returned in an earlier start that had
+        no time for the result."""
+        found = self.book.kept.find(self.part, name, what) if self.book.kept else None
+        if found:
+            return found
+        run = make()
+        if self.book.kept and not self.cut:
+            self.book.kept.note(self.part, name, run, what)
+            self.book.write()
+        return run
 
     def skip(self, name, why, **more):
         self.add(Result(name, SKIPPED, why, **more))
@@ -72,7 +106,16 @@ class Bench:
 
     def run(self, command, limit_s, **more):
         """Runs a program within its own limit and within what is left of the part's time."""
-        return child.run(command, min(limit_s, max(self.left_s(), 1)), env=self.environment(**more))
+        return self._run(command, limit_s, self.environment(**more))
+
+    def run_script(self, command, limit_s, **more):
+        return self._run(command, limit_s, self.script_environment(**more))
+
+    def _run(self, command, limit_s, env):
+        left_s = max(self.left_s(), 1)
+        outcome = child.run(command, min(limit_s, left_s), env=env)
+        self.cut = self.cut or (outcome.timed_out and left_s < limit_s)
+        return outcome
 
     def missing_spillway(self):
         """Why nothing can be run under spillway; '' when it can."""

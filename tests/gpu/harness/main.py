@@ -6,7 +6,7 @@ import time
 import traceback
 from pathlib import Path
 
-from . import build, child, device, place
+from . import build, child, device, keep, place
 from .bench import Bench
 from .parts import PARTS, probe
 from .results import FAILED, OK, SKIPPED, Book, Result
@@ -28,6 +28,10 @@ def parse(arguments):
     parser.add_argument('--into', metavar='FOLDER', help='where the programs are built (default: build/gpu)')
     parser.add_argument('--out', metavar='FOLDER', default=os.environ.get('OUT'),
                         help='where results go (default: OUT, else build/gpu-results)')
+    parser.add_argument('--state', metavar='FOLDER',
+                        help='keep results here and go on where an earlier start with it ended, of the same commit on the same device')
+    parser.add_argument('--again', action='store_true',
+                        help='run the named parts anew, all when none is named; with --only, results whose names begin so')
     parser.add_argument('--arch', metavar='LIST', default=','.join(build.ARCHITECTURES),
                         help='compute capabilities to make machine code for, as 90 or 9.0 (default: %(default)s)')
     parser.add_argument('--limit', metavar='SECONDS', type=float, default=LIMIT_S, help='for everything (default: %(default)s)')
@@ -51,6 +55,7 @@ def parse(arguments):
         options.arch = tuple(build.architecture(name) for name in options.arch.split(','))
     except ValueError as error:
         parser.error(f'--arch: {error}')
+    options.state = Path(options.state).resolve() if options.state else None
     options.only = tuple(filter(None, options.only.split(',')))
     return options
 
@@ -76,6 +81,7 @@ def main(arguments):
     bench = Bench(book, options.into, ensure_built(options), started + options.limit)
     book.device, sentence = probe.describe(bench)
     say(f'device: {sentence}')
+    take_up(options, book)
     return run_parts(options, bench)
 
 
@@ -103,6 +109,21 @@ def ensure_built(options, only=None):
     return build.build(options.into, options.arch, say, options.jobs, only)
 
 
+def take_up(options, book):
+    """Goes on with what earlier starts left, where results are kept."""
+    if not options.state:
+        return
+    if book.about['commit'] == 'unknown' or book.about['commit'].endswith('-dirty'):
+        say('nothing is kept for later: the tree is none of a commit, so that two starts may be of different ones')
+        return
+    keep.take_up(book, options.state)
+    if options.again:
+        for name in options.parts:
+            book.forget(name, options.only)
+    if book.earlier:
+        say(f'going on with {len(book.earlier)} results in {book.folders[0]}')
+
+
 def skip_all(options, book, why):
     say(f'no GPU here: {why}')
     for name in options.parts:
@@ -120,6 +141,7 @@ def run_simulated(options, book, started):
     if 'probe' in options.parts and not build.toolkit():
         say('skipped probe: no CUDA toolkit to build the probes with')
         options.parts = [name for name in options.parts if name != 'probe']
+    take_up(options, book)
     failures = ensure_built(options, probe.needed_for_simulation()) if 'probe' in options.parts else {}
     return run_parts(options, Bench(book, options.into, failures, started + options.limit, simulated=True))
 
@@ -158,6 +180,7 @@ def run_parts(options, bench):
 
 def run_within_limit(bench, run, limit_s, last):
     """One that breaks doesn't stop the others."""
+    bench.cut = False
     bench.deadline = min(last, time.monotonic() + limit_s)
     try:
         run(bench)
@@ -169,7 +192,7 @@ def run_within_limit(bench, run, limit_s, last):
 def finish(book):
     book.write()
     say(f'{book.count(OK)} ok, {book.count(FAILED)} failed, {book.count(SKIPPED)} skipped; '
-        f'{book.folder}/results.json and {book.page_name()}')
+        + ' and '.join(f'{folder}/results.json' for folder in book.folders) + f', {book.page_name()}')
     return 1 if book.count(FAILED) else 0
 
 

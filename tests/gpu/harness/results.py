@@ -7,6 +7,10 @@ from pathlib import Path
 
 OK, FAILED, SKIPPED = 'ok', 'failed', 'skipped'
 
+NO_TIME = 'no time was left'    # what a result begins with that only time was short for
+NOT_RUN = 'not run: '           # and one that something is missing for, which may be there the next time
+UNFINISHED = 'unfinished'       # a figure of a result that more time would make a better one
+
 
 @dataclass
 class Result:
@@ -19,27 +23,61 @@ class Result:
     command: str = ''
     errors: str = ''        # the end of what it said on standard error
 
+    def settled(self):
+        """Whether it came of a run that another start need not repeat."""
+        return bool(self.command and not self.figures.get(UNFINISHED)
+                    and not (self.status == SKIPPED and self.summary.startswith((NO_TIME, NOT_RUN))))
+
 
 class Book:
-    """All results of one run. Every change is written at once, so that a run that is cut short leaves what it has."""
+    """All results of one run, and those of earlier ones that it goes on with. Every change is written at once, into each
+    of its folders, so that a run that is cut short leaves what it has."""
 
-    def __init__(self, folder, say=print):
-        self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder=None, say=print):
+        self.folders = [Path(folder)] if folder else []
+        for each in self.folders:
+            each.mkdir(parents=True, exist_ok=True)
+        self.kept = None        # of harness.keep: the runs that a later start will need; None: there will be none
+        self.earlier = {}       # {(part, name): result} of earlier starts
         self.device = {}
         self.about = {'date': time.strftime('%Y-%m-%d', time.gmtime())}
         self.parts = {}
-        self._say = say
+        self.say = say
+
+    def go_on(self, parts, about):
+        """Begins with the results of earlier starts; the page keeps their date."""
+        self.parts = {name: parts[name] for name in (*(name for name in self.parts if name in parts), *parts)}
+        self.earlier = {(part, result.name): result for part, results in parts.items() for result in results}
+        self.about['date'] = about['date']
+
+    def forget(self, part, beginnings=()):
+        """Of the earlier results of a part those whose names begin so; all when no beginning is named."""
+        for _, name in [key for key in self.earlier if key[0] == part]:
+            if not beginnings or name.startswith(beginnings):
+                self._drop(part, name)
 
     def open_part(self, part, which=''):
+        """What earlier starts skipped for want of time, or of what may be there now, makes room."""
         self.parts.setdefault(part, [])
-        self._say(f'{part}{which}:')
+        for key, result in list(self.earlier.items()):
+            if key[0] == part and result.status != OK and not result.settled():
+                self._drop(*key)
+        before = sum(key[0] == part for key in self.earlier)
+        self.say(f'{part}{which}:' + (f' {before} results are there already' if before else ''))
 
     def add(self, part, result):
+        if (part, result.name) in self.earlier:
+            self._drop(part, result.name)
         self.parts.setdefault(part, []).append(result)
+        if self.kept and result.settled():
+            self.kept.arrived(part, result.name)
         mark = {'ok': 'ok     ', 'failed': 'FAILED ', 'skipped': 'skipped'}[result.status]
-        self._say(f'  {mark} {result.name}: {result.summary}')
-        self.write()
+        self.write()    # what is said is on disk
+        self.say(f'  {mark} {result.name}: {result.summary}')
+
+    def _drop(self, part, name):
+        old = self.earlier.pop((part, name))
+        self.parts[part] = [result for result in self.parts[part] if result is not old]
 
     def count(self, status):
         return sum(result.status == status for results in self.parts.values() for result in results)
@@ -47,16 +85,23 @@ class Book:
     def write(self):
         data = {'about': self.about, 'device': self.device,
                 'parts': {part: [asdict(result) for result in results] for part, results in self.parts.items()}}
-        _replace(self.folder / 'results.json', json.dumps(data, indent=1) + '\n')
-        _replace(self.folder / self.page_name(), page(data))
+        for folder in self.folders:
+            replace(folder / 'results.json', json.dumps(data, indent=1) + '\n')
+            replace(folder / self.page_name(), page(data))
+            if self.kept:
+                self.kept.write(folder)
 
     def page_name(self):
         """DATE-GPU.md, as docs/measurements names its files."""
-        device = re.sub(r'[^a-z0-9]+', '-', self.device.get('name', 'no device').lower()).strip('-')
-        return f'{self.about["date"]}-{device}.md'
+        return f'{self.about["date"]}-{slug(self.device.get("name", "no device"))}.md'
 
 
-def _replace(path, text):
+def slug(name):
+    return re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')
+
+
+def replace(path, text):
+    """Whoever reads the file finds the old text or the new one, whenever this is killed."""
     new = path.with_name(path.name + '.new')
     new.write_text(text)
     new.replace(path)

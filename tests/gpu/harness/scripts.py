@@ -1,7 +1,7 @@
 """scripts - runs the training scripts of tests/gpu/programs, plain and under spillway, and judges what they say."""
-from . import child, place
+from . import place
 from .device import Watch
-from .results import FAILED, OK, SKIPPED, Result
+from .results import FAILED, NO_TIME, NOT_RUN, OK, SKIPPED, Result
 from .training import Summaries, beside_context, mib, read, says
 
 TORCH = place.SCRIPTS / 'train_torch.py'
@@ -21,41 +21,60 @@ def measure(bench, arguments, budget=None, limit_s=RUN_LIMIT_S, **environment):
     if budget:
         command = [place.tool(), 'run', '--budget', budget, '--', *command]
     with Summaries() as summaries, Watch() as watch:
-        outcome = child.run(command, min(limit_s, max(bench.left_s(), 1)),
-                            bench.script_environment(**summaries.setting, **environment))
+        outcome = bench.run_script(command, limit_s, **summaries.setting, **environment)
         twin_bytes = summaries.twin_bytes()
     return read(outcome, watch.rise_bytes, twin_bytes)
 
 
 def run_case(bench, name, arguments, budgets, limit_s=RUN_LIMIT_S, **environment):
-    """The plain run, then one under spillway at each of these per cent of its peak. Returns the plain one, or None."""
-    plain = run_plain(bench, name, arguments, limit_s=limit_s, **environment)
-    if plain and not bench.missing_spillway():
-        for percent in budgets:
-            run_within(bench, f'{name} at {percent} %', arguments, percent, plain, limit_s=limit_s, **environment)
-    return plain
+    """The plain run, then one under spillway at each of these per cent of its peak."""
+    within = () if bench.missing_spillway() else [(f'{name} at {percent} %', percent) for percent in budgets]
+    plain = run_plain(bench, name, arguments, [title for title, _ in within], limit_s=limit_s, **environment)
+    for title, percent in within if plain else ():
+        run_within(bench, title, arguments, percent, plain, limit_s=limit_s, **environment)
 
 
-def run_plain(bench, name, arguments, **how):
-    """The run that others are compared with; None when there is none, which is then told. `how` is for measure()."""
+def run_plain(bench, name, arguments, others, **how):
+    """The run that the results of these other names are compared with, perhaps one of an earlier start. None when it
+    can't be had, which is then told, or when nothing is missing. `how` is for measure()."""
+    earlier = bench.earlier(name)
+    if earlier and (earlier.status != OK or all(map(bench.earlier, others))):
+        return None
+    found = bench.recall(name)
+    if found:
+        return found
     if bench.left_s() < LEAST_S:
-        bench.skip(name, 'no time was left')
+        bench.skip(name, NO_TIME)
         return None
     found = measure(bench, arguments, **how)
     result = judge_plain(name, found)
+    if result.status == OK:
+        bench.keep(name, found)
     bench.add(result)
     return found if result.status == OK else None
 
 
 def run_within(bench, name, arguments, percent, plain, **how):
+    if bench.earlier(name):
+        return None
     if bench.left_s() < LEAST_S:
-        return bench.skip(name, 'no time was left')
+        return bench.skip(name, NO_TIME)
     budget = plain.training.peak_bytes * percent // 100
     found = measure(bench, arguments, budget, **how)
-    again = None
-    if found.training and found.training.differs(plain.training) and bench.left_s() > LEAST_S:
-        again = measure(bench, arguments, **how)
+    again = plain_again(bench, found, plain, arguments, **how)
+    if plain.remembered and again and again.training and again.training.differs(plain.training):
+        plain = again       # what the earlier start ran with, PyTorch for instance, is not what there is now
+        again = plain_again(bench, found, plain, arguments, **how)
     return bench.add(judge(name, found, plain, budget, GOALS.get(percent), again))
+
+
+def plain_again(bench, found, plain, arguments, **how):
+    """Where bits differ and there is time, another plain run; None where not."""
+    if not found.training or not found.training.differs(plain.training) or bench.left_s() <= LEAST_S:
+        return None
+    again = measure(bench, arguments, **how)
+    bench.cut = False       # the run that is judged had its time
+    return again
 
 
 def judge_plain(name, run):
@@ -99,13 +118,13 @@ def against(ratio, goal):
 
 def missing_module(outcome):
     last = next((line for line in reversed(outcome.errors.splitlines()) if line.strip()), 'a module is missing')
-    return f'not run: {last}'
+    return f'{NOT_RUN}{last}'
 
 
 def try_tiny(bench, name, arguments):
     """A dry run: two steps of a tiny model on the CPU, without spillway."""
     if bench.left_s() < LEAST_S:
-        return bench.skip(name, 'no time was left')
+        return bench.skip(name, NO_TIME)
     found = measure(bench, [*arguments, '--device', 'cpu', '--tiny', '--batch', '2', '--steps', '2'], limit_s=120)
     result = judge_plain(name, found)
     if result.status == OK:

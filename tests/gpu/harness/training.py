@@ -12,7 +12,7 @@ import json
 import re
 import statistics
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -70,6 +70,7 @@ class Run:
     device_bytes: Optional[int]     # the most that was in use, as the device or NVML counted it; None: not known
     problem: str
     twin_bytes: int = 0             # of the images that spillway loaded a second time: they take no more beside the budget
+    remembered: bool = False        # it was run in an earlier start
 
     def told(self):
         """What every result says of the run it comes from."""
@@ -85,6 +86,18 @@ def read(outcome, device_bytes, twin_bytes=0):
         return Run(outcome, parse(outcome.output), device_bytes, '', twin_bytes)
     except ValueError as error:
         return Run(outcome, None, device_bytes, str(error), twin_bytes)
+
+
+def to_json(run):
+    """What a later start needs to know of a run."""
+    told = asdict(run)
+    told['outcome'].update(output='', errors=run.outcome.errors[-4000:])
+    return told
+
+
+def from_json(told):
+    training = Training(**told['training']) if told['training'] else None
+    return Run(**{**told, 'outcome': Outcome(**told['outcome']), 'training': training, 'remembered': True})
 
 
 class Summaries:

@@ -2,7 +2,7 @@
 import re
 
 from .. import scripts
-from ..results import FAILED, OK, Result
+from ..results import FAILED, NO_TIME, OK, UNFINISHED, Result
 from ..training import beside_context
 
 NAME = 'batch'
@@ -35,8 +35,11 @@ class Search:
         self.best = None                    # the run of the largest one that was tried and fitted
         self.high = None                    # known not to fit, for the reason `why`
         self.why = ''
+        self.last = None                    # the run that was tried last
+        self.unfinished = False             # there was no time to go on
 
     def note(self, run_, why):
+        self.last = run_
         if why:
             self.high, self.why = self.next, why
         else:
@@ -47,7 +50,11 @@ class Search:
         return self.high is not None and self.high - self.low <= max(1, self.low // FINE)
 
     def told(self):
-        return f'{self.high} does not fit: {self.why}' if self.high else 'larger ones were not tried'
+        text = f'{self.high} does not fit: {self.why}' if self.high else 'larger ones were not tried'
+        return f'{text}; {NO_TIME} to go on' if self.unfinished else text
+
+    def unfinished_figure(self):
+        return {UNFINISHED: True} if self.unfinished else {}
 
 
 def arguments(model, batch, *more):
@@ -73,17 +80,35 @@ def search(bench, model, low, first, plain=None):
     """Tries batches, under spillway when a plain run is given. Returns the search when it ends, or when time does."""
     found = Search(low, first)
     for _ in range(TRIES):
-        if found.done() or bench.left_s() < scripts.LEAST_S:
+        if found.done():
             break
-        if plain:
-            run_ = scripts.measure(bench, arguments(model, found.next), BUDGET_BYTES)
-        else:
-            run_ = scripts.measure(bench, arguments(model, found.next, '--limit-bytes', BUDGET_BYTES))
+        run_ = try_batch(bench, model, found.next, plain)
+        if run_ is None:
+            found.unfinished = True
+            break
         if run_.outcome.status == scripts.MODULE_MISSING:
             bench.skip(model, scripts.missing_module(run_.outcome))
             return None
         found.note(run_, why_not(run_, plain))
     return found
+
+
+def try_batch(bench, model, batch, plain):
+    """One run of a search, perhaps of an earlier start; None where there's no time for it."""
+    name, more = (under(model), ()) if plain else (model, ('--limit-bytes', BUDGET_BYTES))
+
+    def measured():
+        return scripts.measure(bench, arguments(model, batch, *more), BUDGET_BYTES if plain else None)
+
+    known = bench.has_step(name, str(batch))
+    run_ = bench.step(name, str(batch), measured) if known or bench.left_s() >= scripts.LEAST_S else None
+    ended = bench.cut and run_ is not None and run_.outcome.timed_out
+    bench.cut = False   # it is told as what it is: a search that isn't at its end
+    return None if ended else run_
+
+
+def under(model):
+    return f'{model} under spillway'
 
 
 def run(bench):
@@ -98,45 +123,68 @@ def rest(bench):
 
 def run_models(bench, models):
     for model in filter(bench.wants, models):
-        if bench.left_s() < scripts.LEAST_S:
-            bench.skip(model, 'no time was left')
-            continue
-        try:
-            run_one(bench, model)
-        except Broken as broken:
-            why, run_ = broken.args
-            bench.add(Result(model, FAILED, why, **run_.told()))
+        alone = guarded(bench, model, run_alone, model)
+        if alone and not bench.missing_spillway() and not bench.earlier(under(model)):
+            guarded(bench, under(model), run_under, model, alone)
 
 
-def run_one(bench, model):
-    alone = search(bench, model, 0, FIRST[model])
-    if alone is None:
+def guarded(bench, name, call, *arguments_):
+    """What it returns; a run that breaks it is a failure of that name."""
+    try:
+        return call(bench, *arguments_)
+    except Broken as broken:
+        why, run_ = broken.args
+        return bench.add(Result(name, FAILED, why, **run_.told()))
+
+
+def run_alone(bench, model):
+    """The search without spillway, perhaps one of an earlier start; None where there is nothing to compare with."""
+    earlier, best = bench.earlier(model), bench.recall(model)
+    if earlier and (best is None or earlier.status != OK):
         return None
-    if not alone.best:
-        return bench.skip(model, f'no batch was found that fits without spillway; {alone.told()}')
-    plain = alone.best
-    bench.add(Result(model, OK, f'batch {alone.low} in {BUDGET_BYTES >> 20} MiB, {plain.training.step_ms:.3f} ms a step; '
-                     f'{alone.told()}', figures(alone), **plain.told()))
-    if bench.missing_spillway():
+    if earlier:
+        found = Search(earlier.figures['batch'], 0)
+        found.best, found.high = best, earlier.figures['too_large']
+        return found
+    found = search(bench, model, 0, FIRST[model])
+    if not found:
         return None
-    name = f'{model} under spillway'
-    with_it = search(bench, model, alone.low, round(alone.low * GOALS.get(model, HOPED)), plain)
-    if not with_it.best and not with_it.high:
-        return bench.skip(name, 'no time was left')
-    if not with_it.best:
-        return bench.add(Result(name, OK, f'no batch above {alone.low} was found; {with_it.told()}',
-                                {'batch': alone.low, 'goal_met': False}))
-    return bench.add(judge(name, with_it, alone, GOALS.get(model), in_plenty(bench, model, with_it.low)))
+    if not found.best:
+        bench.skip(model, NO_TIME if found.unfinished and not found.high else
+                   f'no batch was found that fits without spillway; {found.told()}')
+        return None
+    bench.keep(model, found.best)
+    bench.add(Result(model, OK, f'batch {found.low} in {BUDGET_BYTES >> 20} MiB, {found.best.training.step_ms:.3f} ms a step; '
+                     f'{found.told()}', figures(found), **found.best.told()))
+    return found
 
 
-def in_plenty(bench, model, batch):
+def run_under(bench, model, alone):
+    name, goal = under(model), GOALS.get(model)
+    found = search(bench, model, alone.low, round(alone.low * (goal or HOPED)), alone.best)
+    if not found:
+        return None
+    if not found.best and not found.high:
+        return bench.skip(name, NO_TIME)
+    if not found.best:
+        return bench.add(Result(name, OK, f'no batch above {alone.low} was found; {found.told()}',
+                                {'batch': alone.low, 'goal_met': False} | found.unfinished_figure(), **found.last.told()))
+    return bench.add(judge(name, found, alone, goal, in_plenty(bench, name, model, found.low)))
+
+
+def in_plenty(bench, name, model, batch):
     """The same batch without spillway and without a limit, where the device is large enough for it and time was left."""
-    return scripts.measure(bench, arguments(model, batch)) if bench.left_s() > scripts.LEAST_S else None
+    if bench.left_s() <= scripts.LEAST_S:
+        return None
+    run_ = bench.step(name, f'{batch} in plenty', lambda: scripts.measure(bench, arguments(model, batch)))
+    bench.cut = False   # the others had their time
+    return run_
 
 
 def figures(found):
     return {'batch': found.low, 'budget_bytes': BUDGET_BYTES, 'step_ms': found.best.training.step_ms,
-            'samples_per_s': 1000 * found.low / max(found.best.training.step_ms, 1e-6), 'too_large': found.high}
+            'samples_per_s': 1000 * found.low / max(found.best.training.step_ms, 1e-6), 'too_large': found.high,
+            **found.unfinished_figure()}
 
 
 def judge(name, found, alone, goal, plenty):

@@ -6,7 +6,7 @@ what the part tells, and nothing is run within budgets."""
 import tempfile
 
 from .. import scripts
-from ..results import OK, Result
+from ..results import NO_TIME, OK, Result
 
 NAME = 'compile'
 ABOUT = 'GPT-2 under torch.compile, plain and under spillway'
@@ -32,18 +32,23 @@ def run(bench):
 
 
 def run_mode(bench, mode, arguments, **how):
-    plain = scripts.run_plain(bench, mode, arguments, **how)
-    if not plain or bench.missing_spillway() or (mode == GRAPHS and not can_be_had(bench, mode, arguments, **how)):
+    budgets = () if bench.missing_spillway() else QUICK_BUDGETS if bench.quick else BUDGETS
+    within = {f'{mode} at {percent} %': percent for percent in budgets}
+    plain = scripts.run_plain(bench, mode, arguments, within, **how)
+    if not plain or not within or (mode == GRAPHS and not can_be_had(bench, mode, arguments, **how)):
         return
-    for percent in QUICK_BUDGETS if bench.quick else BUDGETS:
-        scripts.run_within(bench, f'{mode} at {percent} %', arguments, percent, plain, **how)
+    for title, percent in within.items():
+        scripts.run_within(bench, title, arguments, percent, plain, **how)
 
 
 def can_be_had(bench, mode, arguments, **how):
     """Whether the mode works without spillway, with the allocator that spillway has PyTorch use; tells where it doesn't."""
     name = f'{mode} with backend:cudaMallocAsync, without spillway'
+    earlier = bench.earlier(name)
+    if earlier:
+        return earlier.status == OK and not earlier.figures.get('expected_failure')
     if bench.left_s() < scripts.LEAST_S:
-        bench.skip(name, 'no time was left')
+        bench.skip(name, NO_TIME)
         return False
     found = scripts.measure(bench, arguments, **how, **DRIVERS_ALLOCATOR)
     if not found.problem:

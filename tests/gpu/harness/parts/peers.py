@@ -1,6 +1,6 @@
 """peers - what else saves memory in PyTorch, as times of spillway's step in the same memory: one run for all of them."""
 from .. import scripts
-from ..results import OK
+from ..results import NO_TIME, OK
 from ..training import mib
 
 NAME = 'peers'
@@ -21,11 +21,15 @@ def arguments(model, *more):
     return [scripts.TORCH, '--model', model, *MODELS[model], '--steps', STEPS, *more]
 
 
+def title(model, peer):
+    return f'{model} {PEERS[peer]}'
+
+
 def run(bench):
     if bench.missing_spillway():
         return bench.skip(NAME, bench.missing_spillway())
     for model in filter(bench.wants, MODELS):
-        plain = scripts.run_plain(bench, model, arguments(model))
+        plain = scripts.run_plain(bench, model, arguments(model), [title(model, peer) for peer in PEERS])
         for peer in PEERS if plain else ():
             beside(bench, model, peer, plain)
     return None
@@ -33,10 +37,12 @@ def run(bench):
 
 def beside(bench, model, peer, plain):
     """One peer, then spillway with the peak that it was measured to have for a budget."""
-    name = f'{model} {PEERS[peer]}'
+    name = title(model, peer)
+    if bench.earlier(name):
+        return None
     if bench.left_s() < 2 * scripts.LEAST_S:
-        return bench.skip(name, 'no time was left')
-    theirs = scripts.measure(bench, arguments(model, '--saving', peer), limit_s=COMPILED_LIMIT_S)
+        return bench.skip(name, NO_TIME)
+    theirs = bench.step(name, peer, lambda: scripts.measure(bench, arguments(model, '--saving', peer), limit_s=COMPILED_LIMIT_S))
     if theirs.problem:
         return bench.skip(name, f'it does not run here: {theirs.problem}', **theirs.told())
     budget = theirs.training.peak_bytes
@@ -44,7 +50,7 @@ def beside(bench, model, peer, plain):
         return bench.skip(name, f'it saves nothing: a peak of {mib(budget)}, plain {mib(plain.training.peak_bytes)}',
                           **theirs.told())
     if bench.left_s() < scripts.LEAST_S:
-        return bench.skip(name, f'no time was left for spillway beside it; {theirs.training.step_ms:.3f} ms a step')
+        return bench.skip(name, f'{NO_TIME} for spillway beside it; {theirs.training.step_ms:.3f} ms a step')
     ours = scripts.measure(bench, arguments(model), budget)
     return bench.add(judge(name, theirs, ours, plain))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import device, place
 from ..build import WORKLOADS
-from ..results import FAILED, OK, SKIPPED, Result
+from ..results import FAILED, NO_TIME, OK, SKIPPED, Result
 from . import workloads
 
 NAME = 'probe'
@@ -65,8 +65,10 @@ def run(bench):
     for probe in PROBES:
         if not bench.wants(probe.name) or (bench.simulated and not probe.simulated):
             continue
+        if bench.earlier(probe.name):
+            continue
         if bench.left_s() < 2:
-            bench.skip(probe.name, 'no time was left')
+            bench.skip(probe.name, NO_TIME)
             continue
         run_one(bench, probe)
 

@@ -4,7 +4,7 @@ import shutil
 
 from .. import build, place
 from ..device import Watch
-from ..results import FAILED, OK, SKIPPED, Result
+from ..results import FAILED, NO_TIME, OK, SKIPPED, Result
 from ..training import mib, read
 from . import workloads
 
@@ -35,8 +35,10 @@ def run(bench):
         return bench.skip(NAME, bench.missing_spillway())
     watched = [tool, '--tool', 'memcheck', '--target-processes', 'all', '--error-exitcode', EXIT_ERRORS]
     for name in filter(bench.wants, PROGRAMS):
+        if bench.earlier(name):
+            continue
         if bench.left_s() < LEAST_S:
-            bench.skip(name, 'no time was left')
+            bench.skip(name, NO_TIME)
         else:
             run_one(bench, name, watched)
     return None
@@ -47,12 +49,12 @@ def run_one(bench, name, watched):
     if not program.exists():
         return bench.skip(name, 'not built')
     command = [program, *OPTIONS, *workloads.data(bench, name)]
-    plain = measure(bench, [*watched, *command])
+    plain = bench.step(name, 'plain', lambda: measure(bench, [*watched, *command]))
     if plain.problem:
         return bench.skip(name, f'compute-sanitizer does not get along with the plain run here: {plain.problem}',
                           **plain.told())
     if bench.left_s() < LEAST_S:
-        return bench.skip(name, 'no time was left')
+        return bench.skip(name, NO_TIME)
     budget = plain.training.peak_bytes * BUDGET_PERCENT // 100
     return bench.add(judge(name, measure(bench, [*watched, place.tool(), 'run', '--budget', budget, '--', *command]), plain,
                            budget))

@@ -10,7 +10,7 @@ from .. import place
 from ..build import STRESS
 from ..child import Outcome
 from ..device import Watch
-from ..results import FAILED, OK, Result
+from ..results import FAILED, NO_TIME, OK, Result
 from ..training import NVML_SLACK_BYTES, mib
 
 NAME = 'stress'
@@ -74,21 +74,27 @@ def run(bench):
     if bench.missing_spillway():
         return bench.skip(NAME, bench.missing_spillway())
     for seed in range(1, 1 + (QUICK_SEEDS if bench.quick else SEEDS)):
+        shape, share = SHAPES[(seed - 1) % len(SHAPES)], SHARES[(seed - 1) // len(SHAPES) % len(SHARES)]
+        name = f'seed {seed}, {" ".join(shape)}'
+        if bench.earlier(name) or bench.earlier(roomily(name)):
+            continue
         if bench.left_s() < LEAST_S:
-            return bench.skip(f'seed {seed} and on', 'no time was left')
-        run_seed(bench, seed)
+            return bench.skip(f'seed {seed} and on', NO_TIME)
+        run_seed(bench, name, ('--seed', seed, *shape), share)
     return None
 
 
-def run_seed(bench, seed):
-    shape, share = SHAPES[(seed - 1) % len(SHAPES)], SHARES[(seed - 1) // len(SHAPES) % len(SHARES)]
-    arguments, name = ('--seed', seed, *shape), f'seed {seed}, {" ".join(shape)}'
+def roomily(name):
+    return f'{name} with memory enough'
+
+
+def run_seed(bench, name, arguments, share):
     plain = call(bench, arguments)
     if not plain.outcome.ok:
         return bench.fail(name, f'plain run: {plain.outcome.why()}', **told(plain))
     roomy = call(bench, arguments, '--log', 'warn')
     if roomy.wrong(plain) or not roomy.mapped_bytes:
-        return bench.fail(f'{name} with memory enough', roomy.wrong(plain) or 'it left no summary', **told(roomy))
+        return bench.fail(roomily(name), roomy.wrong(plain) or 'it left no summary', **told(roomy))
     budget = roomy.mapped_bytes * share // 100
     while True:
         tight = call(bench, arguments, '--budget', budget)

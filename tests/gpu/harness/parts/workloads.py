@@ -6,7 +6,7 @@ from pathlib import Path
 from .. import place
 from ..build import PROGRAMS
 from ..device import Watch
-from ..results import FAILED, OK, Result
+from ..results import FAILED, NO_TIME, OK, Result
 from ..training import Summaries, beside_context, mib, read, says
 
 NAME = 'workloads'
@@ -76,23 +76,39 @@ def run_plain(bench, name):
     """Runs each variant; returns the first run, which everything is compared with, or None."""
     first = None
     for variant in variants(bench):
-        path = program(bench, name, variant)
-        if not path.exists():
+        path, title = program(bench, name, variant), f'{name} {variant}'
+        earlier, found = bench.earlier(title), bench.recall(title)
+        if found:
+            first = first or found
+        elif earlier and earlier.status != OK:
+            continue
+        elif not path.exists():
             message = bench.failures.get(f'workloads/{variant}/{name}', 'there is no such program in the build')
-            bench.fail(f'{name} {variant}', f'not built: {message.splitlines()[-1]}', errors=message)
+            bench.fail(title, f'not built: {message.splitlines()[-1]}', errors=message)
         elif bench.left_s() < 2:
-            bench.skip(f'{name} {variant}', 'no time was left')
+            bench.skip(title, NO_TIME)
         else:
-            found = measure(bench, [path, *options(bench, name)])
-            first = first or (found if found.training else None)
-            bench.add(judge_plain(f'{name} {variant}', found, first))
+            first = run_variant(bench, title, [path, *options(bench, name)], first)
+    return first
+
+
+def run_variant(bench, title, command, first):
+    """Holds it against the first one, when it isn't that itself. Returns the first one."""
+    found = measure(bench, command)
+    first = first or (found if found.training else None)
+    result = judge_plain(title, found, first)
+    if result.status == OK:
+        bench.keep(title, found)
+    bench.add(result)
     return first
 
 
 def run_under_spillway(bench, name, variant, percent, plain):
     title = f'{name} {variant} at {percent} %'
+    if bench.earlier(title):
+        return None
     if bench.left_s() < 2:
-        return bench.skip(title, 'no time was left')
+        return bench.skip(title, NO_TIME)
     budget = plain.training.peak_bytes * percent // 100
     command = [place.tool(), 'run', '--budget', budget, '--', program(bench, name, variant), *options(bench, name)]
     return bench.add(judge(bench, title, measure(bench, command), plain, budget))
