@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -66,6 +67,11 @@ class Children(Case):
 
     def test_a_program_that_is_not_there_is_an_outcome_not_an_exception(self):
         self.assertEqual(child.run([self.folder / 'nothing'], 1).status, 127)
+
+    def test_the_python_that_runs_the_harness_is_found_without_a_path_too(self):
+        program = f'import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from harness import child; print(child.PYTHON)'
+        told = subprocess.run(['python3', '-B', '-c', program], executable=sys.executable, env={}, capture_output=True, text=True, check=True)
+        self.assertTrue(os.access(told.stdout.strip(), os.X_OK), told.stdout)
 
     def test_a_crash_is_named_by_its_signal(self):
         self.assertIn('SIGSEGV', child.run(['sh', '-c', 'kill -SEGV $$'], 5).why())

@@ -1,7 +1,6 @@
 """bench - what a part is given: where the programs are, how much time is left, where results go."""
 import importlib.util
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,7 @@ class Bench:
     simulated: bool = False
     part: str = ''
     quick: bool = False     # fewer budgets
-    python: object = sys.executable     # runs the training scripts
+    python: object = child.PYTHON     # runs the training scripts
     only: tuple = ()        # the names of the probes and programs that are wanted; all when empty
     cut: bool = False       # since the last result a run was ended because the time of the part was, not its own
 

@@ -18,7 +18,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -169,7 +168,7 @@ def driver_symbols(cuda):
 def write_generated(cuda, folder):
     """What probes compile in: lists, as X-macros, and the hash's kernel."""
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, str(place.ROOT / 'shim/make-string'), str(place.ROOT / 'shim/hash.ptx'),
+    subprocess.run([child.PYTHON, str(place.ROOT / 'shim/make-string'), str(place.ROOT / 'shim/hash.ptx'),
                     str(folder / 'hash-ptx.h'), 'spw_hash_ptx'], check=True)
     lines = ['/* Made by tests/gpu/harness/build.py. */', '#define DRIVER_SYMBOLS(X) \\']
     lines += [f'    X({name}) \\' for name in driver_symbols(cuda)]

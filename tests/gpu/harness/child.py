@@ -2,8 +2,11 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
+
+PYTHON = sys.executable or os.readlink('/proc/self/exe')    # without PATH it doesn't know where it is
 
 
 @dataclass

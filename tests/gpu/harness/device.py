@@ -1,6 +1,5 @@
 """device - is there a GPU, which one is it, and how much of its memory is in use."""
 import ctypes
-import sys
 import threading
 import time
 
@@ -23,7 +22,7 @@ if not count.value:
 
 def missing(limit_s=60):
     """Why no GPU can be used here, or '' when one can. Asked in a process of its own: a broken driver can hang."""
-    outcome = child.run([sys.executable, '-c', _ASK], limit_s)
+    outcome = child.run([child.PYTHON, '-c', _ASK], limit_s)
     if outcome.ok:
         return ''
     return 'the driver did not answer in time' if outcome.timed_out else outcome.errors.strip() or outcome.why()
@@ -38,7 +37,7 @@ print(next(line.split(None, 5)[5] for line in open("/proc/self/maps") if "/libcu
 
 def driver_file(env):
     """The file of the driver that a program in this environment gets; '' without one."""
-    outcome = child.run([sys.executable, '-c', _FIND], 20, env)
+    outcome = child.run([child.PYTHON, '-c', _FIND], 20, env)
     return outcome.output.strip() if outcome.ok else ''
 
 

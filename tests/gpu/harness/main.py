@@ -1,7 +1,6 @@
 """main - the command line of tests/gpu/run: builds, looks for a GPU, runs the parts, says what came out."""
 import argparse
 import os
-import sys
 import time
 import traceback
 from pathlib import Path
@@ -41,7 +40,7 @@ def parse(arguments):
     parser.add_argument('--simulated', action='store_true', help='a dry run on the simulated device, for the parts that can')
     parser.add_argument('--dry', action='store_true',
                         help='only try the training scripts, tiny and on the CPU: no spillway, no GPU')
-    parser.add_argument('--python', metavar='PROGRAM', default=sys.executable,
+    parser.add_argument('--python', metavar='PROGRAM', default=child.PYTHON,
                         help='runs the training scripts: one that has PyTorch, JAX (default: the one that runs this)')
     options = parser.parse_args(arguments)
     unknown = [name for name in options.parts if name not in PARTS]
