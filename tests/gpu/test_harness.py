@@ -779,6 +779,11 @@ class Tap(unittest.TextTestResult):
         for line in broken.splitlines():
             print(f'# {line}')
 
+    def addError(self, test, err):
+        super().addError(test, err)
+        if not isinstance(test, unittest.TestCase):     # what comes before the tests of a class
+            print('\n'.join(f'# {line}' for line in self.errors[-1][1].splitlines()) + f'\nBail out! {test.id()}', flush=True)
+
 
 def run_all(module):
     """Every test of a module; returns the exit status."""

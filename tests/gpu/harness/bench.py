@@ -35,6 +35,7 @@ class Bench:
     quick: bool = False     # fewer budgets
     python: object = child.PYTHON     # runs the training scripts
     only: tuple = ()        # the names of the probes and programs that are wanted; all when empty
+    unfit: str = ''         # why programs with machine code can't run on this device
     cut: bool = False       # since the last result a run was ended because the time of the part was, not its own
 
     def left_s(self):

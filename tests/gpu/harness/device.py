@@ -28,6 +28,23 @@ def missing(limit_s=60):
     return 'the driver did not answer in time' if outcome.timed_out else outcome.errors.strip() or outcome.why()
 
 
+_CAPABILITY = '''
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1")
+major, minor, device = ctypes.c_int(0), ctypes.c_int(0), ctypes.c_int(0)
+assert not driver.cuInit(0) and not driver.cuDeviceGet(ctypes.byref(device), 0)
+assert not driver.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+assert not driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
+print(major.value, minor.value)
+'''
+
+
+def capability(limit_s=60):
+    """The first device's compute capability, (major, minor); None when the driver doesn't tell."""
+    outcome = child.run([child.PYTHON, '-c', _CAPABILITY], limit_s)
+    return tuple(map(int, outcome.output.split())) if outcome.ok else None
+
+
 _FIND = '''
 import ctypes
 ctypes.CDLL("libcuda.so.1")

@@ -74,8 +74,7 @@ def take_up(book, state):
     """Has the book go on with what earlier starts left in `state` of this commit and device, and keep there what comes."""
     whose = identity(book.about, book.device)
     folder = folder_of(state, whose)
-    folder.mkdir(parents=True, exist_ok=True)
-    book.folders.insert(0, folder)
+    book.write_into(folder)
     book.kept = Kept(whose)
     try:
         book.kept.load(folder)

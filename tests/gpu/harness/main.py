@@ -5,7 +5,7 @@ import time
 import traceback
 from pathlib import Path
 
-from . import build, child, device, keep, place
+from . import build, child, device, keep, pack, place
 from .bench import Bench
 from .parts import PARTS, probe
 from .results import FAILED, OK, SKIPPED, Book, Result
@@ -22,22 +22,28 @@ def parse(arguments):
                  '2 wrong usage.')
     parser.add_argument('parts', nargs='*', metavar='part', help='what to run; everything when none is named')
     parser.add_argument('--build-only', action='store_true', help='compile, run nothing; for a machine with a GPU elsewhere')
+    parser.add_argument('--pack', action='store_true',
+                        help='stage what runs elsewhere in one folder, for one architecture: see README.md')
     parser.add_argument('--build', metavar='FOLDER', default=place.ROOT / 'build',
                         help='the meson build folder with spillway in it (default: build)')
-    parser.add_argument('--into', metavar='FOLDER', help='where the programs are built (default: build/gpu)')
+    parser.add_argument('--into', metavar='FOLDER', help='where the programs are built (default: build/gpu), or the pack (default: build/pack-90)')
     parser.add_argument('--out', metavar='FOLDER', default=os.environ.get('OUT'),
-                        help='where results go (default: OUT, else build/gpu-results)')
-    parser.add_argument('--state', metavar='FOLDER',
-                        help='keep results here and go on where an earlier start with it ended, of the same commit on the same device')
+                        help='where results go (default: OUT, else build/gpu-results; from a pack, OUT gets a copy)')
+    parser.add_argument('--state', metavar='FOLDER', default=place.ROOT / pack.RESULTS if pack.about() else None,
+                        help='keep results here and go on where an earlier start with it ended, of the same commit on the same '
+                             'device (default: none; from a pack, its folder results)')
     parser.add_argument('--again', action='store_true',
                         help='run the named parts anew, all when none is named; with --only, results whose names begin so')
-    parser.add_argument('--arch', metavar='LIST', default=','.join(build.ARCHITECTURES),
-                        help='compute capabilities to make machine code for, as 90 or 9.0 (default: %(default)s)')
+    parser.add_argument('--arch', metavar='LIST',
+                        help='compute capabilities to make machine code for, as 90 or 9.0 '
+                             f'(default: {",".join(build.ARCHITECTURES)}; of a pack {pack.ARCHITECTURE})')
     parser.add_argument('--limit', metavar='SECONDS', type=float, default=LIMIT_S, help='for everything (default: %(default)s)')
     parser.add_argument('--jobs', metavar='N', type=int, help='compilers at a time')
     parser.add_argument('--only', metavar='LIST', default='', help='of a part only these probes or programs')
     parser.add_argument('--quick', action='store_true', help='fewer budgets')
     parser.add_argument('--simulated', action='store_true', help='a dry run on the simulated device, for the parts that can')
+    parser.add_argument('--simulation', metavar='FOLDER',
+                        help='the meson build folder that has the simulated device and its programs (default: that of --build)')
     parser.add_argument('--dry', action='store_true',
                         help='only try the training scripts, tiny and on the CPU: no spillway, no GPU')
     parser.add_argument('--python', metavar='PROGRAM', default=child.PYTHON,
@@ -48,15 +54,25 @@ def parse(arguments):
         parser.error(f'no such part: {", ".join(unknown)}; there are: {", ".join(PARTS)}')
     options.parts = options.parts or list(PARTS)
     place.use_build(options.build)
-    options.into = Path(options.into or place.build_folder() / 'gpu').resolve()
-    options.out = Path(options.out or place.build_folder() / 'gpu-results').resolve()
-    try:
-        options.arch = tuple(build.architecture(name) for name in options.arch.split(','))
-    except ValueError as error:
-        parser.error(f'--arch: {error}')
+    place.use_simulation(options.simulation)
+    settle_architectures(parser, options)
+    options.into = Path(options.into or place.build_folder() / (f'pack-{options.arch[0]}' if options.pack else 'gpu')).resolve()
+    if not options.out and not pack.about():
+        options.out = place.build_folder() / 'gpu-results'
+    options.out = Path(options.out).resolve() if options.out else None
     options.state = Path(options.state).resolve() if options.state else None
     options.only = tuple(filter(None, options.only.split(',')))
     return options
+
+
+def settle_architectures(parser, options):
+    names = options.arch or (pack.ARCHITECTURE if options.pack else ','.join(build.ARCHITECTURES))
+    try:
+        options.arch = tuple(build.architecture(name) for name in names.split(','))
+    except ValueError as error:
+        parser.error(f'--arch: {error}')
+    if options.pack and len(options.arch) > 1:
+        parser.error('--arch: a pack is for one compute capability; make one for each')
 
 
 def say(text):
@@ -64,10 +80,27 @@ def say(text):
 
 
 def main(arguments):
-    options = parse(arguments)
+    started = time.monotonic()
+    try:
+        options = parse(arguments)
+        packed = pack.about()
+        if packed:
+            pack.check(packed)
+        if options.pack:
+            pack.make(options.into, options.arch[0], about_this_tree()['commit'], say, options.jobs)
+            return 0
+    except pack.Refused as why:
+        say(f'refused: {why}')
+        return 1
+    if options.build_only and packed:
+        say('refused: nothing is compiled in a pack')
+        return 1
     if options.build_only:
         return build_only(options)
-    started = time.monotonic()
+    return run_all(options, packed, started)
+
+
+def run_all(options, packed, started):
     book = Book(options.out, say)
     book.about.update(about_this_tree())
     if options.dry:
@@ -80,6 +113,9 @@ def main(arguments):
     bench = Bench(book, options.into, ensure_built(options), started + options.limit)
     book.device, sentence = probe.describe(bench)
     say(f'device: {sentence}')
+    bench.unfit = pack.unfit(packed, device.capability())
+    if bench.unfit:
+        say(f'{bench.unfit}: what is compiled is skipped, scripts are run')
     take_up(options, book)
     return run_parts(options, bench)
 
@@ -97,7 +133,9 @@ def build_only(options):
 
 
 def ensure_built(options, only=None):
-    """Compiles what is missing or stale; returns {target: why it can't be had}."""
+    """Compiles what is missing or stale; returns {target: why it can't be had}. In a pack all is as it was packed."""
+    if pack.about():
+        return {}
     old = build.stale(options.into, options.arch, only)
     if not old:
         say(f'using the build in {options.into}')
@@ -108,11 +146,18 @@ def ensure_built(options, only=None):
     return build.build(options.into, options.arch, say, options.jobs, only)
 
 
+def settle_folder(options, book):
+    """Where no device is known whose results could be kept."""
+    if not book.folders:
+        book.write_into(options.state / 'without-a-device')
+
+
 def take_up(options, book):
     """Goes on with what earlier starts left, where results are kept."""
     if not options.state:
         return
-    if book.about['commit'] == 'unknown' or book.about['commit'].endswith('-dirty'):
+    named = book.about['commit'] != 'unknown' and not book.about['commit'].endswith('-dirty')
+    if not named and not pack.about():
         say('nothing is kept for later: the tree is none of a commit, so that two starts may be of different ones')
         return
     keep.take_up(book, options.state)
@@ -125,6 +170,7 @@ def take_up(options, book):
 
 def skip_all(options, book, why):
     say(f'no GPU here: {why}')
+    settle_folder(options, book)
     for name in options.parts:
         book.open_part(name)
         book.add(name, Result(name, SKIPPED, f'{PARTS[name].ABOUT}; no GPU: {why}'))
@@ -137,7 +183,7 @@ def run_simulated(options, book, started):
         return 0
     book.about['simulated'] = True
     book.device = {'name': 'simulated ' + os.environ.get('SIMGPU_PROFILE', 'h200')}
-    if 'probe' in options.parts and not build.toolkit():
+    if 'probe' in options.parts and not build.toolkit() and not pack.about():
         say('skipped probe: no CUDA toolkit to build the probes with')
         options.parts = [name for name in options.parts if name != 'probe']
     take_up(options, book)
@@ -147,6 +193,7 @@ def run_simulated(options, book, started):
 
 def run_dry(options, bench):
     """Each script of each part once, so that what is wrong with one is seen where there is no GPU."""
+    settle_folder(options, bench.book)
     bench.book.device, bench.python = {'name': 'no device, a dry run'}, options.python
     for name in options.parts:
         bench.part = name
@@ -167,6 +214,8 @@ def run_parts(options, bench):
         bench.book.open_part(name)
         if bench.simulated and not PARTS[name].SIMULATED:
             bench.skip(name, f'{PARTS[name].ABOUT}; not on the simulated device')
+        elif bench.unfit and getattr(PARTS[name], 'COMPILED', False):
+            bench.skip(name, bench.unfit)
         else:
             run_within_limit(bench, PARTS[name].run, PARTS[name].LIMIT_S, last)
     for name in options.parts:
@@ -196,6 +245,11 @@ def finish(book):
 
 
 def about_this_tree():
-    """The commit that is measured, and whether it was changed since."""
+    """The commit that is measured, and whether it was changed since; of a pack also what it is."""
+    packed = pack.about()
+    if packed:
+        changed = {'content': packed['content']} if packed['commit'].endswith('-dirty') else {}
+        return {'commit': packed['commit'], 'packed': f'{packed["made"]} for compute capability {pack.spoken(packed["architecture"])}',
+                **changed}
     outcome = child.run(['git', '-C', place.ROOT, 'describe', '--always', '--dirty', '--abbrev=12'], 10)
     return {'commit': outcome.output.strip() if outcome.ok else 'unknown'}

@@ -34,15 +34,20 @@ class Book:
     of its folders, so that a run that is cut short leaves what it has."""
 
     def __init__(self, folder=None, say=print):
-        self.folders = [Path(folder)] if folder else []
-        for each in self.folders:
-            each.mkdir(parents=True, exist_ok=True)
+        self.folders = []
+        if folder:
+            self.write_into(folder)
         self.kept = None        # of harness.keep: the runs that a later start will need; None: there will be none
         self.earlier = {}       # {(part, name): result} of earlier starts
         self.device = {}
         self.about = {'date': time.strftime('%Y-%m-%d', time.gmtime())}
         self.parts = {}
         self.say = say
+
+    def write_into(self, folder):
+        """The folders that are named later come first."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.folders.insert(0, Path(folder))
 
     def go_on(self, parts, about):
         """Begins with the results of earlier starts; the page keeps their date."""

@@ -13,6 +13,7 @@ NAME = 'probe'
 ABOUT = 'questions about the driver that only a device can answer'
 LIMIT_S = 170
 SIMULATED = True    # those that need no machine code and no clock
+COMPILED = True
 
 
 @dataclass(frozen=True)

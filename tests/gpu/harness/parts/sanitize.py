@@ -12,6 +12,7 @@ NAME = 'sanitize'
 ABOUT = 'training programs under spillway and compute-sanitizer'
 LIMIT_S = 120
 SIMULATED = False
+COMPILED = True
 
 PROGRAMS = ('mlp', 'gpt', 'resnet')
 OPTIONS = ('--size', 'base', '--steps', '2')

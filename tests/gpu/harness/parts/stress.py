@@ -17,6 +17,7 @@ NAME = 'stress'
 ABOUT = 'random programs, every byte held against a reference'
 LIMIT_S = 90
 SIMULATED = True
+COMPILED = True
 
 SHAPES = (('--threads', '1', '--streams', '1'), ('--threads', '1', '--streams', '3'),
           ('--threads', '2', '--streams', '2'), ('--threads', '4', '--streams', '2', '--buffers', '8'))
@@ -47,7 +48,7 @@ class Run:
 
 
 def program(bench):
-    return place.build_folder() / STRESS if bench.simulated else bench.programs / 'stress/random'
+    return place.simulation() / STRESS if bench.simulated else bench.programs / 'stress/random'
 
 
 def call(bench, arguments, *spillway):
