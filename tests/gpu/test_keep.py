@@ -406,6 +406,18 @@ print("end", flush=True)
                 os.kill(process.pid, signal.SIGKILL)
             return found, 'end' in process.stdout.read()
 
+    def test_what_runs_ends_with_a_harness_that_is_told_to_end(self):
+        noted = self.folder / 'process'
+        slow = self.script('slow', f'echo $$ >{noted}.new; mv {noted}.new {noted}; sleep 60 & wait')
+        with subprocess.Popen([sys.executable, Path(__file__).with_name('run'), '--dry', 'jax', '--python', slow, '--out',
+                               self.folder / 'out'], stdout=subprocess.DEVNULL) as process:
+            while not noted.exists():
+                time.sleep(0.01)
+            process.terminate()
+            self.assertEqual(process.wait(), 128 + signal.SIGTERM)
+        with self.assertRaises(ProcessLookupError):
+            os.kill(int(noted.read_text()), 0)
+
     def test_whoever_is_killed_leaves_results_and_the_next_start_goes_on_behind_them(self):
         before = 0
         for _ in range(6):

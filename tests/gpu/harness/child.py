@@ -47,6 +47,9 @@ def run(command, limit_s, env=None, cwd=None):
     except subprocess.TimeoutExpired:
         timed_out = True
         output, errors = _kill(process)
+    except BaseException:   # whoever ends the harness doesn't want the device kept busy
+        _kill(process)
+        raise
     seconds = time.monotonic() - started
     status = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Outcome(command, status, output, errors, seconds, timed_out)

@@ -1,6 +1,8 @@
 """main - the command line of tests/gpu/run: builds, looks for a GPU, runs the parts, says what came out."""
 import argparse
 import os
+import signal
+import sys
 import time
 import traceback
 from pathlib import Path
@@ -101,6 +103,7 @@ def main(arguments):
 
 
 def run_all(options, packed, started):
+    signal.signal(signal.SIGTERM, lambda *unused: sys.exit(128 + signal.SIGTERM))     # what runs ends with the harness
     book = Book(options.out, say)
     book.about.update(about_this_tree())
     if options.dry:
