@@ -150,7 +150,7 @@ def targets(cuda, architectures=ARCHITECTURES, ptx=True):
 
 
 def covered_calls():
-    """What spillway covers: (symbol, asked name) pairs of shim/calls.h."""
+    """What spillway covers: (symbol, asked name) pairs of shim/driver/calls.h."""
     text = place.CALLS.read_text() if place.CALLS.exists() else ''
     return re.findall(r'^\s*X\(\w+, (\w+), "(\w+)"', text, re.MULTILINE)
 
