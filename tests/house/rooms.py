@@ -35,7 +35,9 @@ def compiled(build, room, text, to):
 def linked(build, rooms, thing):
     libraries = [str(build / "shim" / f"libspillway-{room}.a") for room in rooms]
     beside = [str(build / path) for path in ("planner/libspillway-planner.a", "trace/libspillway-follow.a", "trace/libspillway-trace.a")]
-    done = subprocess.run(["cc", str(thing), "-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive", "-Wl,--start-group", *beside, "-Wl,--end-group", "-lzstd", "-pthread", "-ldl", "-lm", "-o", str(thing) + ".out"],
+    sanitizers = [word for word in command_of(build, rooms[0])[0] if word.startswith("-fsanitize")]
+    whole, group = ["-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive"], ["-Wl,--start-group", *beside, "-Wl,--end-group"]
+    done = subprocess.run(["cc", *sanitizers, str(thing), *whole, *group, "-lzstd", "-pthread", "-ldl", "-lm", "-o", str(thing) + ".out"],
                           capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else None
 
