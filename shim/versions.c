@@ -186,8 +186,8 @@ static void raise_all(const struct spw_op *op)
         if (v && spw_op_writes_hit(op, i))
             raise_for(op, v);
         else if (v) {
-            v->made_by =
-                v->made_by == 1 ? 0 : v->made_by; /* a belief is not enough for taking what it holds for undefined */
+            if (v->made_by == 1)
+                v->made_by = 0; /* a belief is not enough for taking what it holds for undefined */
             v->is_believed |= spw_op_believes_hit(op, i);
         }
     }
