@@ -177,7 +177,7 @@ static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, 
 {
     const bool is_launch = f->function != NULL, is_makes = !is_launch && i < 64 && f->makes >> i & 1;
     if (is_launch ? !spw_writeset_writes(kind, i) : i < 64 && f->reads >> i & 1)
-        return SPW_COURSE_READS;
+        return is_launch && !spw_writeset_is_constant(kind, i) ? SPW_COURSE_READS | SPW_COURSE_BELIEVED : SPW_COURSE_READS;
     return is_makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 

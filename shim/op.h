@@ -61,7 +61,7 @@ static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
  * leaves it alike is a belief. */
 static inline bool spw_op_believes_hit(const struct spw_op *op, unsigned hit)
 {
-    const bool is_constant = op->kind && op->kind->is_declared && hit < 64 && op->kind->declared.constant >> hit & 1;
-    return op->function && spw_op_may_write_hit(op, hit) && !spw_op_writes_hit(op, hit) && !is_constant;
+    return op->function && spw_op_may_write_hit(op, hit) && !spw_op_writes_hit(op, hit) &&
+           !spw_writeset_is_constant(op->kind, hit);
 }
 #endif

@@ -55,6 +55,12 @@ static inline bool spw_writeset_writes(const struct spw_writeset *set, unsigned 
     return !set || hit >= SPW_WRITESET_HITS || set->writes >> hit & 1;
 }
 
+/* The kernel's type says that it only reads there. */
+static inline bool spw_writeset_is_constant(const struct spw_writeset *set, unsigned hit)
+{
+    return set && set->is_declared && hit < SPW_WRITESET_HITS && set->declared.constant >> hit & 1;
+}
+
 /* True when no further observation is wanted: each hit was seen to change, or often enough not to. */
 bool spw_writeset_is_learned(const struct spw_writeset *set);
 

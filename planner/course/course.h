@@ -14,7 +14,11 @@
 
 struct spw_actions; /* plan/actions.h */
 
-enum spw_course_access { SPW_COURSE_READS = 1, SPW_COURSE_WRITES = 2 };
+enum spw_course_access {
+    SPW_COURSE_READS = 1,
+    SPW_COURSE_WRITES = 2,
+    SPW_COURSE_BELIEVED = 4 /* it reads; that it does not write as well was observed, and nothing else says so */
+};
 
 struct spw_course_touch {
     uint32_t tensor;

@@ -51,11 +51,14 @@ struct making {
     struct spw_graph *graph;
     struct spw_course_life *lives; /* by tensor of the course */
     struct spw_course_replays replays;
+    struct spw_course_guards guards;
     uint32_t *tensor_of;  /* by tensor of the graph */
     uint32_t *makers;     /* by tensor: launches that write it; MANY_MAKERS: something else does */
     uint64_t *needs;      /* by operation: bytes that it needs on the device; one more at the end */
     uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
     uint32_t *held;
+    struct spw_course_guard *holds; /* which operation holds which tensor */
+    uint32_t hold_count;
     uint32_t *reads, *writes; /* of one operation */
     uint64_t most_bytes;      /* that one operation may need */
     uint32_t first_small;     /* in the graph */
@@ -199,6 +202,7 @@ static uint32_t end_of(const struct making *m, uint32_t tensor)
 static void hold(struct making *m, uint32_t tensor, uint32_t op)
 {
     m->lives[tensor].hold = op;
+    m->holds[m->hold_count++] = (struct spw_course_guard){op, tensor};
     m->needs[op] += rounded(m, m->course->tensors[tensor].bytes);
     m->held_first[op + 1]++;
 }
@@ -215,7 +219,7 @@ static bool can_wait(const struct making *m, uint32_t tensor, uint32_t end)
 {
     const uint32_t last_use = m->course->tensors[tensor].last_use;
     return m->replays.again_until && last_use != SPW_NO_INDEX && end - last_use > SHORT_HOLD &&
-           m->replays.again_until[tensor] > end;
+           m->replays.again_until[tensor] > end && m->guards.behind[tensor] > end;
 }
 
 static void hold_what_is_freed(struct making *m)
@@ -235,13 +239,23 @@ static void hold_what_is_freed(struct making *m)
     }
 }
 
+/* Where there is no room for that, the engine makes it again at the last moment. */
+static void hold_what_is_guarded(struct making *m)
+{
+    for (uint32_t i = 0; i < m->guards.count; i++) {
+        const struct spw_course_guard *g = &m->guards.list[i];
+        if (m->lives[g->tensor].index != SPW_NO_INDEX && m->lives[g->tensor].hold != g->op &&
+            m->needs[g->op] + rounded(m, m->course->tensors[g->tensor].bytes) <= m->most_bytes)
+            hold(m, g->tensor, g->op);
+    }
+}
+
 static void list_held(struct making *m)
 {
     for (uint32_t op = 0; op < m->course->op_count; op++)
         m->held_first[op + 1] += m->held_first[op];
-    for (uint32_t i = 0; i < m->course->tensor_count; i++)
-        if (m->lives[i].hold != SPW_NO_INDEX)
-            m->held[m->held_first[m->lives[i].hold]++] = m->lives[i].index;
+    for (uint32_t i = 0; i < m->hold_count; i++)
+        m->held[m->held_first[m->holds[i].op]++] = m->lives[m->holds[i].tensor].index;
     for (uint32_t op = m->course->op_count; op > 0; op--)
         m->held_first[op] = m->held_first[op - 1];
     m->held_first[0] = 0;
@@ -280,10 +294,19 @@ static int add_op(struct making *m, uint32_t op)
     for (uint32_t i = m->held_first[op]; i < m->held_first[op + 1]; i++)
         m->reads[reads++] = m->held[i];
     const struct spw_graph_op added = {.us = o->us < 0 ? m->terms->unknown_us : o->us,
-                                       .replayable =
-                                           m->terms->may_replay && spw_course_may_run_again(m->course, m->lives, op),
+                                       .replayable = m->terms->may_replay && !m->guards.barred[op] &&
+                                                     spw_course_may_run_again(m->course, m->lives, op),
                                        .held_count = m->held_first[op + 1] - m->held_first[op]};
     return spw_graph_add_op(m->graph, &added, m->reads, reads, m->writes, writes);
+}
+
+static int guard(struct making *m)
+{
+    const int r = spw_course_find_guards(m->course, m->lives, &m->guards);
+    for (uint32_t i = 0; r == 0 && i < m->course->tensor_count; i++)
+        if (m->guards.stays[i] && m->lives[i].index != SPW_NO_INDEX)
+            m->graph->tensors[m->lives[i].index].evictable = false;
+    return r;
 }
 
 static int fill(struct making *m, struct spw_graph_problem *ret_problem)
@@ -294,12 +317,15 @@ static int fill(struct making *m, struct spw_graph_problem *ret_problem)
         r = add_smalls(m);
     if (r == 0 && m->terms->may_replay)
         r = spw_course_find_replays(m->course, m->lives, &m->replays);
+    if (r == 0 && m->terms->may_replay)
+        r = guard(m);
     if (r < 0)
         return r;
     if (!m->terms->holds_nothing) {
         find_needs(m);
         hold_what_lives_on(m);
         hold_what_is_freed(m);
+        hold_what_is_guarded(m);
         list_held(m);
     }
     for (uint32_t op = 0; op < m->course->op_count && r == 0; op++)
@@ -320,11 +346,13 @@ static int make_room(struct making *m)
     m->makers = calloc(tensors, sizeof *m->makers);
     m->needs = calloc(ops, sizeof *m->needs);
     m->held_first = calloc(ops, sizeof *m->held_first);
-    m->held = malloc(tensors * sizeof *m->held);
+    m->held = malloc((tensors + m->course->touch_count) * sizeof *m->held);
+    m->holds = calloc(tensors + m->course->touch_count, sizeof *m->holds);
     m->reads = malloc(tensors * sizeof *m->reads);
     m->writes = malloc(tensors * sizeof *m->writes);
-    return m->lives && m->tensor_of && m->makers && m->needs && m->held_first && m->held && m->reads && m->writes ? 0
-                                                                                                                  : -ENOMEM;
+    return m->lives && m->tensor_of && m->makers && m->needs && m->held_first && m->held && m->holds && m->reads && m->writes
+               ? 0
+               : -ENOMEM;
 }
 
 int spw_course_graph(const struct spw_course *course, const struct spw_course_terms *terms, struct spw_graph **ret_graph,
@@ -337,11 +365,13 @@ int spw_course_graph(const struct spw_course *course, const struct spw_course_te
     if (r == 0)
         r = fill(&m, ret_problem);
     spw_course_replays_finish(&m.replays);
+    spw_course_guards_finish(&m.guards);
     free(m.lives);
     free(m.makers);
     free(m.needs);
     free(m.held_first);
     free(m.held);
+    free(m.holds);
     free(m.reads);
     free(m.writes);
     if (r < 0) {
