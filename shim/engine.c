@@ -573,13 +573,13 @@ int spw_op_begin(struct spw_op *op)
     op->stream->calm = false;
     if (quickly && spw_planned_any)
         spw_planned_op_locked(op, NULL, 0);
+    if (r == 0) /* it is numbered: no event that is recorded from here on stands for it */
+        atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     if (r == 0 && spw_versions_kept) {
         spw_proof_note_locked(op);
         spw_versions_op_locked(op);
     }
-    if (r == 0)
-        atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
-    else {
+    if (r < 0) {
         spw_engine_counts.refused_operations++;
         say_why_refused(op, r);
     }
