@@ -15,6 +15,7 @@
 #include "seek.h"
 #include "spot.h"
 #include "stale.h"
+#include "unchanged.h"
 #include "verify.h"
 
 struct spw_carried spw_carried;
@@ -108,6 +109,8 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         r = spw_proof_ask_locked(d, b);
     if (r < 0)
         return r;
+    spw_unchanged_leaving_locked(d, b);
+    dropped = dropped && spw_unchanged_ask_locked(d, b) == 0;
     const enum spw_due due = dropped ? spw_verify_due_locked(d, b) : SPW_DUE_NOT;
     const bool copied = (!dropped || due == SPW_DUE_BY_COPY) && spw_object_dirty(&b->object);
     if (copied)
@@ -197,7 +200,18 @@ static void count_gone(const struct spw_device *d, const struct spw_block *b)
     spw_carried.left_bytes += spw_block_mapped_bytes(d, b);
 }
 
-/* It was written, though nobody was believed to have done so: it goes the other way. */
+/* What it is made of may have been touched since that was asked about: then that is done again. */
+enum spw_parting spw_carry_parting_locked(struct spw_device *d, struct spw_block *b, bool may_ask)
+{
+    const bool is_shown = !b->drops || spw_unchanged_is_shown_locked(d, b);
+    if (!is_shown && may_ask && spw_unchanged_ask_locked(d, b) == 0)
+        return SPW_PARTING_WAIT;
+    if (!is_shown)
+        spw_needs_remove_locked(d, b);
+    return spw_proof_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_PARTING_COPY : SPW_PARTING_GO;
+}
+
+/* It was written, though nobody was believed to have done so, or what it is made of was: it goes the other way. */
 static void copy_after_all(struct spw_device *d, struct spw_block *b)
 {
     if (spw_mover_copy_out_locked(d, b) < 0) {
@@ -220,7 +234,13 @@ static bool reap(struct spw_device *d, enum spw_way way)
         return false;
     }
     take_off(d, b);
-    if (spw_proof_forbids_locked(d, b)) {
+    const enum spw_parting parting = spw_carry_parting_locked(d, b, true);
+    if (parting == SPW_PARTING_WAIT) {
+        enqueue_behind(d, b, way, NULL);
+        (void)spw_uses_mark_locked(&b->object.uses);
+        return false;
+    }
+    if (parting == SPW_PARTING_COPY) {
         copy_after_all(d, b);
         return true;
     }

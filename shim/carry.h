@@ -46,6 +46,15 @@ int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b);
  * happens to one that needs no copy, and to those above. As there. */
 int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b);
 
+enum spw_parting {
+    SPW_PARTING_GO,   /* its memory may go */
+    SPW_PARTING_WAIT, /* it has further uses, which tell */
+    SPW_PARTING_COPY  /* it has to be copied after all, and does not drop any more */
+};
+
+/* The uses of a block that leaves are done: what becomes of it. */
+enum spw_parting spw_carry_parting_locked(struct spw_device *d, struct spw_block *b, bool may_ask);
+
 /* The same for one that nobody who is only believed to read it will use before it leaves: no digest is taken of it
  * (proof.h), and if that was a mistake it is copied once more. */
 int spw_carry_copy_unproven_locked(struct spw_device *d, struct spw_block *b);

@@ -94,12 +94,7 @@ static void count_slots(struct spw_device *d, const struct spw_rerun *m, int32_t
         struct spw_slot *slot = spw_touched_slot_locked(t);
         if (!slot)
             continue;
-        if (t->lent) {
-            slot->lent += (uint32_t)step;
-        } else {
-            slot->content.needed += (uint32_t)step;
-            spw_slots_needed += (uint64_t)(int64_t)step;
-        }
+        *(t->lent ? &slot->lent : &slot->content.needed) += (uint32_t)step;
         look_at_slot(d, slot);
     }
 }
@@ -151,10 +146,8 @@ bool spw_ghost_wanted_locked(struct spw_device *d, struct spw_block *b, bool pla
         b->object.attention |= SPW_GHOST;
         return true;
     }
-    if (!b->drops && b->content.maker) {
-        spw_rerun_let_go(b->content.maker);
-        b->content = (struct spw_versioned){0};
-    }
+    if (!b->drops && b->content.maker)
+        spw_version_clear_locked(&b->content);
     return false;
 }
 
@@ -174,8 +167,7 @@ bool spw_ghost_keep_locked(struct spw_device *d, struct spw_block *b)
     }
     if (b->object.attention & SPW_DROPPED)
         b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
-    spw_rerun_let_go(b->content.maker);
-    b->content = (struct spw_versioned){0};
+    spw_version_clear_locked(&b->content);
     return false;
 }
 

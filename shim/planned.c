@@ -138,7 +138,7 @@ void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_strea
 {
     if (!spw_versions_kept || anybody_wants_versions())
         return;
-    if (d->dropping && spw_replay_rescue_unlocking(d, NULL, s) < 0)
+    if (d->dropping && spw_replay_rescue_unlocking(d, NULL, true, s) < 0)
         return; /* it stays as it is, and the next iteration tries anew */
     if (anybody_wants_versions() || spw_recompute_anything_dropped_locked())
         return;

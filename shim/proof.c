@@ -38,9 +38,8 @@ static void forget(uint32_t *ticket)
 /* The only stream of the program's that is still using the block, or, on a course, has used it: the host is not far ahead of
  * the device then, and what is submitted now comes soon. All that came after whatever our own streams write. NULL: there is
  * none. */
-static struct spw_stream *last_user(const struct spw_device *d, const struct spw_block *b)
+static struct spw_stream *last_user(const struct spw_device *d, const struct spw_uses *uses, bool is_on_course)
 {
-    const struct spw_uses *uses = &b->object.uses;
     struct spw_stream *found[2] = {NULL, NULL}; /* one that has used it, and one that still does */
     unsigned counts[2] = {0, 0};
     for (unsigned i = 0; i < uses->count; i++) {
@@ -50,18 +49,23 @@ static struct spw_stream *last_user(const struct spw_device *d, const struct spw
         if (!s->ours)
             found[still] = s;
     }
-    const bool still = counts[1] || !b->expected;
+    const bool still = counts[1] || !is_on_course;
     struct spw_stream *s = found[still];
-    if (counts[still] != 1 || uses->overflow || s->context != d->mover->context || !spw_stream_is_reachable_locked(s) ||
-        atomic_load_explicit(&s->in_call, memory_order_acquire))
+    if (!d->mover || counts[still] != 1 || uses->overflow || s->context != d->mover->context ||
+        !spw_stream_is_reachable_locked(s) || atomic_load_explicit(&s->in_call, memory_order_acquire))
         return NULL;
     return spw_is_capturing(s->handle) ? NULL : s;
+}
+
+struct spw_stream *spw_proof_only_user_locked(const struct spw_device *d, const struct spw_uses *uses)
+{
+    return last_user(d, uses, true);
 }
 
 /* The stream where a digest of the block comes behind all uses. Negative: there is none now. */
 int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
 {
-    *ret_stream = last_user(d, b);
+    *ret_stream = last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
         return 0;
     const int r = spw_mover_gather_uses_locked(d, b);
@@ -161,16 +165,16 @@ int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t 
     return r < 0 ? r : ask(d, b, s, ret_ticket);
 }
 
-static void believe_nothing(const struct spw_device *d, const struct spw_block *b)
+void spw_proof_refuted_locked(const struct spw_device *d, uint64_t readers)
 {
     static struct spw_told told;
     spw_proofs.refuted_count++;
-    spw_warn_of(&told, spw_proofs.refuted_count,
-                "device %d: a tensor of %zu bytes was changed by a kernel that had not changed it before; it is copied, and "
-                "from now on every kernel is taken to write all that it is given",
-                d->ordinal, b->size_bytes);
-    spw_writesets_believe_nothing_locked();
-    spw_verify_doubt_locked(b);
+    spw_warn_of(
+        &told, spw_proofs.refuted_count,
+        "device %d: a tensor was changed by a kernel that had not changed it before; from now on it is copied, and that "
+        "kernel is taken to write all that it is given",
+        d->ordinal);
+    spw_writesets_revoke_locked(readers);
     spw_proof_doubted = true;
 }
 
@@ -187,7 +191,7 @@ bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b)
     }
     spw_moved.dropped_count--;
     if (answered && known) {
-        believe_nothing(d, b);
+        spw_proof_refuted_locked(d, b->proof.readers);
         spw_object_soil(&b->object);
     } else
         copy_rather(b);

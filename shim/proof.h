@@ -38,6 +38,7 @@ struct spw_block;
 struct spw_device;
 struct spw_op;
 struct spw_stream;
+struct spw_uses;
 
 struct spw_proofs {          /* since the start; engine lock */
     uint64_t proven_count;   /* went without a copy */
@@ -83,6 +84,13 @@ int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t 
 /* The two halves of that, for who hashes it otherwise: the stream for it, and that it was submitted there. */
 int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream);
 void spw_proof_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s);
+
+/* The only stream of the program's that is using what has these uses, or else has used it; NULL: there are several, or none
+ * that can be submitted to now. */
+struct spw_stream *spw_proof_only_user_locked(const struct spw_device *d, const struct spw_uses *uses);
+
+/* Something was changed by one of these functions (spw_proof_bit_of(), or-ed), which are believed to leave it alike. */
+void spw_proof_refuted_locked(const struct spw_device *d, uint64_t readers);
 
 /* It stays after all. */
 void spw_proof_cancel_locked(struct spw_block *b);

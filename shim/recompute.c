@@ -25,23 +25,23 @@ static struct iteration iteration_of[SPW_MAX_DEVICES];
 
 /* ---- what the engine asks ---- */
 
-static int rescue_on_all(const struct spw_versioned *needed, struct spw_stream *s)
+static int rescue_on_all(const struct spw_versioned *needed, bool is_known, struct spw_stream *s)
 {
     int r = 0;
     for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++)
         if (spw_devices[i].ready && spw_devices[i].dropping)
-            r = spw_replay_rescue_unlocking(&spw_devices[i], needed, s);
+            r = spw_replay_rescue_unlocking(&spw_devices[i], needed, is_known, s);
     return r;
 }
 
-static int rescue(struct spw_versioned *needed, struct spw_stream *s)
+static int rescue(struct spw_versioned *needed, bool is_known, struct spw_stream *s)
 {
-    return rescue_on_all(needed, s);
+    return rescue_on_all(needed, is_known, s);
 }
 
 static int rescue_all(struct spw_stream *s)
 {
-    return rescue_on_all(NULL, s);
+    return rescue_on_all(NULL, true, s);
 }
 
 bool spw_recompute_anything_dropped_locked(void)

@@ -291,13 +291,21 @@ static bool depends_on(const struct spw_block *b, const struct spw_versioned *wh
     return &b->content != what && (!spw_rebuild_find(b->content.maker, &rebuild) || spw_rebuild_touches(&rebuild, what));
 }
 
+/* A ghost that nothing is to be made of as things are. What will be, is only once this one can be made by then. */
+static bool is_idle_ghost(const struct spw_block *b)
+{
+    const uint32_t ghost = SPW_FREE | SPW_GHOST;
+    return (b->object.attention & ghost) == ghost && b->content.needed == b->beside;
+}
+
 /* The one of the smallest version, so that nothing that is made on the way is dropped again and met once more. */
 static struct spw_block *next_to_rescue(const struct spw_device *d, const struct spw_versioned *what)
 {
     struct spw_block *next = NULL;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (b->drops && (!what || depends_on(b, what)) && (!next || b->content.version < next->content.version))
+        if (b->drops && (!what || depends_on(b, what)) && !is_idle_ghost(b) &&
+            (!next || b->content.version < next->content.version))
             next = b;
     }
     return next;
@@ -318,8 +326,24 @@ static void say_what_is_lost(const struct spw_device *d, const struct spw_block 
                 r == -ENOMEM ? "no room" : "the driver refuses");
 }
 
-int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, struct spw_stream *s)
+/* They cannot be made by the time that somebody may want them. */
+static void let_idle_ghosts_go(struct spw_device *d, const struct spw_versioned *what)
 {
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!b->drops || !is_idle_ghost(b) || (what && !depends_on(b, what)))
+            continue;
+        spw_carry_forget_locked(d, b);
+        spw_needs_remove_locked(d, b);
+        if (b->object.attention & SPW_DROPPED)
+            b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
+    }
+}
+
+int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s)
+{
+    if (is_known)
+        let_idle_ghosts_go(d, what);
     for (struct spw_block *b = next_to_rescue(d, what); b; b = next_to_rescue(d, what)) {
         if (!(b->object.attention & SPW_DROPPED)) {
             spw_carry_forget_locked(d, b); /* it was leaving */

@@ -37,7 +37,7 @@ int spw_replay_operation_unlocking(struct spw_device *d, struct spw_rerun *rerun
 
 /* Something is about to happen to `what`: whatever would be made of it is made now. NULL: whatever is dropped, since nothing
  * that was kept will be good any more. On failure, which is said, that must not happen: it would lose bytes. As there. */
-int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, struct spw_stream *s);
+int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s);
 
 /* Puts back what slots of the slab are owed. On failure no operation may use it. Locks as above. */
 int spw_replay_settle_locked(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s);

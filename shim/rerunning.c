@@ -35,32 +35,6 @@ static int hold_part(struct spw_rerunning *run, unsigned i)
     return 0;
 }
 
-static bool is_input(const struct spw_rerunning *run, const struct spw_rerun_touch *t)
-{
-    const struct spw_rebuild_part *part = spw_rebuild_part_of(run->rebuild, t->what);
-    if (!t->believed || t->lent || (part && part->writers))
-        return false;
-    for (unsigned i = 0; i < run->input_count; i++)
-        if (run->inputs[i].address == t->address)
-            return false;
-    return true;
-}
-
-static int list_inputs(struct spw_rerunning *run)
-{
-    unsigned most = 1;
-    for (unsigned i = 0; i < run->rebuild->op_count; i++)
-        most += run->rebuild->ops[i]->touch_count;
-    run->inputs = calloc(most, sizeof(*run->inputs));
-    for (unsigned i = 0; run->inputs && i < run->rebuild->op_count; i++)
-        for (unsigned k = 0; k < run->rebuild->ops[i]->touch_count; k++) {
-            const struct spw_rerun_touch *t = &run->rebuild->ops[i]->touches[k];
-            if (is_input(run, t))
-                run->inputs[run->input_count++] = (struct spw_running_input){t->address, t->bytes, 0};
-        }
-    return run->inputs ? 0 : -ENOMEM;
-}
-
 int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
 {
     int r = 0;
@@ -76,8 +50,6 @@ int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
     run->parts = calloc((size_t)run->rebuild->part_count + 1, sizeof(*run->parts));
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count && r == 0; i++)
         r = hold_part(run, i);
-    if (r == 0)
-        r = list_inputs(run);
     return run->parts ? r : -ENOMEM;
 }
 
@@ -88,7 +60,6 @@ void spw_rerunning_end_locked(struct spw_rerunning *run)
             spw_room_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
     for (unsigned i = 0; run->rebuild && i < run->rebuild->op_count; i++)
         spw_rerun_let_go(run->rebuild->ops[i]);
-    free(run->inputs);
     free(run->parts);
     free(run->rebuild);
 }
@@ -376,31 +347,12 @@ static int submit_op(struct spw_device *d, struct spw_rerunning *run, const stru
     return r;
 }
 
-static void sample_before(struct spw_device *d, struct spw_rerunning *run, const struct spw_stream *s)
-{
-    for (unsigned i = 0; i < run->input_count; i++) {
-        struct spw_running_input *in = &run->inputs[i];
-        in->spot = spw_spot_before_locked(d, in->address, in->bytes, s);
-    }
-}
-
-static void sample_behind(struct spw_device *d, struct spw_rerunning *run, const struct spw_stream *s)
-{
-    for (unsigned i = 0; i < run->input_count; i++) {
-        const struct spw_running_input *in = &run->inputs[i];
-        if (in->spot)
-            spw_spot_behind_locked(d, in->address, in->bytes, in->spot, run->rebuild, s);
-    }
-}
-
 static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
 {
     (void)spw_stream_next_locked(s);
     int r = spw_verify_spoil_locked(d, run, s);
-    sample_before(d, run, s);
     for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
         r = submit_op(d, run, run->rebuild->ops[i], s);
-    sample_behind(d, run, s);
     if (r == 0)
         spw_verify_behind_locked(d, run, s);
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {

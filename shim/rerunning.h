@@ -13,19 +13,11 @@ struct spw_running_part {    /* a block that they touch */
     bool attached; /* it was given memory to be written anew, and holds nothing yet */
 };
 
-struct spw_running_input { /* what they read, and are only believed not to write: a block, or a slot that is not lent */
-    CUdeviceptr address;
-    size_t bytes;
-    uint32_t spot; /* the sample before they run (spot.h); 0: none */
-};
-
 struct spw_rerunning {
     struct spw_rerun *rerun;        /* whose making is wanted */
     struct spw_rebuild *rebuild;    /* what that takes; the operations are held */
     struct spw_running_part *parts; /* rebuild->part_count of them */
-    struct spw_running_input *inputs;
-    unsigned input_count;
-    bool is_begun; /* some of it was submitted */
+    bool is_begun;                  /* some of it was submitted */
 
     /* verify.c */
     unsigned looks; /* it differed, and was made so often again to find out why */

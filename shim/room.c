@@ -18,6 +18,7 @@
 #include "seek.h"
 #include "slab.h"
 #include "stale.h"
+#include "unchanged.h"
 #include "verify.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
@@ -284,7 +285,8 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
 static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 {
     return b->object.attention & SPW_GHOST && !d->making && spw_object_dirty(&b->object) &&
-           spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) && spw_verify_due_locked(d, b) == SPW_DUE_NOT;
+           spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) &&
+           spw_verify_due_locked(d, b) == SPW_DUE_NOT && spw_unchanged_is_shown_locked(d, b);
 }
 
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */
@@ -294,6 +296,7 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     int r = spw_proof_ask_locked(d, b);
     if (r < 0)
         return r;
+    spw_unchanged_leaving_locked(d, b);
     if (goes_without_trace(d, b)) {
         spw_needs_add_locked(d, b);
         b->object.attention |= SPW_EVICTING;
@@ -311,8 +314,14 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
 
 int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
-    int r = spw_uses_wait_unlocking(&b->object.uses);
-    if (r == 0 && !b->doomed && spw_proof_forbids_locked(d, b)) {
+    enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
+    enum spw_parting parting = SPW_PARTING_WAIT;
+    int r = 0;
+    for (int i = 1; i <= TIMES && r == 0 && parting == SPW_PARTING_WAIT; i++) {
+        r = spw_uses_wait_unlocking(&b->object.uses);
+        parting = r == 0 && !b->doomed ? spw_carry_parting_locked(d, b, i < TIMES) : SPW_PARTING_GO;
+    }
+    if (r == 0 && parting == SPW_PARTING_COPY) {
         r = spw_mover_copy_out_locked(d, b);
         if (r == 0)
             r = spw_uses_wait_unlocking(&b->object.uses);

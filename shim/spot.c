@@ -27,7 +27,6 @@ struct pair {
     size_t bytes;
     uint64_t round;  /* in which it was made again */
     bool is_defined; /* what its makers leave undefined is filled altogether */
-    bool is_input;   /* it is none that was made again, but what that was made of */
 };
 
 struct spw_spots spw_spots;
@@ -43,12 +42,11 @@ static bool has_failed;
 
 /* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, now at the end
  * and now at the beginning. */
-static struct spw_sample sample_chosen(CUdeviceptr address, size_t bytes, uint64_t choice)
+struct spw_sample spw_spot_sample(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step)
 {
     const uint64_t mixed = choice * UINT64_C(0x9E3779B97F4A7C15) >> 32;
     const size_t rest = bytes % SPW_SPOT_PAGE / ALIGNMENT * ALIGNMENT, begin = mixed / SHARE % 2 ? rest : 0;
-    const bool is_whole = bytes <= SPW_SPOT_WHOLE;
-    const size_t page = is_whole ? 0 : mixed % SHARE, step = is_whole ? 1 : SHARE;
+    const size_t page = mixed % step;
     const size_t pages = (bytes - begin) / SPW_SPOT_PAGE;
     return (struct spw_sample){.address = address + begin + page * SPW_SPOT_PAGE,
                                .pages = pages > page ? (pages - page + step - 1) / step : 0,
@@ -58,7 +56,7 @@ static struct spw_sample sample_chosen(CUdeviceptr address, size_t bytes, uint64
 
 static struct spw_sample sample_of(const struct spw_block *b)
 {
-    return sample_chosen(b->address, b->size_bytes, b->spot_choice);
+    return spw_spot_sample(b->address, b->size_bytes, b->spot_choice, b->size_bytes <= SPW_SPOT_WHOLE ? 1 : SHARE);
 }
 
 void spw_spot_choose_locked(struct spw_block *b)
@@ -143,31 +141,6 @@ void spw_spot_made_locked(struct spw_device *d, struct spw_block *b, struct spw_
     spw_uses_add_locked(&b->object.uses, s, s->begun);
 }
 
-uint32_t spw_spot_before_locked(struct spw_device *d, CUdeviceptr address, size_t bytes, const struct spw_stream *s)
-{
-    const struct spw_sample sample = sample_chosen(address, bytes, round_now);
-    uint32_t ticket = 0;
-    if (sample.pages && spw_digest_sample_locked(d, s->context, s->handle, &sample, &ticket) < 0) {
-        spw_spots.unknown_count++;
-        return 0;
-    }
-    return ticket;
-}
-
-void spw_spot_behind_locked(struct spw_device *d, CUdeviceptr address, size_t bytes, uint32_t ticket,
-                            const struct spw_rebuild *rebuild, const struct spw_stream *s)
-{
-    const struct spw_sample sample = sample_chosen(address, bytes, round_now);
-    const struct pair p = {.ordinal = d->ordinal,
-                           .ticket = ticket,
-                           .function = rebuild->ops[rebuild->op_count - 1]->function,
-                           .address = address,
-                           .bytes = bytes,
-                           .round = round_now,
-                           .is_input = true};
-    ask(d, &sample, &p, s);
-}
-
 /* ---- answers ---- */
 
 void spw_spot_next_round_locked(void)
@@ -203,10 +176,9 @@ static void fail(const struct pair *p)
     if (has_failed)
         return;
     has_failed = true;
-    spw_warn("device %d: running %s again %s (%zu bytes at 0x%llx), and things were computed "
+    spw_warn("device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), and things were computed "
              "with them: no result reaches the host any more. SPILLWAY_RECOMPUTE=off runs nothing again",
-             p->ordinal, p->function ? spw_function_name(p->function, buffer, sizeof(buffer)) : "a copy",
-             p->is_input ? "changed a tensor that it had not changed before" : "gave other bytes than it had made", p->bytes,
+             p->ordinal, p->function ? spw_function_name(p->function, buffer, sizeof(buffer)) : "a copy", p->bytes,
              (unsigned long long)p->address);
 }
 
@@ -214,11 +186,11 @@ static void fail(const struct pair *p)
  */
 static void judge(const struct pair *p, struct spw_hash left)
 {
-    if (left.word[1] && !p->is_defined && !p->is_input)
+    if (left.word[1] && !p->is_defined)
         note_undefined(p);
     if (!left.word[0])
         spw_spots.equal_count++;
-    else if (p->round <= undefined_until && !p->is_input)
+    else if (p->round <= undefined_until)
         put_down_to_undefined(p);
     else
         fail(p);

@@ -18,12 +18,10 @@
  * of the pattern left, a difference proves nothing, in that iteration and the next. From then on what leaves them has all of
  * its tensor filled (recompute.c).
  *
- * What operations that run again are only believed to read is hashed right before and right behind them likewise: a kernel
- * that adds to it would do so twice.
- *
  * Engine lock throughout, unless something else is said. */
 #ifndef SPILLWAY_SHIM_SPOT_H
 #define SPILLWAY_SHIM_SPOT_H
+#include "hash_kernel.h"
 #include "rebuild.h"
 #include <stdatomic.h>
 
@@ -59,11 +57,8 @@ int spw_spot_fill_locked(struct spw_device *d, const struct spw_block *b, const 
 /* What makes the block again was submitted to `s`. Adds the use. */
 void spw_spot_made_locked(struct spw_device *d, struct spw_block *b, struct spw_rebuild *rebuild, struct spw_stream *s);
 
-/* Operations are about to run again on `s`, and behind them: what they are only believed to read. In each iteration other
- * pages are hashed. What they change there is changed for good: a difference is final. 0: there is no sample. */
-uint32_t spw_spot_before_locked(struct spw_device *d, CUdeviceptr address, size_t bytes, const struct spw_stream *s);
-void spw_spot_behind_locked(struct spw_device *d, CUdeviceptr address, size_t bytes, uint32_t ticket,
-                            const struct spw_rebuild *rebuild, const struct spw_stream *s);
+/* One page in `step` of so many bytes at the address, another one for each `choice`. */
+struct spw_sample spw_spot_sample(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step);
 
 /* An iteration that is followed begins. */
 void spw_spot_next_round_locked(void);

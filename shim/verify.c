@@ -20,6 +20,7 @@
 #include "settings.h"
 #include "spot.h"
 #include "trust.h"
+#include "unchanged.h"
 #include "watched.h"
 
 struct spw_verified spw_verified;
@@ -253,6 +254,8 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, s
         struct spw_block *b = written(run, i);
         if (b)
             spw_spot_made_locked(d, b, run->rebuild, s);
+        if (b && run->parts[i].attached)
+            spw_unchanged_renew_locked(b);
         if (b && !compared)
             b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
         if (!b || !compared)
@@ -346,27 +349,6 @@ static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool a
         if (!alone || is_same || b->has_true_copy || !w || !w->was_compared || !spw_trust_covers_locked(m))
             give_up(d, b);
     }
-}
-
-static bool was_given(struct spw_rerun *m, const struct spw_block *b)
-{
-    struct spw_rebuild rebuild;
-    return !spw_rebuild_find(m, &rebuild) || spw_rebuild_touches(&rebuild, &b->content);
-}
-
-/* What is there stays, as above, and is not dropped any more. */
-void spw_verify_doubt_locked(const struct spw_block *b)
-{
-    for (unsigned k = 0; k < SPW_MAX_DEVICES; k++)
-        for (uint32_t i = 0; spw_devices[k].ready && i < spw_devices[k].block_count; i++) {
-            struct spw_block *other = spw_devices[k].blocks[i];
-            struct spw_rerun *m = other->content.maker;
-            if (!m || other == b || !(was_given(m, b) || (m->function && b->proof.readers & spw_proof_bit_of(m->function))))
-                continue;
-            if (other->drops)
-                give_up(&spw_devices[k], other);
-            m->is_void = true;
-        }
 }
 
 static void say_lost(const struct spw_device *d, const struct spw_block *b, const char *name)
@@ -595,5 +577,6 @@ void spw_verify_reset(void)
     spw_spot_reset();
     spw_watched_reset();
     spw_trust_reset();
+    spw_unchanged_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));
 }

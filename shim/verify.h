@@ -72,9 +72,5 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
 /* It could not be run: whatever of its output has a true copy is EVICTED from here on. True: there is any. */
 bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run);
 
-/* The block was changed by a launch that was believed not to write it, and nobody knows by which: what was made by one that
- * may have been it, or was given the block, is not made again. */
-void spw_verify_doubt_locked(const struct spw_block *b);
-
 void spw_verify_reset(void); /* for tests */
 #endif

@@ -10,6 +10,7 @@
 #include "reruns.h"
 #include "settled.h"
 #include "slab.h"
+#include "unchanged.h"
 #include "writesets.h"
 
 const struct spw_rescuer *spw_rescuer;
@@ -131,20 +132,14 @@ void spw_versions_look_locked(struct spw_op *op)
         op->spared = spared(op);
 }
 
-static bool is_slot(CUdeviceptr address)
-{
-    const struct spw_object *o = spw_object_at_locked(address);
-    return o && o->kind == SPW_KIND_SLAB;
-}
-
-/* What is needed, and may be written through a hit; NULL: nothing. For small allocations no belief counts. */
+/* What is needed, and may be written through a hit; NULL: nothing. No belief counts. */
 static struct spw_versioned *endangered_by_hit(const struct spw_op *op, unsigned hit)
 {
     const bool writes = spw_op_writes_hit(op, hit);
-    if (!writes && !(spw_slots_needed && spw_op_believes_hit(op, hit)))
+    if (!writes && !spw_op_believes_hit(op, hit))
         return NULL;
     struct spw_versioned *v = spw_versioned_at_locked(op->hits[hit], NULL);
-    return v && v->needed && (writes || is_slot(op->hits[hit])) ? v : NULL;
+    return v && v->needed ? v : NULL;
 }
 
 static bool anything_dropped(void)
@@ -170,7 +165,7 @@ int spw_versions_before_op_locked(struct spw_op *op)
     for (unsigned i = 0; i < op->reached && r == 0; i++) {
         struct spw_versioned *v = endangered_by_hit(op, i);
         if (v)
-            r = spw_rescuer ? spw_rescuer->rescue(v, op->stream) : 0;
+            r = spw_rescuer ? spw_rescuer->rescue(v, spw_op_writes_hit(op, i), op->stream) : 0;
     }
     return r;
 }
@@ -210,14 +205,17 @@ static void take_versions(struct spw_rerun *rerun)
 
 void spw_versions_op_locked(struct spw_op *op)
 {
+    const uint64_t clock = spw_version_clock;
     if (op->wish)
         op->rerun = spw_rerun_make_locked(op, &op->verdict);
     raise_all(op);
-    if (!op->rerun)
-        return;
-    take_versions(op->rerun);
-    if (spw_rescuer && spw_rescuer->kept(op, op->rerun) < 0)
+    if (op->rerun)
+        take_versions(op->rerun);
+    if (op->rerun && spw_rescuer && spw_rescuer->kept(op, op->rerun) < 0)
         op->rerun->is_void = true;
+    if (op->rerun && !op->rerun->is_void)
+        spw_unchanged_rely_locked(op->rerun);
+    spw_unchanged_touch_locked(op, clock);
 }
 
 void spw_versions_op_end(struct spw_op *op, bool taken)

@@ -25,9 +25,11 @@ struct spw_stream;
  * was. `s` is the stream that what follows is submitted to, NULL: none in particular. Negative: it could not be done, and
  * the operation is refused with that. */
 struct spw_rescuer {
-    int (*rescue)(struct spw_versioned *needed, struct spw_stream *s); /* so that needed->needed is 0 */
-    int (*rescue_all)(struct spw_stream *s);                           /* so that nothing is dropped any more */
-    bool (*anything_dropped)(void);                                    /* engine lock only */
+    /* So that nothing is lost whatever comes to be in `needed`. Where it may be written but is not known to be, ghosts of
+     * which nothing is to be made now are left dropped. */
+    int (*rescue)(struct spw_versioned *needed, bool is_known, struct spw_stream *s);
+    int (*rescue_all)(struct spw_stream *s); /* so that nothing is dropped any more */
+    bool (*anything_dropped)(void);          /* engine lock only */
     /* An operation that was asked to be kept (op->wish) is: before the driver is told of it, in time to save what it is
      * about to overwrite. Negative: it cannot be replayed, and is void. */
     int (*kept)(struct spw_op *op, struct spw_rerun *rerun);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layout.h"
+#include "proof.h"
 
 enum { BUCKETS = 1024, MOST = 1 << 16 };
 
@@ -16,7 +17,7 @@ struct entry {
 static struct entry *buckets[BUCKETS];
 static unsigned entries;
 static uint32_t numbers;
-static bool nothing_believed;
+static uint64_t revoked; /* functions of which nothing is believed */
 
 static struct entry **bucket_of(CUfunction f, uint64_t places)
 {
@@ -38,7 +39,7 @@ static bool is_collective(CUfunction f)
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
 {
     struct entry **first = bucket_of(function, places), *e = *first;
-    if (nothing_believed)
+    if (revoked & spw_proof_bit_of(function))
         return NULL;
     while (e && (e->set.function != function || e->set.places != places))
         e = e->next;
@@ -152,13 +153,14 @@ void spw_writesets_sweep_locked(void)
         forget_some(false);
 }
 
-void spw_writesets_believe_nothing_locked(void)
+/* The sets stay as they are for the operation that is just being begun: what it was taken for at its beginning goes on. */
+void spw_writesets_revoke_locked(uint64_t functions)
 {
-    nothing_believed = true;
+    revoked |= functions;
 }
 
 void spw_writesets_reset(void)
 {
-    nothing_believed = false;
+    revoked = 0;
     forget_some(true);
 }

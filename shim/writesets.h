@@ -81,8 +81,9 @@ bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers
 /* Modules are gone: functions that layout.h does not remember any more are forgotten here too. */
 void spw_writesets_sweep_locked(void);
 
-/* One was wrong, and it is not known which: from now on there are none, everything may be written. */
-void spw_writesets_believe_nothing_locked(void);
+/* One of a function among these (spw_proof_bit_of(), or-ed) was wrong, and it is not known which: what they are given may be
+ * written from now on. */
+void spw_writesets_revoke_locked(uint64_t functions);
 
 void spw_writesets_reset(void);
 

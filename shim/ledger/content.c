@@ -3,8 +3,8 @@
 
 uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
 bool spw_versions_kept;
-uint64_t spw_slots_needed;
 void (*spw_maker_release)(struct spw_rerun *maker);
+void (*spw_ticket_release)(uint32_t ticket);
 
 void spw_version_forget_maker_locked(struct spw_versioned *v)
 {
@@ -13,12 +13,29 @@ void spw_version_forget_maker_locked(struct spw_versioned *v)
     v->maker = NULL;
 }
 
+static void forget_tickets(struct spw_versioned *v)
+{
+    if (v->unchanged.base && spw_ticket_release)
+        spw_ticket_release(v->unchanged.base);
+    if (v->unchanged.check && spw_ticket_release)
+        spw_ticket_release(v->unchanged.check);
+}
+
 void spw_version_raise_locked(struct spw_versioned *v)
 {
     v->version = ++spw_version_clock;
     v->made_by = 0;
     if (v->maker)
         spw_version_forget_maker_locked(v);
+    forget_tickets(v);
+    v->unchanged = (struct spw_unchanged){0};
+}
+
+void spw_version_clear_locked(struct spw_versioned *v)
+{
+    spw_version_forget_maker_locked(v);
+    forget_tickets(v);
+    *v = (struct spw_versioned){0};
 }
 
 void spw_version_reset_locked(struct spw_versioned *v)

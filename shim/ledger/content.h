@@ -14,13 +14,37 @@
 
 struct spw_rerun;
 
+/* Whether launches that are only believed to read something have left it alike (unchanged.h):
+ *
+ *                believed touch             drop                  answers are equal
+ *     SHOWN ---------------------> OPEN ------------> ASKED ---------------------------> SHOWN
+ *                                   ^                   |
+ *                                   +- believed touch --+          no digest, or they differ: UNKNOWN
+ */
+enum spw_unchanged_state {
+    SPW_UNCHANGED_SHOWN,  /* nothing of that sort has touched it since it was shown, or was relied on first */
+    SPW_UNCHANGED_OPEN,   /* there is a digest of what it held before that */
+    SPW_UNCHANGED_ASKED,  /* and one of what it holds */
+    SPW_UNCHANGED_UNKNOWN /* nothing can be shown of this version */
+};
+
+struct spw_unchanged {
+    uint8_t state;                      /* enum spw_unchanged_state */
+    bool is_relied_on;                  /* an operation that is kept read or made this version */
+    uint32_t base, check;               /* tickets of the two digests; 0: none */
+    uint32_t base_stream, check_stream; /* by id: where they were asked for, and may not be sent yet */
+    uint32_t choice;                    /* which pages they are of */
+    uint64_t readers; /* functions that touched it since the first: a bit for each, which a few may share */
+};
+
 struct spw_versioned {       /* in a block, and in a slot of a slab */
     uint64_t version;        /* of the bytes; 0: written before anybody kept count */
     struct spw_rerun *maker; /* whose operation wrote to it last, where everything that was written to it since it was
                               * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
     uint32_t needed;         /* so many dropped blocks are made again with what is in here */
     bool is_believed;        /* a launch touched it of which it is only believed that it does not write it */
-    uint8_t made_by;         /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
+    struct spw_unchanged unchanged;
+    uint8_t made_by; /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
 };
 
 enum { SPW_VERSION_MAKERS = 4 }; /* with what is done to it in place; more write what is written all the time */
@@ -36,8 +60,6 @@ static inline bool spw_version_is_made(const struct spw_versioned *v)
 extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
 extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
 extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
-
-extern uint64_t spw_slots_needed SPW_OURS; /* the `needed` of all slots together; engine lock */
 
 /* Nothing was written to it since it was allocated: its bytes are undefined, and no result of a correct program depends on
  * them. Only while versions are kept. */
@@ -55,8 +77,14 @@ void spw_version_reset_locked(struct spw_versioned *v);
 /* What made it is let go of. */
 void spw_version_forget_maker_locked(struct spw_versioned *v);
 
+/* Nothing is known of it any more, and it has no version. */
+void spw_version_clear_locked(struct spw_versioned *v);
+
 /* How makers are let go of: set by whoever gives something a maker, before that. */
 extern void (*spw_maker_release)(struct spw_rerun *maker) SPW_OURS;
+
+/* How tickets are forgotten: set likewise. */
+extern void (*spw_ticket_release)(uint32_t ticket) SPW_OURS;
 
 struct spw_proof {    /* in a block */
     bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
@@ -66,7 +94,7 @@ struct spw_proof {    /* in a block */
     uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
     uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
     uint64_t read_number;
-    uint64_t readers;     /* functions that it is `believed` of: a bit for each, which a few may share */
+    uint64_t readers;     /* functions that it is `believed` of: a bit for each, as above */
     struct spw_hash hash; /* of the host copy */
 };
 #endif

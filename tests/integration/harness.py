@@ -158,16 +158,6 @@ def same_results(plain, finished):
     require(plain.results, "the program printed nothing to compare", finished.describe())
 
 
-def same_results_or_ended(plain, finished):
-    """The same bits, or the library ended the program and said why, and what was printed before that is right."""
-    if finished.status == 0:
-        same_results(plain, finished)
-        return
-    said, right = (re.findall("^step .*", each.output, re.MULTILINE) for each in (finished, plain))
-    require(said == right[:len(said)], "what was printed before the end is wrong", finished.describe())
-    require("no result reaches the host" in finished.errors or "is refused" in finished.errors, "nobody says why", finished.describe())
-
-
 def no_misuse(finished):
     """By the device's own count nothing was used too early, too late, or without being there."""
     for count in ("ordering_errors", "faults"):

@@ -151,15 +151,20 @@ static inline struct spw_versioned *versioned_at(CUdeviceptr a)
     return is_small(a) ? &slot_at(a)->content : &block_at(a)->content;
 }
 
-static inline int rescue(const struct spw_versioned *what)
+static inline int rescue_from(const struct spw_versioned *what, bool is_known)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    int r = spw_replay_rescue_unlocking(device, what, NULL);
+    int r = spw_replay_rescue_unlocking(device, what, is_known, NULL);
     spw_ghosts_sweep_locked(device);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     return r;
+}
+
+static inline int rescue(const struct spw_versioned *what)
+{
+    return rescue_from(what, true);
 }
 
 static inline struct spw_rerun_touch *touch_for(struct kept *k, CUdeviceptr a)

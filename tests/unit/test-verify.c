@@ -533,27 +533,6 @@ static void a_difference_is_told_in_place_of_the_end_of_a_wait(void **state)
     assert_int_equal(said("no result reaches the host any more"), 1);
 }
 
-static void what_is_only_believed_to_be_read_is_sampled_around_what_runs_again(void **state)
-{
-    believes = true;
-    CUdeviceptr a = drop_unwatched(1, one);
-    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
-    const uint64_t asked = spw_spots.asked_count, equal = spw_spots.equal_count;
-    expect(a, right_value());
-    assert_int_equal(spw_spots.asked_count, asked + 2);
-    assert_int_equal(after_a_wait(), CUDA_SUCCESS);
-    assert_int_equal(spw_spots.equal_count, equal + 2);
-    give_back(a, s, false);
-    a = drop_unwatched(1, one);
-    believes = false;
-    changes = input;
-    assert_int_equal(mix_on(s, (CUdeviceptr[]){a, allocate(BYTES)}, 1, 1, SALT), 0);
-    assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE);
-    assert_int_equal(spw_spots.failed_count, 2); /* what is made of it, too, for who changes it here does so first */
-    assert_int_equal(said("changed a tensor that it had not changed before"), 1);
-    assert_int_equal(spw_digests_held_locked(device), 0);
-}
-
 static void what_is_not_dropped_after_all_needs_no_second_sample(void **state)
 {
     CUdeviceptr a = drop_unwatched(1, one);
@@ -747,37 +726,6 @@ static void the_course_that_was_followed_longest_ago_is_forgotten(void **state)
     expect(a, right_value());
 }
 
-/* ---- a belief was wrong ---- */
-
-static void doubt(CUdeviceptr a, CUfunction reader)
-{
-    spw_lock();
-    block_at(a)->proof = (struct spw_proof){0};
-    spw_proof_believe(&block_at(a)->proof, reader);
-    spw_verify_doubt_locked(block_at(a));
-    spw_unlock();
-}
-
-static void what_was_made_of_a_tensor_that_somebody_changed_is_lost(void **state)
-{
-    CUdeviceptr made_of_it = drop_unwatched(1, one), copied = make(2, one);
-    let_go(copied);
-    doubt(input, another);
-    assert_int_equal(spw_verified.lost_count, 1);
-    expect(copied, right_value());
-    refused(made_of_it);
-}
-
-/* It may change others of its tensors too. */
-static void what_a_reader_made_of_other_tensors_is_lost(void **state)
-{
-    CUdeviceptr changed = allocate(BYTES), by_reader = drop_unwatched(1, one), by_another = drop_unwatched(2, another);
-    doubt(changed, one);
-    assert_int_equal(spw_verified.lost_count, 1);
-    expect(by_another, right_value());
-    refused(by_reader);
-}
-
 /* From then on a tensor that its function made leaves with a copy that stays. */
 static void a_function_that_was_wrong_is_not_run_again(void **state)
 {
@@ -927,7 +875,6 @@ int main(int argc, char **argv)
         TEST(without_an_answer_what_was_made_is_taken),
         TEST(what_is_not_compared_is_sampled),
         TEST(a_difference_is_told_in_place_of_the_end_of_a_wait),
-        TEST(what_is_only_believed_to_be_read_is_sampled_around_what_runs_again),
         TEST(what_is_not_dropped_after_all_needs_no_second_sample),
         TEST(without_a_sample_what_was_made_is_taken),
         TEST(tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_the_next),
@@ -936,8 +883,6 @@ int main(int argc, char **argv)
         TEST(what_stays_before_it_is_gone_is_not_compared),
         TEST(what_was_compared_on_a_course_is_known_when_it_is_followed_again),
         TEST(the_course_that_was_followed_longest_ago_is_forgotten),
-        TEST(what_was_made_of_a_tensor_that_somebody_changed_is_lost),
-        TEST(what_a_reader_made_of_other_tensors_is_lost),
         TEST(a_function_that_was_wrong_is_not_run_again),
         TEST(what_is_wanted_before_its_copy_is_done_is_compared_all_the_same),
         TEST(what_is_not_compared_is_not_waited_for),

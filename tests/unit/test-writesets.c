@@ -1,4 +1,5 @@
 /* test-writesets.c - what launches write is learned from what changed, and everything else is taken to be written. */
+#include "proof.h"
 #include "writesets.h"
 
 #include <setjmp.h>
@@ -129,8 +130,9 @@ static void a_place_is_spared_once_nothing_was_written_through_it_often_enough(v
     assert_false(spw_writeset_is_spared(spw_writeset_of_place_locked(OTHER, 7)));
     (void)spw_writeset_observed_locked(place, 1, 1);
     assert_false(spw_writeset_is_spared(place));
-    spw_writesets_believe_nothing_locked();
+    spw_writesets_revoke_locked(spw_proof_bit_of(FUNCTION));
     assert_null(spw_writeset_of_place_locked(FUNCTION, 8));
+    assert_non_null(spw_writeset_of_place_locked(OTHER, 8));
 }
 
 static void what_was_learned_goes_with_the_module(void **state)

@@ -1,0 +1,325 @@
+/* unchanged.c - the two digests of what is believed to be only read, and all that something is made of. */
+#include "unchanged.h"
+
+#include <errno.h>
+
+#include "devices.h"
+#include "digest.h"
+#include "needs.h"
+#include "op.h"
+#include "proof.h"
+#include "rebuild.h"
+#include "settings.h"
+#include "slab.h"
+#include "spot.h"
+
+enum { SHARE = 32, MOST_MAKERS = 64 };
+
+struct spw_unchanged_counts spw_unchanged_counts;
+
+/* Something with a version, where it lies. */
+struct thing {
+    struct spw_versioned *what;
+    struct spw_object *object;
+    CUdeviceptr address;
+    size_t bytes;
+};
+
+static struct thing of_block(struct spw_block *b)
+{
+    return (struct thing){&b->content, &b->object, b->address, b->size_bytes};
+}
+
+static struct thing of_slot(struct spw_slot *slot)
+{
+    return (struct thing){&slot->content, &slot->slab->object, spw_slot_address(slot), slot->size_bytes};
+}
+
+/* ---- digests ---- */
+
+static void forget(uint32_t *ticket)
+{
+    if (*ticket)
+        spw_digest_forget_locked(*ticket);
+    *ticket = 0;
+}
+
+static size_t step_of(size_t bytes)
+{
+    const size_t step = (bytes + SPW_UNCHANGED_WHOLE - 1) / SPW_UNCHANGED_WHOLE;
+    return step < SHARE ? step : SHARE;
+}
+
+static int hash(struct spw_device *d, const struct spw_stream *s, const struct thing *t, uint32_t *ret_ticket)
+{
+    const bool is_whole = t->bytes <= SPW_UNCHANGED_WHOLE || spw_settings_get()->verify_every == 1;
+    const struct spw_sample sample = spw_spot_sample(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
+    const int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
+                           : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
+    if (r < 0)
+        *ret_ticket = 0;
+    return r;
+}
+
+static void give_up(struct spw_unchanged *u)
+{
+    forget(&u->base);
+    forget(&u->check);
+    u->state = SPW_UNCHANGED_UNKNOWN;
+    spw_unchanged_counts.unknown_count++;
+}
+
+/* Looks at the answers, where there may be some. */
+static void settle(struct spw_device *d, struct spw_unchanged *u)
+{
+    struct spw_hash before, now;
+    if (u->state != SPW_UNCHANGED_ASKED)
+        return;
+    const int was = spw_digest_answer_locked(d, u->base, &before), is = spw_digest_answer_locked(d, u->check, &now);
+    if (was == 0 || is == 0)
+        return;
+    if (was < 0 || is < 0) {
+        give_up(u);
+    } else if (spw_hash_equal(before, now)) {
+        forget(&u->check);
+        u->state = SPW_UNCHANGED_SHOWN;
+        u->readers = 0;
+        spw_unchanged_counts.shown_count++;
+    } else {
+        spw_unchanged_counts.refuted_count++;
+        spw_proof_refuted_locked(d, u->readers);
+        give_up(u);
+    }
+}
+
+/* ---- touches ---- */
+
+static void rely(struct spw_versioned *v)
+{
+    v->unchanged.is_relied_on = true;
+}
+
+void spw_unchanged_rely_locked(struct spw_rerun *rerun)
+{
+    spw_ticket_release = spw_digest_forget_locked;
+    for (unsigned i = 0; i < rerun->touch_count; i++)
+        if (!rerun->touches[i].lent)
+            rely(rerun->touches[i].what);
+}
+
+static void touch(struct spw_device *d, const struct spw_op *op, const struct thing *t)
+{
+    struct spw_unchanged *u = &t->what->unchanged;
+    settle(d, u);
+    if (!u->base && u->state == SPW_UNCHANGED_SHOWN) {
+        u->choice = (uint32_t)t->what->version;
+        spw_unchanged_counts.based_count++;
+        u->base_stream = op->stream->id;
+        if (hash(d, op->stream, t, &u->base) < 0)
+            give_up(u);
+    }
+    if (u->state == SPW_UNCHANGED_UNKNOWN)
+        return;
+    forget(&u->check);
+    u->state = SPW_UNCHANGED_OPEN;
+    u->readers |= spw_proof_bit_of(op->function);
+}
+
+void spw_unchanged_touch_locked(const struct spw_op *op, uint64_t clock)
+{
+    struct spw_device *d = op->function && !op->everything ? spw_device_of_stream_locked(op->stream) : NULL;
+    for (unsigned i = 0; d && i < op->count - op->read_only; i++) {
+        const struct spw_versioned *v = spw_op_believes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
+        if (!v || !v->unchanged.is_relied_on || v->version > clock)
+            continue;
+        struct spw_object *o = spw_object_at_locked(op->hits[i]);
+        const struct thing t = o->kind == SPW_KIND_BLOCK
+                                   ? of_block(spw_block_of(o))
+                                   : of_slot(spw_slab_slot_at_locked((struct spw_slab *)o, op->hits[i]));
+        if (o->device == d->ordinal)
+            touch(d, op, &t);
+        else
+            give_up(&t.what->unchanged);
+    }
+}
+
+/* ---- the second digest ---- */
+
+/* Behind all uses of the thing, of which it is one. */
+static int check_block(struct spw_device *d, struct spw_block *b)
+{
+    const struct thing t = of_block(b);
+    struct spw_stream *s;
+    const int r = b->object.attention & SPW_ABSENT ? -ESTALE : spw_proof_reader_locked(d, b, &s);
+    if (r < 0 || hash(d, s, &t, &b->content.unchanged.check) < 0)
+        return -ESTALE;
+    spw_proof_read_locked(d, b, s);
+    b->content.unchanged.check_stream = s->id;
+    return 0;
+}
+
+/* No stream of ours is ordered behind what uses a slab: it takes one of the program's. */
+static int check_slot(struct spw_device *d, struct spw_slot *slot)
+{
+    const struct thing t = of_slot(slot);
+    struct spw_stream *s = spw_proof_only_user_locked(d, &slot->slab->object.uses);
+    if (!s || hash(d, s, &t, &slot->content.unchanged.check) < 0)
+        return -ESTALE;
+    spw_uses_add_locked(&slot->slab->object.uses, s, s->begun);
+    slot->content.unchanged.check_stream = s->id;
+    return 0;
+}
+
+/* 0: it is shown, or asked about. */
+static int check(struct spw_device *d, struct spw_block *b, struct spw_slot *slot)
+{
+    struct spw_unchanged *u = b ? &b->content.unchanged : &slot->content.unchanged;
+    settle(d, u);
+    if (u->state == SPW_UNCHANGED_OPEN) {
+        u->state = SPW_UNCHANGED_ASKED;
+        if ((b ? check_block(d, b) : check_slot(d, slot)) < 0)
+            give_up(u);
+    }
+    return u->state == SPW_UNCHANGED_UNKNOWN ? -ESTALE : 0;
+}
+
+void spw_unchanged_leaving_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (b->content.unchanged.state == SPW_UNCHANGED_OPEN)
+        (void)check(d, b, NULL);
+}
+
+/* ---- all that something is made of ---- */
+
+struct walk { /* makers of the block and of those that it is made of and that are dropped themselves */
+    struct spw_rerun *makers[MOST_MAKERS];
+    unsigned count;
+};
+
+static int add_maker(struct walk *w, struct spw_rerun *maker)
+{
+    for (unsigned i = 0; i < w->count; i++)
+        if (w->makers[i] == maker)
+            return 0;
+    if (!maker || w->count == MOST_MAKERS)
+        return -ESTALE;
+    w->makers[w->count++] = maker;
+    return 0;
+}
+
+/* Of a block, a slot, or neither: then it was of what one of the makers wrote to, before it did. */
+typedef int each_fn(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot,
+                    void *context);
+
+static int each_touch(struct spw_device *d, struct spw_rerun_touch *t, each_fn *fn, void *context)
+{
+    struct spw_slot *slot = t->block || t->lent ? NULL : spw_touched_slot_locked(t);
+    const int r = t->since.state != SPW_UNCHANGED_SHOWN ? fn(d, &t->since, NULL, NULL, context) : 0;
+    return r == 0 && slot ? fn(d, &slot->content.unchanged, NULL, slot, context) : r;
+}
+
+static int each_part(struct spw_device *d, struct walk *w, const struct spw_rebuild *r, each_fn *fn, void *context)
+{
+    int e = spw_rebuild_is_good(r) ? 0 : -ESTALE;
+    for (unsigned i = 0; i < r->part_count && e == 0; i++) {
+        struct spw_block *b = spw_touched_block_locked(r->parts[i].touch);
+        if (!b || b->content.version != r->parts[i].version)
+            return -ESTALE;
+        const bool is_dropped = b->object.attention & SPW_DROPPED;
+        e = is_dropped && !r->parts[i].writers ? add_maker(w, b->content.maker)
+                                               : fn(d, &b->content.unchanged, b, NULL, context);
+    }
+    for (unsigned i = 0; i < r->op_count; i++)
+        for (unsigned k = 0; k < r->ops[i]->touch_count && e == 0; k++)
+            e = each_touch(d, &r->ops[i]->touches[k], fn, context);
+    return e;
+}
+
+static int for_each(struct spw_device *d, const struct spw_block *b, each_fn *fn, void *context)
+{
+    struct walk w = {.count = 0};
+    struct spw_rebuild rebuild;
+    int r = add_maker(&w, b->content.maker);
+    for (unsigned i = 0; i < w.count && r == 0; i++)
+        r = spw_rebuild_find(w.makers[i], &rebuild) ? each_part(d, &w, &rebuild, fn, context) : -ESTALE;
+    return r;
+}
+
+/* The host is told what was asked on that stream; who leaves waits for that. */
+static int send(struct spw_device *d, uint32_t stream, struct spw_block *leaving)
+{
+    struct spw_stream *s = spw_stream_by_id_locked(stream);
+    struct spw_uses told = {0};
+    const int r = spw_digests_send_locked(d, s->handle);
+    spw_uses_add_locked(&told, s, s->begun);
+    spw_uses_merge_locked(&leaving->object.uses, &told);
+    return r;
+}
+
+static int ask(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot, void *context)
+{
+    if (b || slot ? check(d, b, slot) < 0 : u->state == SPW_UNCHANGED_UNKNOWN)
+        return -ESTALE;
+    if (u->state != SPW_UNCHANGED_ASKED)
+        return 0;
+    const int r = send(d, u->check_stream, context);
+    return r == 0 && u->base_stream != u->check_stream ? send(d, u->base_stream, context) : r;
+}
+
+int spw_unchanged_ask_locked(struct spw_device *d, struct spw_block *b)
+{
+    return for_each(d, b, ask, b);
+}
+
+static int is_shown(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot, void *context)
+{
+    settle(d, u);
+    return u->state == SPW_UNCHANGED_SHOWN ? 0 : -ESTALE;
+}
+
+bool spw_unchanged_is_shown_locked(struct spw_device *d, const struct spw_block *b)
+{
+    return for_each(d, b, is_shown, NULL) == 0;
+}
+
+/* ---- what is written again ---- */
+
+bool spw_unchanged_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t)
+{
+    struct spw_device *d = &spw_devices[t->block->object.device];
+    struct spw_unchanged *u = &t->what->unchanged;
+    const struct thing thing = of_block(t->block);
+    settle(d, u);
+    if (u->state == SPW_UNCHANGED_OPEN) {
+        u->state = SPW_UNCHANGED_ASKED;
+        u->check_stream = op->stream->id;
+        if (hash(d, op->stream, &thing, &u->check) < 0)
+            give_up(u);
+    }
+    if (u->state == SPW_UNCHANGED_ASKED) {
+        t->since = *u;
+        u->base = u->check = 0;
+    }
+    return u->state != SPW_UNCHANGED_UNKNOWN;
+}
+
+void spw_unchanged_forget_locked(struct spw_unchanged *u)
+{
+    forget(&u->base);
+    forget(&u->check);
+}
+
+void spw_unchanged_renew_locked(struct spw_block *b)
+{
+    struct spw_unchanged *u = &b->content.unchanged;
+    forget(&u->base);
+    forget(&u->check);
+    if (u->state != SPW_UNCHANGED_UNKNOWN)
+        u->state = SPW_UNCHANGED_SHOWN;
+}
+
+void spw_unchanged_reset(void)
+{
+    spw_unchanged_counts = (struct spw_unchanged_counts){0};
+    spw_ticket_release = NULL;
+}
