@@ -89,7 +89,7 @@ def kept(kind):
 
 
 def kept_untold(kind):
-    """No type says what these kernels may write. The sizes are those of a small allocation, and of one whose digests are of a part."""
+    """No type says what these kernels may write."""
     @sentence(f"{kind}, of kernels with names in C: the same bits within 80 to 40 % of the peak, and nothing is refused")
     def _():
         right([*((usual(kind, 30, *shape, program="harm-untold"), share) for share, shape in SHAPES),
