@@ -50,14 +50,20 @@ static size_t step_of(size_t bytes)
     return step < SHARE ? step : SHARE;
 }
 
+/* It is sent at once: who knows whether the stream is there when the answer is wanted. */
 static int hash(struct spw_device *d, const struct spw_stream *s, const struct thing *t, uint32_t *ret_ticket)
 {
     const bool is_whole = t->bytes <= SPW_UNCHANGED_WHOLE || spw_settings_get()->verify_every == 1;
     const struct spw_sample sample = spw_spot_sample(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
-    const int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
-                           : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
-    if (r < 0)
+    int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
+                     : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
+    if (r < 0) {
         *ret_ticket = 0;
+        return r;
+    }
+    r = spw_digests_send_locked(d, s->handle);
+    if (r < 0)
+        forget(ret_ticket);
     return r;
 }
 
@@ -94,9 +100,19 @@ static void settle(struct spw_device *d, struct spw_unchanged *u)
 
 /* ---- touches ---- */
 
-static void rely(struct spw_versioned *v)
+/* What operations of an epoch that is over relied on is nobody's any more. */
+static void rely(struct spw_unchanged *u)
 {
-    v->unchanged.is_relied_on = true;
+    if (u->epoch != spw_version_epoch) {
+        spw_unchanged_forget_locked(u);
+        *u = (struct spw_unchanged){.epoch = spw_version_epoch};
+    }
+    u->is_relied_on = true;
+}
+
+static bool is_relied_on(const struct spw_unchanged *u)
+{
+    return u->is_relied_on && u->epoch == spw_version_epoch;
 }
 
 void spw_unchanged_rely_locked(struct spw_rerun *rerun)
@@ -104,7 +120,7 @@ void spw_unchanged_rely_locked(struct spw_rerun *rerun)
     spw_ticket_release = spw_digest_forget_locked;
     for (unsigned i = 0; i < rerun->touch_count; i++)
         if (!rerun->touches[i].lent)
-            rely(rerun->touches[i].what);
+            rely(&rerun->touches[i].what->unchanged);
 }
 
 static void touch(struct spw_device *d, const struct spw_op *op, const struct thing *t)
@@ -114,7 +130,6 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct th
     if (!u->base && u->state == SPW_UNCHANGED_SHOWN) {
         u->choice = (uint32_t)t->what->version;
         spw_unchanged_counts.based_count++;
-        u->base_stream = op->stream->id;
         if (hash(d, op->stream, t, &u->base) < 0)
             give_up(u);
     }
@@ -130,7 +145,7 @@ void spw_unchanged_touch_locked(const struct spw_op *op, uint64_t clock)
     struct spw_device *d = op->function && !op->everything ? spw_device_of_stream_locked(op->stream) : NULL;
     for (unsigned i = 0; d && i < op->count - op->read_only; i++) {
         const struct spw_versioned *v = spw_op_believes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
-        if (!v || !v->unchanged.is_relied_on || v->version > clock)
+        if (!v || !is_relied_on(&v->unchanged) || v->version > clock)
             continue;
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         const struct thing t = o->kind == SPW_KIND_BLOCK
@@ -154,7 +169,7 @@ static int check_block(struct spw_device *d, struct spw_block *b)
     if (r < 0 || hash(d, s, &t, &b->content.unchanged.check) < 0)
         return -ESTALE;
     spw_proof_read_locked(d, b, s);
-    b->content.unchanged.check_stream = s->id;
+    b->content.unchanged.stream = s->id;
     return 0;
 }
 
@@ -166,7 +181,7 @@ static int check_slot(struct spw_device *d, struct spw_slot *slot)
     if (!s || hash(d, s, &t, &slot->content.unchanged.check) < 0)
         return -ESTALE;
     spw_uses_add_locked(&slot->slab->object.uses, s, s->begun);
-    slot->content.unchanged.check_stream = s->id;
+    slot->content.unchanged.stream = s->id;
     return 0;
 }
 
@@ -185,7 +200,7 @@ static int check(struct spw_device *d, struct spw_block *b, struct spw_slot *slo
 
 void spw_unchanged_leaving_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (b->content.unchanged.state == SPW_UNCHANGED_OPEN)
+    if (is_relied_on(&b->content.unchanged))
         (void)check(d, b, NULL);
 }
 
@@ -245,25 +260,19 @@ static int for_each(struct spw_device *d, const struct spw_block *b, each_fn *fn
     return r;
 }
 
-/* The host is told what was asked on that stream; who leaves waits for that. */
-static int send(struct spw_device *d, uint32_t stream, struct spw_block *leaving)
-{
-    struct spw_stream *s = spw_stream_by_id_locked(stream);
-    struct spw_uses told = {0};
-    const int r = spw_digests_send_locked(d, s->handle);
-    spw_uses_add_locked(&told, s, s->begun);
-    spw_uses_merge_locked(&leaving->object.uses, &told);
-    return r;
-}
-
+/* Who leaves waits for the answer. */
 static int ask(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot, void *context)
 {
+    struct spw_block *leaving = context;
+    struct spw_uses answer = {0};
     if (b || slot ? check(d, b, slot) < 0 : u->state == SPW_UNCHANGED_UNKNOWN)
         return -ESTALE;
-    if (u->state != SPW_UNCHANGED_ASKED)
-        return 0;
-    const int r = send(d, u->check_stream, context);
-    return r == 0 && u->base_stream != u->check_stream ? send(d, u->base_stream, context) : r;
+    if (u->state == SPW_UNCHANGED_ASKED) {
+        struct spw_stream *s = spw_stream_by_id_locked(u->stream);
+        spw_uses_add_locked(&answer, s, s->begun);
+        spw_uses_merge_locked(&leaving->object.uses, &answer); /* it may have been asked before the block's last use */
+    }
+    return 0;
 }
 
 int spw_unchanged_ask_locked(struct spw_device *d, struct spw_block *b)
@@ -292,7 +301,7 @@ bool spw_unchanged_pass_on_locked(const struct spw_op *op, struct spw_rerun_touc
     settle(d, u);
     if (u->state == SPW_UNCHANGED_OPEN) {
         u->state = SPW_UNCHANGED_ASKED;
-        u->check_stream = op->stream->id;
+        u->stream = op->stream->id;
         if (hash(d, op->stream, &thing, &u->check) < 0)
             give_up(u);
     }

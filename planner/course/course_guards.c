@@ -9,8 +9,7 @@
  *                                                                                  replays leave out of account)
  *     the tensor is small beside what its makers make as well                      it is not evictable
  *     otherwise                                                                    what makes the tensor is not replayable
- *     it comes behind the last use, not soon                                       the tensor cannot be left to be made
- * again
+ *     it comes behind the last use, not soon                                       it is not left to be made again
  */
 #include <errno.h>
 #include <stdlib.h>

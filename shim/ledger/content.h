@@ -29,12 +29,13 @@ enum spw_unchanged_state {
 };
 
 struct spw_unchanged {
-    uint8_t state;                      /* enum spw_unchanged_state */
-    bool is_relied_on;                  /* an operation that is kept read or made this version */
-    uint32_t base, check;               /* tickets of the two digests; 0: none */
-    uint32_t base_stream, check_stream; /* by id: where they were asked for, and may not be sent yet */
-    uint32_t choice;                    /* which pages they are of */
-    uint64_t readers; /* functions that touched it since the first: a bit for each, which a few may share */
+    uint64_t epoch;    /* in another one nothing of this says anything: what was written since need not have a new version */
+    uint8_t state;     /* enum spw_unchanged_state */
+    bool is_relied_on; /* an operation that is kept read or made this version */
+    uint32_t base, check; /* tickets of the two digests; 0: none */
+    uint32_t stream;      /* by id: the second one's */
+    uint32_t choice;      /* which pages they are of */
+    uint64_t readers;     /* functions that touched it since the first: a bit for each, which a few may share */
 };
 
 struct spw_versioned {       /* in a block, and in a slot of a slab */

@@ -149,7 +149,7 @@ static void what_the_launch_writes_anyway_is_not_hashed(void **state)
     struct spw_op op = {.hits = hits, .count = 2, .function = looker, .stream = spw_stream_of_locked(s), .writeset = &set};
     const uint64_t clock = spw_version_clock;
     spw_version_raise_locked(versioned_at(input));
-    versioned_at(input)->unchanged.is_relied_on = true; /* the launch is kept */
+    versioned_at(input)->unchanged = (struct spw_unchanged){.epoch = spw_version_epoch, .is_relied_on = true};
     spw_unchanged_touch_locked(&op, clock);
     assert_int_equal(spw_unchanged_counts.based_count, 0);
     spw_unlock();
@@ -235,6 +235,39 @@ static void what_is_written_again_passes_its_digests_on(void **state)
     spw_unlock();
 }
 
+/* What was written then need not have a new version. */
+static void what_was_hashed_in_another_epoch_says_nothing(void **state)
+{
+    (void)make_of(input, BYTES);
+    look_at(input, false);
+    assert_int_equal(spw_versions_break(), 0);
+    spw_lock();
+    fake_fill(s, input, BYTES, VALUE + 1);
+    spw_unlock();
+    look_at(input, false); /* nobody relies on it now */
+    CUdeviceptr a = make_of(input, BYTES);
+    look_at(input, false);
+    assert_int_equal(spw_unchanged_counts.based_count, 2);
+    let_go(a);
+    assert_true(is_dropped(a));
+    assert_int_equal(spw_unchanged_counts.refuted_count, 0);
+}
+
+/* Its stream may be gone by the time that it is wanted. */
+static void the_first_digest_is_told_without_being_asked_about(void **state)
+{
+    CUdeviceptr a = make_of(input, BYTES);
+    look_at(input, false);
+    fake_run_all();
+    spw_lock();
+    const uint32_t ticket = versioned_at(input)->unchanged.base;
+    struct spw_hash hash;
+    assert_int_equal(spw_digest_answer_locked(device, ticket, &hash), 1);
+    spw_unlock();
+    let_go(a);
+    assert_true(is_dropped(a));
+}
+
 static void nothing_is_left(void **state)
 {
     CUdeviceptr a = make_of(input, BYTES);
@@ -262,6 +295,8 @@ int main(void)
         TEST(what_is_touched_meanwhile_is_asked_about_again),
         TEST(idle_ghosts_are_left_alone),
         TEST(what_is_written_again_passes_its_digests_on),
+        TEST(what_was_hashed_in_another_epoch_says_nothing),
+        TEST(the_first_digest_is_told_without_being_asked_about),
         TEST(nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
