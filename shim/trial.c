@@ -74,6 +74,7 @@ struct spw_trial {
     uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
     unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
     struct exam exams[EXAMS], *now;
+    bool leaves_scratch; /* behind the launch that is being tried, which has bytes there */
     struct spw_trial_counts counts;
 };
 
@@ -289,17 +290,32 @@ static void poll_kind(struct spw_trial *t, const struct spw_writeset *kind)
 
 static void take_scratch(struct spw_trial *t)
 {
+    t->leaves_scratch = false;
     if (t->aside.scratch || !t->wanted_bytes || t->denied >= DENIALS)
         return;
     t->denied++;
     (void)spw_aside_take_scratch_unlocking(&t->aside, t->device, t->wanted_bytes);
 }
 
+/* Another thread may be about to submit the launch that is being tried: what it touches lies there. */
+static void leave_scratch(struct spw_trial *t)
+{
+    t->leaves_scratch = t->now != NULL;
+    if (!t->now)
+        spw_aside_give_scratch_locked(&t->aside, t->device);
+}
+
+static void leave_scratch_late(struct spw_trial *t)
+{
+    if (t->leaves_scratch)
+        leave_scratch(t);
+}
+
 bool spw_trial_give_up_scratch_locked(struct spw_trial *t)
 {
     const bool goes = t->aside.scratch && !t->now;
     if (goes)
-        spw_aside_give_scratch_locked(&t->aside, t->device);
+        leave_scratch(t);
     return goes;
 }
 
@@ -318,7 +334,7 @@ bool spw_trial_round_unlocking(struct spw_trial *t)
     spw_aside_reap_locked(&t->aside);
     const bool is_complete = spw_lessons_round(&t->lessons);
     if (is_complete || !spw_lessons_want_trials(&t->lessons)) {
-        spw_aside_give_scratch_locked(&t->aside, t->device);
+        leave_scratch(t);
     } else {
         if (spw_twins_have_variables)
             (void)spw_stash_ready_unlocking(t->device); /* or launches that need it are not tried yet */
@@ -329,7 +345,7 @@ bool spw_trial_round_unlocking(struct spw_trial *t)
 
 void spw_trial_end(struct spw_trial *t)
 {
-    spw_aside_give_scratch_locked(&t->aside, t->device);
+    leave_scratch(t);
 }
 
 /* ---- what a launch touches ---- */
@@ -667,6 +683,7 @@ CUresult spw_trial_after(struct spw_op *op, CUresult result)
     op->trial = NULL;
     if (result != CUDA_SUCCESS || !are_still_there(e) || spw_context_enter(&guard, NULL) < 0) {
         miss_exam(t, e);
+        leave_scratch_late(t);
         spw_unlock();
         return result;
     }
@@ -677,6 +694,7 @@ CUresult spw_trial_after(struct spw_op *op, CUresult result)
         say_lost(op);
     if (r != 0 || sent < 0)
         miss_exam(t, e);
+    leave_scratch_late(t);
     spw_context_leave(&guard);
     spw_unlock();
     return r < 0 ? CUDA_ERROR_LAUNCH_FAILED : result;

@@ -160,6 +160,8 @@ static bool is_trusted(enum kernel k)
     return is_trusted;
 }
 
+static void (*meanwhile)(void); /* what another thread does while the driver takes the launch */
+
 /* Launched by the program on that stream, with what the library does around it. What the program is told. */
 static CUresult launch(enum kernel k)
 {
@@ -188,6 +190,8 @@ static CUresult launch(enum kernel k)
     CUresult r = refused ? CUDA_ERROR_LAUNCH_FAILED : run(k, s, false, salt);
     if (!refused)
         follow(k, salt);
+    if (meanwhile)
+        meanwhile();
     if (op.trial)
         r = spw_trial_after(&op, r);
     op.rerun = NULL;
@@ -290,6 +294,7 @@ static int begin_trials(void **state)
     clock_now = 0;
     padding = 0;
     refuse_submits = submits = doubtful = 0;
+    meanwhile = NULL;
     for (enum kernel k = 0; k < KERNELS; k++)
         for (unsigned i = 0; i < HITS; i++) {
             of[k].hits[i] = allocate(bytes_of(i));
@@ -663,6 +668,30 @@ static void learning_that_ends_early_gives_everything_back(void **state)
     }
 }
 
+static void end_learning(void)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    spw_trial_end(trial);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+}
+
+/* What the launch is to be shown again lies in scratch memory, which somebody else may be given then. */
+static void learning_that_another_thread_ends_during_a_launch_ends_behind_it(void **state)
+{
+    const uint64_t live = device->live_bytes;
+    meanwhile = end_learning;
+    for (unsigned round = 0; !next_round(); round++) {
+        assert_true(round < ROUNDS);
+        iterate(round, 1 << IN_PLACE);
+        spw_lock();
+        assert_int_equal(device->live_bytes, live);
+        spw_unlock();
+    }
+    assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAYABLE);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_trials, end_trials)
@@ -686,6 +715,7 @@ int main(int argc, char **argv)
         TEST(what_cannot_be_put_back_is_told_to_the_program),
         TEST(without_digests_nothing_is_learned_and_nothing_is_broken),
         TEST(learning_that_ends_early_gives_everything_back),
+        TEST(learning_that_another_thread_ends_during_a_launch_ends_behind_it),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
