@@ -8,8 +8,9 @@
 /* Ranks: a thread takes locks only in this order, lowest first.
  *   slow    one per device: held by the one operation that is making room on it; may be held while waiting for the GPU
  *   engine  one: guards the ledger, slabs, cached blocks, handles, streams' records; not held while the program's own call
- *           is inside the driver, nor while waiting for the GPU (but for copies through memory that could not be pinned,
- *           and where an event cannot be had: lock.h's users say so where they do it)
+ *           is inside the driver (but for one that begins a capture or joins it), nor while waiting for the GPU (but for
+ *           copies through memory that could not be pinned, and where an event cannot be had: lock.h's users say so where
+ *           they do it)
  *   leaf    inside single modules (layouts, tables, log); nothing is called with one held */
 enum spw_lock_rank { SPW_LOCK_SLOW, SPW_LOCK_ENGINE, SPW_LOCK_LEAF };
 

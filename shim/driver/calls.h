@@ -583,8 +583,8 @@
     X(PASS, cuStreamSetAttribute_ptsz, "cuStreamSetAttribute", (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value), (hStream, attr, value)) \
     X(HOOK_THEN_NOTE, cuStreamSynchronize, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
     X(HOOK_THEN_NOTE, cuStreamSynchronize_ptsz, "cuStreamSynchronize", (CUstream hStream), (hStream)) \
-    X(PASS_THEN_NOTE, cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
-    X(PASS_THEN_NOTE, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
+    X(HOOK_THEN_NOTE, cuStreamWaitEvent_ptsz, "cuStreamWaitEvent", (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags)) \
     /* events */ \
     X(PASS, cuEventCreate, "cuEventCreate", (CUevent *phEvent, unsigned int Flags), (phEvent, Flags)) \
     X(NOTE_THEN_PASS, cuEventDestroy, "cuEventDestroy", (CUevent hEvent), (hEvent)) \

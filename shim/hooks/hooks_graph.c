@@ -10,6 +10,7 @@
 #include "graph_memory.h"
 #include "hooks.h"
 #include "layout.h"
+#include "lock.h"
 #include "scan.h"
 #include "tables.h"
 
@@ -109,16 +110,21 @@ static void pin_node(const CUgraphNodeParams *p)
 
 /* ---- capture ---- */
 
+/* The lock is held until the driver has answered. Another thread that holds it may look whether this stream captures, and
+ * then make it wait for something: that would end a capture that began in between. */
 static void before_capture(CUstream stream)
 {
     spw_tables_pin(why_graph);
-    spw_capture_begins(stream);
+    spw_lock();
+    spw_capture_begins_locked(stream);
+    atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);
 }
 
 static CUresult begun(CUresult result)
 {
-    if (result == CUDA_SUCCESS)
-        atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);
+    if (result != CUDA_SUCCESS)
+        atomic_fetch_sub_explicit(&spw_captures_active, 1, memory_order_relaxed);
+    spw_unlock();
     return result;
 }
 
@@ -184,6 +190,36 @@ CUresult spw_on_cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCap
 {
     return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginRecaptureToGraph_ptsz,
                               (hStream, mode, hGraph, callbackFunc, userData)));
+}
+
+/* A stream that waits for an event of a capture becomes part of that capture: as with one that begins. */
+static void before_join(CUstream stream)
+{
+    spw_lock();
+    if (!spw_is_capturing(stream))
+        spw_capture_begins_locked(stream);
+}
+
+static CUresult joined(CUresult result)
+{
+    spw_unlock();
+    return result;
+}
+
+CUresult spw_on_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    if (!spw_anything_captures())
+        return SPW_DRIVER(cuStreamWaitEvent, (hStream, hEvent, Flags));
+    before_join(hStream);
+    return joined(SPW_DRIVER(cuStreamWaitEvent, (hStream, hEvent, Flags)));
+}
+
+CUresult spw_on_cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    if (!spw_anything_captures())
+        return SPW_DRIVER(cuStreamWaitEvent_ptsz, (hStream, hEvent, Flags));
+    before_join(hStream ? hStream : CU_STREAM_PER_THREAD);
+    return joined(SPW_DRIVER(cuStreamWaitEvent_ptsz, (hStream, hEvent, Flags)));
 }
 
 /* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another

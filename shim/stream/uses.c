@@ -152,6 +152,23 @@ static int synchronize(CUcontext context)
     return r;
 }
 
+/* The host waits for the stream. One that cannot be waited for by itself is waited for with all of its context, which would
+ * end each capture there. */
+static int await(struct spw_stream *s)
+{
+    if (spw_stream_is_reachable_locked(s) && !spw_is_capturing(s->handle)) {
+        struct spw_context_guard guard;
+        int r = spw_context_enter(&guard, s->context);
+        if (r == 0) {
+            r = spw_result(SPW_ASK(cuStreamSynchronize, s->handle));
+            spw_context_leave(&guard);
+        }
+        if (r == 0)
+            return 0;
+    }
+    return spw_anything_captures() ? -EBUSY : synchronize(s->context);
+}
+
 static int wait_event_on(struct spw_stream *s, CUevent event)
 {
     struct spw_context_guard guard;
@@ -175,8 +192,8 @@ static int order_one(struct spw_stream *s, uint64_t number, void *arg)
         return r;
     if (r == 0)
         r = wait_event_on(after, event);
-    /* Where the device cannot be told to wait, the host waits for all of the context: slow and right. */
-    return r < 0 ? synchronize(s->context) : 0;
+    /* Where the device cannot be told to wait, the host waits: slow and right. */
+    return r < 0 ? await(s) : 0;
 }
 
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
@@ -204,18 +221,6 @@ int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const
 static bool may_work_on(const struct spw_stream *s, uint64_t devices)
 {
     return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);
-}
-
-/* The host waits for this stream alone: waiting for its context would end captures of other streams. */
-static int await(const struct spw_stream *s)
-{
-    struct spw_context_guard guard;
-    int r = spw_context_enter(&guard, s->context);
-    if (r < 0)
-        return r;
-    r = spw_result(SPW_ASK(cuStreamSynchronize, s->handle));
-    spw_context_leave(&guard);
-    return r < 0 ? synchronize(s->context) : 0;
 }
 
 int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)

@@ -102,6 +102,12 @@ def kept_on_a_thread(group):
         right([((*usual(",".join(part), 90), "--every", "2"), 60, "on", False) for part in (GROUPS[group][::2], GROUPS[group][1::2])])
 
 
+@sentence("all kinds at once while a second thread captures graphs all the time: the same bits, and captures stay valid")
+def _():
+    right([((*usual(",".join(ALL[part::3]), 30), "--every", "2", "--captures"), share, planning, hasty)
+           for part, (share, planning, hasty) in enumerate(((60, "wait", False), (50, "wait", True), (40, "on", True)))])
+
+
 def long_runs():
     """All there is, what takes longest first."""
     for late, planning, share in itertools.product((200, 90, 30), ("wait", "on"), SHARES):

@@ -37,7 +37,7 @@ void spw_foreign_retained(CUmemGenericAllocationHandle handle)
     retained = handle;
 }
 
-void spw_capture_begins(CUstream stream)
+void spw_capture_begins_locked(CUstream stream)
 {
 }
 

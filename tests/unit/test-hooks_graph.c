@@ -10,6 +10,7 @@
 #include "fake-engine.h"
 #include "hooks.h"
 #include "layout.h"
+#include "lock.h"
 #include "tables.h"
 
 /* ---- the driver: one stream that may capture, one kernel with one pointer and one number ---- */
@@ -26,8 +27,10 @@ static CUresult is_capturing(CUstream stream, CUstreamCaptureStatus *ret_status)
     return CUDA_SUCCESS;
 }
 
+/* Whoever is to make a stream wait looks first whether it captures, with the lock held. */
 static CUresult begin(CUstream stream, CUstreamCaptureMode mode)
 {
+    assert_false(spw_try_lock());
     driver_calls++;
     if (answer == CUDA_SUCCESS)
         status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -38,6 +41,16 @@ static CUresult end(CUstream stream, CUgraph *graph)
 {
     if (answer != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
         status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return answer;
+}
+
+static CUresult wait_event(CUstream stream, CUevent event, unsigned flags)
+{
+    const bool was_free = spw_try_lock();
+    if (was_free)
+        spw_unlock();
+    assert_int_equal(was_free, spw_captures_active == 0);
+    driver_calls++;
     return answer;
 }
 
@@ -119,6 +132,7 @@ static int setup(void **state)
     spw_driver.cuStreamBeginCapture_v2 = begin;
     spw_driver.cuStreamEndCapture = end;
     spw_driver.cuStreamEndCapture_ptsz = end;
+    spw_driver.cuStreamWaitEvent = spw_driver.cuStreamWaitEvent_ptsz = wait_event;
     spw_driver.cuStreamBeginRecaptureToGraph = spw_driver.cuStreamBeginRecaptureToGraph_ptsz = begin_again;
     spw_driver.cuStreamBeginCaptureToCig = spw_driver.cuStreamBeginCaptureToCig_ptsz = begin_cig;
     spw_driver.cuStreamEndCaptureToCig = spw_driver.cuStreamEndCaptureToCig_ptsz = end_cig;
@@ -189,6 +203,20 @@ static void a_per_thread_call_means_the_threads_own_stream(void **state)
     spw_captures_active = 1;
     spw_on_cuStreamEndCapture_ptsz(NULL, &graph);
     assert_ptr_equal(asked_stream, CU_STREAM_PER_THREAD);
+}
+
+static void a_stream_joins_a_capture_while_nobody_orders_it(void **state)
+{
+    for (int captures = 0; captures < 2; captures++)
+        for (int failing = 0; failing < 2; failing++) {
+            spw_captures_active = captures;
+            answer = failing ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+            assert_int_equal(spw_on_cuStreamWaitEvent((CUstream)7, (CUevent)1, 0), answer);
+            assert_int_equal(spw_on_cuStreamWaitEvent_ptsz(NULL, (CUevent)1, 0), answer);
+            assert_true(spw_try_lock());
+            spw_unlock();
+        }
+    assert_int_equal(driver_calls, 8);
 }
 
 /* A graph that is captured anew (13.3), and a graphics command list (13.2). */
@@ -352,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_is_asked_while_nothing_captures, setup),
         cmocka_unit_test_setup(a_capture_is_seen_from_its_begin_to_its_end, setup),
+        cmocka_unit_test_setup(a_stream_joins_a_capture_while_nobody_orders_it, setup),
         cmocka_unit_test_setup(a_capture_that_did_not_begin_is_not_counted, setup),
         cmocka_unit_test_setup(an_end_that_fails_counts_when_the_capture_is_over, setup),
         cmocka_unit_test_setup(a_per_thread_call_means_the_threads_own_stream, setup),

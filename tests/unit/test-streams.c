@@ -200,8 +200,8 @@ static void nothing_of_ours_gets_into_a_capture(void **state)
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
     spw_uses_add_locked(&uses, s, spw_stream_next_locked(s));
+    spw_capture_begins_locked(handle);
     spw_unlock();
-    spw_capture_begins(handle);
     spw_captures_active = 1;
     capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     unsigned events = fake_counts()->events;

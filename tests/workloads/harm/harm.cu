@@ -6,6 +6,7 @@
  *
  * Every bit of these depends on every bit of every tensor that was kept for the backward part. --list names the kinds;
  * README.md tells the options. Exit status: 0; 2 for a bad option; 3 when a CUDA call failed. */
+#include "beside.h"
 #include "options.h"
 #include <stdio.h>
 
@@ -38,6 +39,8 @@ __global__ void tick_kernel(uint32_t *clock)
     clock[0]++;
 }
 SIMGPU_FOOTPRINT(tick_kernel, (uint32_t * clock), 1.0, RW(clock, 1))
+
+#define CAPTURES_PERIOD 8 /* steps between two launches of what is captured beside */
 
 struct kept {
     words value;
@@ -161,8 +164,16 @@ int main(int argc, char **argv)
     device_open(0, 1, o.allocator);
     {
         trainer all(o);
-        for (int step = 1; step <= o.steps; step++)
+        std::unique_ptr<beside> captures;
+        if (o.captures)
+            captures = std::make_unique<beside>(all, o.places[0].count, o.steps / CAPTURES_PERIOD + 1, CAPTURES_PERIOD);
+        for (int step = 1; step <= o.steps; step++) {
+            if (captures)
+                captures->at_step(step);
             all.run_step(step);
+        }
+        if (captures)
+            captures->result();
         printf("persistent 0x%016llx\n", all.digest_of_all());
         printf("peak_bytes %zu\n", peak_live_bytes());
     }

@@ -13,6 +13,7 @@ struct options {
     int steps = 40;
     uint32_t late = 30, seed = 1;
     enum allocator allocator = ALLOCATE_ASYNC;
+    bool captures = false; /* a second thread captures all the while */
 };
 
 /* Ends the program with status 2, or after a list of kinds with 0. */
