@@ -355,9 +355,10 @@ static bool same_piece(const struct piece *p, const struct spw_block *b, const s
     return p->block == b && p->slot == slot;
 }
 
-static bool add_piece(struct exam *e, struct spw_block *b, struct spw_slot *slot, unsigned hit)
+/* Of what is pinned nobody says whether it was written: as if it were. */
+static bool add_piece(struct exam *e, const struct spw_op *op, struct spw_block *b, struct spw_slot *slot, unsigned hit)
 {
-    const struct spw_versioned *content = b ? &b->content : &slot->content;
+    const struct spw_versioned *content = spw_versioned_at_locked(op->hits[hit], NULL);
     for (uint32_t i = 0; i < e->count; i++)
         if (same_piece(&e->pieces[i], b, slot)) {
             e->pieces[i].hits |= UINT64_C(1) << hit;
@@ -370,7 +371,7 @@ static bool add_piece(struct exam *e, struct spw_block *b, struct spw_slot *slot
                                            .serial = b ? b->serial : slot->serial,
                                            .address = b ? b->address : spw_slot_address(slot),
                                            .bytes = b ? b->size_bytes : slot->size_bytes,
-                                           .content = spw_version_is_fresh(content) ? FRESH : DEFINED,
+                                           .content = content && spw_version_is_fresh(content) ? FRESH : DEFINED,
                                            .hits = UINT64_C(1) << hit};
     return true;
 }
@@ -396,7 +397,7 @@ static bool list_pieces(struct exam *e, const struct spw_device *d, const struct
             return false;
         if (o->kind == SPW_KIND_SLAB && !(slot = spw_slab_slot_at_locked((struct spw_slab *)o, op->hits[i])))
             continue;
-        if (!add_piece(e, slot ? NULL : spw_block_of(o), slot, i))
+        if (!add_piece(e, op, slot ? NULL : spw_block_of(o), slot, i))
             return false;
     }
     find_constants(e, op);

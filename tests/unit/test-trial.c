@@ -1,5 +1,6 @@
 /* test-trial.c - launches that are looked at and tried, on the fake device: what is found out is true, and the program finds
  * everything as its own launch left it, whatever the launch does when it runs again and whichever call fails. */
+#include "access.h"
 #include "aside.h"
 #include "carried.h"
 #include "course/course.h"
@@ -668,6 +669,20 @@ static void learning_that_ends_early_gives_everything_back(void **state)
     }
 }
 
+/* Once it is pinned, a graph or whoever else knows the address may write it, and nobody counts that. */
+static void what_is_pinned_is_not_taken_for_undefined(void **state)
+{
+    static const unsigned pinned[] = {IN, SLOT};
+    for (unsigned i = 0; i < 2; i++) {
+        CUdeviceptr *a = &of[PLAIN].hits[pinned[i]];
+        *a = allocate(bytes_of(pinned[i])); /* nobody has written it */
+        spw_pin_address(*a, "this is a test");
+        put(*a, bytes_of(pinned[i]), 77, &of[PLAIN].holds[pinned[i]]);
+    }
+    learn(1 << PLAIN);
+    assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
+}
+
 static void end_learning(void)
 {
     pthread_mutex_lock(&device->slow);
@@ -716,6 +731,7 @@ int main(int argc, char **argv)
         TEST(without_digests_nothing_is_learned_and_nothing_is_broken),
         TEST(learning_that_ends_early_gives_everything_back),
         TEST(learning_that_another_thread_ends_during_a_launch_ends_behind_it),
+        TEST(what_is_pinned_is_not_taken_for_undefined),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
