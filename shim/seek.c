@@ -350,11 +350,6 @@ static int read_parts(const struct range *r, unsigned index, const struct spw_al
     return failure || from == to ? failure : read_back(a, r->address + from, to - from, changed);
 }
 
-static bool is_pinned(const struct spw_object *o)
-{
-    return o->kind == SPW_KIND_SLAB ? ((const struct spw_slab *)o)->pinned : ((const struct spw_block *)o)->pinned;
-}
-
 /* Nobody is at what lies there. 0; with `wait` it was waited for, and the lock let go of; else -EAGAIN. */
 static int await_users_unlocking(const struct range *r, bool wait)
 {
@@ -362,9 +357,8 @@ static int await_users_unlocking(const struct range *r, bool wait)
         struct spw_object *o = spw_object_at_locked(r->address);
         if (!o || o->attention & (SPW_FREE | SPW_ABSENT))
             return 0;
-        struct spw_uses uses = o->uses;
-        if (is_pinned(o) && !everybody)
-            everybody = uses.overflow = true; /* graphs use it without being told of */
+        struct spw_uses uses = everybody ? o->uses : spw_users_of_locked(o); /* others go on: everybody is waited for once */
+        everybody = true;
         if (spw_uses_done_locked(&uses))
             return 0;
         if (!wait)
@@ -474,8 +468,9 @@ static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l
     struct spw_stream *s;
     struct spw_object *o = spw_object_at_locked(b->address);
     int r = spw_mover_stream_locked(d, context_of(d, b), &s);
+    struct spw_uses users = spw_users_of_locked(o);
     if (r == 0)
-        r = spw_uses_order_locked(&o->uses, s);
+        r = spw_uses_order_locked(&users, s);
     if (r == 0 && o->kind == SPW_KIND_BLOCK)
         r = spw_mover_order_locked(d, b, s, false);
     if (r < 0)

@@ -458,9 +458,9 @@ static struct places lay_out(struct exam *e, uint64_t room)
     return found;
 }
 
-static struct spw_uses *uses_of(const struct piece *p)
+static struct spw_object *object_of(const struct piece *p)
 {
-    return p->block ? &p->block->object.uses : &p->slot->slab->object.uses;
+    return p->block ? &p->block->object : &p->slot->slab->object;
 }
 
 /* Behind all that any stream does with what the launch touches: it may be given an address by chance (scan.h) that is none
@@ -469,7 +469,8 @@ static int follow_uses(const struct spw_trial *t, const struct spw_op *op, const
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
-        r = spw_uses_order_locked(uses_of(&e->pieces[i]), op->stream);
+        struct spw_uses users = spw_users_of_locked(object_of(&e->pieces[i]));
+        r = spw_uses_order_locked(&users, op->stream);
         if (r == 0 && e->pieces[i].block)
             r = spw_mover_order_locked(t->device, e->pieces[i].block, op->stream, true);
     }
@@ -548,7 +549,7 @@ static void note_uses(struct spw_trial *t, const struct spw_op *op, const struct
 {
     const uint64_t number = spw_stream_next_locked(op->stream);
     for (uint32_t i = 0; i < e->count; i++)
-        spw_uses_add_locked(uses_of(&e->pieces[i]), op->stream, number);
+        spw_uses_add_locked(&object_of(&e->pieces[i])->uses, op->stream, number);
     if (e->step == SPW_LESSON_TRY)
         spw_aside_used_locked(&t->aside, op->stream, number);
 }

@@ -185,3 +185,11 @@ uint64_t spw_slab_total_bytes_locked(const struct spw_device *d)
 {
     return d->slabs ? d->slabs->bytes : 0;
 }
+
+struct spw_uses spw_users_of_locked(const struct spw_object *o)
+{
+    struct spw_uses users = o->uses;
+    users.overflow |=
+        o->kind == SPW_KIND_SLAB ? ((const struct spw_slab *)o)->pinned : ((const struct spw_block *)o)->pinned;
+    return users;
+}

@@ -60,4 +60,8 @@ void spw_slab_for_each_locked(struct spw_device *d, void (*each)(struct spw_slot
 
 /* Bytes of all slabs of the device. */
 uint64_t spw_slab_total_bytes_locked(const struct spw_device *d);
+
+/* Who may be at what lies there: its uses; and where it is pinned, all that was ever submitted, since graphs use what is
+ * pinned without telling. */
+struct spw_uses spw_users_of_locked(const struct spw_object *o);
 #endif

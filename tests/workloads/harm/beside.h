@@ -11,7 +11,8 @@
 class beside
 {
   public:
-    /* Begins to capture. A graph is launched `launches` times in all, the n-th not before step n * `period`. */
+    /* Launches a graph, for which nobody waits in the first step, and begins to capture from the second one on. A graph is
+     * launched `launches` times then, the n-th not before step n * `period`. */
     beside(training &t, size_t count, int launches, int period);
     ~beside();
     void at_step(int number)
@@ -27,6 +28,7 @@ class beside
 
     words first, second;
     cudaStream_t stream;
+    cudaGraphExec_t early;
     std::atomic<int> step{0};
     const int launches, period;
     std::thread thread;
