@@ -105,10 +105,10 @@ def kept_on_a_thread(group):
         right([((*usual(",".join(part), 90), "--every", "2"), 60, "on", False) for part in (GROUPS[group][::2], GROUPS[group][1::2])])
 
 
-def kept_beside_captures():
-    @sentence("all kinds at once while a second thread captures graphs all the time: the same bits, and captures stay valid")
+def kept_beside(work):
+    @sentence(f"all kinds at once beside a second thread with {work} of its own: the same bits, and captures stay valid")
     def _():
-        right([((*usual(",".join(ALL[part::3]), 30), "--every", "2", "--captures"), share, planning, hasty)
+        right([((*usual(",".join(ALL[part::3]), 30), "--every", "2", "--beside", work), share, planning, hasty)
                for part, (share, planning, hasty) in enumerate(((60, "wait", False), (50, "wait", True), (70, "on", True)))])
 
 
@@ -151,7 +151,8 @@ def main(arguments):
             kept(kind)
         kept_on_a_thread(group)
         if group == "graphs":
-            kept_beside_captures()
+            kept_beside("captures")
+            kept_beside("launches")
 
     @sentence("each kind that there is is one of these")
     def _():

@@ -1,4 +1,4 @@
-/* beside.cu - captures on a thread of its own. */
+/* beside.cu - captures, or launches, on a thread of its own. */
 #include "beside.h"
 #include <chrono>
 #include <limits.h>
@@ -15,8 +15,9 @@ static void pause()
     std::this_thread::sleep_for(std::chrono::microseconds(300));
 }
 
-beside::beside(training &t, size_t count, int launches_in_all, int steps_between)
-    : first(t.persistent(count, 7001)), second(t.persistent(count, 7002)), launches(launches_in_all), period(steps_between)
+beside::beside(training &t, size_t count, enum beside_work what, int turns_in_all, int steps_between)
+    : first(t.persistent(count, 7001)), second(t.persistent(count, 7002)), work(what), turns(turns_in_all),
+      period(steps_between)
 {
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     wait_for_device();
@@ -28,7 +29,7 @@ beside::beside(training &t, size_t count, int launches_in_all, int steps_between
 beside::~beside()
 {
     if (thread.joinable())
-        result();
+        end();
     CHECK(cudaGraphExecDestroy(early));
     CHECK(cudaStreamDestroy(stream));
 }
@@ -53,23 +54,47 @@ cudaGraphExec_t beside::captured()
     return exec;
 }
 
+/* A chain through tensors that live for a moment. */
+void beside::launch_some()
+{
+    enum { LENGTH = 6 };
+    const size_t n = first.count(), bytes = first.bytes();
+    uint32_t *made[LENGTH];
+    for (int i = 0; i < LENGTH; i++) {
+        void *where;
+        CHECK(cudaMallocAsync(&where, bytes, stream));
+        made[i] = static_cast<uint32_t *>(where);
+        CHECK(cudaMemcpyAsync(made[i], i ? made[i - 1] : first.data(), bytes, cudaMemcpyDeviceToDevice, stream));
+        beside_kernel<<<blocks_for(n), THREADS, 0, stream>>>(second.data(), made[i], n);
+        CHECK_LAUNCH(beside_kernel);
+    }
+    for (int i = LENGTH - 1; i >= 0; i--) {
+        beside_kernel<<<blocks_for(n), THREADS, 0, stream>>>(made[i], first.data(), n);
+        CHECK_LAUNCH(beside_kernel);
+        CHECK(cudaFreeAsync(made[i], stream));
+    }
+}
+
 void beside::run()
 {
     while (step < 2)
         pause();
-    for (int launched = 0; launched < launches;) {
-        cudaGraphExec_t exec = captured();
-        for (; launched < launches && step >= launched * period; launched++)
-            CHECK(cudaGraphLaunch(exec, stream));
+    for (int turn = 0; turn < turns;) {
+        cudaGraphExec_t exec = work == CAPTURES ? captured() : nullptr;
+        for (; turn < turns && step >= turn * period; turn++)
+            if (exec)
+                CHECK(cudaGraphLaunch(exec, stream));
+            else
+                launch_some();
         CHECK(cudaStreamSynchronize(stream));
-        CHECK(cudaGraphExecDestroy(exec));
+        if (exec)
+            CHECK(cudaGraphExecDestroy(exec));
         pause();
     }
 }
 
-words beside::result()
+void beside::end()
 {
     step = INT_MAX;
     thread.join();
-    return first;
 }

@@ -1,36 +1,39 @@
-/* beside.h - a second thread that captures graphs in the strictest mode, all the while that the program trains.
+/* beside.h - a second thread that works on a stream of its own, all the while that the program trains.
  *
- * Its tensors and its stream are its own. A capture in this mode is invalidated by every call that is not allowed during
- * one, whichever thread makes it; so what the program itself does beside it must be allowed (--alloc async). */
+ * Its tensors are its own. Either it captures graphs in the strictest mode: such a capture is invalidated by every call that
+ * is not allowed during one, whichever thread makes it, so what the program itself does beside it must be allowed (--alloc
+ * async). Or it launches kernels, and allocates and frees what these work on. */
 #ifndef HARM_BESIDE_H
 #define HARM_BESIDE_H
-#include "layer.h"
+#include "options.h"
 #include <atomic>
 #include <thread>
 
 class beside
 {
   public:
-    /* Launches a graph, for which nobody waits in the first step, and begins to capture from the second one on. A graph is
-     * launched `launches` times then, the n-th not before step n * `period`. */
-    beside(training &t, size_t count, int launches, int period);
+    /* Launches a graph, for which nobody waits in the first step. From the second one on the thread has `turns` turns, the
+     * n-th not before step n * `period`. */
+    beside(training &t, size_t count, enum beside_work work, int turns, int period);
     ~beside();
     void at_step(int number)
     {
         step = number;
     }
-    /* Ends the thread, once it has launched all; what it made of its tensor, whose work is done. */
-    words result();
+    /* Ends the thread, once it has had all turns. All its work is done then. */
+    void end();
 
   private:
     void run();
     cudaGraphExec_t captured();
+    void launch_some();
 
     words first, second;
     cudaStream_t stream;
     cudaGraphExec_t early;
     std::atomic<int> step{0};
-    const int launches, period;
+    const enum beside_work work;
+    const int turns, period;
     std::thread thread;
 };
 #endif

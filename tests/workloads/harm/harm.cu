@@ -40,7 +40,7 @@ __global__ void tick_kernel(uint32_t *clock)
 }
 SIMGPU_FOOTPRINT(tick_kernel, (uint32_t * clock), 1.0, RW(clock, 1))
 
-#define CAPTURES_PERIOD 8 /* steps between two launches of what is captured beside */
+#define BESIDE_PERIOD 8 /* steps between two turns of the thread beside that captures; the other has one in each step */
 
 struct kept {
     words value;
@@ -164,16 +164,17 @@ int main(int argc, char **argv)
     device_open(0, 1, o.allocator);
     {
         trainer all(o);
-        std::unique_ptr<beside> captures;
-        if (o.captures)
-            captures = std::make_unique<beside>(all, o.places[0].count, o.steps / CAPTURES_PERIOD + 1, CAPTURES_PERIOD);
+        std::unique_ptr<beside> other;
+        const int period = o.beside == CAPTURES ? BESIDE_PERIOD : 1;
+        if (o.beside != NOTHING)
+            other = std::make_unique<beside>(all, o.places[0].count, o.beside, o.steps / period + 1, period);
         for (int step = 1; step <= o.steps; step++) {
-            if (captures)
-                captures->at_step(step);
+            if (other)
+                other->at_step(step);
             all.run_step(step);
         }
-        if (captures)
-            captures->result();
+        if (other)
+            other->end();
         printf("persistent 0x%016llx\n", all.digest_of_all());
         printf("peak_bytes %zu\n", peak_live_bytes());
     }

@@ -18,12 +18,12 @@ static std::vector<const struct kind *> all_kinds()
 
 [[noreturn]] static void refuse(const std::string &what)
 {
-    fprintf(
-        stderr,
-        "harm: what is %s?\n"
-        "usage: harm [--kind NAME,NAME... | --random] [--steps N] [--late STEP] [--size KIB] [--layers N]\n"
-        "            [--at PLACE,PLACE... | --every N] [--seed N] [--alloc async|plain] [--captures] [--list | --show]\n",
-        what.c_str());
+    fprintf(stderr,
+            "harm: what is %s?\n"
+            "usage: harm [--kind NAME,NAME... | --random] [--steps N] [--late STEP] [--size KIB] [--layers N]\n"
+            "            [--at PLACE,PLACE... | --every N] [--seed N] [--alloc async|plain] [--beside captures|launches]\n"
+            "            [--list | --show]\n",
+            what.c_str());
     exit(2);
 }
 
@@ -78,7 +78,9 @@ static void show(const struct options &o)
         printf("layer %zu %s %zu bytes\n", i, o.places[i].kind ? o.places[i].kind->name : "plain",
                o.places[i].count * sizeof(uint32_t));
     printf("late %u, allocator %s%s\n", o.late, o.allocator == ALLOCATE_PLAIN ? "plain" : "async",
-           o.captures ? ", captures beside" : "");
+           o.beside == CAPTURES   ? ", captures beside"
+           : o.beside == LAUNCHES ? ", launches beside"
+                                  : "");
     exit(0);
 }
 
@@ -104,7 +106,8 @@ static void draw(struct options &o, const std::set<int> &at, int layers, int kib
     }
     o.late = 8 + drawn.below((uint32_t)o.steps);
     o.allocator = drawn.below(4) == 0 ? ALLOCATE_PLAIN : ALLOCATE_ASYNC;
-    o.captures = o.allocator == ALLOCATE_ASYNC && drawn.below(4) == 0;
+    const uint32_t other = o.allocator == ALLOCATE_ASYNC ? drawn.below(8) : 7;
+    o.beside = other < 2 ? CAPTURES : other == 2 ? LAUNCHES : NOTHING;
 }
 
 struct options read_options(char **argv)
@@ -113,13 +116,13 @@ struct options read_options(char **argv)
     std::vector<const struct kind *> kinds;
     std::set<int> at;
     int layers = 20, every = 6, kibibytes = 128;
-    bool random = false, shows = false, captures = false;
+    bool random = false, shows = false;
     while (*++argv) {
         const std::string name = *argv;
         if (name == "--list")
             list();
-        if (name == "--random" || name == "--show" || name == "--captures") {
-            (name == "--random" ? random : name == "--show" ? shows : captures) = true;
+        if (name == "--random" || name == "--show") {
+            (name == "--random" ? random : shows) = true;
             continue;
         }
         if (!argv[1])
@@ -143,6 +146,8 @@ struct options read_options(char **argv)
             layers = number(value);
         else if (name == "--every")
             every = number(value);
+        else if (name == "--beside" && (value == "captures" || value == "launches"))
+            o.beside = value == "captures" ? CAPTURES : LAUNCHES;
         else if (name == "--alloc" && (value == "plain" || value == "async"))
             o.allocator = value == "plain" ? ALLOCATE_PLAIN : ALLOCATE_ASYNC;
         else
@@ -150,11 +155,10 @@ struct options read_options(char **argv)
     }
     if (kibibytes < 1 || layers < 1 || every < 1 || o.steps < 1)
         refuse("0 there");
-    o.captures = captures;
     if (random)
         draw(o, at, layers, kibibytes);
-    if (o.captures && o.allocator == ALLOCATE_PLAIN)
-        refuse("--captures with --alloc plain, which may not allocate while a thread captures");
+    if (o.beside == CAPTURES && o.allocator == ALLOCATE_PLAIN)
+        refuse("--beside captures with --alloc plain, which may not allocate while a thread captures");
     for (int i = 0; i < layers && !random; i++) {
         const bool is_awkward = !kinds.empty() && (at.empty() ? i % every == 1 : at.count(i) > 0);
         const size_t turn = at.empty() ? (size_t)(i / every) : (size_t)std::distance(at.begin(), at.find(i));

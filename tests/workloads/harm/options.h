@@ -8,12 +8,14 @@ struct place {
     size_t count;            /* words in its tensors */
 };
 
+enum beside_work { NOTHING, CAPTURES, LAUNCHES }; /* what a second thread does all the while */
+
 struct options {
     std::vector<place> places;
     int steps = 40;
     uint32_t late = 30, seed = 1;
     enum allocator allocator = ALLOCATE_ASYNC;
-    bool captures = false; /* a second thread captures all the while */
+    enum beside_work beside = NOTHING;
 };
 
 /* Ends the program with status 2, or after a list of kinds with 0. */
