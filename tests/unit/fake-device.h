@@ -28,7 +28,8 @@ const struct fake_counts *fake_counts(void);
 
 /* From now on the n-th call of `name` (1: the next) fails with `r`; every later one too when `for_good`. */
 void fake_fail(const char *name, unsigned n, CUresult r, bool for_good);
-void fake_fail_too(const char *name); /* every call of this as well, with the same result, until fake_fail() */
+void fake_fail_too(
+    const char *names); /* every call of these as well (between spaces), with the same result, until fake_fail() */
 
 /* A kernel on `stream` that fills [a, a + bytes) with `value`, and one that fails the test unless all of it is `value`. */
 CUresult fake_fill(CUstream stream, CUdeviceptr a, size_t bytes, unsigned char value);

@@ -752,7 +752,7 @@ static void what_cannot_be_ordered_is_as_it_was(void **state)
     scale_by_one(a, 1);
     assert_int_equal(expect_on(t, a, BYTES, 1), 0); /* of two streams there is something to order */
     fake_fail("cuStreamWaitEvent", 1, CUDA_ERROR_UNKNOWN, true);
-    fake_fail_too("cuCtxSynchronize");
+    fake_fail_too("cuStreamSynchronize cuCtxSynchronize");
     assert_true(under_locks(spw_carry_leave_locked, a) < 0);
     fake_fail("", 1, CUDA_SUCCESS, false);
     assert_int_equal(attention(a) & SPW_EVICTING, 0);

@@ -215,9 +215,38 @@ static void nothing_of_ours_gets_into_a_capture(void **state)
     assert_int_equal(s->done, 1);
 }
 
+static CUresult never(void)
+{
+    fail_msg("waiting for a context ends what is captured in it");
+    return CUDA_SUCCESS;
+}
+
+/* Nobody marked what it was given before: who has to come behind that cannot, and is told so. */
+static void no_context_is_waited_for_while_something_captures(void **state)
+{
+    struct spw_uses uses = {0};
+    begin();
+    CUresult (*synchronize)(void) = spw_driver.cuCtxSynchronize;
+    CUstream capturing = fake_stream(), other = fake_stream();
+    spw_driver.cuStreamIsCapturing = capture_status_of;
+    spw_driver.cuCtxSynchronize = never;
+    spw_captures_active = 1;
+    capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(capturing), *o = spw_stream_of_locked(other);
+    spw_uses_add_locked(&uses, s, spw_stream_next_locked(s));
+    assert_true(spw_uses_order_locked(&uses, o) < 0);
+    spw_captures_active = 0;
+    capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+    assert_int_equal(spw_uses_order_locked(&uses, o), 0);
+    spw_unlock();
+    spw_driver.cuCtxSynchronize = synchronize;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_context_is_waited_for_while_something_captures),
         cmocka_unit_test(default_streams_of_threads_are_told_apart),
         cmocka_unit_test(threads_that_ended_leave_no_records_behind),
         cmocka_unit_test(an_operation_on_one_stream_too_many_is_refused),
