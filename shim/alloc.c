@@ -299,7 +299,7 @@ static inline void free_block(struct spw_device *d, struct spw_block *b, struct 
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
     else if (b->pinned)
         b->object.uses.overflow = true; /* by what it is used no operation tells: anything submitted until now */
-    if (spw_tables_any())
+    if (spw_tables_or_outside())
         spw_tables_forget(b->address, b->address + b->size_bytes);
     if (b->holds)
         b->doomed = true;
@@ -319,7 +319,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
         spw_planned_free_slot_locked(d, slot);
     if (slot->owed)
         spw_replay_slot_freed_locked(d, slot);
-    if (spw_tables_any())
+    if (spw_tables_or_outside())
         spw_tables_forget(address, address + slot->size_bytes);
     spw_slab_give_locked(d, slot, s, spw_pinning_everything);
 }

@@ -10,6 +10,7 @@
 #include "op.h"
 #include "live.h"
 #include "needs.h"
+#include "outside.h"
 #include "slab.h"
 #include "stash.h"
 #include "twins.h"
@@ -111,6 +112,17 @@ static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_
     return SPW_REPLAYABLE;
 }
 
+/* Whether it may follow an address to memory that is not ours, which it is not given itself. */
+static bool may_lead_outside(const struct spw_op *op)
+{
+    for (unsigned hit = 0; spw_outside_any() && op->function && hit < op->count; hit++) {
+        struct spw_rerun_touch t = {0};
+        if (find_touch(op->hits[hit], &t) && spw_outside_has(t.address, t.address + t.bytes))
+            return true;
+    }
+    return false;
+}
+
 enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
 {
     if (!op->submission)
@@ -119,6 +131,8 @@ enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
         return SPW_REPLAY_UNPARSED;
     if (op->reached != op->count)
         return SPW_REPLAY_POINTER_TABLE;
+    if (may_lead_outside(op))
+        return SPW_REPLAY_OUTSIDE_MEMORY;
     if (spw_calls_count(SPW_CALL_cuTexObjectCreate)) /* what a kernel reads through one, none of its parameters tells */
         return SPW_REPLAY_HIDDEN_STATE;
     if (op->count > TOUCHES)

@@ -10,6 +10,7 @@
 #include "driver.h"
 #include "hostpool.h"
 #include "layout.h"
+#include "outside.h"
 #include "result.h"
 #include "scan.h"
 
@@ -78,24 +79,12 @@ static enum attribute look_at_attribute(CUlaunchAttributeID id)
     }
 }
 
-/* True when the driver knows the word as an address that is none of ours: mapped host memory, managed memory, memory of
- * other processes, variables of modules. No device address is as small or as large as most numbers are. Our own host memory
- * no program is given: a number whose other half is left of an old pointer to the heap often looks like an address there,
- * which is where large pools come to lie. */
-static bool leads_outside(CUdeviceptr word)
-{
-    CUmemorytype type;
-    if (word >> 32 == 0 || word >> 57 != 0 || spw_in_arena(word) || spw_hostpool_is_ours((const void *)(uintptr_t)word))
-        return false;
-    return spw_driver.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
-}
-
 static bool bytes_lead_outside(const void *source, size_t bytes, size_t step)
 {
     CUdeviceptr word;
     for (size_t at = 0; at + sizeof(word) <= bytes; at += step) {
         memcpy(&word, (const char *)source + at, sizeof(word));
-        if (leads_outside(word))
+        if (spw_leads_outside(word))
             return true;
     }
     return false;

@@ -211,6 +211,8 @@ void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
         spw_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
         return;
     }
+    if (spw_in_arena(destination))
+        spw_outside_learn(destination, source, bytes);
     size_t count;
     struct word *list = words_of(destination, source, bytes, &count);
     if (!list && count)
@@ -309,6 +311,7 @@ static struct word *moved_words(CUdeviceptr destination, CUdeviceptr source, siz
 
 void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
 {
+    spw_outside_copied(destination, source, bytes);
     if (bytes == 0 || !spw_tables_any())
         return;
     size_t count;
@@ -325,6 +328,7 @@ void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
 
 void spw_tables_forget(CUdeviceptr low, CUdeviceptr high)
 {
+    spw_outside_forget(low, high);
     if (low >= high || !spw_tables_any())
         return;
     pthread_mutex_lock(&mutex);
@@ -442,6 +446,7 @@ void spw_tables_reset(void)
     words = NULL;
     room = 0;
     pin_all_reason = NULL;
+    spw_outside_reset();
     atomic_store_explicit(&spw_tables_words, 0, memory_order_relaxed);
     pthread_mutex_unlock(&mutex);
 }

@@ -18,6 +18,7 @@
 #ifndef SPILLWAY_SHIM_TABLES_H
 #define SPILLWAY_SHIM_TABLES_H
 #include "ours.h"
+#include "outside.h"
 #include <cuda.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -40,6 +41,12 @@ static inline bool spw_tables_any(void)
     return atomic_load_explicit(&spw_tables_words, memory_order_relaxed) != 0;
 }
 
+/* True while there is something that copies take along, or overwrite. */
+static inline bool spw_tables_or_outside(void)
+{
+    return spw_tables_any() || spw_outside_any();
+}
+
 /* The program copies `bytes` bytes from host memory at `source`, readable now (or from the arena, in a call that is
  * meant for host memory), to the device address `destination`. Where the destination is outside of the arena (a variable of
  * a module, memory that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure
@@ -54,10 +61,11 @@ int spw_tables_found(CUdeviceptr destination, const void *source, size_t bytes, 
 /* True when an address is remembered in [low, high). */
 bool spw_tables_has(CUdeviceptr low, CUdeviceptr high);
 
-/* The program copies `bytes` bytes from device address to device address. No lock held. */
+/* The program copies `bytes` bytes from device address to device address; what outside.h remembers goes along. No lock
+ * held. */
 void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes);
 
-/* [low, high) is freed, or was set to something that holds no address. */
+/* [low, high) is freed, or was set to something that holds no address of ours nor any other. */
 void spw_tables_forget(CUdeviceptr low, CUdeviceptr high);
 
 /* Writes the addresses in [low, high) to `list` and returns their number, or -E2BIG when they are more than `room`. */

@@ -107,15 +107,15 @@
     X(PASS, cuMemFree, "cuMemFree", (CUdeviceptr_v1 dptr), (dptr)) \
     X(NOTE_THEN_HOOK, cuMemFree_v2, "cuMemFree", (CUdeviceptr dptr), (dptr)) \
     /* host memory */ \
-    X(PASS_THEN_NOTE, cuMemAllocHost, "cuMemAllocHost", (void **pp, unsigned int bytesize), (pp, bytesize)) \
-    X(PASS_THEN_NOTE, cuMemAllocHost_v2, "cuMemAllocHost", (void **pp, size_t bytesize), (pp, bytesize)) \
+    X(HOOK_THEN_NOTE, cuMemAllocHost, "cuMemAllocHost", (void **pp, unsigned int bytesize), (pp, bytesize)) \
+    X(HOOK_THEN_NOTE, cuMemAllocHost_v2, "cuMemAllocHost", (void **pp, size_t bytesize), (pp, bytesize)) \
     X(NOTE_THEN_PASS, cuMemFreeHost, "cuMemFreeHost", (void *p), (p)) \
-    X(PASS_THEN_NOTE, cuMemHostAlloc, "cuMemHostAlloc", (void **pp, size_t bytesize, unsigned int Flags), (pp, bytesize, Flags)) \
+    X(HOOK_THEN_NOTE, cuMemHostAlloc, "cuMemHostAlloc", (void **pp, size_t bytesize, unsigned int Flags), (pp, bytesize, Flags)) \
     X(PASS, cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer", (CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
-    X(PASS, cuMemHostGetDevicePointer_v2, "cuMemHostGetDevicePointer", (CUdeviceptr *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
+    X(HOOK, cuMemHostGetDevicePointer_v2, "cuMemHostGetDevicePointer", (CUdeviceptr *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags)) \
     X(PASS, cuMemHostGetFlags, "cuMemHostGetFlags", (unsigned int *pFlags, void *p), (pFlags, p)) \
-    X(PASS_THEN_NOTE, cuMemHostRegister, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
-    X(PASS_THEN_NOTE, cuMemHostRegister_v2, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
+    X(HOOK_THEN_NOTE, cuMemHostRegister, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
+    X(HOOK_THEN_NOTE, cuMemHostRegister_v2, "cuMemHostRegister", (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags)) \
     X(NOTE_THEN_PASS, cuMemHostUnregister, "cuMemHostUnregister", (void *p), (p)) \
     /* allocate and free in stream order */ \
     X(HOOK_THEN_NOTE, cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr *dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream)) \
@@ -181,7 +181,7 @@
     X(PASS, cuTexRefSetMipmappedArray, "cuTexRefSetMipmappedArray", (CUtexref hTexRef, CUmipmappedArray hMipmappedArray, unsigned int Flags), (hTexRef, hMipmappedArray, Flags)) \
     /* external and graphics memory */ \
     X(PASS, cuDestroyExternalMemory, "cuDestroyExternalMemory", (CUexternalMemory extMem), (extMem)) \
-    X(PASS, cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", (CUdeviceptr *devPtr, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc), (devPtr, extMem, bufferDesc)) \
+    X(HOOK, cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", (CUdeviceptr *devPtr, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc), (devPtr, extMem, bufferDesc)) \
     X(PASS, cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", (CUmipmappedArray *mipmap, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc), (mipmap, extMem, mipmapDesc)) \
     X(PASS, cuGraphicsResourceGetMappedPointer, "cuGraphicsResourceGetMappedPointer", (CUdeviceptr_v1 *pDevPtr, unsigned int *pSize, CUgraphicsResource resource), (pDevPtr, pSize, resource)) \
     X(PASS, cuGraphicsResourceGetMappedPointer_v2, "cuGraphicsResourceGetMappedPointer", (CUdeviceptr *pDevPtr, size_t *pSize, CUgraphicsResource resource), (pDevPtr, pSize, resource)) \
@@ -615,8 +615,8 @@
     X(PASS, cuIpcGetEventHandle, "cuIpcGetEventHandle", (CUipcEventHandle *pHandle, CUevent event), (pHandle, event)) \
     X(HOOK, cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle *pHandle, CUdeviceptr dptr), (pHandle, dptr)) \
     X(PASS, cuIpcOpenEventHandle, "cuIpcOpenEventHandle", (CUevent *phEvent, CUipcEventHandle handle), (phEvent, handle)) \
-    X(PASS_THEN_NOTE, cuIpcOpenMemHandle, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags)) \
-    X(PASS_THEN_NOTE, cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
+    X(HOOK_THEN_NOTE, cuIpcOpenMemHandle, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags)) \
+    X(HOOK_THEN_NOTE, cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", (CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags), (pdptr, handle, Flags))
 /* clang-format on */
 
 #endif

@@ -179,13 +179,13 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
     if (bytes == 0)
         return;
     if (spw_in_arena(src)) {
-        if (spw_tables_any() && (spw_in_arena(dst) || !is_host(dst)))
+        if (spw_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
             spw_tables_copied(dst, src, bytes);
     } else if (bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
                is_host(src)) {
         spw_twins_look(dst, (const void *)(uintptr_t)src, bytes);
         spw_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
-    } else if (spw_tables_any() && spw_in_arena(dst)) {
+    } else if (spw_tables_or_outside() && spw_in_arena(dst)) {
         spw_tables_forget(dst, dst + bytes);
     }
 }
@@ -226,7 +226,7 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     if (src && bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high) {
         spw_twins_look(dst, src, bytes);
         spw_tables_learn(dst, src, bytes);
-    } else if (spw_tables_any())
+    } else if (spw_tables_or_outside())
         spw_tables_forget(dst, dst + bytes);
 }
 
@@ -359,7 +359,7 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
         write_to(c, dst, list[i].dstNumBytes);
         write_to(c, (CUdeviceptr)(uintptr_t)list[i].dstActBytes, sizeof(*list[i].dstActBytes));
         read_from(c, (CUdeviceptr)(uintptr_t)list[i].src, list[i].srcNumBytes);
-        if (spw_tables_any() && spw_in_arena(dst))
+        if (spw_tables_or_outside() && spw_in_arena(dst))
             spw_tables_forget(dst, dst + list[i].dstNumBytes);
     }
     return CUDA_SUCCESS;
@@ -370,7 +370,7 @@ static void from_array(struct copy *c, CUdeviceptr dst, size_t bytes)
     copy_init(c);
     c->sets = true;
     write_to(c, dst, bytes);
-    if (spw_tables_any() && spw_in_arena(dst))
+    if (spw_tables_or_outside() && spw_in_arena(dst))
         spw_tables_forget(dst, dst + bytes);
 }
 
@@ -382,7 +382,7 @@ static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width
     copy_init(c);
     c->sets = true;
     write_to(c, dst, bytes * rows);
-    for (size_t y = 0; spw_tables_any() && spw_in_arena(dst) && y < rows; y++)
+    for (size_t y = 0; spw_tables_or_outside() && spw_in_arena(dst) && y < rows; y++)
         spw_tables_forget(dst + y * pitch, dst + y * pitch + bytes);
     c->submission.kind = SPW_SUBMIT_SET;
     c->submission.set.to = dst;

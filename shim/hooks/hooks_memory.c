@@ -9,6 +9,7 @@
 #include "graph_memory.h"
 #include "hooks.h"
 #include "lock.h"
+#include "outside.h"
 #include "mover.h"
 #include "result.h"
 #include "room.h"
@@ -37,6 +38,8 @@ static CUresult pass_begin(struct passed *p, size_t bytes, const char *call)
 
 static CUresult pass_end(const struct passed *p, CUresult result, const CUdeviceptr *dptr)
 {
+    if (result == CUDA_SUCCESS)
+        spw_outside_lies_at(*dptr, p->bytes);
     if (p->device && result == CUDA_SUCCESS)
         spw_foreign_allocated(*dptr, p->device, p->bytes);
     else if (p->device)
@@ -466,6 +469,8 @@ CUresult spw_on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGener
     CUresult r = spw_driver.cuMemMap(ptr, size, offset, handle, flags);
     if (r == CUDA_SUCCESS)
         spw_foreign_mapped(handle, ptr, size);
+    if (r == CUDA_SUCCESS)
+        spw_outside_lies_at(ptr, size);
     return r;
 }
 

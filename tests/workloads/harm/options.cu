@@ -10,7 +10,7 @@
 static std::vector<const struct kind *> all_kinds()
 {
     std::vector<const struct kind *> all;
-    for (const auto *some : {&index_kinds, &partial_kinds, &late_kinds, &state_kinds, &graph_kinds})
+    for (const auto *some : {&index_kinds, &partial_kinds, &late_kinds, &state_kinds, &graph_kinds, &host_kinds})
         for (const struct kind &one : *some)
             all.push_back(&one);
     return all;

@@ -1,0 +1,190 @@
+/* outside.c - remembers where addresses of memory outside of the arenas were copied to: a short list of places, in order. */
+#include "outside.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "arena.h"
+#include "ask.h"
+#include "hostpool.h"
+
+enum { TIB_SHIFT = 40 };
+enum { QUESTIONS = 64 }; /* that the driver is asked about one copy; one with more words that look like addresses counts */
+
+struct place {
+    CUdeviceptr low, high;
+};
+
+atomic_uint spw_outside_count;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct place places[SPW_OUTSIDE_MAX + 1]; /* in order, and apart from each other */
+
+/* ---- which words ---- */
+
+/* No device address is as small or as large as most numbers are. Our own host memory no program is given: a number whose
+ * other half is left of an old pointer to the heap often looks like an address there, which is where large pools lie. */
+static bool looks_like_one(CUdeviceptr word)
+{
+    return word >> 32 != 0 && word >> 57 == 0 && !spw_in_arena(word) && !spw_hostpool_is_ours((const void *)(uintptr_t)word);
+}
+
+bool spw_leads_outside(CUdeviceptr word)
+{
+    CUmemorytype type;
+    return looks_like_one(word) &&
+           SPW_ASK_QUIETLY(cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
+}
+
+/* A bit for each TiB in which there is any such memory, which few words of data lie in. */
+static _Atomic uint64_t inhabited[(1 << (57 - TIB_SHIFT)) / 64];
+
+void spw_outside_lies_at(CUdeviceptr address, size_t bytes)
+{
+    const uint64_t last = (address + (bytes ? bytes - 1 : 0)) >> TIB_SHIFT;
+    for (uint64_t i = address >> TIB_SHIFT; i <= last && i < sizeof(inhabited) * 8; i++)
+        atomic_fetch_or_explicit(&inhabited[i / 64], UINT64_C(1) << i % 64, memory_order_relaxed);
+}
+
+static bool is_inhabited(CUdeviceptr word)
+{
+    const uint64_t i = word >> TIB_SHIFT;
+    return i < sizeof(inhabited) * 8 && atomic_load_explicit(&inhabited[i / 64], memory_order_relaxed) >> i % 64 & 1;
+}
+
+static bool any_leads_outside(CUdeviceptr destination, const void *source, size_t bytes)
+{
+    unsigned asked = 0;
+    for (size_t at = -destination % 8; at + 8 <= bytes; at += 8) {
+        CUdeviceptr word;
+        memcpy(&word, (const char *)source + at, sizeof(word));
+        if (__builtin_expect(!is_inhabited(word), 1) || !looks_like_one(word))
+            continue;
+        if (++asked > QUESTIONS || spw_leads_outside(word))
+            return true;
+    }
+    return false;
+}
+
+/* ---- where ---- */
+
+static unsigned count_locked(void)
+{
+    return atomic_load_explicit(&spw_outside_count, memory_order_relaxed);
+}
+
+/* The first place that ends behind `low`. */
+static unsigned position_locked(CUdeviceptr low)
+{
+    unsigned i = 0;
+    while (i < count_locked() && places[i].high <= low)
+        i++;
+    return i;
+}
+
+/* Instead of the places [first, first + gone) there are `n` others. */
+static void replace_locked(unsigned first, unsigned gone, const struct place *others, unsigned n)
+{
+    const unsigned count = count_locked();
+    memmove(&places[first + n], &places[first + gone], (count - first - gone) * sizeof(*places));
+    memcpy(&places[first], others, n * sizeof(*places));
+    atomic_store_explicit(&spw_outside_count, count - gone + n, memory_order_relaxed);
+}
+
+/* The two that are the least apart become one, so that there is room for one more. */
+static void merge_two_locked(void)
+{
+    unsigned best = 0;
+    for (unsigned i = 1; i + 1 < count_locked(); i++)
+        if (places[i + 1].low - places[i].high < places[best + 1].low - places[best].high)
+            best = i;
+    replace_locked(best, 2, &(struct place){places[best].low, places[best + 1].high}, 1);
+}
+
+/* [low, high) holds none from here on. A place of which it is the middle stays as it is where there is no room for two. */
+static void cut_locked(CUdeviceptr low, CUdeviceptr high)
+{
+    const unsigned first = position_locked(low);
+    unsigned end = first, n = 0;
+    struct place rest[2];
+    while (end < count_locked() && places[end].low < high)
+        end++;
+    if (end == first)
+        return;
+    if (places[first].low < low)
+        rest[n++] = (struct place){places[first].low, low};
+    if (places[end - 1].high > high)
+        rest[n++] = (struct place){high, places[end - 1].high};
+    if (count_locked() - (end - first) + n <= SPW_OUTSIDE_MAX)
+        replace_locked(first, end - first, rest, n);
+}
+
+static void add_locked(CUdeviceptr low, CUdeviceptr high)
+{
+    cut_locked(low, high);
+    if (count_locked() == SPW_OUTSIDE_MAX)
+        merge_two_locked();
+    const unsigned first = position_locked(low);
+    if (first < count_locked() && places[first].low < high) /* what could not be cut, or was merged, covers some of it */
+        places[first] = (struct place){places[first].low < low ? places[first].low : low,
+                                       places[first].high > high ? places[first].high : high};
+    else
+        replace_locked(first, 0, &(struct place){low, high}, 1);
+}
+
+static bool has_locked(CUdeviceptr low, CUdeviceptr high)
+{
+    const unsigned first = position_locked(low);
+    return first < count_locked() && places[first].low < high;
+}
+
+/* ---- what others tell and ask ---- */
+
+static void note(CUdeviceptr destination, size_t bytes, bool leads)
+{
+    if (!bytes || (!leads && !spw_outside_any()))
+        return;
+    pthread_mutex_lock(&mutex);
+    if (leads)
+        add_locked(destination, destination + bytes);
+    else
+        cut_locked(destination, destination + bytes);
+    pthread_mutex_unlock(&mutex);
+}
+
+void spw_outside_learn(CUdeviceptr destination, const void *source, size_t bytes)
+{
+    note(destination, bytes, any_leads_outside(destination, source, bytes));
+}
+
+void spw_outside_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+{
+    if (spw_outside_any())
+        note(destination, bytes, spw_outside_has(source, source + bytes));
+}
+
+void spw_outside_forget(CUdeviceptr low, CUdeviceptr high)
+{
+    if (low < high)
+        note(low, high - low, false);
+}
+
+bool spw_outside_has(CUdeviceptr low, CUdeviceptr high)
+{
+    if (!spw_outside_any() || low >= high)
+        return false;
+    pthread_mutex_lock(&mutex);
+    const bool has = has_locked(low, high);
+    pthread_mutex_unlock(&mutex);
+    return has;
+}
+
+void spw_outside_reset(void)
+{
+    pthread_mutex_lock(&mutex);
+    atomic_store_explicit(&spw_outside_count, 0, memory_order_relaxed);
+    for (size_t i = 0; i < sizeof(inhabited) / sizeof(*inhabited); i++)
+        atomic_store_explicit(&inhabited[i], 0, memory_order_relaxed);
+    pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,47 @@
+/* outside.h - tensors that hold addresses of memory that is not the program's device memory alone: pinned, registered and
+ * managed host memory, memory of other processes.
+ *
+ * The host changes such memory without any call, so a launch that may follow an address to it is not run again. What is
+ * known is where the host copied such addresses to; every word of a copy counts, though a number may look like one by
+ * chance. What was copied to is remembered as a whole, and goes on from there with copies on the device. Any thread, any
+ * lock held but that of tables.h.
+ *
+ * Not found: addresses that kernels store, and those in copies that are not read on the host (hooks_copy.c). */
+#ifndef SPILLWAY_SHIM_OUTSIDE_H
+#define SPILLWAY_SHIM_OUTSIDE_H
+#include "ours.h"
+#include <cuda.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SPW_OUTSIDE_MAX 1024 /* places that are remembered; beyond that, what lies between two counts as well */
+
+extern atomic_uint spw_outside_count SPW_OURS; /* of places */
+
+static inline bool spw_outside_any(void)
+{
+    return atomic_load_explicit(&spw_outside_count, memory_order_relaxed) != 0;
+}
+
+/* Memory that is not the program's device memory alone lies at [address, address + bytes), once and for all. Without any
+ * nothing counts as an address of such memory. */
+void spw_outside_lies_at(CUdeviceptr address, size_t bytes);
+
+/* True when the driver knows the word as an address that is none of ours. */
+bool spw_leads_outside(CUdeviceptr word);
+
+/* [destination, destination + bytes) of the arena gets what host memory at `source` holds now. */
+void spw_outside_learn(CUdeviceptr destination, const void *source, size_t bytes);
+
+/* The same of what device memory at `source` holds. */
+void spw_outside_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes);
+
+/* [low, high) is freed, or holds no address any more. */
+void spw_outside_forget(CUdeviceptr low, CUdeviceptr high);
+
+/* Whether any of [low, high) may hold such an address. */
+bool spw_outside_has(CUdeviceptr low, CUdeviceptr high);
+
+void spw_outside_reset(void); /* for tests */
+#endif
