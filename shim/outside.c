@@ -9,7 +9,7 @@
 #include "ask.h"
 #include "hostpool.h"
 
-enum { TIB_SHIFT = 40 };
+enum { TIB_SHIFT = 40, STRETCH_BYTES = 512 }; /* what is looked at together */
 enum { QUESTIONS = 64 }; /* that the driver is asked about one copy; one with more words that look like addresses counts */
 
 struct place {
@@ -37,12 +37,27 @@ bool spw_leads_outside(CUdeviceptr word)
            SPW_ASK_QUIETLY(cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
 }
 
+/* From the first byte of such memory to the last. */
+static _Atomic CUdeviceptr lowest = UINT64_MAX, highest;
+
+static void widen(CUdeviceptr first, CUdeviceptr last)
+{
+    CUdeviceptr now = atomic_load_explicit(&lowest, memory_order_relaxed);
+    while (first < now && !atomic_compare_exchange_weak(&lowest, &now, first))
+        ;
+    now = atomic_load_explicit(&highest, memory_order_relaxed);
+    while (last > now && !atomic_compare_exchange_weak(&highest, &now, last))
+        ;
+}
+
 /* A bit for each TiB in which there is any such memory, which few words of data lie in. */
 static _Atomic uint64_t inhabited[(1 << (57 - TIB_SHIFT)) / 64];
 
 void spw_outside_lies_at(CUdeviceptr address, size_t bytes)
 {
-    const uint64_t last = (address + (bytes ? bytes - 1 : 0)) >> TIB_SHIFT;
+    const CUdeviceptr end = address + (bytes ? bytes - 1 : 0);
+    const uint64_t last = end >> TIB_SHIFT;
+    widen(address, end);
     for (uint64_t i = address >> TIB_SHIFT; i <= last && i < sizeof(inhabited) * 8; i++)
         atomic_fetch_or_explicit(&inhabited[i / 64], UINT64_C(1) << i % 64, memory_order_relaxed);
 }
@@ -55,10 +70,20 @@ static bool is_inhabited(CUdeviceptr word)
 
 static bool any_leads_outside(CUdeviceptr destination, const void *source, size_t bytes)
 {
+    const CUdeviceptr low = atomic_load_explicit(&lowest, memory_order_relaxed);
+    const CUdeviceptr extent = atomic_load_explicit(&highest, memory_order_relaxed) - low + 1;
+    const char *from = source;
     unsigned asked = 0;
-    for (size_t at = -destination % 8; at + 8 <= bytes; at += 8) {
+    if (low == UINT64_MAX)
+        return false;
+    for (size_t at = -destination % 8, next = at; at + 8 <= bytes; at += 8) {
         CUdeviceptr word;
-        memcpy(&word, (const char *)source + at, sizeof(word));
+        for (; at == next; next += STRETCH_BYTES)
+            if (at + STRETCH_BYTES <= bytes && !spw_any_word_in(from + at, STRETCH_BYTES / 8, low, extent))
+                at += STRETCH_BYTES;
+        if (at + 8 > bytes)
+            break;
+        memcpy(&word, from + at, sizeof(word));
         if (__builtin_expect(!is_inhabited(word), 1) || !looks_like_one(word))
             continue;
         if (++asked > QUESTIONS || spw_leads_outside(word))
@@ -186,5 +211,7 @@ void spw_outside_reset(void)
     atomic_store_explicit(&spw_outside_count, 0, memory_order_relaxed);
     for (size_t i = 0; i < sizeof(inhabited) / sizeof(*inhabited); i++)
         atomic_store_explicit(&inhabited[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&lowest, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&highest, 0, memory_order_relaxed);
     pthread_mutex_unlock(&mutex);
 }

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define SPW_OUTSIDE_MAX 1024 /* places that are remembered; beyond that, what lies between two counts as well */
 
@@ -27,6 +28,19 @@ static inline bool spw_outside_any(void)
 /* Memory that is not the program's device memory alone lies at [address, address + bytes), once and for all. Without any
  * nothing counts as an address of such memory. */
 void spw_outside_lies_at(CUdeviceptr address, size_t bytes);
+
+/* Whether any of so many words is in [low, low + extent). Without a branch for each of them, which is as fast as memory is
+ * read. */
+static inline bool spw_any_word_in(const char *from, unsigned count, CUdeviceptr low, CUdeviceptr extent)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < count; i++) {
+        CUdeviceptr word;
+        memcpy(&word, from + (size_t)8 * i, sizeof(word));
+        found |= word - low < extent;
+    }
+    return found;
+}
 
 /* True when the driver knows the word as an address that is none of ours. */
 bool spw_leads_outside(CUdeviceptr word);

@@ -111,18 +111,9 @@ static void store(CUdeviceptr destination, size_t bytes, const struct word *adde
 
 enum { STRETCH = 64 }; /* words that are looked at together */
 
-/* Whether any of so many words is an address of the arena. Without a branch for each of them, which is as fast as memory is
- * read. */
 static bool any_in_arena(const char *from, unsigned count)
 {
-    const CUdeviceptr low = spw_arena_low, extent = spw_arena_high - spw_arena_low;
-    unsigned found = 0;
-    for (unsigned i = 0; i < count; i++) {
-        CUdeviceptr word;
-        memcpy(&word, from + (size_t)8 * i, sizeof word);
-        found |= word - low < extent;
-    }
-    return found;
+    return spw_any_word_in(from, count, spw_arena_low, spw_arena_high - spw_arena_low);
 }
 
 /* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how

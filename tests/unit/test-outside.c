@@ -112,6 +112,7 @@ static void what_is_written_over_is_forgotten_and_the_rest_is_not(void **state)
 static void data_that_look_like_addresses_count_at_last(void **state)
 {
     CUdeviceptr words[KIB / 8];
+    spw_outside_lies_at(HOST + ((uint64_t)2 << 30), 1); /* they lie between the two */
     for (size_t i = 0; i < KIB / 8; i++)
         words[i] = HOST + ((uint64_t)1 << 30) + i;
     spw_outside_learn(at(0), words, 60 * sizeof(*words));
