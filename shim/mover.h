@@ -3,11 +3,6 @@
 #define SPILLWAY_SHIM_MOVER_H
 #include "ledger.h"
 
-struct spw_mover { /* one per device, for the context whose blocks it moves */
-    CUcontext context;
-    struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
-};
-
 struct spw_moved {                /* since the start; engine lock */
     uint64_t out_bytes, in_bytes; /* copied to the host, from the host */
     uint64_t out_count, in_count; /* blocks */

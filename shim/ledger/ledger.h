@@ -180,8 +180,6 @@ struct spw_block {
 struct spw_slab;
 struct spw_slab_set;
 
-struct spw_mover;
-
 struct spw_device;
 
 struct spw_stales {                 /* addresses of a device that are mapped to memory which they have given up (stale.h) */
@@ -194,6 +192,11 @@ struct spw_stales {                 /* addresses of a device that are mapped to 
 
 struct spw_queue {
     struct spw_block *first, *last;
+};
+
+struct spw_mover { /* one per device, for the context whose blocks it moves */
+    CUcontext context;
+    struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
 };
 
 struct spw_device {

@@ -7,7 +7,6 @@
 #include "ask.h"
 #include "context.h"
 #include "capture.h"
-#include "mover.h"
 
 enum { SLOTS = 256 }; /* of a device: tensors on their way, or back and not used yet */
 
