@@ -12,7 +12,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "planned.h"
+#include "follower.h"
 #include "pools.h"
 #include "rejoin.h"
 #include "replay.h"
@@ -222,7 +222,7 @@ static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext 
     book(d, pool, b->size_bytes);
     *ret_address = b->address;
     if (__builtin_expect(spw_planned_any, 0))
-        spw_planned_alloc_locked(d, b);
+        spw_follower->alloc(d, b);
 }
 
 static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
@@ -294,7 +294,7 @@ static inline void free_block(struct spw_device *d, struct spw_block *b, struct 
 {
     unbook(d, b->pool, b->size_bytes);
     if (__builtin_expect(spw_planned_any, 0))
-        spw_planned_free_locked(d, b);
+        spw_follower->free(d, b);
     if (s)
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
     else if (b->pinned)
@@ -316,7 +316,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
     CUdeviceptr address = spw_slot_address(slot);
     unbook(d, slot->pool, slot->size_bytes);
     if (__builtin_expect(spw_planned_any, 0))
-        spw_planned_free_slot_locked(d, slot);
+        spw_follower->free_slot(d, slot);
     if (slot->owed)
         spw_replay_slot_freed_locked(d, slot);
     if (spw_tables_or_outside())

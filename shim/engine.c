@@ -9,6 +9,7 @@
 #include "carry.h"
 #include "context.h"
 #include "driver.h"
+#include "follower.h"
 #include "layout.h"
 #include "lock.h"
 #include "log.h"
@@ -456,7 +457,7 @@ static void tell_of_set(struct spw_op *op, const struct working_set *set)
             list[count++] = set->list[i].object;
     if (count)
         qsort(list, count, sizeof(struct spw_object *), by_age);
-    spw_planned_op_locked(op, list, count);
+    spw_follower->op(op, list, count);
     free(list);
 }
 
@@ -524,7 +525,7 @@ static int begin_slowly(struct spw_op *op)
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
     bool entered = spw_context_enter(&guard, NULL) == 0;
     if (spw_planned_has_left(op->stream) && devices >> op->stream->device & 1)
-        spw_planned_before_unlocking(op->stream);
+        spw_follower->before_unlocking(op->stream);
     if (spw_seeking) {
         spw_seek_audit_locked();
         (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
@@ -572,7 +573,7 @@ int spw_op_begin(struct spw_op *op)
     int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
     if (quickly && spw_planned_any)
-        spw_planned_op_locked(op, NULL, 0);
+        spw_follower->op(op, NULL, 0);
     if (r == 0) /* it is numbered: no event that is recorded from here on stands for it */
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     if (r == 0 && spw_versions_kept) {
@@ -594,7 +595,7 @@ int spw_op_begin(struct spw_op *op)
 void spw_op_end_pressed(struct spw_stream *s)
 {
     if (spw_planned_any)
-        spw_planned_after(s);
+        spw_follower->after(s);
     else {
         spw_lock();
         spw_stream_maybe_mark_locked(s);

@@ -3,7 +3,7 @@
 #define SPILLWAY_SHIM_OP_H
 #include "durations.h"
 #include "ledger.h"
-#include "planned.h"
+#include "place.h"
 #include "verdicts.h"
 #include "writesets.h"
 
@@ -35,7 +35,7 @@ struct spw_op {
     const struct spw_writeset *kind, *writeset;
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
     uint64_t fresh;  /* bit per hit: nothing was ever written there, so it is written now (versions.h) */
-    /* Set while it is told of (spw_planned_op_locked()), while versions are kept: it is to be kept as operation `wish` - 1
+    /* Set while it is told of (follower.h), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course. */
     uint32_t wish;
     struct spw_rerun *rerun; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */

@@ -4,6 +4,7 @@
 #include "carry.h"
 #include "context.h"
 #include "engine.h"
+#include "follower.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -35,7 +36,8 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     }
     if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;
-    spw_planned_pin_locked(b);
+    if (spw_planned_any)
+        spw_follower->pin(b);
     spw_object_soil(&b->object); /* whoever knows the address may write at any time */
     spw_room_release_hold_locked(d, b);
     return r;

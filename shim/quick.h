@@ -7,7 +7,8 @@
 #include "layout.h"
 #include "ledger.h"
 #include "lock.h"
-#include "planned.h"
+#include "follower.h"
+#include "place.h"
 #include "status.h"
 #include "tables.h"
 

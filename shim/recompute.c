@@ -7,7 +7,6 @@
 
 #include "context.h"
 #include "devices.h"
-#include "planned.h"
 #include "replay.h"
 #include "spot.h"
 #include "stash.h"
@@ -160,7 +159,7 @@ int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course 
         return r;
     }
     spw_rescuer = &rescuer;
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(true);
     return 0;
 }
 

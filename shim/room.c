@@ -13,7 +13,7 @@
 #include "mover.h"
 #include "needs.h"
 #include "now.h"
-#include "planned.h"
+#include "follower.h"
 #include "proof.h"
 #include "seek.h"
 #include "slab.h"
@@ -455,7 +455,8 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     while (spw_handles_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
-        spw_planned_press_locked(d);
+        if (spw_follower)
+            spw_follower->press(d);
         bool busy = false;
         r = await_idle_unlocking(d, missing, &busy);
         if (r > 0)
@@ -472,8 +473,8 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (r == -EAGAIN &&
             spw_room_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        if (r == -ENOMEM &&
-            (spw_planned_give_room_locked(d) || reclaim_stuck_unlocking(d) || spw_handles_ask_again_locked(&d->handles)))
+        if (r == -ENOMEM && ((spw_planned_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
+                             spw_handles_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;

@@ -14,6 +14,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "capture.h"
+#include "follower.h"
 #include "layout.h"
 #include "lock.h"
 #include "log.h"
@@ -285,7 +286,8 @@ static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins)
             spw_version_raise_locked(&b->content);
         if (pins && !b->pinned && !b->doomed) {
             b->pinned = true;
-            spw_planned_pin_locked(b);
+            if (spw_planned_any)
+                spw_follower->pin(b);
         }
     }
 }

@@ -13,7 +13,7 @@
 #include "log.h"
 #include "mover.h"
 #include "proof.h"
-#include "planned.h"
+#include "follower.h"
 #include "recompute.h"
 #include "replay.h"
 #include "result.h"
@@ -389,7 +389,8 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
     else
         spw_trust_condemn_locked(m->function);
     distrust(d, m, alone);
-    spw_planned_condemned_locked(d, m, alone);
+    if (spw_planned_any)
+        spw_follower->condemned(d, m, alone);
 }
 
 static void note_equal(struct spw_device *d, const struct spw_rerun *m)

@@ -5,6 +5,7 @@
 
 #include "context.h"
 #include "driver.h"
+#include "follower.h"
 #include "op.h"
 #include "lock.h"
 #include "reruns.h"
@@ -76,6 +77,8 @@ void spw_versions_keep_locked(bool keep)
             forget_makers(&spw_devices[i].blocks[k]->content);
         spw_slab_for_each_locked(&spw_devices[i], forget_makers_of_slot, NULL);
     }
+    if (spw_follower)
+        spw_follower->versions_kept();
 }
 
 /* ---- operations ---- */

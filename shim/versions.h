@@ -36,8 +36,8 @@ struct spw_rescuer {
 };
 extern const struct spw_rescuer *spw_rescuer SPW_OURS; /* NULL: nothing is ever dropped */
 
-/* Begins to keep versions (with a new epoch), or stops; nothing is dropped then. Engine lock. Places of devices look at it
- * through spw_planned_keep_versions_locked() (planned.h), which is what others call. */
+/* Begins to keep versions (with a new epoch), or stops; nothing is dropped then. The follower is told. Makes no difference
+ * twice. Engine lock. */
 void spw_versions_keep_locked(bool keep);
 
 /* The thing at an address, interior addresses too: a block or a slot in use. NULL: nothing versioned lies there (not ours,

@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2] / "shim"
 def command_of(build, room):
     """How the compiler is called for the first file of the room."""
     for each in json.loads((build / "compile_commands.json").read_text()):
-        if f"libspillway-{room}.a.p/" in each["output"]:
+        if each["output"].startswith(f"shim/libspillway-{room}.a.p/"):
             return shlex.split(each["command"]), each["directory"], each["file"], each["output"]
     raise SystemExit(f"there is no file of room {room} in {build}/compile_commands.json")
 

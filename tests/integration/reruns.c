@@ -62,7 +62,7 @@ static void start(void)
         memcpy(before[0] + 4 * i, &number, sizeof(number));
     }
     spw_lock();
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(true);
     spw_unlock();
     pthread_mutex_lock(&d->slow);
     spw_lock();

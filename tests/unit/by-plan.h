@@ -2,6 +2,7 @@
  * again. */
 #ifndef SPILLWAY_TESTS_BY_PLAN_H
 #define SPILLWAY_TESTS_BY_PLAN_H
+#include "planned.h"
 #include "planned_counts.h"
 #include "planning.h"
 #include "replayed.h"
@@ -17,6 +18,7 @@ int __real_spw_plan_course(const struct spw_course *course, const struct spw_pla
 static inline void begin_planned(uint64_t budget)
 {
     spw_planned_reset();
+    spw_planned_open();
     spw_recompute_reset();
     spw_replay_reset();
     spw_versions_reset();

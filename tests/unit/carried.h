@@ -35,6 +35,7 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
 {
     atomic_store(&spw_engine_lock, 0); /* a test that failed may have left with it */
     spw_planned_reset();               /* it looks at the blocks that it knows */
+    spw_planned_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

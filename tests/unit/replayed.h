@@ -4,6 +4,7 @@
 #define SPILLWAY_TESTS_REPLAYED_H
 #include "carried.h"
 #include "needs.h"
+#include "planned.h"
 #include "recompute.h"
 #include "replay.h"
 #include "settings.h"
@@ -115,6 +116,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     spw_recompute_reset();
     spw_replay_reset();
     spw_planned_reset();
+    spw_planned_open();
     begin(budget + own_beside(budget), host_budget);
     struct spw_settings settings = *spw_settings_get();
     settings.plan = SPW_PLAN_OFF; /* the tests say what the plan is */

@@ -6,7 +6,7 @@
 #include "plan/actions.h"
 #include "plan/check.h"
 #include "graphs.h"
-#include "planned.h"
+#include "checked-plan.h"
 #include "random-graph.h"
 
 /* Names the actions with the operation that they come before: "d2h0<1" is a copy out of tensor 0 before operation 1. */

@@ -13,6 +13,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
+#include "planned.h"
 #include "pools.h"
 #include "room.h"
 #include "slab.h"
@@ -28,6 +29,7 @@ static CUdeviceptr other; /* what the other thread works on */
 static void begin(uint64_t budget)
 {
     spw_planned_reset();
+    spw_planned_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -5,7 +5,7 @@
 
 #include "failing-memory.h"
 #include "graphs.h"
-#include "planned.h"
+#include "checked-plan.h"
 #include "random-iteration.h"
 
 static struct spw_graph *chain(uint32_t layers, uint32_t uneven)

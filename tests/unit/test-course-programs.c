@@ -6,7 +6,7 @@
 
 #include "course-follower.h"
 #include "plan/actions.h"
-#include "planned.h"
+#include "checked-plan.h"
 #include "random-program.h"
 
 enum { STEPS = 30, PROGRAMS = 200, PLANS = 12 };

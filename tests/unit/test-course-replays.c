@@ -1,6 +1,6 @@
 /* test-course-replays.c - what of a course may be run again: in its graph, in plans that are known to need it, and in what
  * the engine is told of them. */
-#include "planned.h"
+#include "checked-plan.h"
 
 #include <errno.h>
 

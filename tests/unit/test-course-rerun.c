@@ -1,6 +1,6 @@
 /* test-course-rerun.c - plans with replays for random courses, carried out as the engine would: every operation finds the
  * bytes that it found when nothing was ever moved, and the budget holds. */
-#include "planned.h"
+#include "checked-plan.h"
 
 #include <string.h>
 

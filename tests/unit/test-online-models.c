@@ -1,6 +1,6 @@
 /* test-online-models.c - planners that decide on demand, on iterations of models: whatever they plan is valid, within any
  * budget that it fits in, and is there in a moment. */
-#include "planned.h"
+#include "checked-plan.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 /* test-online.c - planners that decide on demand: whom they choose, and why. */
-#include "planned.h"
+#include "checked-plan.h"
 
 #include <math.h>
 

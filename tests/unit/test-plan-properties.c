@@ -2,7 +2,7 @@
  *
  * test-plan-properties SLICE SLICES: of the GRAPHS graphs, every SLICES-th. FIRST_SEED=5000 takes others than usual; a graph
  * that breaks a rule is named by its seed. */
-#include "planned.h"
+#include "checked-plan.h"
 
 #include <errno.h>
 #include <stdio.h>

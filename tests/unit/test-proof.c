@@ -93,8 +93,8 @@ static void begin_believing(uint64_t budget)
     spw_driver.cuFuncGetName = no_name;
     spw_writesets_reset();
     spw_lock();
-    spw_planned_keep_versions_locked(false);
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(false);
+    spw_versions_keep_locked(true);
     spw_planned_any = true; /* as it is where versions are kept */
     spw_unlock();
     open_digests();
@@ -193,7 +193,7 @@ static void without_versions_nothing_is_hashed(void **state)
 {
     begin_believing(BUDGET);
     spw_lock();
-    spw_planned_keep_versions_locked(false);
+    spw_versions_keep_locked(false);
     spw_unlock();
     CUdeviceptr a = tensor_with_copy(1);
     scale_by_one(a, 1);
@@ -392,7 +392,7 @@ static void what_a_call_only_reads_may_be_read_beside_a_copy(void **state)
     for (int believing = 0; believing < 2; believing++) {
         begin_believing(BUDGET);
         spw_lock();
-        spw_planned_keep_versions_locked(believing != 0);
+        spw_versions_keep_locked(believing != 0);
         spw_unlock();
         CUdeviceptr a = allocate(BYTES);
         fill(a, 7); /* by no launch: it may be a workspace */
@@ -420,11 +420,11 @@ static void what_may_be_a_workspace_is_not_used_while_it_is_copied(void **state)
     make(b, 5); /* once more than what is made and read */
     assert_true(waits_for_copy(b, 5));
     spw_lock();
-    spw_planned_keep_versions_locked(false);
+    spw_versions_keep_locked(false);
     spw_unlock();
     CUdeviceptr c = allocate(BYTES); /* before anybody kept count */
     spw_lock();
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(true);
     spw_unlock();
     make(c, 6);
     make(c, 6);

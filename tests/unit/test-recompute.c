@@ -300,7 +300,7 @@ static void plan_anew(void)
 {
     const struct spw_rerun none = {0};
     spw_lock();
-    spw_planned_condemned_locked(device, &none, true);
+    spw_follower->condemned(device, &none, true);
     spw_unlock();
 }
 

@@ -16,6 +16,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
+#include "planned.h"
 #include "pools.h"
 #include "room.h"
 
@@ -28,6 +29,7 @@ static CUstream s, t;
 static void begin(unsigned budget)
 {
     spw_planned_reset();
+    spw_planned_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

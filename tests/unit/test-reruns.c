@@ -27,7 +27,7 @@ static int begin_keeping(void **state)
     spw_versions_reset();
     spw_writesets_reset();
     spw_lock();
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(true);
     spw_unlock();
     for (unsigned i = 0; i < TENSORS; i++)
         tensors[i] = allocate(BYTES);

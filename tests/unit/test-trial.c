@@ -286,8 +286,8 @@ static int begin_trials(void **state)
     spw_writesets_reset();
     spw_trust_reset();
     spw_lock();
-    spw_planned_keep_versions_locked(false);
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(false);
+    spw_versions_keep_locked(true);
     trial = spw_trial_create(device);
     spw_unlock();
     assert_non_null(trial);

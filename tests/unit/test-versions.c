@@ -1,5 +1,6 @@
 /* test-versions.c - what operations may write gets new versions, what is kept of them says at which versions, and nothing
  * that is needed is written before what depends on it was made again. */
+#include "planned.h"
 #include "versions.h"
 
 #include <setjmp.h>
@@ -58,7 +59,7 @@ static CUdeviceptr allocate(size_t bytes)
 static void keep_versions(bool keep)
 {
     spw_lock();
-    spw_planned_keep_versions_locked(keep);
+    spw_versions_keep_locked(keep);
     spw_unlock();
 }
 
@@ -104,6 +105,7 @@ static const struct spw_rescuer rescuer = {on_rescue, on_rescue_all, on_anything
 static int begin(void **state)
 {
     spw_planned_reset();
+    spw_planned_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

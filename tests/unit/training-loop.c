@@ -1,4 +1,5 @@
 /* training-loop.c - what a training loop does to the engine, operation by operation. */
+#include "planned.h"
 #include "training-loop.h"
 
 #include <setjmp.h>
@@ -29,6 +30,7 @@ static void forget_everything(void)
 {
     atomic_store(&spw_engine_lock, 0); /* a test that failed may have left with it */
     spw_planned_reset();
+    spw_planned_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -1,6 +1,6 @@
-/* planned.h - plans that are held against the rules as soon as they are made. */
-#ifndef SPILLWAY_TESTS_UNIT_PLANNED_H
-#define SPILLWAY_TESTS_UNIT_PLANNED_H
+/* checked-plan.h - plans that are held against the rules as soon as they are made. */
+#ifndef SPILLWAY_TESTS_UNIT_CHECKED_PLAN_H
+#define SPILLWAY_TESTS_UNIT_CHECKED_PLAN_H
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -82,7 +82,7 @@ int spw_learning_begin_locked(struct spw_learning *l, struct spw_course *course)
     l->course = course;
     l->stream = NULL;
     l->several_streams = l->is_seen = l->is_begun = false;
-    spw_planned_keep_versions_locked(true);
+    spw_versions_keep_locked(true);
     spw_trial_begin(l->trial, course, work_us(course));
     return 0;
 }

@@ -18,8 +18,6 @@
 #include "slab.h"
 #include "twins.h"
 
-bool spw_planned_any;
-
 static struct spw_rounds *planned_of[SPW_MAX_DEVICES];
 
 static struct spw_rounds *find(const struct spw_device *d)
@@ -33,7 +31,7 @@ static struct spw_rounds *planned_of_stream(struct spw_stream *s)
     return d ? find(d) : NULL;
 }
 
-void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects, unsigned count)
+static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsigned count)
 {
     struct spw_rounds *p = planned_of_stream(op->stream);
     if (!p)
@@ -50,7 +48,7 @@ void spw_planned_op_locked(struct spw_op *op, struct spw_object *const *objects,
         spw_rounds_tell_locked(p, op, objects, count);
 }
 
-void spw_planned_before_unlocking(struct spw_stream *s)
+static void go_before_unlocking(struct spw_stream *s)
 {
     struct spw_rounds *p = planned_of_stream(s);
     if (!p || !s->place || !s->place->left)
@@ -59,7 +57,7 @@ void spw_planned_before_unlocking(struct spw_stream *s)
     spw_rounds_go_before_unlocking(p);
 }
 
-void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
+static void note_alloc(struct spw_device *d, struct spw_block *b)
 {
     struct spw_rounds *p = find(d);
     const uint64_t serial = b->serial;
@@ -79,7 +77,7 @@ void spw_planned_alloc_locked(struct spw_device *d, struct spw_block *b)
         spw_on_course_alloc(&p->on, b);
 }
 
-void spw_planned_free_locked(struct spw_device *d, struct spw_block *b)
+static void note_free(struct spw_device *d, struct spw_block *b)
 {
     struct spw_rounds *p = find(d);
     if (!p)
@@ -89,21 +87,21 @@ void spw_planned_free_locked(struct spw_device *d, struct spw_block *b)
     spw_on_course_free_locked(&p->on, b);
 }
 
-void spw_planned_free_slot_locked(struct spw_device *d, const struct spw_slot *slot)
+static void note_free_slot(struct spw_device *d, const struct spw_slot *slot)
 {
     struct spw_rounds *p = find(d);
     if (p && spw_rounds_is_told(p))
         spw_watch_free_small(p->known.watch, slot->serial);
 }
 
-void spw_planned_pin_locked(struct spw_block *b)
+static void note_pin(struct spw_block *b)
 {
     struct spw_rounds *p = find(&spw_devices[b->object.device]);
     if (p)
         spw_watch_pin(p->known.watch, b->serial);
 }
 
-void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *wrong, bool alone)
+static void condemn(struct spw_device *d, const struct spw_rerun *wrong, bool alone)
 {
     struct spw_rounds *p = find(d);
     if (!p)
@@ -118,9 +116,8 @@ void spw_planned_condemned_locked(struct spw_device *d, const struct spw_rerun *
     spw_shape_unlearned(p->on.now);
 }
 
-void spw_planned_keep_versions_locked(bool keep)
+static void look_at_versions(void)
 {
-    spw_versions_keep_locked(keep);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             spw_on_course_look_closer(&planned_of[i]->on, planned_of[i]->on.place.told);
@@ -142,13 +139,13 @@ void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_strea
         return; /* it stays as it is, and the next iteration tries anew */
     if (anybody_wants_versions() || spw_recompute_anything_dropped_locked())
         return;
-    spw_planned_keep_versions_locked(false);
+    spw_versions_keep_locked(false);
     spw_debug("device %d: no plan makes use of what operations write: that is not followed any more", d->ordinal);
 }
 
 /* ---- beginning and end ---- */
 
-void spw_planned_press_locked(struct spw_device *d)
+static void press(struct spw_device *d)
 {
     if (planned_of[d->ordinal] || spw_settings_get()->plan == SPW_PLAN_OFF)
         return;
@@ -162,13 +159,13 @@ void spw_planned_press_locked(struct spw_device *d)
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
-bool spw_planned_give_room_locked(struct spw_device *d)
+static bool give_room(struct spw_device *d)
 {
     struct spw_rounds *p = find(d);
     return p && spw_learning_give_room_locked(p->learning);
 }
 
-void spw_planned_after(struct spw_stream *s)
+static void look_after(struct spw_stream *s)
 {
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;
     if (!d)
@@ -187,6 +184,25 @@ void spw_planned_after(struct spw_stream *s)
     spw_unlock();
     if (is_ours)
         pthread_mutex_unlock(&d->slow);
+}
+
+static const struct spw_follower follower = {
+    .press = press,
+    .versions_kept = look_at_versions,
+    .op = follow_op,
+    .before_unlocking = go_before_unlocking,
+    .after = look_after,
+    .alloc = note_alloc,
+    .free = note_free,
+    .free_slot = note_free_slot,
+    .pin = note_pin,
+    .give_room = give_room,
+    .condemned = condemn,
+};
+
+void spw_planned_open(void)
+{
+    spw_follower = &follower;
 }
 
 void spw_planned_stop(void)

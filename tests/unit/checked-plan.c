@@ -1,5 +1,5 @@
-/* planned.c - makes plans and has them checked. */
-#include "planned.h"
+/* checked-plan.c - makes plans and has them checked. */
+#include "checked-plan.h"
 
 #include <errno.h>
 #include <stdio.h>

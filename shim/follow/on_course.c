@@ -312,7 +312,7 @@ void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
     on->kept = NULL;
     spw_recompute_end_locked(on->device);
     if (plan->marks.believes && spw_settings_get()->recompute)
-        spw_planned_keep_versions_locked(true);
+        spw_versions_keep_locked(true);
     if (!plan->recorded_count)
         return;
     const int r = spw_recompute_begin_unlocking(on->device, on->now->course, on->now->serial, &plan->actions);

@@ -1,0 +1,5 @@
+/* follower.c - who follows the program, if anybody does. */
+#include "follower.h"
+
+const struct spw_follower *spw_follower;
+bool spw_planned_any;

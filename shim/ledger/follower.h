@@ -1,0 +1,49 @@
+/* follower.h - what follows the program from iteration to iteration, as the engine below it sees it.
+ *
+ * The follower (planned.h) learns of what the program does, and has tensors leave and come back ahead of need. Rooms below
+ * it tell it through these functions alone. Engine lock where nothing else is said. */
+#ifndef SPILLWAY_SHIM_FOLLOWER_H
+#define SPILLWAY_SHIM_FOLLOWER_H
+#include "ours.h"
+#include <stdbool.h>
+
+struct spw_block;
+struct spw_device;
+struct spw_object;
+struct spw_op;
+struct spw_rerun;
+struct spw_slot;
+struct spw_stream;
+
+struct spw_follower {
+    /* Memory is short on the device: it is watched from now on. */
+    void (*press)(struct spw_device *d);
+    /* Versions began to be kept (versions.h), or are not any more. */
+    void (*versions_kept)(void);
+
+    /* Only while spw_planned_any: */
+
+    /* The operation was begun: everything that it touches is there. `objects` is what it touches where that took a closer
+     * look, else NULL: then its hits say so. Sets op->timed where its duration is wanted. */
+    void (*op)(struct spw_op *op, struct spw_object *const *objects, unsigned count);
+    /* Something that is planned before the next operation was left until that is there (spw_planned_has_left()): carries
+     * that out. Needs the slow lock of the stream's device as well, lets go of the engine lock while it waits. */
+    void (*before_unlocking)(struct spw_stream *s);
+    /* The driver has taken an operation: carries out what is due. No lock held. */
+    void (*after)(struct spw_stream *s);
+
+    void (*alloc)(struct spw_device *d, struct spw_block *b);
+    void (*free)(struct spw_device *d, struct spw_block *b);
+    void (*free_slot)(struct spw_device *d, const struct spw_slot *slot); /* while it has its serial still */
+    void (*pin)(struct spw_block *b);
+
+    /* Nothing else can go. True: what was taken for finding something out about the program went to the cache. Slow lock
+     * too. */
+    bool (*give_room)(struct spw_device *d);
+    /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and
+     * unless it is `alone` in that no launch of its function is taken for one that can be replayed any more. */
+    void (*condemned)(struct spw_device *d, const struct spw_rerun *wrong, bool alone);
+};
+extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: nobody follows */
+extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
+#endif
