@@ -167,8 +167,8 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     bool must_wait = false;
     uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
-    if (!b && (spw_handles_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
-               (spw_demand_spares(&d->handles.demand) && spw_handles_unserved_locked(&d->handles, granules)))) {
+    if (!b && (spw_phys_pool_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
+               (spw_demand_spares(&d->handles.demand) && spw_phys_pool_unserved_locked(&d->handles, granules)))) {
         b = spw_rejoin_locked(d, granules, s);
         must_wait = false;
     }
@@ -243,7 +243,7 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
         /* Memory at once where it can be had without taking it from anybody; else with the first use. */
         struct spw_context_guard guard;
         bool entered = spw_context_enter(&guard, NULL) == 0;
-        if (spw_handles_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
+        if (spw_phys_pool_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
             (void)spw_engine_bring_in_locked(d, b);
         if (entered)
             spw_context_leave(&guard);

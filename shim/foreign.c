@@ -59,7 +59,7 @@ static void put_on_bill(struct spw_device *d, uint64_t bytes)
 {
     d->handles.budget_bytes -= bytes;
     d->foreign_bytes += bytes;
-    spw_handles_fit_locked(&d->handles);
+    spw_phys_pool_fit_locked(&d->handles);
 }
 
 int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)

@@ -344,11 +344,11 @@ static int map_pieces(const struct spw_device *d, const struct spw_block *b, uin
 /* Gives back all pieces of a block of which the first `mapped` are mapped, or, where the driver refuses, the others. */
 static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
 {
-    spw_handles_give_locked(&d->handles, &b->memory, mapped);
+    spw_phys_pool_give_locked(&d->handles, &b->memory, mapped);
     size_t bytes = (size_t)b->memory.granules << d->granule_shift;
     int r = bytes ? spw_result(SPW_ASK(cuMemUnmap, b->address, bytes)) : 0;
     if (r == 0)
-        spw_handles_give_locked(&d->handles, &b->memory, 0);
+        spw_phys_pool_give_locked(&d->handles, &b->memory, 0);
     return r;
 }
 
@@ -381,7 +381,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     uint32_t mapped = had, missing = b->granules - b->memory.granules;
     int r = spw_stale_end_locked(d, b);
     if (r == 0 && missing)
-        r = spw_handles_take_locked(&d->handles, missing, &b->memory);
+        r = spw_phys_pool_take_locked(&d->handles, missing, &b->memory);
     if (r < 0)
         return r;
     r = map_pieces(d, b, &mapped);

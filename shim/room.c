@@ -153,7 +153,7 @@ static int give_up_cached(struct spw_device *d, uint64_t bytes, enum patience pa
 bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
 {
     bool busy;
-    while (spw_handles_room_locked(&d->handles) < bytes)
+    while (spw_phys_pool_room_locked(&d->handles) < bytes)
         if (!d->free_bytes || give_up_cached(d, bytes, NONE, &busy) <= 0)
             return false;
     return true;
@@ -193,7 +193,7 @@ static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32
  * are to be spared: one would have to be cut all the same. */
 bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
 {
-    for (uint32_t left; (left = spw_handles_unserved_locked(&d->handles, granules)) != 0;) {
+    for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
         struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
         if (!b && spw_carry_hand_over_locked(d))
             continue;
@@ -231,7 +231,7 @@ void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
             i++;
         }
     }
-    spw_handles_trim_locked(&d->handles, keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0);
+    spw_phys_pool_trim_locked(&d->handles, keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0);
 }
 
 /* ---- eviction ---- */
@@ -438,7 +438,7 @@ bool spw_room_let_others_finish_unlocking(struct timespec *start)
 int spw_room_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
 {
     spw_ghosts_sweep_locked(d);
-    for (uint64_t room; (room = spw_handles_room_locked(&d->handles)) < bytes;) {
+    for (uint64_t room; (room = spw_phys_pool_room_locked(&d->handles)) < bytes;) {
         bool busy;
         const int r = await_idle_unlocking(d, bytes - room, &busy);
         if (r <= 0)
@@ -452,8 +452,8 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     struct timespec start = {0};
     int r;
     spw_ghosts_sweep_locked(d);
-    while (spw_handles_room_locked(&d->handles) < bytes) {
-        uint64_t missing = bytes - spw_handles_room_locked(&d->handles);
+    while (spw_phys_pool_room_locked(&d->handles) < bytes) {
+        uint64_t missing = bytes - spw_phys_pool_room_locked(&d->handles);
         __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
         if (spw_follower)
             spw_follower->press(d);
@@ -474,7 +474,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             spw_room_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
         if (r == -ENOMEM && ((spw_planned_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
-                             spw_handles_ask_again_locked(&d->handles)))
+                             spw_phys_pool_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;
@@ -484,7 +484,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
 
 int spw_room_make(struct spw_device *d, uint64_t bytes)
 {
-    if (spw_handles_room_locked(&d->handles) >= bytes)
+    if (spw_phys_pool_room_locked(&d->handles) >= bytes)
         return 0;
     uint64_t began = spw_now_ns();
     int r = make_room(d, bytes);

@@ -4,7 +4,7 @@
 #include "ledger.h"
 #include "ours.h"
 
-/* Makes at least `bytes` of physical memory available to spw_handles_take_locked(): releases what only caches hold, then
+/* Makes at least `bytes` of physical memory available to spw_phys_pool_take_locked(): releases what only caches hold, then
  * evicts what nobody holds. Needs the device's slow lock and the engine lock, which it lets go of while it waits for the
  * GPU. 0, -ENOMEM (nothing more can go, or no host memory to go to), or a driver's failure. */
 int spw_room_make(struct spw_device *d, uint64_t bytes);

@@ -107,7 +107,7 @@ bool spw_stale_leave_locked(struct spw_device *d, struct spw_block *b)
     s->granules = b->granules;
     append(&d->stale, s);
     b->stale = s;
-    spw_handles_give_locked(&d->handles, &b->memory, 0);
+    spw_phys_pool_give_locked(&d->handles, &b->memory, 0);
     spw_staled.count++;
     spw_staled.early_count += is_early;
     return true;
@@ -142,7 +142,7 @@ static int unmap(struct spw_device *d, struct spw_stale *s)
         return r;
     unlink_from(&d->stale, s);
     for (uint32_t i = 0; i < s->memory.count; i++)
-        spw_handles_alias_ends_locked(&d->handles, spw_memory_piece(&s->memory, i), s);
+        spw_phys_pool_alias_ends_locked(&d->handles, spw_memory_piece(&s->memory, i), s);
     give_back_what_was_left(d, s);
     destroy(s);
     return 0;
@@ -220,7 +220,7 @@ static bool has_pooled_piece(const struct spw_device *d, const struct spw_stale 
 {
     for (uint32_t i = 0; i < s->memory.count; i++) {
         const struct spw_piece piece = spw_memory_piece(&s->memory, i);
-        if (piece.granules >= least && spw_handles_has_pooled_locked(&d->handles, piece))
+        if (piece.granules >= least && spw_phys_pool_has_pooled_locked(&d->handles, piece))
             return true;
     }
     return false;
@@ -229,7 +229,7 @@ static bool has_pooled_piece(const struct spw_device *d, const struct spw_stale 
 /* One that keeps a piece from being cut for the block; rather one that nobody is at any more. NULL: there is none. */
 static struct spw_stale *in_the_way(const struct spw_device *d, const struct spw_block *b)
 {
-    const uint32_t least = spw_handles_unserved_locked(&d->handles, b->granules - b->memory.granules);
+    const uint32_t least = spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules);
     struct spw_stale *found = NULL;
     for (struct spw_stale *s = d->stale.first; s; s = s->next) {
         if (!has_pooled_piece(d, s, least < SPW_PIECE_GRANULES ? least : SPW_PIECE_GRANULES))
@@ -248,7 +248,7 @@ static int end_until_it_is_served_unlocking(struct spw_device *d, const struct s
     do {
         struct spw_stale *s = in_the_way(d, b);
         r = s ? end_unlocking(d, s) : d->stale.first ? end_unlocking(d, d->stale.first) : 0;
-    } while (r == 0 && d->stale.first && !spw_handles_can_serve_locked(&d->handles, b->granules - b->memory.granules));
+    } while (r == 0 && d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules));
     return r;
 }
 
@@ -267,7 +267,7 @@ bool spw_stale_makes_way_locked(struct spw_device *d, struct spw_block *b)
 {
     if (spw_stale_end_locked(d, b) < 0)
         return false;
-    while (d->stale.first && !spw_handles_can_serve_locked(&d->handles, b->granules - b->memory.granules)) {
+    while (d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules)) {
         struct spw_stale *s = in_the_way(d, b);
         if (!s || !spw_uses_done_locked(&s->uses) || unmap(d, s) < 0)
             return false;

@@ -114,7 +114,7 @@ static void rewind_course(struct spw_rounds *p, bool catches_up)
     else
         spw_cursor_rewind(&p->on.place.cursor);
     spw_on_course_rewind_locked(&p->on);
-    spw_handles_iteration_locked(&p->on.device->handles);
+    spw_phys_pool_iteration_locked(&p->on.device->handles);
 }
 
 /* Something else came than the course expects. */

@@ -170,7 +170,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
                         ? spw_planned_adopt_locked(d, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us)
                         : 0;
     if (shape->number && shape->regrouped && is_of_copies(plan))
-        spw_handles_regroup_locked(&d->handles);
+        spw_phys_pool_regroup_locked(&d->handles);
     return before;
 }
 
@@ -352,7 +352,7 @@ static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_shape *
     spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted: pieces of memory are regrouped", d->ordinal,
               times.median_us / 1000, shape->plan->predicted_us / 1000);
     shape->regrouped = true;
-    spw_handles_regroup_locked(&d->handles);
+    spw_phys_pool_regroup_locked(&d->handles);
 }
 
 /* Cutting pieces for a plan takes longer than most of what it is held against, and comes to an end once there are some of

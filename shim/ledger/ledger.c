@@ -249,7 +249,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
     rest->memory = (struct spw_memory){0};
     int r = remember(d, rest);
     if (r == 0) {
-        r = spw_handles_split_locked(&d->handles, &b->memory, keep, &rest->memory);
+        r = spw_phys_pool_split_locked(&d->handles, &b->memory, keep, &rest->memory);
         if (r < 0)
             forget(d, rest);
     }
@@ -265,7 +265,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
 
 int spw_block_join_locked(struct spw_device *d, struct spw_block *b, struct spw_block *next)
 {
-    int r = spw_handles_join_locked(&d->handles, &b->memory, &next->memory);
+    int r = spw_phys_pool_join_locked(&d->handles, &b->memory, &next->memory);
     if (r < 0)
         return r;
     if (b->object.used < next->object.used)
@@ -384,7 +384,7 @@ void spw_ledger_reset(void)
         }
         if (d->stale.forget)
             d->stale.forget(d);
-        spw_handles_reset(&d->handles);
+        spw_phys_pool_reset(&d->handles);
         (void)munmap(d->table, (d->arena_bytes >> d->granule_shift) * sizeof(*d->table));
         spw_ranges_destroy(d->ranges);
         free(d->blocks);

@@ -15,7 +15,7 @@
 
 #include "arena.h"
 #include "content.h"
-#include "handles.h"
+#include "phys_pool.h"
 #include "ranges.h"
 #include "streams.h"
 
@@ -212,7 +212,7 @@ struct spw_device {
     struct spw_block **free_by_granules;     /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
     uint64_t free_bytes;                     /* in cached blocks */
     struct spw_queue queues[SPW_WAY_QUEUES]; /* oldest first */
-    struct spw_handles handles;              /* physical memory, and with it the budget */
+    struct spw_phys_pool handles;            /* physical memory, and with it the budget */
     struct spw_stales stale;
     struct spw_slab_set *slabs;
     struct spw_mover *mover;

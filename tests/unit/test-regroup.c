@@ -10,22 +10,22 @@
 
 #include "driver.h"
 #include "fake-device.h"
-#include "handles.h"
+#include "phys_pool.h"
 
 enum { GRANULE = 4096, HOLDERS = 40, PIECE = SPW_PIECE_GRANULES };
 
-static struct spw_handles h;
+static struct spw_phys_pool h;
 static struct spw_memory held[HOLDERS];
 
 static void begin(uint32_t budget)
 {
     for (int i = 0; i < HOLDERS; i++)
-        spw_handles_give_locked(&h, &held[i], 0);
-    spw_handles_reset(&h);
+        spw_phys_pool_give_locked(&h, &held[i], 0);
+    spw_phys_pool_reset(&h);
     fake_start(GRANULE, (uint64_t)budget * GRANULE, (uint64_t)budget * GRANULE, 1 << 20);
     h.granule_shift = 12;
     h.budget_bytes = (uint64_t)budget * GRANULE;
-    spw_handles_regroup_locked(&h);
+    spw_phys_pool_regroup_locked(&h);
 }
 
 /* What was made is what is held or pooled, of each size, and no more than the budget. */
@@ -45,14 +45,14 @@ static void check(void)
 
 static void take(int holder, uint32_t granules)
 {
-    assert_int_equal(spw_handles_take_locked(&h, granules, &held[holder]), 0);
+    assert_int_equal(spw_phys_pool_take_locked(&h, granules, &held[holder]), 0);
     check();
 }
 
 static void give(int from, int to)
 {
     for (int i = from; i <= to; i++)
-        spw_handles_give_locked(&h, &held[i], 0);
+        spw_phys_pool_give_locked(&h, &held[i], 0);
     check();
 }
 
@@ -69,7 +69,7 @@ static void begin_with_dust(uint32_t budget)
 /* An iteration that wants `fours` ranges of 4 granules at once, and before that `ones` of 1. */
 static void iterate(int ones, int fours)
 {
-    spw_handles_iteration_locked(&h);
+    spw_phys_pool_iteration_locked(&h);
     for (int i = 0; i < ones; i++)
         take(i, 1);
     give(0, ones - 1);
@@ -97,10 +97,10 @@ static void nothing_is_joined_before_it_is_known_what_is_wanted(void **state)
 {
     begin_with_dust(16);
     take(0, 4);
-    spw_handles_iteration_locked(&h);
+    spw_phys_pool_iteration_locked(&h);
     take(1, 4);
     assert_int_equal(h.join_count, 0);
-    spw_handles_iteration_locked(&h);
+    spw_phys_pool_iteration_locked(&h);
     take(2, 4);
     assert_int_equal(h.join_count, 1);
     assert_int_equal(held[2].count, 1);
@@ -114,7 +114,7 @@ static void regrouping_ends_and_starts_again_only_when_asked_for(void **state)
     for (int i = 0; i < 8; i++)
         iterate(0, 4);
     assert_int_equal(h.join_count, 0);
-    spw_handles_regroup_locked(&h);
+    spw_phys_pool_regroup_locked(&h);
     for (int i = 0; i < 8; i++)
         iterate(0, 4);
     assert_int_equal(h.join_count, 4);
@@ -148,7 +148,7 @@ static void a_device_that_gives_less_than_it_took_is_not_asked_again(void **stat
     for (int for_good = 0; for_good < 2; for_good++) {
         begin_with_dust(24);
         iterate(0, 3);
-        spw_handles_iteration_locked(&h);
+        spw_phys_pool_iteration_locked(&h);
         fake_fail("cuMemCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, for_good);
         for (int i = 0; i < 3; i++)
             take(i, 4);
@@ -167,9 +167,9 @@ static void what_the_driver_refuses_to_release_is_not_made_again(void **state)
 {
     begin_with_dust(16);
     iterate(0, 3);
-    spw_handles_iteration_locked(&h);
+    spw_phys_pool_iteration_locked(&h);
     fake_fail("cuMemRelease", 2, CUDA_ERROR_UNKNOWN, false);
-    assert_int_equal(spw_handles_take_locked(&h, 4, &held[0]), 0);
+    assert_int_equal(spw_phys_pool_take_locked(&h, 4, &held[0]), 0);
     fake_fail("", 0, 0, false);
     assert_int_equal(h.made_bytes, 16 * GRANULE);
     assert_int_equal(fake_counts()->made_bytes, 16 * GRANULE);
@@ -257,11 +257,11 @@ static void ranges_that_are_split_and_joined_are_counted_as_what_they_are(void *
     take(0, 1);
     take(0, 3);
     assert_int_equal(h.demand.wanted[4], 1);
-    assert_int_equal(spw_handles_split_locked(&h, &held[0], 1, &held[1]), 0);
+    assert_int_equal(spw_phys_pool_split_locked(&h, &held[0], 1, &held[1]), 0);
     assert_int_equal(h.demand.wanted[4], 0);
     assert_int_equal(h.demand.wanted[1], 1);
     assert_int_equal(h.demand.wanted[3], 1);
-    assert_int_equal(spw_handles_join_locked(&h, &held[1], &held[0]), 0);
+    assert_int_equal(spw_phys_pool_join_locked(&h, &held[1], &held[0]), 0);
     assert_int_equal(h.demand.wanted[4], 1);
     give(0, 1);
     for (uint32_t n = 1; n <= PIECE; n++)
@@ -277,12 +277,12 @@ static uint32_t random_below(uint64_t *seed, uint32_t limit)
 /* Holders are given other sizes, as large as there is room for: the same each time. */
 static void iterate_at_random(uint64_t seed)
 {
-    spw_handles_iteration_locked(&h);
+    spw_phys_pool_iteration_locked(&h);
     for (int step = 0; step < 120; step++) {
         int i = (int)random_below(&seed, HOLDERS);
         uint32_t granules = 1 + random_below(&seed, 40);
         give(i, i);
-        for (int k = 0; spw_handles_room_locked(&h) < (uint64_t)granules * GRANULE; k++)
+        for (int k = 0; spw_phys_pool_room_locked(&h) < (uint64_t)granules * GRANULE; k++)
             give(k, k);
         take(i, granules);
     }

@@ -421,7 +421,7 @@ static void a_row_of_ghosts_is_made_in_little_memory(void **state)
             give_back(a[i], s, true);
         let_go_all();
         device->handles.budget_bytes = 4 * BYTES + own_beside((ROW + 1) * BYTES);
-        spw_handles_fit_locked(&device->handles);
+        spw_phys_pool_fit_locked(&device->handles);
         fill(x, 1);
         expect(a[ROW - 1], values[ROW - 1]);
         assert_int_equal(spw_replayed.failed_count, 0);

@@ -33,7 +33,7 @@ static int drop_without_copy(struct spw_device *d, struct spw_block *b)
 
 static int trim(struct spw_device *d, struct spw_block *b)
 {
-    spw_handles_trim_locked(&d->handles, 0);
+    spw_phys_pool_trim_locked(&d->handles, 0);
     return 0;
 }
 

@@ -1,19 +1,19 @@
-/* handles.c - the pool of pieces of physical memory of one device, and how more of them are made. */
-#include "handles.h"
+/* phys_pool.c - the pool of pieces of physical memory of one device, and how more of them are made. */
+#include "phys_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ask.h"
-#include "handles_parts.h"
+#include "phys_pool_parts.h"
 #include "log.h"
 #include "regroup.h"
 #include "result.h"
 
 /* ---- the pool ---- */
 
-uint32_t spw_handles_bin_position(const struct spw_handles *h, uint32_t granules)
+uint32_t spw_phys_pool_bin_position(const struct spw_phys_pool *h, uint32_t granules)
 {
     uint32_t low = 0, high = h->bin_count;
     while (low < high) {
@@ -26,25 +26,25 @@ uint32_t spw_handles_bin_position(const struct spw_handles *h, uint32_t granules
     return low;
 }
 
-static struct spw_handle_bin *bin_of(struct spw_handles *h, uint32_t granules)
+static struct spw_phys_bin *bin_of(struct spw_phys_pool *h, uint32_t granules)
 {
-    uint32_t i = spw_handles_bin_position(h, granules);
+    uint32_t i = spw_phys_pool_bin_position(h, granules);
     if (i < h->bin_count && h->bins[i].granules == granules)
         return &h->bins[i];
-    struct spw_handle_bin *grown = realloc(h->bins, (h->bin_count + 1) * sizeof(*grown));
+    struct spw_phys_bin *grown = realloc(h->bins, (h->bin_count + 1) * sizeof(*grown));
     if (!grown)
         return NULL;
     h->bins = grown;
     memmove(&grown[i + 1], &grown[i], (h->bin_count - i) * sizeof(*grown));
-    grown[i] = (struct spw_handle_bin){.granules = granules};
+    grown[i] = (struct spw_phys_bin){.granules = granules};
     h->bin_count++;
     return &grown[i];
 }
 
-static void release(struct spw_handles *h, struct spw_piece piece)
+static void release(struct spw_phys_pool *h, struct spw_piece piece)
 {
     static int warned;
-    uint64_t bytes = spw_handles_bytes_of(h, piece.granules);
+    uint64_t bytes = spw_phys_pool_bytes_of(h, piece.granules);
     CUresult r = SPW_ASK(cuMemRelease, piece.handle);
     if (r != CUDA_SUCCESS) {
         /* The memory may still be taken: it stays on the bill. */
@@ -57,29 +57,29 @@ static void release(struct spw_handles *h, struct spw_piece piece)
     h->made_of[piece.granules]--;
 }
 
-void spw_handles_release(struct spw_handles *h, struct spw_piece piece)
+void spw_phys_pool_release(struct spw_phys_pool *h, struct spw_piece piece)
 {
     if (spw_aliases_any(&h->aliases) && spw_aliases_defer_release(&h->aliases, piece.handle))
-        h->lingering_bytes += spw_handles_bytes_of(h, piece.granules);
+        h->lingering_bytes += spw_phys_pool_bytes_of(h, piece.granules);
     else
         release(h, piece);
 }
 
-void spw_handles_alias_ends_locked(struct spw_handles *h, struct spw_piece piece, const struct spw_stale *stale)
+void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece, const struct spw_stale *stale)
 {
     if (!spw_aliases_remove(&h->aliases, piece.handle, stale))
         return;
-    h->lingering_bytes -= spw_handles_bytes_of(h, piece.granules);
+    h->lingering_bytes -= spw_phys_pool_bytes_of(h, piece.granules);
     release(h, piece);
 }
 
-struct spw_piece spw_handles_take_from(struct spw_handles *h, struct spw_handle_bin *bin)
+struct spw_piece spw_phys_pool_take_from(struct spw_phys_pool *h, struct spw_phys_bin *bin)
 {
-    h->pooled_bytes -= spw_handles_bytes_of(h, bin->granules);
+    h->pooled_bytes -= spw_phys_pool_bytes_of(h, bin->granules);
     return (struct spw_piece){bin->handles[--bin->count], bin->granules};
 }
 
-bool spw_handles_take_releasable_from(struct spw_handles *h, struct spw_handle_bin *bin, struct spw_piece *ret_piece)
+bool spw_phys_pool_take_releasable_from(struct spw_phys_pool *h, struct spw_phys_bin *bin, struct spw_piece *ret_piece)
 {
     for (uint32_t i = bin->count; i-- > 0;) {
         const CUmemGenericAllocationHandle handle = bin->handles[i];
@@ -87,15 +87,15 @@ bool spw_handles_take_releasable_from(struct spw_handles *h, struct spw_handle_b
             continue;
         bin->handles[i] = bin->handles[bin->count - 1];
         bin->handles[bin->count - 1] = handle;
-        *ret_piece = spw_handles_take_from(h, bin);
+        *ret_piece = spw_phys_pool_take_from(h, bin);
         return true;
     }
     return false;
 }
 
-void spw_handles_pool(struct spw_handles *h, struct spw_piece piece)
+void spw_phys_pool_keep(struct spw_phys_pool *h, struct spw_piece piece)
 {
-    struct spw_handle_bin *bin = bin_of(h, piece.granules);
+    struct spw_phys_bin *bin = bin_of(h, piece.granules);
     if (bin && bin->count == bin->room) {
         uint32_t room = bin->room ? bin->room * 2 : 8;
         CUmemGenericAllocationHandle *grown = realloc(bin->handles, room * sizeof(*grown));
@@ -105,27 +105,27 @@ void spw_handles_pool(struct spw_handles *h, struct spw_piece piece)
         }
     }
     if (!bin || bin->count == bin->room) { /* no memory to remember it by */
-        spw_handles_release(h, piece);
+        spw_phys_pool_release(h, piece);
         return;
     }
     bin->handles[bin->count++] = piece.handle;
-    h->pooled_bytes += spw_handles_bytes_of(h, piece.granules);
+    h->pooled_bytes += spw_phys_pool_bytes_of(h, piece.granules);
 }
 
 /* The largest pooled pieces go first: few calls make much room. What lingers goes by itself. */
-static void release_until(struct spw_handles *h, uint64_t made_limit, uint64_t pooled_limit)
+static void release_until(struct spw_phys_pool *h, uint64_t made_limit, uint64_t pooled_limit)
 {
     for (uint32_t i = h->bin_count; i > 0; i--) {
-        struct spw_handle_bin *bin = &h->bins[i - 1];
+        struct spw_phys_bin *bin = &h->bins[i - 1];
         while (bin->count && (h->made_bytes - h->lingering_bytes > made_limit || h->pooled_bytes > pooled_limit))
-            spw_handles_release(h, spw_handles_take_from(h, bin));
+            spw_phys_pool_release(h, spw_phys_pool_take_from(h, bin));
     }
 }
 
 /* ---- making ---- */
 
 /* -ENOSPC: the device has no room. */
-int spw_handles_make(struct spw_handles *h, uint32_t granules, struct spw_piece *ret_piece)
+int spw_phys_pool_make(struct spw_phys_pool *h, uint32_t granules, struct spw_piece *ret_piece)
 {
     CUmemAllocationProp prop;
     memset(&prop, 0, sizeof(prop));
@@ -133,10 +133,10 @@ int spw_handles_make(struct spw_handles *h, uint32_t granules, struct spw_piece 
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop.location.id = h->device;
     CUmemGenericAllocationHandle handle = 0;
-    int r = spw_result(SPW_ASK(cuMemCreate, &handle, spw_handles_bytes_of(h, granules), &prop, 0));
+    int r = spw_result(SPW_ASK(cuMemCreate, &handle, spw_phys_pool_bytes_of(h, granules), &prop, 0));
     if (r < 0)
         return r == -ENOMEM ? -ENOSPC : r;
-    h->made_bytes += spw_handles_bytes_of(h, granules);
+    h->made_bytes += spw_phys_pool_bytes_of(h, granules);
     h->made_count++;
     h->made_of[granules]++;
     if (h->made_bytes_peak < h->made_bytes)
@@ -146,7 +146,7 @@ int spw_handles_make(struct spw_handles *h, uint32_t granules, struct spw_piece 
 }
 
 /* Others have taken memory on the device: what we have made is all there is for us. */
-static void learn_what_lacks(struct spw_handles *h)
+static void learn_what_lacks(struct spw_phys_pool *h)
 {
     static int warned;
     if (h->made_bytes == 0 || h->made_bytes >= h->budget_bytes)
@@ -160,15 +160,15 @@ static void learn_what_lacks(struct spw_handles *h)
 }
 
 /* Appends pooled pieces of at most *missing granules, the largest first, and takes them off *missing. */
-int spw_handles_take_pooled(struct spw_handles *h, uint32_t *missing, struct spw_memory *m)
+int spw_phys_pool_take_pooled(struct spw_phys_pool *h, uint32_t *missing, struct spw_memory *m)
 {
-    for (uint32_t i = spw_handles_bin_position(h, *missing + 1); i > 0 && *missing; i--) {
-        struct spw_handle_bin *bin = &h->bins[i - 1];
+    for (uint32_t i = spw_phys_pool_bin_position(h, *missing + 1); i > 0 && *missing; i--) {
+        struct spw_phys_bin *bin = &h->bins[i - 1];
         while (bin->count && bin->granules <= *missing) {
-            struct spw_piece piece = spw_handles_take_from(h, bin);
+            struct spw_piece piece = spw_phys_pool_take_from(h, bin);
             int r = spw_memory_append(m, piece);
             if (r < 0) {
-                spw_handles_pool(h, piece);
+                spw_phys_pool_keep(h, piece);
                 return r;
             }
             *missing -= piece.granules;
@@ -177,12 +177,12 @@ int spw_handles_take_pooled(struct spw_handles *h, uint32_t *missing, struct spw
     return 0;
 }
 
-void spw_handles_regroup_locked(struct spw_handles *h)
+void spw_phys_pool_regroup_locked(struct spw_phys_pool *h)
 {
     spw_demand_begin(&h->demand);
 }
 
-void spw_handles_iteration_locked(struct spw_handles *h)
+void spw_phys_pool_iteration_locked(struct spw_phys_pool *h)
 {
     spw_demand_iteration(&h->demand);
     h->joined_granules = 0;
@@ -190,21 +190,21 @@ void spw_handles_iteration_locked(struct spw_handles *h)
 
 /* ---- taking and giving ---- */
 
-uint32_t spw_handles_unserved_locked(const struct spw_handles *h, uint32_t granules)
+uint32_t spw_phys_pool_unserved_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
-    if (spw_handles_bytes_of(h, granules) <= spw_handles_unmade_bytes(h))
+    if (spw_phys_pool_bytes_of(h, granules) <= spw_phys_pool_unmade_bytes(h))
         return 0;
-    for (uint32_t i = spw_handles_bin_position(h, granules + 1); i > 0 && granules; i--) {
-        const struct spw_handle_bin *bin = &h->bins[i - 1];
+    for (uint32_t i = spw_phys_pool_bin_position(h, granules + 1); i > 0 && granules; i--) {
+        const struct spw_phys_bin *bin = &h->bins[i - 1];
         const uint32_t fit = granules / bin->granules;
         granules -= (fit < bin->count ? fit : bin->count) * bin->granules;
     }
     return granules;
 }
 
-bool spw_handles_has_pooled_locked(const struct spw_handles *h, struct spw_piece piece)
+bool spw_phys_pool_has_pooled_locked(const struct spw_phys_pool *h, struct spw_piece piece)
 {
-    const uint32_t i = spw_handles_bin_position(h, piece.granules);
+    const uint32_t i = spw_phys_pool_bin_position(h, piece.granules);
     if (i == h->bin_count || h->bins[i].granules != piece.granules)
         return false;
     for (uint32_t k = 0; k < h->bins[i].count; k++)
@@ -213,7 +213,7 @@ bool spw_handles_has_pooled_locked(const struct spw_handles *h, struct spw_piece
     return false;
 }
 
-static bool has_releasable(const struct spw_handles *h, const struct spw_handle_bin *bin)
+static bool has_releasable(const struct spw_phys_pool *h, const struct spw_phys_bin *bin)
 {
     for (uint32_t i = 0; i < bin->count; i++)
         if (!spw_aliases_has(&h->aliases, bin->handles[i]))
@@ -221,47 +221,47 @@ static bool has_releasable(const struct spw_handles *h, const struct spw_handle_
     return false;
 }
 
-bool spw_handles_can_serve_locked(const struct spw_handles *h, uint32_t granules)
+bool spw_phys_pool_can_serve_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
-    const uint32_t unserved = spw_handles_unserved_locked(h, granules);
+    const uint32_t unserved = spw_phys_pool_unserved_locked(h, granules);
     const uint32_t least = unserved < SPW_PIECE_GRANULES ? unserved : SPW_PIECE_GRANULES;
-    for (uint32_t i = spw_handles_bin_position(h, least); unserved && i < h->bin_count; i++)
+    for (uint32_t i = spw_phys_pool_bin_position(h, least); unserved && i < h->bin_count; i++)
         if (has_releasable(h, &h->bins[i]))
             return true;
     return !unserved;
 }
 
-int spw_handles_take_locked(struct spw_handles *h, uint32_t granules, struct spw_memory *memory)
+int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *memory)
 {
     const uint32_t had = memory->count, had_granules = memory->granules;
-    if (spw_handles_bytes_of(h, granules) > spw_handles_room_locked(h))
+    if (spw_phys_pool_bytes_of(h, granules) > spw_phys_pool_room_locked(h))
         return -ENOMEM;
     spw_regroup_join_locked(h, granules);
     const uint32_t cut = spw_regroup_cut_out_of_locked(h, granules);
     uint32_t missing = granules - cut;
-    int r = spw_handles_take_pooled(h, &missing, memory);
+    int r = spw_phys_pool_take_pooled(h, &missing, memory);
     if (r == 0 && missing + cut)
         r = spw_regroup_cut_locked(h, missing + cut, memory);
     spw_demand_remove(&h->demand, had_granules);
     spw_demand_add(&h->demand, memory->granules);
     if (r == 0)
         return 0;
-    spw_handles_give_locked(h, memory, had);
+    spw_phys_pool_give_locked(h, memory, had);
     if (r != -ENOSPC)
         return r;
     learn_what_lacks(h);
     return -ENOMEM;
 }
 
-void spw_handles_give_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep)
+void spw_phys_pool_give_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep)
 {
     spw_demand_remove(&h->demand, memory->granules);
     while (memory->count > keep)
-        spw_handles_pool(h, spw_memory_remove_last(memory));
+        spw_phys_pool_keep(h, spw_memory_remove_last(memory));
     spw_demand_add(&h->demand, memory->granules);
 }
 
-int spw_handles_split_locked(struct spw_handles *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
+int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
 {
     const uint32_t granules = memory->granules;
     int r = spw_memory_split(memory, keep, rest);
@@ -273,7 +273,7 @@ int spw_handles_split_locked(struct spw_handles *h, struct spw_memory *memory, u
     return 0;
 }
 
-int spw_handles_join_locked(struct spw_handles *h, struct spw_memory *into, struct spw_memory *from)
+int spw_phys_pool_join_locked(struct spw_phys_pool *h, struct spw_memory *into, struct spw_memory *from)
 {
     const uint32_t granules = into->granules, more = from->granules;
     int r = spw_memory_join(into, from);
@@ -285,7 +285,7 @@ int spw_handles_join_locked(struct spw_handles *h, struct spw_memory *into, stru
     return 0;
 }
 
-bool spw_handles_ask_again_locked(struct spw_handles *h)
+bool spw_phys_pool_ask_again_locked(struct spw_phys_pool *h)
 {
     bool any = h->lacking_bytes > 0;
     h->budget_bytes += h->lacking_bytes;
@@ -293,27 +293,27 @@ bool spw_handles_ask_again_locked(struct spw_handles *h)
     return any;
 }
 
-uint64_t spw_handles_room_locked(const struct spw_handles *h)
+uint64_t spw_phys_pool_room_locked(const struct spw_phys_pool *h)
 {
     uint64_t used = h->made_bytes - h->pooled_bytes;
     return h->budget_bytes > used ? h->budget_bytes - used : 0;
 }
 
-void spw_handles_fit_locked(struct spw_handles *h)
+void spw_phys_pool_fit_locked(struct spw_phys_pool *h)
 {
     release_until(h, h->budget_bytes, UINT64_MAX);
 }
 
-void spw_handles_trim_locked(struct spw_handles *h, uint64_t keep_bytes)
+void spw_phys_pool_trim_locked(struct spw_phys_pool *h, uint64_t keep_bytes)
 {
     release_until(h, UINT64_MAX, keep_bytes);
 }
 
-void spw_handles_reset(struct spw_handles *h)
+void spw_phys_pool_reset(struct spw_phys_pool *h)
 {
     for (uint32_t i = 0; i < h->bin_count; i++)
         free(h->bins[i].handles);
     free(h->bins);
     spw_aliases_reset(&h->aliases);
-    *h = (struct spw_handles){0};
+    *h = (struct spw_phys_pool){0};
 }

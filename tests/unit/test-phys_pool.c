@@ -1,4 +1,5 @@
-/* test-handles.c - physical memory in pieces: any size out of what there is, cut only where nothing fits, within the budget.
+/* test-phys_pool.c - physical memory in pieces: any size out of what there is, cut only where nothing fits, within the
+ * budget.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,7 @@
 #include "driver.h"
 #include "engine.h"
 #include "fake-device.h"
-#include "handles.h"
+#include "phys_pool.h"
 #include "lock.h"
 #include "mover.h"
 #include "pools.h"
@@ -21,14 +22,14 @@
 
 enum { GRANULE = 4096, HOLDERS = 24 };
 
-static struct spw_handles h;
+static struct spw_phys_pool h;
 static struct spw_memory held[HOLDERS];
 
 static void begin(uint32_t memory, uint32_t budget)
 {
     for (int i = 0; i < HOLDERS; i++)
-        spw_handles_give_locked(&h, &held[i], 0);
-    spw_handles_reset(&h);
+        spw_phys_pool_give_locked(&h, &held[i], 0);
+    spw_phys_pool_reset(&h);
     fake_start(GRANULE, (uint64_t)memory * GRANULE, (uint64_t)budget * GRANULE, 1 << 20);
     h.granule_shift = 12;
     h.budget_bytes = (uint64_t)budget * GRANULE;
@@ -66,14 +67,14 @@ static void check(void)
 
 static int take(int holder, uint32_t granules)
 {
-    int r = spw_handles_take_locked(&h, granules, &held[holder]);
+    int r = spw_phys_pool_take_locked(&h, granules, &held[holder]);
     check();
     return r;
 }
 
 static void give(int holder)
 {
-    spw_handles_give_locked(&h, &held[holder], 0);
+    spw_phys_pool_give_locked(&h, &held[holder], 0);
     check();
 }
 
@@ -114,7 +115,7 @@ static void what_came_back_is_put_together_the_largest_first(void **state)
     assert_int_equal(take(4, 3), 0);
     assert_int_equal(held[4].count, 1);
     assert_int_equal(fake_counts()->creates, 3);
-    assert_int_equal(spw_handles_room_locked(&h), 0);
+    assert_int_equal(spw_phys_pool_room_locked(&h), 0);
 }
 
 static void a_piece_that_fits_exactly_is_taken_alone(void **state)
@@ -170,10 +171,10 @@ static void what_is_lacking_is_put_behind_what_is_there(void **state)
     assert_int_equal(held[0].granules, 7);
     assert_int_equal(take(0, 4), -ENOMEM);
     assert_int_equal(held[0].granules, 7);
-    spw_handles_give_locked(&h, &held[0], 1);
+    spw_phys_pool_give_locked(&h, &held[0], 1);
     check();
     assert_int_equal(held[0].granules, 4);
-    assert_int_equal(spw_handles_room_locked(&h), 6 * GRANULE);
+    assert_int_equal(spw_phys_pool_room_locked(&h), 6 * GRANULE);
 }
 
 static uint32_t random_below(uint64_t *seed, uint32_t limit)
@@ -189,7 +190,7 @@ static void period(uint64_t seed)
         int i = (int)random_below(&seed, HOLDERS);
         uint32_t granules = 1 + random_below(&seed, 40);
         give(i);
-        for (int k = 0; spw_handles_room_locked(&h) < (uint64_t)granules * GRANULE; k++)
+        for (int k = 0; spw_phys_pool_room_locked(&h) < (uint64_t)granules * GRANULE; k++)
             give(k);
         assert_int_equal(take(i, granules), 0);
         assert_int_equal(held[i].granules, granules);
@@ -227,13 +228,13 @@ static void a_failure_leaves_what_was_taken_in_the_pool(void **state)
             for (int i = 0; i < 3; i++)
                 give(i);
             fake_fail(names[variant & 1], n, results[variant >> 1 & 1], variant >> 2);
-            int r = spw_handles_take_locked(&h, 12, &held[0]);
+            int r = spw_phys_pool_take_locked(&h, 12, &held[0]);
             fake_fail("", 0, 0, false);
             assert_int_equal(granules_of(&held[0]), r == 0 ? 12 : 0);
             if (variant & 1)
                 continue; /* what could not be released is on the bill for good */
             check();
-            (void)spw_handles_ask_again_locked(&h);
+            (void)spw_phys_pool_ask_again_locked(&h);
             give(0);
             assert_int_equal(take(1, 64), 0);
         }
@@ -249,8 +250,8 @@ static void a_device_that_has_less_lowers_the_budget_until_it_is_asked_again(voi
     assert_int_equal(h.lacking_bytes, 14 * GRANULE);
     give(0);
     assert_int_equal(take(2, 6), 0);
-    assert_true(spw_handles_ask_again_locked(&h));
-    assert_false(spw_handles_ask_again_locked(&h));
+    assert_true(spw_phys_pool_ask_again_locked(&h));
+    assert_false(spw_phys_pool_ask_again_locked(&h));
     assert_int_equal(h.budget_bytes, 30 * GRANULE);
     assert_int_equal(take(3, 6), 0);
 }
@@ -276,9 +277,9 @@ static void a_lower_budget_and_a_trim_release_the_largest_first(void **state)
         give(i);
     h.made_bytes_peak = 0; /* it was within another budget */
     h.budget_bytes = 20 * GRANULE;
-    spw_handles_fit_locked(&h);
+    spw_phys_pool_fit_locked(&h);
     assert_int_equal(h.made_bytes, 12 * GRANULE);
-    spw_handles_trim_locked(&h, 4 * (uint64_t)GRANULE);
+    spw_phys_pool_trim_locked(&h, 4 * (uint64_t)GRANULE);
     assert_int_equal(h.pooled_bytes, 4 * GRANULE);
     assert_int_equal(fake_counts()->made_bytes, 4 * GRANULE);
 }
