@@ -14,7 +14,7 @@
 #include "mover.h"
 #include "follower.h"
 #include "pools.h"
-#include "rejoin.h"
+#include "cache_merge.h"
 #include "replay.h"
 #include "room.h"
 #include "seek.h"
@@ -169,7 +169,7 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
     if (!b && (spw_phys_pool_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
                (spw_demand_spares(&d->handles.demand) && spw_phys_pool_unserved_locked(&d->handles, granules)))) {
-        b = spw_rejoin_locked(d, granules, s);
+        b = spw_cache_merge_locked(d, granules, s);
         must_wait = false;
     }
     *ret_block = b;

@@ -8,7 +8,7 @@
 #include "ask.h"
 #include "phys_pool_parts.h"
 #include "log.h"
-#include "regroup.h"
+#include "split_merge.h"
 #include "result.h"
 
 /* ---- the pool ---- */
@@ -236,12 +236,12 @@ int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct
     const uint32_t had = memory->count, had_granules = memory->granules;
     if (spw_phys_pool_bytes_of(h, granules) > spw_phys_pool_room_locked(h))
         return -ENOMEM;
-    spw_regroup_join_locked(h, granules);
-    const uint32_t cut = spw_regroup_cut_out_of_locked(h, granules);
+    spw_pieces_merge_locked(h, granules);
+    const uint32_t cut = spw_pieces_split_out_of_locked(h, granules);
     uint32_t missing = granules - cut;
     int r = spw_phys_pool_take_pooled(h, &missing, memory);
     if (r == 0 && missing + cut)
-        r = spw_regroup_cut_locked(h, missing + cut, memory);
+        r = spw_pieces_split_locked(h, missing + cut, memory);
     spw_demand_remove(&h->demand, had_granules);
     spw_demand_add(&h->demand, memory->granules);
     if (r == 0)

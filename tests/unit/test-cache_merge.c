@@ -1,4 +1,4 @@
-/* test-rejoin.c - allocations out of cached blocks of other sizes: as they are mapped, in the order of the stream, and
+/* test-cache_merge.c - allocations out of cached blocks of other sizes: as they are mapped, in the order of the stream, and
  * whatever fails. */
 #include <setjmp.h>
 #include <stdarg.h>

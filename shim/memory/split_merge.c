@@ -1,5 +1,5 @@
-/* regroup.c - releases pieces of the wrong sizes, and makes others of what they were. */
-#include "regroup.h"
+/* split_merge.c - releases pieces of the wrong sizes, and makes others of what they were. */
+#include "split_merge.h"
 
 #include <errno.h>
 
@@ -81,7 +81,7 @@ static bool has_pooled_from(const struct spw_phys_pool *h, uint32_t least)
 }
 
 /* Where nothing can be made and nothing be cut, there are smaller pieces. */
-int spw_regroup_cut_locked(struct spw_phys_pool *h, uint32_t missing, struct spw_memory *m)
+int spw_pieces_split_locked(struct spw_phys_pool *h, uint32_t missing, struct spw_memory *m)
 {
     const uint32_t first = at_most_a_piece(missing), whole = m->granules + missing;
     uint32_t cut = 0, made = 0, gone;
@@ -112,7 +112,7 @@ int spw_regroup_cut_locked(struct spw_phys_pool *h, uint32_t missing, struct spw
     return 0;
 }
 
-uint32_t spw_regroup_cut_out_of_locked(const struct spw_phys_pool *h, uint32_t granules)
+uint32_t spw_pieces_split_out_of_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
     const uint32_t unserved = spw_phys_pool_unserved_locked(h, granules), rest = granules % SPW_PIECE_GRANULES;
     const bool in_one = unserved && unserved < rest && spw_demand_regroups(&h->demand) && has_pooled_from(h, rest);
@@ -191,7 +191,7 @@ static uint32_t pooled_of(const struct spw_phys_pool *h, uint32_t granules)
     return i < h->bin_count && h->bins[i].granules == granules ? h->bins[i].count : 0;
 }
 
-void spw_regroup_join_locked(struct spw_phys_pool *h, uint32_t granules)
+void spw_pieces_merge_locked(struct spw_phys_pool *h, uint32_t granules)
 {
     const uint32_t rest = granules % SPW_PIECE_GRANULES, whole = granules / SPW_PIECE_GRANULES;
     if (rest && may_join(h) && pooled_of(h, rest) == 0)

@@ -1,5 +1,5 @@
-/* test-regroup.c - pieces of memory in other sizes: joined where too many are small, cut where all are too large, and left
- * alone where they serve. */
+/* test-split_merge.c - pieces of memory in other sizes: joined where too many are small, cut where all are too large, and
+ * left alone where they serve. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* rejoin.c - finds pieces of cached blocks, side by side, that are as long as an allocation, and makes one block of them. */
-#include "rejoin.h"
+/* cache_merge.c - finds pieces of cached blocks, side by side, that are as long as an allocation, and makes one block of
+ * them. */
+#include "cache_merge.h"
 
 /* Pieces from number `piece` of `first` on to the one before number `end_piece` of `last`, which are neighbours. */
 struct window {
@@ -100,7 +101,7 @@ static struct spw_block *make(struct spw_device *d, const struct window *w)
     return b;
 }
 
-struct spw_block *spw_rejoin_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s)
+struct spw_block *spw_cache_merge_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s)
 {
     struct window best = {0};
     if (d->free_bytes >> d->granule_shift < granules)
