@@ -341,7 +341,7 @@ static bool has_memory(struct spw_device *d, uint64_t bytes)
  * for others, since its copy takes no longer than that; an operation that needs it waits for none. */
 static bool has_room(struct spw_device *d, struct spw_block *b)
 {
-    const bool waits = spw_demand_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
+    const bool waits = spw_size_histogram_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
     if (spw_stale_end_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
         return false;
     const bool suits = spw_room_suit_locked(d, b->granules - b->memory.granules);

@@ -197,7 +197,7 @@ bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
         struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
         if (!b && spw_carry_hand_over_locked(d))
             continue;
-        if (!b || (spw_demand_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
+        if (!b || (spw_size_histogram_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
             return false;
         spw_block_uncache_this_locked(d, b);
         if (spw_room_dissolve_locked(d, b) == 0)

@@ -71,7 +71,7 @@ static bool note_aliases(struct spw_device *d, struct spw_stale *s)
 /* What is regrouped has to be released. */
 static bool may_become_stale(const struct spw_device *d, const struct spw_block *b)
 {
-    return d->stale.allowed && !b->stale && b->memory.count && !spw_demand_regroups(&d->handles.demand);
+    return d->stale.allowed && !b->stale && b->memory.count && !spw_size_histogram_regroups(&d->handles.demand);
 }
 
 /* Whoever comes after its users needs an event for each; a digest of it is waited for by the host, and so is a copy that is

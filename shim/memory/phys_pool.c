@@ -179,12 +179,12 @@ int spw_phys_pool_take_pooled(struct spw_phys_pool *h, uint32_t *missing, struct
 
 void spw_phys_pool_regroup_locked(struct spw_phys_pool *h)
 {
-    spw_demand_begin(&h->demand);
+    spw_size_histogram_begin(&h->demand);
 }
 
 void spw_phys_pool_iteration_locked(struct spw_phys_pool *h)
 {
-    spw_demand_iteration(&h->demand);
+    spw_size_histogram_iteration(&h->demand);
     h->joined_granules = 0;
 }
 
@@ -242,8 +242,8 @@ int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct
     int r = spw_phys_pool_take_pooled(h, &missing, memory);
     if (r == 0 && missing + cut)
         r = spw_pieces_split_locked(h, missing + cut, memory);
-    spw_demand_remove(&h->demand, had_granules);
-    spw_demand_add(&h->demand, memory->granules);
+    spw_size_histogram_remove(&h->demand, had_granules);
+    spw_size_histogram_add(&h->demand, memory->granules);
     if (r == 0)
         return 0;
     spw_phys_pool_give_locked(h, memory, had);
@@ -255,10 +255,10 @@ int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct
 
 void spw_phys_pool_give_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep)
 {
-    spw_demand_remove(&h->demand, memory->granules);
+    spw_size_histogram_remove(&h->demand, memory->granules);
     while (memory->count > keep)
         spw_phys_pool_keep(h, spw_memory_remove_last(memory));
-    spw_demand_add(&h->demand, memory->granules);
+    spw_size_histogram_add(&h->demand, memory->granules);
 }
 
 int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
@@ -267,9 +267,9 @@ int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memor
     int r = spw_memory_split(memory, keep, rest);
     if (r < 0)
         return r;
-    spw_demand_remove(&h->demand, granules);
-    spw_demand_add(&h->demand, memory->granules);
-    spw_demand_add(&h->demand, rest->granules);
+    spw_size_histogram_remove(&h->demand, granules);
+    spw_size_histogram_add(&h->demand, memory->granules);
+    spw_size_histogram_add(&h->demand, rest->granules);
     return 0;
 }
 
@@ -279,9 +279,9 @@ int spw_phys_pool_join_locked(struct spw_phys_pool *h, struct spw_memory *into, 
     int r = spw_memory_join(into, from);
     if (r < 0)
         return r;
-    spw_demand_remove(&h->demand, granules);
-    spw_demand_remove(&h->demand, more);
-    spw_demand_add(&h->demand, into->granules);
+    spw_size_histogram_remove(&h->demand, granules);
+    spw_size_histogram_remove(&h->demand, more);
+    spw_size_histogram_add(&h->demand, into->granules);
     return 0;
 }
 

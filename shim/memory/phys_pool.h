@@ -5,9 +5,9 @@
  * they come back and given out again, the largest that fit first; and only where all that are left are larger than what is
  * missing is one of these cut, released and made again as smaller ones. So there are soon pieces that serve whatever the
  * program goes on doing, and none is made any more. They may be smaller than need be. Where that costs too much time they
- * are regrouped for a limited number of iterations: it is counted how many of each size are wanted at once (demand.h), and
- * where one is missing, smaller ones that nobody will want are released, and it is made in their place. Everything made
- * counts against the budget, in use or not.
+ * are regrouped for a limited number of iterations: it is counted how many of each size are wanted at once
+ * (size_histogram.h), and where one is missing, smaller ones that nobody will want are released, and it is made in their
+ * place. Everything made counts against the budget, in use or not.
  */
 #ifndef SPILLWAY_SHIM_PHYS_POOL_H
 #define SPILLWAY_SHIM_PHYS_POOL_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "aliases.h"
-#include "demand.h"
+#include "size_histogram.h"
 #include "pieces.h"
 
 struct spw_phys_bin { /* the pooled pieces of one size */
@@ -36,7 +36,7 @@ struct spw_phys_pool {
     uint64_t lingering_bytes;                 /* of made_bytes: released, and still mapped somewhere */
     uint64_t made_count;                      /* pieces that exist */
     uint32_t made_of[SPW_PIECE_GRANULES + 1]; /* of these, by size */
-    struct spw_piece_demand demand;
+    struct spw_size_histogram demand;
     struct spw_aliases aliases;
     uint32_t joined_granules; /* in this iteration */
     bool join_refused;        /* the device gave less than it had taken back: nothing is joined any more */
@@ -72,7 +72,7 @@ void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece p
 int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);
 int spw_phys_pool_join_locked(struct spw_phys_pool *h, struct spw_memory *into, struct spw_memory *from);
 
-/* From the third iteration from now on pieces are regrouped, for SPW_DEMAND_REGROUPS iterations. */
+/* From the third iteration from now on pieces are regrouped, for SPW_SIZE_HISTOGRAM_REGROUPS iterations. */
 void spw_phys_pool_regroup_locked(struct spw_phys_pool *h);
 
 /* An iteration begins that is followed: it counts, and some may be joined again. */

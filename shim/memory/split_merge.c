@@ -13,7 +13,7 @@
 static uint32_t release_one(struct spw_phys_pool *h, uint32_t least)
 {
     const uint32_t first = spw_phys_pool_bin_position(h, least), count = h->bin_count - first;
-    const bool regroups = spw_demand_regroups(&h->demand);
+    const bool regroups = spw_size_histogram_regroups(&h->demand);
     for (uint32_t i = 0; i < count; i++) {
         struct spw_phys_bin *bin = &h->bins[first + (regroups ? i : count - 1 - i)];
         struct spw_piece piece;
@@ -53,9 +53,9 @@ static int make_and_append(struct spw_phys_pool *h, uint32_t granules, struct sp
  * nobody had is likely to be what is missing next; as long as it is not known what is wanted, two of each size. */
 static uint32_t next_part(const struct spw_phys_pool *h, uint32_t left, uint32_t missing)
 {
-    if (spw_demand_regroups(&h->demand) && left >= missing)
+    if (spw_size_histogram_regroups(&h->demand) && left >= missing)
         return at_most_a_piece(missing);
-    if (!spw_demand_regroups(&h->demand) && left > 1)
+    if (!spw_size_histogram_regroups(&h->demand) && left > 1)
         left /= 2;
     return at_most_a_piece(largest_power_of_two(left));
 }
@@ -87,7 +87,7 @@ int spw_pieces_split_locked(struct spw_phys_pool *h, uint32_t missing, struct sp
     uint32_t cut = 0, made = 0, gone;
     while (m->granules < whole) {
         const uint32_t left = at_most_a_piece(whole - m->granules), had = m->granules;
-        const bool any = cut == 0 || spw_demand_regroups(&h->demand);
+        const bool any = cut == 0 || spw_size_histogram_regroups(&h->demand);
         int r = -ENOMEM;
         if (spw_phys_pool_bytes_of(h, left) <= spw_phys_pool_unmade_bytes(h))
             r = make_and_append(h, any ? left : largest_power_of_two(left), m);
@@ -95,7 +95,7 @@ int spw_pieces_split_locked(struct spw_phys_pool *h, uint32_t missing, struct sp
         if (r == 0)
             continue;
         if ((gone = release_one(h, left)) != 0) {
-            spw_demand_was_short(&h->demand, left, h->made_of[left]);
+            spw_size_histogram_was_short(&h->demand, left, h->made_of[left]);
             cut += gone;
             h->cut_count++;
             continue;
@@ -115,7 +115,7 @@ int spw_pieces_split_locked(struct spw_phys_pool *h, uint32_t missing, struct sp
 uint32_t spw_pieces_split_out_of_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
     const uint32_t unserved = spw_phys_pool_unserved_locked(h, granules), rest = granules % SPW_PIECE_GRANULES;
-    const bool in_one = unserved && unserved < rest && spw_demand_regroups(&h->demand) && has_pooled_from(h, rest);
+    const bool in_one = unserved && unserved < rest && spw_size_histogram_regroups(&h->demand) && has_pooled_from(h, rest);
     return in_one ? rest : unserved;
 }
 
@@ -124,7 +124,7 @@ uint32_t spw_pieces_split_out_of_locked(const struct spw_phys_pool *h, uint32_t 
 /* How many pooled pieces of a size nobody will want in an iteration like those before. */
 static uint32_t spare_of(const struct spw_phys_pool *h, const struct spw_phys_bin *bin)
 {
-    uint32_t made = h->made_of[bin->granules], wanted = spw_demand_of(&h->demand, bin->granules);
+    uint32_t made = h->made_of[bin->granules], wanted = spw_size_histogram_of(&h->demand, bin->granules);
     uint32_t over = made > wanted ? made - wanted : 0;
     return over < bin->count ? over : bin->count;
 }
@@ -160,7 +160,7 @@ static bool join_one(struct spw_phys_pool *h, uint32_t granules)
     uint32_t chosen[SPW_PIECE_GRANULES];
     const uint64_t made_bytes = h->made_bytes;
     struct spw_piece piece;
-    if (h->made_of[granules] >= spw_demand_of(&h->demand, granules) || !choose_spare(h, granules, chosen))
+    if (h->made_of[granules] >= spw_size_histogram_of(&h->demand, granules) || !choose_spare(h, granules, chosen))
         return false;
     for (uint32_t i = spw_phys_pool_bin_position(h, granules); i-- > 0;)
         for (uint32_t n = chosen[i]; n > 0; n--)
@@ -181,7 +181,7 @@ static bool may_join(const struct spw_phys_pool *h)
 {
     const uint64_t all = h->made_bytes >> h->granule_shift;
     const uint64_t most = all / 64 > SPW_PIECE_GRANULES ? all / 64 : SPW_PIECE_GRANULES;
-    return spw_demand_regroups(&h->demand) && h->joined_granules < most && !h->join_refused &&
+    return spw_size_histogram_regroups(&h->demand) && h->joined_granules < most && !h->join_refused &&
            !spw_aliases_any(&h->aliases); /* they could not be released now */
 }
 

@@ -280,7 +280,7 @@ static void a_cached_block_goes_rather_than_that_a_piece_is_cut(void **state)
 static void freed_neighbours_serve_rather_than_that_a_piece_is_cut(void **state)
 {
     begin(20);
-    device->handles.demand.followed = SPW_DEMAND_SETTLES;
+    device->handles.demand.followed = SPW_SIZE_HISTOGRAM_SETTLES;
     CUdeviceptr large = allocate(16, s), two = allocate_and_fill(2, s, 1), other = allocate_and_fill(2, s, 2);
     to_the_pool(large);
     release(two, s);
@@ -297,7 +297,7 @@ static void freed_neighbours_serve_rather_than_that_a_piece_is_cut(void **state)
 static void a_cached_block_that_would_serve_little_stays(void **state)
 {
     begin(18);
-    device->handles.demand.followed = SPW_DEMAND_SETTLES;
+    device->handles.demand.followed = SPW_SIZE_HISTOGRAM_SETTLES;
     CUdeviceptr large = allocate(16, s), one = allocate_and_fill(1, s, 1), other = allocate_and_fill(1, s, 2);
     to_the_pool(large);
     release(one, s);

@@ -546,7 +546,7 @@ static void a_tensor_waits_rather_than_that_a_piece_is_cut(void **state)
 {
     for (int needed = 0; needed < 2; needed++) {
         begin(BYTES + 4096, 16 << 20);
-        device->handles.demand.followed = SPW_DEMAND_SETTLES;
+        device->handles.demand.followed = SPW_SIZE_HISTOGRAM_SETTLES;
         CUdeviceptr large = allocate(BYTES), small = allocate(4096), other = allocate(4096);
         fill(large, 1);
         assert_int_equal(fill_on(s, small, 4096, 2), 0);

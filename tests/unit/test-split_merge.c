@@ -109,7 +109,7 @@ static void nothing_is_joined_before_it_is_known_what_is_wanted(void **state)
 static void regrouping_ends_and_starts_again_only_when_asked_for(void **state)
 {
     begin_with_dust(16);
-    for (unsigned i = 0; i < SPW_DEMAND_COUNTS + SPW_DEMAND_REGROUPS; i++)
+    for (unsigned i = 0; i < SPW_SIZE_HISTOGRAM_COUNTS + SPW_SIZE_HISTOGRAM_REGROUPS; i++)
         iterate(0, 0);
     for (int i = 0; i < 8; i++)
         iterate(0, 4);
@@ -194,7 +194,7 @@ static void whatever_goes_before_something_can_be_made_is_made_again_in_pieces(v
             take(i, PIECE);
         give(0, 7);
         iterate(0, 0);
-        for (int i = 0; is_regrouped && i < SPW_DEMAND_COUNTS; i++)
+        for (int i = 0; is_regrouped && i < SPW_SIZE_HISTOGRAM_COUNTS; i++)
             iterate(0, 0);
         really_create = spw_driver.cuMemCreate;
         spw_driver.cuMemCreate = create_after_refusals;
