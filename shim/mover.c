@@ -356,7 +356,7 @@ static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
 static void fence(struct spw_device *d, struct spw_block *b, uint32_t had)
 {
     b->fence = (struct spw_uses){0};
-    for (uint32_t i = had; spw_aliases_any(&d->handles.aliases) && i < b->memory.count; i++)
+    for (uint32_t i = had; spw_alias_map_any(&d->handles.aliases) && i < b->memory.count; i++)
         spw_stale_fence_locked(d, spw_memory_piece(&b->memory, i).handle, &b->fence);
     if (!b->fence.count && !b->fence.overflow)
         return;
@@ -385,7 +385,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     if (r < 0)
         return r;
     r = map_pieces(d, b, &mapped);
-    if (r < 0 && spw_aliases_any(&d->handles.aliases))
+    if (r < 0 && spw_alias_map_any(&d->handles.aliases))
         r = refuse_aliases(d);
     if (r == 0)
         r = set_access(d, b);

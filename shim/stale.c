@@ -59,10 +59,10 @@ static struct spw_stale *copy_of(const struct spw_block *b)
 static bool note_aliases(struct spw_device *d, struct spw_stale *s)
 {
     for (uint32_t i = 0; i < s->memory.count; i++) {
-        if (spw_aliases_add(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s) == 0)
+        if (spw_alias_map_add(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s) == 0)
             continue;
         while (i-- > 0)
-            (void)spw_aliases_remove(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s);
+            (void)spw_alias_map_remove(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s);
         return false;
     }
     return true;
@@ -115,7 +115,7 @@ bool spw_stale_leave_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_stale_fence_locked(struct spw_device *d, CUmemGenericAllocationHandle piece, struct spw_uses *fence)
 {
-    struct spw_stale *s = spw_aliases_newest(&d->handles.aliases, piece);
+    struct spw_stale *s = spw_alias_map_newest(&d->handles.aliases, piece);
     if (s && !spw_uses_seen_done_locked(&s->uses) && !spw_uses_done_locked(&s->uses))
         spw_uses_merge_locked(fence, &s->uses);
 }

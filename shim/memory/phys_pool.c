@@ -59,7 +59,7 @@ static void release(struct spw_phys_pool *h, struct spw_piece piece)
 
 void spw_phys_pool_release(struct spw_phys_pool *h, struct spw_piece piece)
 {
-    if (spw_aliases_any(&h->aliases) && spw_aliases_defer_release(&h->aliases, piece.handle))
+    if (spw_alias_map_any(&h->aliases) && spw_alias_map_defer_release(&h->aliases, piece.handle))
         h->lingering_bytes += spw_phys_pool_bytes_of(h, piece.granules);
     else
         release(h, piece);
@@ -67,7 +67,7 @@ void spw_phys_pool_release(struct spw_phys_pool *h, struct spw_piece piece)
 
 void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece, const struct spw_stale *stale)
 {
-    if (!spw_aliases_remove(&h->aliases, piece.handle, stale))
+    if (!spw_alias_map_remove(&h->aliases, piece.handle, stale))
         return;
     h->lingering_bytes -= spw_phys_pool_bytes_of(h, piece.granules);
     release(h, piece);
@@ -83,7 +83,7 @@ bool spw_phys_pool_take_releasable_from(struct spw_phys_pool *h, struct spw_phys
 {
     for (uint32_t i = bin->count; i-- > 0;) {
         const CUmemGenericAllocationHandle handle = bin->handles[i];
-        if (spw_aliases_has(&h->aliases, handle))
+        if (spw_alias_map_has(&h->aliases, handle))
             continue;
         bin->handles[i] = bin->handles[bin->count - 1];
         bin->handles[bin->count - 1] = handle;
@@ -216,7 +216,7 @@ bool spw_phys_pool_has_pooled_locked(const struct spw_phys_pool *h, struct spw_p
 static bool has_releasable(const struct spw_phys_pool *h, const struct spw_phys_bin *bin)
 {
     for (uint32_t i = 0; i < bin->count; i++)
-        if (!spw_aliases_has(&h->aliases, bin->handles[i]))
+        if (!spw_alias_map_has(&h->aliases, bin->handles[i]))
             return true;
     return false;
 }
@@ -314,6 +314,6 @@ void spw_phys_pool_reset(struct spw_phys_pool *h)
     for (uint32_t i = 0; i < h->bin_count; i++)
         free(h->bins[i].handles);
     free(h->bins);
-    spw_aliases_reset(&h->aliases);
+    spw_alias_map_reset(&h->aliases);
     *h = (struct spw_phys_pool){0};
 }

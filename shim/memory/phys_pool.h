@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aliases.h"
+#include "alias_map.h"
 #include "size_histogram.h"
 #include "pieces.h"
 
@@ -37,7 +37,7 @@ struct spw_phys_pool {
     uint64_t made_count;                      /* pieces that exist */
     uint32_t made_of[SPW_PIECE_GRANULES + 1]; /* of these, by size */
     struct spw_size_histogram demand;
-    struct spw_aliases aliases;
+    struct spw_alias_map aliases;
     uint32_t joined_granules; /* in this iteration */
     bool join_refused;        /* the device gave less than it had taken back: nothing is joined any more */
     uint64_t join_count;      /* pieces that were made of smaller ones */

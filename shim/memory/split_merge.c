@@ -182,7 +182,7 @@ static bool may_join(const struct spw_phys_pool *h)
     const uint64_t all = h->made_bytes >> h->granule_shift;
     const uint64_t most = all / 64 > SPW_PIECE_GRANULES ? all / 64 : SPW_PIECE_GRANULES;
     return spw_size_histogram_regroups(&h->demand) && h->joined_granules < most && !h->join_refused &&
-           !spw_aliases_any(&h->aliases); /* they could not be released now */
+           !spw_alias_map_any(&h->aliases); /* they could not be released now */
 }
 
 static uint32_t pooled_of(const struct spw_phys_pool *h, uint32_t granules)

@@ -46,7 +46,7 @@ static void finish(void)
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     assert_int_equal(device->stale.granules, 0);
-    assert_false(spw_aliases_any(&device->handles.aliases));
+    assert_false(spw_alias_map_any(&device->handles.aliases));
     check_blocks();
 }
 

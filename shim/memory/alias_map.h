@@ -1,9 +1,9 @@
-/* aliases.h - which pieces of memory are mapped at addresses that have no business with them any more (stale.h).
+/* alias_map.h - which pieces of memory are mapped at addresses that have no business with them any more (stale.h).
  *
  * They count like any others: they may be taken from the pool and mapped anew, at a second address. They cannot be released,
  * since the driver keeps memory for as long as it is mapped anywhere. */
-#ifndef SPILLWAY_SHIM_ALIASES_H
-#define SPILLWAY_SHIM_ALIASES_H
+#ifndef SPILLWAY_SHIM_ALIAS_MAP_H
+#define SPILLWAY_SHIM_ALIAS_MAP_H
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,31 +11,31 @@
 struct spw_stale;
 struct spw_alias;
 
-struct spw_aliases {
+struct spw_alias_map {
     struct spw_alias *table; /* by handle; NULL: none */
 };
 
 /* One more address of a piece, and the newest. 0 or -ENOMEM. */
-int spw_aliases_add(struct spw_aliases *a, CUmemGenericAllocationHandle handle, struct spw_stale *stale);
+int spw_alias_map_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, struct spw_stale *stale);
 
 /* It is unmapped there. True: nowhere else is it stale either, and somebody has wanted to release it. */
-bool spw_aliases_remove(struct spw_aliases *a, CUmemGenericAllocationHandle handle, const struct spw_stale *stale);
+bool spw_alias_map_remove(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, const struct spw_stale *stale);
 
 /* The newest address that has had the piece, if the piece is still mapped there; its users came after those of the older
  * ones. NULL: there is none. */
-struct spw_stale *spw_aliases_newest(const struct spw_aliases *a, CUmemGenericAllocationHandle handle);
+struct spw_stale *spw_alias_map_newest(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle);
 
 /* It is mapped at such an address. */
-bool spw_aliases_has(const struct spw_aliases *a, CUmemGenericAllocationHandle handle);
+bool spw_alias_map_has(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle);
 
 /* The piece is to be released, which has to wait: true. False: it has no such address. */
-bool spw_aliases_defer_release(struct spw_aliases *a, CUmemGenericAllocationHandle handle);
+bool spw_alias_map_defer_release(struct spw_alias_map *a, CUmemGenericAllocationHandle handle);
 
-static inline bool spw_aliases_any(const struct spw_aliases *a)
+static inline bool spw_alias_map_any(const struct spw_alias_map *a)
 {
     return a->table;
 }
 
 /* Forgets all: for tests. */
-void spw_aliases_reset(struct spw_aliases *a);
+void spw_alias_map_reset(struct spw_alias_map *a);
 #endif

@@ -1,5 +1,5 @@
-/* aliases.c - counts for each piece of memory the addresses where it is mapped without any use. */
-#include "aliases.h"
+/* alias_map.c - counts for each piece of memory the addresses where it is mapped without any use. */
+#include "alias_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@ struct spw_alias {
     UT_hash_handle hh;
 };
 
-static struct spw_alias *find(const struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+static struct spw_alias *find(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     struct spw_alias *alias;
     HASH_FIND(hh, a->table, &handle, sizeof(handle), alias);
     return alias;
 }
 
-static struct spw_alias *find_or_add(struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+static struct spw_alias *find_or_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     struct spw_alias *alias = find(a, handle);
     if (alias)
@@ -39,7 +39,7 @@ static struct spw_alias *find_or_add(struct spw_aliases *a, CUmemGenericAllocati
     return NULL;
 }
 
-int spw_aliases_add(struct spw_aliases *a, CUmemGenericAllocationHandle handle, struct spw_stale *stale)
+int spw_alias_map_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, struct spw_stale *stale)
 {
     struct spw_alias *alias = find_or_add(a, handle);
     if (!alias)
@@ -49,7 +49,7 @@ int spw_aliases_add(struct spw_aliases *a, CUmemGenericAllocationHandle handle, 
     return 0;
 }
 
-bool spw_aliases_remove(struct spw_aliases *a, CUmemGenericAllocationHandle handle, const struct spw_stale *stale)
+bool spw_alias_map_remove(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, const struct spw_stale *stale)
 {
     struct spw_alias *alias = find(a, handle);
     if (!alias)
@@ -64,18 +64,18 @@ bool spw_aliases_remove(struct spw_aliases *a, CUmemGenericAllocationHandle hand
     return is_released;
 }
 
-struct spw_stale *spw_aliases_newest(const struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+struct spw_stale *spw_alias_map_newest(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     const struct spw_alias *alias = find(a, handle);
     return alias ? alias->newest : NULL;
 }
 
-bool spw_aliases_has(const struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+bool spw_alias_map_has(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     return a->table && find(a, handle);
 }
 
-bool spw_aliases_defer_release(struct spw_aliases *a, CUmemGenericAllocationHandle handle)
+bool spw_alias_map_defer_release(struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     struct spw_alias *alias = find(a, handle);
     if (alias)
@@ -83,7 +83,7 @@ bool spw_aliases_defer_release(struct spw_aliases *a, CUmemGenericAllocationHand
     return alias;
 }
 
-void spw_aliases_reset(struct spw_aliases *a)
+void spw_alias_map_reset(struct spw_alias_map *a)
 {
     struct spw_alias *alias, *next;
     HASH_ITER(hh, a->table, alias, next)
