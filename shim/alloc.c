@@ -13,7 +13,7 @@
 #include "log.h"
 #include "mover.h"
 #include "follower.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "cache_merge.h"
 #include "replay.h"
 #include "room.h"
@@ -27,16 +27,16 @@ struct spw_alloc_counts spw_alloc_counts;
 
 /* ---- books ---- */
 
-static inline void book(struct spw_device *d, struct spw_pool_book *pool, size_t bytes)
+static inline void book(struct spw_device *d, struct spw_mempool_stats *pool, size_t bytes)
 {
     d->live_count++;
     d->live_bytes += bytes;
     if (d->live_bytes_peak < d->live_bytes)
         d->live_bytes_peak = d->live_bytes;
-    spw_pool_book_add(pool, bytes);
+    spw_mempool_stats_add(pool, bytes);
 }
 
-static inline void unbook(struct spw_device *d, struct spw_pool_book *pool, size_t bytes)
+static inline void unbook(struct spw_device *d, struct spw_mempool_stats *pool, size_t bytes)
 {
     d->live_count--;
     d->live_bytes -= bytes;
@@ -77,7 +77,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
     int r = spw_block_create_locked(d, slab_bytes, &b);
     if (r < 0)
         goto out;
-    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     r = spw_engine_make_ready_unlocking(d, b);
@@ -100,7 +100,8 @@ out:
 }
 
 static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t bytes, struct spw_stream *s,
-                                                    CUcontext context, struct spw_pool_book *pool, CUdeviceptr *ret_address)
+                                                    CUcontext context, struct spw_mempool_stats *pool,
+                                                    CUdeviceptr *ret_address)
 {
     struct spw_slot *slot;
     int r = take_slot(d, bytes, s, &slot);
@@ -114,7 +115,7 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
     slot->context = context;
     slot->pool = pool;
     book(d, pool, bytes);
-    spw_pool_note_reserved(pool, d);
+    spw_mempool_note_reserved(pool, d);
     *ret_address = spw_slot_address(slot);
     return 0;
 }
@@ -212,7 +213,7 @@ static inline struct spw_block *take_cached_plainly(struct spw_device *d, size_t
 }
 
 /* The block becomes the program's. */
-static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext context, struct spw_pool_book *pool,
+static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext context, struct spw_mempool_stats *pool,
                            CUdeviceptr *ret_address)
 {
     b->context = context;
@@ -226,7 +227,7 @@ static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext 
 }
 
 static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
-                                                           CUcontext context, struct spw_pool_book *pool,
+                                                           CUcontext context, struct spw_mempool_stats *pool,
                                                            CUdeviceptr *ret_address)
 {
     struct spw_block *b;
@@ -249,12 +250,13 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
             spw_context_leave(&guard);
     }
     give_to(d, b, context, pool, ret_address);
-    spw_pool_note_reserved(pool, d);
+    spw_mempool_note_reserved(pool, d);
     return 0;
 }
 
 static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
-                                                     CUcontext context, struct spw_pool_book *pool, CUdeviceptr *ret_address)
+                                                     CUcontext context, struct spw_mempool_stats *pool,
+                                                     CUdeviceptr *ret_address)
 {
     int r = bytes < d->small_bytes ? allocate_small(d, bytes, s, context, pool, ret_address)
                                    : allocate_large_slowly(d, bytes, s, context, pool, ret_address);
@@ -265,7 +267,7 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
 }
 
 int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
-                           struct spw_pool_book *pool, CUdeviceptr *ret_address)
+                           struct spw_mempool_stats *pool, CUdeviceptr *ret_address)
 {
     if (bytes == 0)
         return -EINVAL;
@@ -277,7 +279,7 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
     return 0;
 }
 
-int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_pool_book *pool,
+int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_mempool_stats *pool,
                  CUdeviceptr *ret_address)
 {
     spw_lock();

@@ -2,7 +2,7 @@
 #ifndef SPILLWAY_SHIM_ALLOC_H
 #define SPILLWAY_SHIM_ALLOC_H
 #include "ledger.h"
-#include "pools.h"
+#include "mempool_stats.h"
 
 struct spw_allocation { /* what is known about a live allocation, for queries */
     CUdeviceptr address;
@@ -15,14 +15,14 @@ struct spw_allocation { /* what is known about a live allocation, for queries */
 };
 
 /* Memory for work submitted to `s` (in stream order), or for any stream at once (NULL). It may be absent: addresses are
- * given, memory comes with the first operation that uses it. `pool` is the book that it goes on (pools.h). -EINVAL:
+ * given, memory comes with the first operation that uses it. `pool` is the book that it goes on (mempool_stats.h). -EINVAL:
  * no bytes; -ENOMEM: more than device and host budget can hold together, or than one operation could ever have resident. No
  * lock held. */
-int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_pool_book *pool,
+int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_mempool_stats *pool,
                  CUdeviceptr *ret_address);
 /* The same with the engine lock held, which is let go of where it has to wait; the caller pins if spw_pinning_everything. */
 int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
-                           struct spw_pool_book *pool, CUdeviceptr *ret_address);
+                           struct spw_mempool_stats *pool, CUdeviceptr *ret_address);
 
 /* Frees what begins at `address`. -ENOENT: not ours; -EINVAL: ours, but no live allocation begins there. `s`: the stream in
  * whose order it is freed, or NULL when everything that uses it has been submitted to whatever stream. No lock held. */

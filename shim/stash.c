@@ -8,7 +8,7 @@
 #include "ask.h"
 #include "driver.h"
 #include "engine.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "result.h"
 #include "room.h"
 
@@ -42,7 +42,7 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     }
     stash->units = units;
     struct spw_block *b = stash->block;
-    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
     b->pinned = true;
     r = spw_engine_make_ready_unlocking(d, b);
     if (r < 0) {

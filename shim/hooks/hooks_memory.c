@@ -73,7 +73,7 @@ CUresult spw_on_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         return passed != CUDA_SUCCESS ? passed : pass_end(&p, spw_driver.cuMemAlloc_v2(dptr, bytesize), dptr);
     }
     spw_lock();
-    int r = spw_allocate_unlocking(d, bytesize, NULL, context, spw_pool_book_of_locked(NULL), &address);
+    int r = spw_allocate_unlocking(d, bytesize, NULL, context, spw_mempool_stats_of_locked(NULL), &address);
     spw_unlock();
     return give_out(r, address, dptr);
 }
@@ -125,7 +125,7 @@ static struct spw_device *source_locked(struct spw_stream *s, CUmemoryPool *pool
     bool foreign = false;
     struct spw_device *d = NULL;
     if (*pool)
-        d = spw_pool_device_locked(*pool, &foreign);
+        d = spw_mempool_device_locked(*pool, &foreign);
     if (foreign)
         return NULL;
     if (!d)
@@ -147,8 +147,8 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     struct spw_stream *s = spw_stream_of_locked(stream);
     struct spw_device *d = s && s->context != spw_failed_context ? source_locked(s, &pool) : NULL;
     if (d) {
-        struct spw_pool_book *book = spw_pool_book_of_locked(pool);
-        r = spw_pool_has_room(book, bytes) ? spw_allocate_unlocking(d, bytes, s, s->context, book, &address) : -ENOMEM;
+        struct spw_mempool_stats *book = spw_mempool_stats_of_locked(pool);
+        r = spw_mempool_has_room(book, bytes) ? spw_allocate_unlocking(d, bytes, s, s->context, book, &address) : -ENOMEM;
     }
     spw_unlock();
     if (!d)
@@ -266,9 +266,9 @@ CUresult spw_on_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
     if (r == CUDA_SUCCESS) {
         bool foreign =
             poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
-        spw_pool_note(*pool, foreign ? 0 : poolProps->location.id, foreign);
+        spw_mempool_note(*pool, foreign ? 0 : poolProps->location.id, foreign);
         spw_lock();
-        spw_pool_open_locked(*pool, poolProps->maxSize);
+        spw_mempool_open_locked(*pool, poolProps->maxSize);
         spw_unlock();
     }
     return r;
@@ -279,7 +279,7 @@ CUresult spw_on_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void 
 {
     CUresult r = spw_driver.cuMemPoolImportFromShareableHandle(pool_out, handle, handleType, flags);
     if (r == CUDA_SUCCESS)
-        spw_pool_note(*pool_out, 0, true);
+        spw_mempool_note(*pool_out, 0, true);
     return r;
 }
 
@@ -287,9 +287,9 @@ CUresult spw_on_cuMemPoolDestroy(CUmemoryPool pool)
 {
     CUresult r = spw_driver.cuMemPoolDestroy(pool);
     if (r == CUDA_SUCCESS) {
-        spw_pool_gone(pool);
+        spw_mempool_gone(pool);
         spw_lock();
-        spw_pool_close_locked(pool);
+        spw_mempool_close_locked(pool);
         spw_unlock();
     }
     return r;
@@ -306,7 +306,7 @@ CUresult spw_on_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 static CUresult own_pool(CUresult result, const CUmemoryPool *pool, int device)
 {
     if (result == CUDA_SUCCESS)
-        spw_pool_note_own(*pool, device);
+        spw_mempool_note_own(*pool, device);
     return result;
 }
 
@@ -351,7 +351,7 @@ static struct spw_device *device_of_pool(CUmemoryPool pool)
     CUcontext context;
     bool foreign;
     spw_lock();
-    struct spw_device *d = spw_pool_device_locked(pool, &foreign);
+    struct spw_device *d = spw_mempool_device_locked(pool, &foreign);
     spw_unlock();
     return d || foreign ? d : spw_device_current(&context);
 }
@@ -363,8 +363,8 @@ CUresult spw_on_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     if (!d)
         return r;
     spw_lock();
-    struct spw_pool_book *book = spw_pool_book_of_locked(pool);
-    spw_pool_note_reserved(book, d);
+    struct spw_mempool_stats *book = spw_mempool_stats_of_locked(pool);
+    spw_mempool_note_reserved(book, d);
     switch (attr) {
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
         *(cuuint64_t *)value = book->used;
@@ -373,7 +373,7 @@ CUresult spw_on_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
         *(cuuint64_t *)value = book->used_high;
         break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-        *(cuuint64_t *)value = spw_pool_reserved(book, d);
+        *(cuuint64_t *)value = spw_mempool_reserved(book, d);
         break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         *(cuuint64_t *)value = book->reserved_high;
@@ -393,11 +393,11 @@ CUresult spw_on_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     if (!d)
         return r;
     spw_lock();
-    struct spw_pool_book *book = spw_pool_book_of_locked(pool);
+    struct spw_mempool_stats *book = spw_mempool_stats_of_locked(pool);
     if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH)
         book->used_high = book->used;
     else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
-        book->reserved_high = spw_pool_reserved(book, d);
+        book->reserved_high = spw_mempool_reserved(book, d);
     spw_unlock();
     return r;
 }
@@ -425,7 +425,7 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
     if (d) {
         spw_lock();
-        uint64_t used = spw_pool_book_of_locked(pool)->used;
+        uint64_t used = spw_mempool_stats_of_locked(pool)->used;
         spw_room_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
         spw_unlock();
     }

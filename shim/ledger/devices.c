@@ -213,7 +213,7 @@ void spw_device_pool_changed(int ordinal)
     spw_unlock();
 }
 
-void spw_pool_note(CUmemoryPool pool, int device, bool is_foreign)
+void spw_mempool_note(CUmemoryPool pool, int device, bool is_foreign)
 {
     spw_lock();
     struct note *n = add(&known_pools, (uint64_t)(uintptr_t)pool, device);
@@ -222,7 +222,7 @@ void spw_pool_note(CUmemoryPool pool, int device, bool is_foreign)
     spw_unlock();
 }
 
-void spw_pool_note_own(CUmemoryPool pool, int device)
+void spw_mempool_note_own(CUmemoryPool pool, int device)
 {
     spw_lock();
     if (!find(known_pools, (uint64_t)(uintptr_t)pool)) /* one that the program made and set is known better */
@@ -230,14 +230,14 @@ void spw_pool_note_own(CUmemoryPool pool, int device)
     spw_unlock();
 }
 
-struct spw_device *spw_pool_device_locked(CUmemoryPool pool, bool *ret_foreign)
+struct spw_device *spw_mempool_device_locked(CUmemoryPool pool, bool *ret_foreign)
 {
     struct note *n = find(known_pools, (uint64_t)(uintptr_t)pool);
     *ret_foreign = n && n->foreign;
     return n && !n->foreign ? ready(n->device) : NULL;
 }
 
-void spw_pool_gone(CUmemoryPool pool)
+void spw_mempool_gone(CUmemoryPool pool)
 {
     spw_lock();
     drop(&known_pools, (uint64_t)(uintptr_t)pool);

@@ -40,10 +40,11 @@ static inline CUmemoryPool spw_device_pool_locked(struct spw_device *d)
 void spw_device_pool_changed(int ordinal);
 
 /* Pools whose memory is the driver's affair: shared with other processes, or not on a device. */
-void spw_pool_note(CUmemoryPool pool, int device, bool foreign);
-void spw_pool_note_own(CUmemoryPool pool, int device); /* the device's default or current one, unless it is known already */
-struct spw_device *spw_pool_device_locked(CUmemoryPool pool, bool *ret_foreign); /* NULL when unknown */
-void spw_pool_gone(CUmemoryPool pool);
+void spw_mempool_note(CUmemoryPool pool, int device, bool foreign);
+void spw_mempool_note_own(CUmemoryPool pool,
+                          int device); /* the device's default or current one, unless it is known already */
+struct spw_device *spw_mempool_device_locked(CUmemoryPool pool, bool *ret_foreign); /* NULL when unknown */
+void spw_mempool_gone(CUmemoryPool pool);
 
 void spw_devices_context_gone(CUcontext context);
 

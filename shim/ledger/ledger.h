@@ -133,7 +133,7 @@ static inline bool spw_object_is_plain(const struct spw_object *o, uint64_t plai
     return word == plain;
 }
 
-struct spw_pool_book;
+struct spw_mempool_stats;
 struct spw_comparison;
 struct spw_stale;
 
@@ -162,7 +162,7 @@ struct spw_block {
     struct spw_uses fence;             /* with SPW_FENCED: who had its memory before, also among its uses */
     struct spw_stale *stale;           /* absent, and its address still mapped to what it had; or NULL */
     CUcontext context;                 /* whose allocation it is */
-    struct spw_pool_book *pool;        /* never NULL while it lives */
+    struct spw_mempool_stats *pool;    /* never NULL while it lives */
     uint64_t serial;                   /* from 1, in order of allocation in the process; 0: it was nobody's yet */
     uint64_t swept;                    /* the last sweep of all memory that it was in (seek.c) */
     uint64_t met;                      /* the last operation whose pointer tables led here */

@@ -6,7 +6,7 @@
 struct spw_slot {      /* one small allocation, or room for one */
     size_t size_bytes; /* as asked; 0: free */
     CUcontext context;
-    struct spw_pool_book *pool; /* never NULL while it lives */
+    struct spw_mempool_stats *pool; /* never NULL while it lives */
     uint64_t serial;
     uint64_t met, sync_memops; /* as in a block */
     struct spw_versioned content;

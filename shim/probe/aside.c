@@ -7,7 +7,7 @@
 #include "engine.h"
 #include "hostpool.h"
 #include "mover.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "result.h"
 #include "room.h"
 
@@ -18,7 +18,7 @@ bool spw_aside_take_scratch_unlocking(struct spw_aside *a, struct spw_device *d,
         return true;
     if (spw_block_create_locked(d, bytes, &b) < 0)
         return false;
-    b->pool = spw_pool_book_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
     b->pinned = true;
     struct spw_context_guard guard;
     const bool entered = spw_context_enter(&guard, NULL) == 0;

@@ -29,7 +29,7 @@ static unsigned char before[2][BYTES], after[2][BYTES], again[2][BYTES];
 static CUdeviceptr allocate(size_t bytes)
 {
     CUdeviceptr address = 0;
-    assert_int_equal(spw_allocate(d, bytes, NULL, context, spw_pool_book_of_locked(NULL), &address), 0);
+    assert_int_equal(spw_allocate(d, bytes, NULL, context, spw_mempool_stats_of_locked(NULL), &address), 0);
     return address;
 }
 

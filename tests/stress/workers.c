@@ -10,7 +10,7 @@
 #include "devices.h"
 #include "lock.h"
 #include "log.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "settings.h"
 #include "submissions.h"
 
@@ -111,7 +111,7 @@ static struct spw_stream *record_of(CUstream stream)
 void allocate(struct worker *w, struct tensor *t, size_t bytes)
 {
     *t = (struct tensor){.bytes = bytes, .last = any(w, 2)};
-    if (spw_allocate(worker_device, bytes, record_of(w->streams[t->last]), w->context, spw_pool_book_of_locked(NULL),
+    if (spw_allocate(worker_device, bytes, record_of(w->streams[t->last]), w->context, spw_mempool_stats_of_locked(NULL),
                      &t->a) < 0)
         t->a = 0;
 }

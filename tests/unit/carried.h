@@ -21,7 +21,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "planned.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "proof.h"
 #include "room.h"
 
@@ -54,7 +54,7 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
 static inline CUdeviceptr allocate(size_t bytes)
 {
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
     return a;
 }
 

@@ -47,7 +47,7 @@ static inline void model_allocate(unsigned i, size_t bytes)
     spw_lock();
     struct spw_stream *record = any(2) ? spw_stream_of_locked(s) : NULL;
     spw_unlock();
-    if (spw_allocate(device, bytes, record, context, spw_pool_book_of_locked(NULL), &model[i].a) < 0)
+    if (spw_allocate(device, bytes, record, context, spw_mempool_stats_of_locked(NULL), &model[i].a) < 0)
         model[i].a = 0;
     else if (record)
         model[i].last = s;

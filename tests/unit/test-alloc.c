@@ -14,7 +14,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "planned.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 #include "slab.h"
 
@@ -44,7 +44,7 @@ static void begin(uint64_t budget)
 static CUdeviceptr allocate(size_t bytes)
 {
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
     return a;
 }
 

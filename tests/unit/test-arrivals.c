@@ -15,7 +15,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 
 #define BYTES ((size_t)64 << 10) /* 8 us on its way back */
@@ -48,7 +48,7 @@ static int begin(void **state)
 static CUdeviceptr allocate(void)
 {
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
     return a;
 }
 

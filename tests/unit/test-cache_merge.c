@@ -17,7 +17,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "planned.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 
 enum { GRANULE = 4096 };
@@ -53,7 +53,7 @@ static struct spw_stream *record(CUstream stream)
 static CUdeviceptr allocate(unsigned granules, CUstream stream)
 {
     CUdeviceptr a = 0;
-    int r = spw_allocate(device, (size_t)granules * GRANULE, record(stream), context, spw_pool_book_of_locked(NULL), &a);
+    int r = spw_allocate(device, (size_t)granules * GRANULE, record(stream), context, spw_mempool_stats_of_locked(NULL), &a);
     return r == 0 ? a : 0;
 }
 

@@ -396,7 +396,7 @@ static void a_context_that_goes_takes_no_bytes_of_others_along(void **state)
     for (int stage = 0; stage < 3; stage++) {
         CUdeviceptr first = 0;
         begin(4 * BYTES, 16 << 20);
-        assert_int_equal(spw_allocate(device, BYTES, NULL, other, spw_pool_book_of_locked(NULL), &first), 0);
+        assert_int_equal(spw_allocate(device, BYTES, NULL, other, spw_mempool_stats_of_locked(NULL), &first), 0);
         fill(first, 9);
         leave(first); /* the copy streams are the other context's */
         CUdeviceptr a = allocate(BYTES);
@@ -431,7 +431,7 @@ static void the_numbers_of_streams_that_are_gone_mean_nothing(void **state)
     CUcontext other = (CUcontext)(uintptr_t)0xd0;
     CUdeviceptr first = 0;
     begin(4 * BYTES, 16 << 20);
-    assert_int_equal(spw_allocate(device, BYTES, NULL, other, spw_pool_book_of_locked(NULL), &first), 0);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, other, spw_mempool_stats_of_locked(NULL), &first), 0);
     CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
     for (unsigned char i = 0; i < 9; i++) {
         fill(first, i);

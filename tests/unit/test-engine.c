@@ -47,7 +47,7 @@ static CUdeviceptr allocate(size_t bytes, CUstream stream)
     spw_lock();
     struct spw_stream *s = stream ? spw_stream_of_locked(stream) : NULL;
     spw_unlock();
-    assert_int_equal(spw_allocate(device, bytes, s, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, bytes, s, context, spw_mempool_stats_of_locked(NULL), &a), 0);
     return a;
 }
 
@@ -186,7 +186,7 @@ static void host_budget_is_kept(void **state)
     begin(2 * BYTES, 2 * BYTES);
     CUstream s = fake_stream();
     CUdeviceptr a = allocate(BYTES, s), b = allocate(BYTES, s), c = allocate(BYTES, s), d;
-    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_pool_book_of_locked(NULL), &d), -ENOMEM);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_mempool_stats_of_locked(NULL), &d), -ENOMEM);
     assert_int_equal(fill(s, a, BYTES, 1), 0);
     assert_int_equal(fill(s, b, BYTES, 2), 0);
     assert_int_equal(fill(s, c, BYTES, 3), 0);
@@ -342,7 +342,7 @@ static void run_under_pressure(void)
     record = spw_stream_of_locked(s);
     spw_unlock();
     for (unsigned i = 0; i < N; i++)
-        if (spw_allocate(device, BYTES + i % 2 * GRANULE, record, context, spw_pool_book_of_locked(NULL), &a[i]) < 0 ||
+        if (spw_allocate(device, BYTES + i % 2 * GRANULE, record, context, spw_mempool_stats_of_locked(NULL), &a[i]) < 0 ||
             fill(s, a[i], BYTES, (unsigned char)(i + 1)) < 0)
             return;
     for (int round = 0; round < 2; round++)

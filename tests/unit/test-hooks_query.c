@@ -11,7 +11,7 @@
 #include "fake-device.h"
 #include "hooks.h"
 #include "mover.h"
-#include "pools.h"
+#include "mempool_stats.h"
 
 #define GRANULE 4096u
 #define BYTES   ((size_t)64 << 10)
@@ -63,7 +63,7 @@ static int begin(void **state)
 static CUdeviceptr allocate(size_t bytes)
 {
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, bytes, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
     return a;
 }
 

@@ -15,7 +15,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "pin.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 
 #define BYTES ((size_t)64 << 10)
@@ -40,7 +40,7 @@ static void begin(uint64_t budget)
 static CUdeviceptr allocate_in(CUcontext c)
 {
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, BYTES, NULL, c, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, c, spw_mempool_stats_of_locked(NULL), &a), 0);
     return a;
 }
 

@@ -17,7 +17,7 @@
 #include "phys_pool.h"
 #include "lock.h"
 #include "mover.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 
 enum { GRANULE = 4096, HOLDERS = 24 };
@@ -294,7 +294,8 @@ static CUdeviceptr large, five, three;
 static CUdeviceptr allocate(uint32_t granules)
 {
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, (size_t)granules * GRANULE, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, (size_t)granules * GRANULE, NULL, context, spw_mempool_stats_of_locked(NULL), &a),
+                     0);
     return a;
 }
 

@@ -89,7 +89,7 @@ static void a_smaller_tensor_goes_where_the_host_has_no_room_for_a_larger(void *
         fill(small, 2);
     CUdeviceptr other = 0;
     device->largest_bytes = BYTES; /* let it in */
-    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_pool_book_of_locked(NULL), &other), 0);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_mempool_stats_of_locked(NULL), &other), 0);
     fill(other, 3);
     expect(small, 2);
     assert_int_equal(expect_on(s, large, 4 * BYTES, 1), 0);

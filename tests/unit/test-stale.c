@@ -131,7 +131,7 @@ static void a_fence_holds_for_the_next_owner_of_the_address(void **state)
     spw_unlock();
     assert_int_equal(spw_free(b, on_t), 0);
     CUdeviceptr again;
-    assert_int_equal(spw_allocate(device, BYTES, on_t, context, spw_pool_book_of_locked(NULL), &again), 0);
+    assert_int_equal(spw_allocate(device, BYTES, on_t, context, spw_mempool_stats_of_locked(NULL), &again), 0);
     assert_int_equal(again, b);
     assert_int_equal(fill_on(t, b, BYTES, 2), 0);
     assert_int_equal(expect_on(t, b, BYTES, 2), 0);

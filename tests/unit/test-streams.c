@@ -15,7 +15,7 @@
 #include "capture.h"
 #include "lock.h"
 #include "mover.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 
 static CUcontext context;
@@ -83,7 +83,7 @@ static void an_operation_on_one_stream_too_many_is_refused(void **state)
 {
     begin();
     CUdeviceptr a = 0;
-    assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_pool_book_of_locked(NULL), &a), 0);
+    assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
     for (unsigned i = 0; i < 5000; i++) {
         struct spw_op op = {
             .handle = (CUstream)(uintptr_t)(0x10000 + 16 * i), .hits = &a, .count = 1, .room = 1, .name = "k"};

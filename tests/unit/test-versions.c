@@ -52,7 +52,7 @@ static CUdeviceptr allocate(size_t bytes)
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(stream);
     spw_unlock();
-    assert_int_equal(spw_allocate(device, bytes, s, context, spw_pool_book_of_locked(NULL), &address), 0);
+    assert_int_equal(spw_allocate(device, bytes, s, context, spw_mempool_stats_of_locked(NULL), &address), 0);
     return address;
 }
 

@@ -17,7 +17,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "planned_counts.h"
-#include "pools.h"
+#include "mempool_stats.h"
 #include "room.h"
 #include "scan.h"
 #include "steptime.h"
@@ -96,7 +96,7 @@ CUdeviceptr loop_allocate(struct training_loop *loop, size_t bytes)
 {
     CUdeviceptr a = 0;
     struct spw_stream *s = stream_of(loop);
-    struct spw_pool_book *pool = spw_pool_book_of_locked(NULL);
+    struct spw_mempool_stats *pool = spw_mempool_stats_of_locked(NULL);
     int r = spw_allocate(loop->device, bytes, s, loop->context, pool, &a);
     if (r < 0 && loop->is_patient)
         r = spw_allocate(loop->device, bytes, s, loop->context, pool, &a);

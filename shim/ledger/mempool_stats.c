@@ -1,14 +1,14 @@
-/* pools.c - the list of books. */
-#include "pools.h"
+/* mempool_stats.c - the list of books. */
+#include "mempool_stats.h"
 
 enum { BOOKS = 64 };
 
-static struct spw_pool_book books[BOOKS] = {{.most = UINT64_MAX}}; /* the first is that of no pool; engine lock */
+static struct spw_mempool_stats books[BOOKS] = {{.most = UINT64_MAX}}; /* the first is that of no pool; engine lock */
 static unsigned count = 1;
-static struct spw_pool_book *last = books; /* asked for: never one that is destroyed */
+static struct spw_mempool_stats *last = books; /* asked for: never one that is destroyed */
 
 /* An unused book, or that of no pool when there is none. */
-static struct spw_pool_book *new_book(CUmemoryPool pool)
+static struct spw_mempool_stats *new_book(CUmemoryPool pool)
 {
     unsigned i = 1;
     while (i < count && (!books[i].destroyed || books[i].used))
@@ -17,11 +17,11 @@ static struct spw_pool_book *new_book(CUmemoryPool pool)
         return &books[0];
     if (i == count)
         count++;
-    books[i] = (struct spw_pool_book){.pool = pool, .most = UINT64_MAX};
+    books[i] = (struct spw_mempool_stats){.pool = pool, .most = UINT64_MAX};
     return &books[i];
 }
 
-struct spw_pool_book *spw_pool_book_of_locked(CUmemoryPool pool)
+struct spw_mempool_stats *spw_mempool_stats_of_locked(CUmemoryPool pool)
 {
     if (last->pool == pool)
         return last;
@@ -34,15 +34,15 @@ struct spw_pool_book *spw_pool_book_of_locked(CUmemoryPool pool)
     return new_book(pool);
 }
 
-void spw_pool_open_locked(CUmemoryPool pool, uint64_t most)
+void spw_mempool_open_locked(CUmemoryPool pool, uint64_t most)
 {
-    spw_pool_close_locked(pool);
-    struct spw_pool_book *book = new_book(pool);
+    spw_mempool_close_locked(pool);
+    struct spw_mempool_stats *book = new_book(pool);
     if (book != &books[0] && most)
         book->most = most;
 }
 
-void spw_pool_close_locked(CUmemoryPool pool)
+void spw_mempool_close_locked(CUmemoryPool pool)
 {
     last = books;
     for (unsigned i = 1; i < count; i++)

@@ -1,9 +1,9 @@
-/* pools.h - what is booked on each of the program's memory pools, for the figures that it asks for. */
-#ifndef SPILLWAY_SHIM_POOLS_H
-#define SPILLWAY_SHIM_POOLS_H
+/* mempool_stats.h - what is booked on each of the program's memory pools, for the figures that it asks for. */
+#ifndef SPILLWAY_SHIM_MEMPOOL_STATS_H
+#define SPILLWAY_SHIM_MEMPOOL_STATS_H
 #include "ledger.h"
 
-struct spw_pool_book {
+struct spw_mempool_stats {
     CUmemoryPool pool; /* NULL: allocations outside of any pool */
     uint64_t used, used_high, reserved_high;
     uint64_t most;  /* what may be used, by the program's own wish; never less than is */
@@ -12,19 +12,19 @@ struct spw_pool_book {
 
 /* The book of a pool. Beyond the first 63 pools at a time all share the book of no pool, and report nothing used. Engine
  * lock. */
-struct spw_pool_book *spw_pool_book_of_locked(CUmemoryPool pool);
+struct spw_mempool_stats *spw_mempool_stats_of_locked(CUmemoryPool pool);
 
 /* A pool is made, `most` bytes large (0: no limit): a fresh book for it, even where the handle has been another pool's. */
-void spw_pool_open_locked(CUmemoryPool pool, uint64_t most);
+void spw_mempool_open_locked(CUmemoryPool pool, uint64_t most);
 /* A pool is destroyed. Its book is another pool's when nothing is booked in it any more. */
-void spw_pool_close_locked(CUmemoryPool pool);
+void spw_mempool_close_locked(CUmemoryPool pool);
 
-static inline bool spw_pool_has_room(const struct spw_pool_book *book, size_t bytes)
+static inline bool spw_mempool_has_room(const struct spw_mempool_stats *book, size_t bytes)
 {
     return bytes <= book->most - book->used;
 }
 
-static inline void spw_pool_book_add(struct spw_pool_book *book, size_t bytes)
+static inline void spw_mempool_stats_add(struct spw_mempool_stats *book, size_t bytes)
 {
     book->used += bytes;
     if (book->used_high < book->used)
@@ -32,15 +32,15 @@ static inline void spw_pool_book_add(struct spw_pool_book *book, size_t bytes)
 }
 
 /* Used, and with it the memory that is cached for whoever allocates next on the device. */
-static inline uint64_t spw_pool_reserved(const struct spw_pool_book *book, const struct spw_device *d)
+static inline uint64_t spw_mempool_reserved(const struct spw_mempool_stats *book, const struct spw_device *d)
 {
     return book->used + d->free_bytes + d->handles.pooled_bytes;
 }
 
 /* New memory was booked: what is served from the cache changes nothing in what is reserved. */
-static inline void spw_pool_note_reserved(struct spw_pool_book *book, const struct spw_device *d)
+static inline void spw_mempool_note_reserved(struct spw_mempool_stats *book, const struct spw_device *d)
 {
-    if (book->reserved_high < spw_pool_reserved(book, d))
-        book->reserved_high = spw_pool_reserved(book, d);
+    if (book->reserved_high < spw_mempool_reserved(book, d))
+        book->reserved_high = spw_mempool_reserved(book, d);
 }
 #endif
