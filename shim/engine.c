@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "arrivals.h"
-#include "carry.h"
+#include "transfers.h"
 #include "context.h"
 #include "driver.h"
 #include "follower.h"
@@ -399,7 +399,7 @@ static void claim_set(struct working_set *set, const struct spw_stream *s)
         if (o->kind != SPW_KIND_BLOCK)
             continue;
         spw_arrival_used_locked(&spw_devices[o->device], spw_block_of(o), s);
-        spw_carry_claim_locked(&spw_devices[o->device], spw_block_of(o));
+        spw_transfer_cancel_locked(&spw_devices[o->device], spw_block_of(o));
     }
 }
 

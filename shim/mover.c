@@ -262,8 +262,8 @@ static void forget_copies(struct spw_device *d)
         d->blocks[i]->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING);
         d->blocks[i]->restore_number = d->blocks[i]->leave_number = 0;
         d->blocks[i]->proof.reader = 0;
-        if (d->blocks[i]->way == SPW_WAY_RETURNED)
-            d->blocks[i]->way = SPW_WAY_NONE;
+        if (d->blocks[i]->way == SPW_QUEUE_RETURNED)
+            d->blocks[i]->way = SPW_QUEUE_NONE;
     }
 }
 

@@ -1,7 +1,7 @@
 /* needs.c - whether a block can be dropped, the counts of what is needed, and the ghosts that live by them. */
 #include "needs.h"
 
-#include "carry.h"
+#include "transfers.h"
 #include "rebuild.h"
 #include "room.h"
 #include "spot.h"
@@ -157,7 +157,7 @@ bool spw_ghost_keep_locked(struct spw_device *d, struct spw_block *b)
     if (!is_ghost)
         spw_verify_unclaimed_locked(b);
     if (!is_ghost || !(b->object.attention & SPW_EVICTING))
-        spw_carry_forget_locked(d, b);
+        spw_transfer_forget_locked(d, b);
     if (!is_ghost || !(b->object.attention & (SPW_EVICTING | SPW_DROPPED)))
         spw_needs_remove_locked(d, b);
     if (is_ghost) {
@@ -192,7 +192,7 @@ void spw_ghost_look_locked(struct spw_device *d, struct spw_block *b)
 static void end_ghost(struct spw_device *d, struct spw_block *b)
 {
     if (b->content.needed) { /* its address is */
-        spw_carry_forget_locked(d, b);
+        spw_transfer_forget_locked(d, b);
         spw_needs_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
             b->object.attention ^= SPW_DROPPED | SPW_EMPTY;

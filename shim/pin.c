@@ -1,7 +1,7 @@
 /* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
 #include <errno.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "context.h"
 #include "engine.h"
 #include "follower.h"
@@ -25,7 +25,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     if (b->content.needed) /* nobody tells when it is written from here on */
         r = spw_replay_rescue_unlocking(d, &b->content, true, NULL);
     b->holds++;
-    spw_carry_claim_locked(d, b);
+    spw_transfer_cancel_locked(d, b);
     if (r == 0 && b->object.attention & SPW_ABSENT)
         r = spw_engine_make_resident_unlocking(d, b);
     if (r == 0 && b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED)) {

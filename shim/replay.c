@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "op.h"
 #include "log.h"
 #include "mover.h"
@@ -100,7 +100,7 @@ static void keep_input(struct spw_device *d, const struct spw_rebuild_part *p)
 {
     struct spw_block *b = p->writers ? NULL : spw_touched_block_locked(p->touch);
     if (b && b->drops && !(b->object.attention & SPW_DROPPED))
-        spw_carry_claim_locked(d, b);
+        spw_transfer_cancel_locked(d, b);
 }
 
 static int chain_add_inputs(struct spw_device *d, struct chain *c, struct spw_block *b)
@@ -168,7 +168,7 @@ static int make_step_unlocking(struct spw_device *d, struct chain *c, uint32_t p
     const uint32_t count = r == 0 ? take_served(c, place, ghosts) : 0;
     spw_rerunning_end_locked(&run);
     for (uint32_t i = 0; i < count && d->making == 1; i++)
-        (void)spw_carry_drop_locked(d, ghosts[i]);
+        (void)spw_transfer_drop_locked(d, ghosts[i]);
     return r;
 }
 
@@ -224,7 +224,7 @@ static struct spw_block *wanted_output(struct spw_device *d, const struct spw_re
         if (!b || b->doomed)
             continue;
         if (!(b->object.attention & SPW_DROPPED))
-            (void)spw_carry_restore_locked(d, b);
+            (void)spw_transfer_prefetch_locked(d, b);
         else if (b->content.maker == rerun && !wanted)
             wanted = b;
     }
@@ -239,7 +239,7 @@ static int see_compared_off_unlocking(struct spw_device *d, const struct spw_rer
     for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
         struct spw_block *b = spw_touch_writes(&rerun->touches[i]) ? spw_touched_block_locked(&rerun->touches[i]) : NULL;
         if (b && b->check && b->drops && !(b->object.attention & SPW_DROPPED))
-            r = may_wait ? spw_carry_wait_for_unlocking(d, b) : -EAGAIN;
+            r = may_wait ? spw_transfer_wait_for_unlocking(d, b) : -EAGAIN;
     }
     return r;
 }
@@ -259,7 +259,7 @@ static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rebui
 static bool has_room(struct spw_device *d, uint64_t bytes)
 {
     spw_ghosts_sweep_locked(d);
-    (void)spw_carry_reap_locked(d);
+    (void)spw_transfer_reap_locked(d);
     return spw_room_make_from_cache_locked(d, bytes);
 }
 
@@ -333,7 +333,7 @@ static void let_idle_ghosts_go(struct spw_device *d, const struct spw_versioned 
         struct spw_block *b = d->blocks[i];
         if (!b->drops || !is_idle_ghost(b) || (what && !depends_on(b, what)))
             continue;
-        spw_carry_forget_locked(d, b);
+        spw_transfer_forget_locked(d, b);
         spw_needs_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
             b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
@@ -346,7 +346,7 @@ int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned
         let_idle_ghosts_go(d, what);
     for (struct spw_block *b = next_to_rescue(d, what); b; b = next_to_rescue(d, what)) {
         if (!(b->object.attention & SPW_DROPPED)) {
-            spw_carry_forget_locked(d, b); /* it was leaving */
+            spw_transfer_forget_locked(d, b); /* it was leaving */
             if (b->drops)
                 return -EBUSY;
             continue;

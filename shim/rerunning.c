@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "context.h"
 #include "engine.h"
 #include "capture.h"
@@ -151,7 +151,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
     uint64_t bytes = 0;
     for (unsigned i = 0; i < count; i++) {
         struct spw_block *b = run->parts[i].block;
-        spw_carry_claim_locked(d, b);
+        spw_transfer_cancel_locked(d, b);
         bytes += b->object.attention & SPW_ABSENT ? spw_block_lacking_bytes(d, b) : 0;
     }
     int r = bytes ? spw_room_make(d, bytes) : 0; /* all at once, so that what goes for it goes at once */

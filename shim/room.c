@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "lock.h"
 #include "mover.h"
 #include "needs.h"
@@ -195,7 +195,7 @@ bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
 {
     for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
         struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
-        if (!b && spw_carry_hand_over_locked(d))
+        if (!b && spw_transfer_hand_over_locked(d))
             continue;
         if (!b || (spw_size_histogram_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
             return false;
@@ -252,7 +252,7 @@ static double worth_evicting(const struct spw_device *d, const struct spw_block 
         worth *= 2;
     if (!spw_object_dirty(&b->object))
         worth *= 1e6; /* needs no copy */
-    if (b->way == SPW_WAY_RETURNED)
+    if (b->way == SPW_QUEUE_RETURNED)
         worth *= 1e-12; /* it will be used soon: any other goes before it */
     return worth;
 }
@@ -292,7 +292,7 @@ static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
-    spw_carry_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
+    spw_transfer_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
     int r = spw_proof_ask_locked(d, b);
     if (r < 0)
         return r;
@@ -315,13 +315,13 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
 int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
     enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
-    enum spw_parting parting = SPW_PARTING_WAIT;
+    enum spw_evict_outcome parting = SPW_EVICT_WAIT;
     int r = 0;
-    for (int i = 1; i <= TIMES && r == 0 && parting == SPW_PARTING_WAIT; i++) {
+    for (int i = 1; i <= TIMES && r == 0 && parting == SPW_EVICT_WAIT; i++) {
         r = spw_uses_wait_unlocking(&b->object.uses);
-        parting = r == 0 && !b->doomed ? spw_carry_parting_locked(d, b, i < TIMES) : SPW_PARTING_GO;
+        parting = r == 0 && !b->doomed ? spw_transfer_evict_outcome_locked(d, b, i < TIMES) : SPW_EVICT_RELEASE;
     }
-    if (r == 0 && parting == SPW_PARTING_COPY) {
+    if (r == 0 && parting == SPW_EVICT_WRITE_BACK) {
         r = spw_mover_copy_out_locked(d, b);
         if (r == 0)
             r = spw_uses_wait_unlocking(&b->object.uses);
@@ -379,9 +379,9 @@ static int evict(struct spw_device *d, uint64_t needed)
  * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; negative: a failure. */
 static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
 {
-    int r = spw_carry_reap_locked(d) ? 1 : give_up_cached(d, missing, USES, ret_busy);
+    int r = spw_transfer_reap_locked(d) ? 1 : give_up_cached(d, missing, USES, ret_busy);
     if (r == 0)
-        r = spw_carry_wait_unlocking(d);
+        r = spw_transfer_wait_unlocking(d);
     return r == 0 ? give_up_cached(d, missing, COPIES, ret_busy) : r;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "carry.h"
+#include "transfers.h"
 #include "digest.h"
 #include "driver.h"
 #include "layout.h"
@@ -328,7 +328,7 @@ static void give_up(struct spw_device *d, struct spw_block *b)
     if (b->has_true_copy)
         take_copy(d, b);
     else if (!(b->object.attention & SPW_DROPPED))
-        spw_carry_forget_locked(d, b);
+        spw_transfer_forget_locked(d, b);
     if (!b->drops) /* else somebody is waiting for its memory, if it has not gone */
         return;
     spw_verify_forget_locked(b);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "op.h"
 #include "log.h"
 #include "needs.h"
@@ -242,7 +242,7 @@ int spw_on_course_conform_locked(struct spw_on_course *on)
     for (uint32_t t = 0; t < count; t++) {
         struct spw_block *b = away[t] ? block_of(on, t) : NULL;
         if (b)
-            (void)spw_carry_leave_locked(on->device, b);
+            (void)spw_transfer_evict_locked(on->device, b);
     }
     free(away);
     return 0;
@@ -259,13 +259,13 @@ static void carry_out(const struct spw_on_course *on, const struct spw_action *d
 {
     struct spw_device *d = on->device;
     if (due->kind == SPW_STEP_H2D)
-        (void)spw_carry_restore_locked(d, b);
+        (void)spw_transfer_prefetch_locked(d, b);
     else if (due->kind != SPW_STEP_D2H)
-        (void)spw_carry_drop_locked(d, b);
+        (void)spw_transfer_drop_locked(d, b);
     else if (may_be_believed(on, due->id))
-        (void)spw_carry_copy_locked(d, b);
+        (void)spw_transfer_write_back_locked(d, b);
     else
-        (void)spw_carry_copy_unproven_locked(d, b);
+        (void)spw_transfer_write_back_unchecked_locked(d, b);
 }
 
 /* The program frees it behind the operation that was the last, before the next. */

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "lock.h"
 
 #define AHEAD_US 1000.0 /* work that the device still has when the host goes on */
@@ -21,7 +21,7 @@ enum {
 
 static bool somebody_waits(const struct spw_device *d)
 {
-    return d->queues[SPW_WAY_AWAITED].first != NULL;
+    return d->queues[SPW_QUEUE_AWAITED].first != NULL;
 }
 
 void spw_pace_restart_locked(struct spw_pace *pace)
@@ -94,7 +94,7 @@ static bool come_close_unlocking(struct spw_pace *pace, struct spw_device *d, un
             return false;
         if (pace->restarts != restarts)
             return true;
-        spw_carry_pump_locked(d);
+        spw_transfer_pump_locked(d);
     }
     *ret_all = count == 0;
     return true;

@@ -4,8 +4,8 @@
  * A device begins to be watched when its memory turns out to be short. From then on the engine tells of every operation,
  * allocation and free of its blocks. Once the iteration is known, has been recorded with durations and planned, the device
  * is on its course: an operation that is the expected one costs a comparison, and between operations tensors leave and come
- * back as planned (carry.h). Anything else is watched again, on demand, until the program is back in an iteration that has a
- * plan.
+ * back as planned (transfers.h). Anything else is watched again, on demand, until the program is back in an iteration that
+ * has a plan.
  *
  *     FITS --short of memory--> WATCHED --sure of the iteration--> (recorded, planned) --boundary--> ON COURSE
  *                                  ^-----------------------something unexpected------------------------|

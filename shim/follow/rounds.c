@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "context.h"
 #include "digest.h"
 #include "op.h"
@@ -292,7 +292,7 @@ bool spw_rounds_want_versions(const struct spw_rounds *p)
 static void note_what_is_left(struct spw_rounds *p)
 {
     p->on.place.left = spw_on_course_has_left(&p->on);
-    p->on.place.busy = p->on.place.left || !spw_carry_is_idle(p->on.device);
+    p->on.place.busy = p->on.place.left || !spw_transfer_is_idle(p->on.device);
 }
 
 void spw_rounds_look_after_unlocking(struct spw_rounds *p)
@@ -317,7 +317,7 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
         spw_rounds_lack_memory(p->on.device, "to take up a plan");
     p->on.conforms = true;
     spw_on_course_carry_out_due_unlocking(&p->on, false);
-    spw_carry_pump_locked(p->on.device);
+    spw_transfer_pump_locked(p->on.device);
     if (entered)
         spw_context_leave(&guard);
     note_what_is_left(p);

@@ -334,15 +334,15 @@ static bool way_is_right(const struct spw_block *b)
     uint32_t a = b->object.attention;
     bool is_cached = spw_object_is_cached(&b->object);
     switch (b->way) {
-    case SPW_WAY_NONE:
+    case SPW_QUEUE_NONE:
         return true;
-    case SPW_WAY_OUT:
+    case SPW_QUEUE_OUT:
         return a & SPW_EVICTING && b->host_copy && (!b->drops || b->has_true_copy) && !is_cached && !b->pinned;
-    case SPW_WAY_DROPPED:
+    case SPW_QUEUE_DROPPED:
         return a & SPW_EVICTING && (!spw_object_dirty(&b->object) || b->drops) && !is_cached && !b->pinned;
-    case SPW_WAY_AWAITED:
+    case SPW_QUEUE_AWAITED:
         return (a & SPW_EVICTED) != 0;
-    case SPW_WAY_RETURNED:
+    case SPW_QUEUE_RETURNED:
         return a & SPW_RESTORING && !is_cached;
     default:
         return false;
@@ -356,7 +356,7 @@ bool spw_block_check_locked(const struct spw_block *b)
         return false;
     if (b->drops &&
         (!b->content.maker ||
-         (!(a & SPW_DROPPED) && !(a & SPW_EVICTING && b->way == (b->has_true_copy ? SPW_WAY_OUT : SPW_WAY_DROPPED)))))
+         (!(a & SPW_DROPPED) && !(a & SPW_EVICTING && b->way == (b->has_true_copy ? SPW_QUEUE_OUT : SPW_QUEUE_DROPPED)))))
         return false;
     if (a & SPW_GHOST)
         a &= ~(uint32_t)(SPW_GHOST | SPW_FREE);
@@ -365,7 +365,7 @@ bool spw_block_check_locked(const struct spw_block *b)
     if (a & SPW_EVICTED)
         return b->host_copy && b->host_copy_valid && !(a & ~(uint32_t)SPW_EVICTED);
     if (a & SPW_DROPPED)
-        return b->drops && !b->host_copy == !b->has_true_copy && b->way == SPW_WAY_NONE && !(a & ~(uint32_t)SPW_DROPPED);
+        return b->drops && !b->host_copy == !b->has_true_copy && b->way == SPW_QUEUE_NONE && !(a & ~(uint32_t)SPW_DROPPED);
     if (a & SPW_COPYING && !b->host_copy && !b->proof.reader)
         return false;
     return b->memory.granules == b->granules && (!b->host_copy_valid || b->host_copy);

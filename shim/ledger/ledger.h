@@ -62,14 +62,14 @@ enum {
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 
-/* Where a block is on a way that was not forced by an operation (carry.h). */
-enum spw_way {
-    SPW_WAY_NONE,
-    SPW_WAY_OUT,      /* EVICTING, in the queue of those whose copy out is submitted, in the order of the copies */
-    SPW_WAY_DROPPED,  /* EVICTING, in the queue of those that need none, and wait for none: clean, or `drops` */
-    SPW_WAY_AWAITED,  /* EVICTED, in the queue of those that will be needed and have no memory yet */
-    SPW_WAY_QUEUES,   /* the ones before this */
-    SPW_WAY_RETURNED, /* RESTORING; its first use since is still to come */
+/* Where a block is on a way that was not forced by an operation (transfers.h). */
+enum spw_transfer_queue {
+    SPW_QUEUE_NONE,
+    SPW_QUEUE_OUT,      /* EVICTING, in the queue of those whose copy out is submitted, in the order of the copies */
+    SPW_QUEUE_DROPPED,  /* EVICTING, in the queue of those that need none, and wait for none: clean, or `drops` */
+    SPW_QUEUE_AWAITED,  /* EVICTED, in the queue of those that will be needed and have no memory yet */
+    SPW_QUEUE_COUNT,    /* the ones before this */
+    SPW_QUEUE_RETURNED, /* RESTORING; its first use since is still to come */
 };
 
 enum spw_kind { SPW_KIND_BLOCK, SPW_KIND_SLAB };
@@ -153,7 +153,7 @@ struct spw_block {
     bool doomed;      /* freed while held: whoever lets go last frees it */
     bool drops;       /* DROPPED, or EVICTING and to be DROPPED: what its maker touches counts it as `needed` */
     bool idle;        /* a ghost whose bytes nobody needs any more, in the list of these */
-    uint8_t way;      /* enum spw_way */
+    uint8_t way;      /* enum spw_transfer_queue */
     uint16_t arrival; /* arrivals.c: what tells whether it came back in time; 0: nobody asks */
     uint32_t beside;  /* so often it is only needed because it is written along with what is wanted: its bytes are not */
     uint32_t chain;   /* its place, plus 1, among those that are being made again; 0: none */
@@ -209,10 +209,10 @@ struct spw_device {
     struct spw_object **table; /* one per granule */
     struct spw_block **blocks; /* all blocks, cached ones too, in no order */
     uint32_t block_count, block_room;
-    struct spw_block **free_by_granules;     /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
-    uint64_t free_bytes;                     /* in cached blocks */
-    struct spw_queue queues[SPW_WAY_QUEUES]; /* oldest first */
-    struct spw_phys_pool handles;            /* physical memory, and with it the budget */
+    struct spw_block **free_by_granules;      /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
+    uint64_t free_bytes;                      /* in cached blocks */
+    struct spw_queue queues[SPW_QUEUE_COUNT]; /* oldest first */
+    struct spw_phys_pool handles;             /* physical memory, and with it the budget */
     struct spw_stales stale;
     struct spw_slab_set *slabs;
     struct spw_mover *mover;

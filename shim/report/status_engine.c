@@ -4,7 +4,7 @@
 #include "alloc.h"
 #include "arrivals.h"
 #include "bandwidth.h"
-#include "carry.h"
+#include "transfers.h"
 #include "engine.h"
 #include "hostpool.h"
 #include "mover.h"
@@ -47,12 +47,12 @@ static struct spw_status_planned planned(const struct spw_device *d)
 
 static void fill_carried(struct spw_status_page *p)
 {
-    p->left = spw_carried.left_count;
-    p->restored = spw_carried.restored_count;
-    p->restored_in_time = spw_carried.restored_in_time;
-    p->late = spw_carried.late_count;
-    p->cancelled = spw_carried.cancelled_count;
-    p->failed = spw_carried.failed_count;
+    p->left = spw_transfer_counts.left_count;
+    p->restored = spw_transfer_counts.restored_count;
+    p->restored_in_time = spw_transfer_counts.restored_in_time;
+    p->late = spw_transfer_counts.late_count;
+    p->cancelled = spw_transfer_counts.cancelled_count;
+    p->failed = spw_transfer_counts.failed_count;
 }
 
 static void fill_recomputed(struct spw_status_page *p)
@@ -60,8 +60,8 @@ static void fill_recomputed(struct spw_status_page *p)
     const struct spw_replayed *r = &spw_replayed;
     const struct spw_verified *v = &spw_verified;
     p->recomputed =
-        (struct spw_status_recomputed){.dropped = spw_carried.dropped_count,
-                                       .dropped_bytes = spw_carried.dropped_bytes,
+        (struct spw_status_recomputed){.dropped = spw_transfer_counts.dropped_count,
+                                       .dropped_bytes = spw_transfer_counts.dropped_bytes,
                                        .by_plan = r->count[SPW_REPLAY_PLAN],
                                        .by_plan_bytes = r->bytes[SPW_REPLAY_PLAN],
                                        .on_demand = r->count[SPW_REPLAY_DEMAND],

@@ -3,7 +3,7 @@
 
 #include "arrivals.h"
 #include "bandwidth.h"
-#include "carry.h"
+#include "transfers.h"
 #include "planned_counts.h"
 #include "proof.h"
 #include "refusals.h"
@@ -88,12 +88,12 @@ void spw_summary_say_carried(char *buffer, size_t size)
     if (p->proven_count || p->refuted_count)
         snprintf(proofs, sizeof(proofs), "; %llu left without a copy as they were proven unchanged, %llu had changed",
                  U(p->proven_count), U(p->refuted_count));
-    if (spw_carried.dropped_count)
+    if (spw_transfer_counts.dropped_count)
         snprintf(again, sizeof(again), "; %llu computed again by plan (%s) and %llu besides", U(r->count[SPW_REPLAY_PLAN]),
                  spw_summary_human(r->bytes[SPW_REPLAY_PLAN], bytes, sizeof(bytes)),
                  U(r->count[SPW_REPLAY_DEMAND] + r->count[SPW_REPLAY_RESCUE]));
     snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all%s%s", U(spw_room_stalls.count),
-             U(spw_carried.late_count), U(spw_carried.cancelled_count), proofs, again);
+             U(spw_transfer_counts.late_count), U(spw_transfer_counts.cancelled_count), proofs, again);
 }
 
 /* A number of JSON, null where it is not known. */
@@ -136,8 +136,8 @@ void spw_summary_write_replayed(FILE *f)
 {
     static const char *const reasons[SPW_REPLAY_REASONS] = {"on_demand", "by_plan", "rescued"};
     const struct spw_replayed *r = &spw_replayed;
-    fprintf(f, "\"replayed\": {\"dropped_count\": %llu, \"dropped_bytes\": %llu", U(spw_carried.dropped_count),
-            U(spw_carried.dropped_bytes));
+    fprintf(f, "\"replayed\": {\"dropped_count\": %llu, \"dropped_bytes\": %llu", U(spw_transfer_counts.dropped_count),
+            U(spw_transfer_counts.dropped_bytes));
     for (int i = 0; i < SPW_REPLAY_REASONS; i++)
         fprintf(f, ", \"%s_count\": %llu, \"%s_bytes\": %llu", reasons[i], U(r->count[i]), reasons[i], U(r->bytes[i]));
     fprintf(f,
@@ -174,7 +174,7 @@ void spw_summary_write_refused(FILE *f, const struct spw_device *d)
 
 void spw_summary_write_carried(FILE *f)
 {
-    const struct spw_carried *c = &spw_carried;
+    const struct spw_transfer_counts *c = &spw_transfer_counts;
     const struct spw_proofs *p = &spw_proofs;
     fprintf(f,
             "\"carried\": {\"left_count\": %llu, \"left_bytes\": %llu, \"restored_count\": %llu, \"restored_bytes\": %llu, "

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "lock.h"
 #include "workers.h"
 
@@ -21,12 +21,12 @@ static void carry(struct worker *w, struct tensor *t)
     spw_lock();
     struct spw_block *b = spw_block_of(spw_object_at_locked(t->a));
     if (what < 3)
-        (void)spw_carry_leave_locked(worker_device, b);
+        (void)spw_transfer_evict_locked(worker_device, b);
     else if (what < 6)
-        (void)spw_carry_restore_locked(worker_device, b);
+        (void)spw_transfer_prefetch_locked(worker_device, b);
     else if (what < 7)
-        (void)spw_carry_copy_locked(worker_device, b);
-    spw_carry_pump_locked(worker_device);
+        (void)spw_transfer_write_back_locked(worker_device, b);
+    spw_transfer_pump_locked(worker_device);
     check_blocks_unlock();
 }
 
@@ -59,10 +59,10 @@ int main(int argc, char **argv)
     if (!run_workers(argc, argv, BUDGET, NULL, work))
         return 2;
     const bool held = worker_device->handles.made_bytes_peak <= BUDGET;
-    const bool carried = spw_carried.left_count && spw_carried.restored_count;
-    printf("# %llu left, %llu came back, %llu kept, %llu needed earlier\n", (unsigned long long)spw_carried.left_count,
-           (unsigned long long)spw_carried.restored_count, (unsigned long long)spw_carried.cancelled_count,
-           (unsigned long long)spw_carried.late_count);
+    const bool carried = spw_transfer_counts.left_count && spw_transfer_counts.restored_count;
+    printf("# %llu left, %llu came back, %llu kept, %llu needed earlier\n",
+           (unsigned long long)spw_transfer_counts.left_count, (unsigned long long)spw_transfer_counts.restored_count,
+           (unsigned long long)spw_transfer_counts.cancelled_count, (unsigned long long)spw_transfer_counts.late_count);
     printf("%sok 1 - tensors keep their bytes whatever leaves and comes back, and the budget holds\n",
            held && carried ? "" : "not ");
     return held && carried ? 0 : 1;

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "lock.h"
 #include "planned.h"
 #include "recompute.h"
@@ -95,14 +95,14 @@ static void plan(struct worker *w, struct tensor *t)
     struct spw_object *o = spw_object_at_locked(t->a);
     struct spw_block *b = o->kind == SPW_KIND_BLOCK ? spw_block_of(o) : NULL;
     if (b && what < 6)
-        (void)spw_carry_drop_locked(worker_device, b);
+        (void)spw_transfer_drop_locked(worker_device, b);
     else if (b && what < 7)
-        (void)spw_carry_leave_locked(worker_device, b);
+        (void)spw_transfer_evict_locked(worker_device, b);
     else if (b && what < 8)
-        (void)spw_carry_restore_locked(worker_device, b);
+        (void)spw_transfer_prefetch_locked(worker_device, b);
     else if (b && what < 9)
         (void)run_again(b, any(w, 2) ? spw_stream_of_locked(w->streams[0]) : NULL);
-    spw_carry_pump_locked(worker_device);
+    spw_transfer_pump_locked(worker_device);
     spw_ghosts_sweep_locked(worker_device);
     check_blocks_unlock();
 }
@@ -160,10 +160,10 @@ int main(int argc, char **argv)
         return 2;
     const struct spw_replayed *r = &spw_replayed;
     const bool held = worker_device->handles.made_bytes_peak <= BUDGET, none_failed = !r->failed_count && !r->owed_count;
-    const bool replayed = spw_carried.dropped_count > 100 && r->count[SPW_REPLAY_DEMAND] && r->count[SPW_REPLAY_PLAN] &&
-                          r->count[SPW_REPLAY_RESCUE];
+    const bool replayed = spw_transfer_counts.dropped_count > 100 && r->count[SPW_REPLAY_DEMAND] &&
+                          r->count[SPW_REPLAY_PLAN] && r->count[SPW_REPLAY_RESCUE];
     printf("# %llu dropped; %llu made on demand, %llu by plan, %llu rescued\n",
-           (unsigned long long)spw_carried.dropped_count, (unsigned long long)r->count[SPW_REPLAY_DEMAND],
+           (unsigned long long)spw_transfer_counts.dropped_count, (unsigned long long)r->count[SPW_REPLAY_DEMAND],
            (unsigned long long)r->count[SPW_REPLAY_PLAN], (unsigned long long)r->count[SPW_REPLAY_RESCUE]);
     const bool passes = held && none_failed && replayed;
     printf("%sok 1 - tensors have their bytes whatever is dropped and made again, and the budget holds\n",

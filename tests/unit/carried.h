@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "carry.h"
+#include "transfers.h"
 #include "devices.h"
 #include "digest.h"
 #include "driver.h"
@@ -40,7 +40,7 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_carry_reset();
+    spw_transfer_reset();
     spw_digests_reset();
     spw_proof_reset();
     spw_room_pressed = false;
@@ -107,12 +107,12 @@ static inline int under_locks(int (*act)(struct spw_device *d, struct spw_block 
 
 static inline void leave(CUdeviceptr a)
 {
-    assert_int_equal(under_locks(spw_carry_leave_locked, a), 0);
+    assert_int_equal(under_locks(spw_transfer_evict_locked, a), 0);
 }
 
 static inline void restore(CUdeviceptr a)
 {
-    assert_int_equal(under_locks(spw_carry_restore_locked, a), 0);
+    assert_int_equal(under_locks(spw_transfer_prefetch_locked, a), 0);
 }
 
 /* Before there is anything that would have to leave for them. */
@@ -139,7 +139,7 @@ static inline void pump(void)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    spw_carry_pump_locked(device);
+    spw_transfer_pump_locked(device);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     check_blocks();

@@ -264,7 +264,7 @@ static inline int mix_on(CUstream stream, const CUdeviceptr *a, unsigned reads, 
 
 static inline void drop(CUdeviceptr a)
 {
-    assert_int_equal(under_locks(spw_carry_drop_locked, a), 0);
+    assert_int_equal(under_locks(spw_transfer_drop_locked, a), 0);
 }
 
 static inline int run_again(struct spw_device *d, struct spw_block *b)

@@ -8,7 +8,7 @@
 
 #include "alloc.h"
 #include "arrivals.h"
-#include "carry.h"
+#include "transfers.h"
 #include "devices.h"
 #include "driver.h"
 #include "engine.h"
@@ -30,7 +30,7 @@ static void begin_with(uint64_t budget)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_carry_reset();
+    spw_transfer_reset();
     spw_arrivals_reset();
     spw_room_pressed = false;
     fake_start(4096, 128 << 20, budget, 64 << 20);
@@ -70,7 +70,7 @@ static void wait(void)
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    spw_carry_pump_locked(device);
+    spw_transfer_pump_locked(device);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }
@@ -79,7 +79,7 @@ static void leave(CUdeviceptr a)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    assert_int_equal(spw_carry_leave_locked(device, block_at(a)), 0);
+    assert_int_equal(spw_transfer_evict_locked(device, block_at(a)), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     wait();
@@ -90,7 +90,7 @@ static void restore(CUdeviceptr a)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    assert_int_equal(spw_carry_restore_locked(device, block_at(a)), 0);
+    assert_int_equal(spw_transfer_prefetch_locked(device, block_at(a)), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }
@@ -176,7 +176,7 @@ static void what_had_no_memory_when_it_was_needed_was_missed(void **state)
     restore(a);
     kernel(a);
     wait();
-    assert_int_equal(spw_carried.late_count, 1);
+    assert_int_equal(spw_transfer_counts.late_count, 1);
     assert_counts(1, 0, 0);
 }
 

@@ -23,8 +23,8 @@ static void start(double us)
     gone = allocate(BYTES), used = allocate(BYTES), leaving = allocate(BYTES);
     fill(gone, 1);
     fill(used, 2);
-    fill(leaving, 3);                                                 /* `gone` went on demand */
-    assert_int_equal(under_locks(spw_carry_copy_locked, leaving), 0); /* what it is waited for is its last use */
+    fill(leaving, 3);                                                          /* `gone` went on demand */
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, leaving), 0); /* what it is waited for is its last use */
     let_run();
     assert_int_equal(attention(gone), SPW_EVICTED);
     restore(gone);

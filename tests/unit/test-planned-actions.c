@@ -104,7 +104,7 @@ static void look(struct training_loop *l)
     uint32_t bits = 0;
     for (unsigned w = 0; w < LOOP_LAYERS; w++) {
         const struct spw_block *b = block_of(l->weights[w]);
-        if (b->object.attention & (SPW_ABSENT | SPW_EVICTING) && b->way != SPW_WAY_AWAITED)
+        if (b->object.attention & (SPW_ABSENT | SPW_EVICTING) && b->way != SPW_QUEUE_AWAITED)
             bits |= 1u << w;
     }
     if (operation < OPERATIONS)

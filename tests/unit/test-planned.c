@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "carry.h"
+#include "transfers.h"
 #include "fake-device.h"
 #include "op.h"
 #include "pin.h"
@@ -33,19 +33,19 @@ static const struct spw_planned_counts *counts(void)
 static void goes_by_plan(unsigned steps)
 {
     const struct spw_planned_counts before = *counts();
-    const struct spw_carried carried = spw_carried;
+    const struct spw_transfer_counts carried = spw_transfer_counts;
     const uint64_t stalls = spw_room_stalls.count, copies_in = fake_counts()->copies_in;
     loop.is_strict = true;
     loop_steps(&loop, steps);
     loop.is_strict = false;
     assert_int_equal(counts()->planned_iterations - before.planned_iterations, steps);
     assert_int_equal(counts()->lost, before.lost);
-    assert_true(spw_carried.restored_count - carried.restored_count >= steps);
-    assert_int_equal(fake_counts()->copies_in - copies_in, spw_carried.restored_count - carried.restored_count);
-    assert_int_equal(spw_carried.restored_in_time - carried.restored_in_time,
-                     spw_carried.restored_count - carried.restored_count);
-    assert_int_equal(spw_carried.late_count, carried.late_count);
-    assert_int_equal(spw_carried.failed_count, carried.failed_count);
+    assert_true(spw_transfer_counts.restored_count - carried.restored_count >= steps);
+    assert_int_equal(fake_counts()->copies_in - copies_in, spw_transfer_counts.restored_count - carried.restored_count);
+    assert_int_equal(spw_transfer_counts.restored_in_time - carried.restored_in_time,
+                     spw_transfer_counts.restored_count - carried.restored_count);
+    assert_int_equal(spw_transfer_counts.late_count, carried.late_count);
+    assert_int_equal(spw_transfer_counts.failed_count, carried.failed_count);
     assert_true(spw_room_stalls.count - stalls <= 2 * steps);
 }
 
@@ -347,7 +347,7 @@ static void without_planning_nothing_is_watched(void **state)
     assert_false(spw_planned_any);
     assert_true(spw_room_pressed);
     assert_int_equal(counts()->iterations, 0);
-    assert_int_equal(spw_carried.left_count + spw_carried.restored_count, 0);
+    assert_int_equal(spw_transfer_counts.left_count + spw_transfer_counts.restored_count, 0);
     loop_check(&loop);
 }
 

@@ -209,7 +209,7 @@ static void what_a_plan_spares_the_digest_is_copied_again_where_it_would_be_beli
     begin_believing(BUDGET);
     CUdeviceptr a = allocate(BYTES);
     fill(a, 1);
-    assert_int_equal(under_locks(spw_carry_copy_unproven_locked, a), 0);
+    assert_int_equal(under_locks(spw_transfer_write_back_unchecked_locked, a), 0);
     assert_int_equal(fake_counts()->hashes, 0);
     gone(a);
     assert_int_equal(fake_counts()->copies_out, 1); /* nobody has touched it since */
@@ -223,7 +223,7 @@ static void what_a_plan_spares_the_digest_is_copied_again_where_it_would_be_beli
     const unsigned hashes = fake_counts()->hashes;
     scale_by_one(a, 2);
     fill(a, 3);
-    assert_int_equal(under_locks(spw_carry_copy_locked, a), 0); /* the next one is not spared it */
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, a), 0); /* the next one is not spared it */
     assert_int_equal(fake_counts()->hashes, hashes + 1);
     scale_by_one(a, 3);
     gone(a);
@@ -278,7 +278,7 @@ static void what_was_changed_after_all_is_copied_and_nothing_is_believed(void **
     let_run();
     pump();
     assert_int_equal(attention(a) & (SPW_EVICTED | SPW_EVICTING), SPW_EVICTING);
-    assert_int_equal(block_at(a)->way, SPW_WAY_OUT);
+    assert_int_equal(block_at(a)->way, SPW_QUEUE_OUT);
     let_run();
     pump();
     assert_int_equal(attention(a), SPW_EVICTED);
@@ -753,7 +753,7 @@ static void what_cannot_be_ordered_is_as_it_was(void **state)
     assert_int_equal(expect_on(t, a, BYTES, 1), 0); /* of two streams there is something to order */
     fake_fail("cuStreamWaitEvent", 1, CUDA_ERROR_UNKNOWN, true);
     fake_fail_too("cuStreamSynchronize cuCtxSynchronize");
-    assert_true(under_locks(spw_carry_leave_locked, a) < 0);
+    assert_true(under_locks(spw_transfer_evict_locked, a) < 0);
     fake_fail("", 1, CUDA_SUCCESS, false);
     assert_int_equal(attention(a) & SPW_EVICTING, 0);
     expect_counts(0, 0, 0);

@@ -108,13 +108,13 @@ static void model_step(void)
     else if (what < 40)
         model_expect(i);
     else if (what < 60 && i < TENSORS)
-        (void)under_locks(spw_carry_drop_locked, model[i].a);
+        (void)under_locks(spw_transfer_drop_locked, model[i].a);
     else if (what < 64)
-        (void)act_on_any(spw_carry_drop_locked);
+        (void)act_on_any(spw_transfer_drop_locked);
     else if (what < 68)
-        (void)act_on_any(spw_carry_leave_locked);
+        (void)act_on_any(spw_transfer_evict_locked);
     else if (what < 72)
-        (void)act_on_any(spw_carry_restore_locked);
+        (void)act_on_any(spw_transfer_prefetch_locked);
     else if (what < 76)
         (void)act_on_any(run_again);
     else if (what < 78)
@@ -155,7 +155,7 @@ static void model_end(uint64_t budget, bool lacks)
     check_needs();
     for (uint32_t i = 0; i < device->block_count; i++) {
         assert_false(device->blocks[i]->object.attention & SPW_GHOST);
-        assert_int_equal(device->blocks[i]->way, SPW_WAY_NONE);
+        assert_int_equal(device->blocks[i]->way, SPW_QUEUE_NONE);
     }
     assert_int_equal(device->live_count, 0);
     fake_run_all();
@@ -170,7 +170,7 @@ static void any_tensor_may_be_dropped_at_any_time(void **state)
         model_begin(budget, 16 << 20, run);
         for (int i = 0; i < 500; i++)
             model_step();
-        dropped += spw_carried.dropped_count;
+        dropped += spw_transfer_counts.dropped_count;
         made += spw_replayed.count[SPW_REPLAY_DEMAND];
         planned += spw_replayed.count[SPW_REPLAY_PLAN];
         rescued += spw_replayed.count[SPW_REPLAY_RESCUE];

@@ -51,7 +51,7 @@ static void a_dropped_tensor_is_made_again_by_its_next_use(void **state)
     assert_int_equal(fake_counts()->copies_out, 0);
     assert_int_equal(fake_counts()->mixes, 3);
     assert_int_equal(spw_replayed.count[SPW_REPLAY_DEMAND], 1);
-    assert_int_equal(spw_carried.dropped_count, 1);
+    assert_int_equal(spw_transfer_counts.dropped_count, 1);
 }
 
 /* Used again before it is gone, it stays as it was, and nothing is needed for it any more. */
@@ -91,7 +91,7 @@ static void a_row_of_tensors_is_made_in_order(void **state)
     for (int i = 1; i < ROW; i++)
         drop(a[i]);
     let_go_all();
-    assert_int_equal(spw_carried.dropped_count, ROW - 1);
+    assert_int_equal(spw_transfer_counts.dropped_count, ROW - 1);
     expect(a[ROW - 1], value);
     let_go_all();
     assert_int_equal(fake_counts()->mixes, ROW + ROW - 1);
@@ -139,7 +139,7 @@ static bool waits_for_copy_of_input(CUfunction function, uint8_t launches)
     let_run();
     pump();
     assert_true(attention(a[1]) & SPW_DROPPED);
-    assert_int_equal(under_locks(spw_carry_copy_locked, a[0]), 0);
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, a[0]), 0);
     expect(a[1], mixed(fake_mixed(NULL, 0, 5), 1));
     assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
     spw_lock();
@@ -172,7 +172,7 @@ static void an_input_that_is_changed_after_all_is_found_out(void **state)
         drop(a[1]);
         let_run();
         pump();
-        assert_int_equal(under_locks(spw_carry_copy_locked, a[0]), 0);
+        assert_int_equal(under_locks(spw_transfer_write_back_locked, a[0]), 0);
         if (!is_copied_meanwhile)
             let_run();
         changes = a[0];
@@ -232,7 +232,7 @@ static void what_cannot_be_made_again_leaves_with_a_copy(void **state)
         assert_int_equal(attention(b), SPW_EVICTED);
         expect(b, value);
         let_go_all();
-        assert_int_equal(spw_carried.dropped_count, 0);
+        assert_int_equal(spw_transfer_counts.dropped_count, 0);
         assert_int_equal(fake_counts()->copies_out, 1);
     }
 }
@@ -447,8 +447,8 @@ static void a_ghost_keeps_its_host_copy(void **state)
     fill(x, 1);
     fill(y, 2);
     let_go_all();
-    assert_int_equal(under_locks(spw_carry_leave_locked, x), 0);
-    assert_int_equal(under_locks(spw_carry_leave_locked, y), -ENOMEM);
+    assert_int_equal(under_locks(spw_transfer_evict_locked, x), 0);
+    assert_int_equal(under_locks(spw_transfer_evict_locked, y), -ENOMEM);
     let_go_all();
     leave(g);
     let_go_all();

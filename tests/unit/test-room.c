@@ -16,7 +16,7 @@ static void memory_that_was_freed_is_waited_for_before_what_is_leaving(void **st
     assert_int_equal(spw_free(freed, NULL), 0); /* which its operation still uses */
     fill(next, 3);
     assert_true(attention(leaving) & SPW_EVICTING);
-    assert_int_equal(spw_carried.waits, 0);
+    assert_int_equal(spw_transfer_counts.waits, 0);
     assert_int_equal(expect_on(t, leaving, BYTES, 2), 0);
     expect(next, 3);
     fake_run_all();
@@ -39,7 +39,7 @@ static void what_needs_no_copy_is_waited_for_before_copies(void **state)
     fill(next, 3);
     assert_int_equal(attention(clean), SPW_EVICTED);
     assert_true(attention(copied) & SPW_EVICTING);
-    assert_int_equal(spw_carried.waits, 1);
+    assert_int_equal(spw_transfer_counts.waits, 1);
     expect(next, 3);
     expect(copied, 2);
     fake_run_all();

@@ -167,7 +167,7 @@ static void memory_that_is_stale_somewhere_is_released_later(void **state)
     CUdeviceptr a = allocate(BYTES);
     fill(a, 1);
     let_run();
-    assert_int_equal(under_locks(spw_carry_copy_locked, a), 0);
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, a), 0);
     let_run();
     assert_int_equal(under_locks(drop_without_copy, a), 0);
     assert_int_equal(device->handles.pooled_bytes, BYTES);
@@ -217,7 +217,7 @@ static void to_cut_a_piece_nothing_else_is_unmapped(void **state)
 
 static int hand_over(struct spw_device *d, struct spw_block *b)
 {
-    return spw_carry_hand_over_locked(d) ? 0 : -ENOENT;
+    return spw_transfer_hand_over_locked(d) ? 0 : -ENOENT;
 }
 
 /* Both are stale, and the one that is for longer is still to be read through its old address. */
@@ -227,7 +227,7 @@ static void of_pieces_that_are_stale_one_is_cut_that_takes_no_waiting(void **sta
     CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES / 2);
     fill(a, 1);
     fill(b, 2);
-    assert_int_equal(under_locks(spw_carry_copy_locked, a), 0);
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, a), 0);
     leave(b);
     let_run();
     expect(a, 1);

@@ -10,7 +10,7 @@
 #include "alloc.h"
 #include "arrivals.h"
 #include "bandwidth.h"
-#include "carry.h"
+#include "transfers.h"
 #include "devices.h"
 #include "engine.h"
 #include "fake-device.h"
@@ -35,7 +35,7 @@ static void forget_everything(void)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_carry_reset();
+    spw_transfer_reset();
     spw_durations_reset();
     spw_steptime_reset();
     spw_bandwidth_reset();

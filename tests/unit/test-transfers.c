@@ -1,5 +1,5 @@
-/* test-carry.c - tensors that leave and come back ahead of need on the fake device: bytes stay what they were, nothing is
- * unmapped early, nobody waits without need. */
+/* test-transfers.c - tensors that leave and come back ahead of need on the fake device: bytes stay what they were, nothing
+ * is unmapped early, nobody waits without need. */
 #include "carried.h"
 
 /* A tensor that was written goes when its use and its copy are complete, not before; it comes back with its bytes. */
@@ -22,8 +22,8 @@ static void a_tensor_leaves_and_comes_back(void **state)
     fake_run_all();
     expect(a, 1);
     assert_int_equal(attention(a), 0);
-    assert_int_equal(spw_carried.left_count, 1);
-    assert_int_equal(spw_carried.restored_count, 1);
+    assert_int_equal(spw_transfer_counts.left_count, 1);
+    assert_int_equal(spw_transfer_counts.restored_count, 1);
     assert_int_equal(fake_counts()->copies_out, 1);
 }
 
@@ -88,8 +88,8 @@ static void a_tensor_that_is_read_on_its_way_out_stays_clean(void **state)
     fill(a, 1);
     leave(a);
     expect(a, 1);
-    assert_int_equal(spw_carried.cancelled_count, 1);
-    assert_true(spw_carry_is_idle(device));
+    assert_int_equal(spw_transfer_counts.cancelled_count, 1);
+    assert_true(spw_transfer_is_idle(device));
     pump();
     let_run();
     expect(a, 1);
@@ -158,8 +158,8 @@ static void a_tensor_waits_in_order_for_memory_that_leaves(void **state)
     expect(b, 2);
     fake_run_all();
     assert_int_equal(spw_room_stalls.count, stalls);
-    assert_int_equal(spw_carried.late_count, 0);
-    assert_int_equal(spw_carried.restored_in_time, 1); /* b was on its way */
+    assert_int_equal(spw_transfer_counts.late_count, 0);
+    assert_int_equal(spw_transfer_counts.restored_in_time, 1); /* b was on its way */
     expect(c, 3);
     expect(d, 4);
     fake_run_all();
@@ -197,10 +197,10 @@ static void a_tensor_needed_before_it_has_memory_comes_on_demand(void **state)
     fill(a, 1);
     fill(b, 2);
     restore(a);
-    assert_false(spw_carry_is_idle(device));
+    assert_false(spw_transfer_is_idle(device));
     expect(a, 1);
-    assert_true(spw_carry_is_idle(device));
-    assert_int_equal(spw_carried.late_count, 1);
+    assert_true(spw_transfer_is_idle(device));
+    assert_int_equal(spw_transfer_counts.late_count, 1);
     expect(b, 2);
     fake_run_all();
     check_blocks();
@@ -221,7 +221,7 @@ static void memory_is_taken_from_what_leaves_before_anything_is_evicted(void **s
     assert_int_equal(attention(b), SPW_EVICTED);
     assert_int_equal(attention(c), SPW_EVICTING);
     assert_int_equal(attention(a), 0);
-    assert_int_equal(spw_carried.waits, 1);
+    assert_int_equal(spw_transfer_counts.waits, 1);
     CUdeviceptr e = allocate(2 * BYTES);
     assert_int_equal(fill_on(s, e, 2 * BYTES, 5), 0); /* c was leaving, one more goes on demand */
     expect(b, 2);
@@ -245,11 +245,11 @@ static void nobody_waits_for_the_copies_of_others(void **state)
     let_run();
     fill(copied, 1);
     fill(later, 2);
-    assert_int_equal(under_locks(spw_carry_copy_locked, copied), 0);
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, copied), 0);
     leave(later);
     leave(copied); /* clean by now, but that its copy is under way */
-    assert_ptr_equal(device->queues[SPW_WAY_OUT].first, block_at(copied));
-    assert_ptr_equal(device->queues[SPW_WAY_OUT].last, block_at(later));
+    assert_ptr_equal(device->queues[SPW_QUEUE_OUT].first, block_at(copied));
+    assert_ptr_equal(device->queues[SPW_QUEUE_OUT].last, block_at(later));
     assert_int_equal(expect_on(t, clean, BYTES, 3), 0);
     leave(clean);
     assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
@@ -277,7 +277,7 @@ static void memory_that_is_still_copied_out_is_waited_for_last(void **state)
     let_run();
     pump();
     fill(freed, 1);
-    assert_int_equal(under_locks(spw_carry_copy_locked, freed), 0);
+    assert_int_equal(under_locks(spw_transfer_write_back_locked, freed), 0);
     struct spw_block *copied = block_at(freed);
     assert_int_equal(spw_free(freed, NULL), 0);
     assert_int_equal(fill_on(t, used, BYTES, 2), 0);
@@ -306,16 +306,16 @@ static void what_is_freed_on_its_way_leaves_no_trace(void **state)
     struct spw_block *freed = block_at(b);
     assert_int_equal(spw_free(b, NULL), 0);
     assert_non_null(freed->host_copy); /* the copy writes to it yet */
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     CUdeviceptr again = allocate(BYTES);
     fill(again, 7);
     fill(c, 3);
     expect(again, 7);
     CUdeviceptr gone = attention(a) & SPW_EVICTED ? a : c;
     restore(gone);
-    assert_false(spw_carry_is_idle(device));
+    assert_false(spw_transfer_is_idle(device));
     assert_int_equal(spw_free(gone, NULL), 0);
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     pump();
     expect(again, 7);
     fake_run_all();
@@ -331,27 +331,27 @@ static void what_cannot_leave_stays_as_it_is(void **state)
     fill(freed, 3);
     spw_pin_address(pinned, "the test says so");
     leave(pinned);
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     struct spw_op op = {.handle = s, .hits = &busy, .count = 1, .room = 1, .name = "a call of another thread"};
     assert_int_equal(spw_op_begin(&op), 0);
     struct spw_block *f = block_at(freed);
     assert_int_equal(spw_free(freed, NULL), 0);
     leave(busy);
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    assert_int_equal(spw_carry_leave_locked(device, f), 0);
-    assert_int_equal(spw_carry_restore_locked(device, f), 0);
+    assert_int_equal(spw_transfer_evict_locked(device, f), 0);
+    assert_int_equal(spw_transfer_prefetch_locked(device, f), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     spw_op_end(&op);
     fill(a, 4);
     leave(a);
     leave(a);
     assert_int_equal(fake_counts()->copies_out, 1);
     restore(a); /* is leaving: stays */
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     restore(a);
     leave(a);
     let_run();
@@ -381,9 +381,9 @@ static void pinning_ends_every_way(void **state)
     spw_pin_address(a, "the test says so");
     fake_expect(t, a, BYTES, 1);
     fake_expect(t, b, BYTES, 4);
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     let_run();
-    assert_int_equal(spw_carried.late_count, 1);
+    assert_int_equal(spw_transfer_counts.late_count, 1);
     assert_int_equal(attention(c), SPW_EVICTED);
     fake_run_all();
     check_blocks();
@@ -467,7 +467,7 @@ static void a_tensor_that_the_host_has_no_room_for_stays(void **state)
     fill(a, 1);
     fill(b, 2);
     leave(a);
-    assert_int_equal(under_locks(spw_carry_leave_locked, b), -ENOMEM);
+    assert_int_equal(under_locks(spw_transfer_evict_locked, b), -ENOMEM);
     leave(c); /* was never written */
     check_blocks();
     let_run();
@@ -537,7 +537,7 @@ static void a_steady_state_makes_nothing_new(void **state)
     assert_int_equal(now->streams, settled.streams);
     assert_int_equal(now->registered, settled.registered);
     assert_true(now->copies_out > settled.copies_out);
-    assert_true(spw_carried.left_count > STEPS * N / 4 && spw_carried.restored_count > STEPS * N / 4);
+    assert_true(spw_transfer_counts.left_count > STEPS * N / 4 && spw_transfer_counts.restored_count > STEPS * N / 4);
 }
 
 /* Where pieces are to be spared, and the only memory that is free is in a piece that is too large, a small tensor waits. An
@@ -564,7 +564,7 @@ static void a_tensor_waits_rather_than_that_a_piece_is_cut(void **state)
         if (needed) {
             assert_int_equal(expect_on(s, small, 4096, 2), 0);
             assert_true(fake_counts()->creates > creates);
-            assert_int_equal(spw_carried.late_count, 1);
+            assert_int_equal(spw_transfer_counts.late_count, 1);
         } else {
             leave(other);
             let_run();
@@ -578,7 +578,7 @@ static void a_tensor_waits_rather_than_that_a_piece_is_cut(void **state)
     }
 }
 
-/* `test-carry eager` runs them on the eager device. */
+/* `test-transfers eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

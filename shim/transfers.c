@@ -1,5 +1,5 @@
-/* carry.c - the queues of blocks that leave and of blocks that wait to come back, and their way through them. */
-#include "carry.h"
+/* transfers.c - the queues of blocks that leave and of blocks that wait to come back, and their way through them. */
+#include "transfers.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,16 +18,16 @@
 #include "unchanged.h"
 #include "verify.h"
 
-struct spw_carried spw_carried;
+struct spw_transfer_counts spw_transfer_counts;
 
 /* ---- queues ---- */
 
 static bool is_queued(const struct spw_block *b)
 {
-    return b->way != SPW_WAY_NONE && b->way < SPW_WAY_QUEUES;
+    return b->way != SPW_QUEUE_NONE && b->way < SPW_QUEUE_COUNT;
 }
 
-static void enqueue_behind(struct spw_device *d, struct spw_block *b, enum spw_way way, struct spw_block *before)
+static void enqueue_behind(struct spw_device *d, struct spw_block *b, enum spw_transfer_queue way, struct spw_block *before)
 {
     struct spw_queue *q = &d->queues[way];
     b->way = (uint8_t)way;
@@ -37,7 +37,7 @@ static void enqueue_behind(struct spw_device *d, struct spw_block *b, enum spw_w
     *(b->next ? &b->next->previous : &q->last) = b;
 }
 
-static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_way way)
+static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_transfer_queue way)
 {
     enqueue_behind(d, b, way, d->queues[way].last);
 }
@@ -45,10 +45,10 @@ static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_way way)
 /* Those whose memory waits for the stream of copies out, in the order of that. */
 static void enqueue_out(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_block *before = d->queues[SPW_WAY_OUT].last;
+    struct spw_block *before = d->queues[SPW_QUEUE_OUT].last;
     while (before && before->leave_number > b->leave_number)
         before = before->previous;
-    enqueue_behind(d, b, SPW_WAY_OUT, before);
+    enqueue_behind(d, b, SPW_QUEUE_OUT, before);
 }
 
 /* Takes the block off whatever way it is on. */
@@ -60,15 +60,15 @@ static void take_off(struct spw_device *d, struct spw_block *b)
         *(b->next ? &b->next->previous : &q->last) = b->previous;
         b->next = b->previous = NULL;
     }
-    b->way = SPW_WAY_NONE;
+    b->way = SPW_QUEUE_NONE;
 }
 
 static bool is_leaving(const struct spw_block *b)
 {
-    return b->way == SPW_WAY_OUT || b->way == SPW_WAY_DROPPED;
+    return b->way == SPW_QUEUE_OUT || b->way == SPW_QUEUE_DROPPED;
 }
 
-void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b)
+void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b)
 {
     bool leaving = is_leaving(b);
     take_off(d, b);
@@ -79,18 +79,18 @@ void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b)
     spw_needs_remove_locked(d, b);
 }
 
-void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b)
+void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (b->way == SPW_WAY_NONE)
+    if (b->way == SPW_QUEUE_NONE)
         return;
     if (is_leaving(b))
-        spw_carried.cancelled_count++;
-    else if (b->way == SPW_WAY_AWAITED) {
-        spw_carried.late_count++;
+        spw_transfer_counts.cancelled_count++;
+    else if (b->way == SPW_QUEUE_AWAITED) {
+        spw_transfer_counts.late_count++;
         spw_arrival_missed_locked(d);
     } else if (spw_mover_copies_done_locked(d, b))
-        spw_carried.restored_in_time++;
-    spw_carry_forget_locked(d, b);
+        spw_transfer_counts.restored_in_time++;
+    spw_transfer_forget_locked(d, b);
 }
 
 /* ---- out ---- */
@@ -134,14 +134,14 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     if (copied || (!dropped && b->host_copy && spw_mover_is_copying_out_locked(d, b)))
         enqueue_out(d, b); /* who needs no copy goes without waiting for it */
     else
-        enqueue(d, b, SPW_WAY_DROPPED);
+        enqueue(d, b, SPW_QUEUE_DROPPED);
     (void)spw_uses_mark_locked(&b->object.uses); /* or when it is looked for */
     return 0;
 }
 
 static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
 {
-    if (b->way == SPW_WAY_AWAITED)
+    if (b->way == SPW_QUEUE_AWAITED)
         take_off(d, b);
     if (b->suspected)
         (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
@@ -155,36 +155,36 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
     spw_context_leave(&guard);
     if (r == -EAGAIN || r == -EXDEV || r == -EBUSY)
         return 0;
-    spw_carried.failed_count += r < 0;
+    spw_transfer_counts.failed_count += r < 0;
     return r;
 }
 
-int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b)
+int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b)
 {
     return leave(d, b, false);
 }
 
-int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b)
+int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b)
 {
     return leave(d, b,
                  may_leave(b) && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b) &&
                      spw_verify_allows_locked(d, b));
 }
 
-int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b)
+int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!may_leave(b) || !spw_object_dirty(&b->object))
         return 0;
-    int r = spw_carry_leave_locked(d, b);
+    int r = spw_transfer_evict_locked(d, b);
     if (is_leaving(b))
-        spw_carry_forget_locked(d, b);
+        spw_transfer_forget_locked(d, b);
     return r;
 }
 
-int spw_carry_copy_unproven_locked(struct spw_device *d, struct spw_block *b)
+int spw_transfer_write_back_unchecked_locked(struct spw_device *d, struct spw_block *b)
 {
     b->proof.is_spared = true;
-    const int r = spw_carry_copy_locked(d, b);
+    const int r = spw_transfer_write_back_locked(d, b);
     b->proof.is_spared = false;
     return r;
 }
@@ -192,23 +192,24 @@ int spw_carry_copy_unproven_locked(struct spw_device *d, struct spw_block *b)
 static void count_gone(const struct spw_device *d, const struct spw_block *b)
 {
     if (b->drops) {
-        spw_carried.dropped_count++;
-        spw_carried.dropped_bytes += spw_block_mapped_bytes(d, b);
+        spw_transfer_counts.dropped_count++;
+        spw_transfer_counts.dropped_bytes += spw_block_mapped_bytes(d, b);
         return;
     }
-    spw_carried.left_count++;
-    spw_carried.left_bytes += spw_block_mapped_bytes(d, b);
+    spw_transfer_counts.left_count++;
+    spw_transfer_counts.left_bytes += spw_block_mapped_bytes(d, b);
 }
 
 /* What it is made of may have been touched since that was asked about: then that is done again. */
-enum spw_parting spw_carry_parting_locked(struct spw_device *d, struct spw_block *b, bool may_ask)
+enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, struct spw_block *b, bool may_ask)
 {
     const bool is_shown = !b->drops || spw_unchanged_is_shown_locked(d, b);
     if (!is_shown && may_ask && spw_unchanged_ask_locked(d, b) == 0)
-        return SPW_PARTING_WAIT;
+        return SPW_EVICT_WAIT;
     if (!is_shown)
         spw_needs_remove_locked(d, b);
-    return spw_proof_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_PARTING_COPY : SPW_PARTING_GO;
+    return spw_proof_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_EVICT_WRITE_BACK
+                                                                                         : SPW_EVICT_RELEASE;
 }
 
 /* It was written, though nobody was believed to have done so, or what it is made of was: it goes the other way. */
@@ -216,7 +217,7 @@ static void copy_after_all(struct spw_device *d, struct spw_block *b)
 {
     if (spw_mover_copy_out_locked(d, b) < 0) {
         spw_mover_keep_locked(d, b);
-        spw_carried.failed_count++;
+        spw_transfer_counts.failed_count++;
         return;
     }
     enqueue_out(d, b);
@@ -224,7 +225,7 @@ static void copy_after_all(struct spw_device *d, struct spw_block *b)
 }
 
 /* Takes the oldest of a queue to the pool if it is gone. False: there is none, or it is not. */
-static bool reap(struct spw_device *d, enum spw_way way)
+static bool reap(struct spw_device *d, enum spw_transfer_queue way)
 {
     struct spw_block *b = d->queues[way].first;
     if (!b)
@@ -234,32 +235,32 @@ static bool reap(struct spw_device *d, enum spw_way way)
         return false;
     }
     take_off(d, b);
-    const enum spw_parting parting = spw_carry_parting_locked(d, b, true);
-    if (parting == SPW_PARTING_WAIT) {
+    const enum spw_evict_outcome parting = spw_transfer_evict_outcome_locked(d, b, true);
+    if (parting == SPW_EVICT_WAIT) {
         enqueue_behind(d, b, way, NULL);
         (void)spw_uses_mark_locked(&b->object.uses);
         return false;
     }
-    if (parting == SPW_PARTING_COPY) {
+    if (parting == SPW_EVICT_WRITE_BACK) {
         copy_after_all(d, b);
         return true;
     }
     if (spw_mover_detach_locked(d, b) < 0) {
         spw_mover_keep_locked(d, b);
         spw_needs_remove_locked(d, b);
-        spw_carried.failed_count++;
+        spw_transfer_counts.failed_count++;
         return true;
     }
     count_gone(d, b);
     return true;
 }
 
-bool spw_carry_reap_locked(struct spw_device *d)
+bool spw_transfer_reap_locked(struct spw_device *d)
 {
     bool any = false;
-    while (reap(d, SPW_WAY_DROPPED))
+    while (reap(d, SPW_QUEUE_DROPPED))
         any = true;
-    while (reap(d, SPW_WAY_OUT))
+    while (reap(d, SPW_QUEUE_OUT))
         any = true;
     return any;
 }
@@ -282,8 +283,8 @@ static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
     int r = spw_room_finish_eviction_unlocking(d, b);
     if (r == 0 && !b->memory.count) /* else it was freed meanwhile */
         count_gone(d, b);
-    spw_carried.waits++;
-    spw_carried.waited_ns += spw_now_ns() - began;
+    spw_transfer_counts.waits++;
+    spw_transfer_counts.waited_ns += spw_now_ns() - began;
     return r;
 }
 
@@ -291,23 +292,23 @@ static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
  * the device may well stand still. */
 static struct spw_block *first_to_go(const struct spw_device *d)
 {
-    return d->queues[SPW_WAY_DROPPED].first ? d->queues[SPW_WAY_DROPPED].first : d->queues[SPW_WAY_OUT].first;
+    return d->queues[SPW_QUEUE_DROPPED].first ? d->queues[SPW_QUEUE_DROPPED].first : d->queues[SPW_QUEUE_OUT].first;
 }
 
-bool spw_carry_hand_over_locked(struct spw_device *d)
+bool spw_transfer_hand_over_locked(struct spw_device *d)
 {
     struct spw_block *b = first_to_go(d);
     return b && hand_over(d, b);
 }
 
-int spw_carry_wait_unlocking(struct spw_device *d)
+int spw_transfer_wait_unlocking(struct spw_device *d)
 {
     struct spw_block *b = first_to_go(d);
     const int r = b && !hand_over(d, b) ? wait_for_unlocking(d, b) : 0;
     return r < 0 ? r : b != NULL;
 }
 
-int spw_carry_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
+int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 {
     return is_leaving(b) && b->holds == 0 ? wait_for_unlocking(d, b) : 0;
 }
@@ -318,13 +319,13 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
 {
     int r = spw_engine_bring_in_locked(d, b);
     if (r < 0) {
-        spw_carried.failed_count++;
+        spw_transfer_counts.failed_count++;
         return r;
     }
-    b->way = SPW_WAY_RETURNED;
+    b->way = SPW_QUEUE_RETURNED;
     spw_arrival_expect_locked(d, b);
-    spw_carried.restored_count++;
-    spw_carried.restored_bytes += spw_block_mapped_bytes(d, b);
+    spw_transfer_counts.restored_count++;
+    spw_transfer_counts.restored_bytes += spw_block_mapped_bytes(d, b);
     (void)spw_uses_mark_locked(&b->object.uses);
     return 0;
 }
@@ -332,7 +333,7 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
 static bool has_memory(struct spw_device *d, uint64_t bytes)
 {
     while (!spw_room_make_from_cache_locked(d, bytes))
-        if (!spw_carry_hand_over_locked(d))
+        if (!spw_transfer_hand_over_locked(d))
             return false;
     return true;
 }
@@ -350,20 +351,20 @@ static bool has_room(struct spw_device *d, struct spw_block *b)
 
 static int restore(struct spw_device *d, struct spw_block *b)
 {
-    if (d->queues[SPW_WAY_AWAITED].first || !has_room(d, b)) {
-        enqueue(d, b, SPW_WAY_AWAITED);
+    if (d->queues[SPW_QUEUE_AWAITED].first || !has_room(d, b)) {
+        enqueue(d, b, SPW_QUEUE_AWAITED);
         return 0;
     }
     return bring_back(d, b);
 }
 
-int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b)
+int spw_transfer_prefetch_locked(struct spw_device *d, struct spw_block *b)
 {
     if (is_leaving(b) && b->holds == 0) {
-        spw_carry_claim_locked(d, b);
+        spw_transfer_cancel_locked(d, b);
         return 0;
     }
-    if (!(b->object.attention & SPW_EVICTED) || b->way != SPW_WAY_NONE || b->holds)
+    if (!(b->object.attention & SPW_EVICTED) || b->way != SPW_QUEUE_NONE || b->holds)
         return 0;
     struct spw_context_guard guard;
     int r = spw_context_enter(&guard, NULL);
@@ -377,7 +378,7 @@ int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b)
 /* Serves the oldest of those that wait. False: there is none, or no memory for it. */
 static bool serve(struct spw_device *d)
 {
-    struct spw_block *b = d->queues[SPW_WAY_AWAITED].first;
+    struct spw_block *b = d->queues[SPW_QUEUE_AWAITED].first;
     if (!b || !has_room(d, b))
         return false;
     take_off(d, b);
@@ -385,19 +386,19 @@ static bool serve(struct spw_device *d)
     return true;
 }
 
-void spw_carry_pump_locked(struct spw_device *d)
+void spw_transfer_pump_locked(struct spw_device *d)
 {
     struct spw_context_guard guard;
-    if (spw_carry_is_idle(d) || spw_context_enter(&guard, NULL) < 0)
+    if (spw_transfer_is_idle(d) || spw_context_enter(&guard, NULL) < 0)
         return;
-    (void)spw_carry_reap_locked(d);
+    (void)spw_transfer_reap_locked(d);
     while (serve(d))
         continue;
     spw_context_leave(&guard);
 }
 
-void spw_carry_reset(void)
+void spw_transfer_reset(void)
 {
-    memset(&spw_carried, 0, sizeof(spw_carried));
+    memset(&spw_transfer_counts, 0, sizeof(spw_transfer_counts));
     spw_arrivals_reset();
 }

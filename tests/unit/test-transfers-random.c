@@ -1,4 +1,4 @@
-/* test-carry-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
+/* test-transfers-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
 #include "model.h"
 #include "stale.h"
 
@@ -52,9 +52,9 @@ static void model_step(void)
     if (what < 35)
         model_use(i);
     else if (what < 55)
-        (void)under_locks(spw_carry_leave_locked, model[i].a);
+        (void)under_locks(spw_transfer_evict_locked, model[i].a);
     else if (what < 75)
-        (void)under_locks(spw_carry_restore_locked, model[i].a);
+        (void)under_locks(spw_transfer_prefetch_locked, model[i].a);
     else if (what < 88)
         pump();
     else if (what < 94)
@@ -82,9 +82,9 @@ static void model_end(uint64_t budget, bool lacks)
             assert_int_equal(spw_free(model[i].a, NULL), 0);
     allow(false);
     pump();
-    assert_true(spw_carry_is_idle(device));
+    assert_true(spw_transfer_is_idle(device));
     for (uint32_t i = 0; i < device->block_count; i++)
-        assert_int_equal(device->blocks[i]->way, SPW_WAY_NONE);
+        assert_int_equal(device->blocks[i]->way, SPW_QUEUE_NONE);
 }
 
 /* Whatever a plan asks for and whenever, each tensor has the bytes that were written last. */
@@ -141,7 +141,7 @@ static void failing_calls_change_no_byte_of_what_changes_hands(void **state)
     changes_hands = false;
 }
 
-/* `test-carry-random eager` runs them on the eager device. */
+/* `test-transfers-random eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

@@ -1,5 +1,5 @@
-/* carry.h - tensors that leave and come back ahead of need, while the program goes on: nobody waits here unless memory is
- * needed that is not free yet.
+/* transfers.h - tensors that leave and come back ahead of need, while the program goes on: nobody waits here unless memory
+ * is needed that is not free yet.
  *
  * A block that leaves is EVICTING: its copy out is submitted behind its last use, and it waits in a queue of the device
  * until use and copy are complete; then its memory goes to the pool. One that waits for no copy is in a queue beside that
@@ -15,11 +15,11 @@
  *                            v                                                          brings it in at once)
  *                         RESIDENT, COPYING while its copy out still reads it: clean where it is only read; whoever
  *                                   writes it comes after the copy, which is then void */
-#ifndef SPILLWAY_SHIM_CARRY_H
-#define SPILLWAY_SHIM_CARRY_H
+#ifndef SPILLWAY_SHIM_TRANSFERS_H
+#define SPILLWAY_SHIM_TRANSFERS_H
 #include "ledger.h"
 
-struct spw_carried {                         /* since the start; engine lock */
+struct spw_transfer_counts {                 /* since the start; engine lock */
     uint64_t left_count, left_bytes;         /* blocks that went by plan, copied or clean */
     uint64_t restored_count, restored_bytes; /* blocks that came back by plan */
     uint64_t restored_in_time;               /* of these: complete when their first use was submitted */
@@ -29,71 +29,71 @@ struct spw_carried {                         /* since the start; engine lock */
     uint64_t failed_count;     /* the driver refused to let it go or to bring it back, or the host had no room */
     uint64_t waits, waited_ns; /* times that the host waited for memory that was on its way out */
 };
-extern struct spw_carried spw_carried;
+extern struct spw_transfer_counts spw_transfer_counts;
 
 /* The block is not needed for a while: its copy out is submitted now if it is dirty (its users' order is kept), and it is in
  * the queue of those that leave. One that waits to come back does so no longer. Nothing happens to a block that is absent,
  * leaving, pinned, held or free, or that another thread is submitting work on, or whose users' end no event can tell. 0,
  * also then; -ENOMEM: no host memory; another failure of the driver: it is as it was. Needs the device's slow lock and the
  * engine lock, does not let go of either. */
-int spw_carry_leave_locked(struct spw_device *d, struct spw_block *b);
+int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be made again when it is needed: it leaves without a copy if that is possible as things are
  * (spw_replay_can_drop_locked()) and needs one, else as above. As there. */
-int spw_carry_drop_locked(struct spw_device *d, struct spw_block *b);
+int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block is copied out as if it left, and stays: as long as nobody writes it, it can leave later without a copy. Nothing
  * happens to one that needs no copy, and to those above. As there. */
-int spw_carry_copy_locked(struct spw_device *d, struct spw_block *b);
+int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b);
 
-enum spw_parting {
-    SPW_PARTING_GO,   /* its memory may go */
-    SPW_PARTING_WAIT, /* it has further uses, which tell */
-    SPW_PARTING_COPY  /* it has to be copied after all, and does not drop any more */
+enum spw_evict_outcome {
+    SPW_EVICT_RELEASE,   /* its memory may go */
+    SPW_EVICT_WAIT,      /* it has further uses, which tell */
+    SPW_EVICT_WRITE_BACK /* it has to be copied after all, and does not drop any more */
 };
 
 /* The uses of a block that leaves are done: what becomes of it. */
-enum spw_parting spw_carry_parting_locked(struct spw_device *d, struct spw_block *b, bool may_ask);
+enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, struct spw_block *b, bool may_ask);
 
 /* The same for one that nobody who is only believed to read it will use before it leaves: no digest is taken of it
  * (proof.h), and if that was a mistake it is copied once more. */
-int spw_carry_copy_unproven_locked(struct spw_device *d, struct spw_block *b);
+int spw_transfer_write_back_unchecked_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be needed: served at once where there is memory, else queued. A block that is leaving stays. Nothing
  * happens to one that is resident, EMPTY, DROPPED or free. 0 or a failure; then it is EVICTED as before, and comes on
  * demand. Locks as above. */
-int spw_carry_restore_locked(struct spw_device *d, struct spw_block *b);
+int spw_transfer_prefetch_locked(struct spw_device *d, struct spw_block *b);
 
 /* Takes memory of blocks that are gone by now to the pool, and serves those that wait for it. Asks the driver about at most
  * one event that is not complete for each of the two queues, waits for nothing. Locks as above. */
-void spw_carry_pump_locked(struct spw_device *d);
+void spw_transfer_pump_locked(struct spw_device *d);
 
 /* Only the first half of that: true when any memory went to the pool. */
-bool spw_carry_reap_locked(struct spw_device *d);
+bool spw_transfer_reap_locked(struct spw_device *d);
 
 /* Nothing leaves, nothing waits: no need to pump. */
-static inline bool spw_carry_is_idle(const struct spw_device *d)
+static inline bool spw_transfer_is_idle(const struct spw_device *d)
 {
-    return !d->queues[SPW_WAY_OUT].first && !d->queues[SPW_WAY_DROPPED].first && !d->queues[SPW_WAY_AWAITED].first;
+    return !d->queues[SPW_QUEUE_OUT].first && !d->queues[SPW_QUEUE_DROPPED].first && !d->queues[SPW_QUEUE_AWAITED].first;
 }
 
 /* An operation is about to use the block: it stays if it was leaving, and is waited for no longer if it was to come back;
  * spw_mover_order_locked() then orders the operation after the copies. Called by the engine for whatever an operation
  * touches. Locks as above. */
-void spw_carry_claim_locked(struct spw_device *d, struct spw_block *b);
+void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b);
 
 /* The memory of the one that is gone first of those that leave goes to the pool before its users are done (stale.h). False:
  * none leaves, or it has to be waited for. */
-bool spw_carry_hand_over_locked(struct spw_device *d);
+bool spw_transfer_hand_over_locked(struct spw_device *d);
 
 /* Waits for the one that is gone first of those that leave. 1: memory of one or more went to the pool, or somebody wants it
  * after all; 0: nothing leaves; negative: the driver failed. Lets go of the engine lock while it waits. */
-int spw_carry_wait_unlocking(struct spw_device *d);
+int spw_transfer_wait_unlocking(struct spw_device *d);
 
 /* The same for one of them: until it is gone, or stays after all. 0, also where it does not leave. */
-int spw_carry_wait_for_unlocking(struct spw_device *d, struct spw_block *b);
+int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b);
 
 /* The block is freed, or goes another way: it is in no queue any more. Engine lock. */
-void spw_carry_forget_locked(struct spw_device *d, struct spw_block *b);
-void spw_carry_reset(void); /* for tests */
+void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b);
+void spw_transfer_reset(void); /* for tests */
 #endif
