@@ -16,7 +16,7 @@
 #include "mempool_stats.h"
 #include "cache_merge.h"
 #include "replay.h"
-#include "room.h"
+#include "reclaim.h"
 #include "seek.h"
 #include "slab.h"
 #include "status.h"
@@ -86,8 +86,8 @@ static int add_slab(struct spw_device *d, size_t bytes)
     if (r == 0)
         r = spw_slab_add_locked(d, b, bytes);
     if (r < 0)
-        spw_room_retire_block_locked(d, b);
-    uint64_t needed = spw_room_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes;
+        spw_reclaim_retire_block_locked(d, b);
+    uint64_t needed = spw_reclaim_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes;
     if (r == -ENOMEM)
         spw_warn_of(&told, needed,
                     "out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
@@ -129,7 +129,7 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
     uint64_t host = spw_mover_host_limit_locked();
     if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
-        if (__builtin_add_overflow(mapped, spw_room_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
+        if (__builtin_add_overflow(mapped, spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
             needed = UINT64_MAX;
         spw_warn_of(
             &told_alone, needed,
@@ -306,7 +306,7 @@ static inline void free_block(struct spw_device *d, struct spw_block *b, struct 
     if (b->holds)
         b->doomed = true;
     else if (b->object.attention || b->host_copy || b->pinned)
-        spw_room_retire_block_locked(d, b);
+        spw_reclaim_retire_block_locked(d, b);
     else { /* resident, with nothing else to it */
         spw_object_clean(&b->object);
         spw_block_cache_locked(d, b);
@@ -431,7 +431,7 @@ void spw_free_context(CUcontext context)
             continue;
         for (struct spw_block *b = spw_slab_remove_empty_locked(d); b; b = spw_slab_remove_empty_locked(d))
             spw_block_cache_locked(d, b);
-        spw_room_trim_locked(d, 0);
+        spw_reclaim_trim_locked(d, 0);
     }
     spw_unlock();
 }

@@ -15,7 +15,7 @@
 #include "lock.h"
 #include "log.h"
 #include "result.h"
-#include "room.h"
+#include "reclaim.h"
 
 enum {
     SLOTS = SPW_DIGEST_SLOTS,
@@ -131,7 +131,7 @@ int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)
     struct spw_context_guard guard;
     int r = check_context(d, context);
     if (r == 0 && !(rings[d->ordinal] && rings[d->ordinal]->results))
-        r = spw_room_make(d, RING_BYTES);
+        r = spw_reclaim_make(d, RING_BYTES);
     if (r == 0)
         r = spw_context_enter(&guard, context);
     if (r == 0) {

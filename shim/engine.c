@@ -18,7 +18,7 @@
 #include "quick.h"
 #include "replay.h"
 #include "result.h"
-#include "room.h"
+#include "reclaim.h"
 #include "scan.h"
 #include "seek.h"
 #include "slab.h"
@@ -203,7 +203,7 @@ static void let_go(struct working_set *set)
     for (unsigned i = 0; i < set->held; i++) {
         struct spw_object *o = set->list[i].object;
         if (o->kind == SPW_KIND_BLOCK)
-            spw_room_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
+            spw_reclaim_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
         else
             ((struct spw_slab *)o)->holds--;
     }
@@ -222,7 +222,7 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
 int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
 {
     bool evicted = (b->object.attention & SPW_EVICTED) != 0;
-    spw_room_suit_locked(d, b->granules - b->memory.granules);
+    spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
     int r = spw_mover_attach_locked(d, b);
     if (r < 0 || !evicted)
         return r;
@@ -243,7 +243,7 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
     for (int i = 0; i < TIMES && (r == -ENOMEM || r == -EBUSY); i++) {
         r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b, i > 1) : 0;
         if (r == 0)
-            r = spw_room_make(d, spw_block_lacking_bytes(d, b));
+            r = spw_reclaim_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
         r = spw_engine_bring_in_locked(d, b);
@@ -281,7 +281,7 @@ static uint64_t absent_bytes(const struct working_set *set, const struct spw_dev
 static int bring_in_set(struct working_set *set, struct spw_device *d, struct spw_stream *s)
 {
     uint64_t bytes = absent_bytes(set, d);
-    int r = bytes ? spw_room_make(d, bytes) : 0;
+    int r = bytes ? spw_reclaim_make(d, bytes) : 0;
     for (unsigned i = 0; i < set->count && r == 0; i++) {
         struct spw_object *o = set->list[i].object;
         if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || !(o->attention & SPW_ABSENT))
@@ -322,7 +322,7 @@ static int order_after_copies(struct working_set *set, struct spw_stream *s)
 static void say_what_does_not_fit(const struct spw_op *op, const struct working_set *set, const struct spw_device *d)
 {
     static struct spw_told told, told_stuck;
-    uint64_t bytes = 0, unmovable = spw_room_unmovable_bytes_locked(d);
+    uint64_t bytes = 0, unmovable = spw_reclaim_unmovable_bytes_locked(d);
     unsigned tensors = 0;
     char name[256];
     for (unsigned i = 0; i < set->count; i++) {
@@ -409,7 +409,7 @@ static int order_set_unlocking(struct working_set *set, struct spw_stream *s)
     struct timespec start = {0};
     int r = order_after_copies(set, s);
     for (int attempt = 1; r < 0 && attempt < ATTEMPTS; attempt += r != -EAGAIN) {
-        if (r == -EAGAIN && !spw_room_let_others_finish_unlocking(&start))
+        if (r == -EAGAIN && !spw_reclaim_let_others_finish_unlocking(&start))
             return -EBUSY;
         r = order_after_copies(set, s);
     }

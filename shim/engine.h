@@ -1,11 +1,11 @@
 /* engine.h - what has to happen before an operation may run, and what it leaves behind.
  *
  * A hook describes its operation, begins it (every byte that it may touch is then resident, or ordered to be before it
- * starts), makes the driver call, and ends it. Deciding is done here and in room.c; bytes are moved by mover.c alone. */
+ * starts), makes the driver call, and ends it. Deciding is done here and in reclaim.c; bytes are moved by mover.c alone. */
 #ifndef SPILLWAY_SHIM_ENGINE_H
 #define SPILLWAY_SHIM_ENGINE_H
 #include "op.h"
-#include "room.h"
+#include "reclaim.h"
 #include "versions.h"
 
 /* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()
@@ -19,7 +19,7 @@ void spw_op_end_pressed(struct spw_stream *s);
 static inline void spw_op_end_on(struct spw_stream *s)
 {
     atomic_fetch_sub_explicit(&s->in_call, 1, memory_order_release);
-    if (__atomic_load_n(&spw_room_pressed, __ATOMIC_RELAXED) && !s->calm)
+    if (__atomic_load_n(&spw_reclaim_pressed, __ATOMIC_RELAXED) && !s->calm)
         spw_op_end_pressed(s);
 }
 

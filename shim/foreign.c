@@ -7,7 +7,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "room.h"
+#include "reclaim.h"
 #include "stale.h"
 
 #define HASH_NONFATAL_OOM            1
@@ -36,7 +36,7 @@ static struct mapping *mappings;
 static void say_what_does_not_fit(const struct spw_device *d, uint64_t bytes, const char *what)
 {
     static struct spw_told told, told_stuck;
-    uint64_t staying = spw_room_unmovable_bytes_locked(d) + d->foreign_bytes, needed;
+    uint64_t staying = spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, needed;
     uint64_t budget = d->handles.budget_bytes + d->foreign_bytes;
     if (__builtin_add_overflow(staying, bytes, &needed))
         needed = UINT64_MAX;
@@ -64,7 +64,7 @@ static void put_on_bill(struct spw_device *d, uint64_t bytes)
 
 int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)
 {
-    if (bytes > d->handles.budget_bytes || !spw_room_make_from_cache_locked(d, bytes))
+    if (bytes > d->handles.budget_bytes || !spw_reclaim_make_from_cache_locked(d, bytes))
         return -ENOMEM;
     spw_stale_sweep_locked(d, 0);
     if (d->stale.first)
@@ -77,11 +77,11 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
     pthread_mutex_lock(&d->slow);
     spw_lock();
-    int r = bytes <= d->handles.budget_bytes ? spw_room_make(d, bytes) : -ENOMEM;
+    int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
     while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
         r = spw_stale_end_all_unlocking(d);
         if (r == 0)
-            r = spw_room_make(d, bytes);
+            r = spw_reclaim_make(d, bytes);
     }
     if (r == 0) {
         put_on_bill(d, bytes);

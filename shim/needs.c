@@ -3,7 +3,7 @@
 
 #include "transfers.h"
 #include "rebuild.h"
-#include "room.h"
+#include "reclaim.h"
 #include "spot.h"
 #include "verify.h"
 
@@ -199,7 +199,7 @@ static void end_ghost(struct spw_device *d, struct spw_block *b)
         return;
     }
     b->object.attention &= ~(uint32_t)(SPW_FREE | SPW_GHOST);
-    spw_room_retire_block_locked(d, b); /* what that was made of may be idle now */
+    spw_reclaim_retire_block_locked(d, b); /* what that was made of may be idle now */
 }
 
 void spw_ghosts_sweep_locked(struct spw_device *d)

@@ -10,7 +10,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "replay.h"
-#include "room.h"
+#include "reclaim.h"
 #include "slab.h"
 
 bool spw_pinning_everything;
@@ -39,7 +39,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     if (spw_planned_any)
         spw_follower->pin(b);
     spw_object_soil(&b->object); /* whoever knows the address may write at any time */
-    spw_room_release_hold_locked(d, b);
+    spw_reclaim_release_hold_locked(d, b);
     return r;
 }
 

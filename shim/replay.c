@@ -11,7 +11,7 @@
 #include "log.h"
 #include "mover.h"
 #include "rerunning.h"
-#include "room.h"
+#include "reclaim.h"
 
 struct spw_replayed spw_replayed;
 
@@ -203,7 +203,7 @@ static int make_unlocking(struct spw_device *d, struct spw_block *b, struct spw_
         r = make_chain_unlocking(d, &chain, s, reason);
     d->making--;
     b->chain = 0;
-    spw_room_release_hold_locked(d, b);
+    spw_reclaim_release_hold_locked(d, b);
     return r;
 }
 
@@ -260,7 +260,7 @@ static bool has_room(struct spw_device *d, uint64_t bytes)
 {
     spw_ghosts_sweep_locked(d);
     (void)spw_transfer_reap_locked(d);
-    return spw_room_make_from_cache_locked(d, bytes);
+    return spw_reclaim_make_from_cache_locked(d, bytes);
 }
 
 int spw_replay_operation_unlocking(struct spw_device *d, struct spw_rerun *rerun, struct spw_stream *s, bool may_wait)
@@ -274,12 +274,12 @@ int spw_replay_operation_unlocking(struct spw_device *d, struct spw_rerun *rerun
     if (!may_wait && !has_room(d, bytes))
         return -EAGAIN;
     b->holds++;
-    r = spw_room_make_of_idle_unlocking(d, bytes);
+    r = spw_reclaim_make_of_idle_unlocking(d, bytes);
     if (r > 0)
         r = b->object.attention & SPW_DROPPED ? make_unlocking(d, b, s, SPW_REPLAY_PLAN) : 0;
     else
         spw_replayed.postponed_count += r == 0;
-    spw_room_release_hold_locked(d, b);
+    spw_reclaim_release_hold_locked(d, b);
     return r;
 }
 

@@ -13,7 +13,7 @@
 #include "mover.h"
 #include "proof.h"
 #include "replay.h"
-#include "room.h"
+#include "reclaim.h"
 #include "spot.h"
 #include "stale.h"
 #include "stash.h"
@@ -57,7 +57,7 @@ void spw_rerunning_end_locked(struct spw_rerunning *run)
 {
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++)
         if (run->parts[i].block)
-            spw_room_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
+            spw_reclaim_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
     for (unsigned i = 0; run->rebuild && i < run->rebuild->op_count; i++)
         spw_rerun_let_go(run->rebuild->ops[i]);
     free(run->parts);
@@ -100,10 +100,10 @@ static int attach_unlocking(struct spw_device *d, struct spw_block *b)
     for (int i = 0; i < TIMES && r < 0; i++) {
         r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b, i > 1) : 0;
         if (r == 0)
-            r = spw_room_make(d, spw_block_lacking_bytes(d, b));
+            r = spw_reclaim_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
-        spw_room_suit_locked(d, b->granules - b->memory.granules);
+        spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
         r = spw_mover_attach_locked(d, b);
     }
     return r;
@@ -154,7 +154,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
         spw_transfer_cancel_locked(d, b);
         bytes += b->object.attention & SPW_ABSENT ? spw_block_lacking_bytes(d, b) : 0;
     }
-    int r = bytes ? spw_room_make(d, bytes) : 0; /* all at once, so that what goes for it goes at once */
+    int r = bytes ? spw_reclaim_make(d, bytes) : 0; /* all at once, so that what goes for it goes at once */
     for (unsigned i = 0; i < count && r == 0; i++) {
         struct spw_running_part *p = &run->parts[i];
         const bool was_absent = p->block->object.attention & SPW_ABSENT;
@@ -389,7 +389,7 @@ static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, str
         if (r == 0)
             r = submit_and_be_followed(d, run, s);
         spw_context_leave(&guard);
-        if (r == -EAGAIN && !spw_room_let_others_finish_unlocking(&start))
+        if (r == -EAGAIN && !spw_reclaim_let_others_finish_unlocking(&start))
             return -EBUSY;
     }
     return r;

@@ -10,7 +10,7 @@
 #include "engine.h"
 #include "mempool_stats.h"
 #include "result.h"
-#include "room.h"
+#include "reclaim.h"
 
 enum { UNIT = 256 };
 
@@ -46,7 +46,7 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     b->pinned = true;
     r = spw_engine_make_ready_unlocking(d, b);
     if (r < 0) {
-        spw_room_retire_block_locked(d, b);
+        spw_reclaim_retire_block_locked(d, b);
         free(stash);
         return r;
     }

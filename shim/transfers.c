@@ -11,7 +11,7 @@
 #include "needs.h"
 #include "now.h"
 #include "proof.h"
-#include "room.h"
+#include "reclaim.h"
 #include "seek.h"
 #include "spot.h"
 #include "stale.h"
@@ -280,7 +280,7 @@ static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
     uint64_t began = spw_now_ns();
     take_off(d, b);
     b->holds++;
-    int r = spw_room_finish_eviction_unlocking(d, b);
+    int r = spw_reclaim_finish_eviction_unlocking(d, b);
     if (r == 0 && !b->memory.count) /* else it was freed meanwhile */
         count_gone(d, b);
     spw_transfer_counts.waits++;
@@ -332,7 +332,7 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
 
 static bool has_memory(struct spw_device *d, uint64_t bytes)
 {
-    while (!spw_room_make_from_cache_locked(d, bytes))
+    while (!spw_reclaim_make_from_cache_locked(d, bytes))
         if (!spw_transfer_hand_over_locked(d))
             return false;
     return true;
@@ -345,7 +345,7 @@ static bool has_room(struct spw_device *d, struct spw_block *b)
     const bool waits = spw_size_histogram_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
     if (spw_stale_end_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
         return false;
-    const bool suits = spw_room_suit_locked(d, b->granules - b->memory.granules);
+    const bool suits = spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
     return suits || (!waits && spw_stale_makes_way_locked(d, b));
 }
 

@@ -12,7 +12,7 @@
 #include "outside.h"
 #include "mover.h"
 #include "result.h"
-#include "room.h"
+#include "reclaim.h"
 
 enum { PITCH_BYTES = 512 };
 
@@ -426,7 +426,7 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     if (d) {
         spw_lock();
         uint64_t used = spw_mempool_stats_of_locked(pool)->used;
-        spw_room_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
+        spw_reclaim_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
         spw_unlock();
     }
     return r;

@@ -9,7 +9,7 @@
 #include "mover.h"
 #include "mempool_stats.h"
 #include "result.h"
-#include "room.h"
+#include "reclaim.h"
 
 bool spw_aside_take_scratch_unlocking(struct spw_aside *a, struct spw_device *d, uint64_t bytes)
 {
@@ -26,7 +26,7 @@ bool spw_aside_take_scratch_unlocking(struct spw_aside *a, struct spw_device *d,
     if (entered)
         spw_context_leave(&guard);
     if (r < 0) {
-        spw_room_retire_block_locked(d, b);
+        spw_reclaim_retire_block_locked(d, b);
         return false;
     }
     a->scratch = b;
@@ -36,7 +36,7 @@ bool spw_aside_take_scratch_unlocking(struct spw_aside *a, struct spw_device *d,
 void spw_aside_give_scratch_locked(struct spw_aside *a, struct spw_device *d)
 {
     if (a->scratch)
-        spw_room_retire_block_locked(d, a->scratch);
+        spw_reclaim_retire_block_locked(d, a->scratch);
     a->scratch = NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "aside.h"
 #include "course/course.h"
 #include "digest.h"
-#include "room.h"
+#include "reclaim.h"
 
 static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
 {
@@ -45,7 +45,7 @@ static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course
         const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
         most = bytes > most ? bytes : most;
     }
-    return most + spw_room_unmovable_bytes_locked(d);
+    return most + spw_reclaim_unmovable_bytes_locked(d);
 }
 
 struct sized { /* an operation, and what a trial puts aside */

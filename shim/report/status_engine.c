@@ -150,6 +150,6 @@ void spw_status_fill_engine(struct spw_status_page *p)
     p->refused_allocations = spw_alloc_counts.refused;
     p->cache_hits = spw_alloc_counts.from_cache;
     p->cache_misses = spw_alloc_counts.not_cached;
-    p->stalls = spw_room_stalls.count;
-    p->stalled_ns = spw_room_stalls.ns;
+    p->stalls = spw_reclaim_stalls.count;
+    p->stalled_ns = spw_reclaim_stalls.ns;
 }

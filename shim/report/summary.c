@@ -20,7 +20,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "planned.h"
-#include "room.h"
+#include "reclaim.h"
 #include "timing.h"
 #include "seek.h"
 #include "seek_device.h"
@@ -118,7 +118,7 @@ static void write_device(FILE *f, const struct spw_device *d, const char *separa
             separator, d->ordinal, U(d->handles.budget_bytes + d->foreign_bytes), U(d->foreign_bytes),
             U(d->handles.made_bytes), U(d->handles.made_bytes_peak), U(d->handles.made_count), U(d->live_bytes),
             U(d->live_bytes_peak), U(d->live_count), U(d->free_bytes), U(spw_slab_total_bytes_locked(d)),
-            U(spw_room_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes),
+            U(spw_reclaim_unmovable_bytes_locked(d)), U((uint64_t)1 << d->granule_shift), U(d->small_bytes),
             U(spw_digests_bytes_locked(d)));
     spw_summary_write_planned(f, d);
     fprintf(f, ",\n     ");
@@ -196,7 +196,7 @@ static void write_json(FILE *f)
             "  \"not_cached\": %llu, \"refused_allocations\": %llu, \"stalls\": %llu, \"stalled_ns\": %llu,\n",
             U(spw_tick), U(spw_engine_counts.slow_operations), U(spw_engine_counts.refused_operations),
             U(spw_alloc_counts.from_cache), U(spw_alloc_counts.not_cached), U(spw_alloc_counts.refused),
-            U(spw_room_stalls.count), U(spw_room_stalls.ns));
+            U(spw_reclaim_stalls.count), U(spw_reclaim_stalls.ns));
     write_spots(f);
     write_sought(f);
     write_moved(f);

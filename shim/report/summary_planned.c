@@ -8,7 +8,7 @@
 #include "proof.h"
 #include "refusals.h"
 #include "replay.h"
-#include "room.h"
+#include "reclaim.h"
 #include "stale.h"
 #include "twins.h"
 
@@ -92,7 +92,7 @@ void spw_summary_say_carried(char *buffer, size_t size)
         snprintf(again, sizeof(again), "; %llu computed again by plan (%s) and %llu besides", U(r->count[SPW_REPLAY_PLAN]),
                  spw_summary_human(r->bytes[SPW_REPLAY_PLAN], bytes, sizeof(bytes)),
                  U(r->count[SPW_REPLAY_DEMAND] + r->count[SPW_REPLAY_RESCUE]));
-    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all%s%s", U(spw_room_stalls.count),
+    snprintf(buffer, size, "%llu stalls, %llu tensors missed and %llu kept after all%s%s", U(spw_reclaim_stalls.count),
              U(spw_transfer_counts.late_count), U(spw_transfer_counts.cancelled_count), proofs, again);
 }
 

@@ -23,7 +23,7 @@
 #include "planned.h"
 #include "mempool_stats.h"
 #include "proof.h"
-#include "room.h"
+#include "reclaim.h"
 
 #define BYTES ((size_t)64 << 10)
 
@@ -43,7 +43,7 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
     spw_transfer_reset();
     spw_digests_reset();
     spw_proof_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(4096, 128 << 20, budget, host_budget);
     device = spw_device_current(&context);
     assert_non_null(device);

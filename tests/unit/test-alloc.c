@@ -15,7 +15,7 @@
 #include "mover.h"
 #include "planned.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 #include "slab.h"
 
 #define GRANULE 4096u
@@ -34,7 +34,7 @@ static void begin(uint64_t budget)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(GRANULE, 128 << 20, budget, 16 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -147,7 +147,7 @@ static void trim(void)
 {
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
     spw_lock();
-    spw_room_trim_locked(device, 0);
+    spw_reclaim_trim_locked(device, 0);
     spw_unlock();
 }
 

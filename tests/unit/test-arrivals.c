@@ -16,7 +16,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 
 #define BYTES ((size_t)64 << 10) /* 8 us on its way back */
 
@@ -32,7 +32,7 @@ static void begin_with(uint64_t budget)
     spw_streams_reset();
     spw_transfer_reset();
     spw_arrivals_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(4096, 128 << 20, budget, 64 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);

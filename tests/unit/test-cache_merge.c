@@ -18,7 +18,7 @@
 #include "mover.h"
 #include "planned.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 
 enum { GRANULE = 4096 };
 
@@ -34,7 +34,7 @@ static void begin(unsigned budget)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(GRANULE, 1024 * GRANULE, (uint64_t)budget * GRANULE, 16 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -254,7 +254,7 @@ static void to_the_pool(CUdeviceptr a)
     spw_lock();
     struct spw_block *b = spw_block_of(spw_object_at_locked(a));
     spw_block_uncache_this_locked(device, b);
-    assert_int_equal(spw_room_dissolve_locked(device, b), 0);
+    assert_int_equal(spw_reclaim_dissolve_locked(device, b), 0);
     spw_unlock();
 }
 

@@ -18,7 +18,7 @@
 #include "mover.h"
 #include "planned.h"
 #include "quick.h"
-#include "room.h"
+#include "reclaim.h"
 #include "slab.h"
 
 #define GRANULE 4096u
@@ -35,7 +35,7 @@ static void begin(uint64_t budget, uint64_t host_budget)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(GRANULE, 128 << 20, budget, host_budget);
     device = spw_device_current(&context);
     assert_non_null(device);

@@ -16,7 +16,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 
 #define BYTES ((size_t)64 << 10)
 
@@ -30,7 +30,7 @@ static void begin(uint64_t budget)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(4096, 128 << 20, budget, 16 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -107,7 +107,7 @@ static void a_context_that_goes_takes_along_what_is_being_evicted(void **state)
     spw_free_context(context);
     assert_int_equal(device->live_count, 1);
     spw_lock();
-    spw_room_release_hold_locked(device, spw_block_of(o));
+    spw_reclaim_release_hold_locked(device, spw_block_of(o));
     spw_unlock();
     assert_int_equal(begin_use(&op, &b, 0), 0);
     spw_op_end(&op);

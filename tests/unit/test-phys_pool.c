@@ -18,7 +18,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 
 enum { GRANULE = 4096, HOLDERS = 24 };
 
@@ -325,7 +325,7 @@ static void begin_with_blocks(void)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(GRANULE, 1 << 20, 8 * GRANULE, 1 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -403,7 +403,7 @@ static void a_block_that_is_stuck_keeps_what_is_mapped(void **state)
     assert_int_equal(use(three, 3, 3, false), 0);
     spw_lock();
     struct spw_block *b = block_at(large);
-    assert_int_equal(spw_room_make(device, 8 * GRANULE), 0);
+    assert_int_equal(spw_reclaim_make(device, 8 * GRANULE), 0);
     fake_fail("cuMemMap", 2, CUDA_ERROR_UNKNOWN, false);
     fake_fail_too("cuMemUnmap");
     assert_true(spw_mover_attach_locked(device, b) < 0);

@@ -11,7 +11,7 @@
 #include "op.h"
 #include "pin.h"
 #include "planned_counts.h"
-#include "room.h"
+#include "reclaim.h"
 #include "shapes.h"
 #include "stale.h"
 #include "tables.h"
@@ -34,7 +34,7 @@ static void goes_by_plan(unsigned steps)
 {
     const struct spw_planned_counts before = *counts();
     const struct spw_transfer_counts carried = spw_transfer_counts;
-    const uint64_t stalls = spw_room_stalls.count, copies_in = fake_counts()->copies_in;
+    const uint64_t stalls = spw_reclaim_stalls.count, copies_in = fake_counts()->copies_in;
     loop.is_strict = true;
     loop_steps(&loop, steps);
     loop.is_strict = false;
@@ -46,7 +46,7 @@ static void goes_by_plan(unsigned steps)
                      spw_transfer_counts.restored_count - carried.restored_count);
     assert_int_equal(spw_transfer_counts.late_count, carried.late_count);
     assert_int_equal(spw_transfer_counts.failed_count, carried.failed_count);
-    assert_true(spw_room_stalls.count - stalls <= 2 * steps);
+    assert_true(spw_reclaim_stalls.count - stalls <= 2 * steps);
 }
 
 static void the_fifth_step_goes_by_plan(void **state)
@@ -345,7 +345,7 @@ static void without_planning_nothing_is_watched(void **state)
     loop_start(&loop, SHORT, SPW_PLAN_OFF);
     loop_steps(&loop, 20);
     assert_false(spw_planned_any);
-    assert_true(spw_room_pressed);
+    assert_true(spw_reclaim_pressed);
     assert_int_equal(counts()->iterations, 0);
     assert_int_equal(spw_transfer_counts.left_count + spw_transfer_counts.restored_count, 0);
     loop_check(&loop);

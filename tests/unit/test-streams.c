@@ -16,7 +16,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 
 static CUcontext context;
 static struct spw_device *device;
@@ -27,7 +27,7 @@ static void begin(void)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_room_pressed = false;
+    spw_reclaim_pressed = false;
     fake_start(4096, 128 << 20, 1 << 20, 16 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);

@@ -153,11 +153,11 @@ static void a_tensor_waits_in_order_for_memory_that_leaves(void **state)
     let_run();
     pump();
     assert_int_equal(attention(b), SPW_RESTORING);
-    uint64_t stalls = spw_room_stalls.count;
+    uint64_t stalls = spw_reclaim_stalls.count;
     expect(a, 1);
     expect(b, 2);
     fake_run_all();
-    assert_int_equal(spw_room_stalls.count, stalls);
+    assert_int_equal(spw_reclaim_stalls.count, stalls);
     assert_int_equal(spw_transfer_counts.late_count, 0);
     assert_int_equal(spw_transfer_counts.restored_in_time, 1); /* b was on its way */
     expect(c, 3);

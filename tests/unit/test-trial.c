@@ -444,21 +444,21 @@ static void a_write_through_a_place_that_was_spared_raises_the_version(void **st
 /* The second look need not wait for another iteration, nor memory lie aside while there are only looks. */
 static void answers_are_read_as_soon_as_another_launch_of_the_kind_comes(void **state)
 {
-    const uint64_t before = spw_room_unmovable_bytes_locked(device);
+    const uint64_t before = spw_reclaim_unmovable_bytes_locked(device);
     unsigned number = 0;
     assert_false(next_round());
     for (; number < 3; mark())
         iterate(number++, 1 << PLAIN);
     assert_int_equal(spw_trial_counts_of(trial).looks, 2);
     assert_int_equal(spw_trial_counts_of(trial).trials, 0);
-    assert_int_equal(spw_room_unmovable_bytes_locked(device), before);
+    assert_int_equal(spw_reclaim_unmovable_bytes_locked(device), before);
     assert_false(next_round());
-    assert_true(spw_room_unmovable_bytes_locked(device) > before);
+    assert_true(spw_reclaim_unmovable_bytes_locked(device) > before);
     for (; number < 6; mark())
         iterate(number++, 1 << PLAIN);
     assert_int_equal(spw_trial_counts_of(trial).trials, 2);
     assert_true(next_round()); /* that is all */
-    assert_int_equal(spw_room_unmovable_bytes_locked(device), before);
+    assert_int_equal(spw_reclaim_unmovable_bytes_locked(device), before);
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
 }
 
@@ -478,7 +478,7 @@ static void begin_without_scratch(void)
                                              .touch_count = 1};
     const uint64_t budget = device->handles.budget_bytes;
     assert_true(spw_scratch_leaves_room_locked(device, &course));
-    device->handles.budget_bytes = spw_room_unmovable_bytes_locked(device) + tensor.bytes + device->small_bytes +
+    device->handles.budget_bytes = spw_reclaim_unmovable_bytes_locked(device) + tensor.bytes + device->small_bytes +
                                    SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
     assert_true(spw_scratch_leaves_room_locked(device, &course));
     device->handles.budget_bytes--;

@@ -25,7 +25,7 @@
 #include "mover.h"
 #include "pin.h"
 #include "reruns.h"
-#include "room.h"
+#include "reclaim.h"
 #include "slab.h"
 #include "tables.h"
 
@@ -114,7 +114,7 @@ static int begin(void **state)
     spw_writesets_reset();
     spw_reruns_reset();
     spw_digests_reset();
-    spw_room_pressed = spw_pinning_everything = false;
+    spw_reclaim_pressed = spw_pinning_everything = false;
     fake_start(GRANULE, 128 << 20, 4 << 20, 16 << 20);
     spw_driver.cuPointerGetAttribute = on_cuPointerGetAttribute;
     device = spw_device_current(&context);

@@ -18,7 +18,7 @@
 #include "mover.h"
 #include "planned_counts.h"
 #include "mempool_stats.h"
-#include "room.h"
+#include "reclaim.h"
 #include "scan.h"
 #include "steptime.h"
 
@@ -41,8 +41,8 @@ static void forget_everything(void)
     spw_bandwidth_reset();
     spw_arrivals_reset();
     spw_planned_counts_reset();
-    spw_room_pressed = false;
-    spw_room_stalls = (struct spw_room_stalls){0};
+    spw_reclaim_pressed = false;
+    spw_reclaim_stalls = (struct spw_reclaim_stalls){0};
 }
 
 /* ---- one operation ---- */

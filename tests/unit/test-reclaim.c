@@ -1,6 +1,6 @@
-/* test-room.c - making room: whose memory is waited for first, and what happens when the easy way is closed: a device with
- * less memory than it should have, host memory that only small tensors fit into, and victims that another thread is busy
- * with. */
+/* test-reclaim.c - making room: whose memory is waited for first, and what happens when the easy way is closed: a device
+ * with less memory than it should have, host memory that only small tensors fit into, and victims that another thread is
+ * busy with. */
 #include <unistd.h>
 
 #include "carried.h"

@@ -1,9 +1,9 @@
-/* room.c - what goes when memory is short: cached blocks first, then tensors that need no copy, then the least useful.
+/* reclaim.c - what goes when memory is short: cached blocks first, then tensors that need no copy, then the least useful.
  *
  * The choice follows "bytes x distance" without knowing the future: how long nobody used a block stands for how long nobody
  * will (least recently used), weighted by how much of it is really needed (evicting a large tensor for a small one moves
  * bytes for nothing) and by whether its memory fits the newcomer as it is (no other pieces to map). */
-#include "room.h"
+#include "reclaim.h"
 
 #include <errno.h>
 #include <time.h>
@@ -23,8 +23,8 @@
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
 
-bool spw_room_pressed;
-struct spw_room_stalls spw_room_stalls;
+bool spw_reclaim_pressed;
+struct spw_reclaim_stalls spw_reclaim_stalls;
 
 /* ---- blocks that go ---- */
 
@@ -40,7 +40,7 @@ static void destroy(struct spw_device *d, struct spw_block *b)
     spw_block_destroy_locked(d, b);
 }
 
-int spw_room_dissolve_locked(struct spw_device *d, struct spw_block *b)
+int spw_reclaim_dissolve_locked(struct spw_device *d, struct spw_block *b)
 {
     b->host_copy_valid = false;
     int r = spw_mover_detach_locked(d, b);
@@ -59,7 +59,7 @@ static bool settle_stuck(struct spw_device *d, struct spw_block *b)
     return !b->memory.count;
 }
 
-void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
+void spw_reclaim_retire_block_locked(struct spw_device *d, struct spw_block *b)
 {
     b->pinned = false;
     if (spw_ghost_keep_locked(d, b))
@@ -81,12 +81,12 @@ void spw_room_retire_block_locked(struct spw_device *d, struct spw_block *b)
     spw_block_cache_locked(d, b);
 }
 
-void spw_room_release_hold_locked(struct spw_device *d, struct spw_block *b)
+void spw_reclaim_release_hold_locked(struct spw_device *d, struct spw_block *b)
 {
     if (--b->holds == 0 && b->doomed) {
         b->doomed = false;
         b->object.attention &= ~(uint32_t)SPW_EVICTING;
-        spw_room_retire_block_locked(d, b);
+        spw_reclaim_retire_block_locked(d, b);
     }
 }
 
@@ -134,13 +134,13 @@ static int give_up_cached(struct spw_device *d, uint64_t bytes, enum patience pa
         return 0;
     spw_block_uncache_this_locked(d, b);
     b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
-    int r = d->stale.allowed ? spw_room_dissolve_locked(d, b) : -EBUSY;
+    int r = d->stale.allowed ? spw_reclaim_dissolve_locked(d, b) : -EBUSY;
     if (r == -EBUSY) {
         b->holds++;
         r = spw_uses_wait_unlocking(&b->object.uses);
         b->holds--;
         if (r == 0)
-            r = spw_room_dissolve_locked(d, b);
+            r = spw_reclaim_dissolve_locked(d, b);
     }
     if (r < 0) {
         b->object.attention &= ~(uint32_t)SPW_FREE;
@@ -150,7 +150,7 @@ static int give_up_cached(struct spw_device *d, uint64_t bytes, enum patience pa
     return 1;
 }
 
-bool spw_room_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
+bool spw_reclaim_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
 {
     bool busy;
     while (spw_phys_pool_room_locked(&d->handles) < bytes)
@@ -191,7 +191,7 @@ static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32
 
 /* What is leaving goes at once for it, where that takes no waiting. One that would serve little is better kept where pieces
  * are to be spared: one would have to be cut all the same. */
-bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
+bool spw_reclaim_suit_locked(struct spw_device *d, uint32_t granules)
 {
     for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
         struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
@@ -200,7 +200,7 @@ bool spw_room_suit_locked(struct spw_device *d, uint32_t granules)
         if (!b || (spw_size_histogram_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
             return false;
         spw_block_uncache_this_locked(d, b);
-        if (spw_room_dissolve_locked(d, b) == 0)
+        if (spw_reclaim_dissolve_locked(d, b) == 0)
             continue;
         spw_block_cache_locked(d, b);
         return false;
@@ -217,7 +217,7 @@ static int give_up_empty_slab(struct spw_device *d)
     return 1;
 }
 
-void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
+void spw_reclaim_trim_locked(struct spw_device *d, uint64_t keep_bytes)
 {
     for (uint32_t i = 0; i < d->block_count && d->free_bytes > keep_bytes;) {
         struct spw_block *b = d->blocks[i];
@@ -226,7 +226,7 @@ void spw_room_trim_locked(struct spw_device *d, uint64_t keep_bytes)
             continue;
         }
         spw_block_uncache_this_locked(d, b);
-        if (spw_room_dissolve_locked(d, b) < 0) { /* stays as it is; the next one moved to no other place */
+        if (spw_reclaim_dissolve_locked(d, b) < 0) { /* stays as it is; the next one moved to no other place */
             spw_block_cache_locked(d, b);
             i++;
         }
@@ -312,7 +312,7 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
+int spw_reclaim_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
     enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
     enum spw_evict_outcome parting = SPW_EVICT_WAIT;
@@ -334,7 +334,7 @@ int spw_room_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b
         if (!b->host_copy_valid)
             spw_object_soil(&b->object);
     }
-    spw_room_release_hold_locked(d, b);
+    spw_reclaim_release_hold_locked(d, b);
     return r;
 }
 
@@ -362,7 +362,7 @@ static int evict(struct spw_device *d, uint64_t needed)
     }
     int first_failure = count ? 0 : r;
     for (unsigned i = 0; i < count; i++) {
-        r = spw_room_finish_eviction_unlocking(d, going[i]);
+        r = spw_reclaim_finish_eviction_unlocking(d, going[i]);
         if (r == 0)
             gone++;
         else if (first_failure == 0)
@@ -406,14 +406,14 @@ static bool reclaim_stuck_unlocking(struct spw_device *d)
         any |= r == 0 && is_stuck(b) && spw_mover_detach_locked(d, b) == 0;
         if (b->doomed && !b->holds && !is_stuck(b)) { /* freed long ago, or during the wait */
             b->doomed = false;
-            spw_room_retire_block_locked(d, b);
+            spw_reclaim_retire_block_locked(d, b);
             i--; /* another one has its place */
         }
     }
     return any;
 }
 
-uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
+uint64_t spw_reclaim_unmovable_bytes_locked(const struct spw_device *d)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < d->block_count; i++)
@@ -422,7 +422,7 @@ uint64_t spw_room_unmovable_bytes_locked(const struct spw_device *d)
     return bytes;
 }
 
-bool spw_room_let_others_finish_unlocking(struct timespec *start)
+bool spw_reclaim_let_others_finish_unlocking(struct timespec *start)
 {
     enum { SECONDS = 20 };
     struct timespec now, moment = {.tv_nsec = 50000};
@@ -435,7 +435,7 @@ bool spw_room_let_others_finish_unlocking(struct timespec *start)
     return now.tv_sec - start->tv_sec < SECONDS;
 }
 
-int spw_room_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
+int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
 {
     spw_ghosts_sweep_locked(d);
     for (uint64_t room; (room = spw_phys_pool_room_locked(&d->handles)) < bytes;) {
@@ -454,7 +454,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     spw_ghosts_sweep_locked(d);
     while (spw_phys_pool_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_phys_pool_room_locked(&d->handles);
-        __atomic_store_n(&spw_room_pressed, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&spw_reclaim_pressed, true, __ATOMIC_RELAXED);
         if (spw_follower)
             spw_follower->press(d);
         bool busy = false;
@@ -471,7 +471,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (r == -ENOMEM && busy)
             r = -EAGAIN;
         if (r == -EAGAIN &&
-            spw_room_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
+            spw_reclaim_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
         if (r == -ENOMEM && ((spw_planned_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
                              spw_phys_pool_ask_again_locked(&d->handles)))
@@ -482,13 +482,13 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     return 0;
 }
 
-int spw_room_make(struct spw_device *d, uint64_t bytes)
+int spw_reclaim_make(struct spw_device *d, uint64_t bytes)
 {
     if (spw_phys_pool_room_locked(&d->handles) >= bytes)
         return 0;
     uint64_t began = spw_now_ns();
     int r = make_room(d, bytes);
-    spw_room_stalls.count++;
-    spw_room_stalls.ns += spw_now_ns() - began;
+    spw_reclaim_stalls.count++;
+    spw_reclaim_stalls.ns += spw_now_ns() - began;
     return r;
 }
