@@ -22,7 +22,7 @@
 #include "scan.h"
 #include "seek.h"
 #include "slab.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "status.h"
 #include "tables.h"
 
@@ -241,7 +241,7 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
     if (b->object.attention & SPW_DROPPED)
         return spw_replay_make_unlocking(d, b, NULL);
     for (int i = 0; i < TIMES && (r == -ENOMEM || r == -EBUSY); i++) {
-        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b, i > 1) : 0;
+        r = r == -EBUSY ? spw_unmap_clear_unlocking(d, b, i > 1) : 0;
         if (r == 0)
             r = spw_reclaim_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
@@ -584,8 +584,8 @@ int spw_op_begin(struct spw_op *op)
         spw_engine_counts.refused_operations++;
         say_why_refused(op, r);
     }
-    if (__builtin_expect(spw_stale_doubted, 0) && r == 0)
-        spw_stale_settle_unlocking();
+    if (__builtin_expect(spw_unmap_is_due, 0) && r == 0)
+        spw_unmap_flush_unlocking();
     if (r < 0 || SPW_STATUS_IS_TIME(spw_tick))
         spw_status_tell_locked(r < 0);
     spw_unlock();

@@ -8,7 +8,7 @@
 #include "log.h"
 #include "mover.h"
 #include "reclaim.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 
 #define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
@@ -66,7 +66,7 @@ int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)
 {
     if (bytes > d->handles.budget_bytes || !spw_reclaim_make_from_cache_locked(d, bytes))
         return -ENOMEM;
-    spw_stale_sweep_locked(d, 0);
+    spw_unmap_sweep_locked(d, 0);
     if (d->stale.first)
         return -ENOMEM;
     put_on_bill(d, bytes);
@@ -79,7 +79,7 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
     spw_lock();
     int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
     while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
-        r = spw_stale_end_all_unlocking(d);
+        r = spw_unmap_all_unlocking(d);
         if (r == 0)
             r = spw_reclaim_make(d, bytes);
     }

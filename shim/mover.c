@@ -15,7 +15,7 @@
 #include "proof.h"
 #include "result.h"
 #include "settings.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 
 struct spw_moved spw_moved;
 
@@ -276,7 +276,7 @@ void spw_mover_context_gone_locked(CUcontext context)
             continue;
         end_stream(m->out);
         end_stream(m->in);
-        spw_stale_sweep_locked(&spw_devices[i], 0);
+        spw_unmap_sweep_locked(&spw_devices[i], 0);
         m->out = m->in = NULL; /* their records go with the context's streams */
         m->context = NULL;
         forget_copies(&spw_devices[i]);
@@ -357,7 +357,7 @@ static void fence(struct spw_device *d, struct spw_block *b, uint32_t had)
 {
     b->fence = (struct spw_uses){0};
     for (uint32_t i = had; spw_alias_map_any(&d->handles.aliases) && i < b->memory.count; i++)
-        spw_stale_fence_locked(d, spw_memory_piece(&b->memory, i).handle, &b->fence);
+        spw_unmap_fence_locked(d, spw_memory_piece(&b->memory, i).handle, &b->fence);
     if (!b->fence.count && !b->fence.overflow)
         return;
     b->object.attention |= SPW_FENCED;
@@ -371,7 +371,7 @@ static int refuse_aliases(struct spw_device *d)
              "here on",
              d->ordinal);
     d->stale.refused = true;
-    spw_stale_allow_locked(d, false);
+    spw_unmap_allow_deferral_locked(d, false);
     return -EBUSY;
 }
 
@@ -379,7 +379,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
 {
     const uint32_t had = b->memory.count;
     uint32_t mapped = had, missing = b->granules - b->memory.granules;
-    int r = spw_stale_end_locked(d, b);
+    int r = spw_unmap_now_locked(d, b);
     if (r == 0 && missing)
         r = spw_phys_pool_take_locked(&d->handles, missing, &b->memory);
     if (r < 0)
@@ -404,7 +404,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
 {
     int r = -EBUSY;
-    if (spw_stale_leave_locked(d, b))
+    if (spw_unmap_defer_locked(d, b))
         r = 0;
     else if (!d->stale.allowed || spw_uses_done_locked(&b->object.uses))
         r = give_back(d, b, b->memory.count);

@@ -23,9 +23,9 @@ extern struct spw_moved spw_moved;
 int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b);
 
 /* Unmaps the block, whose users have all been waited for, and takes its memory to the pool; where memory may change hands on
- * the device, its address is left stale instead, and they may still be at it; -EBUSY: but not in this case (stale.h). The
- * block is then DROPPED if that is what it was to be, EVICTED if its host copy holds the bytes, else EMPTY. On failure it is
- * as it was. */
+ * the device, its address is left stale instead, and they may still be at it; -EBUSY: but not in this case
+ * (deferred_unmap.h). The block is then DROPPED if that is what it was to be, EVICTED if its host copy holds the bytes, else
+ * EMPTY. On failure it is as it was. */
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b);
 
 /* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is

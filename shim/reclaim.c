@@ -17,7 +17,7 @@
 #include "proof.h"
 #include "seek.h"
 #include "slab.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "unchanged.h"
 #include "verify.h"
 
@@ -32,7 +32,7 @@ struct spw_reclaim_stalls spw_reclaim_stalls;
 static void destroy(struct spw_device *d, struct spw_block *b)
 {
     if (b->stale) {
-        spw_stale_inherit_locked(b);
+        spw_unmap_inherit_locked(b);
         spw_block_destroy_record_locked(d, b);
         return;
     }

@@ -15,7 +15,7 @@
 #include "replay.h"
 #include "reclaim.h"
 #include "spot.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "stash.h"
 #include "twins.h"
 #include "verify.h"
@@ -98,7 +98,7 @@ static int attach_unlocking(struct spw_device *d, struct spw_block *b)
     enum { TIMES = 8 }; /* as in engine.c */
     int r = -ENOMEM;
     for (int i = 0; i < TIMES && r < 0; i++) {
-        r = r == -EBUSY ? spw_stale_make_way_unlocking(d, b, i > 1) : 0;
+        r = r == -EBUSY ? spw_unmap_clear_unlocking(d, b, i > 1) : 0;
         if (r == 0)
             r = spw_reclaim_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)

@@ -14,7 +14,7 @@
 #include "reclaim.h"
 #include "seek.h"
 #include "spot.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "unchanged.h"
 #include "verify.h"
 
@@ -268,7 +268,7 @@ bool spw_transfer_reap_locked(struct spw_device *d)
 /* Its memory goes before its users are done, who are waited for on the device. False: it is where it was. */
 static bool hand_over(struct spw_device *d, struct spw_block *b)
 {
-    if (!spw_stale_may_leave_locked(d, b) || spw_mover_detach_locked(d, b) < 0)
+    if (!spw_unmap_can_defer_locked(d, b) || spw_mover_detach_locked(d, b) < 0)
         return false;
     take_off(d, b);
     count_gone(d, b);
@@ -343,10 +343,10 @@ static bool has_memory(struct spw_device *d, uint64_t bytes)
 static bool has_room(struct spw_device *d, struct spw_block *b)
 {
     const bool waits = spw_size_histogram_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
-    if (spw_stale_end_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
+    if (spw_unmap_now_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
         return false;
     const bool suits = spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
-    return suits || (!waits && spw_stale_makes_way_locked(d, b));
+    return suits || (!waits && spw_unmap_try_clear_locked(d, b));
 }
 
 static int restore(struct spw_device *d, struct spw_block *b)

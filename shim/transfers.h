@@ -82,8 +82,8 @@ static inline bool spw_transfer_is_idle(const struct spw_device *d)
  * touches. Locks as above. */
 void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b);
 
-/* The memory of the one that is gone first of those that leave goes to the pool before its users are done (stale.h). False:
- * none leaves, or it has to be waited for. */
+/* The memory of the one that is gone first of those that leave goes to the pool before its users are done
+ * (deferred_unmap.h). False: none leaves, or it has to be waited for. */
 bool spw_transfer_hand_over_locked(struct spw_device *d);
 
 /* Waits for the one that is gone first of those that leave. 1: memory of one or more went to the pool, or somebody wants it

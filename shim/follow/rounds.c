@@ -17,7 +17,7 @@
 #include "scratch.h"
 #include "settings.h"
 #include "spot.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "steptime.h"
 
 enum {
@@ -54,7 +54,7 @@ static void trust_as_far(struct spw_rounds *p, const struct spw_tuned_shape *sha
 {
     const bool is_confirmed = shape->in_a_row >= CONFIRMED;
     spw_on_course_look_closer(&p->on, !is_confirmed);
-    spw_stale_allow_locked(p->on.device, is_confirmed && !spw_shape_was_regrouped_for(shape));
+    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_shape_was_regrouped_for(shape));
 }
 
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */
@@ -73,7 +73,7 @@ static void leave_course(struct spw_rounds *p)
     if (p->on.now && spw_learning_is_about(p->learning, p->on.now->course))
         spw_learning_stop_locked(p->learning); /* what was learned so far stays known */
     spw_pace_restart_locked(&p->pace);
-    spw_stale_allow_locked(p->on.device, false);
+    spw_unmap_allow_deferral_locked(p->on.device, false);
     spw_on_course_leave_locked(&p->on);
 }
 
@@ -300,7 +300,7 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     spw_ghosts_sweep_locked(p->on.device);
-    spw_stale_limit_locked(p->on.device);
+    spw_unmap_limit_locked(p->on.device);
     spw_on_course_keep_operations_unlocking(&p->on);
     if (spw_on_course_is_complete(&p->on))
         spw_on_course_carry_out_due_unlocking(&p->on, true);

@@ -54,7 +54,7 @@ void spw_shape_forget(struct spw_tuned_shape *shape); /* pointers to others stay
 void spw_shapes_finish(struct spw_shapes *shapes);
 
 /* Pieces of memory were made larger for the plan in force, or go on being so. Memory had better not change hands then
- * (stale.h): whoever takes what comes early, and not what fits, has pieces cut until they are small again. */
+ * (deferred_unmap.h): whoever takes what comes early, and not what fits, has pieces cut until they are small again. */
 bool spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape);
 
 /* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a

@@ -11,7 +11,7 @@
 #include "mover.h"
 #include "result.h"
 #include "spot.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "status.h"
 #include "twins.h"
 
@@ -28,7 +28,7 @@ static CUstream per_thread(CUstream stream)
  * driver. */
 static struct spw_stream *before_wait(CUstream handle, uint64_t *ret_begun)
 {
-    spw_stale_host_waits();
+    spw_unmap_host_waits();
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
     if (s && atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
@@ -79,7 +79,7 @@ static void before_wait_for_all(struct snapshot *all, CUcontext context)
     all->context = context;
     if (!context)
         (void)spw_driver.cuCtxGetCurrent(&all->context);
-    spw_stale_host_waits();
+    spw_unmap_host_waits();
     spw_lock();
     all->count = spw_streams_of_context_locked(all->context, all->streams, all->begun, SNAPSHOT);
     spw_unlock();

@@ -53,8 +53,8 @@ enum {
     SPW_GHOST = 128,      /* with FREE, or, while somebody still holds it, alone */
     SPW_UNVERIFIED = 512, /* about to be made again, or made and not yet compared (verify.h): resident, and the slow lock is
                            * held meanwhile */
-    SPW_FENCED = 1024, /* its memory came from others who may still be at it (stale.h): resident, and whoever uses it comes
-                        * after `fence` */
+    SPW_FENCED = 1024, /* its memory came from others who may still be at it (deferred_unmap.h): resident, and whoever uses
+                        * it comes after `fence` */
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
     SPW_AWAITED =
         2048, /* what was copied to it from the host may be addresses, and was not read yet: settled first (seek.h) */
@@ -135,7 +135,7 @@ static inline bool spw_object_is_plain(const struct spw_object *o, uint64_t plai
 
 struct spw_mempool_stats;
 struct spw_comparison;
-struct spw_stale;
+struct spw_deferred_unmap;
 
 struct spw_block {
     struct spw_object object;
@@ -160,7 +160,7 @@ struct spw_block {
     uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
     struct spw_uses fence;             /* with SPW_FENCED: who had its memory before, also among its uses */
-    struct spw_stale *stale;           /* absent, and its address still mapped to what it had; or NULL */
+    struct spw_deferred_unmap *stale;  /* absent, and its address still mapped to what it had; or NULL */
     CUcontext context;                 /* whose allocation it is */
     struct spw_mempool_stats *pool;    /* never NULL while it lives */
     uint64_t serial;                   /* from 1, in order of allocation in the process; 0: it was nobody's yet */
@@ -182,12 +182,13 @@ struct spw_slab_set;
 
 struct spw_device;
 
-struct spw_stales {                 /* addresses of a device that are mapped to memory which they have given up (stale.h) */
-    bool allowed;                   /* memory may change hands like this */
-    bool refused;                   /* the driver maps nothing twice */
-    struct spw_stale *first, *last; /* oldest first */
-    uint64_t granules;              /* in all of them */
-    void (*forget)(struct spw_device *d); /* all of them, without the driver; NULL: there never was one */
+struct spw_deferred_unmaps { /* addresses of a device that are mapped to memory which they have given up (deferred_unmap.h)
+                              */
+    bool allowed;            /* memory may change hands like this */
+    bool refused;            /* the driver maps nothing twice */
+    struct spw_deferred_unmap *first, *last; /* oldest first */
+    uint64_t granules;                       /* in all of them */
+    void (*forget)(struct spw_device *d);    /* all of them, without the driver; NULL: there never was one */
 };
 
 struct spw_queue {
@@ -213,7 +214,7 @@ struct spw_device {
     uint64_t free_bytes;                      /* in cached blocks */
     struct spw_queue queues[SPW_QUEUE_COUNT]; /* oldest first */
     struct spw_phys_pool handles;             /* physical memory, and with it the budget */
-    struct spw_stales stale;
+    struct spw_deferred_unmaps stale;
     struct spw_slab_set *slabs;
     struct spw_mover *mover;
     struct spw_block *idle_ghosts; /* in no order */

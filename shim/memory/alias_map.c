@@ -10,7 +10,7 @@
 
 struct spw_alias {
     CUmemGenericAllocationHandle handle;
-    struct spw_stale *newest;
+    struct spw_deferred_unmap *newest;
     uint32_t count; /* addresses */
     bool is_released, lost;
     UT_hash_handle hh;
@@ -39,7 +39,7 @@ static struct spw_alias *find_or_add(struct spw_alias_map *a, CUmemGenericAlloca
     return NULL;
 }
 
-int spw_alias_map_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, struct spw_stale *stale)
+int spw_alias_map_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, struct spw_deferred_unmap *stale)
 {
     struct spw_alias *alias = find_or_add(a, handle);
     if (!alias)
@@ -49,7 +49,8 @@ int spw_alias_map_add(struct spw_alias_map *a, CUmemGenericAllocationHandle hand
     return 0;
 }
 
-bool spw_alias_map_remove(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, const struct spw_stale *stale)
+bool spw_alias_map_remove(struct spw_alias_map *a, CUmemGenericAllocationHandle handle,
+                          const struct spw_deferred_unmap *stale)
 {
     struct spw_alias *alias = find(a, handle);
     if (!alias)
@@ -64,7 +65,7 @@ bool spw_alias_map_remove(struct spw_alias_map *a, CUmemGenericAllocationHandle 
     return is_released;
 }
 
-struct spw_stale *spw_alias_map_newest(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
+struct spw_deferred_unmap *spw_alias_map_newest(const struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     const struct spw_alias *alias = find(a, handle);
     return alias ? alias->newest : NULL;

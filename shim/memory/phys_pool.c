@@ -65,7 +65,7 @@ void spw_phys_pool_release(struct spw_phys_pool *h, struct spw_piece piece)
         release(h, piece);
 }
 
-void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece, const struct spw_stale *stale)
+void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece, const struct spw_deferred_unmap *stale)
 {
     if (!spw_alias_map_remove(&h->aliases, piece.handle, stale))
         return;

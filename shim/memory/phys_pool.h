@@ -48,7 +48,7 @@ struct spw_phys_pool {
 
 /* Puts so many granules more behind what `memory` has. 0; -ENOMEM: the budget or the device has no room, or there is no
  * memory for the list of pieces; where it is the device, the budget is lowered to what there is; -EBUSY: a piece has to
- * be cut, and all that could be are stale somewhere (stale.h); or a failure of the driver. After a failure `memory`
+ * be cut, and all that could be are stale somewhere (deferred_unmap.h); or a failure of the driver. After a failure `memory`
  * is as it was. */
 int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *memory);
 
@@ -66,7 +66,8 @@ bool spw_phys_pool_has_pooled_locked(const struct spw_phys_pool *h, struct spw_p
 void spw_phys_pool_give_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep);
 
 /* A piece is not mapped any more where it was stale. */
-void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece, const struct spw_stale *stale);
+void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece,
+                                     const struct spw_deferred_unmap *stale);
 
 /* Makes two of what lies behind a range, or one of what lies behind two, as in pieces.h. */
 int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);

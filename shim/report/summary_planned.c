@@ -9,7 +9,7 @@
 #include "refusals.h"
 #include "replay.h"
 #include "reclaim.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "twins.h"
 
 #define U(x) ((unsigned long long)(x))
@@ -182,8 +182,8 @@ void spw_summary_write_carried(FILE *f)
             "\"waits\": %llu, \"waited_ns\": %llu}",
             U(c->left_count), U(c->left_bytes), U(c->restored_count), U(c->restored_bytes), U(c->restored_in_time),
             U(c->late_count), U(c->cancelled_count), U(c->failed_count), U(c->waits), U(c->waited_ns));
-    fprintf(f, ", \"changed_hands\": {\"count\": %llu, \"early_count\": %llu}", U(spw_staled.count),
-            U(spw_staled.early_count));
+    fprintf(f, ", \"changed_hands\": {\"count\": %llu, \"early_count\": %llu}", U(spw_unmap_counts.count),
+            U(spw_unmap_counts.early_count));
     fprintf(f, ", \"proofs\": {\"proven_count\": %llu, \"refuted_count\": %llu, \"unproven_count\": %llu}",
             U(p->proven_count), U(p->refuted_count), U(p->unproven_count));
 }

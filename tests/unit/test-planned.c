@@ -13,7 +13,7 @@
 #include "planned_counts.h"
 #include "reclaim.h"
 #include "shapes.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 #include "tables.h"
 #include "training-loop.h"
 
@@ -163,7 +163,7 @@ static uint64_t stale_before, stale_beside;
 
 static void something_else_in_between(struct training_loop *l)
 {
-    const struct spw_stales *stale = &l->device->stale;
+    const struct spw_deferred_unmaps *stale = &l->device->stale;
     if (!in_so_many || --in_so_many)
         return;
     stale_before += stale->granules;
@@ -180,12 +180,12 @@ static void what_the_course_does_not_have_meets_no_old_address(void **state)
     stale_before = stale_beside = 0;
     for (unsigned after = 1; after < 3 * LOOP_LAYERS; after++) {
         loop_start(&loop, SHORT, SPW_PLAN_WAIT);
-        spw_staled = (struct spw_staled){0};
+        spw_unmap_counts = (struct spw_unmap_counts){0};
         loop.device_lags = true;
         loop_steps(&loop, KNOWN_AFTER);
-        assert_int_equal(spw_staled.count, 0);
+        assert_int_equal(spw_unmap_counts.count, 0);
         loop_steps(&loop, 30);
-        assert_true(spw_staled.early_count > 0);
+        assert_true(spw_unmap_counts.early_count > 0);
         in_so_many = after;
         loop.after = something_else_in_between;
         loop_steps(&loop, 2);
@@ -210,10 +210,10 @@ static void where_pieces_were_regrouped_memory_does_not_change_hands(void **stat
     for (int regrouped = 0; regrouped < 2; regrouped++) {
         is_regrouped = regrouped;
         loop_start(&loop, SHORT, SPW_PLAN_WAIT);
-        spw_staled = (struct spw_staled){0};
+        spw_unmap_counts = (struct spw_unmap_counts){0};
         loop_steps(&loop, KNOWN_AFTER);
         goes_by_plan(30);
-        assert_int_equal(spw_staled.count > 0, !regrouped);
+        assert_int_equal(spw_unmap_counts.count > 0, !regrouped);
         loop_check(&loop);
     }
     is_regrouped = false;

@@ -1,6 +1,6 @@
 /* test-transfers-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
 #include "model.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 
 enum { TENSORS = 14 };
 
@@ -9,7 +9,7 @@ static bool changes_hands; /* memory may, before it is out of use */
 static void allow(bool allowed)
 {
     spw_lock();
-    spw_stale_allow_locked(device, allowed);
+    spw_unmap_allow_deferral_locked(device, allowed);
     spw_unlock();
 }
 
@@ -130,7 +130,7 @@ static void memory_that_changes_hands_changes_no_byte(void **state)
 {
     changes_hands = true;
     random_plans_change_no_byte(state);
-    assert_true(spw_staled.early_count > 500);
+    assert_true(spw_unmap_counts.early_count > 500);
     changes_hands = false;
 }
 

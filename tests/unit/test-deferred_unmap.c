@@ -1,18 +1,18 @@
-/* test-stale.c - memory that changes hands on the device before it is out of use, on the fake device, which runs what is
- * newest first wherever nothing holds it. */
+/* test-deferred_unmap.c - memory that changes hands on the device before it is out of use, on the fake device, which runs
+ * what is newest first wherever nothing holds it. */
 #include "carried.h"
 #include "foreign.h"
 #include "hostpool.h"
 #include "slab.h"
-#include "stale.h"
+#include "deferred_unmap.h"
 
 static void begin_changing_hands(uint64_t budget)
 {
     begin(budget, 16 << 20);
     spw_lock();
-    spw_staled = (struct spw_staled){0};
-    spw_stale_doubted = false;
-    spw_stale_allow_locked(device, true);
+    spw_unmap_counts = (struct spw_unmap_counts){0};
+    spw_unmap_is_due = false;
+    spw_unmap_allow_deferral_locked(device, true);
     spw_unlock();
 }
 
@@ -23,7 +23,7 @@ static int no_action(struct spw_device *d, struct spw_block *b)
 
 static int end_all(struct spw_device *d, struct spw_block *b)
 {
-    return spw_stale_end_all_unlocking(d);
+    return spw_unmap_all_unlocking(d);
 }
 
 static int drop_without_copy(struct spw_device *d, struct spw_block *b)
@@ -42,7 +42,7 @@ static void finish(void)
     fake_run_all();
     assert_int_equal(pthread_mutex_trylock(&device->slow), 0);
     spw_lock();
-    assert_int_equal(spw_stale_end_all_unlocking(device), 0);
+    assert_int_equal(spw_unmap_all_unlocking(device), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     assert_int_equal(device->stale.granules, 0);
@@ -61,7 +61,7 @@ static void memory_goes_to_the_next_owner_before_the_last_use(void **state)
     assert_int_equal(attention(a), SPW_EVICTED);
     assert_int_equal(attention(b), SPW_FENCED);
     assert_int_equal(fake_counts()->copies_out, 1);
-    assert_int_equal(spw_staled.early_count, 1);
+    assert_int_equal(spw_unmap_counts.early_count, 1);
     assert_int_equal(expect_on(t, b, BYTES, 2), 0);
     expect(a, 1);
     assert_int_equal(expect_on(t, b, BYTES, 2), 0);
@@ -154,7 +154,7 @@ static void what_is_freed_on_its_way_out_keeps_its_places(void **state)
     CUdeviceptr c = allocate(BYTES);
     assert_true(c != a);
     let_run();
-    spw_stale_host_waits();
+    spw_unmap_host_waits();
     assert_int_equal(spw_hostpool_bytes_in_use(spw_mover_hostpool_locked()), 0);
     assert_int_equal(allocate(BYTES), a);
     finish();
@@ -275,7 +275,7 @@ static void a_slab_waits_for_the_former_owner(void **state)
     assert_int_equal(fill_on(s, a, bytes, 1), 0);
     leave(a);
     CUdeviceptr small = allocate(512);
-    assert_true(spw_staled.early_count > 0);
+    assert_true(spw_unmap_counts.early_count > 0);
     assert_int_equal(fill_on(t, small, 512, 2), 0);
     assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
     fake_run_all();
@@ -296,9 +296,9 @@ static void a_driver_that_maps_nothing_twice_is_waited_for(void **state)
     assert_false(device->stale.allowed);
     expect(a, 1);
     expect(b, 2);
-    assert_int_equal(spw_staled.count, 1);
+    assert_int_equal(spw_unmap_counts.count, 1);
     spw_lock();
-    spw_stale_allow_locked(device, true);
+    spw_unmap_allow_deferral_locked(device, true);
     spw_unlock();
     assert_false(device->stale.allowed);
     finish();
@@ -335,9 +335,9 @@ static void way_is_made_again_by_unmapping_all(void **state)
         assert_non_null(block_at(first[i])->stale);
     assert_int_equal(pthread_mutex_trylock(&device->slow), 0);
     spw_lock();
-    assert_int_equal(spw_stale_make_way_unlocking(device, block_at(next[0]), false), 0);
+    assert_int_equal(spw_unmap_clear_unlocking(device, block_at(next[0]), false), 0);
     assert_non_null(device->stale.first);
-    assert_int_equal(spw_stale_make_way_unlocking(device, block_at(next[0]), true), 0);
+    assert_int_equal(spw_unmap_clear_unlocking(device, block_at(next[0]), true), 0);
     assert_null(device->stale.first);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
@@ -357,15 +357,15 @@ static void in_doubt_nothing_stays_stale(void **state)
     fill(b, 2);
     assert_int_equal(device->stale.granules, BYTES >> device->granule_shift);
     spw_lock();
-    spw_stale_allow_locked(device, false);
+    spw_unmap_allow_deferral_locked(device, false);
     spw_unlock();
-    assert_true(spw_stale_doubted);
+    assert_true(spw_unmap_is_due);
     fake_fail("cuMemUnmap", 1, CUDA_ERROR_UNKNOWN, true);
     expect(c, 3);
-    assert_true(spw_stale_doubted);
+    assert_true(spw_unmap_is_due);
     fake_fail("", 0, 0, false);
     expect(c, 3);
-    assert_false(spw_stale_doubted);
+    assert_false(spw_unmap_is_due);
     assert_int_equal(device->stale.granules, 0);
     finish();
 }
@@ -400,11 +400,11 @@ static void what_is_stale_is_limited(void **state)
             let_run();
             assert_int_equal(under_locks(no_action, a[i]), 0);
             spw_lock();
-            spw_stale_limit_locked(device);
+            spw_unmap_limit_locked(device);
             spw_unlock();
             assert_true(device->stale.granules <= 2 * BYTES >> device->granule_shift);
         }
-    assert_true(spw_staled.count > 10);
+    assert_true(spw_unmap_counts.count > 10);
     finish();
 }
 

@@ -1,5 +1,5 @@
-/* stale.c - keeps the list of addresses that are mapped to memory which others have by now, and unmaps them. */
-#include "stale.h"
+/* deferred_unmap.c - keeps the list of addresses that are mapped to memory which others have by now, and unmaps them. */
+#include "deferred_unmap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,23 +12,23 @@
 #include "unchanged.h"
 #include "result.h"
 
-struct spw_staled spw_staled;
-bool spw_stale_doubted;
+struct spw_unmap_counts spw_unmap_counts;
+bool spw_unmap_is_due;
 
 /* ---- the list ---- */
 
-static void append(struct spw_stales *list, struct spw_stale *s)
+static void append(struct spw_deferred_unmaps *list, struct spw_deferred_unmap *s)
 {
     *(list->last ? &list->last->next : &list->first) = s;
     list->last = s;
     list->granules += s->memory.granules;
-    list->forget = spw_stale_reset;
+    list->forget = spw_unmap_reset;
 }
 
-static void unlink_from(struct spw_stales *list, struct spw_stale *s)
+static void unlink_from(struct spw_deferred_unmaps *list, struct spw_deferred_unmap *s)
 {
-    struct spw_stale *before = NULL;
-    for (struct spw_stale *at = list->first; at != s; at = at->next)
+    struct spw_deferred_unmap *before = NULL;
+    for (struct spw_deferred_unmap *at = list->first; at != s; at = at->next)
         before = at;
     *(before ? &before->next : &list->first) = s->next;
     if (list->last == s)
@@ -36,7 +36,7 @@ static void unlink_from(struct spw_stales *list, struct spw_stale *s)
     list->granules -= s->memory.granules;
 }
 
-static void destroy(struct spw_stale *s)
+static void destroy(struct spw_deferred_unmap *s)
 {
     while (s->memory.count)
         (void)spw_memory_remove_last(&s->memory);
@@ -45,9 +45,9 @@ static void destroy(struct spw_stale *s)
 
 /* ---- leaving ---- */
 
-static struct spw_stale *copy_of(const struct spw_block *b)
+static struct spw_deferred_unmap *copy_of(const struct spw_block *b)
 {
-    struct spw_stale *s = calloc(1, sizeof(*s));
+    struct spw_deferred_unmap *s = calloc(1, sizeof(*s));
     for (uint32_t i = 0; s && i < b->memory.count; i++)
         if (spw_memory_append(&s->memory, spw_memory_piece(&b->memory, i)) < 0) {
             destroy(s);
@@ -56,7 +56,7 @@ static struct spw_stale *copy_of(const struct spw_block *b)
     return s;
 }
 
-static bool note_aliases(struct spw_device *d, struct spw_stale *s)
+static bool note_aliases(struct spw_device *d, struct spw_deferred_unmap *s)
 {
     for (uint32_t i = 0; i < s->memory.count; i++) {
         if (spw_alias_map_add(&d->handles.aliases, spw_memory_piece(&s->memory, i).handle, s) == 0)
@@ -76,7 +76,7 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
 
 /* Whoever comes after its users needs an event for each; a digest of it is waited for by the host, and so is a copy that is
  * not kept. */
-bool spw_stale_may_leave_locked(struct spw_device *d, struct spw_block *b)
+bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!may_become_stale(d, b) || b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
         (b->drops && ((b->host_copy && !spw_mover_copies_done_locked(d, b)) || !spw_unchanged_is_shown_locked(d, b))))
@@ -87,14 +87,14 @@ bool spw_stale_may_leave_locked(struct spw_device *d, struct spw_block *b)
     return spw_uses_mark_locked(&b->object.uses) == 0;
 }
 
-bool spw_stale_leave_locked(struct spw_device *d, struct spw_block *b)
+bool spw_unmap_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!may_become_stale(d, b))
         return false;
     const bool is_early = !spw_uses_done_locked(&b->object.uses);
-    if (is_early && !spw_stale_may_leave_locked(d, b))
+    if (is_early && !spw_unmap_can_defer_locked(d, b))
         return false;
-    struct spw_stale *s = copy_of(b);
+    struct spw_deferred_unmap *s = copy_of(b);
     if (!s || !note_aliases(d, s)) {
         if (s)
             destroy(s);
@@ -108,21 +108,21 @@ bool spw_stale_leave_locked(struct spw_device *d, struct spw_block *b)
     append(&d->stale, s);
     b->stale = s;
     spw_phys_pool_give_locked(&d->handles, &b->memory, 0);
-    spw_staled.count++;
-    spw_staled.early_count += is_early;
+    spw_unmap_counts.count++;
+    spw_unmap_counts.early_count += is_early;
     return true;
 }
 
-void spw_stale_fence_locked(struct spw_device *d, CUmemGenericAllocationHandle piece, struct spw_uses *fence)
+void spw_unmap_fence_locked(struct spw_device *d, CUmemGenericAllocationHandle piece, struct spw_uses *fence)
 {
-    struct spw_stale *s = spw_alias_map_newest(&d->handles.aliases, piece);
+    struct spw_deferred_unmap *s = spw_alias_map_newest(&d->handles.aliases, piece);
     if (s && !spw_uses_seen_done_locked(&s->uses) && !spw_uses_done_locked(&s->uses))
         spw_uses_merge_locked(fence, &s->uses);
 }
 
 /* ---- the end ---- */
 
-static void give_back_what_was_left(struct spw_device *d, struct spw_stale *s)
+static void give_back_what_was_left(struct spw_device *d, struct spw_deferred_unmap *s)
 {
     if (s->block) {
         s->block->stale = NULL;
@@ -134,7 +134,7 @@ static void give_back_what_was_left(struct spw_device *d, struct spw_stale *s)
 }
 
 /* Its users are done. */
-static int unmap(struct spw_device *d, struct spw_stale *s)
+static int unmap(struct spw_device *d, struct spw_deferred_unmap *s)
 {
     const size_t bytes = (size_t)s->memory.granules << d->granule_shift;
     const int r = spw_result(SPW_ASK(cuMemUnmap, s->address, bytes));
@@ -148,26 +148,26 @@ static int unmap(struct spw_device *d, struct spw_stale *s)
     return 0;
 }
 
-int spw_stale_end_locked(struct spw_device *d, struct spw_block *b)
+int spw_unmap_now_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!b->stale)
         return 0;
     return spw_uses_done_locked(&b->stale->uses) ? unmap(d, b->stale) : -EBUSY;
 }
 
-void spw_stale_sweep_locked(struct spw_device *d, uint64_t keep_granules)
+void spw_unmap_sweep_locked(struct spw_device *d, uint64_t keep_granules)
 {
-    struct spw_stale *next;
-    for (struct spw_stale *s = d->stale.first; s && d->stale.granules > keep_granules; s = next) {
+    struct spw_deferred_unmap *next;
+    for (struct spw_deferred_unmap *s = d->stale.first; s && d->stale.granules > keep_granules; s = next) {
         next = s->next;
         if (spw_uses_done_locked(&s->uses) && unmap(d, s) < 0)
             return;
     }
 }
 
-void spw_stale_limit_locked(struct spw_device *d)
+void spw_unmap_limit_locked(struct spw_device *d)
 {
-    spw_stale_sweep_locked(d, d->handles.budget_bytes >> d->granule_shift);
+    spw_unmap_sweep_locked(d, d->handles.budget_bytes >> d->granule_shift);
 }
 
 static bool is_any(void)
@@ -178,36 +178,36 @@ static bool is_any(void)
     return false;
 }
 
-void spw_stale_host_waits(void)
+void spw_unmap_host_waits(void)
 {
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread to unmap */
-    if (!__atomic_load_n(&spw_staled.count, __ATOMIC_RELAXED))
+    if (!__atomic_load_n(&spw_unmap_counts.count, __ATOMIC_RELAXED))
         return;
     spw_lock();
     if (is_any() && spw_context_enter(&guard, NULL) == 0) {
         for (int i = 0; i < SPW_MAX_DEVICES; i++)
-            spw_stale_sweep_locked(&spw_devices[i], 0);
+            spw_unmap_sweep_locked(&spw_devices[i], 0);
         spw_context_leave(&guard);
     }
     spw_unlock();
 }
 
-static bool is_stale(const struct spw_device *d, const struct spw_stale *s)
+static bool is_stale(const struct spw_device *d, const struct spw_deferred_unmap *s)
 {
-    const struct spw_stale *at = d->stale.first;
+    const struct spw_deferred_unmap *at = d->stale.first;
     while (at && at != s)
         at = at->next;
     return at;
 }
 
-static int end_unlocking(struct spw_device *d, struct spw_stale *s)
+static int end_unlocking(struct spw_device *d, struct spw_deferred_unmap *s)
 {
     struct spw_uses uses = s->uses; /* others may end it meanwhile */
     const int r = spw_uses_wait_unlocking(&uses);
     return r == 0 && is_stale(d, s) && spw_uses_done_locked(&s->uses) ? unmap(d, s) : r;
 }
 
-int spw_stale_end_all_unlocking(struct spw_device *d)
+int spw_unmap_all_unlocking(struct spw_device *d)
 {
     int r = 0;
     while (r == 0 && d->stale.first)
@@ -216,7 +216,7 @@ int spw_stale_end_all_unlocking(struct spw_device *d)
 }
 
 /* The pool has a piece of at least so many granules that is stale there. */
-static bool has_pooled_piece(const struct spw_device *d, const struct spw_stale *s, uint32_t least)
+static bool has_pooled_piece(const struct spw_device *d, const struct spw_deferred_unmap *s, uint32_t least)
 {
     for (uint32_t i = 0; i < s->memory.count; i++) {
         const struct spw_piece piece = spw_memory_piece(&s->memory, i);
@@ -227,11 +227,11 @@ static bool has_pooled_piece(const struct spw_device *d, const struct spw_stale 
 }
 
 /* One that keeps a piece from being cut for the block; rather one that nobody is at any more. NULL: there is none. */
-static struct spw_stale *in_the_way(const struct spw_device *d, const struct spw_block *b)
+static struct spw_deferred_unmap *in_the_way(const struct spw_device *d, const struct spw_block *b)
 {
     const uint32_t least = spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules);
-    struct spw_stale *found = NULL;
-    for (struct spw_stale *s = d->stale.first; s; s = s->next) {
+    struct spw_deferred_unmap *found = NULL;
+    for (struct spw_deferred_unmap *s = d->stale.first; s; s = s->next) {
         if (!has_pooled_piece(d, s, least < SPW_PIECE_GRANULES ? least : SPW_PIECE_GRANULES))
             continue;
         if (spw_uses_done_locked(&s->uses))
@@ -246,38 +246,38 @@ static int end_until_it_is_served_unlocking(struct spw_device *d, const struct s
 {
     int r = 0;
     do {
-        struct spw_stale *s = in_the_way(d, b);
+        struct spw_deferred_unmap *s = in_the_way(d, b);
         r = s ? end_unlocking(d, s) : d->stale.first ? end_unlocking(d, d->stale.first) : 0;
     } while (r == 0 && d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules));
     return r;
 }
 
-int spw_stale_make_way_unlocking(struct spw_device *d, struct spw_block *b, bool again)
+int spw_unmap_clear_unlocking(struct spw_device *d, struct spw_block *b, bool again)
 {
     if (again)
-        return spw_stale_end_all_unlocking(d);
+        return spw_unmap_all_unlocking(d);
     if (!b->stale)
         return end_until_it_is_served_unlocking(d, b);
     struct spw_uses uses = b->stale->uses;
     const int r = spw_uses_wait_unlocking(&uses);
-    return r < 0 ? r : spw_stale_end_locked(d, b);
+    return r < 0 ? r : spw_unmap_now_locked(d, b);
 }
 
-bool spw_stale_makes_way_locked(struct spw_device *d, struct spw_block *b)
+bool spw_unmap_try_clear_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (spw_stale_end_locked(d, b) < 0)
+    if (spw_unmap_now_locked(d, b) < 0)
         return false;
     while (d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules)) {
-        struct spw_stale *s = in_the_way(d, b);
+        struct spw_deferred_unmap *s = in_the_way(d, b);
         if (!s || !spw_uses_done_locked(&s->uses) || unmap(d, s) < 0)
             return false;
     }
     return true;
 }
 
-void spw_stale_inherit_locked(struct spw_block *b)
+void spw_unmap_inherit_locked(struct spw_block *b)
 {
-    struct spw_stale *s = b->stale;
+    struct spw_deferred_unmap *s = b->stale;
     s->block = NULL;
     s->host_copy = b->host_copy;
     s->host_bytes = b->host_bytes;
@@ -290,28 +290,28 @@ void spw_stale_inherit_locked(struct spw_block *b)
 
 static void doubt(const struct spw_device *d)
 {
-    spw_stale_doubted |= !d->stale.allowed && d->stale.first;
+    spw_unmap_is_due |= !d->stale.allowed && d->stale.first;
 }
 
-void spw_stale_allow_locked(struct spw_device *d, bool allowed)
+void spw_unmap_allow_deferral_locked(struct spw_device *d, bool allowed)
 {
     d->stale.allowed = allowed && !d->stale.refused;
     doubt(d);
 }
 
 /* The operation that was begun is in a call by now: an event that nobody has recorded yet would never come. */
-static bool can_be_waited_for(const struct spw_stale *s)
+static bool can_be_waited_for(const struct spw_deferred_unmap *s)
 {
     struct spw_uses uses = s->uses;
     return spw_uses_mark_locked(&uses) == 0;
 }
 
-void spw_stale_settle_unlocking(void)
+void spw_unmap_flush_unlocking(void)
 {
     struct spw_context_guard guard;
     if (spw_context_enter(&guard, NULL) < 0)
         return;
-    spw_stale_doubted = false;
+    spw_unmap_is_due = false;
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_device *d = &spw_devices[i];
         int r = 0;
@@ -322,11 +322,11 @@ void spw_stale_settle_unlocking(void)
     spw_context_leave(&guard);
 }
 
-void spw_stale_reset(struct spw_device *d)
+void spw_unmap_reset(struct spw_device *d)
 {
-    for (struct spw_stale *s = d->stale.first, *next; s; s = next) {
+    for (struct spw_deferred_unmap *s = d->stale.first, *next; s; s = next) {
         next = s->next;
         destroy(s);
     }
-    d->stale = (struct spw_stales){0};
+    d->stale = (struct spw_deferred_unmaps){0};
 }
