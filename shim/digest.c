@@ -9,7 +9,7 @@
 #include "context.h"
 #include "devices.h"
 #include "driver.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "capture.h"
 #include "hash_kernel.h"
 #include "lock.h"
@@ -66,7 +66,7 @@ static CUcontext refused[SPW_MAX_DEVICES];
 static int make_memory(struct spw_device *d, struct ring *ring)
 {
     void *mirror = NULL;
-    int r = spw_foreign_take_locked(d, RING_BYTES);
+    int r = spw_unmanaged_take_locked(d, RING_BYTES);
     if (r < 0)
         return r;
     r = spw_result(
@@ -78,7 +78,7 @@ static int make_memory(struct spw_device *d, struct ring *ring)
     }
     if (r < 0) {
         ring->results = 0;
-        spw_foreign_give_locked(d, RING_BYTES);
+        spw_unmanaged_give_locked(d, RING_BYTES);
         spw_debug("device %d: no memory for the slots of digests (%d)", d->ordinal, r);
         return r;
     }
@@ -152,7 +152,7 @@ void spw_digests_context_gone_locked(CUcontext context)
         if (ring->results) {
             (void)SPW_ASK_QUIETLY(cuMemFree_v2, ring->results);
             (void)SPW_ASK_QUIETLY(cuMemFreeHost, ring->mirror);
-            spw_foreign_give_locked(&spw_devices[i], RING_BYTES);
+            spw_unmanaged_give_locked(&spw_devices[i], RING_BYTES);
         }
         spw_hash_kernel_unload(&ring->kernel);
         free(ring);

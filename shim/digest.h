@@ -2,7 +2,7 @@
  *
  * A digest is asked for and gets a ticket; asked digests are sent to the host together, when their stream has come so far;
  * the answer is there some time later, until the ticket is forgotten. Each device has a ring of 4096 slots of 16 bytes for
- * it, in memory from the driver that is on the bill (foreign.h), with a pinned mirror on the host; both are made at the
+ * it, in memory from the driver that is on the bill (unmanaged.h), with a pinned mirror on the host; both are made at the
  * first need, with the kernel, and belong to one context: the first that asks. In steady state nothing is made.
  *
  * Each submission is the next operation of its stream's record (streams.h). Whoever holds the memory that is read adds that

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "lock.h"
 #include "log.h"
 
@@ -56,7 +56,7 @@ static uint64_t settle_locked(struct spw_device *d)
     const uint64_t due = reserved + a->promised_bytes + a->asking_bytes;
     if (due > a->billed_bytes)
         return a->asking_bytes ? 0 : due - a->billed_bytes; /* what is asked for may be among what is reserved */
-    spw_foreign_give_locked(d, a->billed_bytes - due);
+    spw_unmanaged_give_locked(d, a->billed_bytes - due);
     a->billed_bytes = due;
     return 0;
 }
@@ -67,7 +67,7 @@ static void settle(struct spw_device *d)
     spw_lock();
     const uint64_t missing = settle_locked(d);
     spw_unlock();
-    if (!missing || spw_foreign_take(d, missing, what_grew) < 0)
+    if (!missing || spw_unmanaged_take(d, missing, what_grew) < 0)
         return;
     spw_lock();
     accounts[d->ordinal].billed_bytes += missing;
@@ -116,7 +116,7 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
     if (!d || __builtin_add_overflow(bytes, granule - 1, &bytes))
         return 0; /* of the latter the driver knows what to say */
     bytes &= ~(granule - 1);
-    const int r = spw_foreign_take(d, bytes, call);
+    const int r = spw_unmanaged_take(d, bytes, call);
     if (r < 0)
         return r;
     *p = (struct spw_graph_promise){.device = d, .bytes = bytes};
@@ -181,7 +181,7 @@ int spw_graph_memory_before_instance(CUgraph graph)
     spw_unlock();
     if (!d)
         return 0;
-    const int r = spw_foreign_take(d, bytes, what_grew);
+    const int r = spw_unmanaged_take(d, bytes, what_grew);
     if (r < 0)
         return r;
     spw_lock();

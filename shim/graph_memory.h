@@ -1,4 +1,4 @@
-/* graph_memory.h - memory that graphs allocate themselves, on the bill of its device (foreign.h).
+/* graph_memory.h - memory that graphs allocate themselves, on the bill of its device (unmanaged.h).
  *
  * The driver says how much it has reserved for graphs, and nothing of what it will. An allocation is on the bill from the
  * moment at which it becomes a node, as the program expects to be refused there, and what the driver reserves for it is not

@@ -4,7 +4,7 @@
 #include "alloc.h"
 #include "devices.h"
 #include "engine.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "capture.h"
 #include "graph_memory.h"
 #include "hooks.h"
@@ -33,7 +33,7 @@ static CUresult pass_begin(struct passed *p, size_t bytes, const char *call)
 {
     p->device = spw_device_billed();
     p->bytes = bytes;
-    return p->device && spw_foreign_take(p->device, bytes, call) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    return p->device && spw_unmanaged_take(p->device, bytes, call) < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 static CUresult pass_end(const struct passed *p, CUresult result, const CUdeviceptr *dptr)
@@ -41,9 +41,9 @@ static CUresult pass_end(const struct passed *p, CUresult result, const CUdevice
     if (result == CUDA_SUCCESS)
         spw_outside_lies_at(*dptr, p->bytes);
     if (p->device && result == CUDA_SUCCESS)
-        spw_foreign_allocated(*dptr, p->device, p->bytes);
+        spw_unmanaged_allocated(*dptr, p->device, p->bytes);
     else if (p->device)
-        spw_foreign_give(p->device, p->bytes);
+        spw_unmanaged_give(p->device, p->bytes);
     return result;
 }
 
@@ -97,7 +97,7 @@ CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
 static CUresult freed_by_driver(CUdeviceptr dptr, CUresult result)
 {
     if (result == CUDA_SUCCESS && dptr)
-        spw_foreign_freed(dptr);
+        spw_unmanaged_freed(dptr);
     return result;
 }
 
@@ -445,13 +445,13 @@ CUresult spw_on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, c
                 : NULL;
     if (!d)
         return spw_driver.cuMemCreate(handle, size, prop, flags);
-    if (spw_foreign_take(d, size, "cuMemCreate") < 0)
+    if (spw_unmanaged_take(d, size, "cuMemCreate") < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult r = spw_driver.cuMemCreate(handle, size, prop, flags);
     if (r == CUDA_SUCCESS)
-        spw_foreign_made(*handle, d, size);
+        spw_unmanaged_made(*handle, d, size);
     else
-        spw_foreign_give(d, size);
+        spw_unmanaged_give(d, size);
     return r;
 }
 
@@ -459,7 +459,7 @@ CUresult spw_on_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     CUresult r = spw_driver.cuMemRelease(handle);
     if (r == CUDA_SUCCESS)
-        spw_foreign_released(handle);
+        spw_unmanaged_released(handle);
     return r;
 }
 
@@ -468,7 +468,7 @@ CUresult spw_on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGener
 {
     CUresult r = spw_driver.cuMemMap(ptr, size, offset, handle, flags);
     if (r == CUDA_SUCCESS)
-        spw_foreign_mapped(handle, ptr, size);
+        spw_unmanaged_mapped(handle, ptr, size);
     if (r == CUDA_SUCCESS)
         spw_outside_lies_at(ptr, size);
     return r;
@@ -478,7 +478,7 @@ CUresult spw_on_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
     CUresult r = spw_driver.cuMemUnmap(ptr, size);
     if (r == CUDA_SUCCESS)
-        spw_foreign_unmapped(ptr, size);
+        spw_unmanaged_unmapped(ptr, size);
     return r;
 }
 

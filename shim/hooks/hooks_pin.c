@@ -2,7 +2,7 @@
  *
  * Stream memory operations (someone else polls or writes the word), textures (the address hides behind a handle), and
  * all that shows memory to other processes and devices (they hold on to the physical memory of that moment). */
-#include "foreign.h"
+#include "unmanaged.h"
 #include "hooks.h"
 
 #include "access.h"
@@ -151,7 +151,7 @@ CUresult spw_on_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
         return CUDA_ERROR_INVALID_VALUE;
     CUresult r = spw_driver.cuMemRetainAllocationHandle(handle, addr);
     if (r == CUDA_SUCCESS)
-        spw_foreign_retained(*handle);
+        spw_unmanaged_retained(*handle);
     return r;
 }
 

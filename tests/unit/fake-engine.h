@@ -2,7 +2,7 @@
 #ifndef SPILLWAY_TESTS_FAKE_ENGINE_H
 #define SPILLWAY_TESTS_FAKE_ENGINE_H
 #include "access.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "graph_memory.h"
 #include <errno.h>
 
@@ -32,7 +32,7 @@ void spw_pin_everything(const char *why)
 
 static CUmemGenericAllocationHandle retained; /* the last one, or 0 */
 
-void spw_foreign_retained(CUmemGenericAllocationHandle handle)
+void spw_unmanaged_retained(CUmemGenericAllocationHandle handle)
 {
     retained = handle;
 }

@@ -1,7 +1,7 @@
 /* test-deferred_unmap.c - memory that changes hands on the device before it is out of use, on the fake device, which runs
  * what is newest first wherever nothing holds it. */
 #include "carried.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "hostpool.h"
 #include "slab.h"
 #include "deferred_unmap.h"
@@ -378,10 +378,10 @@ static void memory_for_others_is_waited_for(void **state)
     fill(a, 1);
     fill(b, 2);
     leave(a);
-    assert_int_equal(spw_foreign_take(device, BYTES, "a test"), 0);
+    assert_int_equal(spw_unmanaged_take(device, BYTES, "a test"), 0);
     assert_int_equal(device->stale.granules, 0);
     assert_int_equal(fake_counts()->made_bytes, BYTES);
-    spw_foreign_give(device, BYTES);
+    spw_unmanaged_give(device, BYTES);
     expect(a, 1);
     expect(b, 2);
     finish();

@@ -10,7 +10,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "fake-device.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "graph_memory.h"
 #include "mover.h"
 
@@ -37,7 +37,7 @@ static int begin(void **state)
     CUcontext context;
     (void)state;
     spw_graph_memory_reset();
-    spw_foreign_reset();
+    spw_unmanaged_reset();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -1,4 +1,4 @@
-/* test-foreign.c - memory of the driver's own lowers what the budget leaves, for as long as it exists. */
+/* test-unmanaged.c - memory of the driver's own lowers what the budget leaves, for as long as it exists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "devices.h"
 #include "fake-device.h"
-#include "foreign.h"
+#include "unmanaged.h"
 #include "log.h"
 #include "mover.h"
 
@@ -23,7 +23,7 @@ static struct spw_device *device;
 static int begin(void **state)
 {
     CUcontext context;
-    spw_foreign_reset();
+    spw_unmanaged_reset();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();
@@ -40,20 +40,20 @@ static uint64_t left(void)
 
 static void an_allocation_counts_until_it_is_freed(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, 10 * GRANULE, "a call"), 0);
-    spw_foreign_allocated(0x1000, device, 10 * GRANULE);
+    assert_int_equal(spw_unmanaged_take(device, 10 * GRANULE, "a call"), 0);
+    spw_unmanaged_allocated(0x1000, device, 10 * GRANULE);
     assert_int_equal(left(), BUDGET - 10 * GRANULE);
-    spw_foreign_freed(0x2000); /* nothing of ours */
+    spw_unmanaged_freed(0x2000); /* nothing of ours */
     assert_int_equal(left(), BUDGET - 10 * GRANULE);
-    spw_foreign_freed(0x1000);
+    spw_unmanaged_freed(0x1000);
     assert_int_equal(left(), BUDGET);
-    spw_foreign_freed(0x1000);
+    spw_unmanaged_freed(0x1000);
     assert_int_equal(left(), BUDGET);
 }
 
 static void more_than_the_budget_is_refused_and_not_counted(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, BUDGET + GRANULE, "a call"), -ENOMEM);
+    assert_int_equal(spw_unmanaged_take(device, BUDGET + GRANULE, "a call"), -ENOMEM);
     assert_int_equal(left(), BUDGET);
 }
 
@@ -72,16 +72,16 @@ static void a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do(void
     assert_true(fd >= 0);
     FILE *file = fdopen(fd, "r");
     spw_log_setup(SPW_LOG_WARN, name);
-    assert_int_equal(spw_foreign_take(device, 10 * GRANULE, "a call"), 0);
-    assert_int_equal(spw_foreign_take(device, 92 * GRANULE, "another call"), -ENOMEM);
+    assert_int_equal(spw_unmanaged_take(device, 10 * GRANULE, "a call"), 0);
+    assert_int_equal(spw_unmanaged_take(device, 92 * GRANULE, "another call"), -ENOMEM);
     read_log(file, text, sizeof(text));
     assert_non_null(strstr(text, "another call takes 376832 bytes"));
     assert_non_null(strstr(text, "smallest budget that would do: 417792 bytes"));
-    assert_int_equal(spw_foreign_take(device, UINT64_MAX, "a third"), -ENOMEM);
+    assert_int_equal(spw_unmanaged_take(device, UINT64_MAX, "a third"), -ENOMEM);
     read_log(file, text, sizeof(text));
     assert_non_null(strstr(text, "smallest budget that would do: 18446744073709551615 bytes"));
     size_t length = strlen(text);
-    assert_int_equal(spw_foreign_take(device, UINT64_MAX, "a third"), -ENOMEM);
+    assert_int_equal(spw_unmanaged_take(device, UINT64_MAX, "a third"), -ENOMEM);
     read_log(file, text, sizeof(text));
     assert_int_equal(strlen(text), length); /* a program that tries again and again is told about once */
     spw_log_setup(SPW_LOG_WARN, NULL);
@@ -91,63 +91,63 @@ static void a_refusal_names_the_call_its_bytes_and_the_budget_that_would_do(void
 
 static void what_the_driver_refused_is_given_back(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
-    spw_foreign_give(device, GRANULE);
+    assert_int_equal(spw_unmanaged_take(device, GRANULE, "a call"), 0);
+    spw_unmanaged_give(device, GRANULE);
     assert_int_equal(left(), BUDGET);
 }
 
 /* Releasing the handle of mapped memory frees nothing: the last unmapping does. */
 static void released_memory_counts_while_it_is_mapped(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, 4 * GRANULE, "a call"), 0);
-    spw_foreign_made(7, device, 4 * GRANULE);
-    spw_foreign_mapped(7, 0x100000, 4 * GRANULE);
-    spw_foreign_mapped(7, 0x200000, 4 * GRANULE); /* the same memory at a second address */
-    spw_foreign_released(7);
+    assert_int_equal(spw_unmanaged_take(device, 4 * GRANULE, "a call"), 0);
+    spw_unmanaged_made(7, device, 4 * GRANULE);
+    spw_unmanaged_mapped(7, 0x100000, 4 * GRANULE);
+    spw_unmanaged_mapped(7, 0x200000, 4 * GRANULE); /* the same memory at a second address */
+    spw_unmanaged_released(7);
     assert_int_equal(left(), BUDGET - 4 * GRANULE);
-    spw_foreign_unmapped(0x100000, 4 * GRANULE);
+    spw_unmanaged_unmapped(0x100000, 4 * GRANULE);
     assert_int_equal(left(), BUDGET - 4 * GRANULE);
-    spw_foreign_unmapped(0x200000, 4 * GRANULE);
+    spw_unmanaged_unmapped(0x200000, 4 * GRANULE);
     assert_int_equal(left(), BUDGET);
 }
 
 /* A handle may be had again from an address, also when the first holder has let go, and counts as often as it is held. */
 static void retained_memory_counts_until_the_last_holder_lets_go(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
-    spw_foreign_made(7, device, GRANULE);
-    spw_foreign_mapped(7, 0x100000, GRANULE);
-    spw_foreign_released(7);
-    spw_foreign_retained(7);
-    spw_foreign_retained(7);
-    spw_foreign_unmapped(0x100000, GRANULE);
-    spw_foreign_released(7);
+    assert_int_equal(spw_unmanaged_take(device, GRANULE, "a call"), 0);
+    spw_unmanaged_made(7, device, GRANULE);
+    spw_unmanaged_mapped(7, 0x100000, GRANULE);
+    spw_unmanaged_released(7);
+    spw_unmanaged_retained(7);
+    spw_unmanaged_retained(7);
+    spw_unmanaged_unmapped(0x100000, GRANULE);
+    spw_unmanaged_released(7);
     assert_int_equal(left(), BUDGET - GRANULE);
-    spw_foreign_released(7);
+    spw_unmanaged_released(7);
     assert_int_equal(left(), BUDGET);
-    spw_foreign_retained(8); /* nobody's */
+    spw_unmanaged_retained(8); /* nobody's */
 }
 
 static void unmapped_memory_counts_until_its_handle_is_released(void **state)
 {
-    assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
-    spw_foreign_made(7, device, GRANULE);
-    spw_foreign_mapped(7, 0x100000, GRANULE);
-    spw_foreign_unmapped(0x100000, GRANULE);
+    assert_int_equal(spw_unmanaged_take(device, GRANULE, "a call"), 0);
+    spw_unmanaged_made(7, device, GRANULE);
+    spw_unmanaged_mapped(7, 0x100000, GRANULE);
+    spw_unmanaged_unmapped(0x100000, GRANULE);
     assert_int_equal(left(), BUDGET - GRANULE);
-    spw_foreign_released(7);
+    spw_unmanaged_released(7);
     assert_int_equal(left(), BUDGET);
 }
 
 static void one_unmapping_may_cover_neighbours(void **state)
 {
     for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(spw_foreign_take(device, GRANULE, "a call"), 0);
-        spw_foreign_made(7 + i, device, GRANULE);
-        spw_foreign_mapped(7 + i, 0x100000 + i * GRANULE, GRANULE);
-        spw_foreign_released(7 + i);
+        assert_int_equal(spw_unmanaged_take(device, GRANULE, "a call"), 0);
+        spw_unmanaged_made(7 + i, device, GRANULE);
+        spw_unmanaged_mapped(7 + i, 0x100000 + i * GRANULE, GRANULE);
+        spw_unmanaged_released(7 + i);
     }
-    spw_foreign_unmapped(0x100000, 3 * GRANULE);
+    spw_unmanaged_unmapped(0x100000, 3 * GRANULE);
     assert_int_equal(left(), BUDGET);
 }
 

@@ -1,5 +1,5 @@
-/* foreign.c - the bills: who holds which piece of the driver's own memory, and for how long. */
-#include "foreign.h"
+/* unmanaged.c - the bills: who holds which piece of the driver's own memory, and for how long. */
+#include "unmanaged.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void put_on_bill(struct spw_device *d, uint64_t bytes)
     spw_phys_pool_fit_locked(&d->handles);
 }
 
-int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)
+int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes)
 {
     if (bytes > d->handles.budget_bytes || !spw_reclaim_make_from_cache_locked(d, bytes))
         return -ENOMEM;
@@ -73,7 +73,7 @@ int spw_foreign_take_locked(struct spw_device *d, uint64_t bytes)
     return 0;
 }
 
-int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
+int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
     pthread_mutex_lock(&d->slow);
     spw_lock();
@@ -93,16 +93,16 @@ int spw_foreign_take(struct spw_device *d, uint64_t bytes, const char *what)
     return r;
 }
 
-void spw_foreign_give_locked(struct spw_device *d, uint64_t bytes)
+void spw_unmanaged_give_locked(struct spw_device *d, uint64_t bytes)
 {
     d->handles.budget_bytes += bytes;
     d->foreign_bytes -= bytes;
 }
 
-void spw_foreign_give(struct spw_device *d, uint64_t bytes)
+void spw_unmanaged_give(struct spw_device *d, uint64_t bytes)
 {
     spw_lock();
-    spw_foreign_give_locked(d, bytes);
+    spw_unmanaged_give_locked(d, bytes);
     spw_unlock();
 }
 
@@ -132,7 +132,7 @@ static void settle(struct bill *b)
 {
     if (b->holders || b->mappings)
         return;
-    spw_foreign_give_locked(b->device, b->bytes);
+    spw_unmanaged_give_locked(b->device, b->bytes);
     HASH_DEL(bills, b);
     free(b);
 }
@@ -160,22 +160,22 @@ static void note(uint64_t key, struct spw_device *d, uint64_t bytes)
     spw_unlock();
 }
 
-void spw_foreign_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes)
+void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes)
 {
     note(address, d, bytes);
 }
 
-void spw_foreign_freed(CUdeviceptr address)
+void spw_unmanaged_freed(CUdeviceptr address)
 {
     let_go(address);
 }
 
-void spw_foreign_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes)
+void spw_unmanaged_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes)
 {
     note(handle, d, bytes);
 }
 
-void spw_foreign_retained(CUmemGenericAllocationHandle handle)
+void spw_unmanaged_retained(CUmemGenericAllocationHandle handle)
 {
     spw_lock();
     struct bill *b = find_bill(handle);
@@ -184,7 +184,7 @@ void spw_foreign_retained(CUmemGenericAllocationHandle handle)
     spw_unlock();
 }
 
-void spw_foreign_released(CUmemGenericAllocationHandle handle)
+void spw_unmanaged_released(CUmemGenericAllocationHandle handle)
 {
     let_go(handle);
 }
@@ -196,7 +196,7 @@ static struct mapping *find_mapping(uint64_t address)
     return m;
 }
 
-void spw_foreign_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes)
+void spw_unmanaged_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes)
 {
     spw_lock();
     struct bill *b = find_bill(handle);
@@ -214,7 +214,7 @@ void spw_foreign_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address
     spw_unlock();
 }
 
-void spw_foreign_unmapped(CUdeviceptr address, uint64_t bytes)
+void spw_unmanaged_unmapped(CUdeviceptr address, uint64_t bytes)
 {
     spw_lock();
     for (uint64_t done = 0; done < bytes;) { /* one call may cover several neighbouring mappings */
@@ -233,7 +233,7 @@ void spw_foreign_unmapped(CUdeviceptr address, uint64_t bytes)
     spw_unlock();
 }
 
-void spw_foreign_reset(void)
+void spw_unmanaged_reset(void)
 {
     struct bill *b, *next_bill;
     struct mapping *m, *next_mapping;

@@ -1,0 +1,37 @@
+/* unmanaged.h - device memory that comes from the driver itself, nearly all of it the program's, on the bill of its device:
+ * what it takes, the budget leaves less for tensors.
+ *
+ * An allocation is on the bill until it is freed. Physical memory of the program's own (cuMemCreate) is until nobody holds
+ * its handle and nothing is mapped to it any more, as the driver keeps it. */
+#ifndef SPILLWAY_SHIM_UNMANAGED_H
+#define SPILLWAY_SHIM_UNMANAGED_H
+#include "ledger.h"
+
+/* Before the driver is asked: 0, or -ENOMEM when the budget cannot hold it too, even with all that can move moved, which is
+ * said, with `what` for the call. No lock held in any of these but those that say
+ * so. */
+int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what);
+
+/* The driver refused: off the bill again. */
+void spw_unmanaged_give(struct spw_device *d, uint64_t bytes);
+
+/* The same for memory of our own that the driver is asked for with the engine lock held: waits for nothing, moves nothing
+ * and says nothing. -ENOMEM: there is no room at the moment. */
+int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes);
+void spw_unmanaged_give_locked(struct spw_device *d, uint64_t bytes);
+
+/* What was taken is known by this address from now on, until it is freed. What is not known is ignored. */
+void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes);
+void spw_unmanaged_freed(CUdeviceptr address);
+
+/* The same for physical memory: made with one holder, who may let go before or after it is unmapped; whoever retains it is
+ * one more. */
+void spw_unmanaged_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes);
+void spw_unmanaged_retained(CUmemGenericAllocationHandle handle);
+void spw_unmanaged_released(CUmemGenericAllocationHandle handle);
+void spw_unmanaged_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes);
+void spw_unmanaged_unmapped(CUdeviceptr address, uint64_t bytes);
+
+/* Forgets everything: for tests. */
+void spw_unmanaged_reset(void);
+#endif
