@@ -72,7 +72,7 @@ static void leave_course(struct spw_rounds *p)
 {
     if (p->on.now && spw_learning_is_about(p->learning, p->on.now->course))
         spw_learning_stop_locked(p->learning); /* what was learned so far stays known */
-    spw_pace_restart_locked(&p->pace);
+    spw_throttle_restart_locked(&p->pace);
     spw_unmap_allow_deferral_locked(p->on.device, false);
     spw_on_course_leave_locked(&p->on);
 }
@@ -333,6 +333,6 @@ void spw_rounds_keep_pace_unlocking(struct spw_rounds *p, struct spw_stream *s)
 {
     if (!p->on.now || !p->on.now->waits)
         return;
-    spw_pace_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->waits, p->on.place.cursor.op);
+    spw_throttle_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->waits, p->on.place.cursor.op);
     note_what_is_left(p);
 }

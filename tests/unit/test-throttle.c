@@ -1,11 +1,11 @@
-/* test-pace.c - the host stays close to the device while a tensor waits for memory, on the fake device, where nothing runs
- * before somebody waits for it. */
+/* test-throttle.c - the host stays close to the device while a tensor waits for memory, on the fake device, where nothing
+ * runs before somebody waits for it. */
 #include "carried.h"
-#include "pace.h"
+#include "throttle.h"
 
 enum { OPS = 17 };
 
-static struct spw_pace pace;
+static struct spw_throttle pace;
 static struct spw_course_op ops[OPS];
 static const struct spw_course course = {.ops = ops, .op_count = OPS};
 static uint8_t known[OPS + 1];
@@ -16,7 +16,7 @@ static void start(double us)
     begin(2 * BYTES, 16 << 20);
     device->stale.refused =
         true; /* so many operations alike are an iteration, in which memory would change hands unawaited */
-    pace = (struct spw_pace){0};
+    pace = (struct spw_throttle){0};
     memset(known, 0, sizeof(known));
     for (int i = 0; i < OPS; i++)
         ops[i].us = us;
@@ -41,7 +41,7 @@ static void keep_pace_after(uint32_t op)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    spw_pace_unlocking(&pace, device, spw_stream_find_locked(s), &course, known, op);
+    spw_throttle_unlocking(&pace, device, spw_stream_find_locked(s), &course, known, op);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     check_blocks();
@@ -143,7 +143,7 @@ static void an_old_operation_is_waited_for_without_the_newest(void **state)
 static void restart(void)
 {
     spw_lock();
-    spw_pace_restart_locked(&pace);
+    spw_throttle_restart_locked(&pace);
     memset(known, 7, sizeof(known));
     spw_unlock();
 }

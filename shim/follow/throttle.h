@@ -1,4 +1,4 @@
-/* pace.h - how far the host runs ahead of the device while tensors wait for memory to come back into.
+/* throttle.h - how far the host runs ahead of the device while tensors wait for memory to come back into.
  *
  * Memory becomes free when the device is past its last use, and is handed on in the program's own calls. A host that is far
  * ahead makes none at that time: it stands at the first operation whose tensor is not there, and copies begin late. So as
@@ -7,19 +7,19 @@
  *
  * What the device does may depend on what the program does next. So the first wait behind an operation of a course only
  * asks, and gives up after some time; only where one has ended by itself, later ones wait without looking. */
-#ifndef SPILLWAY_SHIM_PACE_H
-#define SPILLWAY_SHIM_PACE_H
+#ifndef SPILLWAY_SHIM_THROTTLE_H
+#define SPILLWAY_SHIM_THROTTLE_H
 #include "course/course.h"
 #include "ledger.h"
 #include "streams.h"
 
-enum { SPW_PACE_OPS = 32 };
+enum { SPW_THROTTLE_OPS = 32 };
 
-struct spw_pace { /* of a device; starts as all zeroes */
-    struct spw_paced_op {
+struct spw_throttle { /* of a device; starts as all zeroes */
+    struct spw_throttled_op {
         struct spw_uses end;
-        double until_us; /* work of the device up to its end, in all that was noted */
-    } ops[SPW_PACE_OPS]; /* submitted while a tensor waited: a ring, number n is at n % SPW_PACE_OPS */
+        double until_us;     /* work of the device up to its end, in all that was noted */
+    } ops[SPW_THROTTLE_OPS]; /* submitted while a tensor waited: a ring, number n is at n % SPW_THROTTLE_OPS */
     unsigned count;
     double work_us;
     uint32_t op;       /* of the course, that was noted last */
@@ -28,12 +28,12 @@ struct spw_pace { /* of a device; starts as all zeroes */
 };
 
 /* What comes next has nothing to do with what came before. Engine lock. */
-void spw_pace_restart_locked(struct spw_pace *pace);
+void spw_throttle_restart_locked(struct spw_throttle *pace);
 
 /* Those before `op` of the course were submitted, the last of them to `s`. Where a tensor of the device waits for memory,
  * waits until the device is close. `known`, a byte for each operation, zeroes at first: behind which one can wait. Needs the
  * device's slow lock and the engine lock, and lets go of that while it waits; course and `known` have to stay until then, or
  * the pace is restarted. */
-void spw_pace_unlocking(struct spw_pace *pace, struct spw_device *d, struct spw_stream *s, const struct spw_course *course,
-                        uint8_t *known, uint32_t op);
+void spw_throttle_unlocking(struct spw_throttle *pace, struct spw_device *d, struct spw_stream *s,
+                            const struct spw_course *course, uint8_t *known, uint32_t op);
 #endif

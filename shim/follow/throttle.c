@@ -1,5 +1,5 @@
-/* pace.c - waits for the device behind operations while tensors wait for memory, and hands it on as it becomes free. */
-#include "pace.h"
+/* throttle.c - waits for the device behind operations while tensors wait for memory, and hands it on as it becomes free. */
+#include "throttle.h"
 
 #include <sched.h>
 
@@ -24,16 +24,16 @@ static bool somebody_waits(const struct spw_device *d)
     return d->queues[SPW_QUEUE_AWAITED].first != NULL;
 }
 
-void spw_pace_restart_locked(struct spw_pace *pace)
+void spw_throttle_restart_locked(struct spw_throttle *pace)
 {
     pace->count = 0;
     pace->given_up = 0;
     pace->restarts++;
 }
 
-static void note(struct spw_pace *pace, struct spw_stream *s, const struct spw_course *course, uint32_t op)
+static void note(struct spw_throttle *pace, struct spw_stream *s, const struct spw_course *course, uint32_t op)
 {
-    struct spw_paced_op next = {.until_us = 0};
+    struct spw_throttled_op next = {.until_us = 0};
     const double us = course->ops[op - 1].us;
     if (pace->count && pace->op == op)
         return; /* something that the course does not know: it may come or not */
@@ -42,14 +42,14 @@ static void note(struct spw_pace *pace, struct spw_stream *s, const struct spw_c
     pace->work_us += us > 0 ? us : 0;
     next.until_us = pace->work_us;
     if (spw_uses_mark_locked(&next.end) == 0)
-        pace->ops[pace->count++ % SPW_PACE_OPS] = next;
+        pace->ops[pace->count++ % SPW_THROTTLE_OPS] = next;
 }
 
 /* How many of those that were noted, from the oldest on, have work enough behind them. */
-static unsigned count_far(const struct spw_pace *pace, unsigned first)
+static unsigned count_far(const struct spw_throttle *pace, unsigned first)
 {
     unsigned end = first;
-    while (end < pace->count && pace->work_us - pace->ops[end % SPW_PACE_OPS].until_us >= AHEAD_US)
+    while (end < pace->count && pace->work_us - pace->ops[end % SPW_THROTTLE_OPS].until_us >= AHEAD_US)
         end++;
     return end - first;
 }
@@ -84,13 +84,13 @@ static bool wait_unlocking(struct spw_uses end, bool is_known, unsigned looks)
 
 /* Waits for `count` of those that were noted, from number `first` on, as long as somebody waits for memory. False: one does
  * not end by itself. *ret_all: the device has come past all of them. */
-static bool come_close_unlocking(struct spw_pace *pace, struct spw_device *d, unsigned first, unsigned count, bool is_known,
-                                 unsigned looks, bool *ret_all)
+static bool come_close_unlocking(struct spw_throttle *pace, struct spw_device *d, unsigned first, unsigned count,
+                                 bool is_known, unsigned looks, bool *ret_all)
 {
     const uint64_t restarts = pace->restarts;
     *ret_all = false;
     for (; count && somebody_waits(d); count--, first++) {
-        if (!wait_unlocking(pace->ops[first % SPW_PACE_OPS].end, is_known, looks))
+        if (!wait_unlocking(pace->ops[first % SPW_THROTTLE_OPS].end, is_known, looks))
             return false;
         if (pace->restarts != restarts)
             return true;
@@ -100,8 +100,8 @@ static bool come_close_unlocking(struct spw_pace *pace, struct spw_device *d, un
     return true;
 }
 
-void spw_pace_unlocking(struct spw_pace *pace, struct spw_device *d, struct spw_stream *s, const struct spw_course *course,
-                        uint8_t *known, uint32_t op)
+void spw_throttle_unlocking(struct spw_throttle *pace, struct spw_device *d, struct spw_stream *s,
+                            const struct spw_course *course, uint8_t *known, uint32_t op)
 {
     const uint64_t restarts = pace->restarts;
     if (!somebody_waits(d) || op == 0 || pace->given_up >= GIVES_UP || known[op] == DOES_NOT) {
@@ -110,7 +110,7 @@ void spw_pace_unlocking(struct spw_pace *pace, struct spw_device *d, struct spw_
     }
     note(pace, s, course, op);
     const bool is_known = known[op] == ENDS_BY_ITSELF;
-    const unsigned first = pace->count > SPW_PACE_OPS ? pace->count - SPW_PACE_OPS : 0, far = count_far(pace, first);
+    const unsigned first = pace->count > SPW_THROTTLE_OPS ? pace->count - SPW_THROTTLE_OPS : 0, far = count_far(pace, first);
     bool all;
     if (!far)
         return;
