@@ -416,7 +416,7 @@ void spw_free_context(CUcontext context)
             i += before == d->block_count; /* a block that is gone left its place to another */
         }
     }
-    spw_ghosts_context_gone_locked(context);
+    spw_retained_all_context_gone_locked(context);
     spw_seek_context_gone_locked(context);
     spw_mover_context_gone_locked(context);
     spw_digests_context_gone_locked(context);

@@ -11,7 +11,7 @@
 #include "transfers.h"
 #include "lock.h"
 #include "mover.h"
-#include "needs.h"
+#include "dependents.h"
 #include "now.h"
 #include "follower.h"
 #include "proof.h"
@@ -62,7 +62,7 @@ static bool settle_stuck(struct spw_device *d, struct spw_block *b)
 void spw_reclaim_retire_block_locked(struct spw_device *d, struct spw_block *b)
 {
     b->pinned = false;
-    if (spw_ghost_keep_locked(d, b))
+    if (spw_retained_keep_locked(d, b))
         return;
     spw_proof_forget_locked(b);
     if (!settle_stuck(d, b)) {
@@ -284,7 +284,7 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
  * of what is there. */
 static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 {
-    return b->object.attention & SPW_GHOST && !d->making && spw_object_dirty(&b->object) &&
+    return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) &&
            spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) &&
            spw_verify_due_locked(d, b) == SPW_DUE_NOT && spw_unchanged_is_shown_locked(d, b);
 }
@@ -298,7 +298,7 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
         return r;
     spw_unchanged_leaving_locked(d, b);
     if (goes_without_trace(d, b)) {
-        spw_needs_add_locked(d, b);
+        spw_dependents_add_locked(d, b);
         b->object.attention |= SPW_EVICTING;
     } else if (spw_object_dirty(&b->object)) {
         r = spw_mover_copy_out_locked(d, b);
@@ -330,7 +330,7 @@ int spw_reclaim_finish_eviction_unlocking(struct spw_device *d, struct spw_block
         r = spw_mover_detach_locked(d, b);
     if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
         spw_mover_keep_locked(d, b);
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
         if (!b->host_copy_valid)
             spw_object_soil(&b->object);
     }
@@ -437,7 +437,7 @@ bool spw_reclaim_let_others_finish_unlocking(struct timespec *start)
 
 int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
 {
-    spw_ghosts_sweep_locked(d);
+    spw_retained_all_sweep_locked(d);
     for (uint64_t room; (room = spw_phys_pool_room_locked(&d->handles)) < bytes;) {
         bool busy;
         const int r = await_idle_unlocking(d, bytes - room, &busy);
@@ -451,7 +451,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};
     int r;
-    spw_ghosts_sweep_locked(d);
+    spw_retained_all_sweep_locked(d);
     while (spw_phys_pool_room_locked(&d->handles) < bytes) {
         uint64_t missing = bytes - spw_phys_pool_room_locked(&d->handles);
         __atomic_store_n(&spw_reclaim_pressed, true, __ATOMIC_RELAXED);

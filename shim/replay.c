@@ -139,8 +139,8 @@ static void chain_finish(struct chain *c, uint32_t place)
 
 /* ---- in order ---- */
 
-/* Nothing more is made of these: they leave the chain. The ghosts among them, which nobody else uses, go again as soon as
- * nobody holds them: they are put first in the list. Answers how many. */
+/* Nothing more is made of these: they leave the chain. The retained blocks among them, which nobody else uses, go again as
+ * soon as nobody holds them: they are put first in the list. Answers how many. */
 static uint32_t take_served(struct chain *c, uint32_t place, struct spw_block **ret_ghosts)
 {
     uint32_t count = 0;
@@ -149,7 +149,7 @@ static uint32_t take_served(struct chain *c, uint32_t place, struct spw_block **
         if (c->last[i] != place || !b->chain)
             continue;
         b->chain = 0;
-        if (b->object.attention & SPW_GHOST && (b->content.needed || b->expected))
+        if (b->object.attention & SPW_RETAINED && (b->content.needed || b->expected))
             ret_ghosts[count++] = b;
     }
     return count;
@@ -258,7 +258,7 @@ static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rebui
 /* Without waiting for anybody. */
 static bool has_room(struct spw_device *d, uint64_t bytes)
 {
-    spw_ghosts_sweep_locked(d);
+    spw_retained_all_sweep_locked(d);
     (void)spw_transfer_reap_locked(d);
     return spw_reclaim_make_from_cache_locked(d, bytes);
 }
@@ -291,10 +291,10 @@ static bool depends_on(const struct spw_block *b, const struct spw_versioned *wh
     return &b->content != what && (!spw_rebuild_find(b->content.maker, &rebuild) || spw_rebuild_touches(&rebuild, what));
 }
 
-/* A ghost that nothing is to be made of as things are. What will be, is only once this one can be made by then. */
+/* A retained block that nothing is to be made of as things are. What will be, is only once this one can be made by then. */
 static bool is_idle_ghost(const struct spw_block *b)
 {
-    const uint32_t ghost = SPW_FREE | SPW_GHOST;
+    const uint32_t ghost = SPW_FREE | SPW_RETAINED;
     return (b->object.attention & ghost) == ghost && b->content.needed == b->beside;
 }
 
@@ -334,7 +334,7 @@ static void let_idle_ghosts_go(struct spw_device *d, const struct spw_versioned 
         if (!b->drops || !is_idle_ghost(b) || (what && !depends_on(b, what)))
             continue;
         spw_transfer_forget_locked(d, b);
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
             b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
     }

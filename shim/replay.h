@@ -11,7 +11,7 @@
  * by itself, and takes memory from nobody. */
 #ifndef SPILLWAY_SHIM_REPLAY_H
 #define SPILLWAY_SHIM_REPLAY_H
-#include "needs.h"
+#include "dependents.h"
 
 enum spw_replay_reason { SPW_REPLAY_DEMAND, SPW_REPLAY_PLAN, SPW_REPLAY_RESCUE, SPW_REPLAY_REASONS };
 

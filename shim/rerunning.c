@@ -132,7 +132,7 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run)
         struct spw_block *b = run->parts[i].block;
         if (b && is_unfinished(run, i)) {
             spw_mover_drop_host_copy_locked(b);
-            spw_needs_add_locked(d, b);
+            spw_dependents_add_locked(d, b);
         } else if (!b || !run->parts[i].attached)
             continue;
         b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
@@ -418,7 +418,7 @@ static void note_made(struct spw_device *d, struct spw_rerunning *run)
             continue;
         if (!b->host_copy_valid)
             spw_object_soil(&b->object);
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
     }
 }
 

@@ -4,7 +4,7 @@
  * Used by replay.c alone, and by whoever is owed something. */
 #ifndef SPILLWAY_SHIM_RERUNNING_H
 #define SPILLWAY_SHIM_RERUNNING_H
-#include "needs.h"
+#include "dependents.h"
 #include "rebuild.h"
 
 struct spw_running_part {    /* a block that they touch */

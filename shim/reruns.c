@@ -9,7 +9,7 @@
 #include "devices.h"
 #include "op.h"
 #include "live.h"
-#include "needs.h"
+#include "dependents.h"
 #include "outside.h"
 #include "slab.h"
 #include "stash.h"

@@ -91,7 +91,7 @@ int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s)
 void spw_rerun_hold(struct spw_rerun *rerun);
 void spw_rerun_let_go(struct spw_rerun *rerun); /* the last one frees it; NULL is fine */
 
-/* Whose it was is still there at that address, be it as a ghost (needs.h). */
+/* Whose it was is still there at that address, be it as a retained block (dependents.h). */
 bool spw_rerun_touch_is_there(const struct spw_rerun_touch *touch);
 
 /* True when running it again now would give what is left of its making: it is not void, of this epoch, and each touch is

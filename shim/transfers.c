@@ -8,7 +8,7 @@
 #include "context.h"
 #include "engine.h"
 #include "mover.h"
-#include "needs.h"
+#include "dependents.h"
 #include "now.h"
 #include "proof.h"
 #include "reclaim.h"
@@ -76,7 +76,7 @@ void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b)
     if (!leaving)
         return;
     spw_mover_keep_locked(d, b);
-    spw_needs_remove_locked(d, b);
+    spw_dependents_remove_locked(d, b);
 }
 
 void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b)
@@ -126,7 +126,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     if (due == SPW_DUE_BY_COPY)
         dropped = spw_verify_left_locked(d, b) == 0;
     if (dropped)
-        spw_needs_add_locked(d, b);
+        spw_dependents_add_locked(d, b);
     else
         spw_moved.dropped_count += !copied;
     b->object.attention |= SPW_EVICTING;
@@ -207,7 +207,7 @@ enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, s
     if (!is_shown && may_ask && spw_unchanged_ask_locked(d, b) == 0)
         return SPW_EVICT_WAIT;
     if (!is_shown)
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
     return spw_proof_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_EVICT_WRITE_BACK
                                                                                          : SPW_EVICT_RELEASE;
 }
@@ -247,7 +247,7 @@ static bool reap(struct spw_device *d, enum spw_transfer_queue way)
     }
     if (spw_mover_detach_locked(d, b) < 0) {
         spw_mover_keep_locked(d, b);
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
         spw_transfer_counts.failed_count++;
         return true;
     }

@@ -7,7 +7,8 @@
  * where there is no memory yet it waits in a third queue, in order, and is served as soon as there is. Nothing here happens
  * by itself: the engine pumps, in the program's own calls.
  *
- * One that can be made again (needs.h) may be dropped instead: it leaves like one that needs no copy, and is DROPPED then.
+ * One that can be made again (dependents.h) may be dropped instead: it leaves like one that needs no copy, and is DROPPED
+ * then.
  *
  *     RESIDENT --leave--> EVICTING --pump--> EVICTED --restore--> (queued) --pump--> RESTORING --first use--> RESIDENT
  *              --drop-->     |     --pump--> DROPPED ----------------made again (replay.h)------------------> RESIDENT

@@ -5,7 +5,7 @@
 
 #include "devices.h"
 #include "digest.h"
-#include "needs.h"
+#include "dependents.h"
 #include "op.h"
 #include "proof.h"
 #include "rebuild.h"

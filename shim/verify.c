@@ -300,7 +300,7 @@ static void take_copy(struct spw_device *d, struct spw_block *b)
 {
     if (b->object.attention & SPW_DROPPED)
         b->object.attention ^= SPW_DROPPED | SPW_EVICTED;
-    spw_needs_remove_locked(d, b);
+    spw_dependents_remove_locked(d, b);
 }
 
 static void lose(const struct spw_device *d, const struct spw_block *b)
@@ -321,7 +321,7 @@ static void lose(const struct spw_device *d, const struct spw_block *b)
  *     compared, which nobody can tell from the former any more;
  *   - it left without one. That its operation was right when it was compared says nothing of this time: its bytes are lost,
  *     and whoever needs them is refused, before anything is launched. So is what would be made of them, when it is wanted,
- *     unless it has a copy. A ghost that nobody wants again is let go of like any other.
+ *     unless it has a copy. A retained block that nobody wants again is let go of like any other.
  * What was made of it before and is there, is the program's or cannot be told either. */
 static void give_up(struct spw_device *d, struct spw_block *b)
 {
@@ -425,7 +425,7 @@ static struct spw_block *find_mismatch(struct spw_device *d, struct spw_rerunnin
 /* What was made is wrong, and the true bytes are nowhere: it is dropped as before, by an operation that is not run again. */
 static int unmake(struct spw_device *d, struct spw_block *b)
 {
-    spw_needs_add_locked(d, b);
+    spw_dependents_add_locked(d, b);
     if (spw_mover_detach_locked(d, b) < 0)
         b->object.attention |= SPW_DROPPED;
     return -ESTALE;

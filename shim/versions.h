@@ -25,8 +25,8 @@ struct spw_stream;
  * was. `s` is the stream that what follows is submitted to, NULL: none in particular. Negative: it could not be done, and
  * the operation is refused with that. */
 struct spw_rescuer {
-    /* So that nothing is lost whatever comes to be in `needed`. Where it may be written but is not known to be, ghosts of
-     * which nothing is to be made now are left dropped. */
+    /* So that nothing is lost whatever comes to be in `needed`. Where it may be written but is not known to be, retained
+     * blocks of which nothing is to be made now are left dropped. */
     int (*rescue)(struct spw_versioned *needed, bool is_known, struct spw_stream *s);
     int (*rescue_all)(struct spw_stream *s); /* so that nothing is dropped any more */
     bool (*anything_dropped)(void);          /* engine lock only */

@@ -7,7 +7,7 @@
 #include "transfers.h"
 #include "op.h"
 #include "log.h"
-#include "needs.h"
+#include "dependents.h"
 #include "recompute.h"
 #include "settings.h"
 
@@ -35,7 +35,7 @@ static void expect_nothing(struct spw_on_course *on)
 
 static bool is_ghost(const struct spw_block *b)
 {
-    return b && b->object.attention & SPW_GHOST;
+    return b && b->object.attention & SPW_RETAINED;
 }
 
 static struct spw_block *block_of(const struct spw_on_course *on, uint32_t tensor)
@@ -54,7 +54,7 @@ static void release_ghost(struct spw_on_course *on, uint32_t tensor)
         return;
     on->blocks[tensor] = NULL;
     b->expected = 0;
-    spw_ghost_look_locked(on->device, b);
+    spw_retained_look_locked(on->device, b);
 }
 
 static void release_ghosts(struct spw_on_course *on)
@@ -106,7 +106,7 @@ static void bind_live(struct spw_on_course *on, const struct spw_course *course)
     for (uint32_t i = 0; i < on->device->block_count; i++) {
         struct spw_block *b = on->device->blocks[i];
         b->expected = 0;
-        spw_ghost_look_locked(on->device, b);
+        spw_retained_look_locked(on->device, b);
         if (b->object.attention & SPW_FREE || b->doomed)
             continue;
         const uint32_t t = find_live(course, b->serial);
@@ -208,7 +208,7 @@ void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b)
                            !spw_recompute_is_over_locked(on->device, tensor, on->next_due - 1);
     if (on->now)
         (void)spw_cursor_free(&on->place.cursor, tensor, b->serial);
-    if (spw_ghost_wanted_locked(on->device, b, is_wanted) && is_wanted)
+    if (spw_retained_wanted_locked(on->device, b, is_wanted) && is_wanted)
         return;
     if (tensor != SPW_NO_INDEX && on->blocks[tensor] == b)
         on->blocks[tensor] = NULL;
@@ -301,7 +301,7 @@ void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due
             break;
         }
     }
-    spw_ghosts_sweep_locked(on->device);
+    spw_retained_all_sweep_locked(on->device);
 }
 
 void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)

@@ -11,7 +11,7 @@
 #include "op.h"
 #include "log.h"
 #include "mover.h"
-#include "needs.h"
+#include "dependents.h"
 #include "planned_counts.h"
 #include "recompute.h"
 #include "scratch.h"
@@ -299,7 +299,7 @@ void spw_rounds_look_after_unlocking(struct spw_rounds *p)
 {
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
-    spw_ghosts_sweep_locked(p->on.device);
+    spw_retained_all_sweep_locked(p->on.device);
     spw_unmap_limit_locked(p->on.device);
     spw_on_course_keep_operations_unlocking(&p->on);
     if (spw_on_course_is_complete(&p->on))

@@ -352,14 +352,14 @@ static bool way_is_right(const struct spw_block *b)
 bool spw_block_check_locked(const struct spw_block *b)
 {
     uint32_t a = b->object.attention;
-    if (!way_is_right(b) || (a & SPW_GHOST && !(a & SPW_FREE) && !b->doomed))
+    if (!way_is_right(b) || (a & SPW_RETAINED && !(a & SPW_FREE) && !b->doomed))
         return false;
     if (b->drops &&
         (!b->content.maker ||
          (!(a & SPW_DROPPED) && !(a & SPW_EVICTING && b->way == (b->has_true_copy ? SPW_QUEUE_OUT : SPW_QUEUE_DROPPED)))))
         return false;
-    if (a & SPW_GHOST)
-        a &= ~(uint32_t)(SPW_GHOST | SPW_FREE);
+    if (a & SPW_RETAINED)
+        a &= ~(uint32_t)(SPW_RETAINED | SPW_FREE);
     if (a & SPW_EMPTY)
         return !b->host_copy_valid && !(a & ~(uint32_t)SPW_EMPTY);
     if (a & SPW_EVICTED)

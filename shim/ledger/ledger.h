@@ -29,8 +29,8 @@ enum { SPW_MAX_DEVICES = 64 };
  *   EMPTY                         host_copy_valid == false: never written, no bytes to keep
  *   EVICTED                       host_copy holds the bytes and host_copy_valid
  *   DROPPED                       host_copy == NULL: the bytes are nowhere, and content.maker can make them again;
- *                                 `drops`, so whatever that touches is counted as needed (needs.h). With has_true_copy there
- *                                 is a valid host copy all the same, to hold against what is made
+ *                                 `drops`, so whatever that touches is counted as needed (dependents.h). With has_true_copy
+ * there is a valid host copy all the same, to hold against what is made
  *
  * In the last three there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
  * keeps that memory, mapped but not to be used before the block is attached anew; and except where the address is `stale`:
@@ -39,9 +39,9 @@ enum { SPW_MAX_DEVICES = 64 };
  * it was on its way out and stays, and operation `leave_number` of the copy-out stream, or a digest (proof.h), may still
  * read it, so whoever writes comes after that.
  *
- * A FREE block is cached: the next one of its size gets it. With GHOST it is not: the program has given it back, but what it
- * held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and come
- * back like these, and is given to nobody. */
+ * A FREE block is cached: the next one of its size gets it. With RETAINED it is not: the program has given it back, but what
+ * it held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and
+ * come back like these, and is given to nobody. */
 enum {
     SPW_EMPTY = 1,
     SPW_EVICTED = 2,
@@ -50,7 +50,7 @@ enum {
     SPW_COPYING = 16,
     SPW_FREE = 32, /* the program gave it back; kept mapped for the next one of its size */
     SPW_DROPPED = 64,
-    SPW_GHOST = 128,      /* with FREE, or, while somebody still holds it, alone */
+    SPW_RETAINED = 128,   /* with FREE, or, while somebody still holds it, alone */
     SPW_UNVERIFIED = 512, /* about to be made again, or made and not yet compared (verify.h): resident, and the slow lock is
                            * held meanwhile */
     SPW_FENCED = 1024, /* its memory came from others who may still be at it (deferred_unmap.h): resident, and whoever uses
@@ -106,7 +106,7 @@ static inline void spw_object_soil(struct spw_object *o)
 /* The program gave it back, and the next one of its size gets it. */
 static inline bool spw_object_is_cached(const struct spw_object *o)
 {
-    return (o->attention & (SPW_FREE | SPW_GHOST)) == SPW_FREE;
+    return (o->attention & (SPW_FREE | SPW_RETAINED)) == SPW_FREE;
 }
 
 static inline uint64_t spw_object_last_tick(const struct spw_object *o)
@@ -152,7 +152,7 @@ struct spw_block {
     bool suspected;   /* its address may have been stored where nobody has looked yet: it stays (seek.h) */
     bool doomed;      /* freed while held: whoever lets go last frees it */
     bool drops;       /* DROPPED, or EVICTING and to be DROPPED: what its maker touches counts it as `needed` */
-    bool idle;        /* a ghost whose bytes nobody needs any more, in the list of these */
+    bool idle;        /* a retained block whose bytes nobody needs any more, in the list of these */
     uint8_t way;      /* enum spw_transfer_queue */
     uint16_t arrival; /* arrivals.c: what tells whether it came back in time; 0: nobody asks */
     uint32_t beside;  /* so often it is only needed because it is written along with what is wanted: its bytes are not */
@@ -217,12 +217,12 @@ struct spw_device {
     struct spw_deferred_unmaps stale;
     struct spw_slab_set *slabs;
     struct spw_mover *mover;
-    struct spw_block *idle_ghosts; /* in no order */
-    struct spw_uses replays;       /* by operations that were run again: what a stream that was not there then comes after */
-    uint32_t dropping;             /* blocks that `drop` */
-    unsigned making;               /* somebody relies on it that nothing more is dropped */
-    size_t small_bytes;            /* smaller allocations go to slabs */
-    uint64_t total_bytes;          /* of the real device */
+    struct spw_block *idle_retained; /* in no order */
+    struct spw_uses replays; /* by operations that were run again: what a stream that was not there then comes after */
+    uint32_t dropping;       /* blocks that `drop` */
+    unsigned making;         /* somebody relies on it that nothing more is dropped */
+    size_t small_bytes;      /* smaller allocations go to slabs */
+    uint64_t total_bytes;    /* of the real device */
     uint64_t live_bytes, live_bytes_peak;
     uint64_t live_count;
     uint64_t largest_bytes;       /* of any allocation so far */

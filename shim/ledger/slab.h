@@ -11,7 +11,7 @@ struct spw_slot {      /* one small allocation, or room for one */
     uint64_t met, sync_memops; /* as in a block */
     struct spw_versioned content;
     uint32_t lent;             /* so many dropped blocks are made again by operations that write in here */
-    bool kept;                 /* freed, and kept back while it is needed (needs.h) */
+    bool kept;                 /* freed, and kept back while it is needed (dependents.h) */
     uint32_t owed, owed_bytes; /* what it is to hold again before anybody uses it: offset in the stash plus 1; 0: nothing */
     struct spw_slab *slab;
     struct spw_slot *next_free;

@@ -31,7 +31,7 @@ static void keep_op(struct spw_op *op, struct spw_object *const *objects, unsign
 static void keep_freed(struct spw_device *d, struct spw_block *b)
 {
     b->expected = 0;
-    (void)spw_ghost_wanted_locked(d, b, false);
+    (void)spw_retained_wanted_locked(d, b, false);
 }
 
 static void follow_like_that(void)
@@ -103,7 +103,7 @@ static void plan(struct worker *w, struct tensor *t)
     else if (b && what < 9)
         (void)run_again(b, any(w, 2) ? spw_stream_of_locked(w->streams[0]) : NULL);
     spw_transfer_pump_locked(worker_device);
-    spw_ghosts_sweep_locked(worker_device);
+    spw_retained_all_sweep_locked(worker_device);
     check_blocks_unlock();
 }
 

@@ -3,7 +3,7 @@
 #ifndef SPILLWAY_TESTS_REPLAYED_H
 #define SPILLWAY_TESTS_REPLAYED_H
 #include "carried.h"
-#include "needs.h"
+#include "dependents.h"
 #include "planned.h"
 #include "recompute.h"
 #include "replay.h"
@@ -158,7 +158,7 @@ static inline int rescue_from(const struct spw_versioned *what, bool is_known)
     pthread_mutex_lock(&device->slow);
     spw_lock();
     int r = spw_replay_rescue_unlocking(device, what, is_known, NULL);
-    spw_ghosts_sweep_locked(device);
+    spw_retained_all_sweep_locked(device);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     return r;
@@ -285,7 +285,7 @@ static inline void give_back(CUdeviceptr a, CUstream stream, bool planned)
     struct spw_stream *record = stream ? spw_stream_of_locked(stream) : NULL;
     if (!is_small(a)) {
         block_at(a)->expected = planned;
-        (void)spw_ghost_wanted_locked(device, block_at(a), planned);
+        (void)spw_retained_wanted_locked(device, block_at(a), planned);
     }
     spw_unlock();
     assert_int_equal(spw_free(a, record), 0);
@@ -294,7 +294,7 @@ static inline void give_back(CUdeviceptr a, CUstream stream, bool planned)
 static inline void sweep(void)
 {
     spw_lock();
-    spw_ghosts_sweep_locked(device);
+    spw_retained_all_sweep_locked(device);
     spw_unlock();
 }
 
@@ -332,7 +332,7 @@ static inline void check_needs(void)
         assert_int_equal(b->content.needed, times_needed(&b->content, false));
         assert_int_equal(b->beside, times_needed(&b->content, true));
         assert_int_equal(b->chain, 0);
-        if (b->object.attention & SPW_GHOST)
+        if (b->object.attention & SPW_RETAINED)
             assert_true(b->content.needed || b->expected || b->idle);
         else
             assert_false(b->idle);

@@ -103,7 +103,7 @@ static void free_batch(void)
     struct spw_block *b = block_at(program.batch);
     seen.batch_attention |= b->object.attention;
     release(program.batch);
-    seen.ghosts += (b->object.attention & SPW_GHOST) != 0;
+    seen.ghosts += (b->object.attention & SPW_RETAINED) != 0;
 }
 
 static void step(void)
@@ -164,7 +164,7 @@ static void what_was_left_is_done_before_the_next_operation(void **state)
     assert_int_equal(seen.left[LOOK], STEPS);
 }
 
-/* It is neither dropped before, which costs unmapping it, nor kept as a ghost until the iteration ends. */
+/* It is neither dropped before, which costs unmapping it, nor kept as a retained block until the iteration ends. */
 static void what_the_plan_is_done_with_is_the_programs_to_free(void **state)
 {
     go_by_plan(USE, true, false);

@@ -150,7 +150,7 @@ static void nobody_is_left(void)
         sweep();
     }
     for (uint32_t i = 0; i < device->block_count; i++)
-        assert_true(!(attention(device->blocks[i]->address) & SPW_GHOST) || device->blocks[i]->expected);
+        assert_true(!(attention(device->blocks[i]->address) & SPW_RETAINED) || device->blocks[i]->expected);
     assert_int_equal(device->live_count, 0);
     assert_int_equal(device->dropping, 0);
 }

@@ -71,9 +71,9 @@ static void end_round(void)
     for (uint32_t i = 0; i < device->block_count; i++) {
         struct spw_block *b = device->blocks[i];
         b->expected = 0;
-        spw_ghost_look_locked(device, b);
+        spw_retained_look_locked(device, b);
     }
-    spw_ghosts_sweep_locked(device);
+    spw_retained_all_sweep_locked(device);
     spw_unlock();
 }
 
@@ -84,7 +84,7 @@ static void raise_epoch(void)
         spw_version_epoch++;
 }
 
-/* Any block, ghosts too. */
+/* Any block, retained blocks too. */
 static int act_on_any(int (*act)(struct spw_device *d, struct spw_block *b))
 {
     const uint32_t i = device->block_count ? any(device->block_count) : 0;
@@ -154,7 +154,7 @@ static void model_end(uint64_t budget, bool lacks)
     end_round();
     check_needs();
     for (uint32_t i = 0; i < device->block_count; i++) {
-        assert_false(device->blocks[i]->object.attention & SPW_GHOST);
+        assert_false(device->blocks[i]->object.attention & SPW_RETAINED);
         assert_int_equal(device->blocks[i]->way, SPW_QUEUE_NONE);
     }
     assert_int_equal(device->live_count, 0);

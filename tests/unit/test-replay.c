@@ -312,18 +312,18 @@ static void what_is_freed_and_needed_is_kept(void **state)
         give_back(g, s, false);
         let_go_all();
         assert_int_equal(device->live_count, live - 1);
-        assert_int_equal(attention(g) & (SPW_GHOST | SPW_FREE), SPW_GHOST | SPW_FREE);
+        assert_int_equal(attention(g) & (SPW_RETAINED | SPW_FREE), SPW_RETAINED | SPW_FREE);
         assert_int_equal(spw_free(g, NULL), -EINVAL);
         CUdeviceptr other = allocate(BYTES);
         assert_int_not_equal(other, g);
         expect(b, value);
         let_go_all();
-        assert_true(!spw_object_at_locked(g) || !(attention(g) & SPW_GHOST) || block_at(g) != ghost);
+        assert_true(!spw_object_at_locked(g) || !(attention(g) & SPW_RETAINED) || block_at(g) != ghost);
         assert_int_equal(block_at(a)->content.needed, 0);
     }
 }
 
-/* A ghost that is made for another one goes again right behind that, and is made anew the next time. */
+/* A retained block that is made for another one goes again right behind that, and is made anew the next time. */
 static void a_ghost_goes_again_once_it_has_served(void **state)
 {
     begin_replays(BUDGET, 16 << 20);
@@ -358,20 +358,20 @@ static void a_ghost_by_plan_is_kept_until_the_plan_is_over(void **state)
     mix((CUdeviceptr[]){a, b}, 1, 1, 9);
     give_back(a, s, true);
     let_go_all();
-    assert_int_equal(attention(a), SPW_GHOST | SPW_FREE);
+    assert_int_equal(attention(a), SPW_RETAINED | SPW_FREE);
     drop(b);
     let_go_all();
     expect(b, mixed(fake_mixed(NULL, 0, 5), 9));
     let_go_all();
-    assert_int_equal(attention(a), SPW_GHOST | SPW_FREE);
+    assert_int_equal(attention(a), SPW_RETAINED | SPW_FREE);
     block_at(a)->expected = 0;
-    spw_ghost_look_locked(device, block_at(a));
+    spw_retained_look_locked(device, block_at(a));
     let_go_all();
     assert_int_equal(attention(a), SPW_FREE);
     assert_int_equal(allocate(BYTES), a);
 }
 
-/* Where memory is short, ghosts that can be made go without a copy. */
+/* Where memory is short, retained blocks that can be made go without a copy. */
 static void ghosts_make_room_without_a_copy(void **state)
 {
     begin_replays(3 * BYTES, 16 << 20);
@@ -430,7 +430,7 @@ static void a_row_of_ghosts_is_made_in_little_memory(void **state)
     assert_true(spw_replayed.count[SPW_REPLAY_DEMAND] >= ROW);
 }
 
-/* A ghost that has come back from the host keeps its copy there, even where host memory is short. */
+/* A retained block that has come back from the host keeps its copy there, even where host memory is short. */
 static void a_ghost_keeps_its_host_copy(void **state)
 {
     begin_replays(BUDGET, 2 * BYTES);

@@ -200,8 +200,8 @@ static void what_is_touched_meanwhile_is_asked_about_again(void **state)
     expect(b, right_value());
 }
 
-/* What may change a tensor that something dropped is made of comes after that was made; but for ghosts of which nothing is
- * to be made: these stay as they are, and go where it is known to change it. */
+/* What may change a tensor that something dropped is made of comes after that was made; but for retained blocks of which
+ * nothing is to be made: these stay as they are, and go where it is known to change it. */
 static void idle_ghosts_are_left_alone(void **state)
 {
     CUdeviceptr wanted = make_of(input, BYTES), ghost = make_of(input, BYTES);

@@ -1,4 +1,4 @@
-/* needs.h - what blocks whose bytes are nowhere are made of: counted, and kept for as long as it is needed.
+/* dependents.h - what blocks whose bytes are nowhere are made of: counted, and kept for as long as it is needed.
  *
  * A block that is dropped counts everything that the operations touch which make it again (rebuild.h), itself excepted, as
  * needed: what they read has to stay at the version that they read, and whatever else they write has to go on lying at its
@@ -7,10 +7,10 @@
  * made of itself.
  *
  * Nobody writes what is needed before what needs it has been made (replay.h: rescue). What the program frees although it is
- * needed, or will be by the plan, becomes a ghost: the program's no more, but kept, until nobody needs it. A slot of a slab
- * that is freed is kept back likewise. Engine lock throughout. */
-#ifndef SPILLWAY_SHIM_NEEDS_H
-#define SPILLWAY_SHIM_NEEDS_H
+ * needed, or will be by the plan, becomes a retained block: the program's no more, but kept, until nobody needs it. A slot
+ * of a slab that is freed is kept back likewise. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_DEPENDENTS_H
+#define SPILLWAY_SHIM_DEPENDENTS_H
 #include "reruns.h"
 #include "slab.h"
 
@@ -24,27 +24,27 @@ struct spw_slot *spw_touched_slot_locked(const struct spw_rerun_touch *touch);
 bool spw_replay_can_drop_locked(struct spw_device *d, const struct spw_block *b);
 
 /* The block is about to lose its bytes: it `drops`. */
-void spw_needs_add_locked(struct spw_device *d, struct spw_block *b);
+void spw_dependents_add_locked(struct spw_device *d, struct spw_block *b);
 
 /* It has its bytes, or nobody wants them any more: it does not. Nothing happens to one that does not anyway. */
-void spw_needs_remove_locked(struct spw_device *d, struct spw_block *b);
+void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b);
 
-/* ---- ghosts ---- */
+/* ---- retained blocks ---- */
 
-/* The program frees the block; `planned`: the plan goes on mentioning it. True: it will be kept, as a ghost, and is marked
- * as one. Else its maker is let go of, unless it is on its way. */
-bool spw_ghost_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned);
+/* The program frees the block; `planned`: the plan goes on mentioning it. True: it will be kept, as a retained block, and is
+ * marked as one. Else its maker is let go of, unless it is on its way. */
+bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned);
 
-/* The last holder of a freed block lets go. True: it is a ghost now; if it was leaving it still is. False: it is in no
- * queue, and nobody wants its bytes. */
-bool spw_ghost_keep_locked(struct spw_device *d, struct spw_block *b);
+/* The last holder of a freed block lets go. True: it is a retained block now; if it was leaving it still is. False: it is in
+ * no queue, and nobody wants its bytes. */
+bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b);
 
 /* The plan does not mention the block any more (b->expected is 0). */
-void spw_ghost_look_locked(struct spw_device *d, struct spw_block *b);
+void spw_retained_look_locked(struct spw_device *d, struct spw_block *b);
 
-/* Retires the ghosts that nobody needs any more. The device's list of blocks changes. */
-void spw_ghosts_sweep_locked(struct spw_device *d);
+/* Retires the retained blocks that nobody needs any more. The device's list of blocks changes. */
+void spw_retained_all_sweep_locked(struct spw_device *d);
 
-/* Retires all ghosts of a context that is about to be destroyed. */
-void spw_ghosts_context_gone_locked(CUcontext context);
+/* Retires all retained blocks of a context that is about to be destroyed. */
+void spw_retained_all_context_gone_locked(CUcontext context);
 #endif

@@ -1,5 +1,5 @@
-/* needs.c - whether a block can be dropped, the counts of what is needed, and the ghosts that live by them. */
-#include "needs.h"
+/* dependents.c - whether a block can be dropped, the counts of what is needed, and the retained blocks that live by them. */
+#include "dependents.h"
 
 #include "transfers.h"
 #include "rebuild.h"
@@ -110,13 +110,13 @@ static void count(struct spw_device *d, const struct spw_block *b, int32_t step)
             continue;
         other->content.needed += (uint32_t)step;
         other->beside += rebuild.parts[i].writers ? (uint32_t)step : 0;
-        spw_ghost_look_locked(d, other);
+        spw_retained_look_locked(d, other);
     }
     for (unsigned i = 0; i < rebuild.op_count; i++)
         count_slots(d, rebuild.ops[i], step);
 }
 
-void spw_needs_add_locked(struct spw_device *d, struct spw_block *b)
+void spw_dependents_add_locked(struct spw_device *d, struct spw_block *b)
 {
     if (b->drops)
         return;
@@ -125,7 +125,7 @@ void spw_needs_add_locked(struct spw_device *d, struct spw_block *b)
     count(d, b, 1);
 }
 
-void spw_needs_remove_locked(struct spw_device *d, struct spw_block *b)
+void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!b->drops)
         return;
@@ -137,13 +137,13 @@ void spw_needs_remove_locked(struct spw_device *d, struct spw_block *b)
     spw_spot_forget_locked(b);
 }
 
-/* ---- ghosts ---- */
+/* ---- retained blocks ---- */
 
-bool spw_ghost_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned)
+bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned)
 {
     (void)d;
     if (b->content.needed || planned) {
-        b->object.attention |= SPW_GHOST;
+        b->object.attention |= SPW_RETAINED;
         return true;
     }
     if (!b->drops && b->content.maker)
@@ -151,18 +151,18 @@ bool spw_ghost_wanted_locked(struct spw_device *d, struct spw_block *b, bool pla
     return false;
 }
 
-bool spw_ghost_keep_locked(struct spw_device *d, struct spw_block *b)
+bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b)
 {
-    const bool is_ghost = b->content.needed || b->object.attention & SPW_GHOST;
+    const bool is_ghost = b->content.needed || b->object.attention & SPW_RETAINED;
     if (!is_ghost)
         spw_verify_unclaimed_locked(b);
     if (!is_ghost || !(b->object.attention & SPW_EVICTING))
         spw_transfer_forget_locked(d, b);
     if (!is_ghost || !(b->object.attention & (SPW_EVICTING | SPW_DROPPED)))
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
     if (is_ghost) {
-        b->object.attention |= SPW_FREE | SPW_GHOST;
-        spw_ghost_look_locked(d, b);
+        b->object.attention |= SPW_FREE | SPW_RETAINED;
+        spw_retained_look_locked(d, b);
         return true;
     }
     if (b->object.attention & SPW_DROPPED)
@@ -175,39 +175,39 @@ bool spw_ghost_keep_locked(struct spw_device *d, struct spw_block *b)
  * addresses without being wanted themselves. */
 static bool is_idle(const struct spw_block *b)
 {
-    const uint32_t ghost = SPW_FREE | SPW_GHOST;
+    const uint32_t ghost = SPW_FREE | SPW_RETAINED;
     return (b->object.attention & ghost) == ghost && !b->expected && b->content.needed == b->beside &&
            (!b->content.needed || b->drops);
 }
 
-void spw_ghost_look_locked(struct spw_device *d, struct spw_block *b)
+void spw_retained_look_locked(struct spw_device *d, struct spw_block *b)
 {
     if (b->idle || !is_idle(b))
         return;
     b->idle = true;
-    b->next_idle = d->idle_ghosts;
-    d->idle_ghosts = b;
+    b->next_idle = d->idle_retained;
+    d->idle_retained = b;
 }
 
 static void end_ghost(struct spw_device *d, struct spw_block *b)
 {
     if (b->content.needed) { /* its address is */
         spw_transfer_forget_locked(d, b);
-        spw_needs_remove_locked(d, b);
+        spw_dependents_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
             b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
         return;
     }
-    b->object.attention &= ~(uint32_t)(SPW_FREE | SPW_GHOST);
+    b->object.attention &= ~(uint32_t)(SPW_FREE | SPW_RETAINED);
     spw_reclaim_retire_block_locked(d, b); /* what that was made of may be idle now */
 }
 
-void spw_ghosts_sweep_locked(struct spw_device *d)
+void spw_retained_all_sweep_locked(struct spw_device *d)
 {
     struct spw_block *held = NULL;
-    while (d->idle_ghosts) {
-        struct spw_block *b = d->idle_ghosts;
-        d->idle_ghosts = b->next_idle;
+    while (d->idle_retained) {
+        struct spw_block *b = d->idle_retained;
+        d->idle_retained = b->next_idle;
         if (is_idle(b) && (b->holds || b->chain)) {
             b->next_idle = held;
             held = b;
@@ -217,21 +217,21 @@ void spw_ghosts_sweep_locked(struct spw_device *d)
         if (is_idle(b))
             end_ghost(d, b);
     }
-    d->idle_ghosts = held;
+    d->idle_retained = held;
 }
 
-void spw_ghosts_context_gone_locked(CUcontext context)
+void spw_retained_all_context_gone_locked(CUcontext context)
 {
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         for (uint32_t i = 0; d->ready && i < d->block_count; i++) {
             struct spw_block *b = d->blocks[i];
-            if (b->context != context || !(b->object.attention & SPW_GHOST))
+            if (b->context != context || !(b->object.attention & SPW_RETAINED))
                 continue;
             b->expected = 0;
-            spw_ghost_look_locked(d, b);
+            spw_retained_look_locked(d, b);
         }
         if (d->ready)
-            spw_ghosts_sweep_locked(d);
+            spw_retained_all_sweep_locked(d);
     }
 }
