@@ -14,7 +14,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "quick.h"
 #include "replay.h"
 #include "result.h"
@@ -293,8 +293,9 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
 }
 
 /* A copy out of it must not be under way meanwhile. What is only believed not to write may tear a copy, which is found out
- * before anybody relies on it (proof.h), unless it takes back what it did. That is not seen in anything; kernels do it to
- * what they count in, and that lives on. What few launches made is taken not to be such a thing (a judgement, no proof). */
+ * before anybody relies on it (clean_check.h), unless it takes back what it did. That is not seen in anything; kernels do it
+ * to what they count in, and that lives on. What few launches made is taken not to be such a thing (a judgement, no proof).
+ */
 static bool may_tear(const struct touched *t)
 {
     return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
@@ -566,7 +567,7 @@ int spw_op_begin(struct spw_op *op)
         return failure;
     }
     if (spw_versions_kept) {
-        spw_proof_settle_unlocking();
+        spw_clean_check_settle_unlocking();
         spw_versions_look_locked(op);
     }
     bool quickly = !spw_planned_has_left(op->stream) && begin_quickly(op);
@@ -577,7 +578,7 @@ int spw_op_begin(struct spw_op *op)
     if (r == 0) /* it is numbered: no event that is recorded from here on stands for it */
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
     if (r == 0 && spw_versions_kept) {
-        spw_proof_note_locked(op);
+        spw_clean_check_note_locked(op);
         spw_versions_op_locked(op);
     }
     if (r < 0) {

@@ -12,7 +12,7 @@
 #include "hostlimit.h"
 #include "hostpool.h"
 #include "log.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "result.h"
 #include "settings.h"
 #include "deferred_unmap.h"
@@ -121,7 +121,7 @@ void spw_mover_drop_host_copy_locked(struct spw_block *b)
     b->host_copy = NULL;
     b->host_bytes = 0;
     b->host_copy_valid = false;
-    spw_proof_void_locked(b);
+    spw_clean_check_void_locked(b);
     b->object.attention &= ~(uint32_t)SPW_COPYING;
 }
 
@@ -156,7 +156,7 @@ bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct sp
 
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 {
-    spw_proof_cancel_locked(b);
+    spw_clean_check_cancel_locked(b);
     b->object.attention &= ~(uint32_t)SPW_EVICTING;
     if (b->host_copy && !spw_mover_copies_done_locked(d, b))
         b->object.attention |= SPW_COPYING;
@@ -169,7 +169,7 @@ int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw
         return 0;
     if (spw_mover_copies_done_locked(d, b)) {
         b->object.attention &= ~in_flight;
-        spw_proof_copies_done_locked(d, b);
+        spw_clean_check_copies_done_locked(d, b);
         return 0;
     }
     struct spw_uses copies = spw_mover_copies_locked(d, b, writes);
@@ -418,7 +418,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
         b->object.attention &= ~(uint32_t)SPW_FREE;
     b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
     spw_object_clean(&b->object);
-    spw_proof_gone_locked(d, b);
+    spw_clean_check_gone_locked(d, b);
     return 0;
 }
 
@@ -498,10 +498,10 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
         b->host_bytes = b->size_bytes;
     }
     b->host_copy_valid = false;
-    spw_proof_copying_locked(d, b);
+    spw_clean_check_copying_locked(d, b);
     r = spw_uses_order_locked(&b->object.uses, s);
     if (r < 0) {
-        spw_proof_void_locked(b);
+        spw_clean_check_void_locked(b);
         return r;
     }
     r = copy_on(s, b, true);
@@ -513,7 +513,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     spw_uses_add_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {
         (void)SPW_ASK(cuStreamSynchronize, s->handle);
-        spw_proof_void_locked(b);
+        spw_clean_check_void_locked(b);
         return r;
     }
     b->host_copy_valid = true;

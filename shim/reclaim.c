@@ -14,7 +14,7 @@
 #include "dependents.h"
 #include "now.h"
 #include "follower.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "seek.h"
 #include "slab.h"
 #include "deferred_unmap.h"
@@ -64,7 +64,7 @@ void spw_reclaim_retire_block_locked(struct spw_device *d, struct spw_block *b)
     b->pinned = false;
     if (spw_retained_keep_locked(d, b))
         return;
-    spw_proof_forget_locked(b);
+    spw_clean_check_forget_locked(b);
     if (!settle_stuck(d, b)) {
         b->doomed = true; /* a second free is refused */
         return;
@@ -293,7 +293,7 @@ static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
     spw_transfer_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
-    int r = spw_proof_ask_locked(d, b);
+    int r = spw_clean_check_ask_locked(d, b);
     if (r < 0)
         return r;
     spw_unchanged_leaving_locked(d, b);

@@ -11,7 +11,7 @@
 #include "engine.h"
 #include "capture.h"
 #include "mover.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "replay.h"
 #include "reclaim.h"
 #include "spot.h"
@@ -403,7 +403,7 @@ static void note_read(const struct spw_rerunning *run)
         for (unsigned k = 0; rerun->function && k < rerun->touch_count; k++) {
             struct spw_block *b = spw_touch_writes(&rerun->touches[k]) ? NULL : spw_touched_block_locked(&rerun->touches[k]);
             if (b)
-                spw_proof_believe(&b->proof, rerun->function);
+                spw_clean_check_assume(&b->proof, rerun->function);
         }
     }
 }

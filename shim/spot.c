@@ -8,7 +8,7 @@
 #include "layout.h"
 #include "lock.h"
 #include "log.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "result.h"
 #include "watched.h"
 
@@ -78,10 +78,11 @@ void spw_spot_left_locked(struct spw_device *d, struct spw_block *b)
     struct spw_stream *s;
     if (b->spot || !sample.pages || !b->content.maker || !b->content.maker->course)
         return;
-    if (spw_proof_reader_locked(d, b, &s) < 0 || spw_digest_sample_locked(d, s->context, s->handle, &sample, &b->spot) < 0)
+    if (spw_clean_check_reader_locked(d, b, &s) < 0 ||
+        spw_digest_sample_locked(d, s->context, s->handle, &sample, &b->spot) < 0)
         b->spot = 0;
     else
-        spw_proof_read_locked(d, b, s);
+        spw_clean_check_read_locked(d, b, s);
     spw_spots.unknown_count += !b->spot;
 }
 

@@ -10,7 +10,7 @@
 #include "mover.h"
 #include "dependents.h"
 #include "now.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "reclaim.h"
 #include "seek.h"
 #include "spot.h"
@@ -106,7 +106,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
 {
     int r = spw_uses_mark_locked(&b->object.uses);
     if (r == 0)
-        r = spw_proof_ask_locked(d, b);
+        r = spw_clean_check_ask_locked(d, b);
     if (r < 0)
         return r;
     spw_unchanged_leaving_locked(d, b);
@@ -208,8 +208,8 @@ enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, s
         return SPW_EVICT_WAIT;
     if (!is_shown)
         spw_dependents_remove_locked(d, b);
-    return spw_proof_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_EVICT_WRITE_BACK
-                                                                                         : SPW_EVICT_RELEASE;
+    return spw_clean_check_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_EVICT_WRITE_BACK
+                                                                                               : SPW_EVICT_RELEASE;
 }
 
 /* It was written, though nobody was believed to have done so, or what it is made of was: it goes the other way. */

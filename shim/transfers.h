@@ -57,7 +57,7 @@ enum spw_evict_outcome {
 enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, struct spw_block *b, bool may_ask);
 
 /* The same for one that nobody who is only believed to read it will use before it leaves: no digest is taken of it
- * (proof.h), and if that was a mistake it is copied once more. */
+ * (clean_check.h), and if that was a mistake it is copied once more. */
 int spw_transfer_write_back_unchecked_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be needed: served at once where there is memory, else queued. A block that is leaving stays. Nothing

@@ -7,7 +7,7 @@
 #include "digest.h"
 #include "dependents.h"
 #include "op.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "rebuild.h"
 #include "settings.h"
 #include "slab.h"
@@ -93,7 +93,7 @@ static void settle(struct spw_device *d, struct spw_unchanged *u)
         spw_unchanged_counts.shown_count++;
     } else {
         spw_unchanged_counts.refuted_count++;
-        spw_proof_refuted_locked(d, u->readers);
+        spw_clean_check_refuted_locked(d, u->readers);
         give_up(u);
     }
 }
@@ -137,7 +137,7 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct th
         return;
     forget(&u->check);
     u->state = SPW_UNCHANGED_OPEN;
-    u->readers |= spw_proof_bit_of(op->function);
+    u->readers |= spw_clean_check_bit_of(op->function);
 }
 
 void spw_unchanged_touch_locked(const struct spw_op *op, uint64_t clock)
@@ -165,10 +165,10 @@ static int check_block(struct spw_device *d, struct spw_block *b)
 {
     const struct thing t = of_block(b);
     struct spw_stream *s;
-    const int r = b->object.attention & SPW_ABSENT ? -ESTALE : spw_proof_reader_locked(d, b, &s);
+    const int r = b->object.attention & SPW_ABSENT ? -ESTALE : spw_clean_check_reader_locked(d, b, &s);
     if (r < 0 || hash(d, s, &t, &b->content.unchanged.check) < 0)
         return -ESTALE;
-    spw_proof_read_locked(d, b, s);
+    spw_clean_check_read_locked(d, b, s);
     b->content.unchanged.stream = s->id;
     return 0;
 }
@@ -177,7 +177,7 @@ static int check_block(struct spw_device *d, struct spw_block *b)
 static int check_slot(struct spw_device *d, struct spw_slot *slot)
 {
     const struct thing t = of_slot(slot);
-    struct spw_stream *s = spw_proof_only_user_locked(d, &slot->slab->object.uses);
+    struct spw_stream *s = spw_clean_check_only_user_locked(d, &slot->slab->object.uses);
     if (!s || hash(d, s, &t, &slot->content.unchanged.check) < 0)
         return -ESTALE;
     spw_uses_add_locked(&slot->slab->object.uses, s, s->begun);

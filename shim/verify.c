@@ -12,7 +12,7 @@
 #include "layout.h"
 #include "log.h"
 #include "mover.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "follower.h"
 #include "recompute.h"
 #include "replay.h"
@@ -27,9 +27,10 @@ struct spw_verified spw_verified;
 
 struct spw_comparison { /* of a block that is dropped, and will be compared */
     int ordinal;
-    uint32_t before; /* ticket of the true bytes' digest; 0: these have a copy, and what it holds is known along (proof.h) */
-    uint32_t after;  /* of those made again; 0: none */
-    int answer;      /* 1: they are equal; 0: they are not; negative: nobody knows */
+    uint32_t before;      /* ticket of the true bytes' digest; 0: these have a copy, and what it holds is known along
+                             (clean_check.h) */
+    uint32_t after;       /* of those made again; 0: none */
+    int answer;           /* 1: they are equal; 0: they are not; negative: nobody knows */
     struct spw_hash made; /* of what was made last, where that differs */
 };
 
@@ -146,7 +147,7 @@ int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
 void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
 {
     struct spw_comparison *check = calloc(1, sizeof(*check));
-    if (!check || spw_proof_digest_locked(d, b, &check->before) < 0) {
+    if (!check || spw_clean_check_digest_locked(d, b, &check->before) < 0) {
         free(check);
         return;
     }
@@ -272,7 +273,7 @@ static bool is_known(struct spw_device *d, struct spw_block *b, struct spw_hash 
 {
     if (!b->has_true_copy)
         return spw_digest_answer_locked(d, b->check->before, ret_hash) == 1;
-    spw_proof_copies_done_locked(d, b);
+    spw_clean_check_copies_done_locked(d, b);
     *ret_hash = b->proof.hash;
     return b->proof.known;
 }

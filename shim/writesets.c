@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "layout.h"
-#include "proof.h"
+#include "clean_check.h"
 
 enum { BUCKETS = 1024, MOST = 1 << 16 };
 
@@ -39,7 +39,7 @@ static bool is_collective(CUfunction f)
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
 {
     struct entry **first = bucket_of(function, places), *e = *first;
-    if (revoked & spw_proof_bit_of(function))
+    if (revoked & spw_clean_check_bit_of(function))
         return NULL;
     while (e && (e->set.function != function || e->set.places != places))
         e = e->next;

@@ -81,8 +81,8 @@ bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers
 /* Modules are gone: functions that layout.h does not remember any more are forgotten here too. */
 void spw_writesets_sweep_locked(void);
 
-/* One of a function among these (spw_proof_bit_of(), or-ed) was wrong, and it is not known which: what they are given may be
- * written from now on. */
+/* One of a function among these (spw_clean_check_bit_of(), or-ed) was wrong, and it is not known which: what they are given
+ * may be written from now on. */
 void spw_writesets_revoke_locked(uint64_t functions);
 
 void spw_writesets_reset(void);

@@ -26,7 +26,8 @@
  * The engine need not bring anything in for such a read: in the graph that a bound is made of nobody is held.
  *
  * Copies out. The engine has what reads a tensor wait for its copy out, unless few launches made it since it was allocated
- * and nothing else wrote to it (proof.h). A copy comes behind the uses before it anyway. So the others are copied alone.
+ * and nothing else wrote to it (clean_check.h). A copy comes behind the uses before it anyway. So the others are copied
+ * alone.
  *
  * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that the graph takes
  * for a side buffer and the engine does not. A tensor that several operations write has as many versions, and each is made

@@ -2,7 +2,7 @@
  * host is proven to be theirs.
  *
  * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. Who raises them, and
- * when they are kept at all, is told in versions.h; what is proven, and how, in proof.h. Engine lock. */
+ * when they are kept at all, is told in versions.h; what is proven, and how, in clean_check.h. Engine lock. */
 #ifndef SPILLWAY_SHIM_CONTENT_H
 #define SPILLWAY_SHIM_CONTENT_H
 #include <cuda.h>
@@ -87,13 +87,13 @@ extern void (*spw_maker_release)(struct spw_rerun *maker) SPW_OURS;
 /* How tickets are forgotten: set likewise. */
 extern void (*spw_ticket_release)(uint32_t ticket) SPW_OURS;
 
-struct spw_proof {    /* in a block */
-    bool believed;    /* used since its copy was made, or since it came back, by what is believed not to write it */
-    bool known;       /* `hash` is that of the bytes in the valid host copy */
-    bool is_spared;   /* the copy that is being made of it needs no digest */
-    uint32_t copied;  /* else the ticket of the digest of these; 0: there is none */
-    uint32_t leaving; /* ticket of the second digest, while it is EVICTING; 0: none was needed */
-    uint32_t reader;  /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
+struct spw_clean_check { /* in a block */
+    bool believed;       /* used since its copy was made, or since it came back, by what is believed not to write it */
+    bool known;          /* `hash` is that of the bytes in the valid host copy */
+    bool is_spared;      /* the copy that is being made of it needs no digest */
+    uint32_t copied;     /* else the ticket of the digest of these; 0: there is none */
+    uint32_t leaving;    /* ticket of the second digest, while it is EVICTING; 0: none was needed */
+    uint32_t reader;     /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
     uint64_t read_number;
     uint64_t readers;     /* functions that it is `believed` of: a bit for each, as above */
     struct spw_hash hash; /* of the host copy */

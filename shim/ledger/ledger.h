@@ -36,8 +36,8 @@ enum { SPW_MAX_DEVICES = 64 };
  * keeps that memory, mapped but not to be used before the block is attached anew; and except where the address is `stale`:
  * then what is mapped there belongs to others, and with EVICTED the copy may still be on its way to host_copy. The other
  * bits go with the first: EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING,
- * it was on its way out and stays, and operation `leave_number` of the copy-out stream, or a digest (proof.h), may still
- * read it, so whoever writes comes after that.
+ * it was on its way out and stays, and operation `leave_number` of the copy-out stream, or a digest (clean_check.h), may
+ * still read it, so whoever writes comes after that.
  *
  * A FREE block is cached: the next one of its size gets it. With RETAINED it is not: the program has given it back, but what
  * it held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and
@@ -147,7 +147,7 @@ struct spw_block {
     void *host_copy;          /* host_bytes of the host pool, or NULL */
     size_t host_bytes;
     bool host_copy_valid;
-    struct spw_proof proof;
+    struct spw_clean_check proof;
     bool pinned;      /* never evicted */
     bool suspected;   /* its address may have been stored where nobody has looked yet: it stays (seek.h) */
     bool doomed;      /* freed while held: whoever lets go last frees it */

@@ -9,7 +9,7 @@
 #include "hostpool.h"
 #include "mover.h"
 #include "planned_counts.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "recorder.h"
 #include "refusals.h"
 #include "replay.h"
@@ -73,9 +73,9 @@ static void fill_recomputed(struct spw_status_page *p)
                                        .unanswered = v->unanswered_count,
                                        .repaired = v->repaired_count,
                                        .lost = v->lost_count,
-                                       .proven = spw_proofs.proven_count,
-                                       .refuted = spw_proofs.refuted_count,
-                                       .unproven = spw_proofs.unproven_count,
+                                       .proven = spw_clean_check_counts.proven_count,
+                                       .refuted = spw_clean_check_counts.refuted_count,
+                                       .unproven = spw_clean_check_counts.unproven_count,
                                        .kept_bytes = spw_rerun_counts.bytes,
                                        .kept_bytes_peak = spw_rerun_counts.bytes_peak,
                                        .kept_bytes_limit = spw_settings_get()->recompute ? SPW_RERUNS_MAX_BYTES : 0};

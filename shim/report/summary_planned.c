@@ -5,7 +5,7 @@
 #include "bandwidth.h"
 #include "transfers.h"
 #include "planned_counts.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "refusals.h"
 #include "replay.h"
 #include "reclaim.h"
@@ -82,7 +82,7 @@ void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t si
 
 void spw_summary_say_carried(char *buffer, size_t size)
 {
-    const struct spw_proofs *p = &spw_proofs;
+    const struct spw_clean_check_counts *p = &spw_clean_check_counts;
     const struct spw_replayed *r = &spw_replayed;
     char proofs[96] = "", again[96] = "", bytes[32];
     if (p->proven_count || p->refuted_count)
@@ -175,7 +175,7 @@ void spw_summary_write_refused(FILE *f, const struct spw_device *d)
 void spw_summary_write_carried(FILE *f)
 {
     const struct spw_transfer_counts *c = &spw_transfer_counts;
-    const struct spw_proofs *p = &spw_proofs;
+    const struct spw_clean_check_counts *p = &spw_clean_check_counts;
     fprintf(f,
             "\"carried\": {\"left_count\": %llu, \"left_bytes\": %llu, \"restored_count\": %llu, \"restored_bytes\": %llu, "
             "\"restored_in_time\": %llu, \"late_count\": %llu, \"cancelled_count\": %llu, \"failed_count\": %llu, "

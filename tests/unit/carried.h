@@ -22,7 +22,7 @@
 #include "pin.h"
 #include "planned.h"
 #include "mempool_stats.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "reclaim.h"
 
 #define BYTES ((size_t)64 << 10)
@@ -42,7 +42,7 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
     spw_streams_reset();
     spw_transfer_reset();
     spw_digests_reset();
-    spw_proof_reset();
+    spw_clean_check_reset();
     spw_reclaim_pressed = false;
     fake_start(4096, 128 << 20, budget, host_budget);
     device = spw_device_current(&context);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "log.h"
-#include "proof.h"
+#include "clean_check.h"
 #include "unchanged.h"
 #include "verify.h"
 
@@ -18,7 +18,7 @@ static int begin_looking(void **state)
     (void)state;
     begin_replays(LARGE + 64 * BYTES, 16 << 20);
     spw_verify_reset();
-    spw_proof_reset();
+    spw_clean_check_reset();
     spw_log_setup(SPW_LOG_QUIET, NULL);
     input = allocate(BYTES);
     fill(input, VALUE);
@@ -91,8 +91,8 @@ static void what_is_made_of_something_that_was_changed_is_copied(void **state)
     let_go(a);
     assert_false(is_dropped(a));
     assert_int_equal(spw_unchanged_counts.refuted_count, 1);
-    assert_int_equal(spw_proofs.refuted_count, 1);
-    assert_true(spw_proof_doubted);
+    assert_int_equal(spw_clean_check_counts.refuted_count, 1);
+    assert_true(spw_clean_check_doubted);
     assert_null(spw_writeset_of_locked(looker, 0, 1)); /* of that function nothing is believed any more */
     expect(a, right_value());
     expect(input, CHANGED);

@@ -1,5 +1,5 @@
-/* proof.h - a tensor that leaves without a copy because launches are believed not to have written it is proven to hold what
- * its copy on the host holds.
+/* clean_check.h - a tensor that leaves without a copy because launches are believed not to have written it is proven to hold
+ * what its copy on the host holds.
  *
  * What a launch writes is known from a few observations (writesets.h). One that multiplies by 1 leaves its tensor alike
  * until one day it multiplies by 0.5, so a tensor that only such a belief calls clean is not let go on its strength. While
@@ -28,8 +28,8 @@
  * copy for copies.
  *
  * Engine lock throughout; nobody waits, and in steady state nothing is made. */
-#ifndef SPILLWAY_SHIM_PROOF_H
-#define SPILLWAY_SHIM_PROOF_H
+#ifndef SPILLWAY_SHIM_CLEAN_CHECK_H
+#define SPILLWAY_SHIM_CLEAN_CHECK_H
 #include "content.h"
 #include "ours.h"
 #include <cuda.h>
@@ -40,79 +40,80 @@ struct spw_op;
 struct spw_stream;
 struct spw_uses;
 
-struct spw_proofs {          /* since the start; engine lock */
-    uint64_t proven_count;   /* went without a copy */
-    uint64_t refuted_count;  /* had been written after all, and were copied */
-    uint64_t unproven_count; /* copied because there was nothing to compare with */
+struct spw_clean_check_counts { /* since the start; engine lock */
+    uint64_t proven_count;      /* went without a copy */
+    uint64_t refuted_count;     /* had been written after all, and were copied */
+    uint64_t unproven_count;    /* copied because there was nothing to compare with */
 };
 
-extern struct spw_proofs spw_proofs;
-extern bool spw_proof_doubted SPW_OURS; /* a belief was wrong, and the epoch is not raised yet */
+extern struct spw_clean_check_counts spw_clean_check_counts;
+extern bool spw_clean_check_doubted SPW_OURS; /* a belief was wrong, and the epoch is not raised yet */
 
-static inline uint64_t spw_proof_bit_of(CUfunction function)
+static inline uint64_t spw_clean_check_bit_of(CUfunction function)
 {
     return UINT64_C(1) << ((uintptr_t)function * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
 /* A launch of the function is believed not to write it. */
-static inline void spw_proof_believe(struct spw_proof *proof, CUfunction function)
+static inline void spw_clean_check_assume(struct spw_clean_check *proof, CUfunction function)
 {
-    proof->readers = (proof->believed ? proof->readers : 0) | spw_proof_bit_of(function);
+    proof->readers = (proof->believed ? proof->readers : 0) | spw_clean_check_bit_of(function);
     proof->believed = true;
 }
 
 /* The operation was begun: what it is believed not to write is from now on clean by belief only. */
-void spw_proof_note_locked(const struct spw_op *op);
+void spw_clean_check_note_locked(const struct spw_op *op);
 
 /* The block is about to be copied to the host, after all its uses, of which the digest is one. */
-void spw_proof_copying_locked(struct spw_device *d, struct spw_block *b);
+void spw_clean_check_copying_locked(struct spw_device *d, struct spw_block *b);
 
 /* The host copy is void. */
-void spw_proof_void_locked(struct spw_block *b);
+void spw_clean_check_void_locked(struct spw_block *b);
 
 /* The block is about to leave. Where it is clean by belief only, the second digest is submitted behind all its uses, and is
  * one; or the block is dirty from now on. 0 or a failure to order that; then all is as it was. */
-int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b);
+int spw_clean_check_ask_locked(struct spw_device *d, struct spw_block *b);
 
 /* The uses of a block that leaves are done: true when it must be copied out after all, and is dirty now. */
-bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b);
+bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b);
 
 /* Of the bytes of a block that is about to leave, behind all its uses, of which it is one: the ticket. 0 or a failure; then
  * there is none. */
-int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket);
+int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket);
 
 /* The two halves of that, for who hashes it otherwise: the stream for it, and that it was submitted there. */
-int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream);
-void spw_proof_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s);
+int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream);
+void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s);
 
 /* The only stream of the program's that is using what has these uses, or else has used it; NULL: there are several, or none
  * that can be submitted to now. */
-struct spw_stream *spw_proof_only_user_locked(const struct spw_device *d, const struct spw_uses *uses);
+struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, const struct spw_uses *uses);
 
-/* Something was changed by one of these functions (spw_proof_bit_of(), or-ed), which are believed to leave it alike. */
-void spw_proof_refuted_locked(const struct spw_device *d, uint64_t readers);
+/* Something was changed by one of these functions (spw_clean_check_bit_of(), or-ed), which are believed to leave it alike.
+ */
+void spw_clean_check_refuted_locked(const struct spw_device *d, uint64_t readers);
 
 /* It stays after all. */
-void spw_proof_cancel_locked(struct spw_block *b);
+void spw_clean_check_cancel_locked(struct spw_block *b);
 
 /* No copy of it is in flight any more, and no digest is: the answer to the first digest is taken, and its ticket given back.
  */
-void spw_proof_copies_done_locked(struct spw_device *d, struct spw_block *b);
+void spw_clean_check_copies_done_locked(struct spw_device *d, struct spw_block *b);
 
 /* Its memory is gone: what it holds when it is back needs no proof. */
-void spw_proof_gone_locked(struct spw_device *d, struct spw_block *b);
+void spw_clean_check_gone_locked(struct spw_device *d, struct spw_block *b);
 
 /* It is nobody's any more. */
-void spw_proof_forget_locked(struct spw_block *b);
+void spw_clean_check_forget_locked(struct spw_block *b);
 
 /* Raises the epoch when a belief was wrong. Lets go of the engine lock then; no slow lock is held. */
-void spw_proof_settle_slow_unlocking(void);
+void spw_clean_check_settle_slow_unlocking(void);
 
-static inline void spw_proof_settle_unlocking(void)
+static inline void spw_clean_check_settle_unlocking(void)
 {
-    if (spw_proof_doubted)
-        spw_proof_settle_slow_unlocking();
+    if (spw_clean_check_doubted)
+        spw_clean_check_settle_slow_unlocking();
 }
 
-void spw_proof_reset(void); /* for tests */
+void spw_clean_check_reset(void); /* for tests */
 #endif

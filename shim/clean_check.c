@@ -1,5 +1,5 @@
-/* proof.c - asks for the digests that prove a tensor unwritten, and draws the conclusions. */
-#include "proof.h"
+/* clean_check.c - asks for the digests that prove a tensor unwritten, and draws the conclusions. */
+#include "clean_check.h"
 
 #include "digest.h"
 #include "op.h"
@@ -11,10 +11,10 @@
 #include "versions.h"
 #include "writesets.h"
 
-struct spw_proofs spw_proofs;
-bool spw_proof_doubted;
+struct spw_clean_check_counts spw_clean_check_counts;
+bool spw_clean_check_doubted;
 
-void spw_proof_note_locked(const struct spw_op *op)
+void spw_clean_check_note_locked(const struct spw_op *op)
 {
     const unsigned doubtful = op->writeset ? op->count - op->read_only : 0;
     for (unsigned i = 0; i < doubtful; i++) {
@@ -22,7 +22,7 @@ void spw_proof_note_locked(const struct spw_op *op)
             continue;
         struct spw_object *o = spw_in_arena(op->hits[i]) ? spw_object_at_locked(op->hits[i]) : NULL;
         if (o && o->kind == SPW_KIND_BLOCK)
-            spw_proof_believe(&spw_block_of(o)->proof, op->function);
+            spw_clean_check_assume(&spw_block_of(o)->proof, op->function);
     }
 }
 
@@ -57,13 +57,13 @@ static struct spw_stream *last_user(const struct spw_device *d, const struct spw
     return spw_is_capturing(s->handle) ? NULL : s;
 }
 
-struct spw_stream *spw_proof_only_user_locked(const struct spw_device *d, const struct spw_uses *uses)
+struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, const struct spw_uses *uses)
 {
     return last_user(d, uses, true);
 }
 
 /* The stream where a digest of the block comes behind all uses. Negative: there is none now. */
-int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
+int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
 {
     *ret_stream = last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
@@ -73,7 +73,7 @@ int spw_proof_reader_locked(struct spw_device *d, struct spw_block *b, struct sp
     return r;
 }
 
-void spw_proof_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s)
+void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
     spw_uses_add_locked(&b->object.uses, s, s->begun);
     if (s == d->mover->out) {
@@ -95,7 +95,7 @@ static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, 
         if (r < 0)
             forget(ret_ticket);
     }
-    spw_proof_read_locked(d, b, s);
+    spw_clean_check_read_locked(d, b, s);
     return r;
 }
 
@@ -120,28 +120,28 @@ static bool know_copy(struct spw_device *d, struct spw_block *b)
 
 /* ---- a block's way ---- */
 
-void spw_proof_void_locked(struct spw_block *b)
+void spw_clean_check_void_locked(struct spw_block *b)
 {
     forget(&b->proof.copied);
     b->proof.known = false;
 }
 
-void spw_proof_copying_locked(struct spw_device *d, struct spw_block *b)
+void spw_clean_check_copying_locked(struct spw_device *d, struct spw_block *b)
 {
     struct spw_stream *s;
-    spw_proof_void_locked(b);
+    spw_clean_check_void_locked(b);
     b->proof.believed = false;
-    if (spw_versions_kept && !b->proof.is_spared && spw_proof_reader_locked(d, b, &s) == 0)
+    if (spw_versions_kept && !b->proof.is_spared && spw_clean_check_reader_locked(d, b, &s) == 0)
         (void)ask(d, b, s, &b->proof.copied); /* or it is copied again rather than believed */
 }
 
 static void copy_rather(struct spw_block *b)
 {
-    spw_proofs.unproven_count++;
+    spw_clean_check_counts.unproven_count++;
     spw_object_soil(&b->object);
 }
 
-int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
+int spw_clean_check_ask_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!b->proof.believed || spw_object_dirty(&b->object))
         return 0;
@@ -150,7 +150,7 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
         return 0;
     }
     struct spw_stream *s;
-    const int r = spw_proof_reader_locked(d, b, &s);
+    const int r = spw_clean_check_reader_locked(d, b, &s);
     if (r < 0)
         return r;
     if (ask(d, b, s, &b->proof.leaving) < 0)
@@ -158,88 +158,88 @@ int spw_proof_ask_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-int spw_proof_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket)
+int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket)
 {
     struct spw_stream *s;
-    const int r = spw_proof_reader_locked(d, b, &s);
+    const int r = spw_clean_check_reader_locked(d, b, &s);
     return r < 0 ? r : ask(d, b, s, ret_ticket);
 }
 
-void spw_proof_refuted_locked(const struct spw_device *d, uint64_t readers)
+void spw_clean_check_refuted_locked(const struct spw_device *d, uint64_t readers)
 {
     static struct spw_told told;
-    spw_proofs.refuted_count++;
+    spw_clean_check_counts.refuted_count++;
     spw_warn_of(
-        &told, spw_proofs.refuted_count,
+        &told, spw_clean_check_counts.refuted_count,
         "device %d: a tensor was changed by a kernel that had not changed it before; from now on it is copied, and that "
         "kernel is taken to write all that it is given",
         d->ordinal);
     spw_writesets_revoke_locked(readers);
-    spw_proof_doubted = true;
+    spw_clean_check_doubted = true;
 }
 
-bool spw_proof_forbids_locked(struct spw_device *d, struct spw_block *b)
+bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
 {
     struct spw_hash now;
     if (!b->proof.leaving)
         return false;
     const bool answered = take_answer(d, &b->proof.leaving, &now), known = know_copy(d, b);
     if (answered && known && spw_hash_equal(now, b->proof.hash)) {
-        spw_proofs.proven_count++;
+        spw_clean_check_counts.proven_count++;
         b->proof.believed = false;
         return false;
     }
     spw_moved.dropped_count--;
     if (answered && known) {
-        spw_proof_refuted_locked(d, b->proof.readers);
+        spw_clean_check_refuted_locked(d, b->proof.readers);
         spw_object_soil(&b->object);
     } else
         copy_rather(b);
     return true;
 }
 
-void spw_proof_cancel_locked(struct spw_block *b)
+void spw_clean_check_cancel_locked(struct spw_block *b)
 {
     forget(&b->proof.leaving);
 }
 
-void spw_proof_copies_done_locked(struct spw_device *d, struct spw_block *b)
+void spw_clean_check_copies_done_locked(struct spw_device *d, struct spw_block *b)
 {
     if (b->host_copy_valid)
         (void)know_copy(d, b);
     else
-        spw_proof_void_locked(b);
+        spw_clean_check_void_locked(b);
 }
 
-void spw_proof_gone_locked(struct spw_device *d, struct spw_block *b)
+void spw_clean_check_gone_locked(struct spw_device *d, struct spw_block *b)
 {
-    spw_proof_cancel_locked(b);
+    spw_clean_check_cancel_locked(b);
     b->proof.believed = false;
-    spw_proof_copies_done_locked(d, b);
+    spw_clean_check_copies_done_locked(d, b);
     b->proof.reader = 0;
 }
 
-void spw_proof_forget_locked(struct spw_block *b)
+void spw_clean_check_forget_locked(struct spw_block *b)
 {
-    spw_proof_void_locked(b);
-    spw_proof_cancel_locked(b);
+    spw_clean_check_void_locked(b);
+    spw_clean_check_cancel_locked(b);
     b->proof.believed = false;
 }
 
 /* ---- a belief was wrong ---- */
 
-void spw_proof_settle_slow_unlocking(void)
+void spw_clean_check_settle_slow_unlocking(void)
 {
-    spw_proof_doubted = false;
+    spw_clean_check_doubted = false;
     spw_unlock();
     int r = spw_versions_break();
     spw_lock();
     if (r < 0)
-        spw_proof_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
+        spw_clean_check_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
 }
 
-void spw_proof_reset(void)
+void spw_clean_check_reset(void)
 {
-    spw_proofs = (struct spw_proofs){0};
-    spw_proof_doubted = false;
+    spw_clean_check_counts = (struct spw_clean_check_counts){0};
+    spw_clean_check_doubted = false;
 }
