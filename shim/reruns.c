@@ -14,7 +14,7 @@
 #include "slab.h"
 #include "stash.h"
 #include "twins.h"
-#include "unchanged.h"
+#include "read_check.h"
 #include "writesets.h"
 
 enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
@@ -75,7 +75,7 @@ static void find_origin(const struct spw_op *op, struct spw_rerun_touch *t)
     t->whole = spw_version_is_fresh(t->what) || (!op->function && !(t->access & SPW_RERUN_READS) && covers(op, t));
     if (t->whole)
         t->access = SPW_RERUN_WRITES;
-    else if (t->block && t->what->maker && t->what->maker->depth < SPW_RERUN_DEPTH && spw_unchanged_pass_on_locked(op, t))
+    else if (t->block && t->what->maker && t->what->maker->depth < SPW_RERUN_DEPTH && spw_read_check_pass_on_locked(op, t))
         t->previous = t->what->maker;
 }
 
@@ -247,7 +247,7 @@ void spw_rerun_let_go(struct spw_rerun *rerun)
         if (rerun->touches[i].saved)
             spw_stash_give_locked(spw_device_of_address(rerun->touches[i].address), rerun->touches[i].saved - 1,
                                   rerun->touches[i].bytes);
-        spw_unchanged_forget_locked(&rerun->touches[i].since);
+        spw_read_check_forget_locked(&rerun->touches[i].since);
         spw_rerun_let_go(rerun->touches[i].previous); /* no deeper than SPW_RERUN_DEPTH */
     }
     spw_variables_give_locked(&rerun->variables);

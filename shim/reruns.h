@@ -32,9 +32,9 @@ struct spw_rerun_touch {        /* each block or slot once, in the order of the 
     uint8_t access; /* enum spw_rerun_access, or-ed. A launch reads all it is given, a copy or set what it says */
     bool whole;     /* what it held before does not matter: nothing was ever written to it (versions.h), or a copy or set
                      * says that it overwrites all of it */
-    struct spw_rerun *previous; /* of a block that is written and not `whole`: what wrote to it last, held, where that is
-                                 * known; NULL: it is not, so that what it held cannot be made again */
-    struct spw_unchanged since; /* whether what `previous` left was as it was when this operation wrote it (unchanged.h) */
+    struct spw_rerun *previous;  /* of a block that is written and not `whole`: what wrote to it last, held, where that is
+                                  * known; NULL: it is not, so that what it held cannot be made again */
+    struct spw_read_check since; /* whether what `previous` left was as it was when this operation wrote it (read_check.h) */
     bool believed;  /* the kernel's type does not say that it only reads it, but that is what it was seen to do */
     bool lent;      /* a slot that is written, or of which no type says that it is not: while the launch runs again it holds
                      * what it held then, and afterwards what it held before that */

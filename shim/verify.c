@@ -20,7 +20,7 @@
 #include "settings.h"
 #include "spot.h"
 #include "trust.h"
-#include "unchanged.h"
+#include "read_check.h"
 #include "watched.h"
 
 struct spw_verified spw_verified;
@@ -256,7 +256,7 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, s
         if (b)
             spw_spot_made_locked(d, b, run->rebuild, s);
         if (b && run->parts[i].attached)
-            spw_unchanged_renew_locked(b);
+            spw_read_check_renew_locked(b);
         if (b && !compared)
             b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
         if (!b || !compared)
@@ -579,6 +579,6 @@ void spw_verify_reset(void)
     spw_spot_reset();
     spw_watched_reset();
     spw_trust_reset();
-    spw_unchanged_reset();
+    spw_read_check_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));
 }

@@ -11,7 +11,7 @@
 #include "reruns.h"
 #include "settled.h"
 #include "slab.h"
-#include "unchanged.h"
+#include "read_check.h"
 #include "writesets.h"
 
 const struct spw_rescuer *spw_rescuer;
@@ -217,8 +217,8 @@ void spw_versions_op_locked(struct spw_op *op)
     if (op->rerun && spw_rescuer && spw_rescuer->kept(op, op->rerun) < 0)
         op->rerun->is_void = true;
     if (op->rerun && !op->rerun->is_void)
-        spw_unchanged_rely_locked(op->rerun);
-    spw_unchanged_touch_locked(op, clock);
+        spw_read_check_rely_locked(op->rerun);
+    spw_read_check_touch_locked(op, clock);
 }
 
 void spw_versions_op_end(struct spw_op *op, bool taken)

@@ -28,7 +28,7 @@ void spw_version_raise_locked(struct spw_versioned *v)
     if (v->maker)
         spw_version_forget_maker_locked(v);
     forget_tickets(v);
-    v->unchanged = (struct spw_unchanged){0};
+    v->unchanged = (struct spw_read_check){0};
 }
 
 void spw_version_clear_locked(struct spw_versioned *v)

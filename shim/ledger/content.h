@@ -14,23 +14,23 @@
 
 struct spw_rerun;
 
-/* Whether launches that are only believed to read something have left it alike (unchanged.h):
+/* Whether launches that are only believed to read something have left it alike (read_check.h):
  *
  *                believed touch             drop                  answers are equal
- *     SHOWN ---------------------> OPEN ------------> ASKED ---------------------------> SHOWN
+ *     PASSED ---------------------> OPEN ------------> PENDING ---------------------------> PASSED
  *                                   ^                   |
  *                                   +- believed touch --+          no digest, or they differ: UNKNOWN
  */
-enum spw_unchanged_state {
-    SPW_UNCHANGED_SHOWN,  /* nothing of that sort has touched it since it was shown, or was relied on first */
-    SPW_UNCHANGED_OPEN,   /* there is a digest of what it held before that */
-    SPW_UNCHANGED_ASKED,  /* and one of what it holds */
-    SPW_UNCHANGED_UNKNOWN /* nothing can be shown of this version */
+enum spw_read_check_state {
+    SPW_READ_CHECK_PASSED,  /* nothing of that sort has touched it since it was shown, or was relied on first */
+    SPW_READ_CHECK_OPEN,    /* there is a digest of what it held before that */
+    SPW_READ_CHECK_PENDING, /* and one of what it holds */
+    SPW_READ_CHECK_UNKNOWN  /* nothing can be shown of this version */
 };
 
-struct spw_unchanged {
+struct spw_read_check {
     uint64_t epoch;    /* in another one nothing of this says anything: what was written since need not have a new version */
-    uint8_t state;     /* enum spw_unchanged_state */
+    uint8_t state;     /* enum spw_read_check_state */
     bool is_relied_on; /* an operation that is kept read or made this version */
     uint32_t base, check; /* tickets of the two digests; 0: none */
     uint32_t stream;      /* by id: the second one's */
@@ -44,7 +44,7 @@ struct spw_versioned {       /* in a block, and in a slot of a slab */
                               * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
     uint32_t needed;         /* so many dropped blocks are made again with what is in here */
     bool is_believed;        /* a launch touched it of which it is only believed that it does not write it */
-    struct spw_unchanged unchanged;
+    struct spw_read_check unchanged;
     uint8_t made_by; /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
 };
 

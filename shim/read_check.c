@@ -1,5 +1,5 @@
-/* unchanged.c - the two digests of what is believed to be only read, and all that something is made of. */
-#include "unchanged.h"
+/* read_check.c - the two digests of what is believed to be only read, and all that something is made of. */
+#include "read_check.h"
 
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 
 enum { SHARE = 32, MOST_MAKERS = 64 };
 
-struct spw_unchanged_counts spw_unchanged_counts;
+struct spw_read_check_counts spw_read_check_counts;
 
 /* Something with a version, where it lies. */
 struct thing {
@@ -46,14 +46,14 @@ static void forget(uint32_t *ticket)
 
 static size_t step_of(size_t bytes)
 {
-    const size_t step = (bytes + SPW_UNCHANGED_WHOLE - 1) / SPW_UNCHANGED_WHOLE;
+    const size_t step = (bytes + SPW_READ_CHECK_WHOLE - 1) / SPW_READ_CHECK_WHOLE;
     return step < SHARE ? step : SHARE;
 }
 
 /* It is sent at once: who knows whether the stream is there when the answer is wanted. */
 static int hash(struct spw_device *d, const struct spw_stream *s, const struct thing *t, uint32_t *ret_ticket)
 {
-    const bool is_whole = t->bytes <= SPW_UNCHANGED_WHOLE || spw_settings_get()->verify_every == 1;
+    const bool is_whole = t->bytes <= SPW_READ_CHECK_WHOLE || spw_settings_get()->verify_every == 1;
     const struct spw_sample sample = spw_spot_sample(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
     int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
                      : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
@@ -67,19 +67,19 @@ static int hash(struct spw_device *d, const struct spw_stream *s, const struct t
     return r;
 }
 
-static void give_up(struct spw_unchanged *u)
+static void give_up(struct spw_read_check *u)
 {
     forget(&u->base);
     forget(&u->check);
-    u->state = SPW_UNCHANGED_UNKNOWN;
-    spw_unchanged_counts.unknown_count++;
+    u->state = SPW_READ_CHECK_UNKNOWN;
+    spw_read_check_counts.unknown_count++;
 }
 
 /* Looks at the answers, where there may be some. */
-static void settle(struct spw_device *d, struct spw_unchanged *u)
+static void settle(struct spw_device *d, struct spw_read_check *u)
 {
     struct spw_hash before, now;
-    if (u->state != SPW_UNCHANGED_ASKED)
+    if (u->state != SPW_READ_CHECK_PENDING)
         return;
     const int was = spw_digest_answer_locked(d, u->base, &before), is = spw_digest_answer_locked(d, u->check, &now);
     if (was == 0 || is == 0)
@@ -88,11 +88,11 @@ static void settle(struct spw_device *d, struct spw_unchanged *u)
         give_up(u);
     } else if (spw_hash_equal(before, now)) {
         forget(&u->check);
-        u->state = SPW_UNCHANGED_SHOWN;
+        u->state = SPW_READ_CHECK_PASSED;
         u->readers = 0;
-        spw_unchanged_counts.shown_count++;
+        spw_read_check_counts.shown_count++;
     } else {
-        spw_unchanged_counts.refuted_count++;
+        spw_read_check_counts.refuted_count++;
         spw_clean_check_refuted_locked(d, u->readers);
         give_up(u);
     }
@@ -101,21 +101,21 @@ static void settle(struct spw_device *d, struct spw_unchanged *u)
 /* ---- touches ---- */
 
 /* What operations of an epoch that is over relied on is nobody's any more. */
-static void rely(struct spw_unchanged *u)
+static void rely(struct spw_read_check *u)
 {
     if (u->epoch != spw_version_epoch) {
-        spw_unchanged_forget_locked(u);
-        *u = (struct spw_unchanged){.epoch = spw_version_epoch};
+        spw_read_check_forget_locked(u);
+        *u = (struct spw_read_check){.epoch = spw_version_epoch};
     }
     u->is_relied_on = true;
 }
 
-static bool is_relied_on(const struct spw_unchanged *u)
+static bool is_relied_on(const struct spw_read_check *u)
 {
     return u->is_relied_on && u->epoch == spw_version_epoch;
 }
 
-void spw_unchanged_rely_locked(struct spw_rerun *rerun)
+void spw_read_check_rely_locked(struct spw_rerun *rerun)
 {
     spw_ticket_release = spw_digest_forget_locked;
     for (unsigned i = 0; i < rerun->touch_count; i++)
@@ -125,22 +125,22 @@ void spw_unchanged_rely_locked(struct spw_rerun *rerun)
 
 static void touch(struct spw_device *d, const struct spw_op *op, const struct thing *t)
 {
-    struct spw_unchanged *u = &t->what->unchanged;
+    struct spw_read_check *u = &t->what->unchanged;
     settle(d, u);
-    if (!u->base && u->state == SPW_UNCHANGED_SHOWN) {
+    if (!u->base && u->state == SPW_READ_CHECK_PASSED) {
         u->choice = (uint32_t)t->what->version;
-        spw_unchanged_counts.based_count++;
+        spw_read_check_counts.based_count++;
         if (hash(d, op->stream, t, &u->base) < 0)
             give_up(u);
     }
-    if (u->state == SPW_UNCHANGED_UNKNOWN)
+    if (u->state == SPW_READ_CHECK_UNKNOWN)
         return;
     forget(&u->check);
-    u->state = SPW_UNCHANGED_OPEN;
+    u->state = SPW_READ_CHECK_OPEN;
     u->readers |= spw_clean_check_bit_of(op->function);
 }
 
-void spw_unchanged_touch_locked(const struct spw_op *op, uint64_t clock)
+void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)
 {
     struct spw_device *d = op->function && !op->everything ? spw_device_of_stream_locked(op->stream) : NULL;
     for (unsigned i = 0; d && i < op->count - op->read_only; i++) {
@@ -188,17 +188,17 @@ static int check_slot(struct spw_device *d, struct spw_slot *slot)
 /* 0: it is shown, or asked about. */
 static int check(struct spw_device *d, struct spw_block *b, struct spw_slot *slot)
 {
-    struct spw_unchanged *u = b ? &b->content.unchanged : &slot->content.unchanged;
+    struct spw_read_check *u = b ? &b->content.unchanged : &slot->content.unchanged;
     settle(d, u);
-    if (u->state == SPW_UNCHANGED_OPEN) {
-        u->state = SPW_UNCHANGED_ASKED;
+    if (u->state == SPW_READ_CHECK_OPEN) {
+        u->state = SPW_READ_CHECK_PENDING;
         if ((b ? check_block(d, b) : check_slot(d, slot)) < 0)
             give_up(u);
     }
-    return u->state == SPW_UNCHANGED_UNKNOWN ? -ESTALE : 0;
+    return u->state == SPW_READ_CHECK_UNKNOWN ? -ESTALE : 0;
 }
 
-void spw_unchanged_leaving_locked(struct spw_device *d, struct spw_block *b)
+void spw_read_check_leaving_locked(struct spw_device *d, struct spw_block *b)
 {
     if (is_relied_on(&b->content.unchanged))
         (void)check(d, b, NULL);
@@ -223,13 +223,13 @@ static int add_maker(struct walk *w, struct spw_rerun *maker)
 }
 
 /* Of a block, a slot, or neither: then it was of what one of the makers wrote to, before it did. */
-typedef int each_fn(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot,
+typedef int each_fn(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
                     void *context);
 
 static int each_touch(struct spw_device *d, struct spw_rerun_touch *t, each_fn *fn, void *context)
 {
     struct spw_slot *slot = t->block || t->lent ? NULL : spw_touched_slot_locked(t);
-    const int r = t->since.state != SPW_UNCHANGED_SHOWN ? fn(d, &t->since, NULL, NULL, context) : 0;
+    const int r = t->since.state != SPW_READ_CHECK_PASSED ? fn(d, &t->since, NULL, NULL, context) : 0;
     return r == 0 && slot ? fn(d, &slot->content.unchanged, NULL, slot, context) : r;
 }
 
@@ -261,13 +261,13 @@ static int for_each(struct spw_device *d, const struct spw_block *b, each_fn *fn
 }
 
 /* Who leaves waits for the answer. */
-static int ask(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot, void *context)
+static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot, void *context)
 {
     struct spw_block *leaving = context;
     struct spw_uses answer = {0};
-    if (b || slot ? check(d, b, slot) < 0 : u->state == SPW_UNCHANGED_UNKNOWN)
+    if (b || slot ? check(d, b, slot) < 0 : u->state == SPW_READ_CHECK_UNKNOWN)
         return -ESTALE;
-    if (u->state == SPW_UNCHANGED_ASKED) {
+    if (u->state == SPW_READ_CHECK_PENDING) {
         struct spw_stream *s = spw_stream_by_id_locked(u->stream);
         spw_uses_add_locked(&answer, s, s->begun);
         spw_uses_merge_locked(&leaving->object.uses, &answer); /* it may have been asked before the block's last use */
@@ -275,60 +275,61 @@ static int ask(struct spw_device *d, struct spw_unchanged *u, struct spw_block *
     return 0;
 }
 
-int spw_unchanged_ask_locked(struct spw_device *d, struct spw_block *b)
+int spw_read_check_request_locked(struct spw_device *d, struct spw_block *b)
 {
     return for_each(d, b, ask, b);
 }
 
-static int is_shown(struct spw_device *d, struct spw_unchanged *u, struct spw_block *b, struct spw_slot *slot, void *context)
+static int is_shown(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
+                    void *context)
 {
     settle(d, u);
-    return u->state == SPW_UNCHANGED_SHOWN ? 0 : -ESTALE;
+    return u->state == SPW_READ_CHECK_PASSED ? 0 : -ESTALE;
 }
 
-bool spw_unchanged_is_shown_locked(struct spw_device *d, const struct spw_block *b)
+bool spw_read_check_passed_locked(struct spw_device *d, const struct spw_block *b)
 {
     return for_each(d, b, is_shown, NULL) == 0;
 }
 
 /* ---- what is written again ---- */
 
-bool spw_unchanged_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t)
+bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t)
 {
     struct spw_device *d = &spw_devices[t->block->object.device];
-    struct spw_unchanged *u = &t->what->unchanged;
+    struct spw_read_check *u = &t->what->unchanged;
     const struct thing thing = of_block(t->block);
     settle(d, u);
-    if (u->state == SPW_UNCHANGED_OPEN) {
-        u->state = SPW_UNCHANGED_ASKED;
+    if (u->state == SPW_READ_CHECK_OPEN) {
+        u->state = SPW_READ_CHECK_PENDING;
         u->stream = op->stream->id;
         if (hash(d, op->stream, &thing, &u->check) < 0)
             give_up(u);
     }
-    if (u->state == SPW_UNCHANGED_ASKED) {
+    if (u->state == SPW_READ_CHECK_PENDING) {
         t->since = *u;
         u->base = u->check = 0;
     }
-    return u->state != SPW_UNCHANGED_UNKNOWN;
+    return u->state != SPW_READ_CHECK_UNKNOWN;
 }
 
-void spw_unchanged_forget_locked(struct spw_unchanged *u)
+void spw_read_check_forget_locked(struct spw_read_check *u)
 {
     forget(&u->base);
     forget(&u->check);
 }
 
-void spw_unchanged_renew_locked(struct spw_block *b)
+void spw_read_check_renew_locked(struct spw_block *b)
 {
-    struct spw_unchanged *u = &b->content.unchanged;
+    struct spw_read_check *u = &b->content.unchanged;
     forget(&u->base);
     forget(&u->check);
-    if (u->state != SPW_UNCHANGED_UNKNOWN)
-        u->state = SPW_UNCHANGED_SHOWN;
+    if (u->state != SPW_READ_CHECK_UNKNOWN)
+        u->state = SPW_READ_CHECK_PASSED;
 }
 
-void spw_unchanged_reset(void)
+void spw_read_check_reset(void)
 {
-    spw_unchanged_counts = (struct spw_unchanged_counts){0};
+    spw_read_check_counts = (struct spw_read_check_counts){0};
     spw_ticket_release = NULL;
 }

@@ -1,4 +1,4 @@
-/* unchanged.h - what launches are only believed to read is shown to be unchanged before anything is dropped that is made of
+/* read_check.h - what launches are only believed to read is shown to be unchanged before anything is dropped that is made of
  * it.
  *
  * That a launch leaves a tensor alike was observed of earlier ones, unless the kernel's type says it. One that counts
@@ -11,46 +11,46 @@
  * From then on such a launch counts as one that writes: what depends on the tensor is made again first (versions.h). So it
  * is as its makers found it whenever it is made again.
  *
- * Up to SPW_UNCHANGED_WHOLE all of a tensor is hashed, and all of any where each replay is compared (SPILLWAY_VERIFY=1); of
+ * Up to SPW_READ_CHECK_WHOLE all of a tensor is hashed, and all of any where each replay is compared (SPILLWAY_VERIFY=1); of
  * a larger one, pages of 4 KiB that make up as much, one in 32 at least, others for each version. A change to less than that
  * may be missed then; what is made again is sampled as well (spot.h). Engine lock throughout; nobody waits. */
-#ifndef SPILLWAY_SHIM_UNCHANGED_H
-#define SPILLWAY_SHIM_UNCHANGED_H
+#ifndef SPILLWAY_SHIM_READ_CHECK_H
+#define SPILLWAY_SHIM_READ_CHECK_H
 #include "reruns.h"
 
-#define SPW_UNCHANGED_WHOLE ((size_t)1 << 20) /* bytes */
+#define SPW_READ_CHECK_WHOLE ((size_t)1 << 20) /* bytes */
 
-struct spw_unchanged_counts { /* since the start */
-    uint64_t based_count;     /* first digests */
-    uint64_t shown_count;     /* the second was equal */
-    uint64_t refuted_count;   /* it was not */
-    uint64_t unknown_count;   /* there was none, so that something was copied */
+struct spw_read_check_counts { /* since the start */
+    uint64_t based_count;      /* first digests */
+    uint64_t shown_count;      /* the second was equal */
+    uint64_t refuted_count;    /* it was not */
+    uint64_t unknown_count;    /* there was none, so that something was copied */
 };
-extern struct spw_unchanged_counts spw_unchanged_counts SPW_OURS;
+extern struct spw_read_check_counts spw_read_check_counts SPW_OURS;
 
 /* The operation was kept and is to be submitted next: what it touches matters from now on. */
-void spw_unchanged_rely_locked(struct spw_rerun *rerun);
+void spw_read_check_rely_locked(struct spw_rerun *rerun);
 
 /* The operation is to be submitted next, and what it is known to write has newer versions than `clock` already. */
-void spw_unchanged_touch_locked(const struct spw_op *op, uint64_t clock);
+void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock);
 
 /* The operation is about to write what `t` is of, which others may have changed since it was made: that is asked about, and
  * told by `t` from now on (since). False: it cannot be. */
-bool spw_unchanged_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t);
-void spw_unchanged_forget_locked(struct spw_unchanged *u);
+bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t);
+void spw_read_check_forget_locked(struct spw_read_check *u);
 
 /* The block is about to leave, one way or another: it cannot be hashed any more then. */
-void spw_unchanged_leaving_locked(struct spw_device *d, struct spw_block *b);
+void spw_read_check_leaving_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block is about to be dropped: what is not shown yet of what it is made of is asked about, which counts as its uses. 0;
  * negative: it cannot be shown, so the block is to be copied. */
-int spw_unchanged_ask_locked(struct spw_device *d, struct spw_block *b);
+int spw_read_check_request_locked(struct spw_device *d, struct spw_block *b);
 
 /* All of that is shown by now. */
-bool spw_unchanged_is_shown_locked(struct spw_device *d, const struct spw_block *b);
+bool spw_read_check_passed_locked(struct spw_device *d, const struct spw_block *b);
 
 /* The block was made again, maybe of other undefined bytes. */
-void spw_unchanged_renew_locked(struct spw_block *b);
+void spw_read_check_renew_locked(struct spw_block *b);
 
-void spw_unchanged_reset(void); /* for tests */
+void spw_read_check_reset(void); /* for tests */
 #endif

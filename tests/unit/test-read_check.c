@@ -1,11 +1,11 @@
-/* test-unchanged.c - tensors that a launch was given which is only believed to leave them alike: what is made of them is
+/* test-read_check.c - tensors that a launch was given which is only believed to leave them alike: what is made of them is
  * dropped once they are shown to be as they were, and copied where they are not. */
 #include "replayed.h"
 #include <stddef.h>
 
 #include "log.h"
 #include "clean_check.h"
-#include "unchanged.h"
+#include "read_check.h"
 #include "verify.h"
 
 enum { VALUE = 9, SALT = 3, LARGE = 3 << 20 };
@@ -37,7 +37,7 @@ static CUdeviceptr make_of(CUdeviceptr from, size_t bytes)
     CUdeviceptr a[] = {from, allocate(bytes)};
     assert_int_equal(mix_on(s, a, 1, 1, SALT), 0);
     spw_lock();
-    spw_unchanged_rely_locked(block_at(a[1])->content.maker);
+    spw_read_check_rely_locked(block_at(a[1])->content.maker);
     spw_unlock();
     return a[1];
 }
@@ -49,7 +49,7 @@ static void look_at(CUdeviceptr a, bool changes_it)
     spw_lock();
     struct spw_stream *record = spw_stream_of_locked(s);
     struct spw_op op = {.hits = &a, .count = 1, .function = looker, .stream = record, .kind = &set, .writeset = &set};
-    spw_unchanged_touch_locked(&op, spw_version_clock);
+    spw_read_check_touch_locked(&op, spw_version_clock);
     if (changes_it)
         fake_fill(s, a, BYTES, CHANGED);
     spw_uses_add_locked(&spw_object_at_locked(a)->uses, record, spw_stream_next_locked(record));
@@ -75,12 +75,12 @@ static void what_is_as_it_was_is_shown_and_nothing_is_copied(void **state)
 {
     CUdeviceptr a = make_of(input, BYTES);
     look_at(input, false);
-    assert_int_equal(spw_unchanged_counts.based_count, 1);
+    assert_int_equal(spw_read_check_counts.based_count, 1);
     let_go(a);
     assert_true(is_dropped(a));
-    assert_int_equal(spw_unchanged_counts.shown_count, 1);
+    assert_int_equal(spw_read_check_counts.shown_count, 1);
     look_at(input, false); /* the first digest serves again */
-    assert_int_equal(spw_unchanged_counts.based_count, 1);
+    assert_int_equal(spw_read_check_counts.based_count, 1);
     expect(a, right_value());
 }
 
@@ -90,7 +90,7 @@ static void what_is_made_of_something_that_was_changed_is_copied(void **state)
     look_at(input, true);
     let_go(a);
     assert_false(is_dropped(a));
-    assert_int_equal(spw_unchanged_counts.refuted_count, 1);
+    assert_int_equal(spw_read_check_counts.refuted_count, 1);
     assert_int_equal(spw_clean_check_counts.refuted_count, 1);
     assert_true(spw_clean_check_doubted);
     assert_null(spw_writeset_of_locked(looker, 0, 1)); /* of that function nothing is believed any more */
@@ -133,7 +133,7 @@ static void what_matters_to_nobody_is_not_hashed(void **state)
     CUdeviceptr a = allocate(BYTES);
     fill(a, VALUE);
     look_at(a, true);
-    assert_int_equal(spw_unchanged_counts.based_count, 0);
+    assert_int_equal(spw_read_check_counts.based_count, 0);
     CUdeviceptr made = make_of(a, BYTES);
     let_go(made);
     assert_true(is_dropped(made));
@@ -149,9 +149,9 @@ static void what_the_launch_writes_anyway_is_not_hashed(void **state)
     struct spw_op op = {.hits = hits, .count = 2, .function = looker, .stream = spw_stream_of_locked(s), .writeset = &set};
     const uint64_t clock = spw_version_clock;
     spw_version_raise_locked(versioned_at(input));
-    versioned_at(input)->unchanged = (struct spw_unchanged){.epoch = spw_version_epoch, .is_relied_on = true};
-    spw_unchanged_touch_locked(&op, clock);
-    assert_int_equal(spw_unchanged_counts.based_count, 0);
+    versioned_at(input)->unchanged = (struct spw_read_check){.epoch = spw_version_epoch, .is_relied_on = true};
+    spw_read_check_touch_locked(&op, clock);
+    assert_int_equal(spw_read_check_counts.based_count, 0);
     spw_unlock();
 }
 
@@ -165,7 +165,7 @@ static void what_leaves_still_waits_for_its_own_uses(void **state)
     spw_lock();
     struct spw_stream *record = spw_stream_of_locked(s);
     const uint64_t last = record->begun;
-    assert_int_equal(spw_unchanged_ask_locked(device, block_at(second)), 0);
+    assert_int_equal(spw_read_check_request_locked(device, block_at(second)), 0);
     const struct spw_uses *uses = &block_at(second)->object.uses;
     for (unsigned i = 0; i < uses->count; i++)
         if (uses->stream[i] == record->id)
@@ -225,12 +225,12 @@ static void what_is_written_again_passes_its_digests_on(void **state)
     spw_lock();
     struct spw_op op = {.stream = spw_stream_of_locked(s)};
     struct spw_rerun_touch touch = {.what = &block_at(a)->content, .block = block_at(a)};
-    assert_true(spw_unchanged_pass_on_locked(&op, &touch));
-    assert_int_equal(touch.since.state, SPW_UNCHANGED_ASKED);
+    assert_true(spw_read_check_pass_on_locked(&op, &touch));
+    assert_int_equal(touch.since.state, SPW_READ_CHECK_PENDING);
     const unsigned held = spw_digests_held_locked(device);
     spw_version_raise_locked(&block_at(a)->content);
     assert_int_equal(spw_digests_held_locked(device), held);
-    spw_unchanged_forget_locked(&touch.since);
+    spw_read_check_forget_locked(&touch.since);
     assert_int_equal(spw_digests_held_locked(device), held - 2);
     spw_unlock();
 }
@@ -247,10 +247,10 @@ static void what_was_hashed_in_another_epoch_says_nothing(void **state)
     look_at(input, false); /* nobody relies on it now */
     CUdeviceptr a = make_of(input, BYTES);
     look_at(input, false);
-    assert_int_equal(spw_unchanged_counts.based_count, 2);
+    assert_int_equal(spw_read_check_counts.based_count, 2);
     let_go(a);
     assert_true(is_dropped(a));
-    assert_int_equal(spw_unchanged_counts.refuted_count, 0);
+    assert_int_equal(spw_read_check_counts.refuted_count, 0);
 }
 
 /* Its stream may be gone by the time that it is wanted. */
