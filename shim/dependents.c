@@ -9,7 +9,7 @@
 
 /* ---- whom an operation touched ---- */
 
-struct spw_block *spw_touched_block_locked(const struct spw_rerun_touch *t)
+struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *t)
 {
     struct spw_object *o = t->block ? spw_object_at_locked(t->address) : NULL;
     if (!o || o->kind != SPW_KIND_BLOCK || spw_object_is_cached(o))
@@ -18,7 +18,7 @@ struct spw_block *spw_touched_block_locked(const struct spw_rerun_touch *t)
     return b->address == t->address && b->serial == t->serial ? b : NULL;
 }
 
-struct spw_slot *spw_touched_slot_locked(const struct spw_rerun_touch *t)
+struct spw_slot *spw_touched_slot_locked(const struct spw_recorded_op_touch *t)
 {
     struct spw_object *o = t->block ? NULL : spw_object_at_locked(t->address);
     if (!o || o->kind != SPW_KIND_SLAB)
@@ -46,7 +46,7 @@ static bool block_is_usable(const struct spw_device *d, const struct spw_rebuild
            (p->writers || has_bytes(b));
 }
 
-static bool slot_is_usable(const struct spw_device *d, const struct spw_rerun_touch *t)
+static bool slot_is_usable(const struct spw_device *d, const struct spw_recorded_op_touch *t)
 {
     const struct spw_slot *slot = spw_touched_slot_locked(t);
     if (!slot || slot->slab->pinned || slot->slab->object.device != d->ordinal)
@@ -68,7 +68,7 @@ static bool all_is_usable(const struct spw_device *d, const struct spw_rebuild *
 
 bool spw_replay_can_drop_locked(struct spw_device *d, const struct spw_block *b)
 {
-    struct spw_rerun *m = b->content.maker;
+    struct spw_recorded_op *m = b->content.maker;
     struct spw_rebuild rebuild;
     if (!m || b->object.attention & SPW_ABSENT || b->pinned || !has_bytes(b) || !spw_rebuild_find(m, &rebuild) ||
         !spw_rebuild_is_good(&rebuild))
@@ -87,10 +87,10 @@ static void look_at_slot(struct spw_device *d, struct spw_slot *slot)
     spw_slab_give_locked(d, slot, NULL, false);
 }
 
-static void count_slots(struct spw_device *d, const struct spw_rerun *m, int32_t step)
+static void count_slots(struct spw_device *d, const struct spw_recorded_op *m, int32_t step)
 {
     for (unsigned i = 0; i < m->touch_count; i++) {
-        const struct spw_rerun_touch *t = &m->touches[i];
+        const struct spw_recorded_op_touch *t = &m->touches[i];
         struct spw_slot *slot = spw_touched_slot_locked(t);
         if (!slot)
             continue;

@@ -557,7 +557,7 @@ int spw_op_begin(struct spw_op *op)
     op->kind = op->writeset = NULL;
     op->spared = op->fresh = 0;
     op->wish = 0;
-    op->rerun = NULL;
+    op->recorded_op = NULL;
     op->trial = NULL;
     spw_lock();
     op->stream = spw_stream_of_locked(op->handle);

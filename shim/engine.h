@@ -31,7 +31,7 @@ static inline void spw_op_end(struct spw_op *op)
 /* The same where it may have been kept (versions.h): with what the driver has answered. */
 static inline void spw_op_answered(struct spw_op *op, bool taken)
 {
-    if (op->rerun)
+    if (op->recorded_op)
         spw_versions_op_end(op, taken);
     spw_op_end(op);
 }

@@ -5,20 +5,20 @@
 #include <string.h>
 
 /* The tensor that the word leads to, by its place among those touched, from 1 on; 0: to none. */
-static uint32_t tensor_of(const struct spw_rerun *rerun, uint64_t word)
+static uint32_t tensor_of(const struct spw_recorded_op *recorded_op, uint64_t word)
 {
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (word - rerun->touches[i].address < rerun->touches[i].bytes)
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (word - recorded_op->touches[i].address < recorded_op->touches[i].bytes)
             return i + 1;
     return 0;
 }
 
 /* The numbers in order, at most one for each four bytes. Without room for them they are only counted. */
-static void look_at(const struct spw_rerun *rerun, uint32_t at_most, struct spw_numbers *given)
+static void look_at(const struct spw_recorded_op *recorded_op, uint32_t at_most, struct spw_numbers *given)
 {
     uint32_t geometry[SPW_SUBMISSION_GEOMETRY];
     size_t bytes;
-    const unsigned char *image = spw_submission_image(rerun->submission, geometry, &bytes);
+    const unsigned char *image = spw_submission_image(recorded_op->submission, geometry, &bytes);
     given->count = given->places = 0;
     for (unsigned i = 0; i < SPW_SUBMISSION_GEOMETRY; i++, given->count++)
         if (given->count < at_most)
@@ -28,7 +28,7 @@ static void look_at(const struct spw_rerun *rerun, uint32_t at_most, struct spw_
         uint32_t number = 0;
         if (at + sizeof(word) <= bytes)
             memcpy(&word, image + at, sizeof(word));
-        const uint32_t tensor = word ? tensor_of(rerun, word) : 0;
+        const uint32_t tensor = word ? tensor_of(recorded_op, word) : 0;
         memcpy(&number, image + at, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
         if (given->count < at_most)
             given->list[given->count] = tensor ? tensor : number;
@@ -38,13 +38,13 @@ static void look_at(const struct spw_rerun *rerun, uint32_t at_most, struct spw_
     }
 }
 
-bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_rerun *rerun)
+bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_recorded_op *recorded_op)
 {
     *numbers = (struct spw_numbers){0};
-    look_at(rerun, 0, numbers);
+    look_at(recorded_op, 0, numbers);
     numbers->list = calloc((size_t)numbers->count + 1, 2 * sizeof(*numbers->list));
     if (numbers->list)
-        look_at(rerun, numbers->count, numbers);
+        look_at(recorded_op, numbers->count, numbers);
     return numbers->list;
 }
 

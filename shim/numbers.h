@@ -6,7 +6,7 @@
  * at random. */
 #ifndef SPILLWAY_SHIM_NUMBERS_H
 #define SPILLWAY_SHIM_NUMBERS_H
-#include "reruns.h"
+#include "recorded_op.h"
 
 struct spw_numbers {
     uint64_t places; /* where among the parameters addresses are */
@@ -15,7 +15,7 @@ struct spw_numbers {
 };
 
 /* Those that the launch was given; none may differ. False: no memory, nothing to finish. */
-bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_rerun *rerun);
+bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_recorded_op *recorded_op);
 void spw_numbers_finish(struct spw_numbers *numbers); /* all zeroes from then on */
 
 bool spw_numbers_are_of_a_sort(const struct spw_numbers *a, const struct spw_numbers *b);

@@ -115,12 +115,12 @@ static bool is_relied_on(const struct spw_read_check *u)
     return u->is_relied_on && u->epoch == spw_version_epoch;
 }
 
-void spw_read_check_rely_locked(struct spw_rerun *rerun)
+void spw_read_check_rely_locked(struct spw_recorded_op *recorded_op)
 {
     spw_ticket_release = spw_digest_forget_locked;
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (!rerun->touches[i].lent)
-            rely(&rerun->touches[i].what->unchanged);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (!recorded_op->touches[i].lent)
+            rely(&recorded_op->touches[i].what->unchanged);
 }
 
 static void touch(struct spw_device *d, const struct spw_op *op, const struct thing *t)
@@ -207,11 +207,11 @@ void spw_read_check_leaving_locked(struct spw_device *d, struct spw_block *b)
 /* ---- all that something is made of ---- */
 
 struct walk { /* makers of the block and of those that it is made of and that are dropped themselves */
-    struct spw_rerun *makers[MOST_MAKERS];
+    struct spw_recorded_op *makers[MOST_MAKERS];
     unsigned count;
 };
 
-static int add_maker(struct walk *w, struct spw_rerun *maker)
+static int add_maker(struct walk *w, struct spw_recorded_op *maker)
 {
     for (unsigned i = 0; i < w->count; i++)
         if (w->makers[i] == maker)
@@ -226,7 +226,7 @@ static int add_maker(struct walk *w, struct spw_rerun *maker)
 typedef int each_fn(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
                     void *context);
 
-static int each_touch(struct spw_device *d, struct spw_rerun_touch *t, each_fn *fn, void *context)
+static int each_touch(struct spw_device *d, struct spw_recorded_op_touch *t, each_fn *fn, void *context)
 {
     struct spw_slot *slot = t->block || t->lent ? NULL : spw_touched_slot_locked(t);
     const int r = t->since.state != SPW_READ_CHECK_PASSED ? fn(d, &t->since, NULL, NULL, context) : 0;
@@ -294,7 +294,7 @@ bool spw_read_check_passed_locked(struct spw_device *d, const struct spw_block *
 
 /* ---- what is written again ---- */
 
-bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t)
+bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_recorded_op_touch *t)
 {
     struct spw_device *d = &spw_devices[t->block->object.device];
     struct spw_read_check *u = &t->what->unchanged;

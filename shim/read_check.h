@@ -16,7 +16,7 @@
  * may be missed then; what is made again is sampled as well (spot.h). Engine lock throughout; nobody waits. */
 #ifndef SPILLWAY_SHIM_READ_CHECK_H
 #define SPILLWAY_SHIM_READ_CHECK_H
-#include "reruns.h"
+#include "recorded_op.h"
 
 #define SPW_READ_CHECK_WHOLE ((size_t)1 << 20) /* bytes */
 
@@ -29,14 +29,14 @@ struct spw_read_check_counts { /* since the start */
 extern struct spw_read_check_counts spw_read_check_counts SPW_OURS;
 
 /* The operation was kept and is to be submitted next: what it touches matters from now on. */
-void spw_read_check_rely_locked(struct spw_rerun *rerun);
+void spw_read_check_rely_locked(struct spw_recorded_op *recorded_op);
 
 /* The operation is to be submitted next, and what it is known to write has newer versions than `clock` already. */
 void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock);
 
 /* The operation is about to write what `t` is of, which others may have changed since it was made: that is asked about, and
  * told by `t` from now on (since). False: it cannot be. */
-bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_rerun_touch *t);
+bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_recorded_op_touch *t);
 void spw_read_check_forget_locked(struct spw_read_check *u);
 
 /* The block is about to leave, one way or another: it cannot be hashed any more then. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool has(const struct spw_rebuild *r, const struct spw_rerun *op)
+static bool has(const struct spw_rebuild *r, const struct spw_recorded_op *op)
 {
     for (unsigned i = 0; i < r->op_count; i++)
         if (r->ops[i] == op)
@@ -12,7 +12,7 @@ static bool has(const struct spw_rebuild *r, const struct spw_rerun *op)
 }
 
 /* In their order. */
-static bool add_op(struct spw_rebuild *r, struct spw_rerun *op)
+static bool add_op(struct spw_rebuild *r, struct spw_recorded_op *op)
 {
     unsigned at = r->op_count;
     if (has(r, op))
@@ -27,16 +27,16 @@ static bool add_op(struct spw_rebuild *r, struct spw_rerun *op)
     return true;
 }
 
-static bool needs_what_was_there(const struct spw_rerun_touch *t)
+static bool needs_what_was_there(const struct spw_recorded_op_touch *t)
 {
     return t->block && spw_touch_writes(t) && !t->whole;
 }
 
 /* All that wrote before `op` to what it writes: they are older, so they come before it. */
-static bool add_previous(struct spw_rebuild *r, const struct spw_rerun *op)
+static bool add_previous(struct spw_rebuild *r, const struct spw_recorded_op *op)
 {
     for (unsigned i = 0; i < op->touch_count; i++) {
-        const struct spw_rerun_touch *t = &op->touches[i];
+        const struct spw_recorded_op_touch *t = &op->touches[i];
         if (needs_what_was_there(t) && (!t->previous || !add_op(r, t->previous)))
             return false;
     }
@@ -64,7 +64,7 @@ static struct spw_rebuild_part *find_part(struct spw_rebuild *r, const struct sp
 }
 
 /* The touch comes next: false where it needs a content that the block does not have then. */
-static bool go_through(struct spw_rebuild *r, const struct spw_rerun_touch *t)
+static bool go_through(struct spw_rebuild *r, const struct spw_recorded_op_touch *t)
 {
     struct spw_rebuild_part *p = find_part(r, t->what);
     if (!p) {
@@ -83,7 +83,7 @@ static bool go_through(struct spw_rebuild *r, const struct spw_rerun_touch *t)
     return p->writers++ > 0; /* else an earlier one has read what it held before, which is nowhere any more */
 }
 
-bool spw_rebuild_find(struct spw_rerun *maker, struct spw_rebuild *ret)
+bool spw_rebuild_find(struct spw_recorded_op *maker, struct spw_rebuild *ret)
 {
     ret->ops[0] = maker;
     ret->op_count = 1;
@@ -117,7 +117,7 @@ bool spw_rebuild_touches(const struct spw_rebuild *rebuild, const struct spw_ver
 bool spw_rebuild_is_good(const struct spw_rebuild *rebuild)
 {
     for (unsigned i = 0; i < rebuild->op_count; i++)
-        if (!spw_rerun_is_good(rebuild->ops[i]))
+        if (!spw_recorded_op_is_good(rebuild->ops[i]))
             return false;
     return true;
 }

@@ -11,18 +11,18 @@
  * allocations are lent what they held then (rerunning.h). Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_REBUILD_H
 #define SPILLWAY_SHIM_REBUILD_H
-#include "reruns.h"
+#include "recorded_op.h"
 
-enum { SPW_REBUILD_OPS = 2 * SPW_RERUN_DEPTH, SPW_REBUILD_PARTS = 256 };
+enum { SPW_REBUILD_OPS = 2 * SPW_RECORDED_OP_DEPTH, SPW_REBUILD_PARTS = 256 };
 
-struct spw_rebuild_part {                /* a block that they touch, once */
-    const struct spw_rerun_touch *touch; /* one of those that say which it is */
-    uint64_t version;                    /* that it has in the end, or throughout where it is only read */
-    uint32_t writers;                    /* of the operations; 0: it is only read */
+struct spw_rebuild_part {                      /* a block that they touch, once */
+    const struct spw_recorded_op_touch *touch; /* one of those that say which it is */
+    uint64_t version;                          /* that it has in the end, or throughout where it is only read */
+    uint32_t writers;                          /* of the operations; 0: it is only read */
 };
 
 struct spw_rebuild {
-    struct spw_rerun *ops[SPW_REBUILD_OPS]; /* oldest first, the last is what it is asked of; not held */
+    struct spw_recorded_op *ops[SPW_REBUILD_OPS]; /* oldest first, the last is what it is asked of; not held */
     struct spw_rebuild_part parts[SPW_REBUILD_PARTS];
     unsigned op_count, part_count;
 };
@@ -30,7 +30,7 @@ struct spw_rebuild {
 /* What it takes to make what the operation made. False: it is not known how, since something that it wrote to had a content
  * of which nobody knows how it came about; or since one of the operations read what another one of them overwrites later; or
  * they are too many. That depends on nothing but what was kept, and stays as it is for as long as that is held. */
-bool spw_rebuild_find(struct spw_rerun *maker, struct spw_rebuild *ret);
+bool spw_rebuild_find(struct spw_recorded_op *maker, struct spw_rebuild *ret);
 
 /* The part that the block or slot `what` is; NULL: none, or a slot. */
 const struct spw_rebuild_part *spw_rebuild_part_of(const struct spw_rebuild *rebuild, const struct spw_versioned *what);
@@ -38,6 +38,6 @@ const struct spw_rebuild_part *spw_rebuild_part_of(const struct spw_rebuild *reb
 /* Some of the operations touches it. */
 bool spw_rebuild_touches(const struct spw_rebuild *rebuild, const struct spw_versioned *what);
 
-/* Each of them is good (reruns.h). */
+/* Each of them is good (recorded_op.h). */
 bool spw_rebuild_is_good(const struct spw_rebuild *rebuild);
 #endif

@@ -14,8 +14,8 @@
 #include "watched.h"
 
 struct iteration {
-    struct spw_rerun **kept; /* by operation; those that have not come yet are of the iteration before */
-    uint32_t *until;         /* by tensor: the last action of the plan that has to do with it, plus 1 */
+    struct spw_recorded_op **kept; /* by operation; those that have not come yet are of the iteration before */
+    uint32_t *until;               /* by tensor: the last action of the plan that has to do with it, plus 1 */
     uint32_t count, tensor_count;
     uint64_t course; /* watched.h */
 };
@@ -53,7 +53,7 @@ bool spw_recompute_anything_dropped_locked(void)
 
 /* A small allocation that the operation reads, and may be about to write, is saved. Where that cannot be, nothing that the
  * operation makes is ever dropped. */
-static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch *t)
+static void save(struct spw_device *d, struct spw_op *op, struct spw_recorded_op_touch *t)
 {
     uint32_t offset;
     if (spw_stash_take_for_long_locked(d, t->bytes, &offset) < 0)
@@ -65,53 +65,54 @@ static void save(struct spw_device *d, struct spw_op *op, struct spw_rerun_touch
 }
 
 /* Small allocations that it is lent are put away while it runs again, all at once. */
-static bool can_be_put_away(const struct spw_device *d, const struct spw_rerun *rerun)
+static bool can_be_put_away(const struct spw_device *d, const struct spw_recorded_op *recorded_op)
 {
     uint64_t bytes = 0;
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (rerun->touches[i].lent)
-            bytes += spw_stash_rounded(rerun->touches[i].bytes);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (recorded_op->touches[i].lent)
+            bytes += spw_stash_rounded(recorded_op->touches[i].bytes);
     return bytes <= spw_stash_moment_bytes_locked(d);
 }
 
 /* Of what it makes a part may stay undefined. So that comparisons and samples find the same there, it is what replays will
  * find: all of it where that was seen, else of what will be hashed (spot.h). */
-static int define(struct spw_device *d, const struct spw_op *op, struct spw_rerun *rerun)
+static int define(struct spw_device *d, const struct spw_op *op, struct spw_recorded_op *recorded_op)
 {
-    const struct spw_watched *w = spw_watched_of(d->ordinal, rerun);
+    const struct spw_watched *w = spw_watched_of(d->ordinal, recorded_op);
     int r = 0;
-    rerun->is_defined = w && w->leaves_undefined;
-    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
-        const struct spw_rerun_touch *t = &rerun->touches[i];
+    recorded_op->is_defined = w && w->leaves_undefined;
+    for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
+        const struct spw_recorded_op_touch *t = &recorded_op->touches[i];
         if (!t->block || !spw_touch_makes(t))
             continue;
         spw_spot_choose_locked(t->block);
-        r = rerun->is_defined ? spw_verify_fill_locked(t->block, op->stream) : spw_spot_fill_locked(d, t->block, op->stream);
+        r = recorded_op->is_defined ? spw_verify_fill_locked(t->block, op->stream)
+                                    : spw_spot_fill_locked(d, t->block, op->stream);
     }
     return r;
 }
 
-static int kept(struct spw_op *op, struct spw_rerun *rerun)
+static int kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
 {
     struct spw_device *d = spw_device_of_stream_locked(op->stream);
     struct iteration *now = d ? &iteration_of[d->ordinal] : NULL;
     struct spw_context_guard guard;
-    if (!now || rerun->operation >= now->count || !can_be_put_away(d, rerun) ||
-        spw_context_enter(&guard, rerun->context) < 0)
+    if (!now || recorded_op->operation >= now->count || !can_be_put_away(d, recorded_op) ||
+        spw_context_enter(&guard, recorded_op->context) < 0)
         return -EINVAL;
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        struct spw_rerun_touch *t = &rerun->touches[i];
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        struct spw_recorded_op_touch *t = &recorded_op->touches[i];
         if (t->lent && spw_touch_reads(t))
             save(d, op, t);
     }
-    rerun->course = now->course;
-    const int defined = define(d, op, rerun);
+    recorded_op->course = now->course;
+    const int defined = define(d, op, recorded_op);
     spw_context_leave(&guard);
     if (defined < 0)
         return defined;
-    spw_rerun_let_go(now->kept[rerun->operation]);
-    now->kept[rerun->operation] = rerun;
-    spw_rerun_hold(rerun);
+    spw_recorded_op_let_go(now->kept[recorded_op->operation]);
+    now->kept[recorded_op->operation] = recorded_op;
+    spw_recorded_op_hold(recorded_op);
     return 0;
 }
 
@@ -139,7 +140,7 @@ int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course 
 {
     struct iteration *now = &iteration_of[d->ordinal];
     spw_recompute_end_locked(d);
-    now->kept = calloc((size_t)course->op_count + 1, sizeof(struct spw_rerun *));
+    now->kept = calloc((size_t)course->op_count + 1, sizeof(struct spw_recorded_op *));
     now->until = calloc((size_t)course->tensor_count + 1, sizeof(*now->until));
     if (!now->kept || !now->until) {
         spw_recompute_end_locked(d);
@@ -173,7 +174,7 @@ void spw_recompute_end_locked(struct spw_device *d)
 {
     struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count; i++)
-        spw_rerun_let_go(now->kept[i]);
+        spw_recorded_op_let_go(now->kept[i]);
     free(now->kept);
     free(now->until);
     *now = (struct iteration){0};
@@ -187,12 +188,12 @@ void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation)
 int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)
 {
     const struct iteration *now = &iteration_of[d->ordinal];
-    struct spw_rerun *rerun = operation < now->count ? now->kept[operation] : NULL;
-    if (!rerun)
+    struct spw_recorded_op *recorded_op = operation < now->count ? now->kept[operation] : NULL;
+    if (!recorded_op)
         return 0;
-    spw_rerun_hold(rerun);
-    const int r = spw_replay_operation_unlocking(d, rerun, s, may_wait);
-    spw_rerun_let_go(rerun);
+    spw_recorded_op_hold(recorded_op);
+    const int r = spw_replay_operation_unlocking(d, recorded_op, s, may_wait);
+    spw_recorded_op_let_go(recorded_op);
     return r;
 }
 
@@ -205,11 +206,12 @@ static void unlearn(struct spw_course *course, uint32_t operation)
             course->touches[op->first_touch + i].access |= SPW_COURSE_READS;
 }
 
-void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_rerun *wrong, bool alone)
+void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
+                                  bool alone)
 {
     const struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count && i < course->op_count; i++) {
-        const struct spw_rerun *kept = now->kept[i];
+        const struct spw_recorded_op *kept = now->kept[i];
         if (!kept || (kept != wrong && (alone || !wrong->function || kept->function != wrong->function)))
             continue;
         const struct spw_course_call *call = &course->calls[i];

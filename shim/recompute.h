@@ -30,7 +30,7 @@ int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, stru
 
 /* A replay of the operation gave other bytes: in the course that is followed no operation of its function (`alone`: not this
  * one) can be replayed, and what they write they may read as well. */
-void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_rerun *wrong,
+void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
                                   bool alone);
 
 bool spw_recompute_anything_dropped_locked(void); /* on any device */

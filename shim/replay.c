@@ -66,9 +66,9 @@ static struct spw_block *dropped_input(const struct spw_rebuild_part *p)
 /* Another output of the same operation is made before. */
 static bool made_before(const struct spw_block *b)
 {
-    const struct spw_rerun *m = b->content.maker;
+    const struct spw_recorded_op *m = b->content.maker;
     for (unsigned k = 0; k < m->touch_count; k++) {
-        const struct spw_rerun_touch *t = &m->touches[k];
+        const struct spw_recorded_op_touch *t = &m->touches[k];
         const struct spw_block *other = spw_touch_writes(t) ? spw_touched_block_locked(t) : NULL;
         if (other && other->chain && other->chain < b->chain && other->content.maker == m)
             return true;
@@ -216,16 +216,17 @@ int spw_replay_make_unlocking(struct spw_device *d, struct spw_block *b, struct 
 
 /* The first of its outputs that it is to make; NULL: none is. Those that have left with a copy, or are about to, stay or
  * come back. */
-static struct spw_block *wanted_output(struct spw_device *d, const struct spw_rerun *rerun)
+static struct spw_block *wanted_output(struct spw_device *d, const struct spw_recorded_op *recorded_op)
 {
     struct spw_block *wanted = NULL;
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        struct spw_block *b = spw_touch_writes(&rerun->touches[i]) ? spw_touched_block_locked(&rerun->touches[i]) : NULL;
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        struct spw_block *b =
+            spw_touch_writes(&recorded_op->touches[i]) ? spw_touched_block_locked(&recorded_op->touches[i]) : NULL;
         if (!b || b->doomed)
             continue;
         if (!(b->object.attention & SPW_DROPPED))
             (void)spw_transfer_prefetch_locked(d, b);
-        else if (b->content.maker == rerun && !wanted)
+        else if (b->content.maker == recorded_op && !wanted)
             wanted = b;
     }
     return wanted;
@@ -233,11 +234,12 @@ static struct spw_block *wanted_output(struct spw_device *d, const struct spw_re
 
 /* Outputs that leave with a copy to be compared go first, however long the copy takes: if they stayed nothing would be
  * compared, and the next time they would be copied again, and so each time. */
-static int see_compared_off_unlocking(struct spw_device *d, const struct spw_rerun *rerun, bool may_wait)
+static int see_compared_off_unlocking(struct spw_device *d, const struct spw_recorded_op *recorded_op, bool may_wait)
 {
     int r = 0;
-    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
-        struct spw_block *b = spw_touch_writes(&rerun->touches[i]) ? spw_touched_block_locked(&rerun->touches[i]) : NULL;
+    for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
+        struct spw_block *b =
+            spw_touch_writes(&recorded_op->touches[i]) ? spw_touched_block_locked(&recorded_op->touches[i]) : NULL;
         if (b && b->check && b->drops && !(b->object.attention & SPW_DROPPED))
             r = may_wait ? spw_transfer_wait_for_unlocking(d, b) : -EAGAIN;
     }
@@ -263,12 +265,13 @@ static bool has_room(struct spw_device *d, uint64_t bytes)
     return spw_reclaim_make_from_cache_locked(d, bytes);
 }
 
-int spw_replay_operation_unlocking(struct spw_device *d, struct spw_rerun *rerun, struct spw_stream *s, bool may_wait)
+int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op *recorded_op, struct spw_stream *s,
+                                   bool may_wait)
 {
     struct spw_rebuild rebuild;
-    int r = see_compared_off_unlocking(d, rerun, may_wait);
-    struct spw_block *b = r == 0 ? wanted_output(d, rerun) : NULL;
-    if (!b || !spw_rebuild_find(rerun, &rebuild))
+    int r = see_compared_off_unlocking(d, recorded_op, may_wait);
+    struct spw_block *b = r == 0 ? wanted_output(d, recorded_op) : NULL;
+    if (!b || !spw_rebuild_find(recorded_op, &rebuild))
         return r;
     const uint64_t bytes = lacking_bytes(d, &rebuild);
     if (!may_wait && !has_room(d, bytes))

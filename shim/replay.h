@@ -33,7 +33,8 @@ int spw_replay_make_unlocking(struct spw_device *d, struct spw_block *b, struct 
 /* What a plan says: the operation runs again. What of its output is dropped is made, what has left with a copy comes back;
  * nothing happens if there is no room for it but by taking it from others: then it comes on demand. -EAGAIN, if it is not to
  * be waited for: there is none yet, and nothing was done, nor was any lock let go of. As there. */
-int spw_replay_operation_unlocking(struct spw_device *d, struct spw_rerun *rerun, struct spw_stream *s, bool may_wait);
+int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op *recorded_op, struct spw_stream *s,
+                                   bool may_wait);
 
 /* Something is about to happen to `what`: whatever would be made of it is made now. NULL: whatever is dropped, since nothing
  * that was kept will be good any more. On failure, which is said, that must not happen: it would lose bytes. As there. */

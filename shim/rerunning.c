@@ -35,18 +35,18 @@ static int hold_part(struct spw_rerunning *run, unsigned i)
     return 0;
 }
 
-int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun)
+int spw_rerunning_begin(struct spw_rerunning *run, struct spw_recorded_op *recorded_op)
 {
     int r = 0;
-    *run = (struct spw_rerunning){.rerun = rerun, .rebuild = malloc(sizeof(*run->rebuild))};
+    *run = (struct spw_rerunning){.recorded_op = recorded_op, .rebuild = malloc(sizeof(*run->rebuild))};
     if (!run->rebuild)
         return -ENOMEM;
-    if (!spw_rebuild_find(rerun, run->rebuild)) {
+    if (!spw_rebuild_find(recorded_op, run->rebuild)) {
         run->rebuild->op_count = run->rebuild->part_count = 0;
         return -ESTALE;
     }
     for (unsigned i = 0; i < run->rebuild->op_count; i++)
-        spw_rerun_hold(run->rebuild->ops[i]);
+        spw_recorded_op_hold(run->rebuild->ops[i]);
     run->parts = calloc((size_t)run->rebuild->part_count + 1, sizeof(*run->parts));
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count && r == 0; i++)
         r = hold_part(run, i);
@@ -59,16 +59,16 @@ void spw_rerunning_end_locked(struct spw_rerunning *run)
         if (run->parts[i].block)
             spw_reclaim_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
     for (unsigned i = 0; run->rebuild && i < run->rebuild->op_count; i++)
-        spw_rerun_let_go(run->rebuild->ops[i]);
+        spw_recorded_op_let_go(run->rebuild->ops[i]);
     free(run->parts);
     free(run->rebuild);
 }
 
 /* Small allocations that it is lent are there, and the others are as they were. */
-static bool slots_are_as_they_were(const struct spw_rerun *rerun)
+static bool slots_are_as_they_were(const struct spw_recorded_op *recorded_op)
 {
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        const struct spw_rerun_touch *t = &rerun->touches[i];
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        const struct spw_recorded_op_touch *t = &recorded_op->touches[i];
         const struct spw_slot *slot = t->block ? NULL : spw_touched_slot_locked(t);
         if (!t->block && (!slot || (!t->lent && slot->content.version != t->before)))
             return false;
@@ -170,7 +170,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
 
 struct lent { /* one while an operation runs that is lent it */
     struct spw_slot *slot;
-    const struct spw_rerun_touch *touch;
+    const struct spw_recorded_op_touch *touch;
     uint32_t offset; /* in the stash: what it held */
 };
 
@@ -186,7 +186,7 @@ static int give_back(struct spw_device *d, struct spw_slot *slot, uint32_t offse
 
 static int put_away(struct spw_device *d, struct lent *lent, struct spw_stream *s, uint64_t number)
 {
-    const struct spw_rerun_touch *t = lent->touch;
+    const struct spw_recorded_op_touch *t = lent->touch;
     if (spw_stash_take_locked(d, t->bytes, &lent->offset) < 0)
         return -ENOMEM;
     const int r = spw_stash_save_locked(d, s, number, t->address, t->bytes, lent->offset);
@@ -211,13 +211,13 @@ static void return_lent(struct spw_device *d, struct lent *list, unsigned count,
 }
 
 /* All small allocations that the operation is lent; *ret_count of them are away, whatever the answer. */
-static int lend_all(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s, uint64_t number,
+static int lend_all(struct spw_device *d, const struct spw_recorded_op *recorded_op, struct spw_stream *s, uint64_t number,
                     struct lent *list, unsigned *ret_count)
 {
     int r = 0;
     *ret_count = 0;
-    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
-        const struct spw_rerun_touch *t = &rerun->touches[i];
+    for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
+        const struct spw_recorded_op_touch *t = &recorded_op->touches[i];
         if (!t->lent)
             continue;
         struct lent *lent = &list[*ret_count];
@@ -272,36 +272,38 @@ static bool is_usable(const struct spw_stream *s, CUcontext context)
 }
 
 /* The one that is asked for, else the one where it ran, else our own for copies in. */
-static struct spw_stream *choose_stream(const struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s)
+static struct spw_stream *choose_stream(const struct spw_device *d, const struct spw_recorded_op *recorded_op,
+                                        struct spw_stream *s)
 {
-    if (is_usable(s, rerun->context))
+    if (is_usable(s, recorded_op->context))
         return s;
-    if (is_usable(rerun->stream, rerun->context))
-        return rerun->stream;
-    return d->mover && is_usable(d->mover->in, rerun->context) ? d->mover->in : NULL;
+    if (is_usable(recorded_op->stream, recorded_op->context))
+        return recorded_op->stream;
+    return d->mover && is_usable(d->mover->in, recorded_op->context) ? d->mover->in : NULL;
 }
 
 /* A copy out of it may go on while the operations read it: as in engine.c, if a copy reads it, or a launch reads what few
  * launches made, which is proven before anybody relies on the copy. */
 static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned part)
 {
-    return !run->parts[part].writes && (!run->rerun->function || spw_version_is_made(&run->parts[part].block->content));
+    return !run->parts[part].writes &&
+           (!run->recorded_op->function || spw_version_is_made(&run->parts[part].block->content));
 }
 
-static bool lends(const struct spw_rerun *rerun)
+static bool lends(const struct spw_recorded_op *recorded_op)
 {
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (rerun->touches[i].lent)
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (recorded_op->touches[i].lent)
             return true;
     return false;
 }
 
 /* The operation behind what ran in its twin, and behind the uses of the small allocations that it touches. */
-static int order_op(struct spw_device *d, const struct spw_rerun *rerun, struct spw_stream *s)
+static int order_op(struct spw_device *d, const struct spw_recorded_op *recorded_op, struct spw_stream *s)
 {
-    int r = rerun->function ? spw_twin_order_locked(rerun->function, rerun->context, s) : 0;
-    for (unsigned i = 0; i < rerun->touch_count && r == 0; i++) {
-        struct spw_object *o = rerun->touches[i].block ? NULL : spw_object_at_locked(rerun->touches[i].address);
+    int r = recorded_op->function ? spw_twin_order_locked(recorded_op->function, recorded_op->context, s) : 0;
+    for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
+        struct spw_object *o = recorded_op->touches[i].block ? NULL : spw_object_at_locked(recorded_op->touches[i].address);
         if (o && o->attention & SPW_OWED)
             r = spw_replay_settle_locked(d, (struct spw_slab *)o, s);
         if (o && r == 0)
@@ -327,18 +329,19 @@ static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_str
     return r;
 }
 
-static int submit_op(struct spw_device *d, struct spw_rerunning *run, const struct spw_rerun *rerun, struct spw_stream *s)
+static int submit_op(struct spw_device *d, struct spw_rerunning *run, const struct spw_recorded_op *recorded_op,
+                     struct spw_stream *s)
 {
     struct lent list[SPW_WRITESET_HITS];
     const uint64_t number = spw_stream_next_locked(s);
     unsigned count;
-    int r = lend_all(d, rerun, s, number, list, &count);
+    int r = lend_all(d, recorded_op, s, number, list, &count);
     if (r == 0)
-        r = spw_rerun_submit_locked(rerun, s);
+        r = spw_recorded_op_submit_locked(recorded_op, s);
     run->is_begun |= r == 0;
     return_lent(d, list, count, s, number);
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        struct spw_object *o = rerun->touches[i].block ? NULL : spw_object_at_locked(rerun->touches[i].address);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        struct spw_object *o = recorded_op->touches[i].block ? NULL : spw_object_at_locked(recorded_op->touches[i].address);
         if (!o)
             continue;
         spw_object_use(o, spw_tick, false);
@@ -379,10 +382,10 @@ static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, str
     struct spw_context_guard guard;
     int r = -EAGAIN;
     while (r == -EAGAIN) {
-        struct spw_stream *s = choose_stream(d, run->rerun, asked);
+        struct spw_stream *s = choose_stream(d, run->recorded_op, asked);
         if (!s || !is_as_it_was(run))
             return s ? -ESTALE : -ENODEV;
-        r = spw_context_enter(&guard, run->rerun->context);
+        r = spw_context_enter(&guard, run->recorded_op->context);
         if (r < 0)
             return r;
         r = order(d, run, s);
@@ -399,11 +402,12 @@ static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, str
 static void note_read(const struct spw_rerunning *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++) {
-        const struct spw_rerun *rerun = run->rebuild->ops[i];
-        for (unsigned k = 0; rerun->function && k < rerun->touch_count; k++) {
-            struct spw_block *b = spw_touch_writes(&rerun->touches[k]) ? NULL : spw_touched_block_locked(&rerun->touches[k]);
+        const struct spw_recorded_op *recorded_op = run->rebuild->ops[i];
+        for (unsigned k = 0; recorded_op->function && k < recorded_op->touch_count; k++) {
+            struct spw_block *b =
+                spw_touch_writes(&recorded_op->touches[k]) ? NULL : spw_touched_block_locked(&recorded_op->touches[k]);
             if (b)
-                spw_clean_check_assume(&b->proof, rerun->function);
+                spw_clean_check_assume(&b->proof, recorded_op->function);
         }
     }
 }

@@ -14,10 +14,10 @@ struct spw_running_part {    /* a block that they touch */
 };
 
 struct spw_rerunning {
-    struct spw_rerun *rerun;        /* whose making is wanted */
-    struct spw_rebuild *rebuild;    /* what that takes; the operations are held */
-    struct spw_running_part *parts; /* rebuild->part_count of them */
-    bool is_begun;                  /* some of it was submitted */
+    struct spw_recorded_op *recorded_op; /* whose making is wanted */
+    struct spw_rebuild *rebuild;         /* what that takes; the operations are held */
+    struct spw_running_part *parts;      /* rebuild->part_count of them */
+    bool is_begun;                       /* some of it was submitted */
 
     /* verify.c */
     unsigned looks; /* it differed, and was made so often again to find out why */
@@ -25,9 +25,9 @@ struct spw_rerunning {
     const struct spw_block *different;
 };
 
-/* Holds the operations that it takes to make what `rerun` made, and the blocks that they touch. 0; -ESTALE: these are not
- * all there; -ENOMEM. To be ended in any case. */
-int spw_rerunning_begin(struct spw_rerunning *run, struct spw_rerun *rerun);
+/* Holds the operations that it takes to make what `recorded_op` made, and the blocks that they touch. 0; -ESTALE: these are
+ * not all there; -ENOMEM. To be ended in any case. */
+int spw_rerunning_begin(struct spw_rerunning *run, struct spw_recorded_op *recorded_op);
 
 /* Makes everything ready and submits it, to `s` if that can be. 0: whatever it writes is resident, and drops no more; else
  * what was absent is so still, or has come in, and what was overwritten in part is dropped. Needs the device's slow lock and

@@ -155,7 +155,7 @@ static void note_undefined(const struct pair *p)
 {
     undefined_until = round_now + 1;
     for (unsigned i = 0; i < p->operation_count; i++) {
-        const struct spw_rerun writer = {.course = p->course, .operation = p->operations[i]};
+        const struct spw_recorded_op writer = {.course = p->course, .operation = p->operations[i]};
         struct spw_watched *w = spw_watched_of(p->ordinal, &writer);
         if (w)
             w->leaves_undefined = true;

@@ -66,13 +66,13 @@ static bool add_sort(struct trusted *it, const struct spw_numbers *given)
     return true;
 }
 
-bool spw_trust_covers_locked(const struct spw_rerun *rerun)
+bool spw_trust_covers_locked(const struct spw_recorded_op *recorded_op)
 {
-    const struct trusted *it = rerun->function ? find(rerun->function) : NULL;
+    const struct trusted *it = recorded_op->function ? find(recorded_op->function) : NULL;
     struct spw_numbers given;
-    if (!rerun->function)
+    if (!recorded_op->function)
         return true;
-    if (!it || !spw_numbers_take(&given, rerun))
+    if (!it || !spw_numbers_take(&given, recorded_op))
         return false;
     const struct spw_numbers *known = sort_of(it, &given);
     const bool is_covered = known && spw_numbers_cover(known, &given);
@@ -90,14 +90,14 @@ static void note_right_with(struct trusted *it, struct spw_numbers *given)
         spw_numbers_finish(given);
 }
 
-void spw_trust_note_equal_locked(const struct spw_rerun *rerun)
+void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op)
 {
-    struct trusted *it = find_or_add(rerun->function);
+    struct trusted *it = find_or_add(recorded_op->function);
     struct spw_numbers given;
     if (!it)
         return;
     it->is_right = true;
-    if (spw_numbers_take(&given, rerun))
+    if (spw_numbers_take(&given, recorded_op))
         note_right_with(it, &given);
 }
 

@@ -19,15 +19,15 @@
 #include "numbers.h"
 
 /* A replay of it was right. */
-void spw_trust_note_equal_locked(const struct spw_rerun *rerun);
+void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op);
 
 /* A launch of the function that was given these numbers was tried, and right. They are nobody's any more: all zeroes. */
 void spw_trust_note_tried_locked(CUfunction function, struct spw_numbers *given);
 
 bool spw_trust_was_right(CUfunction function);
 
-/* What the rerun is given was right in a comparison. A copy or set is what it is: true. */
-bool spw_trust_covers_locked(const struct spw_rerun *rerun);
+/* What the recorded operation is given was right in a comparison. A copy or set is what it is: true. */
+bool spw_trust_covers_locked(const struct spw_recorded_op *recorded_op);
 
 void spw_trust_suspect_locked(CUfunction function);
 bool spw_trust_is_suspected(CUfunction function);

@@ -45,14 +45,14 @@ enum { LOOK_OTHERWISE = 1, LOOK_AGAIN }; /* run->looks: it is made on something 
  * one that autograd holds and nobody reads. */
 enum { UNCLAIMED = 2 };
 
-enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* rerun->compare */
+enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* recorded_op->compare */
 
 static bool is_blind[SPW_MAX_DEVICES]; /* digests are not to be had */
 
 /* ---- which ---- */
 
 /* Nothing is lost if it is given something that makes it another thing: all that it has to do with has a true copy. */
-static bool is_given_nothing(const struct spw_rerun *m)
+static bool is_given_nothing(const struct spw_recorded_op *m)
 {
     for (unsigned i = 0; i < m->touch_count; i++)
         if (spw_touch_reads(&m->touches[i]))
@@ -62,14 +62,14 @@ static bool is_given_nothing(const struct spw_rerun *m)
 
 /* Its first replay by the plan is compared, whatever it is given: as far as that goes it was tried. Later on it is what it
  * was, or leaves with a copy that is brought back. */
-static bool is_what_it_was(const struct spw_watched *w, const struct spw_rerun *m)
+static bool is_what_it_was(const struct spw_watched *w, const struct spw_recorded_op *m)
 {
     return !w || !w->was_compared || is_given_nothing(m) || spw_trust_covers_locked(m);
 }
 
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
 {
-    const struct spw_rerun *m = b->content.maker;
+    const struct spw_recorded_op *m = b->content.maker;
     if (!m || !m->course)
         return true;
     const struct spw_watched *w = spw_watched_of(d->ordinal, m);
@@ -78,7 +78,7 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
 
 /* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
  * memory would be free when that is done. Where each one is compared, nothing is left to expectation. */
-static uint8_t decide(struct spw_watched *w, const struct spw_rerun *m)
+static uint8_t decide(struct spw_watched *w, const struct spw_recorded_op *m)
 {
     if (w && w->left)
         w->left--;
@@ -92,7 +92,7 @@ static uint8_t decide(struct spw_watched *w, const struct spw_rerun *m)
 /* All that an operation has made at one time is compared, or nothing of it. */
 enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b)
 {
-    struct spw_rerun *m = b->content.maker;
+    struct spw_recorded_op *m = b->content.maker;
     if (!m || !m->course)
         return SPW_DUE_NOT;
     if (m->compare == UNDECIDED)
@@ -157,7 +157,7 @@ void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_verify_unclaimed_locked(const struct spw_block *b)
 {
-    const struct spw_rerun *m = b->check ? b->content.maker : NULL;
+    const struct spw_recorded_op *m = b->check ? b->content.maker : NULL;
     struct spw_watched *w = m ? spw_watched_of(b->check->ordinal, m) : NULL;
     if (w && !w->was_compared && w->unclaimed < UNCLAIMED)
         w->unclaimed++;
@@ -307,7 +307,7 @@ static void take_copy(struct spw_device *d, struct spw_block *b)
 static void lose(const struct spw_device *d, const struct spw_block *b)
 {
     char buffer[256];
-    struct spw_rerun *m = b->content.maker;
+    struct spw_recorded_op *m = b->content.maker;
     m->is_void = true;
     spw_verified.lost_count++;
     spw_warn("device %d: %zu bytes at 0x%llx were to be computed again by %s, which gives other results by now: whatever "
@@ -338,11 +338,11 @@ static void give_up(struct spw_device *d, struct spw_block *b)
 
 /* Nothing that the function makes is made again. `alone`: only the operation is wrong, by numbers that no other was given,
  * and those that were compared with theirs are believed. */
-static void distrust(struct spw_device *d, const struct spw_rerun *wrong, bool alone)
+static void distrust(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
+        const struct spw_recorded_op *m = b->drops ? b->content.maker : NULL;
         if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
             continue;
         const struct spw_watched *w = spw_watched_of(d->ordinal, m);
@@ -360,8 +360,8 @@ static void say_lost(const struct spw_device *d, const struct spw_block *b, cons
         d->ordinal, name, b->size_bytes, (unsigned long long)b->address);
 }
 
-static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b, const char *name,
-                         bool was_compared)
+static void say_mismatch(const struct spw_device *d, const struct spw_recorded_op *m, const struct spw_block *b,
+                         const char *name, bool was_compared)
 {
     spw_warn(
         "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx): these are restored from a "
@@ -372,7 +372,8 @@ static void say_mismatch(const struct spw_device *d, const struct spw_rerun *m, 
             : "");
 }
 
-static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m, const struct spw_block *b, bool is_lost)
+static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded_op *m, const struct spw_block *b,
+                                 bool is_lost)
 {
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
@@ -394,7 +395,7 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_rerun *m
         spw_follower->condemned(d, m, alone);
 }
 
-static void note_equal(struct spw_device *d, const struct spw_rerun *m)
+static void note_equal(struct spw_device *d, const struct spw_recorded_op *m)
 {
     struct spw_watched *w = spw_watched_of(d->ordinal, m);
     if (w)
@@ -548,9 +549,9 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
     const int r = settle(d, run, !different && is_known, different != NULL);
     if (different) {
         spw_verified.mismatch_count += run->mismatch_count;
-        follow_from_mismatch(d, run->rerun, different, is_lost);
+        follow_from_mismatch(d, run->recorded_op, different, is_lost);
     } else if (is_known)
-        note_equal(d, run->rerun);
+        note_equal(d, run->recorded_op);
     return r;
 }
 

@@ -8,7 +8,7 @@
 #include "follower.h"
 #include "op.h"
 #include "lock.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "settled.h"
 #include "slab.h"
 #include "read_check.h"
@@ -193,16 +193,16 @@ static void raise_all(const struct spw_op *op)
 
 /* What was kept learns what its operation makes of what it writes, and is known by what it made, provided that all that was
  * written there before is known as well. */
-static void take_versions(struct spw_rerun *rerun)
+static void take_versions(struct spw_recorded_op *recorded_op)
 {
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        struct spw_rerun_touch *t = &rerun->touches[i];
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        struct spw_recorded_op_touch *t = &recorded_op->touches[i];
         t->after = t->what->version;
         if (!spw_touch_writes(t) || !(t->whole || t->previous))
             continue;
-        spw_maker_release = spw_rerun_let_go;
-        t->what->maker = rerun;
-        spw_rerun_hold(rerun);
+        spw_maker_release = spw_recorded_op_let_go;
+        t->what->maker = recorded_op;
+        spw_recorded_op_hold(recorded_op);
     }
 }
 
@@ -210,14 +210,14 @@ void spw_versions_op_locked(struct spw_op *op)
 {
     const uint64_t clock = spw_version_clock;
     if (op->wish)
-        op->rerun = spw_rerun_make_locked(op, &op->verdict);
+        op->recorded_op = spw_recorded_op_make_locked(op, &op->verdict);
     raise_all(op);
-    if (op->rerun)
-        take_versions(op->rerun);
-    if (op->rerun && spw_rescuer && spw_rescuer->kept(op, op->rerun) < 0)
-        op->rerun->is_void = true;
-    if (op->rerun && !op->rerun->is_void)
-        spw_read_check_rely_locked(op->rerun);
+    if (op->recorded_op)
+        take_versions(op->recorded_op);
+    if (op->recorded_op && spw_rescuer && spw_rescuer->kept(op, op->recorded_op) < 0)
+        op->recorded_op->is_void = true;
+    if (op->recorded_op && !op->recorded_op->is_void)
+        spw_read_check_rely_locked(op->recorded_op);
     spw_read_check_touch_locked(op, clock);
 }
 
@@ -225,9 +225,9 @@ void spw_versions_op_end(struct spw_op *op, bool taken)
 {
     spw_lock();
     if (!taken)
-        op->rerun->is_void = true;
-    spw_rerun_let_go(op->rerun);
-    op->rerun = NULL;
+        op->recorded_op->is_void = true;
+    spw_recorded_op_let_go(op->recorded_op);
+    op->recorded_op = NULL;
     spw_unlock();
 }
 

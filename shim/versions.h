@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spw_rerun;
+struct spw_recorded_op;
 struct spw_op;
 struct spw_stream;
 
@@ -32,7 +32,7 @@ struct spw_rescuer {
     bool (*anything_dropped)(void);          /* engine lock only */
     /* An operation that was asked to be kept (op->wish) is: before the driver is told of it, in time to save what it is
      * about to overwrite. Negative: it cannot be replayed, and is void. */
-    int (*kept)(struct spw_op *op, struct spw_rerun *rerun);
+    int (*kept)(struct spw_op *op, struct spw_recorded_op *recorded_op);
 };
 extern const struct spw_rescuer *spw_rescuer SPW_OURS; /* NULL: nothing is ever dropped */
 
@@ -56,10 +56,10 @@ bool spw_versions_endangers(const struct spw_op *op);
 int spw_versions_before_op_locked(struct spw_op *op);
 
 /* The operation is certain to be submitted next: what it may write gets new versions, and if it is to be kept (op->wish), it
- * is (op->rerun, or op->verdict says why not). */
+ * is (op->recorded_op, or op->verdict says why not). */
 void spw_versions_op_locked(struct spw_op *op);
 
-/* The driver has answered: what it refused is void. Lets go of op->rerun. No lock held. */
+/* The driver has answered: what it refused is void. Lets go of op->recorded_op. No lock held. */
 void spw_versions_op_end(struct spw_op *op, bool taken);
 
 /* ---- changes that nobody sees exactly; no lock held ---- */

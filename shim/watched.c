@@ -63,20 +63,20 @@ uint64_t spw_watched_follow_locked(int device, uint64_t number, uint32_t count)
     return number;
 }
 
-struct spw_watched *spw_watched_of(int device, const struct spw_rerun *rerun)
+struct spw_watched *spw_watched_of(int device, const struct spw_recorded_op *recorded_op)
 {
-    const struct course *c = find(device, rerun->course);
-    return c && rerun->operation < c->count ? &c->list[rerun->operation] : NULL;
+    const struct course *c = find(device, recorded_op->course);
+    return c && recorded_op->operation < c->count ? &c->list[recorded_op->operation] : NULL;
 }
 
 /* ---- comparisons ---- */
 
-bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_rerun *rerun)
+bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_recorded_op *recorded_op)
 {
     struct spw_numbers given;
-    if (!spw_trust_is_suspected(rerun->function))
-        return spw_trust_covers_locked(rerun);
-    if (!spw_numbers_take(&given, rerun))
+    if (!spw_trust_is_suspected(recorded_op->function))
+        return spw_trust_covers_locked(recorded_op);
+    if (!spw_numbers_take(&given, recorded_op))
         return false;
     const bool is_covered = spw_numbers_are_among(w->given, SPW_WATCHED_GIVEN, &given);
     spw_numbers_finish(&given);
@@ -84,10 +84,10 @@ bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_re
 }
 
 /* Without memory for these it is compared the next time as well, where that matters. */
-static void keep_numbers(struct spw_watched *w, const struct spw_rerun *rerun)
+static void keep_numbers(struct spw_watched *w, const struct spw_recorded_op *recorded_op)
 {
     struct spw_numbers given;
-    if (!rerun->function || !spw_numbers_take(&given, rerun))
+    if (!recorded_op->function || !spw_numbers_take(&given, recorded_op))
         return;
     if (spw_numbers_are_among(w->given, SPW_WATCHED_GIVEN, &given)) {
         spw_numbers_finish(&given);
@@ -99,13 +99,13 @@ static void keep_numbers(struct spw_watched *w, const struct spw_rerun *rerun)
 }
 
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
-void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_rerun *rerun)
+void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_recorded_op *recorded_op)
 {
     const uint32_t every = spw_settings_get()->verify_every;
-    const uint32_t place = (uint32_t)((rerun->operation * UINT64_C(2654435761) >> 7) % every);
+    const uint32_t place = (uint32_t)((recorded_op->operation * UINT64_C(2654435761) >> 7) % every);
     w->left = w->was_compared ? every : 1 + place;
     w->was_compared = true;
-    keep_numbers(w, rerun);
+    keep_numbers(w, recorded_op);
 }
 
 void spw_watched_reset(void)

@@ -20,17 +20,17 @@ struct spw_watched { /* an operation of a course */
 };
 
 /* A plan for the course is followed, which has `count` operations. `course` is a number that no other course ever has, not
- * 0. Answers what tells its operations from others': what is kept now has it as rerun->course. 0: no memory. */
+ * 0. Answers what tells its operations from others': what is kept now has it as recorded_op->course. 0: no memory. */
 uint64_t spw_watched_follow_locked(int device, uint64_t course, uint32_t count);
 
 /* NULL: the operation is of no course that is known. */
-struct spw_watched *spw_watched_of(int device, const struct spw_rerun *rerun);
+struct spw_watched *spw_watched_of(int device, const struct spw_recorded_op *recorded_op);
 
 /* It is given what it, or another of its function, was right with in a comparison. */
-bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_rerun *rerun);
+bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_recorded_op *recorded_op);
 
 /* It was compared, and right. */
-void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_rerun *rerun);
+void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_recorded_op *recorded_op);
 
 void spw_watched_reset(void); /* for tests */
 #endif

@@ -12,7 +12,7 @@
 #include "recompute.h"
 #include "refusals.h"
 #include "replay.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "rounds.h"
 #include "settings.h"
 #include "slab.h"
@@ -101,7 +101,7 @@ static void note_pin(struct spw_block *b)
         spw_watch_pin(p->known.watch, b->serial);
 }
 
-static void condemn(struct spw_device *d, const struct spw_rerun *wrong, bool alone)
+static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone)
 {
     struct spw_rounds *p = find(d);
     if (!p)

@@ -3,7 +3,7 @@
 
 uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
 bool spw_versions_kept;
-void (*spw_maker_release)(struct spw_rerun *maker);
+void (*spw_maker_release)(struct spw_recorded_op *maker);
 void (*spw_ticket_release)(uint32_t ticket);
 
 void spw_version_forget_maker_locked(struct spw_versioned *v)

@@ -12,7 +12,7 @@
 #include "hash.h"
 #include "ours.h"
 
-struct spw_rerun;
+struct spw_recorded_op;
 
 /* Whether launches that are only believed to read something have left it alike (read_check.h):
  *
@@ -38,12 +38,12 @@ struct spw_read_check {
     uint64_t readers;     /* functions that touched it since the first: a bit for each, which a few may share */
 };
 
-struct spw_versioned {       /* in a block, and in a slot of a slab */
-    uint64_t version;        /* of the bytes; 0: written before anybody kept count */
-    struct spw_rerun *maker; /* whose operation wrote to it last, where everything that was written to it since it was
-                              * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
-    uint32_t needed;         /* so many dropped blocks are made again with what is in here */
-    bool is_believed;        /* a launch touched it of which it is only believed that it does not write it */
+struct spw_versioned {             /* in a block, and in a slot of a slab */
+    uint64_t version;              /* of the bytes; 0: written before anybody kept count */
+    struct spw_recorded_op *maker; /* whose operation wrote to it last, where everything that was written to it since it was
+                                    * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
+    uint32_t needed;               /* so many dropped blocks are made again with what is in here */
+    bool is_believed;              /* a launch touched it of which it is only believed that it does not write it */
     struct spw_read_check unchanged;
     uint8_t made_by; /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
 };
@@ -82,7 +82,7 @@ void spw_version_forget_maker_locked(struct spw_versioned *v);
 void spw_version_clear_locked(struct spw_versioned *v);
 
 /* How makers are let go of: set by whoever gives something a maker, before that. */
-extern void (*spw_maker_release)(struct spw_rerun *maker) SPW_OURS;
+extern void (*spw_maker_release)(struct spw_recorded_op *maker) SPW_OURS;
 
 /* How tickets are forgotten: set likewise. */
 extern void (*spw_ticket_release)(uint32_t ticket) SPW_OURS;

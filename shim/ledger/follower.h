@@ -11,7 +11,7 @@ struct spw_block;
 struct spw_device;
 struct spw_object;
 struct spw_op;
-struct spw_rerun;
+struct spw_recorded_op;
 struct spw_slot;
 struct spw_stream;
 
@@ -42,7 +42,7 @@ struct spw_follower {
     bool (*give_room)(struct spw_device *d);
     /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and
      * unless it is `alone` in that no launch of its function is taken for one that can be replayed any more. */
-    void (*condemned)(struct spw_device *d, const struct spw_rerun *wrong, bool alone);
+    void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone);
 };
 extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: nobody follows */
 extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */

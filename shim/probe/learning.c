@@ -8,7 +8,7 @@
 #include "layout.h"
 #include "log.h"
 #include "refusals.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "submissions.h"
 #include "trial.h"
 #include "writesets.h"
@@ -129,7 +129,7 @@ static struct fact fact_of(const struct spw_op *op)
                      .places = op->kind ? op->kind->places : 0,
                      .number = op->kind ? op->kind->number : 0,
                      .hits = op->count - op->doubtful,
-                     .refused = spw_rerun_verdict(op),
+                     .refused = spw_recorded_op_verdict(op),
                      .known = !op->everything && op->reached == op->count};
     if (op->function)
         return f;

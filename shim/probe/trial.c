@@ -15,7 +15,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "result.h"
 #include "scratch.h"
 #include "slab.h"
@@ -538,7 +538,7 @@ static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *
     for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
         r = restore(t, op, e);
         if (r == 0)
-            r = spw_rerun_submit_locked(op->rerun, op->stream);
+            r = spw_recorded_op_submit_locked(op->recorded_op, op->stream);
         if (r == 0)
             r = ask(t, op, e, 1 + pass);
     }
@@ -655,10 +655,10 @@ static int look(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 
 static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
 {
-    if (!op->rerun || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
+    if (!op->recorded_op || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
-    (void)spw_numbers_take(&e->given, op->rerun); /* or it was not seen to be right with them */
+    (void)spw_numbers_take(&e->given, op->recorded_op); /* or it was not seen to be right with them */
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
     if (back < 0)
         return back;

@@ -76,9 +76,9 @@ static void fill_recomputed(struct spw_status_page *p)
                                        .proven = spw_clean_check_counts.proven_count,
                                        .refuted = spw_clean_check_counts.refuted_count,
                                        .unproven = spw_clean_check_counts.unproven_count,
-                                       .kept_bytes = spw_rerun_counts.bytes,
-                                       .kept_bytes_peak = spw_rerun_counts.bytes_peak,
-                                       .kept_bytes_limit = spw_settings_get()->recompute ? SPW_RERUNS_MAX_BYTES : 0};
+                                       .kept_bytes = spw_recorded_op_counts.bytes,
+                                       .kept_bytes_peak = spw_recorded_op_counts.bytes_peak,
+                                       .kept_bytes_limit = spw_settings_get()->recompute ? SPW_RECORDED_OPS_MAX_BYTES : 0};
 }
 
 static void list_refusals(struct spw_status_page *p, const struct spw_device *d)

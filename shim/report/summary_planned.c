@@ -143,8 +143,8 @@ void spw_summary_write_replayed(FILE *f)
     fprintf(f,
             ", \"operations\": %llu, \"postponed_count\": %llu, \"failed_count\": %llu, \"kept_operations\": %llu, "
             "\"kept_bytes_peak\": %llu, \"twin_count\": %llu, \"twin_image_bytes\": %llu}",
-            U(r->submitted_count), U(r->postponed_count), U(r->failed_count), U(spw_rerun_counts.made),
-            U(spw_rerun_counts.bytes_peak), U(spw_twin_counts.count), U(spw_twin_counts.image_bytes));
+            U(r->submitted_count), U(r->postponed_count), U(r->failed_count), U(spw_recorded_op_counts.made),
+            U(spw_recorded_op_counts.bytes_peak), U(spw_twin_counts.count), U(spw_twin_counts.image_bytes));
 }
 
 /* Names come from the program. */

@@ -1,6 +1,6 @@
 /* reruns.c - an operation that was kept and is submitted again does what it did, in each of its forms, to the last byte.
  * Parts of the library on the simulated device, without the hooks. */
-#include "reruns.h"
+#include "recorded_op.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -85,8 +85,8 @@ static void take(unsigned char bytes[2][BYTES])
 }
 
 /* What the engine does of an operation that is wanted later. */
-static struct spw_rerun *keep(struct spw_op *op, const struct spw_submission *submission, CUdeviceptr *hits, unsigned count,
-                              unsigned read_only)
+static struct spw_recorded_op *keep(struct spw_op *op, const struct spw_submission *submission, CUdeviceptr *hits,
+                                    unsigned count, unsigned read_only)
 {
     *op = (struct spw_op){.handle = stream,
                           .hits = hits,
@@ -104,21 +104,21 @@ static struct spw_rerun *keep(struct spw_op *op, const struct spw_submission *su
     spw_versions_op_locked(op);
     spw_unlock();
     assert_int_equal(op->verdict, SPW_REPLAYABLE);
-    assert_non_null(op->rerun);
-    return op->rerun;
+    assert_non_null(op->recorded_op);
+    return op->recorded_op;
 }
 
-static int submit(const struct spw_rerun *rerun)
+static int submit(const struct spw_recorded_op *rerun)
 {
     spw_lock();
-    assert_true(spw_rerun_is_good(rerun));
-    int r = spw_rerun_submit_locked(rerun, spw_stream_of_locked(stream));
+    assert_true(spw_recorded_op_is_good(rerun));
+    int r = spw_recorded_op_submit_locked(rerun, spw_stream_of_locked(stream));
     spw_unlock();
     return r;
 }
 
 /* The operation was kept, and the program's call made of what was there before. */
-static void assert_does_the_same(const struct spw_rerun *rerun)
+static void assert_does_the_same(const struct spw_recorded_op *rerun)
 {
     take(after);
     assert_memory_not_equal(after, before, sizeof(before));
@@ -159,7 +159,7 @@ CHILD_TEST(a_plain_launch_does_the_same)
     struct add p = add_to(a, 2.5f);
     const struct spw_submission s = launch_of(&p);
     CUdeviceptr hits[] = {a};
-    const struct spw_rerun *rerun = keep(&op, &s, hits, 1, 0);
+    const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
     OK(cuLaunchKernel(add, 1, 1, 1, 32, 1, 1, 0, stream, p.list, NULL));
     p = add_to(b, 77.0f); /* the program uses the place for something else */
@@ -178,7 +178,7 @@ CHILD_TEST(a_launch_with_attributes_does_the_same)
     s.launch.config.attrs = attributes;
     s.launch.config.numAttrs = 2;
     CUdeviceptr hits[] = {a};
-    const struct spw_rerun *rerun = keep(&op, &s, hits, 1, 0);
+    const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
     s.launch.config.hStream = stream;
     OK(cuLaunchKernelEx(&s.launch.config, add, p.list, NULL));
@@ -201,7 +201,7 @@ CHILD_TEST(a_launch_whose_parameters_the_program_packed_does_the_same)
     const struct spw_submission s = {
         .kind = SPW_SUBMIT_LAUNCH, .launch = {add, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(add), NULL, extra}};
     CUdeviceptr hits[] = {a};
-    const struct spw_rerun *rerun = keep(&op, &s, hits, 1, 0);
+    const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
     OK(cuLaunchKernel(add, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra));
     image.to = b;
@@ -228,7 +228,7 @@ static float variable_is(void)
 }
 
 /* What the kernel that counts its launches leaves, when it is launched again. */
-static float counted_again(const struct spw_rerun *rerun)
+static float counted_again(const struct spw_recorded_op *rerun)
 {
     float found;
     assert_int_equal(submit(rerun), 0);
@@ -237,7 +237,7 @@ static float counted_again(const struct spw_rerun *rerun)
     return found;
 }
 
-static struct spw_rerun *keep_counting(struct spw_op *op)
+static struct spw_recorded_op *keep_counting(struct spw_op *op)
 {
     static CUdeviceptr hits[1];
     static void *params[] = {&a};
@@ -245,7 +245,7 @@ static struct spw_rerun *keep_counting(struct spw_op *op)
         .kind = SPW_SUBMIT_LAUNCH,
         .launch = {counting, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(counting), params, NULL}};
     hits[0] = a;
-    struct spw_rerun *rerun = keep(op, &s, hits, 1, 0);
+    struct spw_recorded_op *rerun = keep(op, &s, hits, 1, 0);
     OK(launch_count(counting, a, stream));
     return rerun;
 }
@@ -254,7 +254,7 @@ CHILD_TEST(what_a_launch_counts_in_a_variable_it_counts_from_where_it_did)
 {
     struct spw_op op, later_op;
     start();
-    const struct spw_rerun *rerun = keep_counting(&op), *later;
+    const struct spw_recorded_op *rerun = keep_counting(&op), *later;
     assert_true(counted_again(rerun) == VARIABLE);
     assert_true(counted_again(rerun) == VARIABLE);
     assert_true(variable_is() == VARIABLE + 1); /* by the program alone */
@@ -275,7 +275,7 @@ CHILD_TEST(a_launch_finds_in_a_variable_what_the_program_had_copied_to_it_by_the
     size_t bytes;
     const float value = 64;
     start();
-    const struct spw_rerun *rerun = keep_counting(&op);
+    const struct spw_recorded_op *rerun = keep_counting(&op);
     assert_true(counted_again(rerun) == VARIABLE);
     const CUdeviceptr variable = variable_of_module(&bytes);
     spw_twins_variable(module, "variable", variable, bytes);
@@ -284,7 +284,7 @@ CHILD_TEST(a_launch_finds_in_a_variable_what_the_program_had_copied_to_it_by_the
     assert_true(spw_twins_write(variable, sizeof(value)));
     OK(cuMemcpyHtoDAsync_v2(variable, &value, sizeof(value), stream));
     spw_twins_changed();
-    const struct spw_rerun *later = keep_counting(&later_op);
+    const struct spw_recorded_op *later = keep_counting(&later_op);
     for (int i = 0; i < 2; i++) {
         assert_true(counted_again(rerun) == VARIABLE);
         assert_true(counted_again(later) == value);
@@ -325,7 +325,7 @@ CHILD_TEST(copies_of_one_two_and_three_dimensions_do_the_same)
     const struct spw_submission linear = {.kind = SPW_SUBMIT_COPY, .copy = {a + 100, b + 200, 5001}},
                                 rows = {.kind = SPW_SUBMIT_PLANE, .plane = &plane},
                                 box = {.kind = SPW_SUBMIT_VOLUME, .volume = &volume};
-    const struct spw_rerun *rerun = keep(&op, &linear, hits, 2, 1);
+    const struct spw_recorded_op *rerun = keep(&op, &linear, hits, 2, 1);
     put_back();
     OK(cuMemcpyDtoDAsync_v2(a + 100, b + 200, 5001, stream));
     assert_does_the_same(rerun);
@@ -364,7 +364,7 @@ CHILD_TEST(sets_of_each_size_do_the_same)
         for (size_t rows = 1; rows <= 4; rows += 3) {
             const uint32_t value = (uint32_t)(0x12345678u >> (32 - 8 * element));
             const struct spw_submission s = {.kind = SPW_SUBMIT_SET, .set = {a + 64, 512, 101, rows, value, element}};
-            const struct spw_rerun *rerun = keep(&op, &s, hits, 1, 0);
+            const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
             put_back();
             set_as_the_program(element, 512, 101, rows, value);
             assert_does_the_same(rerun);
@@ -381,7 +381,7 @@ static void be_refused(void)
     struct add p = add_to(a, 2.5f);
     const struct spw_submission s = launch_of(&p);
     CUdeviceptr hits[] = {a};
-    const struct spw_rerun *rerun = keep(&op, &s, hits, 1, 0);
+    const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
     assert_int_equal(submit(rerun), -ENOMEM);
     take(after);

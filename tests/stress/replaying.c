@@ -77,12 +77,12 @@ static void copy(struct worker *w, struct tensor *from, struct tensor *to)
 
 static int run_again(struct spw_block *b, struct spw_stream *s)
 {
-    struct spw_rerun *m = b->content.maker;
+    struct spw_recorded_op *m = b->content.maker;
     if (!m)
         return 0;
-    spw_rerun_hold(m);
+    spw_recorded_op_hold(m);
     int r = spw_replay_operation_unlocking(worker_device, m, s, true);
-    spw_rerun_let_go(m);
+    spw_recorded_op_let_go(m);
     return r;
 }
 

@@ -30,9 +30,9 @@ static inline uint64_t own_beside(uint64_t budget)
     return digests + stash_beside(budget + digests);
 }
 
-struct kept { /* as reruns.c keeps operations; here they are mixes */
-    struct spw_rerun rerun;
-    struct spw_rerun_touch touches[FAKE_RANGES];
+struct kept { /* as recorded_op.c keeps operations; here they are mixes */
+    struct spw_recorded_op recorded_op;
+    struct spw_recorded_op_touch touches[FAKE_RANGES];
     struct fake_range ranges[FAKE_RANGES];
     unsigned reads, writes;
     unsigned char salt;
@@ -45,14 +45,14 @@ static bool believes;        /* what is read is only believed not to be written 
 static CUdeviceptr changes;  /* not 0: it changes that tensor as well, though nobody was ever seen to */
 static unsigned char spoils; /* added to the salt of what runs again: not 0, it makes other bytes */
 
-int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream);
-int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream)
+int __wrap_spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *stream);
+int __wrap_spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *stream)
 {
-    const struct kept *k = (const struct kept *)rerun;
+    const struct kept *k = (const struct kept *)recorded_op;
     if (refuse_submits && --refuse_submits == 0)
         return -EIO;
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        assert_false(spw_object_at_locked(rerun->touches[i].address)->attention & SPW_ABSENT);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        assert_false(spw_object_at_locked(recorded_op->touches[i].address)->attention & SPW_ABSENT);
     if (changes)
         fake_fill(stream->handle, changes, BYTES, CHANGED);
     if (writes_nothing)
@@ -62,53 +62,53 @@ int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_str
                : -EIO;
 }
 
-void __wrap_spw_rerun_hold(struct spw_rerun *rerun);
-void __wrap_spw_rerun_hold(struct spw_rerun *rerun)
+void __wrap_spw_recorded_op_hold(struct spw_recorded_op *recorded_op);
+void __wrap_spw_recorded_op_hold(struct spw_recorded_op *recorded_op)
 {
-    rerun->holders++;
+    recorded_op->holders++;
 }
 
-void __wrap_spw_rerun_let_go(struct spw_rerun *rerun);
-void __wrap_spw_rerun_let_go(struct spw_rerun *rerun)
+void __wrap_spw_recorded_op_let_go(struct spw_recorded_op *recorded_op);
+void __wrap_spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
 {
-    if (!rerun || --rerun->holders)
+    if (!recorded_op || --recorded_op->holders)
         return;
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (rerun->touches[i].saved)
-            spw_stash_give_locked(device, rerun->touches[i].saved - 1, rerun->touches[i].bytes);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (recorded_op->touches[i].saved)
+            spw_stash_give_locked(device, recorded_op->touches[i].saved - 1, recorded_op->touches[i].bytes);
     kept_count--;
-    free(rerun);
+    free(recorded_op);
 }
 
-bool __wrap_spw_rerun_is_good(const struct spw_rerun *rerun);
-bool __wrap_spw_rerun_is_good(const struct spw_rerun *rerun)
+bool __wrap_spw_recorded_op_is_good(const struct spw_recorded_op *recorded_op);
+bool __wrap_spw_recorded_op_is_good(const struct spw_recorded_op *recorded_op)
 {
-    return !rerun->is_void && rerun->epoch == spw_version_epoch;
+    return !recorded_op->is_void && recorded_op->epoch == spw_version_epoch;
 }
 
 static inline void belongs_to(struct kept *k, const struct spw_op *op)
 {
-    k->rerun.epoch = spw_version_epoch;
-    k->rerun.holders = 1;
-    k->rerun.context = op->stream->context;
-    k->rerun.stream = op->stream;
+    k->recorded_op.epoch = spw_version_epoch;
+    k->recorded_op.holders = 1;
+    k->recorded_op.context = op->stream->context;
+    k->recorded_op.stream = op->stream;
     kept_count++;
 }
 
 static struct kept *beginning; /* the operation that is about to be begun */
 
 /* It is wanted later. */
-struct spw_rerun *__wrap_spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
-struct spw_rerun *__wrap_spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
+struct spw_recorded_op *__wrap_spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
+struct spw_recorded_op *__wrap_spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
     struct kept *k = beginning;
     *ret_why = SPW_REPLAYABLE;
     beginning = NULL;
     belongs_to(k, op);
-    for (unsigned i = 0; i < k->rerun.touch_count; i++)
+    for (unsigned i = 0; i < k->recorded_op.touch_count; i++)
         k->touches[i].before = k->touches[i].what->version;
-    k->rerun.operation = op->wish - 1;
-    return &k->rerun;
+    k->recorded_op.operation = op->wish - 1;
+    return &k->recorded_op;
 }
 
 static inline void begin_replays(uint64_t budget, uint64_t host_budget)
@@ -127,7 +127,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     writes_nothing = believes = false;
     changes = 0;
     kept_count = 0;
-    spw_maker_release = spw_rerun_let_go;
+    spw_maker_release = spw_recorded_op_let_go;
     spw_versions_reset();
     pthread_mutex_lock(&device->slow);
     spw_lock();
@@ -169,14 +169,14 @@ static inline int rescue(const struct spw_versioned *what)
     return rescue_from(what, true);
 }
 
-static inline struct spw_rerun_touch *touch_for(struct kept *k, CUdeviceptr a)
+static inline struct spw_recorded_op_touch *touch_for(struct kept *k, CUdeviceptr a)
 {
-    for (unsigned i = 0; i < k->rerun.touch_count; i++)
+    for (unsigned i = 0; i < k->recorded_op.touch_count; i++)
         if (k->touches[i].address == a)
             return &k->touches[i];
-    k->rerun.touches = k->touches;
-    struct spw_rerun_touch *touch = &k->touches[k->rerun.touch_count++];
-    *touch = (struct spw_rerun_touch){.what = versioned_at(a), .address = a};
+    k->recorded_op.touches = k->touches;
+    struct spw_recorded_op_touch *touch = &k->touches[k->recorded_op.touch_count++];
+    *touch = (struct spw_recorded_op_touch){.what = versioned_at(a), .address = a};
     touch->block = is_small(a) ? NULL : block_at(a);
     touch->bytes = is_small(a) ? slot_at(a)->size_bytes : touch->block->size_bytes;
     touch->serial = is_small(a) ? slot_at(a)->serial : touch->block->serial;
@@ -187,8 +187,8 @@ static inline struct spw_rerun_touch *touch_for(struct kept *k, CUdeviceptr a)
 /* What small allocations hold that are read and written is saved, as a part of the operation, if that can be. */
 static inline void save_slots(struct kept *k, struct spw_stream *stream)
 {
-    for (unsigned i = 0; i < k->rerun.touch_count; i++) {
-        struct spw_rerun_touch *touch = &k->touches[i];
+    for (unsigned i = 0; i < k->recorded_op.touch_count; i++) {
+        struct spw_recorded_op_touch *touch = &k->touches[i];
         uint32_t offset;
         if (!touch->lent || !spw_touch_reads(touch))
             continue;
@@ -203,14 +203,14 @@ static inline void save_slots(struct kept *k, struct spw_stream *stream)
 
 static inline void take_versions(struct kept *k)
 {
-    for (unsigned i = 0; i < k->rerun.touch_count; i++) {
-        struct spw_rerun_touch *touch = &k->touches[i];
-        if (!(touch->access & SPW_RERUN_WRITES))
+    for (unsigned i = 0; i < k->recorded_op.touch_count; i++) {
+        struct spw_recorded_op_touch *touch = &k->touches[i];
+        if (!(touch->access & SPW_RECORDED_OP_WRITES))
             continue;
         touch->after = touch->what->version;
         if (touch->block && touch->whole) {
-            touch->what->maker = &k->rerun;
-            spw_rerun_hold(&k->rerun);
+            touch->what->maker = &k->recorded_op;
+            spw_recorded_op_hold(&k->recorded_op);
         }
     }
 }
@@ -222,11 +222,11 @@ static inline struct kept *keep(const CUdeviceptr *a, unsigned reads, unsigned w
     assert_non_null(k);
     for (unsigned i = 0; i < reads + writes; i++) {
         hits[i] = a[i < writes ? reads + i : i - writes];
-        struct spw_rerun_touch *touch = touch_for(k, a[i]);
-        touch->access |= i < reads ? SPW_RERUN_READS : SPW_RERUN_WRITES;
-        touch->whole = !(touch->access & SPW_RERUN_READS);
+        struct spw_recorded_op_touch *touch = touch_for(k, a[i]);
+        touch->access |= i < reads ? SPW_RECORDED_OP_READS : SPW_RECORDED_OP_WRITES;
+        touch->whole = !(touch->access & SPW_RECORDED_OP_READS);
         touch->believed |= believes && i < reads;
-        touch->lent = !touch->block && (believes || touch->access & SPW_RERUN_WRITES);
+        touch->lent = !touch->block && (believes || touch->access & SPW_RECORDED_OP_WRITES);
         k->ranges[i] = (struct fake_range){a[i], touch->bytes};
     }
     k->reads = reads;
@@ -256,7 +256,7 @@ static inline int mix_on(CUstream stream, const CUdeviceptr *a, unsigned reads, 
     save_slots(k, op.stream);
     fake_mix(stream, k->ranges, reads, writes, salt);
     take_versions(k);
-    spw_rerun_let_go(&k->rerun);
+    spw_recorded_op_let_go(&k->recorded_op);
     spw_unlock();
     spw_op_end(&op);
     return 0;
@@ -269,12 +269,12 @@ static inline void drop(CUdeviceptr a)
 
 static inline int run_again(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_rerun *m = b->content.maker;
+    struct spw_recorded_op *m = b->content.maker;
     if (!m)
         return 0;
-    spw_rerun_hold(m);
+    spw_recorded_op_hold(m);
     int r = spw_replay_operation_unlocking(d, m, NULL, true);
-    spw_rerun_let_go(m);
+    spw_recorded_op_let_go(m);
     return r;
 }
 
@@ -306,9 +306,9 @@ static inline uint32_t times_needed(const struct spw_versioned *what, bool besid
     uint32_t times = 0;
     for (uint32_t i = 0; i < device->block_count; i++) {
         const struct spw_block *b = device->blocks[i];
-        const struct spw_rerun *m = b->drops ? b->content.maker : NULL;
+        const struct spw_recorded_op *m = b->drops ? b->content.maker : NULL;
         for (unsigned k = 0; m && k < m->touch_count; k++) {
-            const struct spw_rerun_touch *touch = &m->touches[k];
+            const struct spw_recorded_op_touch *touch = &m->touches[k];
             times += touch->what == what && what != &b->content && !touch->lent && (!beside || spw_touch_makes(touch));
         }
     }
@@ -339,7 +339,7 @@ static inline void check_needs(void)
         if (spw_object_is_cached(&b->object))
             assert_null(b->content.maker);
         for (unsigned k = 0; b->drops && k < b->content.maker->touch_count; k++) {
-            const struct spw_rerun_touch *t = &b->content.maker->touches[k];
+            const struct spw_recorded_op_touch *t = &b->content.maker->touches[k];
             const struct spw_block *other = spw_touched_block_locked(t);
             if (t->block) {
                 assert_non_null(other);

@@ -224,7 +224,7 @@ static void what_is_written_again_passes_its_digests_on(void **state)
     look_at(a, false);
     spw_lock();
     struct spw_op op = {.stream = spw_stream_of_locked(s)};
-    struct spw_rerun_touch touch = {.what = &block_at(a)->content, .block = block_at(a)};
+    struct spw_recorded_op_touch touch = {.what = &block_at(a)->content, .block = block_at(a)};
     assert_true(spw_read_check_pass_on_locked(&op, &touch));
     assert_int_equal(touch.since.state, SPW_READ_CHECK_PENDING);
     const unsigned held = spw_digests_held_locked(device);

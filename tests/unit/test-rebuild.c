@@ -14,53 +14,53 @@
 
 enum { OPS = 24, TOUCHES = 4 };
 
-static struct spw_rerun ops[OPS];
-static struct spw_rerun_touch touches[OPS][TOUCHES];
+static struct spw_recorded_op ops[OPS];
+static struct spw_recorded_op_touch touches[OPS][TOUCHES];
 static unsigned count;
 static uint64_t clock_now;
 static struct spw_block blocks[3];
 static struct spw_slot slot;
-static struct spw_rerun *maker[3]; /* of each block: what wrote to it last, all before being known */
+static struct spw_recorded_op *maker[3]; /* of each block: what wrote to it last, all before being known */
 static uint64_t version[3];
 static struct spw_rebuild rebuild;
 
 enum { X, Y, Z, SLOT };
 
-static struct spw_rerun *begin_op(void)
+static struct spw_recorded_op *begin_op(void)
 {
-    struct spw_rerun *op = &ops[count];
-    *op = (struct spw_rerun){.order = count, .touches = touches[count]};
+    struct spw_recorded_op *op = &ops[count];
+    *op = (struct spw_recorded_op){.order = count, .touches = touches[count]};
     count++;
     return op;
 }
 
-static struct spw_rerun_touch *touch(struct spw_rerun *op, unsigned what, uint8_t access)
+static struct spw_recorded_op_touch *touch(struct spw_recorded_op *op, unsigned what, uint8_t access)
 {
-    struct spw_rerun_touch *t = &op->touches[op->touch_count++];
-    *t = (struct spw_rerun_touch){.access = access};
+    struct spw_recorded_op_touch *t = &op->touches[op->touch_count++];
+    *t = (struct spw_recorded_op_touch){.access = access};
     t->block = what == SLOT ? NULL : &blocks[what];
     t->what = what == SLOT ? &slot.content : &blocks[what].content;
     t->before = t->after = what == SLOT ? 0 : version[what];
     return t;
 }
 
-static void reads(struct spw_rerun *op, unsigned what)
+static void reads(struct spw_recorded_op *op, unsigned what)
 {
-    (void)touch(op, what, SPW_RERUN_READS);
+    (void)touch(op, what, SPW_RECORDED_OP_READS);
 }
 
 /* Nothing was written there before. */
-static void makes(struct spw_rerun *op, unsigned what)
+static void makes(struct spw_recorded_op *op, unsigned what)
 {
-    struct spw_rerun_touch *t = touch(op, what, SPW_RERUN_WRITES);
+    struct spw_recorded_op_touch *t = touch(op, what, SPW_RECORDED_OP_WRITES);
     t->whole = true;
     t->after = version[what] = ++clock_now;
     maker[what] = op;
 }
 
-static void updates(struct spw_rerun *op, unsigned what)
+static void updates(struct spw_recorded_op *op, unsigned what)
 {
-    struct spw_rerun_touch *t = touch(op, what, SPW_RERUN_READS | SPW_RERUN_WRITES);
+    struct spw_recorded_op_touch *t = touch(op, what, SPW_RECORDED_OP_READS | SPW_RECORDED_OP_WRITES);
     if (what == SLOT)
         return;
     t->previous = maker[what];
@@ -98,7 +98,7 @@ static void expect_part(unsigned what, unsigned writers, uint64_t holds)
 static void what_was_fresh_takes_its_one_writer(void **state)
 {
     (void)state;
-    struct spw_rerun *op = begin_op();
+    struct spw_recorded_op *op = begin_op();
     reads(op, X);
     makes(op, Y);
     updates(op, SLOT);
@@ -116,11 +116,11 @@ static void what_was_updated_takes_all_writers_in_their_order(void **state)
 {
     (void)state;
     makes(begin_op(), Y);
-    struct spw_rerun *scatter = begin_op();
+    struct spw_recorded_op *scatter = begin_op();
     reads(scatter, X);
     updates(scatter, Y);
     (void)begin_op(); /* something else */
-    struct spw_rerun *activation = begin_op();
+    struct spw_recorded_op *activation = begin_op();
     updates(activation, Y);
     assert_true(spw_rebuild_find(activation, &rebuild));
     EXPECT_OPS(0, 1, 3);
@@ -133,7 +133,7 @@ static void what_was_updated_takes_all_writers_in_their_order(void **state)
 static void an_unknown_content_cannot_be_made(void **state)
 {
     (void)state;
-    struct spw_rerun *op = begin_op();
+    struct spw_recorded_op *op = begin_op();
     updates(op, Y);
     makes(op, Z);
     assert_false(spw_rebuild_find(op, &rebuild)); /* Z neither: Y would be updated twice */
@@ -144,7 +144,7 @@ static void another_output_takes_its_writers_along(void **state)
 {
     (void)state;
     makes(begin_op(), Y);
-    struct spw_rerun *op = begin_op();
+    struct spw_recorded_op *op = begin_op();
     updates(op, Y);
     makes(op, Z);
     assert_true(spw_rebuild_find(op, &rebuild));
@@ -158,10 +158,10 @@ static void what_is_updated_later_is_made_as_it_was_first(void **state)
 {
     (void)state;
     makes(begin_op(), X);
-    struct spw_rerun *y = begin_op();
+    struct spw_recorded_op *y = begin_op();
     reads(y, X);
     makes(y, Y);
-    struct spw_rerun *op = begin_op();
+    struct spw_recorded_op *op = begin_op();
     reads(op, Y);
     updates(op, X);
     assert_true(spw_rebuild_find(op, &rebuild));
@@ -175,10 +175,10 @@ static void what_is_updated_later_is_made_as_it_was_first(void **state)
 static void what_was_read_and_then_overwritten_cannot_be_read_again(void **state)
 {
     (void)state;
-    struct spw_rerun *first = begin_op();
+    struct spw_recorded_op *first = begin_op();
     reads(first, X);
     makes(first, Y);
-    struct spw_rerun *second = begin_op();
+    struct spw_recorded_op *second = begin_op();
     makes(second, X); /* a memset of all of it */
     updates(second, Y);
     assert_false(spw_rebuild_find(second, &rebuild));
@@ -189,10 +189,10 @@ static void between_two_updates_it_is_what_the_first_left(void **state)
     (void)state;
     makes(begin_op(), X);
     makes(begin_op(), Y);
-    struct spw_rerun *op = begin_op();
+    struct spw_recorded_op *op = begin_op();
     reads(op, X);
     updates(op, Y);
-    struct spw_rerun *last = begin_op();
+    struct spw_recorded_op *last = begin_op();
     updates(last, X);
     updates(last, Y);
     assert_true(spw_rebuild_find(last, &rebuild));
@@ -205,7 +205,7 @@ static void somebody_else_at_that_address_is_not_meant(void **state)
 {
     (void)state;
     makes(begin_op(), Y);
-    struct spw_rerun *op = begin_op();
+    struct spw_recorded_op *op = begin_op();
     updates(op, Y);
     touches[0][0].serial = 5;
     assert_false(spw_rebuild_find(op, &rebuild));

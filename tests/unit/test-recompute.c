@@ -298,7 +298,7 @@ static void any_budget_will_do(void **state)
 
 static void plan_anew(void)
 {
-    const struct spw_rerun none = {0};
+    const struct spw_recorded_op none = {0};
     spw_lock();
     spw_follower->condemned(device, &none, true);
     spw_unlock();

@@ -5,7 +5,7 @@
 #include "carried.h"
 #include "course/course.h"
 #include "layout.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "scratch.h"
 #include "submissions.h"
 #include "trial.h"
@@ -89,10 +89,10 @@ static void follow(enum kernel k, unsigned char salt)
         holds[SLOT] = (unsigned char)(holds[OUT] + 1);
 }
 
-int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream);
-int __wrap_spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *stream)
+int __wrap_spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *stream);
+int __wrap_spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *stream)
 {
-    const enum kernel k = (enum kernel)rerun->operation;
+    const enum kernel k = (enum kernel)recorded_op->operation;
     submits++;
     if (refuse_submits == submits)
         return -EIO;
@@ -113,19 +113,20 @@ static size_t bytes_of(unsigned hit)
 }
 
 /* As far as trials look at what is kept of a launch. */
-static struct spw_rerun kept(enum kernel k, const struct spw_submission *submission, struct spw_rerun_touch *touches)
+static struct spw_recorded_op kept(enum kernel k, const struct spw_submission *submission,
+                                   struct spw_recorded_op_touch *touches)
 {
     void *memory = malloc(spw_submission_bytes(submission));
     assert_non_null(memory);
     for (unsigned i = 0; i < HITS; i++)
-        touches[i] = (struct spw_rerun_touch){.address = of[k].hits[i], .bytes = bytes_of(i)};
-    return (struct spw_rerun){.operation = k,
-                              .holders = 1,
-                              .context = context,
-                              .function = function_of(k),
-                              .touches = touches,
-                              .touch_count = HITS,
-                              .submission = spw_submission_keep(submission, memory)};
+        touches[i] = (struct spw_recorded_op_touch){.address = of[k].hits[i], .bytes = bytes_of(i)};
+    return (struct spw_recorded_op){.operation = k,
+                                    .holders = 1,
+                                    .context = context,
+                                    .function = function_of(k),
+                                    .touches = touches,
+                                    .touch_count = HITS,
+                                    .submission = spw_submission_keep(submission, memory)};
 }
 
 /* The launch as the driver is told of it. */
@@ -151,13 +152,13 @@ static struct spw_submission submission_of(enum kernel k, void *values[])
 static bool is_trusted(enum kernel k)
 {
     void *values[HITS + 1];
-    struct spw_rerun_touch touches[HITS];
+    struct spw_recorded_op_touch touches[HITS];
     const struct spw_submission submission = submission_of(k, values);
-    struct spw_rerun rerun = kept(k, &submission, touches);
+    struct spw_recorded_op recorded_op = kept(k, &submission, touches);
     spw_lock();
-    const bool is_trusted = spw_trust_covers_locked(&rerun);
+    const bool is_trusted = spw_trust_covers_locked(&recorded_op);
     spw_unlock();
-    free(rerun.submission);
+    free(recorded_op.submission);
     return is_trusted;
 }
 
@@ -179,13 +180,13 @@ static CUresult launch(enum kernel k)
                         .name = "a kernel",
                         .submission = &submission};
     assert_int_equal(spw_op_begin(&op), 0);
-    struct spw_rerun_touch touches[HITS];
-    struct spw_rerun rerun = kept(k, &submission, touches);
-    rerun.stream = op.stream;
+    struct spw_recorded_op_touch touches[HITS];
+    struct spw_recorded_op recorded_op = kept(k, &submission, touches);
+    recorded_op.stream = op.stream;
     spw_lock();
     assert_non_null(op.kind);
     of[k].places = op.kind->places;
-    op.rerun = spw_trial_before(trial, &op, 1) ? &rerun : NULL;
+    op.recorded_op = spw_trial_before(trial, &op, 1) ? &recorded_op : NULL;
     spw_unlock();
     const unsigned char salt = salt_of(k, false);
     CUresult r = refused ? CUDA_ERROR_LAUNCH_FAILED : run(k, s, false, salt);
@@ -195,9 +196,9 @@ static CUresult launch(enum kernel k)
         meanwhile();
     if (op.trial)
         r = spw_trial_after(&op, r);
-    op.rerun = NULL;
+    op.recorded_op = NULL;
     spw_op_end(&op);
-    free(rerun.submission);
+    free(recorded_op.submission);
     return r;
 }
 

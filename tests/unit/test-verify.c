@@ -9,7 +9,7 @@
 #include "digest.h"
 #include "layout.h"
 #include "log.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "result.h"
 #include "spot.h"
 #include "submissions.h"
@@ -104,7 +104,7 @@ static CUdeviceptr make(uint32_t n, CUfunction function)
 {
     CUdeviceptr a[] = {input, allocate(BYTES)};
     assert_int_equal(mix_on(s, a, 1, 1, SALT), 0);
-    struct spw_rerun *maker = block_at(a[1])->content.maker;
+    struct spw_recorded_op *maker = block_at(a[1])->content.maker;
     assert_non_null(maker);
     maker->course = course;
     maker->operation = n;
@@ -639,7 +639,7 @@ static void what_is_left_undefined_is_no_difference(void **state)
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
     assert_int_equal(spw_spots.equal_count, equal + 1);
     /* From now on all of it is filled before its own launch, and a difference elsewhere is put down to this. */
-    const struct spw_rerun of_one = {.course = course, .operation = 1};
+    const struct spw_recorded_op of_one = {.course = course, .operation = 1};
     assert_true(spw_watched_of(device->ordinal, &of_one)->leaves_undefined);
     CUdeviceptr c = drop_unwatched(2, one);
     spoils = 1;

@@ -24,7 +24,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "pin.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "reclaim.h"
 #include "slab.h"
 #include "tables.h"
@@ -93,9 +93,9 @@ static bool on_anything_dropped(void)
     return dropped;
 }
 
-static int on_kept(struct spw_op *op, struct spw_rerun *rerun)
+static int on_kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
 {
-    assert_ptr_equal(op->rerun, rerun);
+    assert_ptr_equal(op->recorded_op, recorded_op);
     keeps++;
     return kept_answer;
 }
@@ -112,7 +112,7 @@ static int begin(void **state)
     spw_streams_reset();
     spw_tables_reset();
     spw_writesets_reset();
-    spw_reruns_reset();
+    spw_recorded_ops_reset();
     spw_digests_reset();
     spw_reclaim_pressed = spw_pinning_everything = false;
     fake_start(GRANULE, 128 << 20, 4 << 20, 16 << 20);
@@ -139,7 +139,7 @@ static int end(void **state)
     keep_versions(false);
     fake_run_all();
     spw_rescuer = NULL;
-    return spw_rerun_counts.alive || spw_rerun_counts.bytes;
+    return spw_recorded_op_counts.alive || spw_recorded_op_counts.bytes;
 }
 
 static uint64_t version(CUdeviceptr address)
@@ -192,7 +192,7 @@ static int launch(unsigned count, CUdeviceptr x, CUdeviceptr y, CUdeviceptr z)
 
 /* As the engine does for an operation that is wanted, once everything is in its place. What the hits in `fresh` lie in was
  * just allocated. */
-static struct spw_rerun *keep_op(struct spw_op *op, uint64_t fresh)
+static struct spw_recorded_op *keep_op(struct spw_op *op, uint64_t fresh)
 {
     spw_lock();
     for (unsigned i = 0; i < op->count; i++)
@@ -204,7 +204,7 @@ static struct spw_rerun *keep_op(struct spw_op *op, uint64_t fresh)
     op->wish = 8;
     spw_versions_op_locked(op);
     spw_unlock();
-    return op->rerun;
+    return op->recorded_op;
 }
 
 /* a and b are read only from now on. */
@@ -333,7 +333,7 @@ static void what_tables_lead_to_is_written(void **state)
     l.op.stream = spw_stream_of_locked(stream);
     spw_versions_op_locked(&l.op);
     spw_unlock();
-    assert_null(l.op.rerun);
+    assert_null(l.op.recorded_op);
     assert_int_equal(l.op.verdict, SPW_REPLAY_POINTER_TABLE);
 }
 
@@ -356,12 +356,12 @@ static void who_gets_memory_of_another_finds_no_versions_of_that(void **state)
     struct launch l;
     spw_planned_any = true; /* as it is where versions are kept */
     describe(&l, 2, a, b, 0);
-    struct spw_rerun *rerun = keep_op(&l.op, 2);
-    struct spw_rerun_touch touch = rerun->touches[1];
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 2);
+    struct spw_recorded_op_touch touch = recorded_op->touches[1];
     const uint64_t b_was = version(b), small_was = version(small);
-    assert_true(spw_rerun_touch_is_there(&touch));
+    assert_true(spw_recorded_op_touch_is_there(&touch));
     spw_versions_op_end(&l.op, true);
-    assert_int_equal(spw_rerun_counts.alive, 1);
+    assert_int_equal(spw_recorded_op_counts.alive, 1);
     assert_int_equal(spw_free(b, NULL), 0);
     assert_int_equal(spw_free(small, NULL), 0);
     fake_run_all();
@@ -370,8 +370,8 @@ static void who_gets_memory_of_another_finds_no_versions_of_that(void **state)
     assert_int_equal(small_again, small);
     assert_int_not_equal(version(again), b_was);
     assert_int_not_equal(version(small_again), small_was);
-    assert_false(spw_rerun_touch_is_there(&touch));
-    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_false(spw_recorded_op_touch_is_there(&touch));
+    assert_int_equal(spw_recorded_op_counts.alive, 0);
 }
 
 /* ---- what is kept ---- */
@@ -383,32 +383,32 @@ static void a_kept_launch_knows_the_versions_before_and_after(void **state)
     assert_int_equal(launch(2, a, small, 0), 0);
     const uint64_t small_was = version(small), a_was = version(a);
     describe(&l, 3, a + 64, small, c);
-    struct spw_rerun *rerun = keep_op(&l.op, 4);
-    assert_non_null(rerun);
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 4);
+    assert_non_null(recorded_op);
     assert_int_equal(keeps, 1);
-    assert_int_equal(rerun->operation, 7);
-    assert_int_equal(rerun->touch_count, 3);
-    const struct spw_rerun_touch *t = rerun->touches;
+    assert_int_equal(recorded_op->operation, 7);
+    assert_int_equal(recorded_op->touch_count, 3);
+    const struct spw_recorded_op_touch *t = recorded_op->touches;
     assert_int_equal(t[0].address, a);
     assert_int_equal(t[0].bytes, 64 * KIB);
-    assert_int_equal(t[0].access, SPW_RERUN_READS);
+    assert_int_equal(t[0].access, SPW_RECORDED_OP_READS);
     assert_int_equal(t[0].before, a_was);
     assert_int_equal(t[0].after, a_was);
     assert_int_equal(t[1].address, small);
     assert_int_equal(t[1].before, small_was);
     assert_null(t[1].block);
-    assert_int_equal(t[2].access, SPW_RERUN_WRITES);
+    assert_int_equal(t[2].access, SPW_RECORDED_OP_WRITES);
     assert_true(t[2].whole);
     assert_int_equal(t[2].before + 1, t[2].after);
     assert_int_equal(t[2].after, version(c));
-    assert_ptr_equal(spw_versioned_at_locked(c, NULL)->maker, rerun);
+    assert_ptr_equal(spw_versioned_at_locked(c, NULL)->maker, recorded_op);
     assert_null(spw_versioned_at_locked(a, NULL)->maker);
-    assert_true(spw_rerun_is_good(rerun));
+    assert_true(spw_recorded_op_is_good(recorded_op));
     spw_versions_op_end(&l.op, true);
-    assert_null(l.op.rerun);
-    assert_int_equal(spw_rerun_counts.alive, 1); /* what it made holds it */
+    assert_null(l.op.recorded_op);
+    assert_int_equal(spw_recorded_op_counts.alive, 1); /* what it made holds it */
     assert_int_equal(launch(1, c, 0, 0), 0);
-    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_int_equal(spw_recorded_op_counts.alive, 0);
 }
 
 /* Which of the first and the last address of a launch that is kept are lent. */
@@ -417,10 +417,10 @@ static unsigned lent(CUdeviceptr first, CUdeviceptr last)
     struct launch l;
     unsigned which = 0;
     describe(&l, 3, first, b, last);
-    struct spw_rerun *rerun = keep_op(&l.op, 0);
-    assert_non_null(rerun);
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        which |= rerun->touches[i].lent ? 1u << i : 0;
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 0);
+    assert_non_null(recorded_op);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        which |= recorded_op->touches[i].lent ? 1u << i : 0;
     spw_versions_op_end(&l.op, true);
     return which;
 }
@@ -446,14 +446,14 @@ static void addresses_in_one_block_are_one_touch(void **state)
     struct launch l;
     assert_int_equal(launch(2, a, b, 0), 0); /* they have a content */
     describe(&l, 3, a, b, a + 128);
-    struct spw_rerun *rerun = keep_op(&l.op, 0);
-    assert_int_equal(rerun->touch_count, 2);
-    assert_int_equal(rerun->touches[0].hits, 5);
-    assert_int_equal(rerun->touches[0].access, SPW_RERUN_READS | SPW_RERUN_WRITES);
-    assert_int_equal(rerun->touches[0].after, version(a));
-    assert_true(rerun->touches[0].before < rerun->touches[0].after);
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 0);
+    assert_int_equal(recorded_op->touch_count, 2);
+    assert_int_equal(recorded_op->touches[0].hits, 5);
+    assert_int_equal(recorded_op->touches[0].access, SPW_RECORDED_OP_READS | SPW_RECORDED_OP_WRITES);
+    assert_int_equal(recorded_op->touches[0].after, version(a));
+    assert_true(recorded_op->touches[0].before < recorded_op->touches[0].after);
     spw_versions_op_end(&l.op, true);
-    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_int_equal(spw_recorded_op_counts.alive, 0);
 }
 
 static void copies_and_sets_know_by_themselves_what_they_overwrite(void **state)
@@ -476,13 +476,13 @@ static void copies_and_sets_know_by_themselves_what_they_overwrite(void **state)
                             .read_only = cases[i].reads,
                             .name = "a copy or set",
                             .submission = cases[i].submission};
-        struct spw_rerun *rerun = keep_op(&op, 0);
-        assert_int_equal(rerun->touches[0].whole, cases[i].whole);
-        assert_int_equal(rerun->touches[0].access, SPW_RERUN_WRITES);
+        struct spw_recorded_op *recorded_op = keep_op(&op, 0);
+        assert_int_equal(recorded_op->touches[0].whole, cases[i].whole);
+        assert_int_equal(recorded_op->touches[0].access, SPW_RECORDED_OP_WRITES);
         if (cases[i].reads)
-            assert_int_equal(rerun->touches[1].access, SPW_RERUN_READS);
-        assert_ptr_equal(spw_versioned_at_locked(a, NULL)->maker, rerun);
-        assert_int_equal(rerun->touches[0].previous != NULL, !cases[i].whole); /* the rest is what was there before */
+            assert_int_equal(recorded_op->touches[1].access, SPW_RECORDED_OP_READS);
+        assert_ptr_equal(spw_versioned_at_locked(a, NULL)->maker, recorded_op);
+        assert_int_equal(recorded_op->touches[0].previous != NULL, !cases[i].whole); /* the rest is what was there before */
         spw_versions_op_end(&op, true);
     }
 }
@@ -502,10 +502,10 @@ static void what_nobody_has_written_needs_nothing_of_what_was_there(void **state
     const CUdeviceptr new = allocate_fresh();
     learn_that_the_last_of_three_is_written();
     describe(&l, 3, new, b, c);
-    struct spw_rerun *rerun = keep_op(&l.op, 0);
-    assert_true(rerun->touches[0].whole); /* whatever other launches of the kind left alike */
-    assert_int_equal(rerun->touches[0].access, SPW_RERUN_WRITES);
-    assert_ptr_equal(spw_versioned_at_locked(new, NULL)->maker, rerun);
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 0);
+    assert_true(recorded_op->touches[0].whole); /* whatever other launches of the kind left alike */
+    assert_int_equal(recorded_op->touches[0].access, SPW_RECORDED_OP_WRITES);
+    assert_ptr_equal(spw_versioned_at_locked(new, NULL)->maker, recorded_op);
     spw_versions_op_end(&l.op, true);
     assert_int_equal(spw_free(new, NULL), 0);
 }
@@ -546,7 +546,7 @@ static void what_was_written_unseen_is_not_fresh(void **state)
 static void what_is_updated_is_known_by_all_that_wrote_to_it(void **state)
 {
     struct launch l;
-    struct spw_rerun *first, *second;
+    struct spw_recorded_op *first, *second;
     const CUdeviceptr new = allocate_fresh();
     describe(&l, 1, new, 0, 0);
     first = keep_op(&l.op, 0);
@@ -557,9 +557,9 @@ static void what_is_updated_is_known_by_all_that_wrote_to_it(void **state)
     assert_ptr_equal(second->touches[0].previous, first);
     assert_int_equal(second->depth, 2);
     spw_versions_op_end(&l.op, true);
-    assert_int_equal(spw_rerun_counts.alive, 2);
+    assert_int_equal(spw_recorded_op_counts.alive, 2);
     assert_int_equal(launch(1, new, 0, 0), 0); /* nobody keeps that */
-    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_int_equal(spw_recorded_op_counts.alive, 0);
     describe(&l, 1, new, 0, 0);
     assert_null(keep_op(&l.op, 0)->touches[0].previous);
     assert_null(spw_versioned_at_locked(new, NULL)->maker);
@@ -571,13 +571,13 @@ static void no_more_than_so_many_updates_are_followed(void **state)
 {
     const CUdeviceptr new = allocate_fresh();
     struct launch l;
-    for (unsigned i = 0; i <= SPW_RERUN_DEPTH; i++) {
+    for (unsigned i = 0; i <= SPW_RECORDED_OP_DEPTH; i++) {
         describe(&l, 1, new, 0, 0);
         (void)keep_op(&l.op, 0);
         spw_versions_op_end(&l.op, true);
-        assert_int_equal(spw_versioned_at_locked(new, NULL)->maker != NULL, i < SPW_RERUN_DEPTH);
+        assert_int_equal(spw_versioned_at_locked(new, NULL)->maker != NULL, i < SPW_RECORDED_OP_DEPTH);
     }
-    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_int_equal(spw_recorded_op_counts.alive, 0);
     assert_int_equal(spw_free(new, NULL), 0);
 }
 
@@ -585,10 +585,10 @@ static void what_the_driver_refuses_is_void(void **state)
 {
     struct launch l;
     describe(&l, 2, a, b, 0);
-    struct spw_rerun *rerun = keep_op(&l.op, 2);
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 2);
     spw_versions_op_end(&l.op, false);
-    assert_ptr_equal(spw_versioned_at_locked(b, NULL)->maker, rerun);
-    assert_false(spw_rerun_is_good(rerun));
+    assert_ptr_equal(spw_versioned_at_locked(b, NULL)->maker, recorded_op);
+    assert_false(spw_recorded_op_is_good(recorded_op));
 }
 
 static void what_cannot_be_saved_is_void(void **state)
@@ -637,10 +637,10 @@ static void what_is_kept_takes_no_more_memory_than_it_may(void **state)
             break;
     }
     assert_int_equal(ops[n].verdict, SPW_REPLAY_TOO_LARGE);
-    assert_in_range(spw_rerun_counts.bytes, SPW_RERUNS_MAX_BYTES - 40000, SPW_RERUNS_MAX_BYTES);
+    assert_in_range(spw_recorded_op_counts.bytes, SPW_RECORDED_OPS_MAX_BYTES - 40000, SPW_RECORDED_OPS_MAX_BYTES);
     while (n)
         spw_versions_op_end(&ops[--n], true);
-    assert_int_equal(spw_rerun_counts.bytes, 0);
+    assert_int_equal(spw_recorded_op_counts.bytes, 0);
     describe(&l, 1, a, 0, 0);
     assert_non_null(keep_op(&l.op, 0));
     spw_versions_op_end(&l.op, true);
@@ -653,12 +653,12 @@ static void without_memory_nothing_is_kept(void **state)
     const uint64_t b_was = version(b);
     for (long calls = 0;; calls++) {
         memory_fails_once_after(calls);
-        struct spw_rerun *rerun = keep_op(&l.op, 2);
+        struct spw_recorded_op *recorded_op = keep_op(&l.op, 2);
         if (!memory_is_back())
             break;
         assert_true(calls < 4);
         assert_true(version(b) > b_was);
-        if (rerun)
+        if (recorded_op)
             spw_versions_op_end(&l.op, true);
         else
             assert_int_equal(l.op.verdict, SPW_REPLAY_TOO_LARGE);
@@ -670,16 +670,16 @@ static void all_is_let_go_of_when_versions_are_no_longer_kept(void **state)
 {
     struct launch l;
     describe(&l, 3, a, b, small);
-    struct spw_rerun *rerun = keep_op(&l.op, 7);
-    spw_rerun_hold(rerun);
+    struct spw_recorded_op *recorded_op = keep_op(&l.op, 7);
+    spw_recorded_op_hold(recorded_op);
     spw_versions_op_end(&l.op, true);
     const uint64_t epoch = spw_version_epoch;
     keep_versions(false);
-    assert_int_equal(spw_rerun_counts.alive, 1);
+    assert_int_equal(spw_recorded_op_counts.alive, 1);
     assert_true(spw_version_epoch > epoch);
     keep_versions(true);
-    assert_false(spw_rerun_is_good(rerun));
-    spw_rerun_let_go(rerun);
+    assert_false(spw_recorded_op_is_good(recorded_op));
+    spw_recorded_op_let_go(recorded_op);
 }
 
 static void nothing_counts_as_made_by_a_few_launches_that_was_used_while_no_versions_were_kept(void **state)

@@ -1,17 +1,17 @@
-/* test-reruns.c - what operations take that are kept: 10 000 launches of a training step stay within 64 MiB of real memory,
- * and whatever is kept, no more is ever taken. */
+/* test-recorded_op.c - what operations take that are kept: 10 000 launches of a training step stay within 64 MiB of real
+ * memory, and whatever is kept, no more is ever taken. */
 #include "carried.h"
 #include <malloc.h>
 
 #include "layout.h"
-#include "reruns.h"
+#include "recorded_op.h"
 #include "versions.h"
 #include "writesets.h"
 
 enum { LAUNCHES = 10000, TENSORS = 48, WORDS = 4096 };
 
 static CUdeviceptr tensors[TENSORS];
-static struct spw_rerun *kept[LAUNCHES];
+static struct spw_recorded_op *kept[LAUNCHES];
 
 static CUresult no_name(const char **name, CUfunction f)
 {
@@ -23,7 +23,7 @@ static int begin_keeping(void **state)
     (void)state;
     begin(64 * BYTES, 16 << 20);
     spw_driver.cuFuncGetName = no_name;
-    spw_reruns_reset();
+    spw_recorded_ops_reset();
     spw_versions_reset();
     spw_writesets_reset();
     spw_lock();
@@ -37,7 +37,7 @@ static int begin_keeping(void **state)
 
 /* One launch with so many bytes of parameters, all of them values but the addresses of `count` tensors. NULL: it is not
  * kept. */
-static struct spw_rerun *keep(uint32_t number, size_t bytes, unsigned count)
+static struct spw_recorded_op *keep(uint32_t number, size_t bytes, unsigned count)
 {
     static uint16_t words[WORDS];
     static struct spw_param params[WORDS];
@@ -75,29 +75,29 @@ static struct spw_rerun *keep(uint32_t number, size_t bytes, unsigned count)
     assert_int_equal(spw_op_begin(&op), 0);
     spw_lock();
     op.wish = number + 1;
-    struct spw_rerun *rerun = spw_rerun_make_locked(&op, &why);
-    assert_int_equal(why, rerun ? SPW_REPLAYABLE : SPW_REPLAY_TOO_LARGE);
+    struct spw_recorded_op *recorded_op = spw_recorded_op_make_locked(&op, &why);
+    assert_int_equal(why, recorded_op ? SPW_REPLAYABLE : SPW_REPLAY_TOO_LARGE);
     spw_unlock();
     spw_op_end(&op);
     if (number % 256 == 0)
         let_run();
-    return rerun;
+    return recorded_op;
 }
 
 static void let_all_go(void)
 {
     spw_lock();
     for (unsigned i = 0; i < LAUNCHES; i++)
-        spw_rerun_let_go(kept[i]);
+        spw_recorded_op_let_go(kept[i]);
     spw_unlock();
     memset(kept, 0, sizeof(kept));
-    assert_int_equal(spw_rerun_counts.bytes, 0);
-    assert_int_equal(spw_rerun_counts.alive, 0);
+    assert_int_equal(spw_recorded_op_counts.bytes, 0);
+    assert_int_equal(spw_recorded_op_counts.alive, 0);
 }
 
 /* Of a hundred launches ninety have some words of parameters and up to four tensors, nine three times as much, and one is an
  * optimizer that takes many tensors in 4 KiB of parameters. */
-static struct spw_rerun *keep_usual(uint32_t number)
+static struct spw_recorded_op *keep_usual(uint32_t number)
 {
     const unsigned kind = number % 100;
     return kind == 0 ? keep(number, 4096, TENSORS) : kind < 10 ? keep(number, 256, 12) : keep(number, 80, 4);
@@ -116,11 +116,11 @@ static void ten_thousand_launches_take_less_than_they_may(void **state)
         assert_non_null(kept[i]);
     }
     const size_t taken = heap_bytes() - before;
-    print_message("# 10000 usual launches: %zu bytes counted, %zu taken, %zu for each\n", (size_t)spw_rerun_counts.bytes,
-                  taken, (size_t)spw_rerun_counts.bytes / LAUNCHES);
-    assert_true(spw_rerun_counts.bytes <= SPW_RERUNS_MAX_BYTES / 4);
-    assert_true(taken <= spw_rerun_counts.bytes + (64 << 10)); /* nothing is hidden from the count */
-    assert_true(spw_rerun_counts.refused_for_room == 0);
+    print_message("# 10000 usual launches: %zu bytes counted, %zu taken, %zu for each\n",
+                  (size_t)spw_recorded_op_counts.bytes, taken, (size_t)spw_recorded_op_counts.bytes / LAUNCHES);
+    assert_true(spw_recorded_op_counts.bytes <= SPW_RECORDED_OPS_MAX_BYTES / 4);
+    assert_true(taken <= spw_recorded_op_counts.bytes + (64 << 10)); /* nothing is hidden from the count */
+    assert_true(spw_recorded_op_counts.refused_for_room == 0);
     let_all_go();
 }
 
@@ -131,8 +131,8 @@ static void ten_thousand_launches_with_four_kilobytes_of_parameters_fit(void **s
         kept[i] = keep(i, 4096, 8);
         assert_non_null(kept[i]);
     }
-    print_message("# 10000 launches with 4 KiB of parameters: %zu bytes\n", (size_t)spw_rerun_counts.bytes);
-    assert_true(spw_rerun_counts.bytes <= SPW_RERUNS_MAX_BYTES);
+    print_message("# 10000 launches with 4 KiB of parameters: %zu bytes\n", (size_t)spw_recorded_op_counts.bytes);
+    assert_true(spw_recorded_op_counts.bytes <= SPW_RECORDED_OPS_MAX_BYTES);
     let_all_go();
 }
 
@@ -144,14 +144,14 @@ static void what_does_not_fit_is_not_kept(void **state)
     for (uint32_t i = 0; i < LAUNCHES; i++) {
         kept[i] = keep(i, 32768, 8);
         refused += !kept[i];
-        assert_true(spw_rerun_counts.bytes <= SPW_RERUNS_MAX_BYTES);
+        assert_true(spw_recorded_op_counts.bytes <= SPW_RECORDED_OPS_MAX_BYTES);
     }
     assert_true(refused > LAUNCHES / 2);
-    assert_int_equal(spw_rerun_counts.refused_for_room, refused);
-    assert_true(spw_rerun_counts.bytes > SPW_RERUNS_MAX_BYTES - 2 * 32768);
-    assert_true(heap_bytes() - before <= SPW_RERUNS_MAX_BYTES + (64 << 10));
+    assert_int_equal(spw_recorded_op_counts.refused_for_room, refused);
+    assert_true(spw_recorded_op_counts.bytes > SPW_RECORDED_OPS_MAX_BYTES - 2 * 32768);
+    assert_true(heap_bytes() - before <= SPW_RECORDED_OPS_MAX_BYTES + (64 << 10));
     spw_lock();
-    spw_rerun_let_go(kept[7]);
+    spw_recorded_op_let_go(kept[7]);
     spw_unlock();
     kept[7] = keep(7, 32768, 8);
     assert_non_null(kept[7]);

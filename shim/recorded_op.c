@@ -1,5 +1,5 @@
-/* reruns.c - keeps operations with what they touched, within a bounded amount of memory, and submits them again. */
-#include "reruns.h"
+/* recorded_op.c - keeps operations with what they touched, within a bounded amount of memory, and submits them again. */
+#include "recorded_op.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
 
-struct spw_rerun_counts spw_rerun_counts;
+struct spw_recorded_op_counts spw_recorded_op_counts;
 
 /* ---- what it touches ---- */
 
@@ -27,18 +27,18 @@ static unsigned access_of_hit(const struct spw_op *op, unsigned hit)
 {
     const bool writes = spw_op_writes_hit(op, hit);
     if (op->function) /* whatever a launch is given it may read */
-        return writes ? SPW_RERUN_READS | SPW_RERUN_WRITES : SPW_RERUN_READS;
-    return writes ? SPW_RERUN_WRITES : SPW_RERUN_READS;
+        return writes ? SPW_RECORDED_OP_READS | SPW_RECORDED_OP_WRITES : SPW_RECORDED_OP_READS;
+    return writes ? SPW_RECORDED_OP_WRITES : SPW_RECORDED_OP_READS;
 }
 
 /* It may be written all the same, by this launch or by another one that was given it. */
-static bool is_doubtful(const struct spw_op *op, unsigned hit, const struct spw_rerun_touch *t)
+static bool is_doubtful(const struct spw_op *op, unsigned hit, const struct spw_recorded_op_touch *t)
 {
     return op->function && t->bytes <= SPW_LENT_MAX_BYTES && (t->what->is_believed || spw_op_believes_hit(op, hit));
 }
 
 /* A copy or set says how much it writes. Rows with gaps between them are not known to leave nothing out. */
-static bool covers(const struct spw_op *op, const struct spw_rerun_touch *t)
+static bool covers(const struct spw_op *op, const struct spw_recorded_op_touch *t)
 {
     const struct spw_submission *s = op->submission;
     if (s->kind == SPW_SUBMIT_COPY)
@@ -47,7 +47,7 @@ static bool covers(const struct spw_op *op, const struct spw_rerun_touch *t)
            s->set.width * s->set.element_bytes >= t->bytes;
 }
 
-static bool find_touch(CUdeviceptr address, struct spw_rerun_touch *ret)
+static bool find_touch(CUdeviceptr address, struct spw_recorded_op_touch *ret)
 {
     struct spw_versioned *what = spw_versioned_at_locked(address, &ret->serial);
     if (!what)
@@ -68,24 +68,25 @@ static bool find_touch(CUdeviceptr address, struct spw_rerun_touch *ret)
 }
 
 /* Whether what it held before matters, and what wrote that: provided that nothing may have changed it in between. */
-static void find_origin(const struct spw_op *op, struct spw_rerun_touch *t)
+static void find_origin(const struct spw_op *op, struct spw_recorded_op_touch *t)
 {
     if (!spw_touch_writes(t))
         return;
-    t->whole = spw_version_is_fresh(t->what) || (!op->function && !(t->access & SPW_RERUN_READS) && covers(op, t));
+    t->whole = spw_version_is_fresh(t->what) || (!op->function && !(t->access & SPW_RECORDED_OP_READS) && covers(op, t));
     if (t->whole)
-        t->access = SPW_RERUN_WRITES;
-    else if (t->block && t->what->maker && t->what->maker->depth < SPW_RERUN_DEPTH && spw_read_check_pass_on_locked(op, t))
+        t->access = SPW_RECORDED_OP_WRITES;
+    else if (t->block && t->what->maker && t->what->maker->depth < SPW_RECORDED_OP_DEPTH &&
+             spw_read_check_pass_on_locked(op, t))
         t->previous = t->what->maker;
 }
 
 /* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
-static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_rerun_touch *list, unsigned *ret_count)
+static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_recorded_op_touch *list, unsigned *ret_count)
 {
     const struct spw_device *d = spw_device_of_stream_locked(op->stream);
     unsigned count = 0;
     for (unsigned hit = 0; hit < op->count; hit++) {
-        struct spw_rerun_touch t = {0};
+        struct spw_recorded_op_touch t = {0};
         const struct spw_object *o = spw_object_at_locked(op->hits[hit]);
         if (!o || o->attention & SPW_FREE)
             continue;
@@ -116,14 +117,14 @@ static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_
 static bool may_lead_outside(const struct spw_op *op)
 {
     for (unsigned hit = 0; spw_outside_any() && op->function && hit < op->count; hit++) {
-        struct spw_rerun_touch t = {0};
+        struct spw_recorded_op_touch t = {0};
         if (find_touch(op->hits[hit], &t) && spw_outside_has(t.address, t.address + t.bytes))
             return true;
     }
     return false;
 }
 
-enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
+enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
 {
     if (!op->submission)
         return SPW_REPLAY_OTHER_CALL;
@@ -146,33 +147,34 @@ enum spw_replay_verdict spw_rerun_verdict(const struct spw_op *op)
 /* ---- life ---- */
 
 /* All of it is one piece of memory. NULL: the bound is reached, or there is none. */
-static struct spw_rerun *reserve(unsigned touches, size_t submission_bytes, void **ret_submission)
+static struct spw_recorded_op *reserve(unsigned touches, size_t submission_bytes, void **ret_submission)
 {
-    const size_t front = sizeof(struct spw_rerun) + touches * sizeof(struct spw_rerun_touch);
+    const size_t front = sizeof(struct spw_recorded_op) + touches * sizeof(struct spw_recorded_op_touch);
     const size_t bytes = ((front + 15) & ~(size_t)15) + submission_bytes;
-    struct spw_rerun *r = spw_rerun_counts.bytes + bytes + OVERHEAD <= SPW_RERUNS_MAX_BYTES ? malloc(bytes) : NULL;
+    struct spw_recorded_op *r =
+        spw_recorded_op_counts.bytes + bytes + OVERHEAD <= SPW_RECORDED_OPS_MAX_BYTES ? malloc(bytes) : NULL;
     if (!r) {
-        spw_rerun_counts.refused_for_room++;
+        spw_recorded_op_counts.refused_for_room++;
         return NULL;
     }
-    *r = (struct spw_rerun){.bytes = bytes + OVERHEAD, .touches = (struct spw_rerun_touch *)(r + 1)};
+    *r = (struct spw_recorded_op){.bytes = bytes + OVERHEAD, .touches = (struct spw_recorded_op_touch *)(r + 1)};
     *ret_submission = (char *)r + ((front + 15) & ~(size_t)15);
-    spw_rerun_counts.alive++;
-    spw_rerun_counts.made++;
-    spw_rerun_counts.bytes += r->bytes;
-    if (spw_rerun_counts.bytes > spw_rerun_counts.bytes_peak)
-        spw_rerun_counts.bytes_peak = spw_rerun_counts.bytes;
+    spw_recorded_op_counts.alive++;
+    spw_recorded_op_counts.made++;
+    spw_recorded_op_counts.bytes += r->bytes;
+    if (spw_recorded_op_counts.bytes > spw_recorded_op_counts.bytes_peak)
+        spw_recorded_op_counts.bytes_peak = spw_recorded_op_counts.bytes;
     return r;
 }
 
-static void follow_previous(struct spw_rerun *r)
+static void follow_previous(struct spw_recorded_op *r)
 {
     r->depth = 1;
     for (unsigned i = 0; i < r->touch_count; i++) {
-        struct spw_rerun *previous = r->touches[i].previous;
+        struct spw_recorded_op *previous = r->touches[i].previous;
         if (!previous)
             continue;
-        spw_rerun_hold(previous);
+        spw_recorded_op_hold(previous);
         r->depth = previous->depth >= r->depth ? previous->depth + 1 : r->depth;
     }
 }
@@ -184,7 +186,7 @@ static enum spw_replay_verdict why_no_twin(const struct spw_op *op)
 }
 
 /* In the order of its stream, before the driver is told of it. */
-static int save_variables(const struct spw_op *op, struct spw_rerun *r)
+static int save_variables(const struct spw_op *op, struct spw_recorded_op *r)
 {
     struct spw_context_guard guard;
     const struct spw_variables *v = spw_twin_variables_locked(r->function, r->context);
@@ -198,25 +200,25 @@ static int save_variables(const struct spw_op *op, struct spw_rerun *r)
     return saved;
 }
 
-struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
+struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
-    struct spw_rerun_touch touches[TOUCHES];
+    struct spw_recorded_op_touch touches[TOUCHES];
     unsigned count = 0;
     void *room;
-    *ret_why = spw_rerun_verdict(op);
+    *ret_why = spw_recorded_op_verdict(op);
     if (*ret_why == SPW_REPLAYABLE)
         *ret_why = list_touches(op, touches, &count);
     if (*ret_why == SPW_REPLAYABLE && op->function && spw_twin_make_locked(op->function, op->stream->context) < 0)
         *ret_why = why_no_twin(op);
     if (*ret_why != SPW_REPLAYABLE)
         return NULL;
-    struct spw_rerun *r = reserve(count, spw_submission_bytes(op->submission), &room);
+    struct spw_recorded_op *r = reserve(count, spw_submission_bytes(op->submission), &room);
     if (!r) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         return NULL;
     }
     r->epoch = spw_version_epoch;
-    r->order = spw_rerun_counts.made;
+    r->order = spw_recorded_op_counts.made;
     r->operation = op->wish - 1;
     r->holders = 1;
     r->context = op->stream->context;
@@ -228,61 +230,62 @@ struct spw_rerun *spw_rerun_make_locked(const struct spw_op *op, enum spw_replay
     r->submission = spw_submission_keep(op->submission, room);
     if (op->function && save_variables(op, r) < 0) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
-        spw_rerun_let_go(r);
+        spw_recorded_op_let_go(r);
         return NULL;
     }
     return r;
 }
 
-void spw_rerun_hold(struct spw_rerun *rerun)
+void spw_recorded_op_hold(struct spw_recorded_op *recorded_op)
 {
-    rerun->holders++;
+    recorded_op->holders++;
 }
 
-void spw_rerun_let_go(struct spw_rerun *rerun)
+void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
 {
-    if (!rerun || --rerun->holders)
+    if (!recorded_op || --recorded_op->holders)
         return;
-    for (unsigned i = 0; i < rerun->touch_count; i++) {
-        if (rerun->touches[i].saved)
-            spw_stash_give_locked(spw_device_of_address(rerun->touches[i].address), rerun->touches[i].saved - 1,
-                                  rerun->touches[i].bytes);
-        spw_read_check_forget_locked(&rerun->touches[i].since);
-        spw_rerun_let_go(rerun->touches[i].previous); /* no deeper than SPW_RERUN_DEPTH */
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        if (recorded_op->touches[i].saved)
+            spw_stash_give_locked(spw_device_of_address(recorded_op->touches[i].address), recorded_op->touches[i].saved - 1,
+                                  recorded_op->touches[i].bytes);
+        spw_read_check_forget_locked(&recorded_op->touches[i].since);
+        spw_recorded_op_let_go(recorded_op->touches[i].previous); /* no deeper than SPW_RECORDED_OP_DEPTH */
     }
-    spw_variables_give_locked(&rerun->variables);
-    spw_rerun_counts.alive--;
-    spw_rerun_counts.bytes -= rerun->bytes;
-    free(rerun);
+    spw_variables_give_locked(&recorded_op->variables);
+    spw_recorded_op_counts.alive--;
+    spw_recorded_op_counts.bytes -= recorded_op->bytes;
+    free(recorded_op);
 }
 
 /* ---- again ---- */
 
-bool spw_rerun_touch_is_there(const struct spw_rerun_touch *touch)
+bool spw_recorded_op_touch_is_there(const struct spw_recorded_op_touch *touch)
 {
     return touch->block ? spw_touched_block_locked(touch) != NULL : spw_touched_slot_locked(touch) != NULL;
 }
 
-bool spw_rerun_is_good(const struct spw_rerun *rerun)
+bool spw_recorded_op_is_good(const struct spw_recorded_op *recorded_op)
 {
-    if (rerun->is_void || rerun->epoch != spw_version_epoch)
+    if (recorded_op->is_void || recorded_op->epoch != spw_version_epoch)
         return false;
-    for (unsigned i = 0; i < rerun->touch_count; i++)
-        if (!spw_rerun_touch_is_there(&rerun->touches[i]))
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (!spw_recorded_op_touch_is_there(&recorded_op->touches[i]))
             return false;
     return true;
 }
 
-int spw_rerun_submit_locked(const struct spw_rerun *rerun, struct spw_stream *s)
+int spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *s)
 {
     CUfunction twin = NULL;
-    int r = rerun->function ? spw_twin_use_locked(rerun->function, rerun->context, s, &twin) : 0;
-    if (r == 0 && rerun->variables.bytes)
-        r = spw_variables_lend_locked(spw_twin_variables_locked(rerun->function, rerun->context), s, &rerun->variables);
-    return r < 0 ? r : spw_submission_send(rerun->submission, twin, s->handle);
+    int r = recorded_op->function ? spw_twin_use_locked(recorded_op->function, recorded_op->context, s, &twin) : 0;
+    if (r == 0 && recorded_op->variables.bytes)
+        r = spw_variables_lend_locked(spw_twin_variables_locked(recorded_op->function, recorded_op->context), s,
+                                      &recorded_op->variables);
+    return r < 0 ? r : spw_submission_send(recorded_op->submission, twin, s->handle);
 }
 
-void spw_reruns_reset(void)
+void spw_recorded_ops_reset(void)
 {
-    spw_rerun_counts = (struct spw_rerun_counts){0};
+    spw_recorded_op_counts = (struct spw_recorded_op_counts){0};
 }
