@@ -8,7 +8,7 @@
  * taken to overwrite its output completely because it was seen to.
  *
  * What else these operations write beside a block is written again as well, so the same has to hold of that. Small
- * allocations are lent what they held then (rerunning.h). Engine lock throughout. */
+ * allocations are lent what they held then (replay_op.h). Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_REBUILD_H
 #define SPILLWAY_SHIM_REBUILD_H
 #include "recorded_op.h"

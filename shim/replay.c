@@ -10,7 +10,7 @@
 #include "op.h"
 #include "log.h"
 #include "mover.h"
-#include "rerunning.h"
+#include "replay_op.h"
 #include "reclaim.h"
 
 struct spw_replayed spw_replayed;
@@ -159,14 +159,14 @@ static uint32_t take_served(struct chain *c, uint32_t place, struct spw_block **
 static int make_step_unlocking(struct spw_device *d, struct chain *c, uint32_t place, struct spw_stream *s,
                                struct spw_block **ghosts)
 {
-    struct spw_rerunning run;
+    struct spw_replay_op run;
     if (!(c->list[place]->object.attention & SPW_DROPPED))
         return 0;
-    int r = spw_rerunning_begin(&run, c->list[place]->content.maker);
+    int r = spw_replay_op_begin(&run, c->list[place]->content.maker);
     if (r == 0)
-        r = spw_rerunning_run_unlocking(&run, d, s);
+        r = spw_replay_op_run_unlocking(&run, d, s);
     const uint32_t count = r == 0 ? take_served(c, place, ghosts) : 0;
-    spw_rerunning_end_locked(&run);
+    spw_replay_op_end_locked(&run);
     for (uint32_t i = 0; i < count && d->making == 1; i++)
         (void)spw_transfer_drop_locked(d, ghosts[i]);
     return r;

@@ -176,12 +176,12 @@ void spw_verify_forget_locked(struct spw_block *b)
         spw_mover_drop_host_copy_locked(b);
 }
 
-static struct spw_block *written(const struct spw_rerunning *run, unsigned part)
+static struct spw_block *written(const struct spw_replay_op *run, unsigned part)
 {
     return run->parts[part].writes ? run->parts[part].block : NULL;
 }
 
-static bool is_compared(const struct spw_rerunning *run)
+static bool is_compared(const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->part_count; i++)
         if (written(run, i) && run->parts[i].block->check)
@@ -200,7 +200,7 @@ static int keep_copy(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run)
+int spw_verify_before_locked(struct spw_device *d, struct spw_replay_op *run)
 {
     if (!is_compared(run))
         return 0;
@@ -226,7 +226,7 @@ int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s
 }
 
 /* Some of the operations leaves undefined what is filled altogether for the sake of comparisons. */
-static bool is_any_defined(const struct spw_rerunning *run)
+static bool is_any_defined(const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++)
         if (run->rebuild->ops[i]->is_defined)
@@ -234,7 +234,7 @@ static bool is_any_defined(const struct spw_rerunning *run)
     return false;
 }
 
-int spw_verify_spoil_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+int spw_verify_spoil_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     const bool whole = is_compared(run) || is_any_defined(run);
     int r = 0;
@@ -248,7 +248,7 @@ int spw_verify_spoil_locked(struct spw_device *d, struct spw_rerunning *run, str
     return r;
 }
 
-void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+void spw_verify_behind_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     const bool compared = is_compared(run);
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
@@ -404,7 +404,7 @@ static void note_equal(struct spw_device *d, const struct spw_recorded_op *m)
 }
 
 /* The first of its blocks that differs; *ret_known: all were compared. */
-static struct spw_block *find_mismatch(struct spw_device *d, struct spw_rerunning *run, bool *ret_known)
+static struct spw_block *find_mismatch(struct spw_device *d, struct spw_replay_op *run, bool *ret_known)
 {
     struct spw_block *different = NULL;
     *ret_known = true;
@@ -449,7 +449,7 @@ static int settle_one(struct spw_device *d, struct spw_block *b, bool is_equal, 
     return r;
 }
 
-static int settle(struct spw_device *d, struct spw_rerunning *run, bool is_equal, bool is_mismatch)
+static int settle(struct spw_device *d, struct spw_replay_op *run, bool is_equal, bool is_mismatch)
 {
     int failure = 0;
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
@@ -460,7 +460,7 @@ static int settle(struct spw_device *d, struct spw_rerunning *run, bool is_equal
     return failure;
 }
 
-static void note_undefined(struct spw_device *d, const struct spw_rerunning *run)
+static void note_undefined(struct spw_device *d, const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++) {
         struct spw_watched *w = spw_watched_of(d->ordinal, run->rebuild->ops[i]);
@@ -476,7 +476,7 @@ struct made_again {
 };
 
 /* Forgets the answers, to ask for others. */
-static struct made_again take_answers(struct spw_device *d, const struct spw_rerunning *run)
+static struct made_again take_answers(struct spw_device *d, const struct spw_replay_op *run)
 {
     struct made_again found = {0};
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
@@ -496,7 +496,7 @@ static struct made_again take_answers(struct spw_device *d, const struct spw_rer
 }
 
 /* What its makers leave undefined was filled with the pattern before the program's own launch. */
-static bool is_defined(const struct spw_rerunning *run)
+static bool is_defined(const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++)
         if (!run->rebuild->ops[i]->is_defined)
@@ -508,7 +508,7 @@ static bool is_defined(const struct spw_rerunning *run)
  * is as it was: its makers leave a part of it as it is. A correct program does not depend on that. Where it has a copy that
  * is taken all the same, and from then on what they leave is defined (recompute.c), so that this is asked once. True: the
  * answer takes another making. */
-static bool looks_into(struct spw_device *d, struct spw_rerunning *run, bool *ret_undefined)
+static bool looks_into(struct spw_device *d, struct spw_replay_op *run, bool *ret_undefined)
 {
     if (is_defined(run))
         return false;
@@ -521,7 +521,7 @@ static bool looks_into(struct spw_device *d, struct spw_rerunning *run, bool *re
     return true;
 }
 
-static void wait_for_answers_unlocking(const struct spw_rerunning *run)
+static void wait_for_answers_unlocking(const struct spw_replay_op *run)
 {
     struct spw_uses uses = {0};
     for (unsigned i = 0; i < run->rebuild->part_count; i++)
@@ -530,7 +530,7 @@ static void wait_for_answers_unlocking(const struct spw_rerunning *run)
     (void)spw_uses_wait_unlocking(&uses); /* else there are no answers */
 }
 
-int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
+int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run)
 {
     bool is_known = false, is_undefined = false;
     if (!is_compared(run))
@@ -555,7 +555,7 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run)
     return r;
 }
 
-bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run)
+bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run)
 {
     bool any = false;
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {

@@ -17,7 +17,7 @@
  * compared. Without digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERIFY_H
 #define SPILLWAY_SHIM_VERIFY_H
-#include "rerunning.h"
+#include "replay_op.h"
 
 struct spw_verified {          /* since the start */
     uint64_t equal_count;      /* comparisons of a block: it was as it had been */
@@ -52,7 +52,7 @@ void spw_verify_forget_locked(struct spw_block *b);
 /* The operation is about to run again on behalf of something to be compared: what it writes that has no true copy yet gets
  * one. Nothing happens where nothing is to be compared. Negative: it must not.
  */
-int spw_verify_before_locked(struct spw_device *d, struct spw_rerunning *run);
+int spw_verify_before_locked(struct spw_device *d, struct spw_replay_op *run);
 
 /* Fills all of the block with the pattern of which is spoken below. */
 int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s);
@@ -60,17 +60,17 @@ int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s
 /* What it is about to write anew on `s`, on behalf of something to be compared, is filled with a pattern first: the memory
  * may hold what it held before, and who leaves out a part of its output would seem to have written that. Negative: the
  * driver refused. */
-int spw_verify_spoil_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);
+int spw_verify_spoil_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s);
 
 /* It was submitted to `s`. Adds the uses. */
-void spw_verify_behind_locked(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s);
+void spw_verify_behind_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s);
 
 /* Waits for the answers and sees to what follows from them. 0: what it wrote is what it was, or will be for whoever comes
  * behind the copies in. 1: it has to be submitted once more, to find out about a difference. */
-int spw_verify_finish_unlocking(struct spw_device *d, struct spw_rerunning *run);
+int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run);
 
 /* It could not be run: whatever of its output has a true copy is EVICTED from here on. True: there is any. */
-bool spw_verify_give_up_locked(struct spw_device *d, struct spw_rerunning *run);
+bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run);
 
 void spw_verify_reset(void); /* for tests */
 #endif

@@ -97,7 +97,7 @@ static uint32_t next_of(const struct lists *l, uint32_t tensor, uint32_t op)
     return low < l->first[tensor + 1] ? l->ops[low] : SPW_NO_INDEX;
 }
 
-/* Small tensors that a maker may write are lent it as they were: nobody has to leave these alone (rerunning.h). */
+/* Small tensors that a maker may write are lent it as they were: nobody has to leave these alone (replay_op.h). */
 static bool is_needed(const struct spw_course *course, const struct makers *m, const struct spw_course_touch *touch,
                       uint32_t tensor)
 {

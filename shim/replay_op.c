@@ -1,6 +1,6 @@
-/* rerunning.c - makes ready what an operation touches, submits it, and sees to it that everybody else finds what they left.
+/* replay_op.c - makes ready what an operation touches, submits it, and sees to it that everybody else finds what they left.
  */
-#include "rerunning.h"
+#include "replay_op.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ enum { ATTEMPTS = 3 };
 
 /* ---- who takes part ---- */
 
-static int hold_part(struct spw_rerunning *run, unsigned i)
+static int hold_part(struct spw_replay_op *run, unsigned i)
 {
     struct spw_block *b = spw_touched_block_locked(run->rebuild->parts[i].touch);
     if (!b)
@@ -35,10 +35,10 @@ static int hold_part(struct spw_rerunning *run, unsigned i)
     return 0;
 }
 
-int spw_rerunning_begin(struct spw_rerunning *run, struct spw_recorded_op *recorded_op)
+int spw_replay_op_begin(struct spw_replay_op *run, struct spw_recorded_op *recorded_op)
 {
     int r = 0;
-    *run = (struct spw_rerunning){.recorded_op = recorded_op, .rebuild = malloc(sizeof(*run->rebuild))};
+    *run = (struct spw_replay_op){.recorded_op = recorded_op, .rebuild = malloc(sizeof(*run->rebuild))};
     if (!run->rebuild)
         return -ENOMEM;
     if (!spw_rebuild_find(recorded_op, run->rebuild)) {
@@ -53,7 +53,7 @@ int spw_rerunning_begin(struct spw_rerunning *run, struct spw_recorded_op *recor
     return run->parts ? r : -ENOMEM;
 }
 
-void spw_rerunning_end_locked(struct spw_rerunning *run)
+void spw_replay_op_end_locked(struct spw_replay_op *run)
 {
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++)
         if (run->parts[i].block)
@@ -77,7 +77,7 @@ static bool slots_are_as_they_were(const struct spw_recorded_op *recorded_op)
 }
 
 /* What they read is as it was then, and so is what they write, wherever that is: nobody has written it since. */
-static bool is_as_it_was(const struct spw_rerunning *run)
+static bool is_as_it_was(const struct spw_replay_op *run)
 {
     if (!spw_rebuild_is_good(run->rebuild))
         return false;
@@ -119,14 +119,14 @@ static int bring_unlocking(struct spw_device *d, struct spw_block *b, bool makes
 }
 
 /* What was there, and was written by some of the operations, holds what they have left: it is one of those to be made. */
-static bool is_unfinished(const struct spw_rerunning *run, unsigned i)
+static bool is_unfinished(const struct spw_replay_op *run, unsigned i)
 {
     return run->is_begun && run->parts[i].writes && !run->parts[i].attached && run->rebuild->parts[i].writers > 1;
 }
 
 /* Blocks that were attached for their new bytes, which they will not get, go back to what they were. Where the driver does
  * not take the memory back, or who knows what is still under way, it stays with them, unused. */
-static void take_back(struct spw_device *d, struct spw_rerunning *run)
+static void take_back(struct spw_device *d, struct spw_replay_op *run)
 {
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++) {
         struct spw_block *b = run->parts[i].block;
@@ -145,7 +145,7 @@ static void take_back(struct spw_device *d, struct spw_rerunning *run)
     }
 }
 
-static int make_ready_unlocking(struct spw_device *d, struct spw_rerunning *run)
+static int make_ready_unlocking(struct spw_device *d, struct spw_replay_op *run)
 {
     const unsigned count = run->rebuild->part_count;
     uint64_t bytes = 0;
@@ -284,7 +284,7 @@ static struct spw_stream *choose_stream(const struct spw_device *d, const struct
 
 /* A copy out of it may go on while the operations read it: as in engine.c, if a copy reads it, or a launch reads what few
  * launches made, which is proven before anybody relies on the copy. */
-static bool may_be_copied_meanwhile(const struct spw_rerunning *run, unsigned part)
+static bool may_be_copied_meanwhile(const struct spw_replay_op *run, unsigned part)
 {
     return !run->parts[part].writes &&
            (!run->recorded_op->function || spw_version_is_made(&run->parts[part].block->content));
@@ -314,7 +314,7 @@ static int order_op(struct spw_device *d, const struct spw_recorded_op *recorded
 
 /* Behind the uses of whatever they touch, copies in and out among them, and of where they run. -EAGAIN: one is in a call of
  * another thread, or another thread's operation could come between the parts of this. */
-static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+static int order(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     int r = 0;
     for (unsigned i = 0; i < run->rebuild->op_count; i++)
@@ -329,7 +329,7 @@ static int order(struct spw_device *d, struct spw_rerunning *run, struct spw_str
     return r;
 }
 
-static int submit_op(struct spw_device *d, struct spw_rerunning *run, const struct spw_recorded_op *recorded_op,
+static int submit_op(struct spw_device *d, struct spw_replay_op *run, const struct spw_recorded_op *recorded_op,
                      struct spw_stream *s)
 {
     struct lent list[SPW_WRITESET_HITS];
@@ -350,7 +350,7 @@ static int submit_op(struct spw_device *d, struct spw_rerunning *run, const stru
     return r;
 }
 
-static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+static int submit(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     (void)spw_stream_next_locked(s);
     int r = spw_verify_spoil_locked(d, run, s);
@@ -370,13 +370,13 @@ static int submit(struct spw_device *d, struct spw_rerunning *run, struct spw_st
 }
 
 /* Copies of small allocations are under way even where the operation is not. */
-static int submit_and_be_followed(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *s)
+static int submit_and_be_followed(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     const int r = submit(d, run, s), following = spw_streams_follow_locked(s, spw_mover_users_locked(d));
     return r < 0 ? r : following;
 }
 
-static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, struct spw_stream *asked)
+static int submit_unlocking(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *asked)
 {
     struct timespec start = {0};
     struct spw_context_guard guard;
@@ -399,7 +399,7 @@ static int submit_unlocking(struct spw_device *d, struct spw_rerunning *run, str
 }
 
 /* That what they read was only read is as true as it was the first time. */
-static void note_read(const struct spw_rerunning *run)
+static void note_read(const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++) {
         const struct spw_recorded_op *recorded_op = run->rebuild->ops[i];
@@ -413,7 +413,7 @@ static void note_read(const struct spw_rerunning *run)
 }
 
 /* It has its bytes, which no copy on the host has unless that is of these very ones. */
-static void note_made(struct spw_device *d, struct spw_rerunning *run)
+static void note_made(struct spw_device *d, struct spw_replay_op *run)
 {
     note_read(run);
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
@@ -427,7 +427,7 @@ static void note_made(struct spw_device *d, struct spw_rerunning *run)
 }
 
 /* What was to be compared has true bytes on the host: these do instead. */
-static int bring_copies_unlocking(struct spw_device *d, struct spw_rerunning *run)
+static int bring_copies_unlocking(struct spw_device *d, struct spw_replay_op *run)
 {
     int r = 0;
     for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++) {
@@ -441,7 +441,7 @@ static int bring_copies_unlocking(struct spw_device *d, struct spw_rerunning *ru
     return r;
 }
 
-static int finish_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s)
+static int finish_unlocking(struct spw_replay_op *run, struct spw_device *d, struct spw_stream *s)
 {
     int r = spw_verify_finish_unlocking(d, run);
     while (r > 0) {
@@ -451,7 +451,7 @@ static int finish_unlocking(struct spw_rerunning *run, struct spw_device *d, str
     return r;
 }
 
-int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s)
+int spw_replay_op_run_unlocking(struct spw_replay_op *run, struct spw_device *d, struct spw_stream *s)
 {
     int r = make_ready_unlocking(d, run);
     if (r == 0)

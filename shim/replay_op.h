@@ -1,9 +1,9 @@
-/* rerunning.h - operations that were kept run again, one after the other, to make one thing: what they touch is made ready,
+/* replay_op.h - operations that were kept run again, one after the other, to make one thing: what they touch is made ready,
  * the small allocations that they write are lent the content that they had, and whoever comes after them is ordered.
  *
  * Used by replay.c alone, and by whoever is owed something. */
-#ifndef SPILLWAY_SHIM_RERUNNING_H
-#define SPILLWAY_SHIM_RERUNNING_H
+#ifndef SPILLWAY_SHIM_REPLAY_OP_H
+#define SPILLWAY_SHIM_REPLAY_OP_H
 #include "dependents.h"
 #include "rebuild.h"
 
@@ -13,7 +13,7 @@ struct spw_running_part {    /* a block that they touch */
     bool attached; /* it was given memory to be written anew, and holds nothing yet */
 };
 
-struct spw_rerunning {
+struct spw_replay_op {
     struct spw_recorded_op *recorded_op; /* whose making is wanted */
     struct spw_rebuild *rebuild;         /* what that takes; the operations are held */
     struct spw_running_part *parts;      /* rebuild->part_count of them */
@@ -27,12 +27,12 @@ struct spw_rerunning {
 
 /* Holds the operations that it takes to make what `recorded_op` made, and the blocks that they touch. 0; -ESTALE: these are
  * not all there; -ENOMEM. To be ended in any case. */
-int spw_rerunning_begin(struct spw_rerunning *run, struct spw_recorded_op *recorded_op);
+int spw_replay_op_begin(struct spw_replay_op *run, struct spw_recorded_op *recorded_op);
 
 /* Makes everything ready and submits it, to `s` if that can be. 0: whatever it writes is resident, and drops no more; else
  * what was absent is so still, or has come in, and what was overwritten in part is dropped. Needs the device's slow lock and
  * the engine lock, which it lets go of while it waits. */
-int spw_rerunning_run_unlocking(struct spw_rerunning *run, struct spw_device *d, struct spw_stream *s);
+int spw_replay_op_run_unlocking(struct spw_replay_op *run, struct spw_device *d, struct spw_stream *s);
 
-void spw_rerunning_end_locked(struct spw_rerunning *run);
+void spw_replay_op_end_locked(struct spw_replay_op *run);
 #endif
