@@ -48,7 +48,7 @@ struct spw_recorded_op {
     uint32_t holders;
     uint16_t depth; /* the longest way along `previous`, itself included */
     bool is_void;
-    bool is_defined; /* what it leaves of fresh blocks was filled with a pattern before (recompute.c) */
+    bool is_defined; /* what it leaves of fresh blocks was filled with a pattern before (kept_ops.c) */
     uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
     uint64_t course; /* that it is an operation of (watched.h); 0: none, and nobody compares */
     CUcontext context;

@@ -16,7 +16,7 @@
  * that they agree. They are the same of all tensors of a size in an iteration, so that what is made of each byte by itself
  * agrees as well. What another kernel makes of such bytes elsewhere may still differ: where a tensor was seen to have words
  * of the pattern left, a difference proves nothing, in that iteration and the next. From then on what leaves them has all of
- * its tensor filled (recompute.c).
+ * its tensor filled (kept_ops.c).
  *
  * Engine lock throughout, unless something else is said. */
 #ifndef SPILLWAY_SHIM_SPOT_H

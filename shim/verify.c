@@ -14,7 +14,7 @@
 #include "mover.h"
 #include "clean_check.h"
 #include "follower.h"
-#include "recompute.h"
+#include "kept_ops.h"
 #include "replay.h"
 #include "result.h"
 #include "settings.h"
@@ -506,7 +506,7 @@ static bool is_defined(const struct spw_replay_op *run)
 
 /* All that differs from the true bytes comes out as something else where something else is beneath, and as it was where that
  * is as it was: its makers leave a part of it as it is. A correct program does not depend on that. Where it has a copy that
- * is taken all the same, and from then on what they leave is defined (recompute.c), so that this is asked once. True: the
+ * is taken all the same, and from then on what they leave is defined (kept_ops.c), so that this is asked once. True: the
  * answer takes another making. */
 static bool looks_into(struct spw_device *d, struct spw_replay_op *run, bool *ret_undefined)
 {

@@ -8,7 +8,7 @@
 #include "op.h"
 #include "log.h"
 #include "dependents.h"
-#include "recompute.h"
+#include "kept_ops.h"
 #include "settings.h"
 
 enum {
@@ -73,7 +73,7 @@ void spw_on_course_leave_locked(struct spw_on_course *on)
 {
     if (on->now && on->blocks)
         release_ghosts(on);
-    spw_recompute_end_locked(on->device);
+    spw_kept_ops_end_locked(on->device);
     on->kept = NULL;
     for (uint32_t t = 0; on->now && on->blocks && t < on->now->course->tensor_count; t++) {
         struct spw_block *b = block_of(on, t);
@@ -205,7 +205,7 @@ void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b)
 {
     const uint32_t tensor = on->now && b->expected ? b->expected - 1 : SPW_NO_INDEX;
     const bool is_wanted = tensor != SPW_NO_INDEX && on->kept == on->now->plan && on->now->plan->marks.ghosts[tensor] &&
-                           !spw_recompute_is_over_locked(on->device, tensor, on->next_due - 1);
+                           !spw_kept_ops_is_over_locked(on->device, tensor, on->next_due - 1);
     if (on->now)
         (void)spw_cursor_free(&on->place.cursor, tensor, b->serial);
     if (spw_retained_wanted_locked(on->device, b, is_wanted) && is_wanted)
@@ -278,7 +278,7 @@ static bool is_about_to_be_freed(const struct spw_on_course *on, uint32_t tensor
 static void move(struct spw_on_course *on, uint32_t action, const struct spw_action *due)
 {
     struct spw_block *b = block_of(on, due->id);
-    const bool is_over = spw_recompute_is_over_locked(on->device, due->id, action);
+    const bool is_over = spw_kept_ops_is_over_locked(on->device, due->id, action);
     if (is_ghost(b) && is_over)
         release_ghost(on, due->id);
     else if (b && !(due->kind == SPW_STEP_DROP && is_over && is_about_to_be_freed(on, due->id)))
@@ -296,7 +296,7 @@ void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due
             continue;
         }
         const bool may_wait = is_due || action < actions->first[on->place.cursor.op];
-        if (spw_recompute_again_unlocking(on->device, due.id, on->stream, may_wait) == -EAGAIN && !may_wait) {
+        if (spw_kept_ops_again_unlocking(on->device, due.id, on->stream, may_wait) == -EAGAIN && !may_wait) {
             on->next_due = action;
             break;
         }
@@ -310,12 +310,12 @@ void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
     if (!plan || plan == on->kept)
         return;
     on->kept = NULL;
-    spw_recompute_end_locked(on->device);
+    spw_kept_ops_end_locked(on->device);
     if (plan->marks.believes && spw_settings_get()->recompute)
         spw_versions_keep_locked(true);
     if (!plan->recorded_count)
         return;
-    const int r = spw_recompute_begin_unlocking(on->device, on->now->course, on->now->serial, &plan->actions);
+    const int r = spw_kept_ops_begin_unlocking(on->device, on->now->course, on->now->serial, &plan->actions);
     if (r < 0)
         spw_debug("device %d: no memory for running operations again", on->device->ordinal);
     on->kept = r == 0 && on->now && on->now->plan == plan ? plan : NULL;

@@ -9,7 +9,7 @@
 #include "capture.h"
 #include "lock.h"
 #include "log.h"
-#include "recompute.h"
+#include "kept_ops.h"
 #include "refusals.h"
 #include "replay.h"
 #include "recorded_op.h"
@@ -112,7 +112,7 @@ static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong, b
     spw_refusals_mismatch_locked(d, is_of_plan ? p->on.now->course : NULL, wrong->operation, wrong->function, alone);
     if (!is_of_plan)
         return;
-    spw_recompute_unlearn_locked(d, p->on.now->course, wrong, alone);
+    spw_kept_ops_unlearn_locked(d, p->on.now->course, wrong, alone);
     spw_shape_unlearned(p->on.now);
 }
 
@@ -137,7 +137,7 @@ void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_strea
         return;
     if (d->dropping && spw_replay_rescue_unlocking(d, NULL, true, s) < 0)
         return; /* it stays as it is, and the next iteration tries anew */
-    if (anybody_wants_versions() || spw_recompute_anything_dropped_locked())
+    if (anybody_wants_versions() || spw_kept_ops_anything_dropped_locked())
         return;
     spw_versions_keep_locked(false);
     spw_debug("device %d: no plan makes use of what operations write: that is not followed any more", d->ordinal);

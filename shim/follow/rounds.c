@@ -13,7 +13,7 @@
 #include "mover.h"
 #include "dependents.h"
 #include "planned_counts.h"
-#include "recompute.h"
+#include "kept_ops.h"
 #include "scratch.h"
 #include "settings.h"
 #include "spot.h"
@@ -224,7 +224,7 @@ static void follow_expected(struct spw_rounds *p, struct spw_op *op)
     if (!spw_rounds_is_told(p))
         op->stream->calm = spw_place_is_calm(&p->on.place);
     if (spw_on_course_keeps(&p->on, operation))
-        spw_recompute_wish_locked(op, operation);
+        spw_kept_ops_wish_locked(op, operation);
     if (spw_learning_is_about(p->learning, p->on.now->course))
         spw_learning_op_locked(p->learning, op, operation);
 }

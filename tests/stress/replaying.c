@@ -8,7 +8,7 @@
 #include "transfers.h"
 #include "lock.h"
 #include "planned.h"
-#include "recompute.h"
+#include "kept_ops.h"
 #include "replay.h"
 #include "submissions.h"
 #include "workers.h"
@@ -25,7 +25,7 @@ static void keep_op(struct spw_op *op, struct spw_object *const *objects, unsign
     (void)objects;
     (void)count;
     if (op->submission)
-        spw_recompute_wish_locked(op, 0);
+        spw_kept_ops_wish_locked(op, 0);
 }
 
 static void keep_freed(struct spw_device *d, struct spw_block *b)
@@ -146,7 +146,7 @@ static void begin_to_keep(void)
     const struct spw_actions actions = {0};
     pthread_mutex_lock(&worker_device->slow);
     spw_lock();
-    if (spw_recompute_begin_unlocking(worker_device, &course, 0, &actions) < 0)
+    if (spw_kept_ops_begin_unlocking(worker_device, &course, 0, &actions) < 0)
         fail("there is no stash", 0);
     follow_like_that();
     spw_planned_any = true;

@@ -19,7 +19,7 @@ static inline void begin_planned(uint64_t budget)
 {
     spw_planned_reset();
     spw_planned_open();
-    spw_recompute_reset();
+    spw_kept_ops_reset();
     spw_replay_reset();
     spw_versions_reset();
     spw_durations_reset();

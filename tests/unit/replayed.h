@@ -5,7 +5,7 @@
 #include "carried.h"
 #include "dependents.h"
 #include "planned.h"
-#include "recompute.h"
+#include "kept_ops.h"
 #include "replay.h"
 #include "settings.h"
 #include "slab.h"
@@ -113,7 +113,7 @@ struct spw_recorded_op *__wrap_spw_recorded_op_make_locked(const struct spw_op *
 
 static inline void begin_replays(uint64_t budget, uint64_t host_budget)
 {
-    spw_recompute_reset();
+    spw_kept_ops_reset();
     spw_replay_reset();
     spw_planned_reset();
     spw_planned_open();
@@ -133,7 +133,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     spw_lock();
     const struct spw_course course = {0};
     const struct spw_actions actions = {0};
-    assert_int_equal(spw_recompute_begin_unlocking(device, &course, 0, &actions), 0);
+    assert_int_equal(spw_kept_ops_begin_unlocking(device, &course, 0, &actions), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }

@@ -789,7 +789,7 @@ static void what_is_left_unwritten_is_found_out(void **state)
     expect(a, right_value());
     give_back(a, s, false);
     CUdeviceptr b = make(1, one);
-    block_at(b)->content.maker->is_defined = true; /* as it is from now on (recompute.c) */
+    block_at(b)->content.maker->is_defined = true; /* as it is from now on (kept_ops.c) */
     let_go(b);
     assert_true(is_watched(b));
     writes_nothing = true;

@@ -1,5 +1,5 @@
-/* recompute.c - the operations that are kept of the iteration, by their place in it, and the rescue on all devices. */
-#include "recompute.h"
+/* kept_ops.c - the operations that are kept of the iteration, by their place in it, and the rescue on all devices. */
+#include "kept_ops.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static int rescue_all(struct spw_stream *s)
     return rescue_on_all(NULL, true, s);
 }
 
-bool spw_recompute_anything_dropped_locked(void)
+bool spw_kept_ops_anything_dropped_locked(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].dropping)
@@ -117,7 +117,7 @@ static int kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
 }
 
 static const struct spw_rescuer rescuer = {
-    .rescue = rescue, .rescue_all = rescue_all, .anything_dropped = spw_recompute_anything_dropped_locked, .kept = kept};
+    .rescue = rescue, .rescue_all = rescue_all, .anything_dropped = spw_kept_ops_anything_dropped_locked, .kept = kept};
 
 /* ---- iterations ---- */
 
@@ -135,28 +135,28 @@ static void find_ends(struct iteration *now, const struct spw_course *course, co
     }
 }
 
-int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course *course, uint64_t number,
-                                  const struct spw_actions *actions)
+int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *course, uint64_t number,
+                                 const struct spw_actions *actions)
 {
     struct iteration *now = &iteration_of[d->ordinal];
-    spw_recompute_end_locked(d);
+    spw_kept_ops_end_locked(d);
     now->kept = calloc((size_t)course->op_count + 1, sizeof(struct spw_recorded_op *));
     now->until = calloc((size_t)course->tensor_count + 1, sizeof(*now->until));
     if (!now->kept || !now->until) {
-        spw_recompute_end_locked(d);
+        spw_kept_ops_end_locked(d);
         return -ENOMEM;
     }
     now->count = course->op_count;
     now->course = number ? spw_watched_follow_locked(d->ordinal, number, course->op_count) : 0;
     if (number && !now->course) {
-        spw_recompute_end_locked(d);
+        spw_kept_ops_end_locked(d);
         return -ENOMEM;
     }
     now->tensor_count = course->tensor_count;
     find_ends(now, course, actions);
     const int r = spw_stash_ready_unlocking(d);
     if (r < 0) {
-        spw_recompute_end_locked(d);
+        spw_kept_ops_end_locked(d);
         return r;
     }
     spw_rescuer = &rescuer;
@@ -164,13 +164,13 @@ int spw_recompute_begin_unlocking(struct spw_device *d, const struct spw_course 
     return 0;
 }
 
-bool spw_recompute_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action)
+bool spw_kept_ops_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action)
 {
     const struct iteration *now = &iteration_of[d->ordinal];
     return tensor < now->tensor_count && now->until[tensor] <= action + 1;
 }
 
-void spw_recompute_end_locked(struct spw_device *d)
+void spw_kept_ops_end_locked(struct spw_device *d)
 {
     struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count; i++)
@@ -180,12 +180,12 @@ void spw_recompute_end_locked(struct spw_device *d)
     *now = (struct iteration){0};
 }
 
-void spw_recompute_wish_locked(struct spw_op *op, uint32_t operation)
+void spw_kept_ops_wish_locked(struct spw_op *op, uint32_t operation)
 {
     op->wish = operation + 1;
 }
 
-int spw_recompute_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)
+int spw_kept_ops_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)
 {
     const struct iteration *now = &iteration_of[d->ordinal];
     struct spw_recorded_op *recorded_op = operation < now->count ? now->kept[operation] : NULL;
@@ -206,8 +206,8 @@ static void unlearn(struct spw_course *course, uint32_t operation)
             course->touches[op->first_touch + i].access |= SPW_COURSE_READS;
 }
 
-void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
-                                  bool alone)
+void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
+                                 bool alone)
 {
     const struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count && i < course->op_count; i++) {
@@ -222,10 +222,10 @@ void spw_recompute_unlearn_locked(struct spw_device *d, struct spw_course *cours
     }
 }
 
-void spw_recompute_reset(void)
+void spw_kept_ops_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        spw_recompute_end_locked(&spw_devices[i]);
+        spw_kept_ops_end_locked(&spw_devices[i]);
     spw_rescuer = NULL;
     spw_stash_reset();
 }

@@ -1,4 +1,4 @@
-/* test-recompute.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
+/* test-kept_ops.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
  * is dropped comes back in time, and every byte is what it would have been. */
 #include "by-plan.h"
 #include "rounds.h"
