@@ -16,11 +16,11 @@ static uint32_t tensor_of(const struct spw_recorded_op *recorded_op, uint64_t wo
 /* The numbers in order, at most one for each four bytes. Without room for them they are only counted. */
 static void look_at(const struct spw_recorded_op *recorded_op, uint32_t at_most, struct spw_numbers *given)
 {
-    uint32_t geometry[SPW_SUBMISSION_GEOMETRY];
+    uint32_t geometry[SPW_CALL_ARGS_GEOMETRY];
     size_t bytes;
-    const unsigned char *image = spw_submission_image(recorded_op->submission, geometry, &bytes);
+    const unsigned char *image = spw_call_args_image(recorded_op->submission, geometry, &bytes);
     given->count = given->places = 0;
-    for (unsigned i = 0; i < SPW_SUBMISSION_GEOMETRY; i++, given->count++)
+    for (unsigned i = 0; i < SPW_CALL_ARGS_GEOMETRY; i++, given->count++)
         if (given->count < at_most)
             given->list[given->count] = geometry[i];
     for (size_t at = 0; at < bytes; given->count++) {

@@ -7,7 +7,7 @@
 #include "verdicts.h"
 #include "writesets.h"
 
-struct spw_submission;
+struct spw_call_args;
 struct spw_recorded_op;
 struct spw_trial;
 
@@ -23,7 +23,7 @@ struct spw_op {
     CUfunction function;                    /* for messages: the kernel, or NULL */
     const char *name;                       /* for messages: the driver call */
     struct spw_signature signature;         /* what it is, for recognising it */
-    const struct spw_submission
+    const struct spw_call_args
         *submission;           /* what the driver will be told (recorded_op.h); NULL: it is not kept for later */
     struct spw_stream *stream; /* set by begin */
     /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),

@@ -40,7 +40,7 @@ static bool is_doubtful(const struct spw_op *op, unsigned hit, const struct spw_
 /* A copy or set says how much it writes. Rows with gaps between them are not known to leave nothing out. */
 static bool covers(const struct spw_op *op, const struct spw_recorded_op_touch *t)
 {
-    const struct spw_submission *s = op->submission;
+    const struct spw_call_args *s = op->submission;
     if (s->kind == SPW_SUBMIT_COPY)
         return s->copy.to == t->address && s->copy.bytes >= t->bytes;
     return s->kind == SPW_SUBMIT_SET && s->set.rows == 1 && s->set.to == t->address &&
@@ -140,7 +140,7 @@ enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
         return SPW_REPLAY_TOO_LARGE;
     if (op->kind && op->kind->is_collective)
         return SPW_REPLAY_COLLECTIVE;
-    const enum spw_replay_verdict verdict = spw_submission_verdict(op->submission);
+    const enum spw_replay_verdict verdict = spw_call_args_verdict(op->submission);
     return verdict == SPW_REPLAYABLE && op->function ? spw_twin_verdict_locked(op->function, op->stream->context) : verdict;
 }
 
@@ -212,7 +212,7 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
         *ret_why = why_no_twin(op);
     if (*ret_why != SPW_REPLAYABLE)
         return NULL;
-    struct spw_recorded_op *r = reserve(count, spw_submission_bytes(op->submission), &room);
+    struct spw_recorded_op *r = reserve(count, spw_call_args_bytes(op->submission), &room);
     if (!r) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         return NULL;
@@ -227,7 +227,7 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     r->touch_count = (uint16_t)count;
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);
-    r->submission = spw_submission_keep(op->submission, room);
+    r->submission = spw_call_args_keep(op->submission, room);
     if (op->function && save_variables(op, r) < 0) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         spw_recorded_op_let_go(r);
@@ -282,7 +282,7 @@ int spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, str
     if (r == 0 && recorded_op->variables.bytes)
         r = spw_variables_lend_locked(spw_twin_variables_locked(recorded_op->function, recorded_op->context), s,
                                       &recorded_op->variables);
-    return r < 0 ? r : spw_submission_send(recorded_op->submission, twin, s->handle);
+    return r < 0 ? r : spw_call_args_send(recorded_op->submission, twin, s->handle);
 }
 
 void spw_recorded_ops_reset(void)

@@ -9,7 +9,7 @@
 #define SPILLWAY_SHIM_RECORDED_OP_H
 #include "ledger.h"
 #include "saved.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "verdicts.h"
 #include "versions.h"
 
@@ -58,7 +58,7 @@ struct spw_recorded_op {
     struct spw_recorded_op_touch *touches;
     struct spw_saved_variables variables; /* of its module, as they were before */
     size_t bytes;                         /* that it takes of SPW_RECORDED_OPS_MAX_BYTES */
-    struct spw_kept_submission *submission;
+    struct spw_kept_call_args *submission;
 };
 
 /* A launch is taken to read whatever it is given and has a content. */

@@ -108,23 +108,23 @@ static uint64_t fresh(const struct spw_op *op)
     return hits;
 }
 
-static void declare(struct spw_writeset *set, const struct spw_submission *s)
+static void declare(struct spw_writeset *set, const struct spw_call_args *s)
 {
     struct spw_declared declared;
-    spw_submission_declared(s, &declared);
+    spw_call_args_declared(s, &declared);
     spw_writeset_declare_locked(set, &declared);
 }
 
 void spw_versions_look_locked(struct spw_op *op)
 {
-    const struct spw_submission *s = op->submission;
-    uint32_t numbers[SPW_SUBMISSION_NUMBERS];
+    const struct spw_call_args *s = op->submission;
+    uint32_t numbers[SPW_CALL_ARGS_NUMBERS];
     if (!s || s->kind != SPW_SUBMIT_LAUNCH || op->everything)
         return;
-    struct spw_writeset *set = spw_writeset_of_locked(op->function, spw_submission_places(s), op->count - op->doubtful);
+    struct spw_writeset *set = spw_writeset_of_locked(op->function, spw_call_args_places(s), op->count - op->doubtful);
     if (!set)
         return;
-    const unsigned count = spw_submission_numbers(s, numbers);
+    const unsigned count = spw_call_args_numbers(s, numbers);
     set->is_strange = !spw_writeset_covers(set, numbers, count);
     if (!set->is_declared)
         declare(set, s);

@@ -10,7 +10,7 @@
 #include "result.h"
 #include "seek.h"
 #include "spot.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "tables.h"
 #include "twins.h"
 #include "versions.h"
@@ -28,7 +28,7 @@ struct copy { /* one driver call that copies or sets */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
     CUdeviceptr *many;
-    struct spw_submission submission;
+    struct spw_call_args submission;
     int failure; /* of seeing to what depends on memory that it writes outside of our arenas */
 };
 

@@ -13,7 +13,7 @@
 #include "scan.h"
 #include "seek.h"
 #include "structs.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "tables.h"
 #include "trial.h"
 #include "versions.h"
@@ -23,7 +23,7 @@ enum { HITS = SPW_SCAN_DOUBTED_HITS };
 
 struct launch {
     struct spw_op op;
-    struct spw_submission submission;
+    struct spw_call_args submission;
     struct spw_filled *filled; /* NULL: the parameters are looked at as the program gave them */
     CUdeviceptr hits[HITS];
     struct spw_scan_doubted doubted;
@@ -44,8 +44,8 @@ static CUresult begin_captured(CUfunction f, void **params, void **extra)
 }
 
 /* What the driver will be told, whatever the form in which it is. */
-static const struct spw_submission *describe(struct launch *l, const struct spw_layout *layout,
-                                             const struct spw_launch *launch, void **params, void **extra)
+static const struct spw_call_args *describe(struct launch *l, const struct spw_layout *layout,
+                                            const struct spw_launch *launch, void **params, void **extra)
 {
     l->submission.kind = SPW_SUBMIT_LAUNCH;
     l->submission.launch.function = launch->function;

@@ -9,7 +9,7 @@
 #include "log.h"
 #include "refusals.h"
 #include "recorded_op.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "trial.h"
 #include "writesets.h"
 
@@ -110,7 +110,7 @@ static bool is_whole(CUdeviceptr address, uint64_t bytes)
 /* Copies and sets write to their first hits; one with a single end there says whether it covers all of it. */
 static uint64_t made_by_copy(const struct spw_op *op)
 {
-    const struct spw_submission *s = op->submission;
+    const struct spw_call_args *s = op->submission;
     if (!s || op->count - op->read_only != 1)
         return 0;
     if (s->kind == SPW_SUBMIT_COPY)

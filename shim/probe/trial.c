@@ -61,8 +61,8 @@ struct exam {
     uint64_t places;       /* with it, the kind */
     uint32_t number, hits; /* of these; behind them those that are doubted */
     uint32_t doubted_count;
-    uint16_t doubted[SPW_WRITESET_HITS];      /* their places */
-    uint32_t numbers[SPW_SUBMISSION_NUMBERS]; /* that it was given */
+    uint16_t doubted[SPW_WRITESET_HITS];     /* their places */
+    uint32_t numbers[SPW_CALL_ARGS_NUMBERS]; /* that it was given */
     unsigned number_count;
     struct spw_numbers given; /* the same with its addresses, once it was run again; or all zeroes */
 };
@@ -571,7 +571,7 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
     e->function = op->function;
     e->places = op->kind->places;
     e->number = op->kind->number;
-    e->number_count = spw_submission_numbers(op->submission, e->numbers);
+    e->number_count = spw_call_args_numbers(op->submission, e->numbers);
     e->hits = op->count - op->doubtful;
     e->doubted_count = op->doubtful < SPW_WRITESET_HITS ? op->doubtful : SPW_WRITESET_HITS;
     if (e->doubted_count)

@@ -85,7 +85,7 @@ static void take(unsigned char bytes[2][BYTES])
 }
 
 /* What the engine does of an operation that is wanted later. */
-static struct spw_recorded_op *keep(struct spw_op *op, const struct spw_submission *submission, CUdeviceptr *hits,
+static struct spw_recorded_op *keep(struct spw_op *op, const struct spw_call_args *submission, CUdeviceptr *hits,
                                     unsigned count, unsigned read_only)
 {
     *op = (struct spw_op){.handle = stream,
@@ -142,14 +142,13 @@ static struct add add_to(CUdeviceptr to, float value)
     return (struct add){.to = to, .count = COUNT, .value = value};
 }
 
-static struct spw_submission launch_of(struct add *p)
+static struct spw_call_args launch_of(struct add *p)
 {
     p->list[0] = &p->to;
     p->list[1] = &p->count;
     p->list[2] = &p->value;
-    return (struct spw_submission){
-        .kind = SPW_SUBMIT_LAUNCH,
-        .launch = {add, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(add), p->list, NULL}};
+    return (struct spw_call_args){.kind = SPW_SUBMIT_LAUNCH,
+                                  .launch = {add, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(add), p->list, NULL}};
 }
 
 CHILD_TEST(a_plain_launch_does_the_same)
@@ -157,7 +156,7 @@ CHILD_TEST(a_plain_launch_does_the_same)
     struct spw_op op;
     start();
     struct add p = add_to(a, 2.5f);
-    const struct spw_submission s = launch_of(&p);
+    const struct spw_call_args s = launch_of(&p);
     CUdeviceptr hits[] = {a};
     const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
@@ -174,7 +173,7 @@ CHILD_TEST(a_launch_with_attributes_does_the_same)
         {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1}};
     start();
     struct add p = add_to(a, 2.5f);
-    struct spw_submission s = launch_of(&p);
+    struct spw_call_args s = launch_of(&p);
     s.launch.config.attrs = attributes;
     s.launch.config.numAttrs = 2;
     CUdeviceptr hits[] = {a};
@@ -198,8 +197,8 @@ CHILD_TEST(a_launch_whose_parameters_the_program_packed_does_the_same)
     } image = {a, COUNT, 2.5f};
     size_t bytes = sizeof(image);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &image, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    const struct spw_submission s = {
-        .kind = SPW_SUBMIT_LAUNCH, .launch = {add, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(add), NULL, extra}};
+    const struct spw_call_args s = {.kind = SPW_SUBMIT_LAUNCH,
+                                    .launch = {add, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(add), NULL, extra}};
     CUdeviceptr hits[] = {a};
     const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
@@ -241,7 +240,7 @@ static struct spw_recorded_op *keep_counting(struct spw_op *op)
 {
     static CUdeviceptr hits[1];
     static void *params[] = {&a};
-    const struct spw_submission s = {
+    const struct spw_call_args s = {
         .kind = SPW_SUBMIT_LAUNCH,
         .launch = {counting, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, spw_layout_of(counting), params, NULL}};
     hits[0] = a;
@@ -322,9 +321,9 @@ CHILD_TEST(copies_of_one_two_and_three_dimensions_do_the_same)
                             .WidthInBytes = 77,
                             .Height = 9,
                             .Depth = 3};
-    const struct spw_submission linear = {.kind = SPW_SUBMIT_COPY, .copy = {a + 100, b + 200, 5001}},
-                                rows = {.kind = SPW_SUBMIT_PLANE, .plane = &plane},
-                                box = {.kind = SPW_SUBMIT_VOLUME, .volume = &volume};
+    const struct spw_call_args linear = {.kind = SPW_SUBMIT_COPY, .copy = {a + 100, b + 200, 5001}},
+                               rows = {.kind = SPW_SUBMIT_PLANE, .plane = &plane},
+                               box = {.kind = SPW_SUBMIT_VOLUME, .volume = &volume};
     const struct spw_recorded_op *rerun = keep(&op, &linear, hits, 2, 1);
     put_back();
     OK(cuMemcpyDtoDAsync_v2(a + 100, b + 200, 5001, stream));
@@ -363,7 +362,7 @@ CHILD_TEST(sets_of_each_size_do_the_same)
     for (unsigned element = 1; element <= 4; element *= 2)
         for (size_t rows = 1; rows <= 4; rows += 3) {
             const uint32_t value = (uint32_t)(0x12345678u >> (32 - 8 * element));
-            const struct spw_submission s = {.kind = SPW_SUBMIT_SET, .set = {a + 64, 512, 101, rows, value, element}};
+            const struct spw_call_args s = {.kind = SPW_SUBMIT_SET, .set = {a + 64, 512, 101, rows, value, element}};
             const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
             put_back();
             set_as_the_program(element, 512, 101, rows, value);
@@ -379,7 +378,7 @@ static void be_refused(void)
     start();
     spw_log_setup(SPW_LOG_QUIET, NULL);
     struct add p = add_to(a, 2.5f);
-    const struct spw_submission s = launch_of(&p);
+    const struct spw_call_args s = launch_of(&p);
     CUdeviceptr hits[] = {a};
     const struct spw_recorded_op *rerun = keep(&op, &s, hits, 1, 0);
     put_back();
@@ -409,8 +408,8 @@ CHILD_TEST(memory_that_others_write_is_told_by_the_driver)
     const CUdeviceptr outside[] = {variable, managed, mapped};
     for (unsigned i = 0; i < 3; i++) {
         struct add p = add_to(outside[i], 1.0f);
-        const struct spw_submission s = launch_of(&p);
-        assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+        const struct spw_call_args s = launch_of(&p);
+        assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
     }
 }
 

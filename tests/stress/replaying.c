@@ -10,7 +10,7 @@
 #include "planned.h"
 #include "kept_ops.h"
 #include "replay.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "workers.h"
 
 enum { TENSORS = 10 }; /* the others are small */
@@ -58,7 +58,7 @@ static void copy(struct worker *w, struct tensor *from, struct tensor *to)
     follow(w, from, stream);
     follow(w, to, stream);
     CUdeviceptr hits[] = {to->a, from->a};
-    const struct spw_submission submission = {.kind = SPW_SUBMIT_COPY, .copy = {to->a, from->a, to->bytes}};
+    const struct spw_call_args submission = {.kind = SPW_SUBMIT_COPY, .copy = {to->a, from->a, to->bytes}};
     struct spw_op op = {.handle = w->streams[stream],
                         .hits = hits,
                         .count = 2,

@@ -12,7 +12,7 @@
 #include "log.h"
 #include "mempool_stats.h"
 #include "settings.h"
-#include "submissions.h"
+#include "call_args.h"
 
 enum { THREADS = 2 };
 
@@ -62,7 +62,7 @@ void set(struct worker *w, struct tensor *t)
     follow(w, t, stream);
     t->value = (unsigned char)any(w, 256);
     t->written = true;
-    const struct spw_submission submission = {
+    const struct spw_call_args submission = {
         .kind = SPW_SUBMIT_SET, .set = {.to = t->a, .width = t->bytes, .rows = 1, .value = t->value, .element_bytes = 1}};
     struct spw_op op = {
         .handle = w->streams[stream], .hits = &t->a, .count = 1, .room = 1, .name = "a set", .submission = &submission};

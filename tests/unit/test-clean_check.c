@@ -6,7 +6,7 @@
 #include "planned.h"
 #include "clean_check.h"
 #include "quick.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "versions.h"
 #include "writesets.h"
 
@@ -27,11 +27,11 @@ static CUresult no_name(const char **name, CUfunction f)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static struct spw_submission submission_of(CUdeviceptr *hits, void **values)
+static struct spw_call_args submission_of(CUdeviceptr *hits, void **values)
 {
     values[0] = &hits[0];
     values[1] = &hits[1];
-    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH};
     submission.launch.function = function;
     submission.launch.layout = &layout;
     submission.launch.params = values;
@@ -42,16 +42,16 @@ static void learn(CUdeviceptr a)
 {
     CUdeviceptr hits[] = {output, a};
     void *values[2];
-    const struct spw_submission submission = submission_of(hits, values);
+    const struct spw_call_args submission = submission_of(hits, values);
     spw_lock();
-    struct spw_writeset *set = spw_writeset_of_locked(function, spw_submission_places(&submission), 2);
+    struct spw_writeset *set = spw_writeset_of_locked(function, spw_call_args_places(&submission), 2);
     for (int i = 0; i < SPW_WRITESET_SURE; i++)
         (void)spw_writeset_observed_locked(set, 1, 3);
     spw_unlock();
 }
 
 /* Launches it: it is begun, and what it does to `a` is up to the caller, before the end. */
-static struct spw_op begin_scaling(CUstream stream, CUdeviceptr *hits, void **values, struct spw_submission *submission)
+static struct spw_op begin_scaling(CUstream stream, CUdeviceptr *hits, void **values, struct spw_call_args *submission)
 {
     *submission = submission_of(hits, values);
     struct spw_op op = {.handle = stream,
@@ -70,7 +70,7 @@ static void scale_by_one(CUdeviceptr a, unsigned char value)
 {
     CUdeviceptr hits[] = {output, a};
     void *values[2];
-    struct spw_submission submission;
+    struct spw_call_args submission;
     struct spw_op op = begin_scaling(s, hits, values, &submission);
     fake_expect(s, a, BYTES, value);
     spw_op_end(&op);
@@ -81,7 +81,7 @@ static void scale_on(CUstream stream, CUdeviceptr a, unsigned char value)
 {
     CUdeviceptr hits[] = {output, a};
     void *values[2];
-    struct spw_submission submission;
+    struct spw_call_args submission;
     struct spw_op op = begin_scaling(stream, hits, values, &submission);
     fake_fill(stream, a, BYTES, value);
     spw_op_end(&op);

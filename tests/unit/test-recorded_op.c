@@ -60,7 +60,7 @@ static struct spw_recorded_op *keep(uint32_t number, size_t bytes, unsigned coun
                                       .image_bytes = (uint32_t)bytes,
                                       .words = words,
                                       .params = params};
-    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH};
     submission.launch.function = (CUfunction)(uintptr_t)0x100;
     submission.launch.layout = &layout;
     submission.launch.params = values;

@@ -7,7 +7,7 @@
 #include "layout.h"
 #include "recorded_op.h"
 #include "scratch.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "trial.h"
 #include "trust.h"
 #include "versions.h"
@@ -113,10 +113,10 @@ static size_t bytes_of(unsigned hit)
 }
 
 /* As far as trials look at what is kept of a launch. */
-static struct spw_recorded_op kept(enum kernel k, const struct spw_submission *submission,
+static struct spw_recorded_op kept(enum kernel k, const struct spw_call_args *submission,
                                    struct spw_recorded_op_touch *touches)
 {
-    void *memory = malloc(spw_submission_bytes(submission));
+    void *memory = malloc(spw_call_args_bytes(submission));
     assert_non_null(memory);
     for (unsigned i = 0; i < HITS; i++)
         touches[i] = (struct spw_recorded_op_touch){.address = of[k].hits[i], .bytes = bytes_of(i)};
@@ -126,17 +126,17 @@ static struct spw_recorded_op kept(enum kernel k, const struct spw_submission *s
                                     .function = function_of(k),
                                     .touches = touches,
                                     .touch_count = HITS,
-                                    .submission = spw_submission_keep(submission, memory)};
+                                    .submission = spw_call_args_keep(submission, memory)};
 }
 
 /* The launch as the driver is told of it. */
-static struct spw_submission submission_of(enum kernel k, void *values[])
+static struct spw_call_args submission_of(enum kernel k, void *values[])
 {
     static const uint16_t words[] = {0, 1, 2};
     static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 8}, {24, 4}};
     static const struct spw_layout layout = {
         .known = true, .param_count = HITS + 1, .word_count = HITS, .image_bytes = 28, .words = words, .params = params};
-    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH};
     for (unsigned i = 0; i < HITS; i++)
         values[i] = &of[k].hits[i];
     values[HITS] = &padding;
@@ -153,7 +153,7 @@ static bool is_trusted(enum kernel k)
 {
     void *values[HITS + 1];
     struct spw_recorded_op_touch touches[HITS];
-    const struct spw_submission submission = submission_of(k, values);
+    const struct spw_call_args submission = submission_of(k, values);
     struct spw_recorded_op recorded_op = kept(k, &submission, touches);
     spw_lock();
     const bool is_trusted = spw_trust_covers_locked(&recorded_op);
@@ -169,7 +169,7 @@ static CUresult launch(enum kernel k)
 {
     CUdeviceptr hits[HITS];
     void *values[HITS + 1];
-    const struct spw_submission submission = submission_of(k, values);
+    const struct spw_call_args submission = submission_of(k, values);
     memcpy(hits, of[k].hits, sizeof(hits));
     struct spw_op op = {.handle = s,
                         .hits = hits,

@@ -12,7 +12,7 @@
 #include "recorded_op.h"
 #include "result.h"
 #include "spot.h"
-#include "submissions.h"
+#include "call_args.h"
 #include "verify.h"
 #include "watched.h"
 
@@ -83,7 +83,7 @@ static unsigned char right_value(void)
 }
 
 /* As if it was a launch of the function with these two addresses, and a number. */
-static struct spw_kept_submission *told(CUfunction function, CUdeviceptr from, CUdeviceptr to, uint32_t number)
+static struct spw_kept_call_args *told(CUfunction function, CUdeviceptr from, CUdeviceptr to, uint32_t number)
 {
     static max_align_t room[MADE][1024 / sizeof(max_align_t)];
     static const uint16_t words[] = {0, 1};
@@ -91,12 +91,12 @@ static struct spw_kept_submission *told(CUfunction function, CUdeviceptr from, C
     static const struct spw_layout layout = {
         .known = true, .param_count = 3, .word_count = 2, .image_bytes = 20, .words = words, .params = params};
     void *values[] = {&from, &to, &number};
-    struct spw_submission submission = {.kind = SPW_SUBMIT_LAUNCH};
+    struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH};
     submission.launch.function = function;
     submission.launch.layout = &layout;
     submission.launch.params = values;
-    assert_true(spw_submission_bytes(&submission) <= sizeof(room[0]));
-    return spw_submission_keep(&submission, room[made++ % MADE]);
+    assert_true(spw_call_args_bytes(&submission) <= sizeof(room[0]));
+    return spw_call_args_keep(&submission, room[made++ % MADE]);
 }
 
 /* Operation number n of the plan, of that function, makes a tensor. */

@@ -158,7 +158,7 @@ static const struct spw_layout layouts[] = {
 
 struct launch {
     struct spw_op op;
-    struct spw_submission submission;
+    struct spw_call_args submission;
     CUdeviceptr hits[16];
     void *list[3];
 };
@@ -168,7 +168,7 @@ static void describe(struct launch *l, unsigned count, CUdeviceptr x, CUdevicept
     *l = (struct launch){.hits = {x, y, z}};
     for (unsigned i = 0; i < count; i++)
         l->list[i] = &l->hits[i];
-    l->submission = (struct spw_submission){
+    l->submission = (struct spw_call_args){
         .kind = SPW_SUBMIT_LAUNCH,
         .launch = {FUNCTION, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, &layouts[count - 1], l->list, NULL}};
     l->op = (struct spw_op){.handle = stream,
@@ -212,7 +212,7 @@ static struct spw_writeset *learn_that_the_last_of_three_is_written(void)
 {
     struct launch l;
     describe(&l, 3, a, b, c);
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 3);
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 3);
     for (int i = 0; i < SPW_WRITESET_SURE; i++)
         (void)spw_writeset_observed_locked(set, 4, UINT64_MAX);
     return set;
@@ -273,7 +273,7 @@ static void what_was_never_written_through_a_doubted_place_keeps_its_version(voi
         (void)spw_writeset_observed_locked(place, 0, 1);
     assert_false(is_left_alone(c, &l)); /* nothing is known of the launch */
 
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 2);
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
     assert_int_equal(set->count, 2);
     for (int i = 0; i < SPW_WRITESET_SURE; i++)
         (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
@@ -294,7 +294,7 @@ static void a_place_that_was_written_through_is_written_again(void **state)
     l.op.doubtful = 1;
     l.submission.launch.doubted = doubted;
     l.submission.launch.doubted_count = 1;
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 2);
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
     struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
     for (int i = 0; i < SPW_WRITESET_SURE; i++)
         (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
@@ -459,12 +459,12 @@ static void addresses_in_one_block_are_one_touch(void **state)
 static void copies_and_sets_know_by_themselves_what_they_overwrite(void **state)
 {
     CUdeviceptr ends[] = {a, b};
-    const struct spw_submission whole = {.kind = SPW_SUBMIT_COPY, .copy = {a, b, 64 * KIB}},
-                                part = {.kind = SPW_SUBMIT_COPY, .copy = {a, b, 64 * KIB - 1}},
-                                set = {.kind = SPW_SUBMIT_SET, .set = {a, 0, 16 * KIB, 1, 5, 4}},
-                                rows = {.kind = SPW_SUBMIT_SET, .set = {a, 128, 128, 512, 5, 1}};
+    const struct spw_call_args whole = {.kind = SPW_SUBMIT_COPY, .copy = {a, b, 64 * KIB}},
+                               part = {.kind = SPW_SUBMIT_COPY, .copy = {a, b, 64 * KIB - 1}},
+                               set = {.kind = SPW_SUBMIT_SET, .set = {a, 0, 16 * KIB, 1, 5, 4}},
+                               rows = {.kind = SPW_SUBMIT_SET, .set = {a, 128, 128, 512, 5, 1}};
     const struct {
-        const struct spw_submission *submission;
+        const struct spw_call_args *submission;
         bool whole;
         unsigned reads;
     } cases[] = {{&whole, true, 1}, {&part, false, 1}, {&set, true, 0}, {&rows, false, 0}};
@@ -522,7 +522,7 @@ static void what_is_believed_not_to_be_written_through_a_doubted_place_is_not_fr
     l.submission.launch.doubted = doubted;
     l.submission.launch.doubted_count = 1;
     struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 2);
+    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
     for (int i = 0; i < SPW_WRITESET_SURE; i++) {
         (void)spw_writeset_observed_locked(place, 0, 1);
         (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
@@ -609,7 +609,7 @@ static void nothing_is_kept_of_what_is_pinned_or_collective(void **state)
     assert_null(keep_op(&l.op, 0));
     assert_int_equal(l.op.verdict, SPW_REPLAY_OUTSIDE_MEMORY);
     describe(&l, 1, a, 0, 0);
-    spw_writeset_of_locked(FUNCTION, spw_submission_places(&l.submission), 1)->is_collective = true;
+    spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 1)->is_collective = true;
     assert_null(keep_op(&l.op, 0));
     assert_int_equal(l.op.verdict, SPW_REPLAY_COLLECTIVE);
     describe(&l, 1, c, 0, 0);

@@ -1,5 +1,5 @@
-/* test-submissions.c - what the driver was told of an operation is told again as it was, whatever the program did since. */
-#include "submissions.h"
+/* test-call_args.c - what the driver was told of an operation is told again as it was, whatever the program did since. */
+#include "call_args.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -150,11 +150,11 @@ static int begin(void **state)
 }
 
 /* Keeps it as it is now; the test frees that. */
-static struct spw_kept_submission *keep(const struct spw_submission *s)
+static struct spw_kept_call_args *keep(const struct spw_call_args *s)
 {
-    const size_t bytes = spw_submission_bytes(s);
-    assert_int_equal(spw_submission_verdict(s), SPW_REPLAYABLE);
-    return spw_submission_keep(s, malloc(bytes)); /* exactly so many, so that a sanitizer sees one too few */
+    const size_t bytes = spw_call_args_bytes(s);
+    assert_int_equal(spw_call_args_verdict(s), SPW_REPLAYABLE);
+    return spw_call_args_keep(s, malloc(bytes)); /* exactly so many, so that a sanitizer sees one too few */
 }
 
 /* ---- launches ---- */
@@ -184,9 +184,9 @@ static void fill(struct parameters *p)
     image_layout = &layout;
 }
 
-static struct spw_submission launch_of(struct parameters *p)
+static struct spw_call_args launch_of(struct parameters *p)
 {
-    return (struct spw_submission){
+    return (struct spw_call_args){
         .kind = SPW_SUBMIT_LAUNCH,
         .launch = {FUNCTION, {1, 2, 3, 4, 5, 6, 700, (CUstream)0x55, NULL, 0}, &layout, p->list, NULL}};
 }
@@ -213,11 +213,11 @@ static void a_launch_is_told_again_with_the_parameters_of_then(void **state)
 {
     struct parameters p;
     fill(&p);
-    struct spw_submission s = launch_of(&p);
-    struct spw_kept_submission *kept = keep(&s);
+    struct spw_call_args s = launch_of(&p);
+    struct spw_kept_call_args *kept = keep(&s);
     memset(&p, 0xee, sizeof(p));
     memset(&s, 0xee, sizeof(s));
-    assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
+    assert_int_equal(spw_call_args_send(kept, TWIN, STREAM), 0);
     assert_told_as_filled();
     assert_int_equal(told.launches, 1);
     assert_ptr_equal(told.config.hStream, STREAM);
@@ -233,13 +233,13 @@ static void parameters_packed_by_the_program_are_told_packed(void **state)
     uint64_t buffer[5] = {LOW + 4096, 7, 1, LOW + 8192, 3};
     size_t bytes = sizeof(buffer);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-    struct spw_submission s = {.kind = SPW_SUBMIT_LAUNCH,
-                               .launch = {FUNCTION, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, &unknown, NULL, extra}};
-    struct spw_kept_submission *kept = keep(&s);
+    struct spw_call_args s = {.kind = SPW_SUBMIT_LAUNCH,
+                              .launch = {FUNCTION, {1, 1, 1, 32, 1, 1, 0, NULL, NULL, 0}, &unknown, NULL, extra}};
+    struct spw_kept_call_args *kept = keep(&s);
     memset(buffer, 0xee, sizeof(buffer));
     bytes = 0;
     memset(extra, 0, sizeof(extra));
-    assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
+    assert_int_equal(spw_call_args_send(kept, TWIN, STREAM), 0);
     assert_told_as_filled();
     free(kept);
 }
@@ -252,12 +252,12 @@ static void attributes_go_with_a_launch_but_for_what_lets_it_overlap(void **stat
         {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}},
         {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}};
     fill(&p);
-    struct spw_submission s = launch_of(&p);
+    struct spw_call_args s = launch_of(&p);
     s.launch.config.attrs = attributes;
     s.launch.config.numAttrs = 3;
-    struct spw_kept_submission *kept = keep(&s);
+    struct spw_kept_call_args *kept = keep(&s);
     memset(attributes, 0xee, sizeof(attributes));
-    assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
+    assert_int_equal(spw_call_args_send(kept, TWIN, STREAM), 0);
     assert_told_as_filled();
     assert_int_equal(told.launches_ex, 1);
     assert_int_equal(told.config.numAttrs, 2);
@@ -277,10 +277,10 @@ static void launches_with_events_or_unheard_of_attributes_are_not_kept(void **st
     fill(&p);
     for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_PRIORITY}, {.id = refused[i]}};
-        struct spw_submission s = launch_of(&p);
+        struct spw_call_args s = launch_of(&p);
         s.launch.config.attrs = attributes;
         s.launch.config.numAttrs = 2;
-        assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_EVENTS);
+        assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_EVENTS);
     }
 }
 
@@ -290,36 +290,36 @@ static void launches_whose_parameters_are_not_known_are_not_kept(void **state)
     struct parameters p;
     void *none[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, NULL, CU_LAUNCH_PARAM_END};
     fill(&p);
-    struct spw_submission s = launch_of(&p);
+    struct spw_call_args s = launch_of(&p);
     unknown.known = false;
     s.launch.layout = &unknown;
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_UNPARSED);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_UNPARSED);
     s = launch_of(&p);
     s.launch.params = NULL;
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_UNPARSED);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_UNPARSED);
     s.launch.extra = none;
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_UNPARSED);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_UNPARSED);
 }
 
 static void launches_that_are_given_memory_of_others_are_not_kept(void **state)
 {
     struct parameters p;
     fill(&p);
-    struct spw_submission s = launch_of(&p);
+    struct spw_call_args s = launch_of(&p);
     p.words[2] = OUTSIDE;
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
     p.words[2] = OUTSIDE + 1; /* the driver knows nothing there */
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAYABLE);
     p.pointer = OUTSIDE;
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
     uint64_t buffer[] = {LOW, OUTSIDE};
     size_t bytes = sizeof(buffer);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     s.launch.params = NULL;
     s.launch.extra = extra;
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
     bytes = sizeof(buffer[0]);
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAYABLE);
 }
 
 static void *map_four_gib(void *context, size_t bytes)
@@ -345,48 +345,48 @@ static void numbers_that_look_like_addresses_of_our_own_host_memory_are_numbers(
     void *memory;
     struct parameters p;
     fill(&p);
-    struct spw_submission s = launch_of(&p);
+    struct spw_call_args s = launch_of(&p);
     p.words[2] = OUTSIDE;
     assert_int_equal(spw_hostpool_create(&ops, &window, (size_t)4 << 30, &pool), 0);
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY); /* a pool of nothing */
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY); /* a pool of nothing */
     assert_int_equal(spw_hostpool_take(pool, (size_t)4 << 30, &memory), 0);
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAYABLE);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAYABLE);
     spw_hostpool_destroy(pool);
-    assert_int_equal(spw_submission_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAY_OUTSIDE_MEMORY);
 }
 
 static void where_addresses_are_tells_launches_of_a_function_apart(void **state)
 {
     struct parameters p;
     fill(&p);
-    struct spw_submission s = launch_of(&p);
-    const uint64_t places = spw_submission_places(&s);
+    struct spw_call_args s = launch_of(&p);
+    const uint64_t places = spw_call_args_places(&s);
     p.pointer += 64;
     p.number = 9;
     p.words[0] = 12;
-    assert_int_equal(spw_submission_places(&s), places);
+    assert_int_equal(spw_call_args_places(&s), places);
     p.words[1] = 0;
     p.words[2] = LOW + 8192;
-    assert_int_not_equal(spw_submission_places(&s), places);
+    assert_int_not_equal(spw_call_args_places(&s), places);
 }
 
 static void what_is_no_address_tells_launches_of_a_kind_apart(void **state)
 {
     struct parameters p;
-    uint32_t before[SPW_SUBMISSION_NUMBERS], now[SPW_SUBMISSION_NUMBERS];
+    uint32_t before[SPW_CALL_ARGS_NUMBERS], now[SPW_CALL_ARGS_NUMBERS];
     fill(&p);
-    struct spw_submission s = launch_of(&p);
-    const unsigned count = spw_submission_numbers(&s, before);
-    assert_true(count > SPW_SUBMISSION_GEOMETRY);
+    struct spw_call_args s = launch_of(&p);
+    const unsigned count = spw_call_args_numbers(&s, before);
+    assert_true(count > SPW_CALL_ARGS_GEOMETRY);
     p.pointer += 64;
-    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_int_equal(spw_call_args_numbers(&s, now), count);
     assert_memory_equal(now, before, count * sizeof(*now));
     p.number++;
-    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_int_equal(spw_call_args_numbers(&s, now), count);
     assert_memory_not_equal(now, before, count * sizeof(*now));
     p.number--;
     s.launch.config.gridDimY++;
-    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_int_equal(spw_call_args_numbers(&s, now), count);
     assert_memory_not_equal(now, before, count * sizeof(*now));
 }
 
@@ -394,23 +394,23 @@ static void what_is_no_address_tells_launches_of_a_kind_apart(void **state)
 static void a_place_that_is_doubted_tells_no_launches_apart_by_being_an_address(void **state)
 {
     struct parameters p;
-    uint32_t before[SPW_SUBMISSION_NUMBERS], now[SPW_SUBMISSION_NUMBERS];
+    uint32_t before[SPW_CALL_ARGS_NUMBERS], now[SPW_CALL_ARGS_NUMBERS];
     fill(&p);
-    struct spw_submission s = launch_of(&p);
-    const uint64_t without = spw_submission_places(&s);
-    const unsigned count = spw_submission_numbers(&s, before);
+    struct spw_call_args s = launch_of(&p);
+    const uint64_t without = spw_call_args_places(&s);
+    const unsigned count = spw_call_args_numbers(&s, before);
     p.words[2] = LOW + 8192;
-    assert_int_not_equal(spw_submission_places(&s), without);
-    assert_int_not_equal(spw_submission_numbers(&s, now), count);
+    assert_int_not_equal(spw_call_args_places(&s), without);
+    assert_int_not_equal(spw_call_args_numbers(&s, now), count);
 
     const uint16_t doubted[] = {99, 4}; /* the last word of the image */
     s.launch.doubted = doubted;
     s.launch.doubted_count = 2;
-    assert_int_equal(spw_submission_places(&s), without);
-    assert_int_equal(spw_submission_numbers(&s, now), count);
+    assert_int_equal(spw_call_args_places(&s), without);
+    assert_int_equal(spw_call_args_numbers(&s, now), count);
     assert_memory_not_equal(now, before, count * sizeof(*now));
     p.words[0] = LOW + 64; /* one that is trusted */
-    assert_int_not_equal(spw_submission_places(&s), without);
+    assert_int_not_equal(spw_call_args_places(&s), without);
 }
 
 /* ---- copies and sets ---- */
@@ -432,14 +432,14 @@ static void copies_are_told_again(void **state)
                             .WidthInBytes = 100,
                             .Height = 5,
                             .Depth = 2};
-    const struct spw_submission submissions[] = {{.kind = SPW_SUBMIT_COPY, .copy = {LOW + 1024, LOW + 512, 100}},
-                                                 {.kind = SPW_SUBMIT_PLANE, .plane = &plane},
-                                                 {.kind = SPW_SUBMIT_VOLUME, .volume = &volume}};
+    const struct spw_call_args submissions[] = {{.kind = SPW_SUBMIT_COPY, .copy = {LOW + 1024, LOW + 512, 100}},
+                                                {.kind = SPW_SUBMIT_PLANE, .plane = &plane},
+                                                {.kind = SPW_SUBMIT_VOLUME, .volume = &volume}};
     const size_t heights[] = {1, 5, 10};
     for (unsigned i = 0; i < 3; i++) {
-        struct spw_kept_submission *kept = keep(&submissions[i]);
+        struct spw_kept_call_args *kept = keep(&submissions[i]);
         plane.Height = volume.Height = 77;
-        assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
+        assert_int_equal(spw_call_args_send(kept, TWIN, STREAM), 0);
         assert_int_equal(told.to, LOW + 1024);
         assert_int_equal(told.from, LOW + 512);
         assert_int_equal(told.width, 100);
@@ -450,11 +450,11 @@ static void copies_are_told_again(void **state)
     }
     assert_int_equal(told.others, 3);
     plane.srcMemoryType = CU_MEMORYTYPE_HOST;
-    assert_int_equal(spw_submission_verdict(&submissions[1]), SPW_REPLAY_OUTSIDE_MEMORY);
+    assert_int_equal(spw_call_args_verdict(&submissions[1]), SPW_REPLAY_OUTSIDE_MEMORY);
     volume.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-    assert_int_equal(spw_submission_verdict(&submissions[2]), SPW_REPLAY_OUTSIDE_MEMORY);
-    const struct spw_submission from_host = {.kind = SPW_SUBMIT_COPY, .copy = {LOW + 1024, 0x5555, 100}};
-    assert_int_equal(spw_submission_verdict(&from_host), SPW_REPLAY_OUTSIDE_MEMORY);
+    assert_int_equal(spw_call_args_verdict(&submissions[2]), SPW_REPLAY_OUTSIDE_MEMORY);
+    const struct spw_call_args from_host = {.kind = SPW_SUBMIT_COPY, .copy = {LOW + 1024, 0x5555, 100}};
+    assert_int_equal(spw_call_args_verdict(&from_host), SPW_REPLAY_OUTSIDE_MEMORY);
 }
 
 static void sets_are_told_again(void **state)
@@ -462,9 +462,9 @@ static void sets_are_told_again(void **state)
     for (unsigned element = 1; element <= 4; element *= 2) {
         for (size_t rows = 1; rows <= 3; rows += 2) {
             const uint32_t value = element == 4 ? 0xabcdef01 : element == 2 ? 0xabcd : 0xab;
-            const struct spw_submission s = {.kind = SPW_SUBMIT_SET, .set = {LOW, 512, 60, rows, value, element}};
-            struct spw_kept_submission *kept = keep(&s);
-            assert_int_equal(spw_submission_send(kept, TWIN, STREAM), 0);
+            const struct spw_call_args s = {.kind = SPW_SUBMIT_SET, .set = {LOW, 512, 60, rows, value, element}};
+            struct spw_kept_call_args *kept = keep(&s);
+            assert_int_equal(spw_call_args_send(kept, TWIN, STREAM), 0);
             assert_int_equal(told.to, LOW);
             assert_int_equal(told.value, value);
             assert_int_equal(told.element, element);
@@ -478,19 +478,19 @@ static void sets_are_told_again(void **state)
 
 static void what_is_no_copy_of_a_known_form_is_not_kept(void **state)
 {
-    assert_int_equal(spw_submission_verdict(&(struct spw_submission){.kind = SPW_SUBMIT_OTHER}), SPW_REPLAY_OTHER_CALL);
+    assert_int_equal(spw_call_args_verdict(&(struct spw_call_args){.kind = SPW_SUBMIT_OTHER}), SPW_REPLAY_OTHER_CALL);
 }
 
 static void what_the_driver_answers_is_passed_on(void **state)
 {
     struct parameters p;
     fill(&p);
-    const struct spw_submission launch = launch_of(&p), set = {.kind = SPW_SUBMIT_SET, .set = {LOW, 0, 60, 1, 0, 1}};
-    struct spw_kept_submission *a = keep(&launch), *b = keep(&set);
+    const struct spw_call_args launch = launch_of(&p), set = {.kind = SPW_SUBMIT_SET, .set = {LOW, 0, 60, 1, 0, 1}};
+    struct spw_kept_call_args *a = keep(&launch), *b = keep(&set);
     answer = CUDA_ERROR_OUT_OF_MEMORY;
-    assert_int_equal(spw_submission_send(a, TWIN, STREAM), -ENOMEM);
+    assert_int_equal(spw_call_args_send(a, TWIN, STREAM), -ENOMEM);
     answer = CUDA_ERROR_LAUNCH_FAILED;
-    assert_int_equal(spw_cuda(spw_submission_send(b, TWIN, STREAM)), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(spw_cuda(spw_call_args_send(b, TWIN, STREAM)), CUDA_ERROR_LAUNCH_FAILED);
     free(a);
     free(b);
 }

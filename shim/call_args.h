@@ -1,8 +1,8 @@
-/* submissions.h - what the driver is told of one operation: at hand while the program's call goes on, kept, and told again.
+/* call_args.h - what the driver is told of one operation: at hand while the program's call goes on, kept, and told again.
  *
  * Nothing of the program's is kept but values: parameters are copied when the operation is submitted, as the driver does. */
-#ifndef SPILLWAY_SHIM_SUBMISSIONS_H
-#define SPILLWAY_SHIM_SUBMISSIONS_H
+#ifndef SPILLWAY_SHIM_CALL_ARGS_H
+#define SPILLWAY_SHIM_CALL_ARGS_H
 #include <cuda.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "signature.h"
 #include "verdicts.h"
 
-enum spw_submission_kind {
+enum spw_call_args_kind {
     SPW_SUBMIT_OTHER,  /* a call that is not kept */
     SPW_SUBMIT_LAUNCH, /* launch */
     SPW_SUBMIT_COPY,   /* copy */
@@ -21,8 +21,8 @@ enum spw_submission_kind {
 
 struct spw_layout;
 
-struct spw_submission { /* borrowed until the driver's call is over */
-    enum spw_submission_kind kind;
+struct spw_call_args { /* borrowed until the driver's call is over */
+    enum spw_call_args_kind kind;
     union {
         struct {
             CUfunction function;
@@ -48,33 +48,32 @@ struct spw_submission { /* borrowed until the driver's call is over */
     };
 };
 
-struct spw_kept_submission;
+struct spw_kept_call_args;
 
 /* A number made of where in the parameters of a launch addresses of ours are. */
-uint64_t spw_submission_places(const struct spw_submission *submission);
+uint64_t spw_call_args_places(const struct spw_call_args *submission);
 
 /* What else one launch of a function differs in from another: geometry, and every four bytes of its parameters that are no
  * part of such an address. The last one stands for all that have no room. Answers how many there are. */
-enum { SPW_SUBMISSION_GEOMETRY = 7, SPW_SUBMISSION_NUMBERS = 96 };
-unsigned spw_submission_numbers(const struct spw_submission *submission, uint32_t ret_numbers[]);
+enum { SPW_CALL_ARGS_GEOMETRY = 7, SPW_CALL_ARGS_NUMBERS = 96 };
+unsigned spw_call_args_numbers(const struct spw_call_args *submission, uint32_t ret_numbers[]);
 
 /* What the type of its kernel says of the hits of a launch. */
-void spw_submission_declared(const struct spw_submission *submission, struct spw_declared *ret_declared);
+void spw_call_args_declared(const struct spw_call_args *submission, struct spw_declared *ret_declared);
 
 /* SPW_REPLAYABLE where it can be kept, else why not: events or nodes of graphs in attributes, parameters that cannot be
  * parsed, addresses of memory outside of our arenas among them that the driver knows of. */
-enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *submission);
+enum spw_replay_verdict spw_call_args_verdict(const struct spw_call_args *submission);
 
 /* For one of the above that can be kept: how many bytes that takes, and keeping it in so many (aligned as malloc() does). */
-size_t spw_submission_bytes(const struct spw_submission *submission);
-struct spw_kept_submission *spw_submission_keep(const struct spw_submission *submission, void *memory);
+size_t spw_call_args_bytes(const struct spw_call_args *submission);
+struct spw_kept_call_args *spw_call_args_keep(const struct spw_call_args *submission, void *memory);
 
 /* What one launch of a function differs in from another: the image of its parameters, and its geometry (grid, block, shared
  * memory). Of what is no launch: NULL, nothing in *ret_bytes, zeros. */
-const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[],
-                                          size_t *ret_bytes);
+const unsigned char *spw_call_args_image(const struct spw_kept_call_args *kept, uint32_t ret_geometry[], size_t *ret_bytes);
 
 /* Tells the driver again, for stream `stream` of the current context; a launch is one of `function`, which takes the same
  * parameters. 0 or a negative result. */
-int spw_submission_send(const struct spw_kept_submission *kept, CUfunction function, CUstream stream);
+int spw_call_args_send(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream);
 #endif

@@ -1,5 +1,5 @@
-/* submissions.c - copies what the driver is told of an operation, and tells it again. */
-#include "submissions.h"
+/* call_args.c - copies what the driver is told of an operation, and tells it again. */
+#include "call_args.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 
 enum { IMAGE_ALIGNMENT = 64 }; /* of a tensor map; more than any other parameter asks for */
 
-struct spw_kept_submission {
-    enum spw_submission_kind kind;
+struct spw_kept_call_args {
+    enum spw_call_args_kind kind;
     union {
         struct {
             CUlaunchConfig config; /* its attributes lie behind */
@@ -40,7 +40,7 @@ struct spw_kept_submission {
     };
 };
 
-static bool is_packed(const struct spw_submission *s)
+static bool is_packed(const struct spw_call_args *s)
 {
     return s->launch.extra && s->launch.extra[0] != CU_LAUNCH_PARAM_END;
 }
@@ -91,7 +91,7 @@ static bool bytes_lead_outside(const void *source, size_t bytes, size_t step)
 }
 
 /* Parameters shorter than a word hold no address. */
-static enum spw_replay_verdict launch_verdict(const struct spw_submission *s)
+static enum spw_replay_verdict launch_verdict(const struct spw_call_args *s)
 {
     const struct spw_layout *layout = s->launch.layout;
     const void *buffer;
@@ -120,7 +120,7 @@ static bool is_ours(CUmemorytype type, CUdeviceptr address)
     return (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) && spw_in_arena(address);
 }
 
-enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *s)
+enum spw_replay_verdict spw_call_args_verdict(const struct spw_call_args *s)
 {
     bool ours = false;
     switch (s->kind) {
@@ -149,7 +149,7 @@ enum spw_replay_verdict spw_submission_verdict(const struct spw_submission *s)
 /* ---- where addresses are ---- */
 
 /* At `offset` of the image. */
-static bool is_address(const struct spw_submission *s, CUdeviceptr word, size_t offset)
+static bool is_address(const struct spw_call_args *s, CUdeviceptr word, size_t offset)
 {
     if (!spw_in_arena(word))
         return false;
@@ -159,7 +159,7 @@ static bool is_address(const struct spw_submission *s, CUdeviceptr word, size_t 
     return true;
 }
 
-static uint64_t mix_places(const struct spw_submission *s, uint64_t places, const void *source, size_t offset, size_t bytes,
+static uint64_t mix_places(const struct spw_call_args *s, uint64_t places, const void *source, size_t offset, size_t bytes,
                            size_t step)
 {
     CUdeviceptr word;
@@ -171,7 +171,7 @@ static uint64_t mix_places(const struct spw_submission *s, uint64_t places, cons
     return places;
 }
 
-uint64_t spw_submission_places(const struct spw_submission *s)
+uint64_t spw_call_args_places(const struct spw_call_args *s)
 {
     const struct spw_layout *layout = s->launch.layout;
     uint64_t places = UINT64_C(0xcbf29ce484222325);
@@ -192,8 +192,8 @@ uint64_t spw_submission_places(const struct spw_submission *s)
 
 static void take_geometry(const CUlaunchConfig *c, uint32_t ret[])
 {
-    const uint32_t geometry[SPW_SUBMISSION_GEOMETRY] = {c->gridDimX,  c->gridDimY,  c->gridDimZ,      c->blockDimX,
-                                                        c->blockDimY, c->blockDimZ, c->sharedMemBytes};
+    const uint32_t geometry[SPW_CALL_ARGS_GEOMETRY] = {c->gridDimX,  c->gridDimY,  c->gridDimZ,      c->blockDimX,
+                                                       c->blockDimY, c->blockDimZ, c->sharedMemBytes};
     memcpy(ret, geometry, sizeof(geometry));
 }
 
@@ -204,13 +204,13 @@ struct numbers {
 
 static void add_number(struct numbers *n, uint32_t number)
 {
-    if (n->count < SPW_SUBMISSION_NUMBERS)
+    if (n->count < SPW_CALL_ARGS_NUMBERS)
         n->list[n->count++] = number;
     else
         n->list[n->count - 1] = (n->list[n->count - 1] ^ number) * UINT32_C(0x01000193);
 }
 
-static void add_numbers(struct numbers *n, const struct spw_submission *s, const void *source, size_t offset, size_t bytes)
+static void add_numbers(struct numbers *n, const struct spw_call_args *s, const void *source, size_t offset, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
         const char *from = (const char *)source + at;
@@ -225,9 +225,9 @@ static void add_numbers(struct numbers *n, const struct spw_submission *s, const
     }
 }
 
-unsigned spw_submission_numbers(const struct spw_submission *s, uint32_t ret_numbers[])
+unsigned spw_call_args_numbers(const struct spw_call_args *s, uint32_t ret_numbers[])
 {
-    struct numbers n = {.list = ret_numbers, .count = SPW_SUBMISSION_GEOMETRY};
+    struct numbers n = {.list = ret_numbers, .count = SPW_CALL_ARGS_GEOMETRY};
     const void *buffer;
     size_t bytes;
     take_geometry(&s->launch.config, ret_numbers);
@@ -245,7 +245,7 @@ unsigned spw_submission_numbers(const struct spw_submission *s, uint32_t ret_num
 /* ---- types ---- */
 
 /* Hits of parameters that are a word come first, in their order (scan.h). */
-void spw_submission_declared(const struct spw_submission *s, struct spw_declared *ret_declared)
+void spw_call_args_declared(const struct spw_call_args *s, struct spw_declared *ret_declared)
 {
     enum { MOST = 64, NAME_BYTES = 4096 };
     enum spw_pointee pointees[MOST];
@@ -272,7 +272,7 @@ void spw_submission_declared(const struct spw_submission *s, struct spw_declared
 /* ---- keeping ---- */
 
 /* Of the packed buffer, or of the image that the layout describes. */
-static size_t image_bytes(const struct spw_submission *s, const void **ret_buffer)
+static size_t image_bytes(const struct spw_call_args *s, const void **ret_buffer)
 {
     size_t bytes = s->launch.layout->image_bytes;
     *ret_buffer = NULL;
@@ -281,10 +281,10 @@ static size_t image_bytes(const struct spw_submission *s, const void **ret_buffe
     return bytes;
 }
 
-size_t spw_submission_bytes(const struct spw_submission *s)
+size_t spw_call_args_bytes(const struct spw_call_args *s)
 {
     const void *buffer;
-    size_t bytes = sizeof(struct spw_kept_submission);
+    size_t bytes = sizeof(struct spw_kept_call_args);
     if (s->kind != SPW_SUBMIT_LAUNCH)
         return bytes;
     bytes += s->launch.config.numAttrs * sizeof(CUlaunchAttribute);
@@ -293,7 +293,7 @@ size_t spw_submission_bytes(const struct spw_submission *s)
     return bytes + image_bytes(s, &buffer) + IMAGE_ALIGNMENT;
 }
 
-static unsigned keep_attributes(const struct spw_submission *s, CUlaunchAttribute *room)
+static unsigned keep_attributes(const struct spw_call_args *s, CUlaunchAttribute *room)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < s->launch.config.numAttrs; i++)
@@ -302,7 +302,7 @@ static unsigned keep_attributes(const struct spw_submission *s, CUlaunchAttribut
     return n;
 }
 
-static void keep_launch(const struct spw_submission *s, struct spw_kept_submission *kept)
+static void keep_launch(const struct spw_call_args *s, struct spw_kept_call_args *kept)
 {
     const struct spw_layout *layout = s->launch.layout;
     CUlaunchAttribute *attributes = (CUlaunchAttribute *)(kept + 1);
@@ -327,9 +327,9 @@ static void keep_launch(const struct spw_submission *s, struct spw_kept_submissi
     }
 }
 
-struct spw_kept_submission *spw_submission_keep(const struct spw_submission *s, void *memory)
+struct spw_kept_call_args *spw_call_args_keep(const struct spw_call_args *s, void *memory)
 {
-    struct spw_kept_submission *kept = memory;
+    struct spw_kept_call_args *kept = memory;
     kept->kind = s->kind;
     switch (s->kind) {
     case SPW_SUBMIT_OTHER:
@@ -360,9 +360,9 @@ struct spw_kept_submission *spw_submission_keep(const struct spw_submission *s, 
     return kept;
 }
 
-const unsigned char *spw_submission_image(const struct spw_kept_submission *kept, uint32_t ret_geometry[], size_t *ret_bytes)
+const unsigned char *spw_call_args_image(const struct spw_kept_call_args *kept, uint32_t ret_geometry[], size_t *ret_bytes)
 {
-    memset(ret_geometry, 0, SPW_SUBMISSION_GEOMETRY * sizeof(*ret_geometry));
+    memset(ret_geometry, 0, SPW_CALL_ARGS_GEOMETRY * sizeof(*ret_geometry));
     *ret_bytes = 0;
     if (kept->kind != SPW_SUBMIT_LAUNCH)
         return NULL;
@@ -373,7 +373,7 @@ const unsigned char *spw_submission_image(const struct spw_kept_submission *kept
 
 /* ---- telling it again ---- */
 
-static CUresult send_launch(const struct spw_kept_submission *kept, CUfunction function, CUstream stream)
+static CUresult send_launch(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream)
 {
     CUlaunchConfig c = kept->launch.config;
     size_t bytes = kept->launch.image_bytes;
@@ -387,7 +387,7 @@ static CUresult send_launch(const struct spw_kept_submission *kept, CUfunction f
                    c.sharedMemBytes, stream, kept->launch.params, packed);
 }
 
-static CUresult send_row(const struct spw_kept_submission *kept, CUstream stream)
+static CUresult send_row(const struct spw_kept_call_args *kept, CUstream stream)
 {
     const uint32_t value = kept->set.value;
     if (kept->set.element_bytes == 1)
@@ -397,7 +397,7 @@ static CUresult send_row(const struct spw_kept_submission *kept, CUstream stream
     return SPW_ASK(cuMemsetD32Async, kept->set.to, value, kept->set.width, stream);
 }
 
-static CUresult send_rows(const struct spw_kept_submission *kept, CUstream stream)
+static CUresult send_rows(const struct spw_kept_call_args *kept, CUstream stream)
 {
     const uint32_t value = kept->set.value;
     const size_t pitch = kept->set.pitch, width = kept->set.width, rows = kept->set.rows;
@@ -408,7 +408,7 @@ static CUresult send_rows(const struct spw_kept_submission *kept, CUstream strea
     return SPW_ASK(cuMemsetD2D32Async, kept->set.to, pitch, value, width, rows, stream);
 }
 
-int spw_submission_send(const struct spw_kept_submission *kept, CUfunction function, CUstream stream)
+int spw_call_args_send(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream)
 {
     switch (kept->kind) {
     case SPW_SUBMIT_LAUNCH:
