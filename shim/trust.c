@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "numbers.h"
+#include "scalar_args.h"
 
 enum { MOST_SORTS = 64 }; /* of a function; with more, what it is given is nothing like what it was given before */
 
@@ -11,7 +11,8 @@ struct trusted {
     CUfunction function;
     bool is_right, is_suspected, is_condemned;
     uint32_t sort_count;
-    struct spw_numbers *sorts; /* of each, the numbers of the first comparison; others may differ that were right as well */
+    struct spw_scalar_args
+        *sorts; /* of each, the numbers of the first comparison; others may differ that were right as well */
 };
 
 static struct trusted *list;
@@ -46,18 +47,18 @@ static struct trusted *find_or_add(CUfunction function)
 
 /* ---- numbers ---- */
 
-static struct spw_numbers *sort_of(const struct trusted *it, const struct spw_numbers *given)
+static struct spw_scalar_args *sort_of(const struct trusted *it, const struct spw_scalar_args *given)
 {
     for (uint32_t i = 0; it && i < it->sort_count; i++)
-        if (spw_numbers_are_of_a_sort(&it->sorts[i], given))
+        if (spw_scalar_args_are_of_a_sort(&it->sorts[i], given))
             return &it->sorts[i];
     return NULL;
 }
 
 /* The numbers are the function's from then on. False: without memory nobody will know that it was right with them. */
-static bool add_sort(struct trusted *it, const struct spw_numbers *given)
+static bool add_sort(struct trusted *it, const struct spw_scalar_args *given)
 {
-    struct spw_numbers *sorts =
+    struct spw_scalar_args *sorts =
         it->sort_count < MOST_SORTS ? realloc(it->sorts, (it->sort_count + 1) * sizeof(*sorts)) : NULL;
     if (!sorts)
         return false;
@@ -69,43 +70,43 @@ static bool add_sort(struct trusted *it, const struct spw_numbers *given)
 bool spw_trust_covers_locked(const struct spw_recorded_op *recorded_op)
 {
     const struct trusted *it = recorded_op->function ? find(recorded_op->function) : NULL;
-    struct spw_numbers given;
+    struct spw_scalar_args given;
     if (!recorded_op->function)
         return true;
-    if (!it || !spw_numbers_take(&given, recorded_op))
+    if (!it || !spw_scalar_args_take(&given, recorded_op))
         return false;
-    const struct spw_numbers *known = sort_of(it, &given);
-    const bool is_covered = known && spw_numbers_cover(known, &given);
-    spw_numbers_finish(&given);
+    const struct spw_scalar_args *known = sort_of(it, &given);
+    const bool is_covered = known && spw_scalar_args_cover(known, &given);
+    spw_scalar_args_finish(&given);
     return is_covered;
 }
 
 /* They are the function's from then on, or finished. */
-static void note_right_with(struct trusted *it, struct spw_numbers *given)
+static void note_right_with(struct trusted *it, struct spw_scalar_args *given)
 {
-    struct spw_numbers *known = sort_of(it, given);
+    struct spw_scalar_args *known = sort_of(it, given);
     if (known)
-        spw_numbers_allow(known, given);
+        spw_scalar_args_allow(known, given);
     if (known || !it || !add_sort(it, given))
-        spw_numbers_finish(given);
+        spw_scalar_args_finish(given);
 }
 
 void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op)
 {
     struct trusted *it = find_or_add(recorded_op->function);
-    struct spw_numbers given;
+    struct spw_scalar_args given;
     if (!it)
         return;
     it->is_right = true;
-    if (spw_numbers_take(&given, recorded_op))
+    if (spw_scalar_args_take(&given, recorded_op))
         note_right_with(it, &given);
 }
 
-void spw_trust_note_tried_locked(CUfunction function, struct spw_numbers *given)
+void spw_trust_note_tried_locked(CUfunction function, struct spw_scalar_args *given)
 {
     if (given->list)
         note_right_with(find_or_add(function), given);
-    *given = (struct spw_numbers){0};
+    *given = (struct spw_scalar_args){0};
 }
 
 /* ---- what is known ---- */
@@ -148,7 +149,7 @@ void spw_trust_reset(void)
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < list[i].sort_count; k++)
-            spw_numbers_finish(&list[i].sorts[k]);
+            spw_scalar_args_finish(&list[i].sorts[k]);
         free(list[i].sorts);
     }
     free(list);

@@ -2,7 +2,7 @@
  *
  * A function that was compared and right may be another thing by a number among its parameters: what overwrites its output
  * in the first steps adds to it from some step on. A comparison now and then would find that too late. So what is run again
- * without being compared was right with the same numbers (numbers.h): they are what they were in some comparison of the
+ * without being compared was right with the same numbers (scalar_args.h): they are what they were in some comparison of the
  * function, of a launch of its sort, except those that differed between comparisons that were all right (sizes, offsets of
  * random numbers). A trial (trial.h) that was right counts as one: what comes once in an iteration and has something else in
  * its padding each time would be compared once, and never be what it was again.
@@ -16,13 +16,13 @@
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_TRUST_H
 #define SPILLWAY_SHIM_TRUST_H
-#include "numbers.h"
+#include "scalar_args.h"
 
 /* A replay of it was right. */
 void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op);
 
 /* A launch of the function that was given these numbers was tried, and right. They are nobody's any more: all zeroes. */
-void spw_trust_note_tried_locked(CUfunction function, struct spw_numbers *given);
+void spw_trust_note_tried_locked(CUfunction function, struct spw_scalar_args *given);
 
 bool spw_trust_was_right(CUfunction function);
 

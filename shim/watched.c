@@ -24,7 +24,7 @@ static void forget(struct course *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
         for (unsigned k = 0; k < SPW_WATCHED_GIVEN; k++)
-            spw_numbers_finish(&c->list[i].given[k]);
+            spw_scalar_args_finish(&c->list[i].given[k]);
     free(c->list);
     *c = (struct course){0};
 }
@@ -73,28 +73,28 @@ struct spw_watched *spw_watched_of(int device, const struct spw_recorded_op *rec
 
 bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_recorded_op *recorded_op)
 {
-    struct spw_numbers given;
+    struct spw_scalar_args given;
     if (!spw_trust_is_suspected(recorded_op->function))
         return spw_trust_covers_locked(recorded_op);
-    if (!spw_numbers_take(&given, recorded_op))
+    if (!spw_scalar_args_take(&given, recorded_op))
         return false;
-    const bool is_covered = spw_numbers_are_among(w->given, SPW_WATCHED_GIVEN, &given);
-    spw_numbers_finish(&given);
+    const bool is_covered = spw_scalar_args_are_among(w->given, SPW_WATCHED_GIVEN, &given);
+    spw_scalar_args_finish(&given);
     return is_covered;
 }
 
 /* Without memory for these it is compared the next time as well, where that matters. */
 static void keep_numbers(struct spw_watched *w, const struct spw_recorded_op *recorded_op)
 {
-    struct spw_numbers given;
-    if (!recorded_op->function || !spw_numbers_take(&given, recorded_op))
+    struct spw_scalar_args given;
+    if (!recorded_op->function || !spw_scalar_args_take(&given, recorded_op))
         return;
-    if (spw_numbers_are_among(w->given, SPW_WATCHED_GIVEN, &given)) {
-        spw_numbers_finish(&given);
+    if (spw_scalar_args_are_among(w->given, SPW_WATCHED_GIVEN, &given)) {
+        spw_scalar_args_finish(&given);
         return;
     }
-    struct spw_numbers *oldest = &w->given[w->given_count++ % SPW_WATCHED_GIVEN];
-    spw_numbers_finish(oldest);
+    struct spw_scalar_args *oldest = &w->given[w->given_count++ % SPW_WATCHED_GIVEN];
+    spw_scalar_args_finish(oldest);
     *oldest = given;
 }
 

@@ -6,7 +6,7 @@
  * too many. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_WATCHED_H
 #define SPILLWAY_SHIM_WATCHED_H
-#include "numbers.h"
+#include "scalar_args.h"
 
 enum { SPW_WATCHED_GIVEN = 4 };
 
@@ -15,8 +15,8 @@ struct spw_watched { /* an operation of a course */
     bool was_compared, is_barred;
     bool leaves_undefined; /* of what it makes a part was seen to stay undefined */
     uint8_t unclaimed;     /* so often what it made was dropped with a copy, and freed without having been made again */
-    struct spw_numbers given[SPW_WATCHED_GIVEN]; /* when it was compared, and right; padding is now this, now that */
-    unsigned given_count;                        /* so far; the oldest are forgotten */
+    struct spw_scalar_args given[SPW_WATCHED_GIVEN]; /* when it was compared, and right; padding is now this, now that */
+    unsigned given_count;                            /* so far; the oldest are forgotten */
 };
 
 /* A plan for the course is followed, which has `count` operations. `course` is a number that no other course ever has, not

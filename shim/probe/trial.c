@@ -64,7 +64,7 @@ struct exam {
     uint16_t doubted[SPW_WRITESET_HITS];     /* their places */
     uint32_t numbers[SPW_CALL_ARGS_NUMBERS]; /* that it was given */
     unsigned number_count;
-    struct spw_numbers given; /* the same with its addresses, once it was run again; or all zeroes */
+    struct spw_scalar_args given; /* the same with its addresses, once it was run again; or all zeroes */
 };
 
 struct spw_trial {
@@ -121,7 +121,7 @@ static void end_exam(struct exam *e)
     for (uint32_t i = 0; i < e->count; i++)
         for (unsigned k = 0; k <= PASSES; k++)
             spw_digest_forget_locked(e->pieces[i].tickets[k]);
-    spw_numbers_finish(&e->given);
+    spw_scalar_args_finish(&e->given);
     e->step = SPW_LESSON_NOTHING;
 }
 
@@ -658,7 +658,7 @@ static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *
     if (!op->recorded_op || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
-    (void)spw_numbers_take(&e->given, op->recorded_op); /* or it was not seen to be right with them */
+    (void)spw_scalar_args_take(&e->given, op->recorded_op); /* or it was not seen to be right with them */
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
     if (back < 0)
         return back;

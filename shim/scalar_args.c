@@ -1,5 +1,6 @@
-/* numbers.c - reads the image of a kept launch word by word: tensors by their place, and everything else as it stands. */
-#include "numbers.h"
+/* scalar_args.c - reads the image of a kept launch word by word: tensors by their place, and everything else as it stands.
+ */
+#include "scalar_args.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static uint32_t tensor_of(const struct spw_recorded_op *recorded_op, uint64_t wo
 }
 
 /* The numbers in order, at most one for each four bytes. Without room for them they are only counted. */
-static void look_at(const struct spw_recorded_op *recorded_op, uint32_t at_most, struct spw_numbers *given)
+static void look_at(const struct spw_recorded_op *recorded_op, uint32_t at_most, struct spw_scalar_args *given)
 {
     uint32_t geometry[SPW_CALL_ARGS_GEOMETRY];
     size_t bytes;
@@ -38,9 +39,9 @@ static void look_at(const struct spw_recorded_op *recorded_op, uint32_t at_most,
     }
 }
 
-bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_recorded_op *recorded_op)
+bool spw_scalar_args_take(struct spw_scalar_args *numbers, const struct spw_recorded_op *recorded_op)
 {
-    *numbers = (struct spw_numbers){0};
+    *numbers = (struct spw_scalar_args){0};
     look_at(recorded_op, 0, numbers);
     numbers->list = calloc((size_t)numbers->count + 1, 2 * sizeof(*numbers->list));
     if (numbers->list)
@@ -48,20 +49,20 @@ bool spw_numbers_take(struct spw_numbers *numbers, const struct spw_recorded_op 
     return numbers->list;
 }
 
-void spw_numbers_finish(struct spw_numbers *numbers)
+void spw_scalar_args_finish(struct spw_scalar_args *numbers)
 {
     free(numbers->list);
-    *numbers = (struct spw_numbers){0};
+    *numbers = (struct spw_scalar_args){0};
 }
 
-bool spw_numbers_are_of_a_sort(const struct spw_numbers *a, const struct spw_numbers *b)
+bool spw_scalar_args_are_of_a_sort(const struct spw_scalar_args *a, const struct spw_scalar_args *b)
 {
     return a->list && b->list && a->places == b->places && a->count == b->count;
 }
 
-bool spw_numbers_cover(const struct spw_numbers *known, const struct spw_numbers *given)
+bool spw_scalar_args_cover(const struct spw_scalar_args *known, const struct spw_scalar_args *given)
 {
-    if (!spw_numbers_are_of_a_sort(known, given))
+    if (!spw_scalar_args_are_of_a_sort(known, given))
         return false;
     for (uint32_t i = 0; i < known->count; i++)
         if (given->list[i] != known->list[i] && !known->list[known->count + i])
@@ -69,21 +70,22 @@ bool spw_numbers_cover(const struct spw_numbers *known, const struct spw_numbers
     return true;
 }
 
-void spw_numbers_allow(struct spw_numbers *known, const struct spw_numbers *given)
+void spw_scalar_args_allow(struct spw_scalar_args *known, const struct spw_scalar_args *given)
 {
     for (uint32_t i = 0; i < known->count; i++)
         known->list[known->count + i] |= given->list[i] != known->list[i];
 }
 
-static bool is_among(const struct spw_numbers *known, unsigned count, const struct spw_numbers *given, uint32_t place)
+static bool is_among(const struct spw_scalar_args *known, unsigned count, const struct spw_scalar_args *given,
+                     uint32_t place)
 {
     for (unsigned k = 0; k < count; k++)
-        if (spw_numbers_are_of_a_sort(&known[k], given) && known[k].list[place] == given->list[place])
+        if (spw_scalar_args_are_of_a_sort(&known[k], given) && known[k].list[place] == given->list[place])
             return true;
     return false;
 }
 
-bool spw_numbers_are_among(const struct spw_numbers *known, unsigned count, const struct spw_numbers *given)
+bool spw_scalar_args_are_among(const struct spw_scalar_args *known, unsigned count, const struct spw_scalar_args *given)
 {
     for (uint32_t i = 0; i < given->count; i++)
         if (!is_among(known, count, given, i))
