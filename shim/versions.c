@@ -9,7 +9,7 @@
 #include "op.h"
 #include "lock.h"
 #include "recorded_op.h"
-#include "settled.h"
+#include "function_attrs.h"
 #include "slab.h"
 #include "read_check.h"
 #include "writesets.h"
@@ -71,7 +71,7 @@ void spw_versions_keep_locked(bool keep)
         return;
     spw_versions_kept = keep;
     raise_epoch();
-    spw_settled_reset();
+    spw_function_attrs_reset();
     for (int i = 0; i < SPW_MAX_DEVICES && !keep; i++) {
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++)
             forget_makers(&spw_devices[i].blocks[k]->content);
@@ -272,7 +272,7 @@ int spw_versions_settle(const void *whose, unsigned what, uint64_t value)
     if (!spw_versions_kept)
         return 1;
     spw_lock();
-    const bool differs = spw_settled_differs(whose, what, value);
+    const bool differs = spw_function_attrs_differs(whose, what, value);
     spw_unlock();
     const int r = differs ? spw_versions_break() : 0;
     if (r < 0)
@@ -283,7 +283,7 @@ int spw_versions_settle(const void *whose, unsigned what, uint64_t value)
 void spw_versions_unsettle(void)
 {
     spw_lock();
-    spw_settled_reset();
+    spw_function_attrs_reset();
     spw_unlock();
 }
 
@@ -291,5 +291,5 @@ void spw_versions_reset(void)
 {
     spw_versions_kept = false;
     raise_epoch();
-    spw_settled_reset();
+    spw_function_attrs_reset();
 }

@@ -69,7 +69,7 @@ void spw_versions_op_end(struct spw_op *op, bool taken);
 int spw_versions_break_for(CUdeviceptr address);
 
 /* The same where a function, kernel or context is told `value` of the matter `what`, unless that is what it was told last
- * (settled.h): 0. 1: it may be something else. */
+ * (function_attrs.h): 0. 1: it may be something else. */
 int spw_versions_settle(const void *whose, unsigned what, uint64_t value);
 void spw_versions_unsettle(void); /* the driver refused: what was told last is not known any more */
 

@@ -12,7 +12,7 @@
 #include "failing-memory.h"
 #include "fake-engine.h"
 #include "layout.h"
-#include "settled.h"
+#include "function_attrs.h"
 
 #define FUNCTION ((CUfunction)0x100)
 #define OTHER    ((CUfunction)0x200)
@@ -156,25 +156,25 @@ static void kernels_that_talk_to_other_devices_are_known_by_their_names(void **s
 
 static void only_what_is_told_anew_differs(void **state)
 {
-    spw_settled_reset();
-    assert_true(spw_settled_differs(FUNCTION, 8, 49152));
-    assert_false(spw_settled_differs(FUNCTION, 8, 49152));
-    assert_true(spw_settled_differs(FUNCTION, 9, 49152));
-    assert_true(spw_settled_differs(OTHER, 8, 49152));
-    assert_true(spw_settled_differs(FUNCTION, 8, 65536));
-    assert_true(spw_settled_differs(FUNCTION, 8, 49152));
-    assert_true(spw_settled_differs(NULL, 0, 0));
-    assert_false(spw_settled_differs(NULL, 0, 0));
-    spw_settled_reset();
-    assert_true(spw_settled_differs(FUNCTION, 8, 49152));
+    spw_function_attrs_reset();
+    assert_true(spw_function_attrs_differs(FUNCTION, 8, 49152));
+    assert_false(spw_function_attrs_differs(FUNCTION, 8, 49152));
+    assert_true(spw_function_attrs_differs(FUNCTION, 9, 49152));
+    assert_true(spw_function_attrs_differs(OTHER, 8, 49152));
+    assert_true(spw_function_attrs_differs(FUNCTION, 8, 65536));
+    assert_true(spw_function_attrs_differs(FUNCTION, 8, 49152));
+    assert_true(spw_function_attrs_differs(NULL, 0, 0));
+    assert_false(spw_function_attrs_differs(NULL, 0, 0));
+    spw_function_attrs_reset();
+    assert_true(spw_function_attrs_differs(FUNCTION, 8, 49152));
 }
 
 static void what_many_functions_were_told_is_remembered(void **state)
 {
     for (int round = 0; round < 2; round++)
         for (uintptr_t f = 1; f <= 5000; f++)
-            assert_int_equal(spw_settled_differs((const void *)(f * 16), (unsigned)(f % 3), f), round == 0);
-    spw_settled_reset();
+            assert_int_equal(spw_function_attrs_differs((const void *)(f * 16), (unsigned)(f % 3), f), round == 0);
+    spw_function_attrs_reset();
 }
 
 static void what_is_given_numbers_that_nobody_observed_is_not_believed(void **state)

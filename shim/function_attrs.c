@@ -1,5 +1,5 @@
-/* settled.c - a hash table of what was told last: for each function and matter one value. */
-#include "settled.h"
+/* function_attrs.c - a hash table of what was told last: for each function and matter one value. */
+#include "function_attrs.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static bool grow(void)
     return true;
 }
 
-bool spw_settled_differs(const void *whose, unsigned what, uint64_t value)
+bool spw_function_attrs_differs(const void *whose, unsigned what, uint64_t value)
 {
     if (2 * (used + 1) > size && !grow())
         return true;
@@ -54,7 +54,7 @@ bool spw_settled_differs(const void *whose, unsigned what, uint64_t value)
     return true;
 }
 
-void spw_settled_reset(void)
+void spw_function_attrs_reset(void)
 {
     free(table);
     table = NULL;

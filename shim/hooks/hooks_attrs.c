@@ -1,4 +1,4 @@
-/* hooks_settled.c - how functions are to run beside what each launch says: a change may change what any launch of them does.
+/* hooks_attrs.c - how functions are to run beside what each launch says: a change may change what any launch of them does.
  */
 #include "hooks.h"
 #include "live.h"
