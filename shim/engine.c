@@ -558,7 +558,7 @@ int spw_op_begin(struct spw_op *op)
     op->spared = op->fresh = 0;
     op->wish = 0;
     op->recorded_op = NULL;
-    op->trial = NULL;
+    op->probe = NULL;
     spw_lock();
     op->stream = spw_stream_of_locked(op->handle);
     if (!op->stream) {

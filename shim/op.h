@@ -9,7 +9,7 @@
 
 struct spw_call_args;
 struct spw_recorded_op;
-struct spw_trial;
+struct spw_probe;
 
 struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
@@ -42,7 +42,7 @@ struct spw_op {
     struct spw_recorded_op
         *recorded_op; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */
     enum spw_replay_verdict verdict;
-    struct spw_trial *trial; /* set by begin: spw_trial_after() comes directly behind the driver's call; else NULL */
+    struct spw_probe *probe; /* set by begin: spw_probe_after() comes directly behind the driver's call; else NULL */
 };
 
 /* Whether it may write what the hit leads to: what was reached through tables, yes; what the call only reads, no. */

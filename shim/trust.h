@@ -4,7 +4,7 @@
  * in the first steps adds to it from some step on. A comparison now and then would find that too late. So what is run again
  * without being compared was right with the same numbers (scalar_args.h): they are what they were in some comparison of the
  * function, of a launch of its sort, except those that differed between comparisons that were all right (sizes, offsets of
- * random numbers). A trial (trial.h) that was right counts as one: what comes once in an iteration and has something else in
+ * random numbers). A probe (probe.h) that was right counts as one: what comes once in an iteration and has something else in
  * its padding each time would be compared once, and never be what it was again.
  *
  *     unknown      never compared                        watched until it is

@@ -3,7 +3,7 @@
  *
  * A kernel may count its calls in a variable of its module, keep states of random numbers there, or a table that the program
  * writes. So nothing that the program did not launch itself runs in the modules
- * that it loaded: trials and replays are launches of the kernel of the same name in the module's twin, which is loaded from
+ * that it loaded: probes and replays are launches of the kernel of the same name in the module's twin, which is loaded from
  * the same image (images.h) by the first operation that is to be kept, in the same context, and unloaded with the module.
  *
  *     variables    are listed from the image (globals.h). Those that kernels can write are inputs of each launch: what they

@@ -106,8 +106,8 @@ static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong, b
     struct spw_rounds *p = find(d);
     if (!p)
         return;
-    if (p->learning && wrong->function && !alone)
-        spw_learning_condemn_locked(p->learning, wrong->function);
+    if (p->session && wrong->function && !alone)
+        spw_probe_session_condemn_locked(p->session, wrong->function);
     const bool is_of_plan = p->on.now && p->on.kept == p->on.now->plan;
     spw_refusals_mismatch_locked(d, is_of_plan ? p->on.now->course : NULL, wrong->operation, wrong->function, alone);
     if (!is_of_plan)
@@ -162,7 +162,7 @@ static void press(struct spw_device *d)
 static bool give_room(struct spw_device *d)
 {
     struct spw_rounds *p = find(d);
-    return p && spw_learning_give_room_locked(p->learning);
+    return p && spw_probe_session_give_room_locked(p->session);
 }
 
 static void look_after(struct spw_stream *s)

@@ -70,8 +70,8 @@ static int enter_course(struct spw_rounds *p, struct spw_tuned_shape *shape)
 
 static void leave_course(struct spw_rounds *p)
 {
-    if (p->on.now && spw_learning_is_about(p->learning, p->on.now->course))
-        spw_learning_stop_locked(p->learning); /* what was learned so far stays known */
+    if (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course))
+        spw_probe_session_stop_locked(p->session); /* what was learned so far stays known */
     spw_throttle_restart_locked(&p->pace);
     spw_unmap_allow_deferral_locked(p->on.device, false);
     spw_on_course_leave_locked(&p->on);
@@ -81,7 +81,7 @@ void spw_rounds_destroy(struct spw_rounds *p)
 {
     leave_course(p);
     spw_known_finish(&p->known);
-    spw_learning_destroy(p->learning);
+    spw_probe_session_destroy(p->session);
     free(p);
 }
 
@@ -149,7 +149,7 @@ static void next_round(struct spw_rounds *p)
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count;
     spw_spot_next_round_locked();
-    const bool was_told = spw_rounds_is_told(p), is_learning = spw_learning_is_about(p->learning, p->on.now->course);
+    const bool was_told = spw_rounds_is_told(p), is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
     p->on.now->last_used = ++p->known.clock;
     p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;
     p->on.strange_bytes = 0;
@@ -225,8 +225,8 @@ static void follow_expected(struct spw_rounds *p, struct spw_op *op)
         op->stream->calm = spw_place_is_calm(&p->on.place);
     if (spw_on_course_keeps(&p->on, operation))
         spw_kept_ops_wish_locked(op, operation);
-    if (spw_learning_is_about(p->learning, p->on.now->course))
-        spw_learning_op_locked(p->learning, op, operation);
+    if (spw_probe_session_is_about(p->session, p->on.now->course))
+        spw_probe_session_op_locked(p->session, op, operation);
 }
 
 void spw_rounds_follow_locked(struct spw_rounds *p, struct spw_op *op)
@@ -263,19 +263,20 @@ static void teach_unlocking(struct spw_rounds *p)
     if (!spw_settings_get()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
         shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
         return;
-    const bool is_under_way = spw_learning_is_about(p->learning, shape->course);
+    const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
     if (!is_under_way && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
         spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
         shape->is_learned = true;
         return;
     }
-    if (!p->learning)
-        p->learning = spw_learning_create(p->on.device);
+    if (!p->session)
+        p->session = spw_probe_session_create(p->on.device);
     if (!is_under_way && spw_digests_open_unlocking(p->on.device, p->on.stream->context) == -ENOMEM)
         return; /* the next iteration may find room */
-    if (p->on.now != shape || !p->learning || (!is_under_way && spw_learning_begin_locked(p->learning, shape->course) < 0))
+    if (p->on.now != shape || !p->session ||
+        (!is_under_way && spw_probe_session_begin_locked(p->session, shape->course) < 0))
         return;
-    if (!spw_learning_round_unlocking(p->learning) || p->on.now != shape)
+    if (!spw_probe_session_round_unlocking(p->session) || p->on.now != shape)
         return;
     shape->is_learned = true;
     spw_shape_learned(shape, true);
@@ -283,7 +284,7 @@ static void teach_unlocking(struct spw_rounds *p)
 
 bool spw_rounds_want_versions(const struct spw_rounds *p)
 {
-    bool wanted = p->on.now && spw_learning_is_about(p->learning, p->on.now->course);
+    bool wanted = p->on.now && spw_probe_session_is_about(p->session, p->on.now->course);
     for (unsigned i = 0; i < p->known.shapes.count; i++)
         wanted |= spw_shape_wants_versions(&p->known.shapes.list[i]);
     return wanted;

@@ -5,16 +5,16 @@
 #ifndef SPILLWAY_SHIM_ROUNDS_H
 #define SPILLWAY_SHIM_ROUNDS_H
 #include "known.h"
-#include "learning.h"
+#include "probe_session.h"
 #include "on_course.h"
 #include "throttle.h"
 
 struct spw_rounds {
     struct spw_on_course on; /* no course: the device is watched */
     struct spw_known known;
-    struct spw_learning *learning; /* NULL: nothing was to be learned yet */
-    bool began;                    /* an iteration of the course, and nothing was looked after since */
-    struct spw_throttle pace;      /* of the host on its course */
+    struct spw_probe_session *session; /* NULL: nothing was to be learned yet */
+    bool began;                        /* an iteration of the course, and nothing was looked after since */
+    struct spw_throttle pace;          /* of the host on its course */
 };
 
 int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds); /* watched; 0 or -ENOMEM */

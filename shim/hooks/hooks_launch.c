@@ -15,7 +15,7 @@
 #include "structs.h"
 #include "call_args.h"
 #include "tables.h"
-#include "trial.h"
+#include "probe.h"
 #include "versions.h"
 
 /* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
@@ -117,8 +117,8 @@ static CUresult end_launch(struct launch *l, CUresult result)
 {
     if (l->begun) {
         spw_duration_after(l->op.timed, result == CUDA_SUCCESS);
-        if (__builtin_expect(l->op.trial != NULL, 0))
-            result = spw_trial_after(&l->op, result);
+        if (__builtin_expect(l->op.probe != NULL, 0))
+            result = spw_probe_after(&l->op, result);
         if (result == CUDA_SUCCESS && spw_seek_wants_launch(&l->op))
             spw_seek_launched(&l->op);
         spw_op_answered(&l->op, result == CUDA_SUCCESS);

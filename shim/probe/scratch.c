@@ -1,9 +1,9 @@
-/* scratch.c - how much memory trials get: enough for a launch of each kind, as far as a fifth of the budget goes. */
+/* scratch.c - how much memory probes get: enough for a launch of each kind, as far as a fifth of the budget goes. */
 #include "scratch.h"
 
 #include <stdlib.h>
 
-#include "aside.h"
+#include "probe_snapshot.h"
 #include "course/course.h"
 #include "digest.h"
 #include "reclaim.h"
@@ -13,11 +13,11 @@ static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
     uint64_t bytes = 0;
     const struct spw_course_op *o = &course->ops[op];
     for (uint32_t i = 0; i < o->touch_count; i++)
-        bytes += spw_aside_rounded(course->tensors[course->touches[o->first_touch + i].tensor].bytes);
+        bytes += spw_probe_snapshot_rounded(course->tensors[course->touches[o->first_touch + i].tensor].bytes);
     return bytes;
 }
 
-/* What a trial of it puts aside: what has a content before it, twice. */
+/* What a probe of it puts aside: what has a content before it, twice. */
 static uint64_t tried_bytes(const struct spw_course *course, uint32_t op)
 {
     uint64_t bytes = touched_bytes(course, op);
@@ -25,7 +25,7 @@ static uint64_t tried_bytes(const struct spw_course *course, uint32_t op)
     for (uint32_t i = 0; i < o->touch_count; i++) {
         const uint32_t tensor = course->touches[o->first_touch + i].tensor;
         const bool is_fresh = tensor >= course->live_count && course->tensors[tensor].first_use == op;
-        bytes += is_fresh ? 0 : spw_aside_rounded(course->tensors[tensor].bytes);
+        bytes += is_fresh ? 0 : spw_probe_snapshot_rounded(course->tensors[tensor].bytes);
     }
     return bytes;
 }
@@ -48,7 +48,7 @@ static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course
     return most + spw_reclaim_unmovable_bytes_locked(d);
 }
 
-struct sized { /* an operation, and what a trial puts aside */
+struct sized { /* an operation, and what a probe puts aside */
     uint64_t function, bytes;
     uint32_t hits;
 };

@@ -1,6 +1,6 @@
-/* scratch.h - how much memory is put aside while launches are tried (trial.h).
+/* scratch.h - how much memory is put aside while launches are tried (probe.h).
  *
- * A trial keeps copies of all that the launch touches, as it was before and as it left it, in memory that the program's
+ * A probe keeps copies of all that the launch touches, as it was before and as it left it, in memory that the program's
  * tensors would use. What is found out
  * about one launch is taken to hold for its kind, and each operation is compared when it is replayed first, so the smallest
  * launch of each kind will do. That the largest operation has room beside it is not asked for: an optimizer's launch for all

@@ -20,7 +20,7 @@ struct pair {
     struct spw_composer *follows, *begins_anew;
     struct spw_schedule followed, anew, kept; /* kept: with no steps, before there is one */
     size_t choice_count;
-    uint8_t *choices, *trial, *expected;
+    uint8_t *choices, *probe, *expected;
     size_t composed;
 };
 
@@ -38,9 +38,9 @@ static struct pair *pair_for(struct spw_graph *graph, uint64_t *random)
         .machine = {.duplex = 1}};
     pair->choice_count = spw_choice_count(graph);
     pair->choices = malloc(pair->choice_count);
-    pair->trial = malloc(pair->choice_count);
+    pair->probe = malloc(pair->choice_count);
     pair->expected = malloc(pair->choice_count);
-    assert_true(pair->choices && pair->trial && pair->expected);
+    assert_true(pair->choices && pair->probe && pair->expected);
     assert_int_equal(spw_schedule_init(&pair->followed, graph), 0);
     assert_int_equal(spw_schedule_init(&pair->anew, graph), 0);
     assert_int_equal(spw_schedule_init(&pair->kept, graph), 0);
@@ -57,7 +57,7 @@ static void finish(struct pair *pair)
     spw_schedule_finish(&pair->anew);
     spw_schedule_finish(&pair->kept);
     free(pair->choices);
-    free(pair->trial);
+    free(pair->probe);
     free(pair->expected);
     free(pair);
 }
@@ -77,18 +77,18 @@ static bool is_same(const struct pair *pair, const struct spw_schedule *a, const
            memcmp(a->start, b->start, pair->request.graph->tensor_count) == 0;
 }
 
-/* Both compose `trial`; whether a schedule came of it. */
+/* Both compose `probe`; whether a schedule came of it. */
 static bool compose_both(struct pair *pair, uint64_t seed, int change)
 {
     struct spw_composed followed, anew;
-    memcpy(pair->expected, pair->trial, pair->choice_count);
+    memcpy(pair->expected, pair->probe, pair->choice_count);
     spw_composer_forget(pair->begins_anew);
     const int r = spw_compose(pair->begins_anew, pair->expected, &pair->anew, &anew);
-    if (spw_compose(pair->follows, pair->trial, &pair->followed, &followed) != r)
+    if (spw_compose(pair->follows, pair->probe, &pair->followed, &followed) != r)
         fail_msg("seed %llu, change %d: not %d", (unsigned long long)seed, change, r);
     assert_true(r == 0 || r == -ENOSPC);
     assert_true(followed.repairs == anew.repairs && followed.op == anew.op && followed.replayed_us == anew.replayed_us);
-    if (memcmp(pair->trial, pair->expected, pair->choice_count) != 0)
+    if (memcmp(pair->probe, pair->expected, pair->choice_count) != 0)
         fail_msg("seed %llu, change %d: other repairs", (unsigned long long)seed, change);
     if (r < 0)
         return false;
@@ -103,9 +103,9 @@ static bool compose_both(struct pair *pair, uint64_t seed, int change)
 static void change_some(struct pair *pair, uint64_t *random)
 {
     const uint32_t most = random_below(random, 6) ? 4 : (uint32_t)pair->choice_count;
-    memcpy(pair->trial, pair->choices, pair->choice_count);
+    memcpy(pair->probe, pair->choices, pair->choice_count);
     for (uint32_t i = random_below(random, most + 1); i > 0; i--)
-        pair->trial[random_below(random, (uint32_t)pair->choice_count)] = some_choice(random);
+        pair->probe[random_below(random, (uint32_t)pair->choice_count)] = some_choice(random);
     if (random_below(random, 12) == 0)
         pair->request.device_bytes += (pair->request.graph->peak_bytes - pair->request.device_bytes) / 2;
 }
@@ -117,11 +117,11 @@ static size_t hold(uint64_t seed)
     struct pair *pair = pair_for(graph, &random);
     const uint32_t options = 5 + random_below(&random, 40);
     for (size_t i = 0; i < pair->choice_count; i++)
-        pair->trial[i] = random_below(&random, options) < 5 ? some_choice(&random) : SPW_KEEP;
+        pair->probe[i] = random_below(&random, options) < 5 ? some_choice(&random) : SPW_KEEP;
     for (int change = 0; change < CHANGES; change++) {
         const bool is_composed = compose_both(pair, seed, change);
         if (change == 0 || (is_composed && random_below(&random, 3) == 0)) {
-            memcpy(pair->choices, pair->trial, pair->choice_count);
+            memcpy(pair->choices, pair->probe, pair->choice_count);
             assert_int_equal(spw_composer_keep(pair->follows), is_composed);
             if (is_composed)
                 assert_int_equal(spw_schedule_copy(&pair->kept, &pair->anew, graph), 0);

@@ -1,4 +1,4 @@
-/* test-scratch.c - memory for trials: the smallest launch of each kind has room, however large operations are. */
+/* test-scratch.c - memory for probes: the smallest launch of each kind has room, however large operations are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -115,7 +115,7 @@ static struct spw_tuned_shape *planned(double on_demand_us)
     return planned_within(HIDDEN, 50 * MIB, on_demand_us);
 }
 
-/* What the plan with the k-th number takes. The number of trials that it took to settle. */
+/* What the plan with the k-th number takes. The number of probes that it took to settle. */
 static unsigned iterate_until_settled(struct spw_tuned_shape *shape, const double *us,
                                       const struct spw_course_plan **ret_plans)
 {

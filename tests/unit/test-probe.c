@@ -1,14 +1,14 @@
-/* test-trial.c - launches that are looked at and tried, on the fake device: what is found out is true, and the program finds
+/* test-probe.c - launches that are looked at and tried, on the fake device: what is found out is true, and the program finds
  * everything as its own launch left it, whatever the launch does when it runs again and whichever call fails. */
 #include "access.h"
-#include "aside.h"
+#include "probe_snapshot.h"
 #include "carried.h"
 #include "course/course.h"
 #include "layout.h"
 #include "recorded_op.h"
 #include "scratch.h"
 #include "call_args.h"
-#include "trial.h"
+#include "probe.h"
 #include "trust.h"
 #include "versions.h"
 #include "writesets.h"
@@ -30,7 +30,7 @@ enum { ROUNDS = 40, EVERY_TIME = 4 };
 
 #define HOST ((uint64_t)16 << 20)
 
-static struct spw_trial *trial;
+static struct spw_probe *probe;
 static uint64_t host_budget = HOST;
 static struct {
     CUdeviceptr hits[HITS];
@@ -112,7 +112,7 @@ static size_t bytes_of(unsigned hit)
     return hit == SLOT ? SLOT_BYTES : BYTES;
 }
 
-/* As far as trials look at what is kept of a launch. */
+/* As far as probes look at what is kept of a launch. */
 static struct spw_recorded_op kept(enum kernel k, const struct spw_call_args *submission,
                                    struct spw_recorded_op_touch *touches)
 {
@@ -186,7 +186,7 @@ static CUresult launch(enum kernel k)
     spw_lock();
     assert_non_null(op.kind);
     of[k].places = op.kind->places;
-    op.recorded_op = spw_trial_before(trial, &op, 1) ? &recorded_op : NULL;
+    op.recorded_op = spw_probe_before(probe, &op, 1) ? &recorded_op : NULL;
     spw_unlock();
     const unsigned char salt = salt_of(k, false);
     CUresult r = refused ? CUDA_ERROR_LAUNCH_FAILED : run(k, s, false, salt);
@@ -194,8 +194,8 @@ static CUresult launch(enum kernel k)
         follow(k, salt);
     if (meanwhile)
         meanwhile();
-    if (op.trial)
-        r = spw_trial_after(&op, r);
+    if (op.probe)
+        r = spw_probe_after(&op, r);
     op.recorded_op = NULL;
     spw_op_end(&op);
     free(recorded_op.submission);
@@ -212,7 +212,7 @@ static bool next_round(void)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    const bool complete = spw_trial_round_unlocking(trial);
+    const bool complete = spw_probe_round_unlocking(probe);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     return complete;
@@ -248,7 +248,7 @@ static const struct spw_writeset *kind_of(enum kernel k)
 static enum spw_replay_verdict verdict_of(enum kernel k)
 {
     spw_lock();
-    const enum spw_replay_verdict verdict = spw_lessons_verdict(spw_trial_lessons(trial), kind_of(k));
+    const enum spw_replay_verdict verdict = spw_probe_policy_verdict(spw_probe_get_policy(probe), kind_of(k));
     spw_unlock();
     return verdict;
 }
@@ -275,7 +275,7 @@ static void begin_learning(void)
                                              .tensor_count = 2,
                                              .touch_count = 2};
     spw_lock();
-    spw_trial_begin(trial, &course, 1e6);
+    spw_probe_begin(probe, &course, 1e6);
     spw_unlock();
 }
 
@@ -289,9 +289,9 @@ static int begin_trials(void **state)
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);
-    trial = spw_trial_create(device);
+    probe = spw_probe_create(device);
     spw_unlock();
-    assert_non_null(trial);
+    assert_non_null(probe);
     memset(of, 0, sizeof(of));
     clock_now = 0;
     padding = 0;
@@ -311,8 +311,8 @@ static int end_trials(void **state)
     (void)state;
     fake_fail("", 0, CUDA_SUCCESS, false);
     spw_lock();
-    spw_trial_destroy(trial);
-    trial = NULL;
+    spw_probe_destroy(probe);
+    probe = NULL;
     spw_unlock();
     return 0;
 }
@@ -332,7 +332,7 @@ static void each_kind_of_kernel_is_found_out(void **state)
         assert_int_equal(verdict_of(k), verdicts[k]);
         assert_int_equal(written_by(k), k == COUNTS ? 1 << OUT | 1 << SLOT : 1 << OUT);
     }
-    const struct spw_trial_counts counts = spw_trial_counts_of(trial);
+    const struct spw_probe_counts counts = spw_probe_counts_of(probe);
     assert_true(counts.looks >= KERNELS && counts.trials >= KERNELS);
     assert_int_equal(counts.failures, 0);
 }
@@ -384,12 +384,12 @@ static void nothing_is_left_behind(void **state)
     assert_int_equal(fake_counts()->copies_within, before.copies_within);
 }
 
-/* A trial copies what has a content to its place, and back for each run and at the end, and what the launch left; and takes
+/* A probe copies what has a content to its place, and back for each run and at the end, and what the launch left; and takes
  * a hash behind each; all on the program's stream. */
 static void a_trial_costs_what_is_said_of_it(void **state)
 {
     learn(1 << PLAIN);
-    const struct spw_trial_counts counts = spw_trial_counts_of(trial);
+    const struct spw_probe_counts counts = spw_probe_counts_of(probe);
     const unsigned before = (unsigned)counts.trials * HITS * (1 + 2), after = (unsigned)counts.trials * HITS * 2;
     assert_int_equal(submits, 2 * counts.trials);
     assert_int_equal(fake_counts()->copies_within, before + after);
@@ -406,7 +406,7 @@ static void what_a_kernel_only_reads_by_its_type_is_not_put_aside(void **state)
 {
     spw_driver.cuFuncGetName = typed_name;
     learn(1 << PLAIN | 1 << IN_PLACE);
-    const unsigned trials = (unsigned)spw_trial_counts_of(trial).trials;
+    const unsigned trials = (unsigned)spw_probe_counts_of(probe).trials;
     assert_true(trials > 0);
     assert_int_equal(fake_counts()->copies_within, trials * 2 * (1 + 2 + 2)); /* of output and small one */
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
@@ -450,14 +450,14 @@ static void answers_are_read_as_soon_as_another_launch_of_the_kind_comes(void **
     assert_false(next_round());
     for (; number < 3; mark())
         iterate(number++, 1 << PLAIN);
-    assert_int_equal(spw_trial_counts_of(trial).looks, 2);
-    assert_int_equal(spw_trial_counts_of(trial).trials, 0);
+    assert_int_equal(spw_probe_counts_of(probe).looks, 2);
+    assert_int_equal(spw_probe_counts_of(probe).trials, 0);
     assert_int_equal(spw_reclaim_unmovable_bytes_locked(device), before);
     assert_false(next_round());
     assert_true(spw_reclaim_unmovable_bytes_locked(device) > before);
     for (; number < 6; mark())
         iterate(number++, 1 << PLAIN);
-    assert_int_equal(spw_trial_counts_of(trial).trials, 2);
+    assert_int_equal(spw_probe_counts_of(probe).trials, 2);
     assert_true(next_round()); /* that is all */
     assert_int_equal(spw_reclaim_unmovable_bytes_locked(device), before);
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
@@ -486,7 +486,7 @@ static void begin_without_scratch(void)
     assert_false(spw_scratch_leaves_room_locked(device, &course));
     device->handles.budget_bytes = 5 * BYTES;
     spw_lock();
-    spw_trial_begin(trial, &course, 1e6);
+    spw_probe_begin(probe, &course, 1e6);
     spw_unlock();
     device->handles.budget_bytes = budget;
 }
@@ -494,7 +494,7 @@ static void begin_without_scratch(void)
 static void without_room_for_scratch_and_host_memory_it_is_too_large(void **state)
 {
     (void)end_trials(NULL);
-    host_budget = SPW_ASIDE_HOST_SHARE * BYTES;
+    host_budget = SPW_PROBE_SNAPSHOT_HOST_SHARE * BYTES;
     (void)begin_trials(NULL);
     host_budget = HOST;
     begin_without_scratch();
@@ -523,8 +523,8 @@ static void scratch_memory_that_goes_each_time_serves_those_before_it(void **sta
         assert_true(number < ROUNDS);
         iterate(number, 1 << PLAIN);
         spw_lock();
-        (void)spw_trial_give_up_scratch_locked(trial);
-        assert_false(spw_trial_give_up_scratch_locked(trial));
+        (void)spw_probe_give_up_scratch_locked(probe);
+        assert_false(spw_probe_give_up_scratch_locked(probe));
         spw_unlock();
         iterate(number++, 1 << IN_PLACE);
     }
@@ -532,7 +532,7 @@ static void scratch_memory_that_goes_each_time_serves_those_before_it(void **sta
     assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAY_NOT_TRIED);
 }
 
-/* Nobody knows that it is padding: it may differ from what it was in any trial. */
+/* Nobody knows that it is padding: it may differ from what it was in any probe. */
 static void what_differed_in_trials_that_were_right_may_differ(void **state)
 {
     unsigned number = 0;
@@ -576,13 +576,13 @@ static void a_launch_that_the_driver_refused_is_not_tried(void **state)
     }
 }
 
-/* Each replay of each trial in turn. */
+/* Each replay of each probe in turn. */
 static void a_replay_that_is_refused_leaves_all_as_it_was(void **state)
 {
     for (unsigned n = 1; n <= 3; n++) {
         refuse_submits = submits + n;
         learn(1 << COUNTS | 1 << IN_PLACE);
-        assert_true(spw_trial_counts_of(trial).failures > 0);
+        assert_true(spw_probe_counts_of(probe).failures > 0);
         assert_int_equal(verdict_of(COUNTS), SPW_REPLAYABLE); /* the next attempt tells */
         (void)end_trials(NULL);
         (void)begin_trials(NULL);
@@ -596,7 +596,7 @@ static void a_call_that_fails_once_costs_an_answer_at_most(void **state)
     static const char *const names[] = {"cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2",
                                         "cuMemCreate",          "cuMemMap",        "cuMemSetAccess", "cuEventRecord",
                                         "cuEventCreate",        "cuMemAlloc_v2",   "cuMemHostAlloc", "cuModuleLoadData"};
-    static const unsigned kernels = 1 << COUNTS | 1 << IN_PLACE; /* the first few calls are made in each trial */
+    static const unsigned kernels = 1 << COUNTS | 1 << IN_PLACE; /* the first few calls are made in each probe */
     for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         for (unsigned n = 1; n <= (i < EVERY_TIME ? 40 : 8); n++) {
             fake_fail(names[i], n, CUDA_ERROR_OUT_OF_MEMORY, false);
@@ -657,14 +657,14 @@ static void learning_that_ends_early_gives_everything_back(void **state)
         }
         pthread_mutex_lock(&device->slow);
         spw_lock();
-        spw_trial_end(trial);
+        spw_probe_end(probe);
         assert_int_equal(device->live_bytes, live);
-        spw_trial_destroy(trial);
+        spw_probe_destroy(probe);
         assert_int_equal(spw_digests_held_locked(device), 0);
-        trial = spw_trial_create(device);
+        probe = spw_probe_create(device);
         spw_unlock();
         pthread_mutex_unlock(&device->slow);
-        assert_non_null(trial);
+        assert_non_null(probe);
         begin_learning();
         let_run();
     }
@@ -688,7 +688,7 @@ static void end_learning(void)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    spw_trial_end(trial);
+    spw_probe_end(probe);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }

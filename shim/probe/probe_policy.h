@@ -1,46 +1,46 @@
-/* lessons.h - how far learning about each kind of launch has come, what is to be learned from which launch next, and whether
- * launches of the kind can be replayed.
+/* probe_policy.h - how far learning about each kind of launch has come, what is to be learned from which launch next, and
+ * whether launches of the kind can be replayed.
  *
  * A kind is what has a write set of its own (writesets.h, which keeps what is written). It is first looked at: what of all
  * that a launch touches is different afterwards? Then it is tried: launched again, with something else where its output
- * was. Each is done twice where there is time, trials with different geometry where there is any. Trials take memory that
+ * was. Each is done twice where there is time, probes with different geometry where there is any. Trials take memory that
  * the program's tensors would use, for as long as any is wanted: so they come last, and in few iterations. A launch that is
  * too large for that memory leaves it to others of its kind. All of it takes time of the device, so an iteration gets an
  * allowance, and the whole of learning another. What is known of a kind holds until its module is unloaded; each operation
  * that is replayed is watched on top of that. Launches of one kind may differ by a parameter that is no address: one that is
  * given other numbers than those looked at is looked at as well.
  *
- * Decides only; trial.c carries it out. Engine lock throughout. */
-#ifndef SPILLWAY_SHIM_LESSONS_H
-#define SPILLWAY_SHIM_LESSONS_H
+ * Decides only; probe.c carries it out. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_PROBE_POLICY_H
+#define SPILLWAY_SHIM_PROBE_POLICY_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "verdicts.h"
 #include "writesets.h"
 
-enum spw_lesson_step { SPW_LESSON_NOTHING, SPW_LESSON_LOOK, SPW_LESSON_TRY };
+enum spw_probe_step { SPW_PROBE_NOTHING, SPW_PROBE_OBSERVE, SPW_PROBE_REPLAY };
 
-struct spw_lesson {
+struct spw_probe_kind {
     uint32_t number; /* of the write set */
     CUfunction function;
     uint8_t looks, tries, failures; /* ended; of either without an answer */
     bool under_way;
-    uint64_t tried_at; /* geometry of the last trial */
+    uint64_t tried_at; /* geometry of the last probe */
     enum spw_replay_verdict verdict;
     bool changes;    /* it was seen to write something */
     bool is_strange; /* a launch came since the last look that was given other numbers than those looked at */
 
     /* in the iterations that came since the beginning */
-    bool came, fits;      /* any launch did, and the memory for trials sufficed for it */
+    bool came, fits;      /* any launch did, and the memory for probes sufficed for it */
     bool fits_late;       /* or would for one, with the help of host memory */
     bool is_varied;       /* of those that fit: not all had the same geometry */
     uint64_t first_shape; /* that of the first of them */
     unsigned first_round; /* in which one came first */
 };
 
-struct spw_lessons {
-    struct spw_lesson *list;
+struct spw_probe_policy {
+    struct spw_probe_kind *list;
     uint32_t count, room;
     double allowed_us, spent_us; /* of this iteration, at most and so far; as the durations of operations let expect */
     double left_us;              /* of all iterations */
@@ -53,37 +53,37 @@ struct spw_lessons {
 };
 
 /* Something is to be learned, of iterations whose operations take so long together. What is known stays. */
-void spw_lessons_begin(struct spw_lessons *lessons, double iteration_us);
+void spw_probe_policy_begin(struct spw_probe_policy *policy, double iteration_us);
 
 /* The next iteration begins. True: nothing is left to be learned of what came in the last one, or not with the time that is
  * left. */
-bool spw_lessons_round(struct spw_lessons *lessons);
+bool spw_probe_policy_round(struct spw_probe_policy *policy);
 
 /* Trials are wanted, as things are. */
-bool spw_lessons_want_trials(const struct spw_lessons *lessons);
+bool spw_probe_policy_wants_probes(const struct spw_probe_policy *policy);
 
-struct spw_launch_told {
+struct spw_probe_launch {
     const struct spw_writeset *kind;
     uint64_t geometry;
     double us, late_us; /* that it takes, and that copies to host memory and back take, about */
-    bool fits;          /* into the memory for trials */
+    bool fits;          /* into the memory for probes */
     bool fits_late;     /* with the help of host memory */
-    bool has_memory;    /* that for trials is there */
+    bool has_memory;    /* that for probes is there */
 };
 
-/* What is to be done with this launch. Unless that is nothing, the lesson is under way, *ret_lesson its index, until one of
- * the three below ends it. */
-enum spw_lesson_step spw_lessons_next(struct spw_lessons *lessons, const struct spw_launch_told *launch,
-                                      uint32_t *ret_lesson);
-void spw_lesson_looked(struct spw_lessons *lessons, uint32_t lesson, bool changes);
-void spw_lesson_widened(struct spw_lessons *lessons, uint32_t lesson); /* it writes more than it was tried with */
-void spw_lesson_tried(struct spw_lessons *lessons, uint32_t lesson, enum spw_replay_verdict verdict);
-void spw_lesson_missed(struct spw_lessons *lessons, uint32_t lesson); /* there was no answer */
+/* What is to be done with this launch. Unless that is nothing, what is probed is under way, *ret_lesson its index, until one
+ * of the three below ends it. */
+enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *policy, const struct spw_probe_launch *launch,
+                                          uint32_t *ret_lesson);
+void spw_probe_kind_observed(struct spw_probe_policy *policy, uint32_t lesson, bool changes);
+void spw_probe_kind_widened(struct spw_probe_policy *policy, uint32_t lesson); /* it writes more than it was tried with */
+void spw_probe_kind_replayed(struct spw_probe_policy *policy, uint32_t lesson, enum spw_replay_verdict verdict);
+void spw_probe_kind_missed(struct spw_probe_policy *policy, uint32_t lesson); /* there was no answer */
 
-enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *lessons, const struct spw_writeset *kind);
+enum spw_replay_verdict spw_probe_policy_verdict(const struct spw_probe_policy *policy, const struct spw_writeset *kind);
 
 /* A replay turned out to be wrong, for good: of all launches of the function. */
-void spw_lessons_condemn(struct spw_lessons *lessons, CUfunction function, enum spw_replay_verdict verdict);
+void spw_probe_policy_condemn(struct spw_probe_policy *policy, CUfunction function, enum spw_replay_verdict verdict);
 
-void spw_lessons_finish(struct spw_lessons *lessons);
+void spw_probe_policy_finish(struct spw_probe_policy *policy);
 #endif

@@ -1,11 +1,11 @@
-/* trial.c - looks at launches and tries them again, on the program's stream. */
-#include "trial.h"
+/* probe.c - looks at launches and tries them again, on the program's stream. */
+#include "probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aside.h"
+#include "probe_snapshot.h"
 #include "ask.h"
 #include "bandwidth.h"
 #include "context.h"
@@ -53,7 +53,7 @@ struct piece {
 };
 
 struct exam {
-    enum spw_lesson_step step; /* NOTHING: this one is free */
+    enum spw_probe_step step; /* NOTHING: this one is free */
     uint32_t lesson;
     uint32_t count;
     struct piece *pieces; /* SPW_WRITESET_HITS of them */
@@ -67,47 +67,47 @@ struct exam {
     struct spw_scalar_args given; /* the same with its addresses, once it was run again; or all zeroes */
 };
 
-struct spw_trial {
+struct spw_probe {
     struct spw_device *device;
-    struct spw_lessons lessons;
-    struct spw_aside aside;
+    struct spw_probe_policy policy;
+    struct spw_probe_snapshot snapshot;
     uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
     unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
     struct exam exams[EXAMS], *now;
     bool leaves_scratch; /* behind the launch that is being tried, which has bytes there */
-    struct spw_trial_counts counts;
+    struct spw_probe_counts counts;
 };
 
-struct spw_trial *spw_trial_create(struct spw_device *d)
+struct spw_probe *spw_probe_create(struct spw_device *d)
 {
-    struct spw_trial *t = calloc(1, sizeof(*t));
+    struct spw_probe *t = calloc(1, sizeof(*t));
     if (t)
         t->device = d;
     return t;
 }
 
-const struct spw_lessons *spw_trial_lessons(const struct spw_trial *t)
+const struct spw_probe_policy *spw_probe_get_policy(const struct spw_probe *t)
 {
-    return &t->lessons;
+    return &t->policy;
 }
 
-struct spw_lessons *spw_trial_lessons_mutable(struct spw_trial *t)
+struct spw_probe_policy *spw_probe_get_policy_mutable(struct spw_probe *t)
 {
-    return &t->lessons;
+    return &t->policy;
 }
 
-struct spw_trial_counts spw_trial_counts_of(const struct spw_trial *t)
+struct spw_probe_counts spw_probe_counts_of(const struct spw_probe *t)
 {
     return t->counts;
 }
 
 /* ---- exams ---- */
 
-static struct exam *free_exam(struct spw_trial *t)
+static struct exam *free_exam(struct spw_probe *t)
 {
     for (unsigned i = 0; i < EXAMS; i++) {
         struct exam *e = &t->exams[i];
-        if (e->step != SPW_LESSON_NOTHING)
+        if (e->step != SPW_PROBE_NOTHING)
             continue;
         if (!e->pieces)
             e->pieces = malloc(SPW_WRITESET_HITS * sizeof(*e->pieces));
@@ -122,26 +122,26 @@ static void end_exam(struct exam *e)
         for (unsigned k = 0; k <= PASSES; k++)
             spw_digest_forget_locked(e->pieces[i].tickets[k]);
     spw_scalar_args_finish(&e->given);
-    e->step = SPW_LESSON_NOTHING;
+    e->step = SPW_PROBE_NOTHING;
 }
 
-static void miss_exam(struct spw_trial *t, struct exam *e)
+static void miss_exam(struct spw_probe *t, struct exam *e)
 {
     t->counts.failures++;
-    spw_lesson_missed(&t->lessons, e->lesson);
+    spw_probe_kind_missed(&t->policy, e->lesson);
     end_exam(e);
 }
 
-void spw_trial_destroy(struct spw_trial *t)
+void spw_probe_destroy(struct spw_probe *t)
 {
     if (!t)
         return;
     for (unsigned i = 0; i < EXAMS; i++) {
-        if (t->exams[i].step != SPW_LESSON_NOTHING)
+        if (t->exams[i].step != SPW_PROBE_NOTHING)
             end_exam(&t->exams[i]);
         free(t->exams[i].pieces);
     }
-    spw_lessons_finish(&t->lessons);
+    spw_probe_policy_finish(&t->policy);
     free(t);
 }
 
@@ -222,7 +222,7 @@ static void note_doubted(const struct exam *e, const struct seen *seen)
     }
 }
 
-static void note_look(struct spw_trial *t, const struct exam *e, const struct seen *seen)
+static void note_look(struct spw_probe *t, const struct exam *e, const struct seen *seen)
 {
     const uint64_t changed = seen->changed;
     note_doubted(e, seen);
@@ -233,15 +233,15 @@ static void note_look(struct spw_trial *t, const struct exam *e, const struct se
             distrust(e, changed);
         spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
         if (kind->changed != before)
-            spw_lesson_widened(&t->lessons, e->lesson);
+            spw_probe_kind_widened(&t->policy, e->lesson);
     }
-    spw_lesson_looked(&t->lessons, e->lesson, kind && kind->changed);
+    spw_probe_kind_observed(&t->policy, e->lesson, kind && kind->changed);
 }
 
 /* 1: taken note of; 0: not yet; negative: there will be no answer. */
-static int read_exam(struct spw_trial *t, struct exam *e)
+static int read_exam(struct spw_probe *t, struct exam *e)
 {
-    const bool is_look = e->step == SPW_LESSON_LOOK;
+    const bool is_look = e->step == SPW_PROBE_OBSERVE;
     enum spw_replay_verdict verdict = SPW_REPLAYABLE;
     struct seen seen = {0};
     for (uint32_t i = 0; i < e->count; i++) {
@@ -257,29 +257,29 @@ static int read_exam(struct spw_trial *t, struct exam *e)
     if (is_look)
         note_look(t, e, &seen);
     else
-        spw_lesson_tried(&t->lessons, e->lesson, verdict);
+        spw_probe_kind_replayed(&t->policy, e->lesson, verdict);
     if (!is_look && verdict == SPW_REPLAYABLE)
         spw_trust_note_tried_locked(e->function, &e->given);
     return 1;
 }
 
-static void poll(struct spw_trial *t, struct exam *e)
+static void poll(struct spw_probe *t, struct exam *e)
 {
-    const int r = e->step == SPW_LESSON_NOTHING || e == t->now ? 0 : read_exam(t, e);
+    const int r = e->step == SPW_PROBE_NOTHING || e == t->now ? 0 : read_exam(t, e);
     if (r > 0)
         end_exam(e);
     else if (r < 0)
         miss_exam(t, e);
 }
 
-void spw_trial_poll(struct spw_trial *t)
+void spw_probe_poll(struct spw_probe *t)
 {
     for (unsigned i = 0; i < EXAMS; i++)
         poll(t, &t->exams[i]);
 }
 
 /* The same for the one whose answer says what is next for the kind. */
-static void poll_kind(struct spw_trial *t, const struct spw_writeset *kind)
+static void poll_kind(struct spw_probe *t, const struct spw_writeset *kind)
 {
     for (unsigned i = 0; i < EXAMS; i++)
         if (t->exams[i].number == kind->number)
@@ -288,32 +288,32 @@ static void poll_kind(struct spw_trial *t, const struct spw_writeset *kind)
 
 /* ---- scratch memory ---- */
 
-static void take_scratch(struct spw_trial *t)
+static void take_scratch(struct spw_probe *t)
 {
     t->leaves_scratch = false;
-    if (t->aside.scratch || !t->wanted_bytes || t->denied >= DENIALS)
+    if (t->snapshot.scratch || !t->wanted_bytes || t->denied >= DENIALS)
         return;
     t->denied++;
-    (void)spw_aside_take_scratch_unlocking(&t->aside, t->device, t->wanted_bytes);
+    (void)spw_probe_snapshot_take_scratch_unlocking(&t->snapshot, t->device, t->wanted_bytes);
 }
 
 /* Another thread may be about to submit the launch that is being tried: what it touches lies there. */
-static void leave_scratch(struct spw_trial *t)
+static void leave_scratch(struct spw_probe *t)
 {
     t->leaves_scratch = t->now != NULL;
     if (!t->now)
-        spw_aside_give_scratch_locked(&t->aside, t->device);
+        spw_probe_snapshot_give_scratch_locked(&t->snapshot, t->device);
 }
 
-static void leave_scratch_late(struct spw_trial *t)
+static void leave_scratch_late(struct spw_probe *t)
 {
     if (t->leaves_scratch)
         leave_scratch(t);
 }
 
-bool spw_trial_give_up_scratch_locked(struct spw_trial *t)
+bool spw_probe_give_up_scratch_locked(struct spw_probe *t)
 {
-    const bool goes = t->aside.scratch && !t->now;
+    const bool goes = t->snapshot.scratch && !t->now;
     if (goes)
         leave_scratch(t);
     return goes;
@@ -321,19 +321,19 @@ bool spw_trial_give_up_scratch_locked(struct spw_trial *t)
 
 /* ---- iterations ---- */
 
-void spw_trial_begin(struct spw_trial *t, const struct spw_course *course, double iteration_us)
+void spw_probe_begin(struct spw_probe *t, const struct spw_course *course, double iteration_us)
 {
     t->wanted_bytes = spw_scratch_bytes_locked(t->device, course);
     t->denied = 0;
-    spw_lessons_begin(&t->lessons, iteration_us);
+    spw_probe_policy_begin(&t->policy, iteration_us);
 }
 
-bool spw_trial_round_unlocking(struct spw_trial *t)
+bool spw_probe_round_unlocking(struct spw_probe *t)
 {
-    spw_trial_poll(t);
-    spw_aside_reap_locked(&t->aside);
-    const bool is_complete = spw_lessons_round(&t->lessons);
-    if (is_complete || !spw_lessons_want_trials(&t->lessons)) {
+    spw_probe_poll(t);
+    spw_probe_snapshot_reap_locked(&t->snapshot);
+    const bool is_complete = spw_probe_policy_round(&t->policy);
+    if (is_complete || !spw_probe_policy_wants_probes(&t->policy)) {
         leave_scratch(t);
     } else {
         if (spw_twins_have_variables)
@@ -343,7 +343,7 @@ bool spw_trial_round_unlocking(struct spw_trial *t)
     return is_complete;
 }
 
-void spw_trial_end(struct spw_trial *t)
+void spw_probe_end(struct spw_probe *t)
 {
     leave_scratch(t);
 }
@@ -423,7 +423,7 @@ static bool are_still_there(const struct exam *e)
 
 /* ---- what is submitted; the stream's next operation stands for all of it ---- */
 
-static int ask(struct spw_trial *t, const struct spw_op *op, struct exam *e, unsigned which)
+static int ask(struct spw_probe *t, const struct spw_op *op, struct exam *e, unsigned which)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++)
@@ -439,10 +439,10 @@ struct places {
 
 static uint64_t place(struct places *p, uint64_t room, size_t bytes)
 {
-    const uint64_t rounded = spw_aside_rounded(bytes), in_scratch = p->scratch, in_host = p->host;
+    const uint64_t rounded = spw_probe_snapshot_rounded(bytes), in_scratch = p->scratch, in_host = p->host;
     const bool fits = p->scratch + rounded <= room;
     *(fits ? &p->scratch : &p->host) += rounded;
-    return fits ? in_scratch : in_host | SPW_ASIDE_HOST;
+    return fits ? in_scratch : in_host | SPW_PROBE_SNAPSHOT_HOST;
 }
 
 /* Places for everything, in `room` bytes of scratch memory first: what is copied most often comes first. */
@@ -465,7 +465,7 @@ static struct spw_object *object_of(const struct piece *p)
 
 /* Behind all that any stream does with what the launch touches: it may be given an address by chance (scan.h) that is none
  * of its business. Copies out of what it only reads are over, too. */
-static int follow_uses(const struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int follow_uses(const struct spw_probe *t, const struct spw_op *op, const struct exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
@@ -483,7 +483,7 @@ static int fill(const struct spw_op *op, const struct piece *p)
 }
 
 /* Before the program's launch: its bytes are saved, and those that are undefined are known. */
-static int save_before(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int save_before(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
@@ -491,27 +491,29 @@ static int save_before(struct spw_trial *t, const struct spw_op *op, const struc
         if (p->content == FRESH)
             r = fill(op, p);
         else if (p->content == DEFINED)
-            r = spw_aside_save_locked(&t->aside, op->stream, p->before, p->address, p->bytes);
+            r = spw_probe_snapshot_save_locked(&t->snapshot, op->stream, p->before, p->address, p->bytes);
     }
     return r;
 }
 
-static int keep_all(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int keep_all(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++)
         if (e->pieces[i].content != CONSTANT)
-            r = spw_aside_save_locked(&t->aside, op->stream, e->pieces[i].kept, e->pieces[i].address, e->pieces[i].bytes);
+            r = spw_probe_snapshot_save_locked(&t->snapshot, op->stream, e->pieces[i].kept, e->pieces[i].address,
+                                               e->pieces[i].bytes);
     return r;
 }
 
-static int put_back_all(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int put_back_all(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
 {
     int worst = 0;
     for (uint32_t i = 0; i < e->count; i++) {
         int r = e->pieces[i].content == CONSTANT ? 0 : -EIO;
         for (unsigned attempt = 0; attempt < ATTEMPTS && r < 0; attempt++)
-            r = spw_aside_load_locked(&t->aside, op->stream, e->pieces[i].address, e->pieces[i].kept, e->pieces[i].bytes);
+            r = spw_probe_snapshot_load_locked(&t->snapshot, op->stream, e->pieces[i].address, e->pieces[i].kept,
+                                               e->pieces[i].bytes);
         worst = r < 0 ? r : worst;
     }
     return worst;
@@ -519,7 +521,7 @@ static int put_back_all(struct spw_trial *t, const struct spw_op *op, const stru
 
 /* What the launch was shown by the program it is shown again: no kernel is to run on an index, an address or a flag that is
  * not the program's. */
-static int restore(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static int restore(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
@@ -527,12 +529,12 @@ static int restore(struct spw_trial *t, const struct spw_op *op, const struct ex
         if (p->content == FRESH)
             r = fill(op, p);
         else if (p->content == DEFINED)
-            r = spw_aside_load_locked(&t->aside, op->stream, p->address, p->before, p->bytes);
+            r = spw_probe_snapshot_load_locked(&t->snapshot, op->stream, p->address, p->before, p->bytes);
     }
     return r;
 }
 
-static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
+static int run_again(struct spw_probe *t, const struct spw_op *op, struct exam *e)
 {
     int r = spw_twin_order_locked(op->function, op->stream->context, op->stream);
     for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
@@ -545,17 +547,17 @@ static int run_again(struct spw_trial *t, const struct spw_op *op, struct exam *
     return r;
 }
 
-static void note_uses(struct spw_trial *t, const struct spw_op *op, const struct exam *e)
+static void note_uses(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
 {
     const uint64_t number = spw_stream_next_locked(op->stream);
     for (uint32_t i = 0; i < e->count; i++)
         spw_uses_add_locked(&object_of(&e->pieces[i])->uses, op->stream, number);
-    if (e->step == SPW_LESSON_TRY)
-        spw_aside_used_locked(&t->aside, op->stream, number);
+    if (e->step == SPW_PROBE_REPLAY)
+        spw_probe_snapshot_used_locked(&t->snapshot, op->stream, number);
 }
 
 /* Whatever other streams do next comes behind what was written here. */
-static int be_followed(struct spw_trial *t, const struct spw_op *op)
+static int be_followed(struct spw_probe *t, const struct spw_op *op)
 {
     spw_uses_add_locked(&t->device->replays, op->stream, op->stream->begun);
     (void)spw_uses_mark_locked(&t->device->replays);
@@ -564,7 +566,7 @@ static int be_followed(struct spw_trial *t, const struct spw_op *op)
 
 /* ---- before and after ---- */
 
-static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint32_t lesson, struct exam *e)
+static void begin_exam(const struct spw_op *op, enum spw_probe_step step, uint32_t lesson, struct exam *e)
 {
     e->step = step;
     e->lesson = lesson;
@@ -579,7 +581,7 @@ static void begin_exam(const struct spw_op *op, enum spw_lesson_step step, uint3
 }
 
 /* Time that copies to the host and back take. */
-static double host_us(const struct spw_trial *t, uint64_t bytes)
+static double host_us(const struct spw_probe *t, uint64_t bytes)
 {
     enum { COPIES = 3 };
     struct spw_bandwidth link;
@@ -588,23 +590,23 @@ static double host_us(const struct spw_trial *t, uint64_t bytes)
 }
 
 /* Into scratch memory; or what has no room there into host memory, which takes longer. */
-static struct places find_memory(struct spw_trial *t, struct exam *e, struct spw_launch_told *launch)
+static struct places find_memory(struct spw_probe *t, struct exam *e, struct spw_probe_launch *launch)
 {
-    const bool has_scratch = t->aside.scratch || t->denied < DENIALS;
+    const bool has_scratch = t->snapshot.scratch || t->denied < DENIALS;
     const struct places places = lay_out(e, has_scratch ? t->wanted_bytes : 0);
     launch->fits = !places.host;
     if (places.host)
-        spw_aside_reap_locked(&t->aside);
-    launch->has_memory = (t->aside.scratch || !places.scratch) && !(places.host && t->aside.host);
-    launch->fits_late = spw_aside_may_use_host_locked(places.host);
+        spw_probe_snapshot_reap_locked(&t->snapshot);
+    launch->has_memory = (t->snapshot.scratch || !places.scratch) && !(places.host && t->snapshot.host);
+    launch->fits_late = spw_probe_snapshot_may_use_host_locked(places.host);
     launch->late_us = host_us(t, places.host);
     return places;
 }
 
-/* What is filled may be another stream's: that stream comes behind it from here on, whatever becomes of the trial. */
-static int prepare(struct spw_trial *t, const struct spw_op *op, const struct exam *e, uint64_t host_bytes)
+/* What is filled may be another stream's: that stream comes behind it from here on, whatever becomes of the probe. */
+static int prepare(struct spw_probe *t, const struct spw_op *op, const struct exam *e, uint64_t host_bytes)
 {
-    if (!spw_aside_begin_locked(&t->aside, host_bytes))
+    if (!spw_probe_snapshot_begin_locked(&t->snapshot, host_bytes))
         return -ENOMEM;
     int r = follow_uses(t, op, e);
     if (r == 0) {
@@ -615,7 +617,7 @@ static int prepare(struct spw_trial *t, const struct spw_op *op, const struct ex
     return r;
 }
 
-bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
+bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 {
     uint32_t lesson;
     if (t->now || !op->kind)
@@ -625,35 +627,35 @@ bool spw_trial_before(struct spw_trial *t, struct spw_op *op, double us)
     if (!e)
         return false;
     struct places places = {0};
-    struct spw_launch_told launch = {.kind = op->kind, .geometry = op->signature.geometry, .us = us};
+    struct spw_probe_launch launch = {.kind = op->kind, .geometry = op->signature.geometry, .us = us};
     int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
     if (r == 0)
         places = find_memory(t, e, &launch);
-    const enum spw_lesson_step step = spw_lessons_next(&t->lessons, &launch, &lesson);
-    if (step == SPW_LESSON_NOTHING)
+    const enum spw_probe_step step = spw_probe_policy_next(&t->policy, &launch, &lesson);
+    if (step == SPW_PROBE_NOTHING)
         return false;
     begin_exam(op, step, lesson, e);
     if (r == 0)
-        r = step == SPW_LESSON_TRY ? prepare(t, op, e, places.host) : ask(t, op, e, 0);
+        r = step == SPW_PROBE_REPLAY ? prepare(t, op, e, places.host) : ask(t, op, e, 0);
     note_uses(t, op, e);
     if (r < 0) {
         miss_exam(t, e);
         return false;
     }
-    op->trial = t;
+    op->probe = t;
     t->now = e;
-    t->denied = step == SPW_LESSON_TRY ? 0 : t->denied;
-    return step == SPW_LESSON_TRY;
+    t->denied = step == SPW_PROBE_REPLAY ? 0 : t->denied;
+    return step == SPW_PROBE_REPLAY;
 }
 
 /* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */
-static int look(struct spw_trial *t, const struct spw_op *op, struct exam *e)
+static int look(struct spw_probe *t, const struct spw_op *op, struct exam *e)
 {
     t->counts.looks++;
     return ask(t, op, e, 1) < 0 ? 1 : 0;
 }
 
-static int try_again(struct spw_trial *t, const struct spw_op *op, struct exam *e)
+static int try_again(struct spw_probe *t, const struct spw_op *op, struct exam *e)
 {
     if (!op->recorded_op || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
@@ -675,21 +677,21 @@ static void say_lost(const struct spw_op *op)
         spw_function_name(op->function, name, sizeof(name)));
 }
 
-CUresult spw_trial_after(struct spw_op *op, CUresult result)
+CUresult spw_probe_after(struct spw_op *op, CUresult result)
 {
-    struct spw_trial *t = op->trial;
+    struct spw_probe *t = op->probe;
     spw_lock();
     struct exam *e = t->now;
     struct spw_context_guard guard;
     t->now = NULL;
-    op->trial = NULL;
+    op->probe = NULL;
     if (result != CUDA_SUCCESS || !are_still_there(e) || spw_context_enter(&guard, NULL) < 0) {
         miss_exam(t, e);
         leave_scratch_late(t);
         spw_unlock();
         return result;
     }
-    const int r = e->step == SPW_LESSON_LOOK ? look(t, op, e) : try_again(t, op, e);
+    const int r = e->step == SPW_PROBE_OBSERVE ? look(t, op, e) : try_again(t, op, e);
     note_uses(t, op, e);
     const int sent = spw_digests_send_locked(t->device, op->handle);
     if (r < 0)

@@ -1,5 +1,5 @@
-/* lessons.c - chooses what is to be learned from which launch, within the time that learning may take. */
-#include "lessons.h"
+/* probe_policy.c - chooses what is to be learned from which launch, within the time that learning may take. */
+#include "probe_policy.h"
 
 #include <stdlib.h>
 
@@ -7,14 +7,14 @@ enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launche
 
 /* What a step costs beside the launch, in times of the launch, for one that does little else than move bytes: two passes
  * over what it touches; two more launches, three passes, everything copied twice and put back three times. */
-static const double costs[] = {[SPW_LESSON_LOOK] = 2, [SPW_LESSON_TRY] = 12};
+static const double costs[] = {[SPW_PROBE_OBSERVE] = 2, [SPW_PROBE_REPLAY] = 12};
 
 /* In iterations. */
 #define ALLOWED_IN_ONE 1.5
 #define ALLOWED_IN_ALL 2.5
 #define ALLOWED_LATE   6 /* for copies to the host beside that */
 
-void spw_lessons_begin(struct spw_lessons *l, double iteration_us)
+void spw_probe_policy_begin(struct spw_probe_policy *l, double iteration_us)
 {
     l->allowed_us = ALLOWED_IN_ONE * iteration_us;
     l->left_us = ALLOWED_IN_ALL * iteration_us;
@@ -27,36 +27,36 @@ void spw_lessons_begin(struct spw_lessons *l, double iteration_us)
         l->list[i].came = l->list[i].fits = l->list[i].fits_late = l->list[i].is_varied = false;
 }
 
-static bool may_try(const struct spw_lesson *lesson)
+static bool may_try(const struct spw_probe_kind *lesson)
 {
     return lesson->changes && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
            lesson->tries < TRIES && lesson->failures < FAILURES && (lesson->fits || !lesson->tries);
 }
 
-static bool is_wanted(const struct spw_lesson *lesson)
+static bool is_wanted(const struct spw_probe_kind *lesson)
 {
     return lesson->came && lesson->failures < FAILURES &&
            (lesson->looks < LOOKS || (lesson->is_strange && lesson->looks < MORE_LOOKS) || may_try(lesson));
 }
 
-/* Where looking at everything twice would leave no time for trials, what was looked at once is tried. */
-static bool is_short_of_time(const struct spw_lessons *l)
+/* Where looking at everything twice would leave no time for probes, what was looked at once is tried. */
+static bool is_short_of_time(const struct spw_probe_policy *l)
 {
     return (l->left_us - l->spent_us) * ALLOWED_IN_ONE < l->allowed_us * (ALLOWED_IN_ALL / 2);
 }
 
-bool spw_lessons_want_trials(const struct spw_lessons *l)
+bool spw_probe_policy_wants_probes(const struct spw_probe_policy *l)
 {
     bool trials = false, looks = false;
     for (uint32_t i = 0; i < l->count; i++) {
-        const struct spw_lesson *lesson = &l->list[i];
+        const struct spw_probe_kind *lesson = &l->list[i];
         trials |= lesson->came && may_try(lesson);
         looks |= is_wanted(lesson) && lesson->looks < LOOKS;
     }
     return trials && (!looks || l->rounds > LOOKS || is_short_of_time(l));
 }
 
-bool spw_lessons_round(struct spw_lessons *l)
+bool spw_probe_policy_round(struct spw_probe_policy *l)
 {
     bool under_way = false, wanted = false;
     for (uint32_t i = 0; i < l->count; i++) {
@@ -71,7 +71,7 @@ bool spw_lessons_round(struct spw_lessons *l)
     return l->is_complete;
 }
 
-static struct spw_lesson *find(const struct spw_lessons *l, const struct spw_writeset *kind)
+static struct spw_probe_kind *find(const struct spw_probe_policy *l, const struct spw_writeset *kind)
 {
     for (uint32_t i = 0; i < l->count; i++)
         if (l->list[i].number == kind->number)
@@ -79,7 +79,7 @@ static struct spw_lesson *find(const struct spw_lessons *l, const struct spw_wri
     return NULL;
 }
 
-static struct spw_lesson *add(struct spw_lessons *l)
+static struct spw_probe_kind *add(struct spw_probe_policy *l)
 {
     if (l->count == l->room) {
         const uint32_t room = l->room ? 2 * l->room : 64;
@@ -92,36 +92,37 @@ static struct spw_lesson *add(struct spw_lessons *l)
     return &l->list[l->count++];
 }
 
-static struct spw_lesson *find_or_add(struct spw_lessons *l, const struct spw_writeset *kind)
+static struct spw_probe_kind *find_or_add(struct spw_probe_policy *l, const struct spw_writeset *kind)
 {
-    struct spw_lesson *it = find(l, kind);
+    struct spw_probe_kind *it = find(l, kind);
     if (!it && (it = add(l)))
-        *it = (struct spw_lesson){.number = kind->number, .function = kind->function, .verdict = SPW_REPLAY_NOT_TRIED};
+        *it = (struct spw_probe_kind){.number = kind->number, .function = kind->function, .verdict = SPW_REPLAY_NOT_TRIED};
     return it;
 }
 
 /* No launch of the kind fitted in a whole iteration: it is tried once with the help of host memory. */
-static bool is_tried_late(const struct spw_lessons *l, const struct spw_lesson *lesson, const struct spw_launch_told *launch)
+static bool is_tried_late(const struct spw_probe_policy *l, const struct spw_probe_kind *lesson,
+                          const struct spw_probe_launch *launch)
 {
     return !lesson->fits && !lesson->tries && lesson->came && lesson->first_round < l->rounds && launch->fits_late &&
            launch->late_us <= l->late_left_us;
 }
 
-static enum spw_lesson_step step_of(const struct spw_lessons *l, const struct spw_lesson *lesson,
-                                    const struct spw_launch_told *launch)
+static enum spw_probe_step step_of(const struct spw_probe_policy *l, const struct spw_probe_kind *lesson,
+                                   const struct spw_probe_launch *launch)
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
-        return SPW_LESSON_NOTHING;
+        return SPW_PROBE_NOTHING;
     const unsigned looks = launch->kind->is_strange ? MORE_LOOKS : LOOKS;
     const bool is_seen = lesson->looks >= looks || (is_short_of_time(l) && lesson->looks > lesson->tries && may_try(lesson));
     if (!is_seen)
-        return SPW_LESSON_LOOK;
+        return SPW_PROBE_OBSERVE;
     const bool leaves_it_to_another = lesson->tries && lesson->is_varied && lesson->tried_at == launch->geometry;
     const bool fits = launch->fits || is_tried_late(l, lesson, launch);
-    return may_try(lesson) && fits && !leaves_it_to_another ? SPW_LESSON_TRY : SPW_LESSON_NOTHING;
+    return may_try(lesson) && fits && !leaves_it_to_another ? SPW_PROBE_REPLAY : SPW_PROBE_NOTHING;
 }
 
-static void note(const struct spw_lessons *l, struct spw_lesson *lesson, const struct spw_launch_told *launch)
+static void note(const struct spw_probe_policy *l, struct spw_probe_kind *lesson, const struct spw_probe_launch *launch)
 {
     lesson->first_round = lesson->came ? lesson->first_round : l->rounds;
     lesson->came = true;
@@ -135,41 +136,42 @@ static void note(const struct spw_lessons *l, struct spw_lesson *lesson, const s
     lesson->fits = true;
 }
 
-static bool can_afford(struct spw_lessons *l, enum spw_lesson_step step, const struct spw_launch_told *launch)
+static bool can_afford(struct spw_probe_policy *l, enum spw_probe_step step, const struct spw_probe_launch *launch)
 {
     const double cost = costs[step] * launch->us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
-    if (step == SPW_LESSON_TRY && !launch->fits) {
+    if (step == SPW_PROBE_REPLAY && !launch->fits) {
         l->late_left_us -= launch->late_us;
         return true;
     }
-    if (step == SPW_LESSON_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
+    if (step == SPW_PROBE_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
         return false;
     l->spent_us += cost;
     return true;
 }
 
-enum spw_lesson_step spw_lessons_next(struct spw_lessons *l, const struct spw_launch_told *launch, uint32_t *ret_lesson)
+enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const struct spw_probe_launch *launch,
+                                          uint32_t *ret_lesson)
 {
     if (!launch->kind || !launch->kind->count || l->is_complete)
-        return SPW_LESSON_NOTHING;
-    struct spw_lesson *lesson = find_or_add(l, launch->kind);
+        return SPW_PROBE_NOTHING;
+    struct spw_probe_kind *lesson = find_or_add(l, launch->kind);
     if (!lesson)
-        return SPW_LESSON_NOTHING;
+        return SPW_PROBE_NOTHING;
     note(l, lesson, launch);
-    const enum spw_lesson_step step = step_of(l, lesson, launch);
-    const bool waits = step == SPW_LESSON_TRY && !launch->has_memory;
+    const enum spw_probe_step step = step_of(l, lesson, launch);
+    const bool waits = step == SPW_PROBE_REPLAY && !launch->has_memory;
     const bool is_later = launch->fits_late && !lesson->fits && launch->late_us <= l->late_left_us && may_try(lesson);
     l->is_awaited |= lesson->under_way || waits || is_later;
     if (waits || !can_afford(l, step, launch))
-        return SPW_LESSON_NOTHING;
+        return SPW_PROBE_NOTHING;
     lesson->under_way = true;
-    if (step == SPW_LESSON_TRY)
+    if (step == SPW_PROBE_REPLAY)
         lesson->tried_at = launch->geometry;
     *ret_lesson = (uint32_t)(lesson - l->list);
     return step;
 }
 
-void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson, bool changes)
+void spw_probe_kind_observed(struct spw_probe_policy *l, uint32_t lesson, bool changes)
 {
     l->list[lesson].changes |= changes;
     l->list[lesson].is_strange = false; /* or the next one says so again */
@@ -177,47 +179,47 @@ void spw_lesson_looked(struct spw_lessons *l, uint32_t lesson, bool changes)
     l->list[lesson].looks++;
 }
 
-void spw_lesson_widened(struct spw_lessons *l, uint32_t lesson)
+void spw_probe_kind_widened(struct spw_probe_policy *l, uint32_t lesson)
 {
-    struct spw_lesson *it = &l->list[lesson];
+    struct spw_probe_kind *it = &l->list[lesson];
     if (!it->tries || it->verdict > SPW_REPLAYABLE)
         return;
     it->tries = 0;
     it->verdict = SPW_REPLAY_NOT_TRIED;
 }
 
-void spw_lesson_tried(struct spw_lessons *l, uint32_t lesson, enum spw_replay_verdict verdict)
+void spw_probe_kind_replayed(struct spw_probe_policy *l, uint32_t lesson, enum spw_replay_verdict verdict)
 {
-    struct spw_lesson *it = &l->list[lesson];
+    struct spw_probe_kind *it = &l->list[lesson];
     it->under_way = false;
     it->tries++;
     if (it->verdict <= SPW_REPLAYABLE)
         it->verdict = verdict;
 }
 
-void spw_lesson_missed(struct spw_lessons *l, uint32_t lesson)
+void spw_probe_kind_missed(struct spw_probe_policy *l, uint32_t lesson)
 {
     l->list[lesson].under_way = false;
     l->list[lesson].failures++;
 }
 
-enum spw_replay_verdict spw_lessons_verdict(const struct spw_lessons *l, const struct spw_writeset *kind)
+enum spw_replay_verdict spw_probe_policy_verdict(const struct spw_probe_policy *l, const struct spw_writeset *kind)
 {
-    const struct spw_lesson *it = kind ? find(l, kind) : NULL;
+    const struct spw_probe_kind *it = kind ? find(l, kind) : NULL;
     if (it && it->verdict == SPW_REPLAY_NOT_TRIED && it->changes && it->came && !it->fits && !it->fits_late)
         return SPW_REPLAY_TOO_LARGE;
     return it ? it->verdict : SPW_REPLAY_NOT_TRIED;
 }
 
-void spw_lessons_condemn(struct spw_lessons *l, CUfunction function, enum spw_replay_verdict verdict)
+void spw_probe_policy_condemn(struct spw_probe_policy *l, CUfunction function, enum spw_replay_verdict verdict)
 {
     for (uint32_t i = 0; i < l->count; i++)
         if (l->list[i].function == function)
             l->list[i].verdict = verdict;
 }
 
-void spw_lessons_finish(struct spw_lessons *l)
+void spw_probe_policy_finish(struct spw_probe_policy *l)
 {
     free(l->list);
-    *l = (struct spw_lessons){0};
+    *l = (struct spw_probe_policy){0};
 }

@@ -1,5 +1,5 @@
-/* learning.c - goes along with the iterations that are learned from, and draws the conclusions. */
-#include "learning.h"
+/* probe_session.c - goes along with the iterations that are learned from, and draws the conclusions. */
+#include "probe_session.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "refusals.h"
 #include "recorded_op.h"
 #include "call_args.h"
-#include "trial.h"
+#include "probe.h"
 #include "writesets.h"
 
 /* What an operation was like when it came last. */
@@ -19,48 +19,48 @@ struct fact {
     uint64_t places; /* of a launch: its kind */
     uint32_t number, hits;
     uint64_t reads, makes; /* of a copy or set: bit per hit; what it writes it overwrites completely, or reads as well */
-    enum spw_replay_verdict refused; /* SPW_REPLAYABLE: nothing is against it but what a trial may say */
+    enum spw_replay_verdict refused; /* SPW_REPLAYABLE: nothing is against it but what a probe may say */
     bool known;                      /* it came */
 };
 
-struct spw_learning {
+struct spw_probe_session {
     struct spw_device *device;
-    struct spw_trial *trial;
+    struct spw_probe *probe;
     struct spw_course *course; /* NULL: nothing is being learned */
     struct fact *facts;        /* by operation */
     const struct spw_stream *stream;
     bool several_streams;
     bool is_begun;
     bool is_seen; /* a whole iteration was, so that it is known whether there are several */
-    struct spw_learning_result result;
+    struct spw_probe_session_result result;
 };
 
-struct spw_learning *spw_learning_create(struct spw_device *d)
+struct spw_probe_session *spw_probe_session_create(struct spw_device *d)
 {
-    struct spw_learning *l = calloc(1, sizeof(*l));
+    struct spw_probe_session *l = calloc(1, sizeof(*l));
     if (!l)
         return NULL;
     l->device = d;
-    l->trial = spw_trial_create(d);
-    if (l->trial)
+    l->probe = spw_probe_create(d);
+    if (l->probe)
         return l;
     free(l);
     return NULL;
 }
 
-static void forget_course(struct spw_learning *l)
+static void forget_course(struct spw_probe_session *l)
 {
     free(l->facts);
     l->facts = NULL;
     l->course = NULL;
 }
 
-void spw_learning_destroy(struct spw_learning *l)
+void spw_probe_session_destroy(struct spw_probe_session *l)
 {
     if (!l)
         return;
     forget_course(l);
-    spw_trial_destroy(l->trial);
+    spw_probe_destroy(l->probe);
     free(l);
 }
 
@@ -72,10 +72,10 @@ static double work_us(const struct spw_course *course)
     return us;
 }
 
-int spw_learning_begin_locked(struct spw_learning *l, struct spw_course *course)
+int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course)
 {
     if (l->course)
-        spw_learning_stop_locked(l);
+        spw_probe_session_stop_locked(l);
     l->facts = calloc((size_t)course->op_count + 1, sizeof(*l->facts));
     if (!l->facts)
         return -ENOMEM;
@@ -83,18 +83,18 @@ int spw_learning_begin_locked(struct spw_learning *l, struct spw_course *course)
     l->stream = NULL;
     l->several_streams = l->is_seen = l->is_begun = false;
     spw_versions_keep_locked(true);
-    spw_trial_begin(l->trial, course, work_us(course));
+    spw_probe_begin(l->probe, course, work_us(course));
     return 0;
 }
 
-bool spw_learning_is_about(const struct spw_learning *l, const struct spw_course *course)
+bool spw_probe_session_is_about(const struct spw_probe_session *l, const struct spw_course *course)
 {
     return l && l->course == course && course;
 }
 
-void spw_learning_stop_locked(struct spw_learning *l)
+void spw_probe_session_stop_locked(struct spw_probe_session *l)
 {
-    spw_trial_end(l->trial);
+    spw_probe_end(l->probe);
     forget_course(l);
 }
 
@@ -138,7 +138,7 @@ static struct fact fact_of(const struct spw_op *op)
     return f;
 }
 
-void spw_learning_op_locked(struct spw_learning *l, struct spw_op *op, uint32_t ordinal)
+void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op, uint32_t ordinal)
 {
     if (!l->course || ordinal >= l->course->op_count)
         return;
@@ -149,7 +149,7 @@ void spw_learning_op_locked(struct spw_learning *l, struct spw_op *op, uint32_t 
     l->stream = op->stream;
     if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || !l->is_seen || l->several_streams)
         return;
-    if (spw_trial_before(l->trial, op, o->us > 0 ? o->us : 0) && !op->wish)
+    if (spw_probe_before(l->probe, op, o->us > 0 ? o->us : 0) && !op->wish)
         op->wish = ordinal + 1;
 }
 
@@ -162,14 +162,14 @@ static const struct spw_writeset *kind_of(const struct fact *f)
     return kind && kind->number == f->number ? kind : NULL;
 }
 
-static enum spw_replay_verdict verdict_of(const struct spw_learning *l, const struct fact *f,
+static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, const struct fact *f,
                                           const struct spw_writeset *kind)
 {
     if (f->refused != SPW_REPLAYABLE)
         return f->refused;
     if (l->several_streams)
         return SPW_REPLAY_SEVERAL_STREAMS;
-    return f->function ? spw_lessons_verdict(spw_trial_lessons(l->trial), kind) : SPW_REPLAYABLE;
+    return f->function ? spw_probe_policy_verdict(spw_probe_get_policy(l->probe), kind) : SPW_REPLAYABLE;
 }
 
 /* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
@@ -181,7 +181,7 @@ static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, 
     return is_makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 
-static enum spw_replay_verdict conclude(struct spw_learning *l, uint32_t ordinal, uint8_t *access)
+static enum spw_replay_verdict conclude(struct spw_probe_session *l, uint32_t ordinal, uint8_t *access)
 {
     const struct fact *f = &l->facts[ordinal];
     const struct spw_writeset *kind = kind_of(f);
@@ -197,9 +197,9 @@ static enum spw_replay_verdict conclude(struct spw_learning *l, uint32_t ordinal
     return verdict;
 }
 
-static void say(const struct spw_learning *l)
+static void say(const struct spw_probe_session *l)
 {
-    const struct spw_learning_result *r = &l->result;
+    const struct spw_probe_session_result *r = &l->result;
     spw_info(
         "device %d: of %u operations in an iteration %u can be replayed (%.3f ms); %u were not tried, %u differ between "
         "runs, %u have hidden state, %u are of other kinds",
@@ -210,7 +210,7 @@ static void say(const struct spw_learning *l)
 }
 
 /* Each kind of operation once: what becomes of it, and why. */
-static void say_kinds(const struct spw_learning *l)
+static void say_kinds(const struct spw_probe_session *l)
 {
     char name[256];
     for (uint32_t i = 0; spw_log_enabled(SPW_LOG_DEBUG) && i < l->course->op_count; i++) {
@@ -224,7 +224,7 @@ static void say_kinds(const struct spw_learning *l)
     }
 }
 
-static void finish(struct spw_learning *l)
+static void finish(struct spw_probe_session *l)
 {
     uint32_t most = 0;
     memset(&l->result, 0, sizeof(l->result));
@@ -245,7 +245,7 @@ static void finish(struct spw_learning *l)
 
 /* What another stream reads at the same time must not be written here, not even to what it was. So the first iteration is
  * only looked at, and nothing is tried in one of several streams. */
-bool spw_learning_round_unlocking(struct spw_learning *l)
+bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
 {
     if (!l->course)
         return false;
@@ -254,28 +254,28 @@ bool spw_learning_round_unlocking(struct spw_learning *l)
         return false;
     }
     l->is_seen = true;
-    if (!l->several_streams && !spw_trial_round_unlocking(l->trial))
+    if (!l->several_streams && !spw_probe_round_unlocking(l->probe))
         return false;
     if (l->several_streams)
-        spw_trial_end(l->trial);
+        spw_probe_end(l->probe);
     finish(l);
     return true;
 }
 
-bool spw_learning_give_room_locked(struct spw_learning *l)
+bool spw_probe_session_give_room_locked(struct spw_probe_session *l)
 {
-    return l && spw_trial_give_up_scratch_locked(l->trial);
+    return l && spw_probe_give_up_scratch_locked(l->probe);
 }
 
-void spw_learning_condemn_locked(struct spw_learning *l, CUfunction function)
+void spw_probe_session_condemn_locked(struct spw_probe_session *l, CUfunction function)
 {
-    spw_lessons_condemn(spw_trial_lessons_mutable(l->trial), function, SPW_REPLAY_MISMATCH);
+    spw_probe_policy_condemn(spw_probe_get_policy_mutable(l->probe), function, SPW_REPLAY_MISMATCH);
 }
 
-struct spw_learning_result spw_learning_result_locked(const struct spw_learning *l)
+struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *l)
 {
-    struct spw_learning_result result = l->result;
-    const struct spw_trial_counts counts = spw_trial_counts_of(l->trial);
+    struct spw_probe_session_result result = l->result;
+    const struct spw_probe_counts counts = spw_probe_counts_of(l->probe);
     result.looks = counts.looks;
     result.trials = counts.trials;
     result.failures = counts.failures;

@@ -1,0 +1,46 @@
+/* probe_session.h - learns about the operations of an iteration while the program goes through it: what each reads and
+ * writes, and whether it can be replayed; and writes that into its course.
+ *
+ * Launches are looked at and tried (probe.h) in a few iterations, copies and sets say themselves what they do. The course
+ * then tells reads from writes, and which operations can be replayed. One course of a device at a time; what is known about
+ * a kind of launch holds for all. Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_PROBE_SESSION_H
+#define SPILLWAY_SHIM_PROBE_SESSION_H
+#include "course/course.h"
+#include "op.h"
+#include "verdicts.h"
+
+struct spw_probe_session; /* of a device */
+
+struct spw_probe_session *spw_probe_session_create(struct spw_device *d); /* NULL: no memory */
+void spw_probe_session_destroy(struct spw_probe_session *session);        /* NULL is fine */
+
+/* The next iterations are to be learned from. The course stays the caller's, and must be there until stop() or the end. 0 or
+ * -ENOMEM. Versions are kept from now on (versions.h). */
+int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course);
+bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course);
+
+/* An iteration of it begins. True: that is all, the course knows. The device's slow lock is held too, and the engine lock is
+ * let go of while room is made for scratch memory. */
+bool spw_probe_session_round_unlocking(struct spw_probe_session *session);
+
+/* An operation lacks memory. True: what learning has taken of it went to the cache. Slow lock too. */
+bool spw_probe_session_give_room_locked(struct spw_probe_session *session); /* NULL is fine */
+
+/* Operation `ordinal` of the course was begun. */
+void spw_probe_session_op_locked(struct spw_probe_session *session, struct spw_op *op, uint32_t ordinal);
+
+/* It comes to no end: the course is about to go. Slow lock too. */
+void spw_probe_session_stop_locked(struct spw_probe_session *session);
+
+/* A replay of the function gave other bytes: never again. */
+void spw_probe_session_condemn_locked(struct spw_probe_session *session, CUfunction function);
+
+/* Of the operations of the course that was learned last, by verdict. */
+struct spw_probe_session_result {
+    uint32_t count[SPW_REPLAY_VERDICT_COUNT];
+    double us[SPW_REPLAY_VERDICT_COUNT];
+    uint64_t looks, trials, failures; /* since the start */
+};
+struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *session);
+#endif
