@@ -4,7 +4,7 @@
 #include "transfers.h"
 #include "rebuild.h"
 #include "reclaim.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "verify.h"
 
 /* ---- whom an operation touched ---- */
@@ -134,7 +134,7 @@ void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b)
     count(d, b, -1);
     if (b->check && !(b->object.attention & SPW_UNVERIFIED))
         spw_verify_forget_locked(b);
-    spw_spot_forget_locked(b);
+    spw_spot_check_forget_locked(b);
 }
 
 /* ---- retained blocks ---- */

@@ -8,16 +8,16 @@
 #include "context.h"
 #include "devices.h"
 #include "replay.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "stash.h"
 #include "verify.h"
-#include "watched.h"
+#include "verify_records.h"
 
 struct iteration {
     struct spw_recorded_op **kept; /* by operation; those that have not come yet are of the iteration before */
     uint32_t *until;               /* by tensor: the last action of the plan that has to do with it, plus 1 */
     uint32_t count, tensor_count;
-    uint64_t course; /* watched.h */
+    uint64_t course; /* verify_records.h */
 };
 
 static struct iteration iteration_of[SPW_MAX_DEVICES];
@@ -75,19 +75,19 @@ static bool can_be_put_away(const struct spw_device *d, const struct spw_recorde
 }
 
 /* Of what it makes a part may stay undefined. So that comparisons and samples find the same there, it is what replays will
- * find: all of it where that was seen, else of what will be hashed (spot.h). */
+ * find: all of it where that was seen, else of what will be hashed (spot_checks.h). */
 static int define(struct spw_device *d, const struct spw_op *op, struct spw_recorded_op *recorded_op)
 {
-    const struct spw_watched *w = spw_watched_of(d->ordinal, recorded_op);
+    const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, recorded_op);
     int r = 0;
     recorded_op->is_defined = w && w->leaves_undefined;
     for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
         const struct spw_recorded_op_touch *t = &recorded_op->touches[i];
         if (!t->block || !spw_touch_makes(t))
             continue;
-        spw_spot_choose_locked(t->block);
+        spw_spot_check_choose_locked(t->block);
         r = recorded_op->is_defined ? spw_verify_fill_locked(t->block, op->stream)
-                                    : spw_spot_fill_locked(d, t->block, op->stream);
+                                    : spw_spot_check_fill_locked(d, t->block, op->stream);
     }
     return r;
 }
@@ -147,7 +147,7 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
         return -ENOMEM;
     }
     now->count = course->op_count;
-    now->course = number ? spw_watched_follow_locked(d->ordinal, number, course->op_count) : 0;
+    now->course = number ? spw_verify_record_follow_locked(d->ordinal, number, course->op_count) : 0;
     if (number && !now->course) {
         spw_kept_ops_end_locked(d);
         return -ENOMEM;

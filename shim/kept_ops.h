@@ -9,10 +9,9 @@
 #include "op.h"
 #include "plan/actions.h"
 
-/* The device follows a plan that has some operations run again, for a course with that number (watched.h). Versions are kept
- * from here on. 0; -ENOMEM: nothing will be
- * kept, and whatever is to be dropped leaves with a copy. Needs the device's slow lock as well, lets go of the engine lock
- * while it waits: nothing is looked at after that. */
+/* The device follows a plan that has some operations run again, for a course with that number (verify_records.h). Versions
+ * are kept from here on. 0; -ENOMEM: nothing will be kept, and whatever is to be dropped leaves with a copy. Needs the
+ * device's slow lock as well, lets go of the engine lock while it waits: nothing is looked at after that. */
 int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *course, uint64_t number,
                                  const struct spw_actions *actions);
 

@@ -11,7 +11,7 @@
 #include "rebuild.h"
 #include "settings.h"
 #include "slab.h"
-#include "spot.h"
+#include "spot_checks.h"
 
 enum { SHARE = 32, MOST_MAKERS = 64 };
 
@@ -54,7 +54,8 @@ static size_t step_of(size_t bytes)
 static int hash(struct spw_device *d, const struct spw_stream *s, const struct thing *t, uint32_t *ret_ticket)
 {
     const bool is_whole = t->bytes <= SPW_READ_CHECK_WHOLE || spw_settings_get()->verify_every == 1;
-    const struct spw_sample sample = spw_spot_sample(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
+    const struct spw_sample sample =
+        spw_spot_check_sample(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
     int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
                      : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
     if (r < 0) {

@@ -13,7 +13,7 @@
  *
  * Up to SPW_READ_CHECK_WHOLE all of a tensor is hashed, and all of any where each replay is compared (SPILLWAY_VERIFY=1); of
  * a larger one, pages of 4 KiB that make up as much, one in 32 at least, others for each version. A change to less than that
- * may be missed then; what is made again is sampled as well (spot.h). Engine lock throughout; nobody waits. */
+ * may be missed then; what is made again is sampled as well (spot_checks.h). Engine lock throughout; nobody waits. */
 #ifndef SPILLWAY_SHIM_READ_CHECK_H
 #define SPILLWAY_SHIM_READ_CHECK_H
 #include "recorded_op.h"

@@ -50,7 +50,7 @@ struct spw_recorded_op {
     bool is_void;
     bool is_defined; /* what it leaves of fresh blocks was filled with a pattern before (kept_ops.c) */
     uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
-    uint64_t course; /* that it is an operation of (watched.h); 0: none, and nobody compares */
+    uint64_t course; /* that it is an operation of (verify_records.h); 0: none, and nobody compares */
     CUcontext context;
     struct spw_stream *stream; /* where it ran */
     CUfunction function;       /* NULL: a copy or set */

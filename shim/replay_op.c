@@ -14,7 +14,7 @@
 #include "clean_check.h"
 #include "replay.h"
 #include "reclaim.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "deferred_unmap.h"
 #include "stash.h"
 #include "twins.h"

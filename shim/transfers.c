@@ -13,7 +13,7 @@
 #include "clean_check.h"
 #include "reclaim.h"
 #include "seek.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "deferred_unmap.h"
 #include "read_check.h"
 #include "verify.h"
@@ -122,7 +122,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     if (due == SPW_DUE_BY_DIGEST)
         spw_verify_digest_locked(d, b);
     if (dropped && due == SPW_DUE_NOT)
-        spw_spot_left_locked(d, b);
+        spw_spot_check_left_locked(d, b);
     if (due == SPW_DUE_BY_COPY)
         dropped = spw_verify_left_locked(d, b) == 0;
     if (dropped)

@@ -18,10 +18,10 @@
 #include "replay.h"
 #include "result.h"
 #include "settings.h"
-#include "spot.h"
-#include "trust.h"
+#include "spot_checks.h"
+#include "validation.h"
 #include "read_check.h"
-#include "watched.h"
+#include "verify_records.h"
 
 struct spw_verified spw_verified;
 
@@ -35,7 +35,7 @@ struct spw_comparison { /* of a block that is dropped, and will be compared */
 };
 
 enum {
-    SPOILED = SPW_SPOT_PATTERN,
+    SPOILED = SPW_SPOT_CHECK_PATTERN,
     OTHERWISE = 0x48
 }; /* each byte of what is to be written anew; the second time, where it differs */
 
@@ -62,9 +62,9 @@ static bool is_given_nothing(const struct spw_recorded_op *m)
 
 /* Its first replay by the plan is compared, whatever it is given: as far as that goes it was tried. Later on it is what it
  * was, or leaves with a copy that is brought back. */
-static bool is_what_it_was(const struct spw_watched *w, const struct spw_recorded_op *m)
+static bool is_what_it_was(const struct spw_verify_record *w, const struct spw_recorded_op *m)
 {
-    return !w || !w->was_compared || is_given_nothing(m) || spw_trust_covers_locked(m);
+    return !w || !w->was_compared || is_given_nothing(m) || spw_validation_covers_locked(m);
 }
 
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
@@ -72,19 +72,20 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     const struct spw_recorded_op *m = b->content.maker;
     if (!m || !m->course)
         return true;
-    const struct spw_watched *w = spw_watched_of(d->ordinal, m);
-    return !is_blind[d->ordinal] && !spw_trust_is_condemned(m->function) && !(w && w->is_barred) && is_what_it_was(w, m);
+    const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
+    return !is_blind[d->ordinal] && !spw_validation_is_condemned(m->function) && !(w && w->is_barred) &&
+           is_what_it_was(w, m);
 }
 
 /* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
  * memory would be free when that is done. Where each one is compared, nothing is left to expectation. */
-static uint8_t decide(struct spw_watched *w, const struct spw_recorded_op *m)
+static uint8_t decide(struct spw_verify_record *w, const struct spw_recorded_op *m)
 {
     if (w && w->left)
         w->left--;
     if (w && !w->was_compared && w->unclaimed >= UNCLAIMED)
         return NOT_COMPARED;
-    if (!w || !w->was_compared || !spw_watched_was_right_with(w, m))
+    if (!w || !w->was_compared || !spw_verify_record_was_right_with(w, m))
         return BY_COPY;
     return w->left ? NOT_COMPARED : spw_settings_get()->verify_every > 1 ? BY_DIGEST : BY_COPY;
 }
@@ -96,7 +97,7 @@ enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block 
     if (!m || !m->course)
         return SPW_DUE_NOT;
     if (m->compare == UNDECIDED)
-        m->compare = decide(spw_watched_of(d->ordinal, m), m);
+        m->compare = decide(spw_verify_record_of(d->ordinal, m), m);
     return m->compare == BY_COPY ? SPW_DUE_BY_COPY : m->compare == BY_DIGEST ? SPW_DUE_BY_DIGEST : SPW_DUE_NOT;
 }
 
@@ -158,7 +159,7 @@ void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
 void spw_verify_unclaimed_locked(const struct spw_block *b)
 {
     const struct spw_recorded_op *m = b->check ? b->content.maker : NULL;
-    struct spw_watched *w = m ? spw_watched_of(b->check->ordinal, m) : NULL;
+    struct spw_verify_record *w = m ? spw_verify_record_of(b->check->ordinal, m) : NULL;
     if (w && !w->was_compared && w->unclaimed < UNCLAIMED)
         w->unclaimed++;
 }
@@ -242,8 +243,8 @@ int spw_verify_spoil_locked(struct spw_device *d, struct spw_replay_op *run, str
         struct spw_block *b = run->parts[i].block;
         if (run->parts[i].attached && whole)
             r = fill(b, s, run->looks == LOOK_OTHERWISE ? OTHERWISE : SPOILED);
-        else if (run->parts[i].attached && spw_spot_fill_locked(d, b, s) < 0)
-            spw_spot_give_up_locked(b);
+        else if (run->parts[i].attached && spw_spot_check_fill_locked(d, b, s) < 0)
+            spw_spot_check_give_up_locked(b);
     }
     return r;
 }
@@ -254,7 +255,7 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_replay_op *run, s
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
         if (b)
-            spw_spot_made_locked(d, b, run->rebuild, s);
+            spw_spot_check_made_locked(d, b, run->rebuild, s);
         if (b && run->parts[i].attached)
             spw_read_check_renew_locked(b);
         if (b && !compared)
@@ -345,9 +346,9 @@ static void distrust(struct spw_device *d, const struct spw_recorded_op *wrong, 
         const struct spw_recorded_op *m = b->drops ? b->content.maker : NULL;
         if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
             continue;
-        const struct spw_watched *w = spw_watched_of(d->ordinal, m);
+        const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
         const bool is_same = m->course == wrong->course && m->operation == wrong->operation;
-        if (!alone || is_same || b->has_true_copy || !w || !w->was_compared || !spw_trust_covers_locked(m))
+        if (!alone || is_same || b->has_true_copy || !w || !w->was_compared || !spw_validation_covers_locked(m))
             give_up(d, b);
     }
 }
@@ -377,9 +378,9 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
 {
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
-    struct spw_watched *w = spw_watched_of(d->ordinal, m);
+    struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
     /* A number may make one operation another thing than others of its function, which were right with theirs. */
-    const bool alone = w && !w->was_compared && spw_trust_was_right(m->function) && !spw_trust_covers_locked(m);
+    const bool alone = w && !w->was_compared && spw_validation_was_right(m->function) && !spw_validation_covers_locked(m);
     if (is_lost)
         say_lost(d, b, name);
     else
@@ -387,9 +388,9 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
     if (w)
         w->is_barred = true;
     if (alone)
-        spw_trust_suspect_locked(m->function);
+        spw_validation_suspect_locked(m->function);
     else
-        spw_trust_condemn_locked(m->function);
+        spw_validation_condemn_locked(m->function);
     distrust(d, m, alone);
     if (spw_planned_any)
         spw_follower->condemned(d, m, alone);
@@ -397,10 +398,10 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
 
 static void note_equal(struct spw_device *d, const struct spw_recorded_op *m)
 {
-    struct spw_watched *w = spw_watched_of(d->ordinal, m);
+    struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
     if (w)
-        spw_watched_note_equal_locked(w, m);
-    spw_trust_note_equal_locked(m);
+        spw_verify_record_note_equal_locked(w, m);
+    spw_validation_note_equal_locked(m);
 }
 
 /* The first of its blocks that differs; *ret_known: all were compared. */
@@ -463,7 +464,7 @@ static int settle(struct spw_device *d, struct spw_replay_op *run, bool is_equal
 static void note_undefined(struct spw_device *d, const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++) {
-        struct spw_watched *w = spw_watched_of(d->ordinal, run->rebuild->ops[i]);
+        struct spw_verify_record *w = spw_verify_record_of(d->ordinal, run->rebuild->ops[i]);
         if (w)
             w->leaves_undefined = true;
     }
@@ -577,9 +578,9 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run)
 void spw_verify_reset(void)
 {
     memset(is_blind, 0, sizeof(is_blind));
-    spw_spot_reset();
-    spw_watched_reset();
-    spw_trust_reset();
+    spw_spot_check_reset();
+    spw_verify_record_reset();
+    spw_validation_reset();
     spw_read_check_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));
 }

@@ -9,7 +9,7 @@
  * what it made since it was compared last may have been wrong as well, so that to stop is the better answer.
  *
  * What is made again without being compared was right, in some comparison, with the numbers among its parameters that it has
- * this time (trust.h). With others it leaves with a copy that is brought back.
+ * this time (validation.h). With others it leaves with a copy that is brought back.
  *
  * Where they differ the true bytes are copied in, no replay of the function happens any more, and its operations are
  * planned anew. What has left without a copy, this one too, is refused to whoever wants it. Only where an operation is wrong

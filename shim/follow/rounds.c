@@ -16,7 +16,7 @@
 #include "kept_ops.h"
 #include "scratch.h"
 #include "settings.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "deferred_unmap.h"
 #include "steptime.h"
 
@@ -148,7 +148,7 @@ static void next_round(struct spw_rounds *p)
 {
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count;
-    spw_spot_next_round_locked();
+    spw_spot_check_next_round_locked();
     const bool was_told = spw_rounds_is_told(p), is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
     p->on.now->last_used = ++p->known.clock;
     p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;

@@ -9,7 +9,7 @@
 #include "pin.h"
 #include "result.h"
 #include "seek.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "call_args.h"
 #include "tables.h"
 #include "twins.h"
@@ -159,7 +159,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
         spw_twins_changed();
     atomic_fetch_sub_explicit(&spw_tables_being_told, 1, memory_order_relaxed);
     free(c->many);
-    return spw_spot_after_wait(result);
+    return spw_spot_check_after_wait(result);
 }
 
 /* ---- what is at the ends ---- */

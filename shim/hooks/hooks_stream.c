@@ -10,7 +10,7 @@
 #include "log.h"
 #include "mover.h"
 #include "result.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "deferred_unmap.h"
 #include "status.h"
 #include "twins.h"
@@ -54,7 +54,7 @@ CUresult spw_on_cuStreamSynchronize(CUstream hStream)
     struct spw_stream *s = before_wait(hStream, &begun);
     CUresult r = spw_driver.cuStreamSynchronize(hStream);
     learn(s, begun, r);
-    return spw_spot_after_wait(r);
+    return spw_spot_check_after_wait(r);
 }
 
 CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
@@ -63,7 +63,7 @@ CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
     struct spw_stream *s = before_wait(per_thread(hStream), &begun);
     CUresult r = spw_driver.cuStreamSynchronize_ptsz(hStream);
     learn(s, begun, r);
-    return spw_spot_after_wait(r);
+    return spw_spot_check_after_wait(r);
 }
 
 /* How far each stream of a context will have come when a wait for all of it returns. */
@@ -91,7 +91,7 @@ static CUresult learn_all(const struct snapshot *all, CUresult result)
     for (unsigned i = 0; i < all->count && result == CUDA_SUCCESS; i++)
         spw_note_stream_done(all->streams[i], all->begun[i]);
     spw_status_after_wait();
-    return spw_spot_after_wait(result);
+    return spw_spot_check_after_wait(result);
 }
 
 CUresult spw_on_cuCtxSynchronize(void)
@@ -113,7 +113,7 @@ CUresult spw_on_cuCtxSynchronize_v2(CUcontext ctx)
 #define WAITED(symbol, params, args) \
     CUresult spw_on_##symbol params \
     { \
-        return spw_spot_after_wait(spw_driver.symbol args); \
+        return spw_spot_check_after_wait(spw_driver.symbol args); \
     }
 
 WAITED(cuStreamQuery, (CUstream hStream), (hStream))

@@ -20,7 +20,7 @@
 #include "scratch.h"
 #include "slab.h"
 #include "stash.h"
-#include "trust.h"
+#include "validation.h"
 #include "twins.h"
 #include "versions.h"
 
@@ -259,7 +259,7 @@ static int read_exam(struct spw_probe *t, struct exam *e)
     else
         spw_probe_kind_replayed(&t->policy, e->lesson, verdict);
     if (!is_look && verdict == SPW_REPLAYABLE)
-        spw_trust_note_tried_locked(e->function, &e->given);
+        spw_validation_note_tried_locked(e->function, &e->given);
     return 1;
 }
 

@@ -24,7 +24,7 @@
 #include "timing.h"
 #include "seek.h"
 #include "seek_device.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "settings.h"
 #include "slab.h"
 #include "steptime.h"
@@ -147,7 +147,7 @@ static void write_verified(FILE *f)
 
 static void write_spots(FILE *f)
 {
-    const struct spw_spots *s = &spw_spots;
+    const struct spw_spot_check_counts *s = &spw_spot_check_counts;
     fprintf(f,
             "  \"sampled\": {\"asked_count\": %llu, \"equal_count\": %llu, \"unknown_count\": %llu, "
             "\"explained_count\": %llu, \"failed_count\": %llu},\n",

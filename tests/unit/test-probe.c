@@ -9,7 +9,7 @@
 #include "scratch.h"
 #include "call_args.h"
 #include "probe.h"
-#include "trust.h"
+#include "validation.h"
 #include "versions.h"
 #include "writesets.h"
 
@@ -156,7 +156,7 @@ static bool is_trusted(enum kernel k)
     const struct spw_call_args submission = submission_of(k, values);
     struct spw_recorded_op recorded_op = kept(k, &submission, touches);
     spw_lock();
-    const bool is_trusted = spw_trust_covers_locked(&recorded_op);
+    const bool is_trusted = spw_validation_covers_locked(&recorded_op);
     spw_unlock();
     free(recorded_op.submission);
     return is_trusted;
@@ -285,7 +285,7 @@ static int begin_trials(void **state)
     begin(BUDGET, host_budget);
     spw_driver.cuFuncGetName = no_name;
     spw_writesets_reset();
-    spw_trust_reset();
+    spw_validation_reset();
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);

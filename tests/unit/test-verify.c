@@ -11,10 +11,10 @@
 #include "log.h"
 #include "recorded_op.h"
 #include "result.h"
-#include "spot.h"
+#include "spot_checks.h"
 #include "call_args.h"
 #include "verify.h"
-#include "watched.h"
+#include "verify_records.h"
 
 enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY, MADE = 64 };
 
@@ -43,7 +43,7 @@ static int begin_watch(void **state)
     snprintf(log_path, sizeof(log_path), "/tmp/test-verify-%d.log", (int)getpid());
     spw_log_setup(SPW_LOG_WARN, log_path);
     spw_lock();
-    course = spw_watched_follow_locked(device->ordinal, 1, OPERATIONS);
+    course = spw_verify_record_follow_locked(device->ordinal, 1, OPERATIONS);
     spw_unlock();
     assert_true(course > 0);
     input = allocate(BYTES);
@@ -503,20 +503,21 @@ static void without_an_answer_what_was_made_is_taken(void **state)
 static CUresult after_a_wait(void)
 {
     let_run();
-    return spw_spot_after_wait(CUDA_SUCCESS);
+    return spw_spot_check_after_wait(CUDA_SUCCESS);
 }
 
 static void what_is_not_compared_is_sampled(void **state)
 {
     CUdeviceptr a = drop_unwatched(1, one);
-    const uint64_t asked = spw_spots.asked_count, equal = spw_spots.equal_count;
+    const uint64_t asked = spw_spot_check_counts.asked_count, equal = spw_spot_check_counts.equal_count;
     expect(a, right_value());
-    assert_int_equal(spw_spots.asked_count, asked + 1);
-    assert_true(atomic_load(&spw_spots_pending));
+    assert_int_equal(spw_spot_check_counts.asked_count, asked + 1);
+    assert_true(atomic_load(&spw_spot_checks_pending));
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
-    assert_int_equal(spw_spots.equal_count, equal + 1);
-    assert_int_equal(spw_spots.unknown_count + spw_spots.explained_count + spw_spots.failed_count, 0);
-    assert_false(atomic_load(&spw_spots_pending));
+    assert_int_equal(spw_spot_check_counts.equal_count, equal + 1);
+    assert_int_equal(
+        spw_spot_check_counts.unknown_count + spw_spot_check_counts.explained_count + spw_spot_check_counts.failed_count, 0);
+    assert_false(atomic_load(&spw_spot_checks_pending));
     assert_int_equal(spw_digests_held_locked(device), 0);
 }
 
@@ -524,12 +525,12 @@ static void a_difference_is_told_in_place_of_the_end_of_a_wait(void **state)
 {
     CUdeviceptr a = drop_unwatched(1, one), b = allocate(BYTES);
     spoils = 1;
-    assert_int_equal(mix_on(s, (CUdeviceptr[]){a, b}, 1, 1, SALT), 0); /* something is made of it */
-    assert_int_equal(spw_spot_after_wait(CUDA_SUCCESS), CUDA_SUCCESS); /* a wait for something before that */
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){a, b}, 1, 1, SALT), 0);       /* something is made of it */
+    assert_int_equal(spw_spot_check_after_wait(CUDA_SUCCESS), CUDA_SUCCESS); /* a wait for something before that */
     assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE);
     assert_int_equal(after_a_wait(), CUDA_ERROR_ILLEGAL_STATE); /* for good */
-    assert_int_equal(spw_spot_after_wait(CUDA_ERROR_NOT_READY), CUDA_ERROR_NOT_READY);
-    assert_int_equal(spw_spots.failed_count, 1);
+    assert_int_equal(spw_spot_check_after_wait(CUDA_ERROR_NOT_READY), CUDA_ERROR_NOT_READY);
+    assert_int_equal(spw_spot_check_counts.failed_count, 1);
     assert_int_equal(said("no result reaches the host any more"), 1);
 }
 
@@ -540,14 +541,14 @@ static void what_is_not_dropped_after_all_needs_no_second_sample(void **state)
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
     give_back(a, s, false);
     CUdeviceptr b = make(1, one);
-    const uint64_t asked = spw_spots.asked_count;
+    const uint64_t asked = spw_spot_check_counts.asked_count;
     drop(b);
     assert_false(is_watched(b));
     assert_true(block_at(b)->spot);
     assert_int_equal(fill_on(t, b, BYTES, 5), 0); /* behind what hashes it */
     assert_false(block_at(b)->spot || attention(b) & SPW_ABSENT);
     expect(b, 5);
-    assert_int_equal(spw_spots.asked_count, asked);
+    assert_int_equal(spw_spot_check_counts.asked_count, asked);
     assert_int_equal(spw_digests_held_locked(device), 0);
 }
 
@@ -555,12 +556,12 @@ static void what_is_not_dropped_after_all_needs_no_second_sample(void **state)
 static void without_a_sample_what_was_made_is_taken(void **state)
 {
     CUdeviceptr a = drop_unwatched(1, one);
-    const uint64_t asked = spw_spots.asked_count;
+    const uint64_t asked = spw_spot_check_counts.asked_count;
     fake_fail("cuLaunchKernel", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, true);
     expect(a, right_value());
     fake_fail("cuLaunchKernel", 0, CUDA_SUCCESS, false);
-    assert_int_equal(spw_spots.asked_count, asked);
-    assert_int_equal(spw_spots.unknown_count, 1);
+    assert_int_equal(spw_spot_check_counts.asked_count, asked);
+    assert_int_equal(spw_spot_check_counts.unknown_count, 1);
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
     assert_int_equal(spw_digests_held_locked(device), 0);
 }
@@ -569,14 +570,14 @@ static void without_a_sample_what_was_made_is_taken(void **state)
 static void what_lies_behind_the_end_of_a_tensor_is_left_alone(void **state)
 {
     enum { BEYOND = 2000, TENSORS = 256 };
-    const size_t bytes = 40 * SPW_SPOT_PAGE - BEYOND;
+    const size_t bytes = 40 * SPW_SPOT_CHECK_PAGE - BEYOND;
     for (int i = 0; i < TENSORS; i++) {
         CUdeviceptr a = allocate(bytes);
         fake_fill(s, a + bytes, BEYOND, 1);
         spw_lock();
-        spw_spot_next_round_locked();
-        spw_spot_choose_locked(block_at(a));
-        assert_int_equal(spw_spot_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
+        spw_spot_check_next_round_locked();
+        spw_spot_check_choose_locked(block_at(a));
+        assert_int_equal(spw_spot_check_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
         spw_unlock();
         assert_int_equal(fake_expect(s, a + bytes, BEYOND, 1), CUDA_SUCCESS);
         let_run();
@@ -588,8 +589,8 @@ static void fill_pages_of(CUdeviceptr a, size_t bytes)
 {
     fake_fill(s, a, bytes, 0);
     spw_lock();
-    spw_spot_choose_locked(block_at(a));
-    assert_int_equal(spw_spot_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
+    spw_spot_check_choose_locked(block_at(a));
+    assert_int_equal(spw_spot_check_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
     spw_unlock();
 }
 
@@ -599,12 +600,12 @@ static void fill_pages_of(CUdeviceptr a, size_t bytes)
 static void tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_the_next(void **state)
 {
     enum { PAGES = 32, ITERATIONS = 1000 };
-    static unsigned char first[PAGES * SPW_SPOT_PAGE], second[sizeof first];
+    static unsigned char first[PAGES * SPW_SPOT_CHECK_PAGE], second[sizeof first];
     unsigned times[PAGES] = {0};
     CUdeviceptr a = allocate(sizeof first), b = allocate(sizeof first);
     for (int i = 0; i < ITERATIONS; i++) {
         spw_lock();
-        spw_spot_next_round_locked();
+        spw_spot_check_next_round_locked();
         spw_unlock();
         fill_pages_of(a, sizeof first);
         fill_pages_of(b, sizeof second);
@@ -613,7 +614,7 @@ static void tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_
         let_run();
         assert_memory_equal(first, second, sizeof first);
         for (unsigned page = 0; page < PAGES; page++)
-            times[page] += first[page * SPW_SPOT_PAGE] == SPW_SPOT_PATTERN;
+            times[page] += first[page * SPW_SPOT_CHECK_PAGE] == SPW_SPOT_CHECK_PATTERN;
     }
     for (unsigned page = 0; page < PAGES; page++)
         assert_in_range(times[page], ITERATIONS / PAGES / 2, 2 * ITERATIONS / PAGES);
@@ -626,30 +627,31 @@ static void what_is_left_undefined_is_no_difference(void **state)
     expect(a, right_value());
     give_back(a, s, false);
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
-    const uint64_t equal = spw_spots.equal_count;
+    const uint64_t equal = spw_spot_check_counts.equal_count;
     CUdeviceptr b = make(1, one);
     spw_lock();
-    assert_int_equal(spw_spot_fill_locked(device, block_at(b), spw_stream_of_locked(s)), 0); /* as before its own launch */
+    assert_int_equal(spw_spot_check_fill_locked(device, block_at(b), spw_stream_of_locked(s)),
+                     0); /* as before its own launch */
     spw_unlock();
     let_go(b);
     assert_false(is_watched(b));
     writes_nothing = true;
-    expect(b, SPW_SPOT_PATTERN);
+    expect(b, SPW_SPOT_CHECK_PATTERN);
     writes_nothing = false;
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
-    assert_int_equal(spw_spots.equal_count, equal + 1);
+    assert_int_equal(spw_spot_check_counts.equal_count, equal + 1);
     /* From now on all of it is filled before its own launch, and a difference elsewhere is put down to this. */
     const struct spw_recorded_op of_one = {.course = course, .operation = 1};
-    assert_true(spw_watched_of(device->ordinal, &of_one)->leaves_undefined);
+    assert_true(spw_verify_record_of(device->ordinal, &of_one)->leaves_undefined);
     CUdeviceptr c = drop_unwatched(2, one);
     spoils = 1;
     assert_int_equal(mix_on(s, (CUdeviceptr[]){c, allocate(BYTES)}, 1, 1, SALT), 0);
     spoils = 0;
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
-    assert_int_equal(spw_spots.explained_count, 1);
+    assert_int_equal(spw_spot_check_counts.explained_count, 1);
     for (int i = 0; i < 2; i++) { /* until what was launched before that is gone */
         spw_lock();
-        spw_spot_next_round_locked();
+        spw_spot_check_next_round_locked();
         spw_unlock();
     }
     CUdeviceptr e = drop_unwatched(2, one);
@@ -686,7 +688,7 @@ static void what_stays_before_it_is_gone_is_not_compared(void **state)
 static uint64_t follow(uint64_t number)
 {
     spw_lock();
-    const uint64_t followed = spw_watched_follow_locked(device->ordinal, number, OPERATIONS);
+    const uint64_t followed = spw_verify_record_follow_locked(device->ordinal, number, OPERATIONS);
     spw_unlock();
     assert_int_equal(followed, number);
     return followed;

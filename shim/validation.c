@@ -1,5 +1,5 @@
-/* trust.c - what is known of functions by comparisons of what they made again, and the numbers that were right. */
-#include "trust.h"
+/* validation.c - what is known of functions by comparisons of what they made again, and the numbers that were right. */
+#include "validation.h"
 
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ static bool add_sort(struct trusted *it, const struct spw_scalar_args *given)
     return true;
 }
 
-bool spw_trust_covers_locked(const struct spw_recorded_op *recorded_op)
+bool spw_validation_covers_locked(const struct spw_recorded_op *recorded_op)
 {
     const struct trusted *it = recorded_op->function ? find(recorded_op->function) : NULL;
     struct spw_scalar_args given;
@@ -91,7 +91,7 @@ static void note_right_with(struct trusted *it, struct spw_scalar_args *given)
         spw_scalar_args_finish(given);
 }
 
-void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op)
+void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op)
 {
     struct trusted *it = find_or_add(recorded_op->function);
     struct spw_scalar_args given;
@@ -102,7 +102,7 @@ void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op)
         note_right_with(it, &given);
 }
 
-void spw_trust_note_tried_locked(CUfunction function, struct spw_scalar_args *given)
+void spw_validation_note_tried_locked(CUfunction function, struct spw_scalar_args *given)
 {
     if (given->list)
         note_right_with(find_or_add(function), given);
@@ -111,13 +111,13 @@ void spw_trust_note_tried_locked(CUfunction function, struct spw_scalar_args *gi
 
 /* ---- what is known ---- */
 
-bool spw_trust_was_right(CUfunction function)
+bool spw_validation_was_right(CUfunction function)
 {
     const struct trusted *it = find(function);
     return it && it->is_right;
 }
 
-void spw_trust_suspect_locked(CUfunction function)
+void spw_validation_suspect_locked(CUfunction function)
 {
     struct trusted *it = find_or_add(function);
     if (it)
@@ -125,13 +125,13 @@ void spw_trust_suspect_locked(CUfunction function)
     is_incomplete |= function && !it;
 }
 
-bool spw_trust_is_suspected(CUfunction function)
+bool spw_validation_is_suspected(CUfunction function)
 {
     const struct trusted *it = find(function);
     return it && it->is_suspected;
 }
 
-void spw_trust_condemn_locked(CUfunction function)
+void spw_validation_condemn_locked(CUfunction function)
 {
     struct trusted *it = find_or_add(function);
     if (it)
@@ -139,13 +139,13 @@ void spw_trust_condemn_locked(CUfunction function)
     is_incomplete |= function && !it;
 }
 
-bool spw_trust_is_condemned(CUfunction function)
+bool spw_validation_is_condemned(CUfunction function)
 {
     const struct trusted *it = find(function);
     return is_incomplete || (it && it->is_condemned);
 }
 
-void spw_trust_reset(void)
+void spw_validation_reset(void)
 {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < list[i].sort_count; k++)

@@ -1,19 +1,19 @@
-/* watched.c - the operations of some courses for each device, by the number that the course goes by. */
-#include "watched.h"
+/* verify_records.c - the operations of some courses for each device, by the number that the course goes by. */
+#include "verify_records.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "detect/iteration.h"
 #include "settings.h"
-#include "trust.h"
+#include "validation.h"
 
 enum { COURSES = SPW_ITERATION_SHAPES };
 
 struct course {
     uint64_t number; /* 0: none */
     uint64_t followed;
-    struct spw_watched *list;
+    struct spw_verify_record *list;
     uint32_t count;
 };
 
@@ -23,7 +23,7 @@ static uint64_t clock_of_courses;
 static void forget(struct course *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
-        for (unsigned k = 0; k < SPW_WATCHED_GIVEN; k++)
+        for (unsigned k = 0; k < SPW_VERIFY_RECORD_GIVEN; k++)
             spw_scalar_args_finish(&c->list[i].given[k]);
     free(c->list);
     *c = (struct course){0};
@@ -48,7 +48,7 @@ static struct course *place_for_one(int device)
     return oldest;
 }
 
-uint64_t spw_watched_follow_locked(int device, uint64_t number, uint32_t count)
+uint64_t spw_verify_record_follow_locked(int device, uint64_t number, uint32_t count)
 {
     struct course *c = find(device, number);
     if (!c) {
@@ -63,7 +63,7 @@ uint64_t spw_watched_follow_locked(int device, uint64_t number, uint32_t count)
     return number;
 }
 
-struct spw_watched *spw_watched_of(int device, const struct spw_recorded_op *recorded_op)
+struct spw_verify_record *spw_verify_record_of(int device, const struct spw_recorded_op *recorded_op)
 {
     const struct course *c = find(device, recorded_op->course);
     return c && recorded_op->operation < c->count ? &c->list[recorded_op->operation] : NULL;
@@ -71,35 +71,35 @@ struct spw_watched *spw_watched_of(int device, const struct spw_recorded_op *rec
 
 /* ---- comparisons ---- */
 
-bool spw_watched_was_right_with(const struct spw_watched *w, const struct spw_recorded_op *recorded_op)
+bool spw_verify_record_was_right_with(const struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
 {
     struct spw_scalar_args given;
-    if (!spw_trust_is_suspected(recorded_op->function))
-        return spw_trust_covers_locked(recorded_op);
+    if (!spw_validation_is_suspected(recorded_op->function))
+        return spw_validation_covers_locked(recorded_op);
     if (!spw_scalar_args_take(&given, recorded_op))
         return false;
-    const bool is_covered = spw_scalar_args_are_among(w->given, SPW_WATCHED_GIVEN, &given);
+    const bool is_covered = spw_scalar_args_are_among(w->given, SPW_VERIFY_RECORD_GIVEN, &given);
     spw_scalar_args_finish(&given);
     return is_covered;
 }
 
 /* Without memory for these it is compared the next time as well, where that matters. */
-static void keep_numbers(struct spw_watched *w, const struct spw_recorded_op *recorded_op)
+static void keep_numbers(struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
 {
     struct spw_scalar_args given;
     if (!recorded_op->function || !spw_scalar_args_take(&given, recorded_op))
         return;
-    if (spw_scalar_args_are_among(w->given, SPW_WATCHED_GIVEN, &given)) {
+    if (spw_scalar_args_are_among(w->given, SPW_VERIFY_RECORD_GIVEN, &given)) {
         spw_scalar_args_finish(&given);
         return;
     }
-    struct spw_scalar_args *oldest = &w->given[w->given_count++ % SPW_WATCHED_GIVEN];
+    struct spw_scalar_args *oldest = &w->given[w->given_count++ % SPW_VERIFY_RECORD_GIVEN];
     spw_scalar_args_finish(oldest);
     *oldest = given;
 }
 
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
-void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_recorded_op *recorded_op)
+void spw_verify_record_note_equal_locked(struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
 {
     const uint32_t every = spw_settings_get()->verify_every;
     const uint32_t place = (uint32_t)((recorded_op->operation * UINT64_C(2654435761) >> 7) % every);
@@ -108,7 +108,7 @@ void spw_watched_note_equal_locked(struct spw_watched *w, const struct spw_recor
     keep_numbers(w, recorded_op);
 }
 
-void spw_watched_reset(void)
+void spw_verify_record_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         for (unsigned k = 0; k < COURSES; k++)

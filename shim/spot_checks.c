@@ -1,5 +1,5 @@
-/* spot.c - which pages are hashed, the pairs of samples that have no answer yet, and what a difference means. */
-#include "spot.h"
+/* spot_checks.c - which pages are hashed, the pairs of samples that have no answer yet, and what a difference means. */
+#include "spot_checks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "log.h"
 #include "clean_check.h"
 #include "result.h"
-#include "watched.h"
+#include "verify_records.h"
 
 enum { PAIRS = 1024, SHARE = 32, LOOK_EVERY = 32, ALIGNMENT = 16 };
 
-#define PATTERN_WORD (UINT64_MAX / 0xff * SPW_SPOT_PATTERN)
+#define PATTERN_WORD (UINT64_MAX / 0xff * SPW_SPOT_CHECK_PATTERN)
 
 struct pair {
     int ordinal;
@@ -29,8 +29,8 @@ struct pair {
     bool is_defined; /* what its makers leave undefined is filled altogether */
 };
 
-struct spw_spots spw_spots;
-atomic_bool spw_spots_pending;
+struct spw_spot_check_counts spw_spot_check_counts;
+atomic_bool spw_spot_checks_pending;
 
 static struct pair pairs[PAIRS]; /* pair n at n modulo PAIRS, in the order of asking */
 static uint64_t first, end;
@@ -42,29 +42,30 @@ static bool has_failed;
 
 /* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, now at the end
  * and now at the beginning. */
-struct spw_sample spw_spot_sample(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step)
+struct spw_sample spw_spot_check_sample(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step)
 {
     const uint64_t mixed = choice * UINT64_C(0x9E3779B97F4A7C15) >> 32;
-    const size_t rest = bytes % SPW_SPOT_PAGE / ALIGNMENT * ALIGNMENT, begin = mixed / SHARE % 2 ? rest : 0;
+    const size_t rest = bytes % SPW_SPOT_CHECK_PAGE / ALIGNMENT * ALIGNMENT, begin = mixed / SHARE % 2 ? rest : 0;
     const size_t page = mixed % step;
-    const size_t pages = (bytes - begin) / SPW_SPOT_PAGE;
-    return (struct spw_sample){.address = address + begin + page * SPW_SPOT_PAGE,
+    const size_t pages = (bytes - begin) / SPW_SPOT_CHECK_PAGE;
+    return (struct spw_sample){.address = address + begin + page * SPW_SPOT_CHECK_PAGE,
                                .pages = pages > page ? (pages - page + step - 1) / step : 0,
-                               .pitch = step * SPW_SPOT_PAGE,
+                               .pitch = step * SPW_SPOT_CHECK_PAGE,
                                .pattern = PATTERN_WORD};
 }
 
 static struct spw_sample sample_of(const struct spw_block *b)
 {
-    return spw_spot_sample(b->address, b->size_bytes, b->spot_choice, b->size_bytes <= SPW_SPOT_WHOLE ? 1 : SHARE);
+    return spw_spot_check_sample(b->address, b->size_bytes, b->spot_choice,
+                                 b->size_bytes <= SPW_SPOT_CHECK_WHOLE ? 1 : SHARE);
 }
 
-void spw_spot_choose_locked(struct spw_block *b)
+void spw_spot_check_choose_locked(struct spw_block *b)
 {
     b->spot_choice = (uint32_t)round_now;
 }
 
-int spw_spot_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s)
+int spw_spot_check_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s)
 {
     const struct spw_sample sample = sample_of(b);
     return sample.pages ? spw_digest_fill_locked(d, s->context, s->handle, &sample) : 0;
@@ -72,7 +73,7 @@ int spw_spot_fill_locked(struct spw_device *d, const struct spw_block *b, const 
 
 /* ---- asking ---- */
 
-void spw_spot_left_locked(struct spw_device *d, struct spw_block *b)
+void spw_spot_check_left_locked(struct spw_device *d, struct spw_block *b)
 {
     const struct spw_sample sample = sample_of(b);
     struct spw_stream *s;
@@ -83,20 +84,20 @@ void spw_spot_left_locked(struct spw_device *d, struct spw_block *b)
         b->spot = 0;
     else
         spw_clean_check_read_locked(d, b, s);
-    spw_spots.unknown_count += !b->spot;
+    spw_spot_check_counts.unknown_count += !b->spot;
 }
 
-void spw_spot_forget_locked(struct spw_block *b)
+void spw_spot_check_forget_locked(struct spw_block *b)
 {
     if (b->spot)
         spw_digest_forget_locked(b->spot);
     b->spot = 0;
 }
 
-void spw_spot_give_up_locked(struct spw_block *b)
+void spw_spot_check_give_up_locked(struct spw_block *b)
 {
-    spw_spots.unknown_count += b->spot != 0;
-    spw_spot_forget_locked(b);
+    spw_spot_check_counts.unknown_count += b->spot != 0;
+    spw_spot_check_forget_locked(b);
 }
 
 static bool is_defined(const struct spw_rebuild *rebuild)
@@ -117,15 +118,15 @@ static void ask(struct spw_device *d, const struct spw_sample *sample, const str
     if (end - first == PAIRS || spw_digest_sample_again_locked(d, s->context, s->handle, sample, p->ticket) < 0 ||
         spw_digests_send_locked(d, s->handle) < 0) {
         spw_digest_forget_locked(p->ticket);
-        spw_spots.unknown_count++;
+        spw_spot_check_counts.unknown_count++;
         return;
     }
     pairs[end++ % PAIRS] = *p;
-    spw_spots.asked_count++;
-    atomic_store_explicit(&spw_spots_pending, true, memory_order_relaxed);
+    spw_spot_check_counts.asked_count++;
+    atomic_store_explicit(&spw_spot_checks_pending, true, memory_order_relaxed);
 }
 
-void spw_spot_made_locked(struct spw_device *d, struct spw_block *b, struct spw_rebuild *rebuild, struct spw_stream *s)
+void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struct spw_rebuild *rebuild, struct spw_stream *s)
 {
     const struct spw_sample sample = sample_of(b);
     struct pair p = {
@@ -144,7 +145,7 @@ void spw_spot_made_locked(struct spw_device *d, struct spw_block *b, struct spw_
 
 /* ---- answers ---- */
 
-void spw_spot_next_round_locked(void)
+void spw_spot_check_next_round_locked(void)
 {
     round_now++;
 }
@@ -156,7 +157,7 @@ static void note_undefined(const struct pair *p)
     undefined_until = round_now + 1;
     for (unsigned i = 0; i < p->operation_count; i++) {
         const struct spw_recorded_op writer = {.course = p->course, .operation = p->operations[i]};
-        struct spw_watched *w = spw_watched_of(p->ordinal, &writer);
+        struct spw_verify_record *w = spw_verify_record_of(p->ordinal, &writer);
         if (w)
             w->leaves_undefined = true;
     }
@@ -164,7 +165,7 @@ static void note_undefined(const struct pair *p)
 
 static void put_down_to_undefined(const struct pair *p)
 {
-    spw_spots.explained_count++;
+    spw_spot_check_counts.explained_count++;
     spw_info("device %d: a sample of %zu bytes at 0x%llx that were computed again differs, which is put down to bytes that "
              "nobody has written: some were seen in what was computed again beside it",
              p->ordinal, p->bytes, (unsigned long long)p->address);
@@ -173,7 +174,7 @@ static void put_down_to_undefined(const struct pair *p)
 static void fail(const struct pair *p)
 {
     char buffer[256];
-    spw_spots.failed_count++;
+    spw_spot_check_counts.failed_count++;
     if (has_failed)
         return;
     has_failed = true;
@@ -190,7 +191,7 @@ static void judge(const struct pair *p, struct spw_hash left)
     if (left.word[1] && !p->is_defined)
         note_undefined(p);
     if (!left.word[0])
-        spw_spots.equal_count++;
+        spw_spot_check_counts.equal_count++;
     else if (p->round <= undefined_until)
         put_down_to_undefined(p);
     else
@@ -207,7 +208,7 @@ static bool look_at(struct pair *p)
     if (answer > 0)
         judge(p, left);
     else
-        spw_spots.unknown_count++;
+        spw_spot_check_counts.unknown_count++;
     spw_digest_forget_locked(p->ticket);
     return true;
 }
@@ -216,10 +217,10 @@ static void look_at_answers(void)
 {
     while (first != end && look_at(&pairs[first % PAIRS]))
         first++;
-    atomic_store_explicit(&spw_spots_pending, has_failed || first != end, memory_order_relaxed);
+    atomic_store_explicit(&spw_spot_checks_pending, has_failed || first != end, memory_order_relaxed);
 }
 
-CUresult spw_spot_look(CUresult result)
+CUresult spw_spot_check_look(CUresult result)
 {
     spw_lock();
     look_at_answers();
@@ -228,11 +229,11 @@ CUresult spw_spot_look(CUresult result)
     return failed ? CUDA_ERROR_ILLEGAL_STATE : result;
 }
 
-void spw_spot_reset(void)
+void spw_spot_check_reset(void)
 {
     first = end = undefined_until = 0;
     round_now = 1;
     has_failed = false;
-    spw_spots = (struct spw_spots){0};
-    atomic_store_explicit(&spw_spots_pending, false, memory_order_relaxed);
+    spw_spot_check_counts = (struct spw_spot_check_counts){0};
+    atomic_store_explicit(&spw_spot_checks_pending, false, memory_order_relaxed);
 }

@@ -1,4 +1,5 @@
-/* trust.h - which functions are run again: none that was wrong, and those that were right with numbers that were right too.
+/* validation.h - which functions are run again: none that was wrong, and those that were right with numbers that were right
+ * too.
  *
  * A function that was compared and right may be another thing by a number among its parameters: what overwrites its output
  * in the first steps adds to it from some step on. A comparison now and then would find that too late. So what is run again
@@ -14,27 +15,27 @@
  *     condemned    was wrong: never again
  *
  * Engine lock throughout. */
-#ifndef SPILLWAY_SHIM_TRUST_H
-#define SPILLWAY_SHIM_TRUST_H
+#ifndef SPILLWAY_SHIM_VALIDATION_H
+#define SPILLWAY_SHIM_VALIDATION_H
 #include "scalar_args.h"
 
 /* A replay of it was right. */
-void spw_trust_note_equal_locked(const struct spw_recorded_op *recorded_op);
+void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op);
 
 /* A launch of the function that was given these numbers was tried, and right. They are nobody's any more: all zeroes. */
-void spw_trust_note_tried_locked(CUfunction function, struct spw_scalar_args *given);
+void spw_validation_note_tried_locked(CUfunction function, struct spw_scalar_args *given);
 
-bool spw_trust_was_right(CUfunction function);
+bool spw_validation_was_right(CUfunction function);
 
 /* What the recorded operation is given was right in a comparison. A copy or set is what it is: true. */
-bool spw_trust_covers_locked(const struct spw_recorded_op *recorded_op);
+bool spw_validation_covers_locked(const struct spw_recorded_op *recorded_op);
 
-void spw_trust_suspect_locked(CUfunction function);
-bool spw_trust_is_suspected(CUfunction function);
+void spw_validation_suspect_locked(CUfunction function);
+bool spw_validation_is_suspected(CUfunction function);
 
 /* For good. NULL: a copy or set, nothing happens. */
-void spw_trust_condemn_locked(CUfunction function);
-bool spw_trust_is_condemned(CUfunction function);
+void spw_validation_condemn_locked(CUfunction function);
+bool spw_validation_is_condemned(CUfunction function);
 
-void spw_trust_reset(void); /* for tests */
+void spw_validation_reset(void); /* for tests */
 #endif
