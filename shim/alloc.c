@@ -222,7 +222,7 @@ static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext 
     spw_object_use(&b->object, spw_tick, false);
     book(d, pool, b->size_bytes);
     *ret_address = b->address;
-    if (__builtin_expect(spw_planned_any, 0))
+    if (__builtin_expect(spw_plan_follower_any, 0))
         spw_follower->alloc(d, b);
 }
 
@@ -295,7 +295,7 @@ int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcon
 static inline void free_block(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
     unbook(d, b->pool, b->size_bytes);
-    if (__builtin_expect(spw_planned_any, 0))
+    if (__builtin_expect(spw_plan_follower_any, 0))
         spw_follower->free(d, b);
     if (s)
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
@@ -317,7 +317,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
 {
     CUdeviceptr address = spw_slot_address(slot);
     unbook(d, slot->pool, slot->size_bytes);
-    if (__builtin_expect(spw_planned_any, 0))
+    if (__builtin_expect(spw_plan_follower_any, 0))
         spw_follower->free_slot(d, slot);
     if (slot->owed)
         spw_replay_slot_freed_locked(d, slot);

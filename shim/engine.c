@@ -525,7 +525,7 @@ static int begin_slowly(struct spw_op *op)
     spw_engine_counts.slow_operations++;
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
     bool entered = spw_context_enter(&guard, NULL) == 0;
-    if (spw_planned_has_left(op->stream) && devices >> op->stream->device & 1)
+    if (spw_plan_follower_has_left(op->stream) && devices >> op->stream->device & 1)
         spw_follower->before_unlocking(op->stream);
     if (spw_seeking) {
         spw_seek_audit_locked();
@@ -541,7 +541,7 @@ static int begin_slowly(struct spw_op *op)
         spw_tick++;
         for (unsigned i = 0; i < set.count; i++)
             note_use(set.list[i].object, op->stream, number, set.list[i].writes);
-        if (spw_planned_any)
+        if (spw_plan_follower_any)
             tell_of_set(op, &set);
     }
     let_go(&set);
@@ -570,10 +570,10 @@ int spw_op_begin(struct spw_op *op)
         spw_clean_check_settle_unlocking();
         spw_versions_look_locked(op);
     }
-    bool quickly = !spw_planned_has_left(op->stream) && begin_quickly(op);
+    bool quickly = !spw_plan_follower_has_left(op->stream) && begin_quickly(op);
     int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
-    if (quickly && spw_planned_any)
+    if (quickly && spw_plan_follower_any)
         spw_follower->op(op, NULL, 0);
     if (r == 0) /* it is numbered: no event that is recorded from here on stands for it */
         atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
@@ -595,7 +595,7 @@ int spw_op_begin(struct spw_op *op)
 
 void spw_op_end_pressed(struct spw_stream *s)
 {
-    if (spw_planned_any)
+    if (spw_plan_follower_any)
         spw_follower->after(s);
     else {
         spw_lock();

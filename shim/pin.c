@@ -36,7 +36,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     }
     if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;
-    if (spw_planned_any)
+    if (spw_plan_follower_any)
         spw_follower->pin(b);
     spw_object_soil(&b->object); /* whoever knows the address may write at any time */
     spw_reclaim_release_hold_locked(d, b);

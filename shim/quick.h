@@ -101,9 +101,9 @@ static inline __attribute__((always_inline)) bool spw_quick_planned_uses(struct 
                                                                          void *const *params)
 {
     const struct spw_signature signature = spw_launch_signature(launch);
-    if (!spw_planned_expects(s, spw_signature_key(&signature)) || !spw_quick_uses(ret_q, s, layout, params))
+    if (!spw_plan_follower_expects(s, spw_signature_key(&signature)) || !spw_quick_uses(ret_q, s, layout, params))
         return false;
-    spw_planned_advance(s);
+    spw_plan_follower_advance(s);
     return true;
 }
 
@@ -116,7 +116,8 @@ spw_quick_launch(const struct spw_launch *launch, CUstream handle, const struct 
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
     if (s && !spw_tables_any() &&
-        (spw_planned_any ? spw_quick_planned_uses(&q, s, launch, layout, params) : spw_quick_uses(&q, s, layout, params))) {
+        (spw_plan_follower_any ? spw_quick_planned_uses(&q, s, launch, layout, params)
+                               : spw_quick_uses(&q, s, layout, params))) {
         atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
         if (SPW_STATUS_IS_TIME(q.tick))
             spw_status_tell_locked(false);

@@ -473,7 +473,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (r == -EAGAIN &&
             spw_reclaim_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
-        if (r == -ENOMEM && ((spw_planned_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
+        if (r == -ENOMEM && ((spw_plan_follower_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
                              spw_phys_pool_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)

@@ -286,7 +286,7 @@ static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins)
             spw_version_raise_locked(&b->content);
         if (pins && !b->pinned && !b->doomed) {
             b->pinned = true;
-            if (spw_planned_any)
+            if (spw_plan_follower_any)
                 spw_follower->pin(b);
         }
     }

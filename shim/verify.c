@@ -392,7 +392,7 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
     else
         spw_validation_condemn_locked(m->function);
     distrust(d, m, alone);
-    if (spw_planned_any)
+    if (spw_plan_follower_any)
         spw_follower->condemned(d, m, alone);
 }
 

@@ -9,7 +9,7 @@
 #include "lock.h"
 #include "log.h"
 #include "nvtx.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "recorder.h"
 #include "settings.h"
 #include "start.h"
@@ -48,7 +48,7 @@ static void in_child(void)
     atomic_store_explicit(&spw_engine_lock, 0, memory_order_relaxed); /* the same; a thread that ends takes it */
     spw_inside = 0;
     __atomic_store_n(&spw_live, 0, __ATOMIC_RELAXED);
-    spw_planned_in_child();
+    spw_plan_follower_in_child();
     spw_recorder_in_child();
     spw_status_in_child();
 }

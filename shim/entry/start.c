@@ -7,7 +7,7 @@
 #include "live.h"
 #include "layout.h"
 #include "log.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "seek.h"
 #include "settings.h"
 #include "status.h"
@@ -49,7 +49,7 @@ CUresult spw_library_start(void)
             "the driver is older than CUDA 12.4 and does not tell what kernels get for parameters: any launch may touch "
             "everything, so nothing leaves the device, and what does not fit into the budget is out of memory");
     spw_seek_allowed = true;
-    spw_planned_open();
+    spw_plan_follower_open();
     spw_summary_arm();
     spw_status_start(SPW_MODE_SWAP, spw_status_fill_engine);
     __atomic_fetch_or(&spw_live, SPW_HOOKS, __ATOMIC_RELEASE);

@@ -6,7 +6,7 @@
 #include "arrivals.h"
 #include "bandwidth.h"
 #include "log.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 
 enum {
     LOOK_EVERY = 6, /* iterations, so that none counts twice */
@@ -52,7 +52,7 @@ bool spw_drift_round_locked(struct spw_drift *drift, const struct spw_device *d,
     drift->resting -= drift->resting > 0;
     if (!number || drift->resting || ++drift->rounds < LOOK_EVERY)
         return false;
-    const struct spw_steptime times = spw_planned_times_locked(d, number);
+    const struct spw_steptime times = spw_plan_follower_times_locked(d, number);
     if (times.count < LOOK_EVERY || (drift->doubts && spw_bandwidth_in_doubt_locked(d->ordinal)))
         return false;
     drift->rounds = 0;

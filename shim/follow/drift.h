@@ -7,7 +7,7 @@
 #ifndef SPILLWAY_SHIM_DRIFT_H
 #define SPILLWAY_SHIM_DRIFT_H
 #include "ledger.h"
-#include "planning.h"
+#include "plan_thread.h"
 
 struct spw_drift {    /* of a shape; starts as all zeroes */
     uint32_t plan;    /* the number of the one in force; what follows is about its iterations */

@@ -17,27 +17,27 @@ enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
 int spw_known_init(struct spw_known *known, struct spw_device *d)
 {
     *known = (struct spw_known){.device = d};
-    return spw_watch_create(d, &known->watch);
+    return spw_observer_create(d, &known->watch);
 }
 
 void spw_known_finish(struct spw_known *known)
 {
     spw_shapes_finish(&known->shapes);
-    spw_watch_destroy(known->watch);
+    spw_observer_destroy(known->watch);
 }
 
 /* ---- what an operation touches */
 
 struct touches {
-    struct spw_watch_touch few[TOUCHES], *list;
+    struct spw_observer_touch few[TOUCHES], *list;
     uint32_t count;
 };
 
 /* Of a slab as a whole nothing is told. False: there is nothing that is alive. */
 static bool add_touch(const struct spw_device *d, struct touches *t, struct spw_object *o, CUdeviceptr address, bool writes)
 {
-    struct spw_watch_touch *touch = &t->list[t->count++];
-    *touch = (struct spw_watch_touch){.writes = writes};
+    struct spw_observer_touch *touch = &t->list[t->count++];
+    *touch = (struct spw_observer_touch){.writes = writes};
     if (!o || o->attention & SPW_FREE)
         return false;
     if (o->device != d->ordinal)
@@ -83,7 +83,7 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
 
 void spw_known_stop_recording_locked(struct spw_known *known)
 {
-    spw_watch_stop_recording(known->watch);
+    spw_observer_stop_recording(known->watch);
     spw_durations_stop_locked(known->device);
     known->recorded = false;
 }
@@ -106,9 +106,9 @@ int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw
         spw_known_stop_recording_locked(known);
         return -ENOMEM;
     }
-    const bool recording = spw_watch_is_recording(known->watch);
-    const struct spw_watch_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
-    const uint32_t number = spw_watch_note(known->watch, &told, &place);
+    const bool recording = spw_observer_is_recording(known->watch);
+    const struct spw_observer_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
+    const uint32_t number = spw_observer_note(known->watch, &told, &place);
     spw_scan_told(&place);
     if (touches.list != touches.few)
         free(touches.list);
@@ -127,11 +127,11 @@ struct spw_tuned_shape *spw_known_boundary(struct spw_known *known)
 {
     struct spw_tuned_shape *shape = spw_shapes_find(&known->shapes, known->ended_shape);
     known->ended = false;
-    if (spw_watch_is_recording(known->watch)) {
+    if (spw_observer_is_recording(known->watch)) {
         known->recorded = known->ended_shape == known->recording_shape;
         return NULL;
     }
-    if (!shape && !known->awaited && spw_watch_record(known->watch) == 0)
+    if (!shape && !known->awaited && spw_observer_record(known->watch) == 0)
         known->recording_shape = known->ended_shape;
     return shape;
 }
@@ -142,8 +142,8 @@ struct spw_tuned_shape *spw_known_take_locked(struct spw_known *known, const str
     struct spw_course *course;
     known->recorded = false;
     *ret_lacks_memory = false;
-    int r = spw_watch_course(known->watch, &course);
-    spw_watch_stop_recording(known->watch);
+    int r = spw_observer_course(known->watch, &course);
+    spw_observer_stop_recording(known->watch);
     if (r < 0) {
         spw_durations_stop_locked(known->device);
         spw_info("device %d: an iteration could not be recorded (%s): it is tried again", known->device->ordinal,

@@ -5,11 +5,11 @@
 #ifndef SPILLWAY_SHIM_KNOWN_H
 #define SPILLWAY_SHIM_KNOWN_H
 #include "shapes.h"
-#include "watch.h"
+#include "observer.h"
 
 struct spw_known {
     struct spw_device *device;
-    struct spw_watch *watch;
+    struct spw_observer *watch;
     struct spw_shapes shapes;
     uint64_t clock; /* boundaries met */
     bool ended;     /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
@@ -22,8 +22,8 @@ struct spw_known {
 int spw_known_init(struct spw_known *known, struct spw_device *d); /* 0 or -ENOMEM */
 void spw_known_finish(struct spw_known *known);
 
-/* What the device does next, and what it touches (planned.h). Sets op->timed where its duration is wanted. 0; -ENOMEM: it
- * could not be recorded, or nobody was told of it. */
+/* What the device does next, and what it touches (plan_follower.h). Sets op->timed where its duration is wanted. 0; -ENOMEM:
+ * it could not be recorded, or nobody was told of it. */
 int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw_object *const *objects, unsigned count);
 
 /* Something new happens after the last operation of an `ended_shape`: the boundary. Has the next iteration recorded if that

@@ -10,7 +10,7 @@
 #include "bandwidth.h"
 #include "log.h"
 #include "mover.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "settings.h"
 #include "slab.h"
 #include "stash.h"
@@ -45,14 +45,14 @@ struct spw_tuned_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
 static void stop_planning(struct spw_tuned_shape *shape)
 {
     if (shape->planning)
-        spw_course_plan_destroy(spw_planning_finish(shape->planning, true));
+        spw_course_plan_destroy(spw_plan_thread_finish(shape->planning, true));
     shape->planning = NULL;
 }
 
 void spw_shape_forget(struct spw_tuned_shape *shape)
 {
     if (shape->planning)
-        spw_planning_abandon_locked(shape->planning);
+        spw_plan_thread_abandon_locked(shape->planning);
     spw_course_plan_destroy(shape->plan);
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);
@@ -166,9 +166,9 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
     struct spw_course_plan *before = shape->plan;
     shape->plan = plan;
     shape->rounds = 0;
-    shape->number = plan->predicted_us < INFINITY
-                        ? spw_planned_adopt_locked(d, shape->id, plan->predicted_us, plan->compute_us, plan->lower_bound_us)
-                        : 0;
+    shape->number = plan->predicted_us < INFINITY ? spw_plan_follower_adopt_locked(d, shape->id, plan->predicted_us,
+                                                                                   plan->compute_us, plan->lower_bound_us)
+                                                  : 0;
     if (shape->number && shape->regrouped && is_of_copies(plan))
         spw_phys_pool_regroup_locked(&d->handles);
     return before;
@@ -200,7 +200,7 @@ static void plan_with(struct spw_device *d, struct spw_tuned_shape *shape, doubl
     struct spw_course_plan *plan = NULL;
     terms_of(d, shape, reserve, &terms);
     if (spw_settings_get()->plan != SPW_PLAN_WAIT)
-        (void)spw_planning_start(shape->course, &terms, &shape->planning);
+        (void)spw_plan_thread_start(shape->course, &terms, &shape->planning);
     else if (spw_plan_course(shape->course, &terms, false, NULL, &plan) == 0)
         take_plan(d, shape, plan);
 }
@@ -219,7 +219,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_tuned_shape *shape)
         terms.begin_with = &shape->plan->choices; /* which may be another plan by now */
     }
     if (!wait && r != -EINVAL)
-        (void)spw_planning_start(shape->course, &terms, &shape->planning);
+        (void)spw_plan_thread_start(shape->course, &terms, &shape->planning);
     shape->lacked_memory = r == -ENOMEM;
     if (r < 0)
         spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on", d->ordinal,
@@ -298,7 +298,7 @@ void spw_shape_unlearned(struct spw_tuned_shape *shape)
 static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_shape *shape)
 {
     if (shape->planning)
-        spw_planning_abandon_locked(shape->planning);
+        spw_plan_thread_abandon_locked(shape->planning);
     shape->planning = NULL;
     shape->knows_more = shape->settled = false;
     shape->tried = 1;
@@ -346,7 +346,7 @@ static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_shape *
 {
     if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER || !is_of_copies(shape->plan))
         return;
-    const struct spw_steptime times = spw_planned_times_locked(d, shape->number);
+    const struct spw_steptime times = spw_plan_follower_times_locked(d, shape->number);
     if (times.count < SPW_STEPTIME_MEDIAN_OF || times.median_us <= LAGS * shape->plan->predicted_us)
         return;
     spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted: pieces of memory are regrouped", d->ordinal,
@@ -367,10 +367,10 @@ static bool is_tried_enough(struct spw_device *d, struct spw_tuned_shape *shape,
 
 bool spw_shape_improve(struct spw_device *d, struct spw_tuned_shape *shape, bool went_by_plan)
 {
-    if (shape->planning && spw_planning_is_done(shape->planning)) {
-        struct spw_planning *planning = shape->planning;
+    if (shape->planning && spw_plan_thread_is_done(shape->planning)) {
+        struct spw_plan_thread *planning = shape->planning;
         shape->planning = NULL;
-        take_plan(d, shape, spw_planning_finish(planning, false));
+        take_plan(d, shape, spw_plan_thread_finish(planning, false));
     }
     shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
     if (shape->lacked_memory && !shape->number && !shape->planning && shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
@@ -384,7 +384,7 @@ bool spw_shape_improve(struct spw_device *d, struct spw_tuned_shape *shape, bool
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
     if (shape->settled)
         return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);
-    const double usual_us = spw_planned_times_locked(d, shape->number).median_us;
+    const double usual_us = spw_plan_follower_times_locked(d, shape->number).median_us;
     if (is_tried_enough(d, shape, went_by_plan) && shape->number && !shape->planning && usual_us > 0)
         judge(d, shape, usual_us);
     return true;

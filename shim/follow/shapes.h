@@ -9,15 +9,15 @@
 #include "detect/iteration.h"
 #include "drift.h"
 #include "ledger.h"
-#include "planning.h"
+#include "plan_thread.h"
 
 struct spw_tuned_shape {
     uint32_t id;     /* the detector's */
     uint64_t serial; /* no other shape ever has it */
     struct spw_course *course;
-    struct spw_course_plan *plan;  /* in force; at first the one to do nothing */
-    uint32_t number;               /* of that plan, as it is counted; 0: it does nothing */
-    struct spw_planning *planning; /* another one is being made */
+    struct spw_course_plan *plan;     /* in force; at first the one to do nothing */
+    uint32_t number;                  /* of that plan, as it is counted; 0: it does nothing */
+    struct spw_plan_thread *planning; /* another one is being made */
     uint64_t last_used;
     bool lacked_memory; /* for planning: worth another attempt */
     bool may_replay;    /* plans may have operations of it run again */

@@ -1,7 +1,7 @@
 /* follower.h - what follows the program from iteration to iteration, as the engine below it sees it.
  *
- * The follower (planned.h) learns of what the program does, and has tensors leave and come back ahead of need. Rooms below
- * it tell it through these functions alone. Engine lock where nothing else is said. */
+ * The follower (plan_follower.h) learns of what the program does, and has tensors leave and come back ahead of need. Rooms
+ * below it tell it through these functions alone. Engine lock where nothing else is said. */
 #ifndef SPILLWAY_SHIM_FOLLOWER_H
 #define SPILLWAY_SHIM_FOLLOWER_H
 #include "ours.h"
@@ -21,13 +21,13 @@ struct spw_follower {
     /* Versions began to be kept (versions.h), or are not any more. */
     void (*versions_kept)(void);
 
-    /* Only while spw_planned_any: */
+    /* Only while spw_plan_follower_any: */
 
     /* The operation was begun: everything that it touches is there. `objects` is what it touches where that took a closer
      * look, else NULL: then its hits say so. Sets op->timed where its duration is wanted. */
     void (*op)(struct spw_op *op, struct spw_object *const *objects, unsigned count);
-    /* Something that is planned before the next operation was left until that is there (spw_planned_has_left()): carries
-     * that out. Needs the slow lock of the stream's device as well, lets go of the engine lock while it waits. */
+    /* Something that is planned before the next operation was left until that is there (spw_plan_follower_has_left()):
+     * carries that out. Needs the slow lock of the stream's device as well, lets go of the engine lock while it waits. */
     void (*before_unlocking)(struct spw_stream *s);
     /* The driver has taken an operation: carries out what is due. No lock held. */
     void (*after)(struct spw_stream *s);
@@ -45,5 +45,5 @@ struct spw_follower {
     void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone);
 };
 extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: nobody follows */
-extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
+extern bool spw_plan_follower_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
 #endif

@@ -38,7 +38,7 @@ struct spw_place {
     bool told;          /* the detector is told of everything */
 };
 
-extern bool spw_planned_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
+extern bool spw_plan_follower_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
 
 /* After the operation that the cursor has just gone past nothing is to be looked after. */
 static inline bool spw_place_is_calm(const struct spw_place *place)
@@ -47,14 +47,14 @@ static inline bool spw_place_is_calm(const struct spw_place *place)
 }
 
 /* The usual operation of a device on its course: true when it is the one expected, and gets no closer look. */
-static inline bool spw_planned_expects(const struct spw_stream *s, uint64_t key)
+static inline bool spw_plan_follower_expects(const struct spw_stream *s, uint64_t key)
 {
     const struct spw_place *place = s->place;
     return place && !place->look && spw_cursor_expects(&place->cursor, key);
 }
 
 /* Then, when nothing else needs a closer look either: it counts as told. */
-static inline void spw_planned_advance(struct spw_stream *s)
+static inline void spw_plan_follower_advance(struct spw_stream *s)
 {
     struct spw_place *place = s->place;
     spw_cursor_advance(&place->cursor);
@@ -62,7 +62,7 @@ static inline void spw_planned_advance(struct spw_stream *s)
 }
 
 /* Something that is planned before the operation was left until that is there. */
-static inline bool spw_planned_has_left(const struct spw_stream *s)
+static inline bool spw_plan_follower_has_left(const struct spw_stream *s)
 {
     return s->place && s->place->left;
 }

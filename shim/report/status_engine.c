@@ -8,7 +8,7 @@
 #include "engine.h"
 #include "hostpool.h"
 #include "mover.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "clean_check.h"
 #include "recorder.h"
 #include "refusals.h"
@@ -23,8 +23,8 @@ static uint64_t ns(double us)
 
 static struct spw_status_planned planned(const struct spw_device *d)
 {
-    const struct spw_planned_counts *counts = &spw_planned_counts[d->ordinal];
-    const struct spw_planned_step step = spw_planned_step_locked(d);
+    const struct spw_plan_stats *counts = &spw_plan_stats[d->ordinal];
+    const struct spw_plan_follower_step step = spw_plan_follower_step_locked(d);
     struct spw_bandwidth b;
     bool measured = spw_bandwidth_locked(d->ordinal, &b);
     return (struct spw_status_planned){.iterations = counts->iterations,

@@ -19,7 +19,7 @@
 #include "log.h"
 #include "mover.h"
 #include "pin.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "reclaim.h"
 #include "timing.h"
 #include "seek.h"
@@ -232,7 +232,7 @@ __attribute__((destructor)) static void tell(void)
 {
     if (!armed || armed != getpid())
         return;
-    spw_planned_stop();
+    spw_plan_follower_stop();
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: the figures may be half changed */
     tell_devices();

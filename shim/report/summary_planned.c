@@ -4,7 +4,7 @@
 #include "arrivals.h"
 #include "bandwidth.h"
 #include "transfers.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "clean_check.h"
 #include "refusals.h"
 #include "replay.h"
@@ -16,7 +16,7 @@
 
 bool spw_summary_is_planned(const struct spw_device *d)
 {
-    return spw_planned_counts[d->ordinal].planned_iterations > 0;
+    return spw_plan_stats[d->ordinal].planned_iterations > 0;
 }
 
 const char *spw_summary_human(uint64_t bytes, char *buffer, size_t size)
@@ -62,8 +62,8 @@ static const char *say_refused(const struct spw_device *d, char *buffer, size_t 
 
 void spw_summary_say_planned(const struct spw_device *d, char *buffer, size_t size)
 {
-    const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
-    const struct spw_planned_step step = spw_planned_step_locked(d);
+    const struct spw_plan_stats *c = &spw_plan_stats[d->ordinal];
+    const struct spw_plan_follower_step step = spw_plan_follower_step_locked(d);
     const struct spw_arrivals *a = &spw_arrivals[d->ordinal];
     char out[32], in[32], took[32], predicted[32], hidden[64] = "", prefetches[96] = "", refused[320];
     if (a->used_count)
@@ -107,8 +107,8 @@ static void write_known(FILE *f, const char *name, double value, bool known)
 
 void spw_summary_write_planned(FILE *f, const struct spw_device *d)
 {
-    const struct spw_planned_counts *c = &spw_planned_counts[d->ordinal];
-    const struct spw_planned_step step = spw_planned_step_locked(d);
+    const struct spw_plan_stats *c = &spw_plan_stats[d->ordinal];
+    const struct spw_plan_follower_step step = spw_plan_follower_step_locked(d);
     const struct spw_arrivals *a = &spw_arrivals[d->ordinal];
     struct spw_bandwidth b;
     bool measured = spw_bandwidth_locked(d->ordinal, &b);

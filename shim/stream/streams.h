@@ -31,7 +31,7 @@ struct spw_stream {
     uint64_t begun;          /* operations numbered so far */
     uint64_t done;           /* all up to this number are known to be complete */
     atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */
-    bool calm;               /* nothing is to be looked after behind the operation that was begun last (planned.h) */
+    bool calm;               /* nothing is to be looked after behind the operation that was begun last (plan_follower.h) */
     struct spw_place *place; /* of its device in the iteration; NULL: it is not watched, or nobody has asked yet */
     unsigned mark_first, mark_count;
     struct {

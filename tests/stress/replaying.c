@@ -7,7 +7,7 @@
 
 #include "transfers.h"
 #include "lock.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "kept_ops.h"
 #include "replay.h"
 #include "call_args.h"
@@ -37,7 +37,7 @@ static void keep_freed(struct spw_device *d, struct spw_block *b)
 static void follow_like_that(void)
 {
     static struct spw_follower mine;
-    spw_planned_open();
+    spw_plan_follower_open();
     mine = *spw_follower;
     mine.op = keep_op;
     mine.free = keep_freed;
@@ -149,7 +149,7 @@ static void begin_to_keep(void)
     if (spw_kept_ops_begin_unlocking(worker_device, &course, 0, &actions) < 0)
         fail("there is no stash", 0);
     follow_like_that();
-    spw_planned_any = true;
+    spw_plan_follower_any = true;
     spw_unlock();
     pthread_mutex_unlock(&worker_device->slow);
 }

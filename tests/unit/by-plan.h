@@ -2,9 +2,9 @@
  * again. */
 #ifndef SPILLWAY_TESTS_BY_PLAN_H
 #define SPILLWAY_TESTS_BY_PLAN_H
-#include "planned.h"
-#include "planned_counts.h"
-#include "planning.h"
+#include "plan_follower.h"
+#include "plan_stats.h"
+#include "plan_thread.h"
 #include "replayed.h"
 #include "steptime.h"
 
@@ -17,14 +17,14 @@ int __real_spw_plan_course(const struct spw_course *course, const struct spw_pla
 /* A device within a budget, for a program that stands still while a plan is made for it. */
 static inline void begin_planned(uint64_t budget)
 {
-    spw_planned_reset();
-    spw_planned_open();
+    spw_plan_follower_reset();
+    spw_plan_follower_open();
     spw_kept_ops_reset();
     spw_replay_reset();
     spw_versions_reset();
     spw_durations_reset();
     spw_steptime_reset();
-    spw_planned_counts_reset();
+    spw_plan_stats_reset();
     begin(budget + own_beside(budget), 32 << 20);
     open_digests();
     struct spw_settings settings = *spw_settings_get();
@@ -46,7 +46,7 @@ static inline void launch(uint64_t function, const CUdeviceptr *a, unsigned read
                         .signature = {SPW_ITERATION_LAUNCH, function, 1}};
     beginning = k;
     assert_int_equal(spw_op_begin(&op), 0);
-    assert_false(spw_planned_has_left(op.stream)); /* what is planned before an operation is done by then */
+    assert_false(spw_plan_follower_has_left(op.stream)); /* what is planned before an operation is done by then */
     spw_duration_before(op.timed);
     fake_mix(s, k->ranges, reads, writes, salt);
     spw_duration_after(op.timed, true);

@@ -20,7 +20,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "pin.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "mempool_stats.h"
 #include "clean_check.h"
 #include "reclaim.h"
@@ -34,8 +34,8 @@ static CUstream s, t;
 static inline void begin(uint64_t budget, uint64_t host_budget)
 {
     atomic_store(&spw_engine_lock, 0); /* a test that failed may have left with it */
-    spw_planned_reset();               /* it looks at the blocks that it knows */
-    spw_planned_open();
+    spw_plan_follower_reset();         /* it looks at the blocks that it knows */
+    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

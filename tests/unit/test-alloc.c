@@ -13,7 +13,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "slab.h"
@@ -28,8 +28,8 @@ static CUdeviceptr other; /* what the other thread works on */
 
 static void begin(uint64_t budget)
 {
-    spw_planned_reset();
-    spw_planned_open();
+    spw_plan_follower_reset();
+    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

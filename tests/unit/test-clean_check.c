@@ -3,7 +3,7 @@
 #include "carried.h"
 #include "capture.h"
 #include "layout.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "clean_check.h"
 #include "quick.h"
 #include "call_args.h"
@@ -95,7 +95,7 @@ static void begin_believing(uint64_t budget)
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);
-    spw_planned_any = true; /* as it is where versions are kept */
+    spw_plan_follower_any = true; /* as it is where versions are kept */
     spw_unlock();
     open_digests();
     output = allocate(BYTES);
@@ -775,10 +775,10 @@ static void a_launch_that_gets_a_closer_look_soils_nothing_before(void **state)
     let_run();
     expect(a, 1);
     assert_int_equal(attention(a), 0);
-    spw_planned_any = true;
+    spw_plan_follower_any = true;
     assert_null(spw_quick_launch(&launch, s, &layout, values));
     assert_false(spw_object_dirty(&block_at(a)->object));
-    spw_planned_any = false;
+    spw_plan_follower_any = false;
     assert_non_null(spw_quick_launch(&launch, s, &layout, values));
     assert_true(spw_object_dirty(&block_at(a)->object));
 }

@@ -16,7 +16,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
-#include "planned.h"
+#include "plan_follower.h"
 #include "quick.h"
 #include "reclaim.h"
 #include "slab.h"
@@ -29,8 +29,8 @@ static struct spw_device *device;
 
 static void begin(uint64_t budget, uint64_t host_budget)
 {
-    spw_planned_reset();
-    spw_planned_open();
+    spw_plan_follower_reset();
+    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

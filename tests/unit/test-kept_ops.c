@@ -1,7 +1,7 @@
 /* test-kept_ops.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
  * is dropped comes back in time, and every byte is what it would have been. */
 #include "by-plan.h"
-#include "rounds.h"
+#include "device_loop.h"
 #include "verify.h"
 #include "writesets.h"
 
@@ -53,11 +53,11 @@ int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_pla
 
 static bool unwanted; /* versions are, whatever the plans say */
 
-bool __real_spw_rounds_want_versions(const struct spw_rounds *rounds);
-bool __wrap_spw_rounds_want_versions(const struct spw_rounds *rounds);
-bool __wrap_spw_rounds_want_versions(const struct spw_rounds *rounds)
+bool __real_spw_device_loop_want_versions(const struct spw_device_loop *rounds);
+bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *rounds);
+bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *rounds)
 {
-    return !unwanted && __real_spw_rounds_want_versions(rounds);
+    return !unwanted && __real_spw_device_loop_want_versions(rounds);
 }
 
 /* ---- the program ---- */
@@ -342,10 +342,10 @@ static void versions_are_kept_for_plans_that_rely_on_what_is_only_read(void **st
         spw_settings_use(&settings);
         struct spw_course_plan plan = {.marks.believes = how >> 1};
         struct spw_tuned_shape shape = {.plan = &plan};
-        struct spw_on_course on = {.device = device, .now = &shape};
+        struct spw_plan_executor on = {.device = device, .now = &shape};
         pthread_mutex_lock(&device->slow);
         spw_lock();
-        spw_on_course_keep_operations_unlocking(&on);
+        spw_plan_executor_keep_operations_unlocking(&on);
         spw_unlock();
         pthread_mutex_unlock(&device->slow);
         assert_int_equal(spw_versions_kept, how == 3);
@@ -358,10 +358,10 @@ static void want_none(unsigned layer)
         return;
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    spw_planned_spare_versions_unlocking(device, spw_stream_of_locked(s));
+    spw_plan_follower_spare_versions_unlocking(device, spw_stream_of_locked(s));
     assert_true(spw_versions_kept); /* the plan has use for them */
     unwanted = true;
-    spw_planned_spare_versions_unlocking(device, spw_stream_of_locked(s));
+    spw_plan_follower_spare_versions_unlocking(device, spw_stream_of_locked(s));
     unwanted = false;
     assert_false(spw_versions_kept);
     spw_unlock();

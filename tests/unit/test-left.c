@@ -83,7 +83,7 @@ static struct {
 static void note_what_is_left(uint64_t next)
 {
     spw_lock();
-    seen.left[next] += spw_planned_has_left(spw_stream_of_locked(s));
+    seen.left[next] += spw_plan_follower_has_left(spw_stream_of_locked(s));
     spw_unlock();
 }
 

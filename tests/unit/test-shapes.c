@@ -13,7 +13,7 @@
 #include "driver.h"
 #include "op.h"
 #include "fake-device.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "shapes.h"
 #include "steptime.h"
 #include "training-course.h"
@@ -80,7 +80,7 @@ static void takes(double us)
 /* The device takes so long for an iteration, by the plan in force or on demand. */
 static bool iterate(struct spw_tuned_shape *shape, uint32_t plan, double us)
 {
-    spw_planned_begins_locked(loop.device, s, shape->id, plan);
+    spw_plan_follower_begins_locked(loop.device, s, shape->id, plan);
     takes(us);
     spw_steptime_collect_locked(0);
     return spw_shape_improve(loop.device, shape, true);
@@ -89,11 +89,11 @@ static bool iterate(struct spw_tuned_shape *shape, uint32_t plan, double us)
 static void on_demand(const struct spw_tuned_shape *shape, double us)
 {
     for (int i = 0; i < 3; i++) {
-        spw_planned_begins_locked(loop.device, s, shape->id, 0);
+        spw_plan_follower_begins_locked(loop.device, s, shape->id, 0);
         takes(us);
     }
-    spw_planned_begins_locked(loop.device, s, shape->id, 0);
-    spw_planned_lost_locked(loop.device);
+    spw_plan_follower_begins_locked(loop.device, s, shape->id, 0);
+    spw_plan_follower_lost_locked(loop.device);
     fake_run_all();
     spw_steptime_collect_locked(0);
 }
@@ -172,15 +172,15 @@ static void the_search_for_another_plan_goes_on_from_the_one_in_force(void **sta
     spw_shapes_finish(&shapes);
 }
 
-int __real_spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
-                              struct spw_planning **ret_planning);
-int __wrap_spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
-                              struct spw_planning **ret_planning);
-int __wrap_spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
-                              struct spw_planning **ret_planning)
+int __real_spw_plan_thread_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                                 struct spw_plan_thread **ret_planning);
+int __wrap_spw_plan_thread_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                                 struct spw_plan_thread **ret_planning);
+int __wrap_spw_plan_thread_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                                 struct spw_plan_thread **ret_planning)
 {
     begun_with = terms->begin_with;
-    return __real_spw_planning_start(course, terms, ret_planning);
+    return __real_spw_plan_thread_start(course, terms, ret_planning);
 }
 
 static void a_thread_goes_on_from_the_first_plan_and_not_from_what_was_before(void **state)
@@ -485,14 +485,14 @@ static void where_on_demand_is_faster_after_all_nothing_is_regrouped_for_that(vo
  * that was in force, `after_us` by others. The number of plans that were made. */
 static uint64_t go_on(struct spw_tuned_shape *shape, int rounds, double times, double before_us, double after_us)
 {
-    const uint64_t plans = spw_planned_counts[0].plans;
+    const uint64_t plans = spw_plan_stats[0].plans;
     const struct spw_course_plan *before = shape->plan;
     for (int i = 0; i < rounds; i++) {
         assert_true(iterate(shape, shape->number, shape->plan == before ? before_us : after_us));
         if (spw_bandwidth_in_doubt_locked(0))
             learn_bandwidth(times);
     }
-    return spw_planned_counts[0].plans - plans;
+    return spw_plan_stats[0].plans - plans;
 }
 
 static struct spw_tuned_shape *settled_where_on_demand_takes(double on_demand_us, double *ret_us)

@@ -1,6 +1,6 @@
 /* test-versions.c - what operations may write gets new versions, what is kept of them says at which versions, and nothing
  * that is needed is written before what depends on it was made again. */
-#include "planned.h"
+#include "plan_follower.h"
 #include "versions.h"
 
 #include <setjmp.h>
@@ -104,8 +104,8 @@ static const struct spw_rescuer rescuer = {on_rescue, on_rescue_all, on_anything
 
 static int begin(void **state)
 {
-    spw_planned_reset();
-    spw_planned_open();
+    spw_plan_follower_reset();
+    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();
@@ -354,7 +354,7 @@ static void a_launch_that_cannot_be_parsed_raises_the_epoch(void **state)
 static void who_gets_memory_of_another_finds_no_versions_of_that(void **state)
 {
     struct launch l;
-    spw_planned_any = true; /* as it is where versions are kept */
+    spw_plan_follower_any = true; /* as it is where versions are kept */
     describe(&l, 2, a, b, 0);
     struct spw_recorded_op *recorded_op = keep_op(&l.op, 2);
     struct spw_recorded_op_touch touch = recorded_op->touches[1];

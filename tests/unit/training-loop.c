@@ -1,5 +1,5 @@
 /* training-loop.c - what a training loop does to the engine, operation by operation. */
-#include "planned.h"
+#include "plan_follower.h"
 #include "training-loop.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "scan.h"
@@ -29,8 +29,8 @@ static struct spw_op op; /* the one that has begun */
 static void forget_everything(void)
 {
     atomic_store(&spw_engine_lock, 0); /* a test that failed may have left with it */
-    spw_planned_reset();
-    spw_planned_open();
+    spw_plan_follower_reset();
+    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();
@@ -40,7 +40,7 @@ static void forget_everything(void)
     spw_steptime_reset();
     spw_bandwidth_reset();
     spw_arrivals_reset();
-    spw_planned_counts_reset();
+    spw_plan_stats_reset();
     spw_reclaim_pressed = false;
     spw_reclaim_stalls = (struct spw_reclaim_stalls){0};
 }

@@ -1,4 +1,4 @@
-/* test-planning.c - a course becomes a plan within its terms, at once or on a thread, or a reason why not. */
+/* test-plan_thread.c - a course becomes a plan within its terms, at once or on a thread, or a reason why not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "course/recording.h"
 #include "failing-memory.h"
-#include "planning.h"
+#include "plan_thread.h"
 #include "training-course.h"
 
 static const struct spw_plan_terms usual = {.reserve = 0.03,
@@ -296,11 +296,11 @@ static void what_is_learned_while_a_thread_plans_does_not_matter_to_it(void **st
 {
     struct spw_course *course = training_course(12, true);
     struct spw_plan_terms terms = terms_of(16 * MIB);
-    struct spw_planning *planning;
+    struct spw_plan_thread *planning;
     terms.may_replay = true;
-    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+    assert_int_equal(spw_plan_thread_start(course, &terms, &planning), 0);
     spw_course_destroy(course);
-    struct spw_course_plan *plan = spw_planning_finish(planning, false);
+    struct spw_course_plan *plan = spw_plan_thread_finish(planning, false);
     assert_non_null(plan);
     assert_int_equal(plan->replay_count, 0);
     spw_course_plan_destroy(plan);
@@ -411,14 +411,14 @@ static void a_thread_comes_to_the_same_plan(void **state)
 {
     struct spw_course *course = training_course(12, true);
     const struct spw_plan_terms terms = terms_of(12 * MIB);
-    struct spw_planning *planning;
+    struct spw_plan_thread *planning;
     struct spw_course_plan *here, *there;
     assert_int_equal(spw_plan_course(course, &terms, false, NULL, &here), 0);
-    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
-    for (int i = 0; i < 10000 && !spw_planning_is_done(planning); i++)
+    assert_int_equal(spw_plan_thread_start(course, &terms, &planning), 0);
+    for (int i = 0; i < 10000 && !spw_plan_thread_is_done(planning); i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    assert_true(spw_planning_is_done(planning));
-    there = spw_planning_finish(planning, false);
+    assert_true(spw_plan_thread_is_done(planning));
+    there = spw_plan_thread_finish(planning, false);
     assert_non_null(there);
     assert_true(there->predicted_us == here->predicted_us);
     assert_int_equal(there->actions.count, here->actions.count);
@@ -432,15 +432,15 @@ static void a_thread_goes_on_from_choices_whose_plan_is_gone(void **state)
 {
     struct spw_course *course = training_course(LAYERS, true);
     struct spw_plan_terms terms = terms_of(30 * MIB);
-    struct spw_planning *planning;
+    struct spw_plan_thread *planning;
     struct spw_course_plan *first, *second;
     assert_int_equal(spw_plan_course(course, &terms, true, NULL, &first), 0);
     terms.begin_with = &first->choices;
-    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+    assert_int_equal(spw_plan_thread_start(course, &terms, &planning), 0);
     const double us = first->predicted_us;
     memset(first->choices.list, 0xff, first->choices.count);
     spw_course_plan_destroy(first);
-    second = spw_planning_finish(planning, false);
+    second = spw_plan_thread_finish(planning, false);
     assert_non_null(second);
     assert_true(second->predicted_us <= us);
     spw_course_plan_destroy(second);
@@ -452,14 +452,14 @@ static void planning_that_is_cancelled_has_no_plan(void **state)
 {
     struct spw_course *course = training_course(100, true);
     struct spw_plan_terms terms = terms_of(100 * MIB);
-    struct spw_planning *planning;
+    struct spw_plan_thread *planning;
     struct spw_course_plan *plan = NULL;
     const bool cancelled = true;
     terms.host_bytes = 400 * MIB;
     assert_int_equal(spw_plan_course(course, &terms, false, &cancelled, &plan), -ECANCELED);
     assert_null(plan);
-    assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
-    spw_course_plan_destroy(spw_planning_finish(planning, true)); /* unless it was there already */
+    assert_int_equal(spw_plan_thread_start(course, &terms, &planning), 0);
+    spw_course_plan_destroy(spw_plan_thread_finish(planning, true)); /* unless it was there already */
     spw_course_destroy(course);
 }
 
@@ -481,17 +481,17 @@ static void nobody_waits_for_planning_that_is_abandoned(void **state)
     joins = 0;
     for (int i = 1; i <= 3; i++) {
         struct spw_course *course = training_course(1000, true);
-        struct spw_planning *planning;
-        assert_int_equal(spw_planning_start(course, &terms, &planning), 0);
+        struct spw_plan_thread *planning;
+        assert_int_equal(spw_plan_thread_start(course, &terms, &planning), 0);
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
         const int already = joins;
-        spw_planning_abandon_locked(planning);
+        spw_plan_thread_abandon_locked(planning);
         spw_course_destroy(course);
         assert_int_equal(joins, already);
     }
-    spw_planning_reap_locked(true);
+    spw_plan_thread_reap_locked(true);
     assert_int_equal(joins, 3);
-    spw_planning_reap_locked(true);
+    spw_plan_thread_reap_locked(true);
     assert_int_equal(joins, 3);
     assert_int_equal(memory_blocks(), before);
 }

@@ -1,9 +1,9 @@
-/* planning.h - makes a plan of a course: what to do before each operation, and what that promises.
+/* plan_thread.h - makes a plan of a course: what to do before each operation, and what that promises.
  *
  * Plain numbers in, plain numbers out; no driver call. A first plan is made at once, a better one on a thread of low
  * priority that touches nothing but its own copies, and is ended with it. */
-#ifndef SPILLWAY_SHIM_PLANNING_H
-#define SPILLWAY_SHIM_PLANNING_H
+#ifndef SPILLWAY_SHIM_PLAN_THREAD_H
+#define SPILLWAY_SHIM_PLAN_THREAD_H
 #include "course/course.h"
 #include "plan/actions.h"
 
@@ -57,17 +57,17 @@ int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms
                     struct spw_course_plan **ret_plan);
 
 /* The same on a thread of its own, of the course as it is now. 0 or -EAGAIN: there can be no thread. Engine lock held. */
-struct spw_planning;
-int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
-                       struct spw_planning **ret_planning);
-bool spw_planning_is_done(const struct spw_planning *planning);
+struct spw_plan_thread;
+int spw_plan_thread_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                          struct spw_plan_thread **ret_planning);
+bool spw_plan_thread_is_done(const struct spw_plan_thread *planning);
 /* Waits for it, takes what came of it (NULL: no plan) and ends it. With `cancel` it is told to stop first. */
-struct spw_course_plan *spw_planning_finish(struct spw_planning *planning, bool cancel);
+struct spw_course_plan *spw_plan_thread_finish(struct spw_plan_thread *planning, bool cancel);
 
 /* Nobody wants it any more: it is told to stop, and nobody waits for it. Engine lock held. */
-void spw_planning_abandon_locked(struct spw_planning *planning);
+void spw_plan_thread_abandon_locked(struct spw_plan_thread *planning);
 
 /* Ends those that were abandoned and have stopped; with `wait` all of them. Engine lock held. */
-void spw_planning_reap_locked(bool wait);
-void spw_planning_forget_abandoned(void); /* in a forked child, which has none of these threads */
+void spw_plan_thread_reap_locked(bool wait);
+void spw_plan_thread_forget_abandoned(void); /* in a forked child, which has none of these threads */
 #endif

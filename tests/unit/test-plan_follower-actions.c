@@ -1,5 +1,5 @@
-/* test-planned-actions.c - plans made by hand are carried out where they say: at the beginning, at the end, from the middle
- * of an iteration on; and plans made of numbers that make no sense do no harm. */
+/* test-plan_follower-actions.c - plans made by hand are carried out where they say: at the beginning, at the end, from the
+ * middle of an iteration on; and plans made of numbers that make no sense do no harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 
 #include "fake-device.h"
 #include "logged.h"
-#include "planned_counts.h"
-#include "planning.h"
+#include "plan_stats.h"
+#include "plan_thread.h"
 #include "training-loop.h"
 
 enum {
@@ -176,7 +176,7 @@ static void what_is_to_be_away_at_the_beginning_leaves_where_the_course_is_enter
         step();
         step();
         assert_true(leaves(7, 1) && leaves(7, 3) && !leaves(7, 4));
-        assert_int_equal(spw_planned_counts[0].lost, i + 1);
+        assert_int_equal(spw_plan_stats[0].lost, i + 1);
     }
     loop_check(&loop);
 }

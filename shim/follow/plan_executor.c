@@ -1,5 +1,5 @@
-/* on_course.c - finds blocks for a course's tensors, and carries out what its plan has next. */
-#include "on_course.h"
+/* plan_executor.c - finds blocks for a course's tensors, and carries out what its plan has next. */
+#include "plan_executor.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,17 +19,17 @@ enum {
 static const struct spw_course no_course;
 static const uint8_t nothing_due[1];
 
-void spw_on_course_look_closer(struct spw_on_course *on, bool told)
+void spw_plan_executor_look_closer(struct spw_plan_executor *on, bool told)
 {
     on->place.told = told;
     on->place.look = told || spw_versions_kept;
 }
 
-static void expect_nothing(struct spw_on_course *on)
+static void expect_nothing(struct spw_plan_executor *on)
 {
     on->place.cursor = (struct spw_cursor){.course = &no_course};
     on->place.due = nothing_due;
-    spw_on_course_look_closer(on, false);
+    spw_plan_executor_look_closer(on, false);
     on->now = NULL;
 }
 
@@ -38,7 +38,7 @@ static bool is_ghost(const struct spw_block *b)
     return b && b->object.attention & SPW_RETAINED;
 }
 
-static struct spw_block *block_of(const struct spw_on_course *on, uint32_t tensor)
+static struct spw_block *block_of(const struct spw_plan_executor *on, uint32_t tensor)
 {
     struct spw_block *b = on->blocks[tensor];
     if (is_ghost(b))
@@ -47,7 +47,7 @@ static struct spw_block *block_of(const struct spw_on_course *on, uint32_t tenso
 }
 
 /* The plan has no more use for what the program has freed. */
-static void release_ghost(struct spw_on_course *on, uint32_t tensor)
+static void release_ghost(struct spw_plan_executor *on, uint32_t tensor)
 {
     struct spw_block *b = on->blocks[tensor];
     if (!is_ghost(b))
@@ -57,19 +57,19 @@ static void release_ghost(struct spw_on_course *on, uint32_t tensor)
     spw_retained_look_locked(on->device, b);
 }
 
-static void release_ghosts(struct spw_on_course *on)
+static void release_ghosts(struct spw_plan_executor *on)
 {
     for (uint32_t t = 0; t < on->now->course->tensor_count; t++)
         release_ghost(on, t);
 }
 
-void spw_on_course_init(struct spw_on_course *on, struct spw_device *d)
+void spw_plan_executor_init(struct spw_plan_executor *on, struct spw_device *d)
 {
     on->device = d;
     expect_nothing(on);
 }
 
-void spw_on_course_leave_locked(struct spw_on_course *on)
+void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
 {
     if (on->now && on->blocks)
         release_ghosts(on);
@@ -101,7 +101,7 @@ static uint32_t find_live(const struct spw_course *course, uint64_t serial)
 }
 
 /* Who those alive throughout are, by serial. */
-static void bind_live(struct spw_on_course *on, const struct spw_course *course)
+static void bind_live(struct spw_plan_executor *on, const struct spw_course *course)
 {
     for (uint32_t i = 0; i < on->device->block_count; i++) {
         struct spw_block *b = on->device->blocks[i];
@@ -117,7 +117,7 @@ static void bind_live(struct spw_on_course *on, const struct spw_course *course)
     }
 }
 
-bool spw_on_course_is_there(const struct spw_on_course *on)
+bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
 {
     const struct spw_course *course = on->now->course;
     uint64_t all_bytes = 0, gone_bytes = 0;
@@ -132,7 +132,7 @@ bool spw_on_course_is_there(const struct spw_on_course *on)
 }
 
 /* Who is who, and from which action on; false without memory. */
-static bool begin_course(struct spw_on_course *on, struct spw_tuned_shape *shape)
+static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_shape *shape)
 {
     const struct spw_course *course = shape->course;
     if (spw_cursor_init(&on->place.cursor, course) < 0)
@@ -141,7 +141,7 @@ static bool begin_course(struct spw_on_course *on, struct spw_tuned_shape *shape
     on->now = shape;
     if (!on->blocks)
         return false;
-    spw_on_course_take_up_plan(on);
+    spw_plan_executor_take_up_plan(on);
     bind_live(on, course);
     on->made_bytes = on->strange_bytes = 0;
     for (uint32_t t = course->live_count; t < course->tensor_count; t++)
@@ -149,15 +149,15 @@ static bool begin_course(struct spw_on_course *on, struct spw_tuned_shape *shape
     return true;
 }
 
-int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_tuned_shape *shape)
+int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_shape *shape)
 {
-    const int r = !begin_course(on, shape) ? -ENOMEM : spw_on_course_is_there(on) ? 0 : -ENOENT;
+    const int r = !begin_course(on, shape) ? -ENOMEM : spw_plan_executor_is_there(on) ? 0 : -ENOENT;
     if (r < 0)
-        spw_on_course_leave_locked(on);
+        spw_plan_executor_leave_locked(on);
     return r;
 }
 
-void spw_on_course_rewind_locked(struct spw_on_course *on)
+void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
 {
     const struct spw_course *course = on->now->course;
     release_ghosts(on);
@@ -181,7 +181,7 @@ void spw_on_course_rewind_locked(struct spw_on_course *on)
     on->next_due = 0;
 }
 
-void spw_on_course_take_up_plan(struct spw_on_course *on)
+void spw_plan_executor_take_up_plan(struct spw_plan_executor *on)
 {
     on->kept = NULL;
     on->place.due = on->now->plan->due;
@@ -190,7 +190,7 @@ void spw_on_course_take_up_plan(struct spw_on_course *on)
     on->conforms = false;
 }
 
-void spw_on_course_alloc(struct spw_on_course *on, struct spw_block *b)
+void spw_plan_executor_alloc(struct spw_plan_executor *on, struct spw_block *b)
 {
     const uint32_t tensor = spw_cursor_alloc(&on->place.cursor, b->serial, b->size_bytes);
     if (tensor == SPW_NO_INDEX) {
@@ -201,7 +201,7 @@ void spw_on_course_alloc(struct spw_on_course *on, struct spw_block *b)
     b->expected = tensor + 1;
 }
 
-void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b)
+void spw_plan_executor_free_locked(struct spw_plan_executor *on, struct spw_block *b)
 {
     const uint32_t tensor = on->now && b->expected ? b->expected - 1 : SPW_NO_INDEX;
     const bool is_wanted = tensor != SPW_NO_INDEX && on->kept == on->now->plan && on->now->plan->marks.ghosts[tensor] &&
@@ -215,7 +215,7 @@ void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b)
     b->expected = 0;
 }
 
-void spw_on_course_note_extra(struct spw_on_course *on, const struct spw_op *op)
+void spw_plan_executor_note_extra(struct spw_plan_executor *on, const struct spw_op *op)
 {
     struct spw_iteration_touch touches[TOUCHES];
     struct spw_iteration_op call = {.kind = op->signature.kind,
@@ -232,7 +232,7 @@ void spw_on_course_note_extra(struct spw_on_course *on, const struct spw_op *op)
     spw_cursor_note_extra(&on->place.cursor, &call);
 }
 
-int spw_on_course_conform_locked(struct spw_on_course *on)
+int spw_plan_executor_conform_locked(struct spw_plan_executor *on)
 {
     const uint32_t count = on->now->course->tensor_count;
     uint8_t *away = calloc((size_t)count + 1, 1);
@@ -249,13 +249,13 @@ int spw_on_course_conform_locked(struct spw_on_course *on)
 }
 
 /* A plan that was made when nobody knew who writes what has no idea of who will be believed. */
-static bool may_be_believed(const struct spw_on_course *on, uint32_t tensor)
+static bool may_be_believed(const struct spw_plan_executor *on, uint32_t tensor)
 {
     return !spw_course_plan_wants_versions(on->now->plan) || on->now->plan->marks.believed[tensor];
 }
 
 /* What is copied out stays until it is dropped: something may use it until then. */
-static void carry_out(const struct spw_on_course *on, const struct spw_action *due, struct spw_block *b)
+static void carry_out(const struct spw_plan_executor *on, const struct spw_action *due, struct spw_block *b)
 {
     struct spw_device *d = on->device;
     if (due->kind == SPW_STEP_H2D)
@@ -269,13 +269,13 @@ static void carry_out(const struct spw_on_course *on, const struct spw_action *d
 }
 
 /* The program frees it behind the operation that was the last, before the next. */
-static bool is_about_to_be_freed(const struct spw_on_course *on, uint32_t tensor)
+static bool is_about_to_be_freed(const struct spw_plan_executor *on, uint32_t tensor)
 {
     return on->now->course->tensors[tensor].free_after < on->place.cursor.op;
 }
 
 /* One action on a tensor. What the program frees by itself now, and the plan has no more use for, is left to that. */
-static void move(struct spw_on_course *on, uint32_t action, const struct spw_action *due)
+static void move(struct spw_plan_executor *on, uint32_t action, const struct spw_action *due)
 {
     struct spw_block *b = block_of(on, due->id);
     const bool is_over = spw_kept_ops_is_over_locked(on->device, due->id, action);
@@ -285,9 +285,9 @@ static void move(struct spw_on_course *on, uint32_t action, const struct spw_act
         carry_out(on, due, b);
 }
 
-void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due)
+void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, bool is_due)
 {
-    while (spw_on_course_has_left(on)) {
+    while (spw_plan_executor_has_left(on)) {
         const struct spw_actions *actions = &on->now->plan->actions;
         const uint32_t action = on->next_due++;
         const struct spw_action due = actions->list[action];
@@ -304,7 +304,7 @@ void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due
     spw_retained_all_sweep_locked(on->device);
 }
 
-void spw_on_course_keep_operations_unlocking(struct spw_on_course *on)
+void spw_plan_executor_keep_operations_unlocking(struct spw_plan_executor *on)
 {
     const struct spw_course_plan *plan = on->now ? on->now->plan : NULL;
     if (!plan || plan == on->kept)

@@ -1,5 +1,5 @@
-/* planned.c - hands what the engine tells to the device that it is about. */
-#include "planned.h"
+/* plan_follower.c - hands what the engine tells to the device that it is about. */
+#include "plan_follower.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -13,19 +13,19 @@
 #include "refusals.h"
 #include "replay.h"
 #include "recorded_op.h"
-#include "rounds.h"
+#include "device_loop.h"
 #include "settings.h"
 #include "slab.h"
 #include "twins.h"
 
-static struct spw_rounds *planned_of[SPW_MAX_DEVICES];
+static struct spw_device_loop *planned_of[SPW_MAX_DEVICES];
 
-static struct spw_rounds *find(const struct spw_device *d)
+static struct spw_device_loop *find(const struct spw_device *d)
 {
     return planned_of[d->ordinal];
 }
 
-static struct spw_rounds *planned_of_stream(struct spw_stream *s)
+static struct spw_device_loop *planned_of_stream(struct spw_stream *s)
 {
     const struct spw_device *d = spw_device_of_stream_locked(s);
     return d ? find(d) : NULL;
@@ -33,7 +33,7 @@ static struct spw_rounds *planned_of_stream(struct spw_stream *s)
 
 static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsigned count)
 {
-    struct spw_rounds *p = planned_of_stream(op->stream);
+    struct spw_device_loop *p = planned_of_stream(op->stream);
     if (!p)
         return;
     if (!op->stream->place && !spw_is_capturing(op->stream->handle))
@@ -41,25 +41,25 @@ static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsi
     op->stream->place = &p->on.place;
     op->stream->calm = false;
     p->on.stream = op->stream;
-    spw_rounds_settle_locked(p);
+    spw_device_loop_settle_locked(p);
     if (p->on.now)
-        spw_rounds_follow_locked(p, op);
-    if (spw_rounds_is_told(p))
-        spw_rounds_tell_locked(p, op, objects, count);
+        spw_device_loop_follow_locked(p, op);
+    if (spw_device_loop_is_told(p))
+        spw_device_loop_tell_locked(p, op, objects, count);
 }
 
 static void go_before_unlocking(struct spw_stream *s)
 {
-    struct spw_rounds *p = planned_of_stream(s);
+    struct spw_device_loop *p = planned_of_stream(s);
     if (!p || !s->place || !s->place->left)
         return;
     p->on.stream = s;
-    spw_rounds_go_before_unlocking(p);
+    spw_device_loop_go_before_unlocking(p);
 }
 
 static void note_alloc(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_rounds *p = find(d);
+    struct spw_device_loop *p = find(d);
     const uint64_t serial = b->serial;
     b->expected = 0;
     if (spw_versions_kept) {
@@ -69,41 +69,41 @@ static void note_alloc(struct spw_device *d, struct spw_block *b)
     if (!p)
         return;
     b->serial = 0; /* who looks at what there is, finds nobody here yet */
-    spw_rounds_settle_locked(p);
+    spw_device_loop_settle_locked(p);
     b->serial = serial;
-    if (spw_rounds_is_told(p))
-        spw_watch_alloc(p->known.watch, b);
+    if (spw_device_loop_is_told(p))
+        spw_observer_alloc(p->known.watch, b);
     if (p->on.now)
-        spw_on_course_alloc(&p->on, b);
+        spw_plan_executor_alloc(&p->on, b);
 }
 
 static void note_free(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_rounds *p = find(d);
+    struct spw_device_loop *p = find(d);
     if (!p)
         return;
-    if (spw_rounds_is_told(p))
-        spw_watch_free(p->known.watch, b->serial);
-    spw_on_course_free_locked(&p->on, b);
+    if (spw_device_loop_is_told(p))
+        spw_observer_free(p->known.watch, b->serial);
+    spw_plan_executor_free_locked(&p->on, b);
 }
 
 static void note_free_slot(struct spw_device *d, const struct spw_slot *slot)
 {
-    struct spw_rounds *p = find(d);
-    if (p && spw_rounds_is_told(p))
-        spw_watch_free_small(p->known.watch, slot->serial);
+    struct spw_device_loop *p = find(d);
+    if (p && spw_device_loop_is_told(p))
+        spw_observer_free_small(p->known.watch, slot->serial);
 }
 
 static void note_pin(struct spw_block *b)
 {
-    struct spw_rounds *p = find(&spw_devices[b->object.device]);
+    struct spw_device_loop *p = find(&spw_devices[b->object.device]);
     if (p)
-        spw_watch_pin(p->known.watch, b->serial);
+        spw_observer_pin(p->known.watch, b->serial);
 }
 
 static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone)
 {
-    struct spw_rounds *p = find(d);
+    struct spw_device_loop *p = find(d);
     if (!p)
         return;
     if (p->session && wrong->function && !alone)
@@ -120,18 +120,18 @@ static void look_at_versions(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
-            spw_on_course_look_closer(&planned_of[i]->on, planned_of[i]->on.place.told);
+            spw_plan_executor_look_closer(&planned_of[i]->on, planned_of[i]->on.place.told);
 }
 
 static bool anybody_wants_versions(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (planned_of[i] && spw_rounds_want_versions(planned_of[i]))
+        if (planned_of[i] && spw_device_loop_want_versions(planned_of[i]))
             return true;
     return false;
 }
 
-void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s)
+void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s)
 {
     if (!spw_versions_kept || anybody_wants_versions())
         return;
@@ -149,19 +149,19 @@ static void press(struct spw_device *d)
 {
     if (planned_of[d->ordinal] || spw_settings_get()->plan == SPW_PLAN_OFF)
         return;
-    struct spw_rounds *p;
-    if (spw_rounds_create(d, &p) < 0) {
-        spw_rounds_lack_memory(d, "to watch for the iteration");
+    struct spw_device_loop *p;
+    if (spw_device_loop_create(d, &p) < 0) {
+        spw_device_loop_lack_memory(d, "to watch for the iteration");
         return; /* the next time that memory is short it is tried again */
     }
     planned_of[d->ordinal] = p;
-    spw_planned_any = true;
+    spw_plan_follower_any = true;
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
 static bool give_room(struct spw_device *d)
 {
-    struct spw_rounds *p = find(d);
+    struct spw_device_loop *p = find(d);
     return p && spw_probe_session_give_room_locked(p->session);
 }
 
@@ -172,12 +172,12 @@ static void look_after(struct spw_stream *s)
         return;
     const bool is_ours = pthread_mutex_trylock(&d->slow) == 0;
     spw_lock();
-    struct spw_rounds *p = find(d);
+    struct spw_device_loop *p = find(d);
     spw_stream_maybe_mark_locked(s);
     if (p && is_ours) {
         p->on.stream = s;
-        spw_rounds_look_after_unlocking(p);
-        spw_rounds_keep_pace_unlocking(p, s);
+        spw_device_loop_look_after_unlocking(p);
+        spw_device_loop_keep_pace_unlocking(p, s);
     } else if (p) {
         p->on.place.busy = true;
     }
@@ -200,38 +200,38 @@ static const struct spw_follower follower = {
     .condemned = condemn,
 };
 
-void spw_planned_open(void)
+void spw_plan_follower_open(void)
 {
     spw_follower = &follower;
 }
 
-void spw_planned_stop(void)
+void spw_plan_follower_stop(void)
 {
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: nothing that is being planned can be relied on */
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             spw_shapes_stop(&planned_of[i]->known.shapes);
-    spw_planning_reap_locked(true);
+    spw_plan_thread_reap_locked(true);
     spw_unlock();
 }
 
 /* The threads are the parent's, and so is what they were making: it is left where it is. */
-void spw_planned_in_child(void)
+void spw_plan_follower_in_child(void)
 {
     memset(planned_of, 0, sizeof(planned_of));
-    spw_planned_any = false;
-    spw_planning_forget_abandoned();
+    spw_plan_follower_any = false;
+    spw_plan_thread_forget_abandoned();
     spw_refusals_reset();
     spw_versions_reset();
     spw_twins_reset();
 }
 
-void spw_planned_reset(void)
+void spw_plan_follower_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
-            spw_rounds_destroy(planned_of[i]);
-    spw_planning_reap_locked(true);
-    spw_planned_in_child();
+            spw_device_loop_destroy(planned_of[i]);
+    spw_plan_thread_reap_locked(true);
+    spw_plan_follower_in_child();
 }

@@ -1,4 +1,4 @@
-/* test-planned_counts.c - what is told of planned execution is what was counted and measured, for each plan by itself. */
+/* test-plan_stats.c - what is told of planned execution is what was counted and measured, for each plan by itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "steptime.h"
 
 #define BASE  ((CUdeviceptr)0x700000000000)
@@ -33,7 +33,7 @@ static int begin(void **state)
     spw_devices_reset();
     spw_streams_reset();
     spw_steptime_reset();
-    spw_planned_counts_reset();
+    spw_plan_stats_reset();
     fake_start(4096, 1 << 20, 1 << 20, 1 << 20);
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -67,7 +67,7 @@ static void learn_bandwidth(void)
 static void iteration(uint32_t shape, uint32_t plan, int kernels, int out, int in)
 {
     spw_lock();
-    spw_planned_begins_locked(device, s, shape, plan);
+    spw_plan_follower_begins_locked(device, s, shape, plan);
     device->out_bytes += (uint64_t)out * BYTES;
     device->in_bytes += (uint64_t)in * BYTES;
     spw_unlock();
@@ -78,24 +78,24 @@ static void iteration(uint32_t shape, uint32_t plan, int kernels, int out, int i
 static void lost(void)
 {
     spw_lock();
-    spw_planned_lost_locked(device);
+    spw_plan_follower_lost_locked(device);
     spw_unlock();
 }
 
 static uint32_t adopt(uint32_t shape, double predicted_us, double ops_us)
 {
     spw_lock();
-    uint32_t plan = spw_planned_adopt_locked(device, shape, predicted_us, ops_us, ops_us + 7);
+    uint32_t plan = spw_plan_follower_adopt_locked(device, shape, predicted_us, ops_us, ops_us + 7);
     spw_unlock();
     return plan;
 }
 
-static struct spw_planned_step get(void)
+static struct spw_plan_follower_step get(void)
 {
     assert_int_equal(spw_driver.cuStreamSynchronize(s->handle), CUDA_SUCCESS);
     spw_lock();
     spw_steptime_collect_locked(0);
-    struct spw_planned_step step = spw_planned_step_locked(device);
+    struct spw_plan_follower_step step = spw_plan_follower_step_locked(device);
     spw_unlock();
     return step;
 }
@@ -107,17 +107,17 @@ static void assert_about(double value, double expected)
 
 static void assert_counts(uint64_t iterations, uint64_t planned, uint64_t plans, uint64_t times_lost)
 {
-    assert_int_equal(spw_planned_counts[0].iterations, iterations);
-    assert_int_equal(spw_planned_counts[0].planned_iterations, planned);
-    assert_int_equal(spw_planned_counts[0].plans, plans);
-    assert_int_equal(spw_planned_counts[0].lost, times_lost);
+    assert_int_equal(spw_plan_stats[0].iterations, iterations);
+    assert_int_equal(spw_plan_stats[0].planned_iterations, planned);
+    assert_int_equal(spw_plan_stats[0].plans, plans);
+    assert_int_equal(spw_plan_stats[0].lost, times_lost);
 }
 
 static void nothing_by_plan_is_nothing_known(void **state)
 {
     iteration(1, 0, 4, 1, 1);
     iteration(1, 0, 4, 1, 1);
-    struct spw_planned_step step = get();
+    struct spw_plan_follower_step step = get();
     assert_int_equal(step.plan, 0);
     assert_true(step.hidden_share < 0);
     assert_counts(1, 0, 0, 0);
@@ -151,7 +151,7 @@ static void what_is_not_a_stall_was_hidden(void **state)
     uint32_t plan = adopt(7, 450, 400);
     for (int i = 0; i < 5; i++)
         iteration(7, plan, 48, 3, 2);
-    struct spw_planned_step step = get();
+    struct spw_plan_follower_step step = get();
     assert_int_equal(step.plan, plan);
     assert_int_equal(step.shape, 7);
     assert_about(step.predicted_us, 450);
@@ -200,7 +200,7 @@ static void each_plan_has_its_own_figures(void **state)
         iteration(1, train, 50, 3, 2);
         iteration(2, evaluate, 9, 1, 0);
     }
-    struct spw_planned_step step = get();
+    struct spw_plan_follower_step step = get();
     assert_int_equal(step.plan, train);
     assert_about(step.step_us, 500);
     assert_int_equal(step.out_bytes, 3 * BYTES);
@@ -223,7 +223,7 @@ static void a_lost_iteration_leaves_the_figures_alone(void **state)
     iteration(1, 0, 70, 9, 9);
     iteration(1, plan, 10, 1, 1);
     iteration(1, plan, 10, 1, 1);
-    struct spw_planned_step step = get();
+    struct spw_plan_follower_step step = get();
     assert_about(step.step_us, 100);
     assert_int_equal(step.out_bytes, BYTES);
     assert_counts(3, 2, 1, 1);

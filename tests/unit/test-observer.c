@@ -1,4 +1,5 @@
-/* test-watch.c - what a device does is told to the detector and to the recording, and slots of slabs to the recording alone.
+/* test-observer.c - what a device does is told to the detector and to the recording, and slots of slabs to the recording
+ * alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,49 +10,49 @@
 
 #include "slab.h"
 #include "training-loop.h"
-#include "watch.h"
+#include "observer.h"
 
 enum { FUNCTION = 900 };
 
 static struct training_loop loop;
-static struct spw_watch *watch;
+static struct spw_observer *watch;
 
 static void begin(void)
 {
     loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES, SPW_PLAN_OFF);
-    assert_int_equal(spw_watch_create(loop.device, &watch), 0);
-    assert_int_equal(spw_watch_record(watch), 0);
+    assert_int_equal(spw_observer_create(loop.device, &watch), 0);
+    assert_int_equal(spw_observer_record(watch), 0);
 }
 
-static struct spw_watch_touch block_touch(CUdeviceptr address)
+static struct spw_observer_touch block_touch(CUdeviceptr address)
 {
     const struct spw_block *b = spw_block_of(spw_object_at_locked(address));
-    return (struct spw_watch_touch){b->serial, b->size_bytes, address - b->address, true, false};
+    return (struct spw_observer_touch){b->serial, b->size_bytes, address - b->address, true, false};
 }
 
-static void tell(const struct spw_watch_touch *touches, uint32_t count, bool order_known)
+static void tell(const struct spw_observer_touch *touches, uint32_t count, bool order_known)
 {
-    const struct spw_watch_op op = {{SPW_ITERATION_LAUNCH, FUNCTION, 0}, touches, count, false, order_known};
+    const struct spw_observer_op op = {{SPW_ITERATION_LAUNCH, FUNCTION, 0}, touches, count, false, order_known};
     struct spw_iteration_place place;
-    assert_int_not_equal(spw_watch_note(watch, &op, &place), SPW_NO_INDEX);
+    assert_int_not_equal(spw_observer_note(watch, &op, &place), SPW_NO_INDEX);
 }
 
 static struct spw_course *end(void)
 {
     struct spw_course *course;
-    assert_int_equal(spw_watch_course(watch, &course), 0);
-    spw_watch_destroy(watch);
+    assert_int_equal(spw_observer_course(watch, &course), 0);
+    spw_observer_destroy(watch);
     return course;
 }
 
 static void slots_come_into_the_course_and_blocks_as_they_do_without(void **state)
 {
     begin();
-    const struct spw_watch_touch block = block_touch(loop.weights[2] + 64), slot = {7000, 256, 0, true, true};
-    const struct spw_watch_touch touches[] = {slot, {.writes = true}, block}, only_read[] = {{7000, 256, 0, false, true}};
+    const struct spw_observer_touch block = block_touch(loop.weights[2] + 64), slot = {7000, 256, 0, true, true};
+    const struct spw_observer_touch touches[] = {slot, {.writes = true}, block}, only_read[] = {{7000, 256, 0, false, true}};
     tell(touches, 3, true);
     tell(only_read, 1, true);
-    spw_watch_free_small(watch, 7000);
+    spw_observer_free_small(watch, 7000);
     tell(&block, 1, true);
     struct spw_course *course = end();
     assert_int_equal(course->op_count, 3);
@@ -73,7 +74,7 @@ static void touches_without_an_order_teach_nothing(void **state)
 {
     const uint8_t access[] = {SPW_COURSE_READS};
     begin();
-    const struct spw_watch_touch block = block_touch(loop.weights[0]);
+    const struct spw_observer_touch block = block_touch(loop.weights[0]);
     tell(&block, 1, true);
     tell(&block, 1, false);
     struct spw_course *course = end();
@@ -84,11 +85,11 @@ static void touches_without_an_order_teach_nothing(void **state)
 
 static void only_so_many_touches_are_told_to_the_detector(void **state)
 {
-    struct spw_watch_touch touches[70];
+    struct spw_observer_touch touches[70];
     begin();
     for (int i = 0; i < 70; i++)
         touches[i] = i % 2 ? block_touch(loop.weights[i % LOOP_LAYERS])
-                           : (struct spw_watch_touch){7000 + (uint64_t)i, 256, 0, true, true};
+                           : (struct spw_observer_touch){7000 + (uint64_t)i, 256, 0, true, true};
     tell(touches, 70, true);
     for (int i = 0; i < 70; i++)
         touches[i] = block_touch(loop.weights[i % LOOP_LAYERS]);
@@ -109,7 +110,7 @@ static void only_so_many_touches_are_told_to_the_detector(void **state)
  * is, and nothing is learned of the rest. */
 static void what_is_doubted_comes_into_the_course_alone(void **state)
 {
-    struct spw_watch_touch touches[70];
+    struct spw_observer_touch touches[70];
     begin();
     for (int i = 0; i < 70; i++) {
         touches[i] = block_touch(loop.weights[i % LOOP_LAYERS] + (CUdeviceptr)i);
@@ -130,7 +131,7 @@ static void what_is_doubted_comes_into_the_course_alone(void **state)
 /* The detector is told of it behind what the operation is known by, which goes first where there is too much. */
 static void what_is_loose_is_told_behind_the_rest(void **state)
 {
-    struct spw_watch_touch touches[70];
+    struct spw_observer_touch touches[70];
     begin();
     for (int i = 0; i < 70; i++) {
         touches[i] = block_touch(loop.weights[i % LOOP_LAYERS] + (CUdeviceptr)i);

@@ -1,5 +1,5 @@
-/* watch.c - tells the detector and the recording of one device the same things. */
-#include "watch.h"
+/* observer.c - tells the detector and the recording of one device the same things. */
+#include "observer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { MAX_OPERATIONS = 1 << 20, LOOKED_AT = 64 /* touches of one operation that the detector gets */ };
 
-struct spw_watch {
+struct spw_observer {
     struct spw_device *device;
     struct spw_iteration *detector;
     struct spw_recording *recording;
@@ -43,10 +43,10 @@ static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_
     return list;
 }
 
-int spw_watch_create(struct spw_device *d, struct spw_watch **ret_watch)
+int spw_observer_create(struct spw_device *d, struct spw_observer **ret_watch)
 {
     uint32_t count;
-    struct spw_watch *w = calloc(1, sizeof(*w));
+    struct spw_observer *w = calloc(1, sizeof(*w));
     struct spw_block **list = live_blocks(d, &count);
     int r = w && list ? spw_iteration_create(MAX_OPERATIONS, &w->detector) : -ENOMEM;
     if (r == 0)
@@ -54,16 +54,16 @@ int spw_watch_create(struct spw_device *d, struct spw_watch **ret_watch)
     if (r == 0) {
         w->device = d;
         for (uint32_t i = 0; i < count; i++)
-            spw_watch_alloc(w, list[i]);
+            spw_observer_alloc(w, list[i]);
         *ret_watch = w;
     } else {
-        spw_watch_destroy(w);
+        spw_observer_destroy(w);
     }
     free(list);
     return r;
 }
 
-void spw_watch_destroy(struct spw_watch *w)
+void spw_observer_destroy(struct spw_observer *w)
 {
     if (!w)
         return;
@@ -75,27 +75,27 @@ void spw_watch_destroy(struct spw_watch *w)
 
 /* ---- what happens ---- */
 
-void spw_watch_alloc(struct spw_watch *w, const struct spw_block *b)
+void spw_observer_alloc(struct spw_observer *w, const struct spw_block *b)
 {
     (void)spw_iteration_alloc(w->detector, b->serial, b->size_bytes, 0); /* what there is no memory for is not recognised */
     if (w->is_recording && spw_recording_alloc(w->recording, b->serial, b->size_bytes, !b->pinned) < 0)
         w->broken = true;
 }
 
-void spw_watch_free(struct spw_watch *w, uint64_t serial)
+void spw_observer_free(struct spw_observer *w, uint64_t serial)
 {
     (void)spw_iteration_free(w->detector, serial);
     if (w->is_recording && spw_recording_free(w->recording, serial) < 0)
         w->broken = true;
 }
 
-void spw_watch_free_small(struct spw_watch *w, uint64_t serial)
+void spw_observer_free_small(struct spw_observer *w, uint64_t serial)
 {
     if (w->is_recording && spw_recording_free(w->recording, serial) < 0)
         w->broken = true;
 }
 
-void spw_watch_pin(struct spw_watch *w, uint64_t serial)
+void spw_observer_pin(struct spw_observer *w, uint64_t serial)
 {
     if (w->is_recording)
         spw_recording_pin(w->recording, serial);
@@ -106,7 +106,7 @@ static bool is_backbone(const struct spw_signature *signature)
     return signature->kind < SPW_ITERATION_COPY_H2D;
 }
 
-static int room_for(struct spw_watch *w, uint32_t count)
+static int room_for(struct spw_observer *w, uint32_t count)
 {
     if (count <= w->touch_room)
         return 0;
@@ -119,7 +119,7 @@ static int room_for(struct spw_watch *w, uint32_t count)
 }
 
 /* What may be written is both: a kernel may read what it writes. */
-static struct spw_recording_touch recorded(const struct spw_watch_touch *touch)
+static struct spw_recording_touch recorded(const struct spw_observer_touch *touch)
 {
     return (struct spw_recording_touch){.id = touch->serial,
                                         .access = touch->writes ? SPW_COURSE_READS | SPW_COURSE_WRITES : SPW_COURSE_READS,
@@ -129,7 +129,7 @@ static struct spw_recording_touch recorded(const struct spw_watch_touch *touch)
                                         .doubted = touch->doubted};
 }
 
-static int record(struct spw_watch *w, const struct spw_watch_op *op, const struct spw_iteration_op *told,
+static int record(struct spw_observer *w, const struct spw_observer_op *op, const struct spw_iteration_op *told,
                   uint32_t *ret_number)
 {
     int r = room_for(w, op->count);
@@ -146,11 +146,11 @@ static int record(struct spw_watch *w, const struct spw_watch_op *op, const stru
 }
 
 /* What the detector is told of the touches that are loose, as far as there is room, or of those that are not. */
-static void add_told(const struct spw_watch_op *op, bool loose, struct spw_iteration_touch list[static LOOKED_AT],
+static void add_told(const struct spw_observer_op *op, bool loose, struct spw_iteration_touch list[static LOOKED_AT],
                      struct spw_iteration_op *told)
 {
     for (uint32_t i = 0; i < op->count; i++) {
-        const struct spw_watch_touch *touch = &op->touches[i];
+        const struct spw_observer_touch *touch = &op->touches[i];
         if (!touch->serial || touch->small || touch->doubted || touch->loose != loose)
             continue;
         if (told->touch_count == LOOKED_AT) {
@@ -162,7 +162,7 @@ static void add_told(const struct spw_watch_op *op, bool loose, struct spw_itera
     }
 }
 
-uint32_t spw_watch_note(struct spw_watch *w, const struct spw_watch_op *op, struct spw_iteration_place *ret_place)
+uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
     struct spw_iteration_op told = {.kind = op->signature.kind,
@@ -184,7 +184,7 @@ uint32_t spw_watch_note(struct spw_watch *w, const struct spw_watch_op *op, stru
 
 /* ---- one iteration in full ---- */
 
-int spw_watch_record(struct spw_watch *w)
+int spw_observer_record(struct spw_observer *w)
 {
     uint32_t count;
     struct spw_block **list = live_blocks(w->device, &count);
@@ -200,17 +200,17 @@ int spw_watch_record(struct spw_watch *w)
     return 0;
 }
 
-bool spw_watch_is_recording(const struct spw_watch *w)
+bool spw_observer_is_recording(const struct spw_observer *w)
 {
     return w->is_recording;
 }
 
-void spw_watch_stop_recording(struct spw_watch *w)
+void spw_observer_stop_recording(struct spw_observer *w)
 {
     w->is_recording = false;
 }
 
-int spw_watch_course(struct spw_watch *w, struct spw_course **ret_course)
+int spw_observer_course(struct spw_observer *w, struct spw_course **ret_course)
 {
     if (!w->is_recording || w->broken)
         return -EINVAL;
@@ -221,36 +221,36 @@ int spw_watch_course(struct spw_watch *w, struct spw_course **ret_course)
 
 static void missed_alloc(void *context, uint64_t id, uint64_t bytes)
 {
-    const struct spw_watch *w = context;
+    const struct spw_observer *w = context;
     (void)spw_iteration_alloc(w->detector, id, bytes, 0);
 }
 
 static void missed_free(void *context, uint64_t id)
 {
-    const struct spw_watch *w = context;
+    const struct spw_observer *w = context;
     (void)spw_iteration_free(w->detector, id);
 }
 
 static void missed_op(void *context, const struct spw_course_op *op, const struct spw_iteration_op *call)
 {
-    const struct spw_watch *w = context;
+    const struct spw_observer *w = context;
     struct spw_iteration_place place;
     (void)op;
     (void)spw_iteration_add(w->detector, call, &place);
 }
 
-static struct spw_cursor_listener listener_of(struct spw_watch *w)
+static struct spw_cursor_listener listener_of(struct spw_observer *w)
 {
     return (struct spw_cursor_listener){missed_alloc, missed_free, missed_op, w};
 }
 
-void spw_watch_catch_up(struct spw_watch *w, const struct spw_cursor *cursor)
+void spw_observer_catch_up(struct spw_observer *w, const struct spw_cursor *cursor)
 {
     const struct spw_cursor_listener listener = listener_of(w);
     (void)spw_cursor_tell(cursor, &listener); /* what there is no memory for is found again later */
 }
 
-void spw_watch_catch_up_and_rewind(struct spw_watch *w, struct spw_cursor *cursor)
+void spw_observer_catch_up_and_rewind(struct spw_observer *w, struct spw_cursor *cursor)
 {
     const struct spw_cursor_listener listener = listener_of(w);
     (void)spw_cursor_rewind_telling(cursor, &listener);

@@ -1,5 +1,5 @@
-/* test-planned.c - a training loop on the fake device gets on its course, is followed, lost and found again; its bytes stay
- * what they were and the budget holds. */
+/* test-plan_follower.c - a training loop on the fake device gets on its course, is followed, lost and found again; its bytes
+ * stay what they were and the budget holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "fake-device.h"
 #include "op.h"
 #include "pin.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "reclaim.h"
 #include "shapes.h"
 #include "deferred_unmap.h"
@@ -23,16 +23,16 @@ enum { KNOWN_AFTER = 5 /* steps until a plan is in place */ };
 
 static struct training_loop loop;
 
-static const struct spw_planned_counts *counts(void)
+static const struct spw_plan_stats *counts(void)
 {
-    return &spw_planned_counts[0];
+    return &spw_plan_stats[0];
 }
 
 /* So many steps, all by plan: nothing comes on demand, and hardly ever has room to be made for somebody, which on demand is
  * necessary a dozen times in each. */
 static void goes_by_plan(unsigned steps)
 {
-    const struct spw_planned_counts before = *counts();
+    const struct spw_plan_stats before = *counts();
     const struct spw_transfer_counts carried = spw_transfer_counts;
     const uint64_t stalls = spw_reclaim_stalls.count, copies_in = fake_counts()->copies_in;
     loop.is_strict = true;
@@ -115,7 +115,7 @@ static void what_the_stack_had_hides_no_iteration(void **state)
     loop_start(&loop, SHORT, SPW_PLAN_WAIT);
     loop.stale = 2;
     loop_steps(&loop, KNOWN_AFTER);
-    const struct spw_planned_counts before = *counts();
+    const struct spw_plan_stats before = *counts();
     loop_steps(&loop, 20);
     assert_int_equal(counts()->planned_iterations - before.planned_iterations, 20);
     assert_int_equal(counts()->lost, 0);
@@ -131,7 +131,7 @@ static void what_the_stack_had_hides_no_iteration_beside_a_table_of_addresses(vo
     assert_true(spw_tables_any());
     loop.stale = 2;
     loop_steps(&loop, KNOWN_AFTER);
-    const struct spw_planned_counts before = *counts();
+    const struct spw_plan_stats before = *counts();
     loop_steps(&loop, 20);
     assert_int_equal(counts()->planned_iterations - before.planned_iterations, 20);
     assert_int_equal(counts()->lost, 0);
@@ -344,7 +344,7 @@ static void without_planning_nothing_is_watched(void **state)
 {
     loop_start(&loop, SHORT, SPW_PLAN_OFF);
     loop_steps(&loop, 20);
-    assert_false(spw_planned_any);
+    assert_false(spw_plan_follower_any);
     assert_true(spw_reclaim_pressed);
     assert_int_equal(counts()->iterations, 0);
     assert_int_equal(spw_transfer_counts.left_count + spw_transfer_counts.restored_count, 0);
@@ -355,7 +355,7 @@ static void with_enough_memory_nothing_is_watched(void **state)
 {
     loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES, SPW_PLAN_WAIT);
     loop_steps(&loop, 20);
-    assert_false(spw_planned_any);
+    assert_false(spw_plan_follower_any);
     assert_int_equal(fake_counts()->copies_out + fake_counts()->copies_in, 0);
     loop_check(&loop);
 }

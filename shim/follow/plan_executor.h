@@ -1,14 +1,14 @@
-/* on_course.h - one device on the course of an iteration: which of its blocks is which tensor this time, and what its plan
- * has it do next.
+/* plan_executor.h - one device on the course of an iteration: which of its blocks is which tensor this time, and what its
+ * plan has it do next.
  *
  * The cursor (course/cursor.h) keeps the place among the operations; here are the blocks behind its tensors, and the actions
  * that are tied to its places. Engine lock held throughout. */
-#ifndef SPILLWAY_SHIM_ON_COURSE_H
-#define SPILLWAY_SHIM_ON_COURSE_H
-#include "planned.h"
+#ifndef SPILLWAY_SHIM_PLAN_EXECUTOR_H
+#define SPILLWAY_SHIM_PLAN_EXECUTOR_H
+#include "plan_follower.h"
 #include "shapes.h"
 
-struct spw_on_course {
+struct spw_plan_executor {
     struct spw_device *device;
     struct spw_place place;
     struct spw_tuned_shape *now;        /* whose course the device is on; NULL: none */
@@ -21,63 +21,63 @@ struct spw_on_course {
     const struct spw_course_plan *kept; /* for which operations are kept that it has run again */
 };
 
-void spw_on_course_init(struct spw_on_course *on, struct spw_device *d); /* on none */
+void spw_plan_executor_init(struct spw_plan_executor *on, struct spw_device *d); /* on none */
 
 /* Every operation gets a closer look while the detector is `told` of everything, and while versions are kept. */
-void spw_on_course_look_closer(struct spw_on_course *on, bool told);
+void spw_plan_executor_look_closer(struct spw_plan_executor *on, bool told);
 
 /* An iteration of the shape is about to begin; the device is on no course. 0; -ENOENT: what the iteration works on is gone;
  * -ENOMEM: it is on none after either. */
-int spw_on_course_enter_locked(struct spw_on_course *on, struct spw_tuned_shape *shape);
-void spw_on_course_leave_locked(struct spw_on_course *on); /* fine where it is on none */
+int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_shape *shape);
+void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where it is on none */
 
 /* ---- all of the rest: on a course */
 
 /* Whether most of what the course works on, and lives throughout, is there still. A program that makes its tensors anew goes
  * through the same operations, but they are none of the course's tensors. */
-bool spw_on_course_is_there(const struct spw_on_course *on);
+bool spw_plan_executor_is_there(const struct spw_plan_executor *on);
 
 /* The cursor was rewound: what lived on takes its new number, and the others of the iteration are nobody any more. */
-void spw_on_course_rewind_locked(struct spw_on_course *on);
+void spw_plan_executor_rewind_locked(struct spw_plan_executor *on);
 
 /* Its plan was replaced. */
-void spw_on_course_take_up_plan(struct spw_on_course *on);
+void spw_plan_executor_take_up_plan(struct spw_plan_executor *on);
 
 /* The block is new: one of the course's tensors, or nobody where it is not expected. */
-void spw_on_course_alloc(struct spw_on_course *on, struct spw_block *b);
+void spw_plan_executor_alloc(struct spw_plan_executor *on, struct spw_block *b);
 /* The operation came in between, beside the backbone: noted, for the detector to be told of it later. */
-void spw_on_course_note_extra(struct spw_on_course *on, const struct spw_op *op);
+void spw_plan_executor_note_extra(struct spw_plan_executor *on, const struct spw_op *op);
 
-static inline bool spw_on_course_is_complete(const struct spw_on_course *on)
+static inline bool spw_plan_executor_is_complete(const struct spw_plan_executor *on)
 {
     return on->now && on->place.cursor.op == on->now->course->op_count;
 }
 
 /* The operation is one that is kept, to be run again. */
-static inline bool spw_on_course_keeps(const struct spw_on_course *on, uint32_t operation)
+static inline bool spw_plan_executor_keeps(const struct spw_plan_executor *on, uint32_t operation)
 {
     return on->kept == on->now->plan && on->now->plan->marks.recorded[operation];
 }
 
 /* The program frees the block. Fine on no course. */
-void spw_on_course_free_locked(struct spw_on_course *on, struct spw_block *b);
+void spw_plan_executor_free_locked(struct spw_plan_executor *on, struct spw_block *b);
 
 /* ---- slow lock held as well; fine where the device is on no course */
 
 /* On a course: what the plan has away from the device at this point leaves, as far as it is there. 0 or -ENOMEM. */
-int spw_on_course_conform_locked(struct spw_on_course *on);
+int spw_plan_executor_conform_locked(struct spw_plan_executor *on);
 
 /* What is planned before the next operation. Behind the operation before that, the program may be about to free what there
  * is to be room from: what would have to run again, but for room, is left then, with all behind it, until the next operation
  * is there (`is_due`). While something is run again other threads go on, and so may the course. */
-void spw_on_course_carry_out_due_unlocking(struct spw_on_course *on, bool is_due);
+void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, bool is_due);
 
-static inline bool spw_on_course_has_left(const struct spw_on_course *on)
+static inline bool spw_plan_executor_has_left(const struct spw_plan_executor *on)
 {
     return on->now && on->next_due < on->now->plan->actions.first[on->place.cursor.op + 1];
 }
 
 /* The plan has some operations run again, or relies on it that they could be: they are kept from here on. Without memory for
  * that nothing is dropped. */
-void spw_on_course_keep_operations_unlocking(struct spw_on_course *on);
+void spw_plan_executor_keep_operations_unlocking(struct spw_plan_executor *on);
 #endif

@@ -1,5 +1,5 @@
-/* planned.h - later iterations follow a plan: which devices are watched, who knows their iteration, and what the engine
- * tells.
+/* plan_follower.h - later iterations follow a plan: which devices are watched, who knows their iteration, and what the
+ * engine tells.
  *
  * A device begins to be watched when its memory turns out to be short. From then on the engine tells of every operation,
  * allocation and free of its blocks. Once the iteration is known, has been recorded with durations and planned, the device
@@ -14,24 +14,24 @@
  * detector goes on being told: it may be a part of a longer one.
  *
  * A wrong plan is slow, never wrong: whatever an operation touches is made resident before it runs, plan or not. */
-#ifndef SPILLWAY_SHIM_PLANNED_H
-#define SPILLWAY_SHIM_PLANNED_H
+#ifndef SPILLWAY_SHIM_PLAN_FOLLOWER_H
+#define SPILLWAY_SHIM_PLAN_FOLLOWER_H
 #include "follower.h"
 #include "ledger.h"
 #include "place.h"
 #include "ours.h"
 
 /* From now on devices are followed once their memory is short. */
-void spw_planned_open(void);
+void spw_plan_follower_open(void);
 
 /* Versions cost each operation something. Where no device wants them any more, what is dropped on this one is made again,
  * and once nothing is dropped they are not kept. Needs the device's slow lock as well, lets go of the engine lock while it
  * waits. */
-void spw_planned_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s);
+void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s);
 
 /* ---- no lock held ---- */
 
-void spw_planned_stop(void);     /* at the end of the process: no thread of ours goes on */
-void spw_planned_in_child(void); /* a forked child follows nothing */
-void spw_planned_reset(void);    /* forgets everything: for tests */
+void spw_plan_follower_stop(void);     /* at the end of the process: no thread of ours goes on */
+void spw_plan_follower_in_child(void); /* a forked child follows nothing */
+void spw_plan_follower_reset(void);    /* forgets everything: for tests */
 #endif

@@ -1,5 +1,5 @@
-/* planning.c - asks the planner for a course, at once or on a thread, and ties its answer to the course's tensors. */
-#include "planning.h"
+/* plan_thread.c - asks the planner for a course, at once or on a thread, and ties its answer to the course's tensors. */
+#include "plan_thread.h"
 
 #include <errno.h>
 #include <math.h>
@@ -350,17 +350,17 @@ int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms
 
 /* ---- on a thread ---- */
 
-struct spw_planning {
+struct spw_plan_thread {
     struct spw_course *course; /* a copy */
     struct spw_plan_terms terms;
     struct spw_plan_choices begin_with; /* likewise */
     struct spw_course_plan *plan;
     bool cancelled, done; /* atomic */
     pthread_t thread;
-    struct spw_planning *next; /* abandoned before it */
+    struct spw_plan_thread *next; /* abandoned before it */
 };
 
-static struct spw_planning *abandoned; /* told to stop, newest first; engine lock */
+static struct spw_plan_thread *abandoned; /* told to stop, newest first; engine lock */
 
 /* Only what would stand idle otherwise is used for it, where the system can be told so. */
 static void be_modest(void)
@@ -372,7 +372,7 @@ static void be_modest(void)
 
 static void *run(void *context)
 {
-    struct spw_planning *p = context;
+    struct spw_plan_thread *p = context;
     be_modest();
     if (spw_plan_course(p->course, &p->terms, false, &p->cancelled, &p->plan) < 0)
         p->plan = NULL;
@@ -381,7 +381,7 @@ static void *run(void *context)
 }
 
 /* The program's signals are not for this thread. */
-static int create_deaf(struct spw_planning *p)
+static int create_deaf(struct spw_plan_thread *p)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -391,7 +391,7 @@ static int create_deaf(struct spw_planning *p)
     return r ? -EAGAIN : 0;
 }
 
-static void destroy(struct spw_planning *p)
+static void destroy(struct spw_plan_thread *p)
 {
     spw_course_destroy(p->course);
     free(p->begin_with.list);
@@ -399,7 +399,7 @@ static void destroy(struct spw_planning *p)
 }
 
 /* The plan that they are of may go meanwhile. */
-static bool copy_choices(struct spw_planning *p, const struct spw_plan_choices *choices)
+static bool copy_choices(struct spw_plan_thread *p, const struct spw_plan_choices *choices)
 {
     p->terms.begin_with = NULL;
     if (!choices || !choices->list)
@@ -413,11 +413,11 @@ static bool copy_choices(struct spw_planning *p, const struct spw_plan_choices *
     return true;
 }
 
-int spw_planning_start(const struct spw_course *course, const struct spw_plan_terms *terms,
-                       struct spw_planning **ret_planning)
+int spw_plan_thread_start(const struct spw_course *course, const struct spw_plan_terms *terms,
+                          struct spw_plan_thread **ret_planning)
 {
-    spw_planning_reap_locked(false);
-    struct spw_planning *p = calloc(1, sizeof(*p));
+    spw_plan_thread_reap_locked(false);
+    struct spw_plan_thread *p = calloc(1, sizeof(*p));
     if (!p)
         return -EAGAIN;
     p->terms = *terms;
@@ -430,12 +430,12 @@ int spw_planning_start(const struct spw_course *course, const struct spw_plan_te
     return r;
 }
 
-bool spw_planning_is_done(const struct spw_planning *p)
+bool spw_plan_thread_is_done(const struct spw_plan_thread *p)
 {
     return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE);
 }
 
-struct spw_course_plan *spw_planning_finish(struct spw_planning *p, bool cancel)
+struct spw_course_plan *spw_plan_thread_finish(struct spw_plan_thread *p, bool cancel)
 {
     if (cancel)
         __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
@@ -445,27 +445,27 @@ struct spw_course_plan *spw_planning_finish(struct spw_planning *p, bool cancel)
     return plan;
 }
 
-void spw_planning_abandon_locked(struct spw_planning *p)
+void spw_plan_thread_abandon_locked(struct spw_plan_thread *p)
 {
     __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
     p->next = abandoned;
     abandoned = p;
 }
 
-void spw_planning_reap_locked(bool wait)
+void spw_plan_thread_reap_locked(bool wait)
 {
-    for (struct spw_planning **at = &abandoned; *at;) {
-        struct spw_planning *p = *at;
-        if (!wait && !spw_planning_is_done(p)) {
+    for (struct spw_plan_thread **at = &abandoned; *at;) {
+        struct spw_plan_thread *p = *at;
+        if (!wait && !spw_plan_thread_is_done(p)) {
             at = &p->next;
             continue;
         }
         *at = p->next;
-        spw_course_plan_destroy(spw_planning_finish(p, true));
+        spw_course_plan_destroy(spw_plan_thread_finish(p, true));
     }
 }
 
-void spw_planning_forget_abandoned(void)
+void spw_plan_thread_forget_abandoned(void)
 {
     abandoned = NULL;
 }

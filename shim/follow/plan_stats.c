@@ -1,5 +1,5 @@
-/* planned_counts.c - books on the iterations of each device, by the plan that they followed. */
-#include "planned_counts.h"
+/* plan_stats.c - books on the iterations of each device, by the plan that they followed. */
+#include "plan_stats.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum { PLANS = 16 }; /* whose figures are kept, at least the last so many adopte
 /* Step times of planned iterations are kept apart from those of the same shape on demand, and from plan to plan. */
 #define BY_PLAN 0x80000000u
 
-struct spw_planned_counts spw_planned_counts[SPW_MAX_DEVICES];
+struct spw_plan_stats spw_plan_stats[SPW_MAX_DEVICES];
 
 struct plan {
     uint32_t number, shape;
@@ -32,19 +32,20 @@ static struct plan *plan_of(struct device *v, uint32_t number)
     return number && p->number == number ? p : NULL;
 }
 
-uint32_t spw_planned_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us, double bound_us)
+uint32_t spw_plan_follower_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us,
+                                        double bound_us)
 {
     struct device *v = &devices[d->ordinal];
     uint32_t number = ++v->adopted;
     v->plans[number % PLANS] = (struct plan){
         .number = number, .shape = shape, .predicted_us = predicted_us, .ops_us = ops_us, .bound_us = bound_us};
-    spw_planned_counts[d->ordinal].plans++;
+    spw_plan_stats[d->ordinal].plans++;
     return number;
 }
 
 static void complete(const struct spw_device *d, struct device *v)
 {
-    struct spw_planned_counts *counts = &spw_planned_counts[d->ordinal];
+    struct spw_plan_stats *counts = &spw_plan_stats[d->ordinal];
     struct plan *p = plan_of(v, v->running_plan);
     counts->iterations++;
     if (v->running_plan)
@@ -57,7 +58,7 @@ static void complete(const struct spw_device *d, struct device *v)
     v->latest = p->number;
 }
 
-void spw_planned_begins_locked(struct spw_device *d, const struct spw_stream *s, uint32_t shape, uint32_t plan)
+void spw_plan_follower_begins_locked(struct spw_device *d, const struct spw_stream *s, uint32_t shape, uint32_t plan)
 {
     struct device *v = &devices[d->ordinal];
     if (v->running)
@@ -69,16 +70,16 @@ void spw_planned_begins_locked(struct spw_device *d, const struct spw_stream *s,
     spw_steptime_begins_locked(d->ordinal, s, plan ? BY_PLAN | plan : shape);
 }
 
-void spw_planned_lost_locked(struct spw_device *d)
+void spw_plan_follower_lost_locked(struct spw_device *d)
 {
     struct device *v = &devices[d->ordinal];
     if (v->running && v->running_plan)
-        spw_planned_counts[d->ordinal].lost++;
+        spw_plan_stats[d->ordinal].lost++;
     v->running = false;
     spw_steptime_broken_locked(d->ordinal);
 }
 
-static double hidden_share(const struct spw_planned_step *step)
+static double hidden_share(const struct spw_plan_follower_step *step)
 {
     if (step->copies_us <= 0 || step->step_us <= 0)
         return -1;
@@ -86,35 +87,35 @@ static double hidden_share(const struct spw_planned_step *step)
     return stalls_us < step->copies_us ? 1 - stalls_us / step->copies_us : 0;
 }
 
-struct spw_planned_step spw_planned_step_locked(const struct spw_device *d)
+struct spw_plan_follower_step spw_plan_follower_step_locked(const struct spw_device *d)
 {
     struct device *v = &devices[d->ordinal];
     const struct plan *p = plan_of(v, v->latest);
     struct spw_bandwidth b;
     if (!p)
-        return (struct spw_planned_step){.hidden_share = -1};
-    struct spw_planned_step step = {.plan = p->number,
-                                    .shape = p->shape,
-                                    .predicted_us = p->predicted_us,
-                                    .ops_us = p->ops_us,
-                                    .bound_us = p->bound_us,
-                                    .step_us = spw_steptime_locked(d->ordinal, BY_PLAN | p->number).mean_us,
-                                    .on_demand_us = spw_steptime_locked(d->ordinal, p->shape).mean_us,
-                                    .out_bytes = p->out_bytes / p->iterations,
-                                    .in_bytes = p->in_bytes / p->iterations};
+        return (struct spw_plan_follower_step){.hidden_share = -1};
+    struct spw_plan_follower_step step = {.plan = p->number,
+                                          .shape = p->shape,
+                                          .predicted_us = p->predicted_us,
+                                          .ops_us = p->ops_us,
+                                          .bound_us = p->bound_us,
+                                          .step_us = spw_steptime_locked(d->ordinal, BY_PLAN | p->number).mean_us,
+                                          .on_demand_us = spw_steptime_locked(d->ordinal, p->shape).mean_us,
+                                          .out_bytes = p->out_bytes / p->iterations,
+                                          .in_bytes = p->in_bytes / p->iterations};
     if (spw_bandwidth_locked(d->ordinal, &b))
         step.copies_us = (double)step.out_bytes / b.d2h_bytes_per_us + (double)step.in_bytes / b.h2d_bytes_per_us;
     step.hidden_share = hidden_share(&step);
     return step;
 }
 
-struct spw_steptime spw_planned_times_locked(const struct spw_device *d, uint32_t plan)
+struct spw_steptime spw_plan_follower_times_locked(const struct spw_device *d, uint32_t plan)
 {
     return spw_steptime_locked(d->ordinal, BY_PLAN | plan);
 }
 
-void spw_planned_counts_reset(void)
+void spw_plan_stats_reset(void)
 {
-    memset(spw_planned_counts, 0, sizeof(spw_planned_counts));
+    memset(spw_plan_stats, 0, sizeof(spw_plan_stats));
     memset(devices, 0, sizeof(devices));
 }

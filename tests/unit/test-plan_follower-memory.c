@@ -1,5 +1,5 @@
-/* test-planned-memory.c - where memory runs out while a device is watched, recorded, planned or followed, the program's
- * bytes stay what they were. */
+/* test-plan_follower-memory.c - where memory runs out while a device is watched, recorded, planned or followed, the
+ * program's bytes stay what they were. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "op.h"
 #include "failing-memory.h"
 #include "logged.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "training-loop.h"
 
 #define SHORT ((uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10)
@@ -32,7 +32,7 @@ static void each_allocation_may_fail_once(void **state)
         loop_steps(&loop, 22);
         loop.refused = 0;
         loop_check(&loop);
-        planned += spw_planned_counts[0].planned_iterations > 0;
+        planned += spw_plan_stats[0].planned_iterations > 0;
         if (!has_failed)
             break;
         tried++;

@@ -1,5 +1,5 @@
-/* rounds.c - the boundaries of iterations: going on with the next one, leaving the course, coming onto another. */
-#include "rounds.h"
+/* device_loop.c - the boundaries of iterations: going on with the next one, leaving the course, coming onto another. */
+#include "device_loop.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "log.h"
 #include "mover.h"
 #include "dependents.h"
-#include "planned_counts.h"
+#include "plan_stats.h"
 #include "kept_ops.h"
 #include "scratch.h"
 #include "settings.h"
@@ -28,21 +28,21 @@ enum {
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
 
-void spw_rounds_lack_memory(const struct spw_device *d, const char *what)
+void spw_device_loop_lack_memory(const struct spw_device *d, const char *what)
 {
     static int warned;
     spw_warn_once(&warned, "device %d: the host has no memory left %s: eviction on demand goes on meanwhile", d->ordinal,
                   what);
 }
 
-int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds)
+int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_rounds)
 {
-    struct spw_rounds *p = calloc(1, sizeof(*p));
+    struct spw_device_loop *p = calloc(1, sizeof(*p));
     if (!p || spw_known_init(&p->known, d) < 0) {
         free(p);
         return -ENOMEM;
     }
-    spw_on_course_init(&p->on, d);
+    spw_plan_executor_init(&p->on, d);
     *ret_rounds = p;
     return 0;
 }
@@ -50,34 +50,34 @@ int spw_rounds_create(struct spw_device *d, struct spw_rounds **ret_rounds)
 /* ---- on the course, and off it ---- */
 
 /* What is followed for long is no longer looked at as closely, and memory may change hands before it is out of use. */
-static void trust_as_far(struct spw_rounds *p, const struct spw_tuned_shape *shape)
+static void trust_as_far(struct spw_device_loop *p, const struct spw_tuned_shape *shape)
 {
     const bool is_confirmed = shape->in_a_row >= CONFIRMED;
-    spw_on_course_look_closer(&p->on, !is_confirmed);
+    spw_plan_executor_look_closer(&p->on, !is_confirmed);
     spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_shape_was_regrouped_for(shape));
 }
 
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */
-static int enter_course(struct spw_rounds *p, struct spw_tuned_shape *shape)
+static int enter_course(struct spw_device_loop *p, struct spw_tuned_shape *shape)
 {
-    const int r = spw_on_course_enter_locked(&p->on, shape);
+    const int r = spw_plan_executor_enter_locked(&p->on, shape);
     if (r == 0)
         trust_as_far(p, shape);
     if (r == -ENOMEM)
-        spw_rounds_lack_memory(p->on.device, "to follow an iteration");
+        spw_device_loop_lack_memory(p->on.device, "to follow an iteration");
     return r;
 }
 
-static void leave_course(struct spw_rounds *p)
+static void leave_course(struct spw_device_loop *p)
 {
     if (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course))
         spw_probe_session_stop_locked(p->session); /* what was learned so far stays known */
     spw_throttle_restart_locked(&p->pace);
     spw_unmap_allow_deferral_locked(p->on.device, false);
-    spw_on_course_leave_locked(&p->on);
+    spw_plan_executor_leave_locked(&p->on);
 }
 
-void spw_rounds_destroy(struct spw_rounds *p)
+void spw_device_loop_destroy(struct spw_device_loop *p)
 {
     leave_course(p);
     spw_known_finish(&p->known);
@@ -88,49 +88,49 @@ void spw_rounds_destroy(struct spw_rounds *p)
 /* ---- a boundary ---- */
 
 /* Something new happens after the last operation of the iteration that was recorded: takes it. */
-static void finish_recording(struct spw_rounds *p)
+static void finish_recording(struct spw_device_loop *p)
 {
     bool lacks;
     struct spw_tuned_shape *shape = spw_known_take_locked(&p->known, p->on.now, &lacks);
     if (lacks)
-        spw_rounds_lack_memory(p->on.device, "for a plan");
+        spw_device_loop_lack_memory(p->on.device, "for a plan");
     if (shape && !p->on.now)
         (void)enter_course(p, shape);
 }
 
 /* Once the device has done all of it as well, it can be planned. */
-static void await_durations(struct spw_rounds *p)
+static void await_durations(struct spw_device_loop *p)
 {
     const struct spw_tuned_shape *shape = spw_known_timed_locked(&p->known);
     if (shape && p->on.now == shape)
-        spw_on_course_take_up_plan(&p->on);
+        spw_plan_executor_take_up_plan(&p->on);
 }
 
 /* The next iteration of the course begins. */
-static void rewind_course(struct spw_rounds *p, bool catches_up)
+static void rewind_course(struct spw_device_loop *p, bool catches_up)
 {
     if (catches_up)
-        spw_watch_catch_up_and_rewind(p->known.watch, &p->on.place.cursor);
+        spw_observer_catch_up_and_rewind(p->known.watch, &p->on.place.cursor);
     else
         spw_cursor_rewind(&p->on.place.cursor);
-    spw_on_course_rewind_locked(&p->on);
+    spw_plan_executor_rewind_locked(&p->on);
     spw_phys_pool_iteration_locked(&p->on.device->handles);
 }
 
 /* Something else came than the course expects. */
-static void lose(struct spw_rounds *p)
+static void lose(struct spw_device_loop *p)
 {
-    spw_planned_lost_locked(p->on.device);
+    spw_plan_follower_lost_locked(p->on.device);
     p->on.now->in_a_row = 0;
-    if (!spw_rounds_is_told(p))
-        spw_watch_catch_up(p->known.watch, &p->on.place.cursor);
+    if (!spw_device_loop_is_told(p))
+        spw_observer_catch_up(p->known.watch, &p->on.place.cursor);
     spw_debug("device %d: off the course at operation %u of %u", p->on.device->ordinal, p->on.place.cursor.op,
               p->on.now->course->op_count);
     leave_course(p);
 }
 
 /* An iteration of the course has begun. */
-static void give_up(struct spw_rounds *p, const char *why)
+static void give_up(struct spw_device_loop *p, const char *why)
 {
     struct spw_tuned_shape *shape = p->on.now;
     lose(p);
@@ -138,27 +138,28 @@ static void give_up(struct spw_rounds *p, const char *why)
 }
 
 /* The same operations on tensors of other sizes (another batch) are another iteration: the detector has to see it. */
-static bool is_another(const struct spw_rounds *p)
+static bool is_another(const struct spw_device_loop *p)
 {
     return p->on.strange_bytes > p->on.made_bytes / MOST;
 }
 
 /* The course is complete, and what comes next belongs to the iteration after it. */
-static void next_round(struct spw_rounds *p)
+static void next_round(struct spw_device_loop *p)
 {
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count;
     spw_spot_check_next_round_locked();
-    const bool was_told = spw_rounds_is_told(p), is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
+    const bool was_told = spw_device_loop_is_told(p),
+               is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
     p->on.now->last_used = ++p->known.clock;
     p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;
     p->on.strange_bytes = 0;
     trust_as_far(p, p->on.now);
-    if (!spw_rounds_is_told(p) && spw_watch_is_recording(p->known.watch))
+    if (!spw_device_loop_is_told(p) && spw_observer_is_recording(p->known.watch))
         spw_known_stop_recording_locked(&p->known); /* it would miss what is not told */
     const bool is_as_it_was = spw_shape_improve(p->on.device, p->on.now, !is_learning);
-    rewind_course(p, spw_rounds_is_told(p) && !was_told);
-    if (!is_as_it_was || !spw_on_course_is_there(&p->on)) {
+    rewind_course(p, spw_device_loop_is_told(p) && !was_told);
+    if (!is_as_it_was || !spw_plan_executor_is_there(&p->on)) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return;
     }
@@ -168,7 +169,7 @@ static void next_round(struct spw_rounds *p)
     p->began = true;
     if (p->on.now->number)
         (void)spw_mover_out_after_in_locked(p->on.device);
-    spw_planned_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
+    spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
     if (is_learning)
         spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
 }
@@ -176,11 +177,11 @@ static void next_round(struct spw_rounds *p)
 /* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
  * part of it, or the same operations on tensors of other sizes: then it goes on being followed until there is a plan for
  * what was seen. */
-static void learn(struct spw_rounds *p)
+static void learn(struct spw_device_loop *p)
 {
     if (!p->on.now) {
         p->known.clock++;
-        spw_planned_begins_locked(p->on.device, p->on.stream, p->known.ended_shape, 0);
+        spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->known.ended_shape, 0);
     }
     struct spw_tuned_shape *shape = spw_known_boundary(&p->known);
     if (!shape || shape == p->on.now)
@@ -194,14 +195,14 @@ static void learn(struct spw_rounds *p)
     shape->last_used = p->known.clock;
     const int r = enter_course(p, shape);
     if (r == 0)
-        spw_planned_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+        spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
     else if (r == -ENOENT)
         spw_known_forget_locked(&p->known, shape, "work on other tensors than they did");
 }
 
-void spw_rounds_settle_locked(struct spw_rounds *p)
+void spw_device_loop_settle_locked(struct spw_device_loop *p)
 {
-    if (spw_on_course_is_complete(&p->on))
+    if (spw_plan_executor_is_complete(&p->on))
         next_round(p);
     if (p->known.ended)
         learn(p);
@@ -211,25 +212,26 @@ void spw_rounds_settle_locked(struct spw_rounds *p)
 
 /* ---- what the engine tells ---- */
 
-void spw_rounds_tell_locked(struct spw_rounds *p, struct spw_op *op, struct spw_object *const *objects, unsigned count)
+void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, struct spw_object *const *objects,
+                                 unsigned count)
 {
     if (spw_known_tell_locked(&p->known, op, objects, count) < 0)
-        spw_rounds_lack_memory(p->on.device, "to record an iteration");
+        spw_device_loop_lack_memory(p->on.device, "to record an iteration");
 }
 
 /* It is the one that was expected. */
-static void follow_expected(struct spw_rounds *p, struct spw_op *op)
+static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
 {
     const uint32_t operation = p->on.place.cursor.op - 1;
-    if (!spw_rounds_is_told(p))
+    if (!spw_device_loop_is_told(p))
         op->stream->calm = spw_place_is_calm(&p->on.place);
-    if (spw_on_course_keeps(&p->on, operation))
+    if (spw_plan_executor_keeps(&p->on, operation))
         spw_kept_ops_wish_locked(op, operation);
     if (spw_probe_session_is_about(p->session, p->on.now->course))
         spw_probe_session_op_locked(p->session, op, operation);
 }
 
-void spw_rounds_follow_locked(struct spw_rounds *p, struct spw_op *op)
+void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
 {
     const uint64_t key = spw_signature_key(&op->signature);
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
@@ -240,8 +242,8 @@ void spw_rounds_follow_locked(struct spw_rounds *p, struct spw_op *op)
             return; /* it was given up */
         answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
     }
-    if (answer == SPW_CURSOR_EXTRA && !spw_rounds_is_told(p))
-        spw_on_course_note_extra(&p->on, op);
+    if (answer == SPW_CURSOR_EXTRA && !spw_device_loop_is_told(p))
+        spw_plan_executor_note_extra(&p->on, op);
     if (answer == SPW_CURSOR_EXPECTED)
         follow_expected(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
@@ -256,7 +258,7 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
 
 /* Iterations of the course are learned from, as far as it is new, once it has come a few times: learning takes time and
  * memory. */
-static void teach_unlocking(struct spw_rounds *p)
+static void teach_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_shape *shape = p->on.now;
     p->began = false;
@@ -282,7 +284,7 @@ static void teach_unlocking(struct spw_rounds *p)
     spw_shape_learned(shape, true);
 }
 
-bool spw_rounds_want_versions(const struct spw_rounds *p)
+bool spw_device_loop_want_versions(const struct spw_device_loop *p)
 {
     bool wanted = p->on.now && spw_probe_session_is_about(p->session, p->on.now->course);
     for (unsigned i = 0; i < p->known.shapes.count; i++)
@@ -290,47 +292,47 @@ bool spw_rounds_want_versions(const struct spw_rounds *p)
     return wanted;
 }
 
-static void note_what_is_left(struct spw_rounds *p)
+static void note_what_is_left(struct spw_device_loop *p)
 {
-    p->on.place.left = spw_on_course_has_left(&p->on);
+    p->on.place.left = spw_plan_executor_has_left(&p->on);
     p->on.place.busy = p->on.place.left || !spw_transfer_is_idle(p->on.device);
 }
 
-void spw_rounds_look_after_unlocking(struct spw_rounds *p)
+void spw_device_loop_look_after_unlocking(struct spw_device_loop *p)
 {
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     spw_retained_all_sweep_locked(p->on.device);
     spw_unmap_limit_locked(p->on.device);
-    spw_on_course_keep_operations_unlocking(&p->on);
-    if (spw_on_course_is_complete(&p->on))
-        spw_on_course_carry_out_due_unlocking(&p->on, true);
-    if (spw_on_course_is_complete(&p->on))
+    spw_plan_executor_keep_operations_unlocking(&p->on);
+    if (spw_plan_executor_is_complete(&p->on))
+        spw_plan_executor_carry_out_due_unlocking(&p->on, true);
+    if (spw_plan_executor_is_complete(&p->on))
         next_round(p);
     if (p->known.ended && !p->on.now)
         learn(p);
     await_durations(p);
     if (p->began) {
         teach_unlocking(p);
-        spw_planned_spare_versions_unlocking(p->on.device, p->on.stream);
+        spw_plan_follower_spare_versions_unlocking(p->on.device, p->on.stream);
     }
-    if (p->on.now && !p->on.conforms && spw_on_course_conform_locked(&p->on) < 0)
-        spw_rounds_lack_memory(p->on.device, "to take up a plan");
+    if (p->on.now && !p->on.conforms && spw_plan_executor_conform_locked(&p->on) < 0)
+        spw_device_loop_lack_memory(p->on.device, "to take up a plan");
     p->on.conforms = true;
-    spw_on_course_carry_out_due_unlocking(&p->on, false);
+    spw_plan_executor_carry_out_due_unlocking(&p->on, false);
     spw_transfer_pump_locked(p->on.device);
     if (entered)
         spw_context_leave(&guard);
     note_what_is_left(p);
 }
 
-void spw_rounds_go_before_unlocking(struct spw_rounds *p)
+void spw_device_loop_go_before_unlocking(struct spw_device_loop *p)
 {
-    spw_on_course_carry_out_due_unlocking(&p->on, true);
+    spw_plan_executor_carry_out_due_unlocking(&p->on, true);
     note_what_is_left(p);
 }
 
-void spw_rounds_keep_pace_unlocking(struct spw_rounds *p, struct spw_stream *s)
+void spw_device_loop_keep_pace_unlocking(struct spw_device_loop *p, struct spw_stream *s)
 {
     if (!p->on.now || !p->on.now->waits)
         return;
