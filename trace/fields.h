@@ -45,7 +45,7 @@ struct spw_field {
 
 struct spw_kind_fields {
     const char *name;
-    const struct spw_field *fields; /* none for operations, which have their own form: shapes.h */
+    const struct spw_field *fields; /* none for operations, which have their own form: plan_tuning.h */
     unsigned count;
 };
 

@@ -38,7 +38,7 @@ void spw_device_loop_lack_memory(const struct spw_device *d, const char *what)
 int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_rounds)
 {
     struct spw_device_loop *p = calloc(1, sizeof(*p));
-    if (!p || spw_known_init(&p->known, d) < 0) {
+    if (!p || spw_known_iterations_init(&p->known, d) < 0) {
         free(p);
         return -ENOMEM;
     }
@@ -50,15 +50,15 @@ int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_ro
 /* ---- on the course, and off it ---- */
 
 /* What is followed for long is no longer looked at as closely, and memory may change hands before it is out of use. */
-static void trust_as_far(struct spw_device_loop *p, const struct spw_tuned_shape *shape)
+static void trust_as_far(struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
 {
     const bool is_confirmed = shape->in_a_row >= CONFIRMED;
     spw_plan_executor_look_closer(&p->on, !is_confirmed);
-    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_shape_was_regrouped_for(shape));
+    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_tuning_was_regrouped_for(shape));
 }
 
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */
-static int enter_course(struct spw_device_loop *p, struct spw_tuned_shape *shape)
+static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
 {
     const int r = spw_plan_executor_enter_locked(&p->on, shape);
     if (r == 0)
@@ -80,7 +80,7 @@ static void leave_course(struct spw_device_loop *p)
 void spw_device_loop_destroy(struct spw_device_loop *p)
 {
     leave_course(p);
-    spw_known_finish(&p->known);
+    spw_known_iterations_finish(&p->known);
     spw_probe_session_destroy(p->session);
     free(p);
 }
@@ -91,7 +91,7 @@ void spw_device_loop_destroy(struct spw_device_loop *p)
 static void finish_recording(struct spw_device_loop *p)
 {
     bool lacks;
-    struct spw_tuned_shape *shape = spw_known_take_locked(&p->known, p->on.now, &lacks);
+    struct spw_tuned_iteration *shape = spw_known_iterations_take_locked(&p->known, p->on.now, &lacks);
     if (lacks)
         spw_device_loop_lack_memory(p->on.device, "for a plan");
     if (shape && !p->on.now)
@@ -101,7 +101,7 @@ static void finish_recording(struct spw_device_loop *p)
 /* Once the device has done all of it as well, it can be planned. */
 static void await_durations(struct spw_device_loop *p)
 {
-    const struct spw_tuned_shape *shape = spw_known_timed_locked(&p->known);
+    const struct spw_tuned_iteration *shape = spw_known_iterations_timed_locked(&p->known);
     if (shape && p->on.now == shape)
         spw_plan_executor_take_up_plan(&p->on);
 }
@@ -132,9 +132,9 @@ static void lose(struct spw_device_loop *p)
 /* An iteration of the course has begun. */
 static void give_up(struct spw_device_loop *p, const char *why)
 {
-    struct spw_tuned_shape *shape = p->on.now;
+    struct spw_tuned_iteration *shape = p->on.now;
     lose(p);
-    spw_known_forget_locked(&p->known, shape, why);
+    spw_known_iterations_forget_locked(&p->known, shape, why);
 }
 
 /* The same operations on tensors of other sizes (another batch) are another iteration: the detector has to see it. */
@@ -156,8 +156,8 @@ static void next_round(struct spw_device_loop *p)
     p->on.strange_bytes = 0;
     trust_as_far(p, p->on.now);
     if (!spw_device_loop_is_told(p) && spw_observer_is_recording(p->known.watch))
-        spw_known_stop_recording_locked(&p->known); /* it would miss what is not told */
-    const bool is_as_it_was = spw_shape_improve(p->on.device, p->on.now, !is_learning);
+        spw_known_iterations_stop_recording_locked(&p->known); /* it would miss what is not told */
+    const bool is_as_it_was = spw_tuning_improve(p->on.device, p->on.now, !is_learning);
     rewind_course(p, spw_device_loop_is_told(p) && !was_told);
     if (!is_as_it_was || !spw_plan_executor_is_there(&p->on)) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
@@ -183,10 +183,10 @@ static void learn(struct spw_device_loop *p)
         p->known.clock++;
         spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->known.ended_shape, 0);
     }
-    struct spw_tuned_shape *shape = spw_known_boundary(&p->known);
+    struct spw_tuned_iteration *shape = spw_known_iterations_boundary(&p->known);
     if (!shape || shape == p->on.now)
         return;
-    (void)spw_shape_improve(p->on.device, shape, false);
+    (void)spw_tuning_improve(p->on.device, shape, false);
     const bool is_better =
         p->on.now && shape->course->op_count >= p->on.now->course->op_count && shape->plan->predicted_us < INFINITY;
     if (p->on.now && !is_better)
@@ -197,7 +197,7 @@ static void learn(struct spw_device_loop *p)
     if (r == 0)
         spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
     else if (r == -ENOENT)
-        spw_known_forget_locked(&p->known, shape, "work on other tensors than they did");
+        spw_known_iterations_forget_locked(&p->known, shape, "work on other tensors than they did");
 }
 
 void spw_device_loop_settle_locked(struct spw_device_loop *p)
@@ -215,7 +215,7 @@ void spw_device_loop_settle_locked(struct spw_device_loop *p)
 void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, struct spw_object *const *objects,
                                  unsigned count)
 {
-    if (spw_known_tell_locked(&p->known, op, objects, count) < 0)
+    if (spw_known_iterations_tell_locked(&p->known, op, objects, count) < 0)
         spw_device_loop_lack_memory(p->on.device, "to record an iteration");
 }
 
@@ -260,7 +260,7 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
  * memory. */
 static void teach_unlocking(struct spw_device_loop *p)
 {
-    struct spw_tuned_shape *shape = p->on.now;
+    struct spw_tuned_iteration *shape = p->on.now;
     p->began = false;
     if (!spw_settings_get()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
         shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
@@ -281,14 +281,14 @@ static void teach_unlocking(struct spw_device_loop *p)
     if (!spw_probe_session_round_unlocking(p->session) || p->on.now != shape)
         return;
     shape->is_learned = true;
-    spw_shape_learned(shape, true);
+    spw_tuning_learned(shape, true);
 }
 
 bool spw_device_loop_want_versions(const struct spw_device_loop *p)
 {
     bool wanted = p->on.now && spw_probe_session_is_about(p->session, p->on.now->course);
     for (unsigned i = 0; i < p->known.shapes.count; i++)
-        wanted |= spw_shape_wants_versions(&p->known.shapes.list[i]);
+        wanted |= spw_tuning_wants_versions(&p->known.shapes.list[i]);
     return wanted;
 }
 

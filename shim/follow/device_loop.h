@@ -5,14 +5,14 @@
  * lock in between. */
 #ifndef SPILLWAY_SHIM_DEVICE_LOOP_H
 #define SPILLWAY_SHIM_DEVICE_LOOP_H
-#include "known.h"
+#include "known_iterations.h"
 #include "probe_session.h"
 #include "plan_executor.h"
 #include "throttle.h"
 
 struct spw_device_loop {
     struct spw_plan_executor on; /* no course: the device is watched */
-    struct spw_known known;
+    struct spw_known_iterations known;
     struct spw_probe_session *session; /* NULL: nothing was to be learned yet */
     bool began;                        /* an iteration of the course, and nothing was looked after since */
     struct spw_throttle pace;          /* of the host on its course */

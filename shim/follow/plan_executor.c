@@ -132,7 +132,7 @@ bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
 }
 
 /* Who is who, and from which action on; false without memory. */
-static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_shape *shape)
+static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteration *shape)
 {
     const struct spw_course *course = shape->course;
     if (spw_cursor_init(&on->place.cursor, course) < 0)
@@ -149,7 +149,7 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_shape *s
     return true;
 }
 
-int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_shape *shape)
+int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape)
 {
     const int r = !begin_course(on, shape) ? -ENOMEM : spw_plan_executor_is_there(on) ? 0 : -ENOENT;
     if (r < 0)

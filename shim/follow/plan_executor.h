@@ -6,12 +6,12 @@
 #ifndef SPILLWAY_SHIM_PLAN_EXECUTOR_H
 #define SPILLWAY_SHIM_PLAN_EXECUTOR_H
 #include "plan_follower.h"
-#include "shapes.h"
+#include "plan_tuning.h"
 
 struct spw_plan_executor {
     struct spw_device *device;
     struct spw_place place;
-    struct spw_tuned_shape *now;        /* whose course the device is on; NULL: none */
+    struct spw_tuned_iteration *now;    /* whose course the device is on; NULL: none */
     struct spw_block **blocks;          /* by tensor of the course */
     uint32_t next_due;                  /* index in the plan's list */
     uint64_t made_bytes;                /* that an iteration of the course allocates */
@@ -28,7 +28,7 @@ void spw_plan_executor_look_closer(struct spw_plan_executor *on, bool told);
 
 /* An iteration of the shape is about to begin; the device is on no course. 0; -ENOENT: what the iteration works on is gone;
  * -ENOMEM: it is on none after either. */
-int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_shape *shape);
+int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape);
 void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where it is on none */
 
 /* ---- all of the rest: on a course */

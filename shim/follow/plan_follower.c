@@ -113,7 +113,7 @@ static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong, b
     if (!is_of_plan)
         return;
     spw_kept_ops_unlearn_locked(d, p->on.now->course, wrong, alone);
-    spw_shape_unlearned(p->on.now);
+    spw_tuning_unlearned(p->on.now);
 }
 
 static void look_at_versions(void)
@@ -211,7 +211,7 @@ void spw_plan_follower_stop(void)
         return; /* a thread was ended in the middle of something: nothing that is being planned can be relied on */
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
-            spw_shapes_stop(&planned_of[i]->known.shapes);
+            spw_tuned_iterations_stop(&planned_of[i]->known.shapes);
     spw_plan_thread_reap_locked(true);
     spw_unlock();
 }

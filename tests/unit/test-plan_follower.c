@@ -12,7 +12,7 @@
 #include "pin.h"
 #include "plan_stats.h"
 #include "reclaim.h"
-#include "shapes.h"
+#include "plan_tuning.h"
 #include "deferred_unmap.h"
 #include "tables.h"
 #include "training-loop.h"
@@ -197,11 +197,11 @@ static void what_the_course_does_not_have_meets_no_old_address(void **state)
 
 static bool is_regrouped;
 
-bool __real_spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape);
-bool __wrap_spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape);
-bool __wrap_spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape)
+bool __real_spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape);
+bool __wrap_spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape);
+bool __wrap_spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape)
 {
-    return is_regrouped || __real_spw_shape_was_regrouped_for(shape);
+    return is_regrouped || __real_spw_tuning_was_regrouped_for(shape);
 }
 
 /* It would take the larger pieces apart again. */

@@ -1,5 +1,6 @@
-/* known.c - leads the detector and the recording of a device from one iteration that was seen to one that has a plan. */
-#include "known.h"
+/* known_iterations.c - leads the detector and the recording of a device from one iteration that was seen to one that has a
+ * plan. */
+#include "known_iterations.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,15 +15,15 @@
 
 enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
 
-int spw_known_init(struct spw_known *known, struct spw_device *d)
+int spw_known_iterations_init(struct spw_known_iterations *known, struct spw_device *d)
 {
-    *known = (struct spw_known){.device = d};
+    *known = (struct spw_known_iterations){.device = d};
     return spw_observer_create(d, &known->watch);
 }
 
-void spw_known_finish(struct spw_known *known)
+void spw_known_iterations_finish(struct spw_known_iterations *known)
 {
-    spw_shapes_finish(&known->shapes);
+    spw_tuned_iterations_finish(&known->shapes);
     spw_observer_destroy(known->watch);
 }
 
@@ -81,7 +82,7 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
 
 /* ---- telling of it */
 
-void spw_known_stop_recording_locked(struct spw_known *known)
+void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *known)
 {
     spw_observer_stop_recording(known->watch);
     spw_durations_stop_locked(known->device);
@@ -89,21 +90,22 @@ void spw_known_stop_recording_locked(struct spw_known *known)
 }
 
 /* What was told while it was recorded as `number`. */
-static void go_on_recording(struct spw_known *known, struct spw_op *op, uint32_t number,
+static void go_on_recording(struct spw_known_iterations *known, struct spw_op *op, uint32_t number,
                             const struct spw_iteration_place *place)
 {
     if (number == SPW_NO_INDEX || place->sure == SPW_ITERATION_NO || place->shape != known->recording_shape)
-        spw_known_stop_recording_locked(known);
+        spw_known_iterations_stop_recording_locked(known);
     else
         op->timed = spw_duration_take_locked(known->device, op->stream, number);
 }
 
-int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw_object *const *objects, unsigned count)
+int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct spw_op *op,
+                                     struct spw_object *const *objects, unsigned count)
 {
     struct spw_iteration_place place = {0};
     struct touches touches;
     if (!list_touches(known->device, op, objects, count, &touches)) {
-        spw_known_stop_recording_locked(known);
+        spw_known_iterations_stop_recording_locked(known);
         return -ENOMEM;
     }
     const bool recording = spw_observer_is_recording(known->watch);
@@ -123,9 +125,9 @@ int spw_known_tell_locked(struct spw_known *known, struct spw_op *op, struct spw
 
 /* ---- from one iteration to the next */
 
-struct spw_tuned_shape *spw_known_boundary(struct spw_known *known)
+struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_iterations *known)
 {
-    struct spw_tuned_shape *shape = spw_shapes_find(&known->shapes, known->ended_shape);
+    struct spw_tuned_iteration *shape = spw_tuned_iterations_find(&known->shapes, known->ended_shape);
     known->ended = false;
     if (spw_observer_is_recording(known->watch)) {
         known->recorded = known->ended_shape == known->recording_shape;
@@ -136,8 +138,8 @@ struct spw_tuned_shape *spw_known_boundary(struct spw_known *known)
     return shape;
 }
 
-struct spw_tuned_shape *spw_known_take_locked(struct spw_known *known, const struct spw_tuned_shape *but,
-                                              bool *ret_lacks_memory)
+struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_iterations *known,
+                                                             const struct spw_tuned_iteration *but, bool *ret_lacks_memory)
 {
     struct spw_course *course;
     known->recorded = false;
@@ -150,7 +152,7 @@ struct spw_tuned_shape *spw_known_take_locked(struct spw_known *known, const str
                  strerror(-r));
         return NULL;
     }
-    known->awaited = spw_shapes_add(&known->shapes, known->recording_shape, course, known->clock, but);
+    known->awaited = spw_tuned_iterations_add(&known->shapes, known->recording_shape, course, known->clock, but);
     if (!known->awaited) {
         spw_course_destroy(course);
         spw_durations_stop_locked(known->device);
@@ -177,9 +179,9 @@ static void take_duration(void *context, uint32_t ordinal, double us)
     d->course->ops[ordinal].us = us;
 }
 
-struct spw_tuned_shape *spw_known_timed_locked(struct spw_known *known)
+struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known)
 {
-    struct spw_tuned_shape *shape = known->awaited;
+    struct spw_tuned_iteration *shape = known->awaited;
     if (!shape)
         return NULL;
     struct durations durations = {.course = shape->course};
@@ -188,11 +190,12 @@ struct spw_tuned_shape *spw_known_timed_locked(struct spw_known *known)
         return NULL;
     known->awaited = NULL;
     spw_durations_stop_locked(known->device);
-    spw_shape_plan(known->device, shape);
+    spw_tuning_plan(known->device, shape);
     return shape;
 }
 
-void spw_known_forget_locked(struct spw_known *known, struct spw_tuned_shape *shape, const char *why)
+void spw_known_iterations_forget_locked(struct spw_known_iterations *known, struct spw_tuned_iteration *shape,
+                                        const char *why)
 {
     spw_info("device %d: iterations of %u operations %s: learning them anew", known->device->ordinal,
              shape->course->op_count, why);
@@ -200,5 +203,5 @@ void spw_known_forget_locked(struct spw_known *known, struct spw_tuned_shape *sh
         known->awaited = NULL;
         spw_durations_stop_locked(known->device);
     }
-    spw_shape_forget(shape);
+    spw_tuning_forget(shape);
 }

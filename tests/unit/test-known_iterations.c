@@ -1,4 +1,5 @@
-/* test-known.c - what is told of an operation: where it was given what leads nowhere, that is not trusted again. */
+/* test-known_iterations.c - what is told of an operation: where it was given what leads nowhere, that is not trusted again.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 #include <cmocka.h>
 
 #include "op.h"
-#include "known.h"
+#include "known_iterations.h"
 #include "scan.h"
 #include "slab.h"
 #include "tables.h"
@@ -16,7 +17,7 @@
 enum { FUNCTION = 900, PLACE = 20 /* the first hit's; the others' follow */ };
 
 static struct training_loop loop;
-static struct spw_known known;
+static struct spw_known_iterations known;
 static _Atomic uint8_t notes[64];
 static const struct spw_layout layout = {.known = true, .places = notes};
 static struct spw_scan_doubted doubted;
@@ -24,14 +25,14 @@ static struct spw_scan_doubted doubted;
 static int begin(void **state)
 {
     loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES, SPW_PLAN_OFF);
-    assert_int_equal(spw_known_init(&known, loop.device), 0);
+    assert_int_equal(spw_known_iterations_init(&known, loop.device), 0);
     memset(notes, 0, sizeof(notes));
     return 0;
 }
 
 static int end(void **state)
 {
-    spw_known_finish(&known);
+    spw_known_iterations_finish(&known);
     return 0;
 }
 
@@ -55,7 +56,7 @@ static void tell(CUdeviceptr *hits, unsigned count, uint64_t stale)
                         .room = count,
                         .doubted = &doubted,
                         .signature = {SPW_ITERATION_LAUNCH, FUNCTION, 0}};
-    assert_int_equal(spw_known_tell_locked(&known, &op, NULL, 0), 0);
+    assert_int_equal(spw_known_iterations_tell_locked(&known, &op, NULL, 0), 0);
 }
 
 static uint64_t doubted_places(void)

@@ -1,5 +1,5 @@
-/* shapes.c - plans for known iterations: made, tried, and kept or not. */
-#include "shapes.h"
+/* plan_tuning.c - plans for known iterations: made, tried, and kept or not. */
+#include "plan_tuning.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static const double FIRST_RESERVE = 0.03, SECOND_RESERVE = 0.015, LESS_RESERVE =
 
 /* ---- the list ---- */
 
-struct spw_tuned_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
+struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *shapes, uint32_t id)
 {
     for (unsigned i = 0; i < shapes->count; i++)
         if (shapes->list[i].course && shapes->list[i].id == id)
@@ -42,14 +42,14 @@ struct spw_tuned_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id)
     return NULL;
 }
 
-static void stop_planning(struct spw_tuned_shape *shape)
+static void stop_planning(struct spw_tuned_iteration *shape)
 {
     if (shape->planning)
         spw_course_plan_destroy(spw_plan_thread_finish(shape->planning, true));
     shape->planning = NULL;
 }
 
-void spw_shape_forget(struct spw_tuned_shape *shape)
+void spw_tuning_forget(struct spw_tuned_iteration *shape)
 {
     if (shape->planning)
         spw_plan_thread_abandon_locked(shape->planning);
@@ -57,14 +57,14 @@ void spw_shape_forget(struct spw_tuned_shape *shape)
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);
     free(shape->waits);
-    *shape = (struct spw_tuned_shape){0};
+    *shape = (struct spw_tuned_iteration){0};
 }
 
-static struct spw_tuned_shape *free_place(struct spw_shapes *shapes, const struct spw_tuned_shape *but)
+static struct spw_tuned_iteration *free_place(struct spw_tuned_iterations *shapes, const struct spw_tuned_iteration *but)
 {
-    struct spw_tuned_shape *oldest = NULL;
+    struct spw_tuned_iteration *oldest = NULL;
     for (unsigned i = 0; i < shapes->count; i++) {
-        struct spw_tuned_shape *s = &shapes->list[i];
+        struct spw_tuned_iteration *s = &shapes->list[i];
         if (!s->course)
             return s;
         if (s != but && (!oldest || s->last_used < oldest->last_used))
@@ -72,31 +72,32 @@ static struct spw_tuned_shape *free_place(struct spw_shapes *shapes, const struc
     }
     if (shapes->count < SPW_ITERATION_SHAPES)
         return &shapes->list[shapes->count++];
-    spw_shape_forget(oldest);
+    spw_tuning_forget(oldest);
     return oldest;
 }
 
 static uint64_t serials; /* so far, of all devices */
 
-struct spw_tuned_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
-                                       const struct spw_tuned_shape *but)
+struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *shapes, uint32_t id,
+                                                     struct spw_course *course, uint64_t now,
+                                                     const struct spw_tuned_iteration *but)
 {
     struct spw_course_plan *none = spw_course_plan_none(course);
     if (!none)
         return NULL;
-    struct spw_tuned_shape *shape = free_place(shapes, but);
-    *shape = (struct spw_tuned_shape){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
+    struct spw_tuned_iteration *shape = free_place(shapes, but);
+    *shape = (struct spw_tuned_iteration){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
     shape->waits = calloc((size_t)course->op_count + 1, 1);
     return shape;
 }
 
-void spw_shapes_finish(struct spw_shapes *shapes)
+void spw_tuned_iterations_finish(struct spw_tuned_iterations *shapes)
 {
     for (unsigned i = 0; i < shapes->count; i++)
-        spw_shape_forget(&shapes->list[i]);
+        spw_tuning_forget(&shapes->list[i]);
 }
 
-void spw_shapes_stop(struct spw_shapes *shapes)
+void spw_tuned_iterations_stop(struct spw_tuned_iterations *shapes)
 {
     for (unsigned i = 0; i < shapes->count; i++)
         stop_planning(&shapes->list[i]);
@@ -113,7 +114,7 @@ static uint64_t host_bytes_of_one(void)
     return spw_mover_host_limit_locked() / (devices ? devices : 1);
 }
 
-static void terms_of(const struct spw_device *d, const struct spw_tuned_shape *shape, double reserve,
+static void terms_of(const struct spw_device *d, const struct spw_tuned_iteration *shape, double reserve,
                      struct spw_plan_terms *ret)
 {
     const uint64_t budget = d->handles.budget_bytes, granule = (uint64_t)1 << d->granule_shift;
@@ -153,14 +154,14 @@ static bool is_of_copies(const struct spw_course_plan *plan)
     return !plan->recorded_count;
 }
 
-bool spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape)
+bool spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape)
 {
     return shape->regrouped && shape->number && is_of_copies(shape->plan);
 }
 
 /* `plan` is in force from now on; the one before is the caller's. Another plan wants other pieces of memory at once, and is
  * tried for too few iterations to find out that it lags. */
-static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_shape *shape,
+static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_iteration *shape,
                                             struct spw_course_plan *plan)
 {
     struct spw_course_plan *before = shape->plan;
@@ -175,7 +176,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
 }
 
 /* A plan that has not been tried: a better one for the same terms, or the next one to be tried. */
-static void take_plan(struct spw_device *d, struct spw_tuned_shape *shape, struct spw_course_plan *plan)
+static void take_plan(struct spw_device *d, struct spw_tuned_iteration *shape, struct spw_course_plan *plan)
 {
     if (!plan)
         return;
@@ -194,7 +195,7 @@ static void take_plan(struct spw_device *d, struct spw_tuned_shape *shape, struc
         spw_course_plan_destroy(before);
 }
 
-static void plan_with(struct spw_device *d, struct spw_tuned_shape *shape, double reserve)
+static void plan_with(struct spw_device *d, struct spw_tuned_iteration *shape, double reserve)
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
@@ -205,7 +206,7 @@ static void plan_with(struct spw_device *d, struct spw_tuned_shape *shape, doubl
         take_plan(d, shape, plan);
 }
 
-void spw_shape_plan(struct spw_device *d, struct spw_tuned_shape *shape)
+void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
@@ -229,7 +230,7 @@ void spw_shape_plan(struct spw_device *d, struct spw_tuned_shape *shape)
 /* ---- what they turn out to take ---- */
 
 /* Back to the best one that was tried; to none, where on demand is faster. */
-static void settle(struct spw_device *d, struct spw_tuned_shape *shape)
+static void settle(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     const double on_demand_us = spw_steptime_locked(d->ordinal, shape->id).mean_us;
     if (shape->best)
@@ -249,7 +250,7 @@ static void settle(struct spw_device *d, struct spw_tuned_shape *shape)
 
 /* For the plan that is tried next; 0: all were. Where operations run again steps differ, for some of them are compared: less
  * may have seemed better, and more is tried in any case. */
-static double next_reserve(const struct spw_tuned_shape *shape, bool is_better)
+static double next_reserve(const struct spw_tuned_iteration *shape, bool is_better)
 {
     if (shape->tried == 1)
         return SECOND_RESERVE;
@@ -259,7 +260,7 @@ static double next_reserve(const struct spw_tuned_shape *shape, bool is_better)
 }
 
 /* The plan in force took step_us. */
-static void judge(struct spw_device *d, struct spw_tuned_shape *shape, double step_us)
+static void judge(struct spw_device *d, struct spw_tuned_iteration *shape, double step_us)
 {
     const bool is_close = step_us <= CLOSE * shape->plan->lower_bound_us;
     spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted", d->ordinal, step_us / 1000,
@@ -279,13 +280,13 @@ static void judge(struct spw_device *d, struct spw_tuned_shape *shape, double st
     plan_with(d, shape, reserve);
 }
 
-void spw_shape_learned(struct spw_tuned_shape *shape, bool may_replay)
+void spw_tuning_learned(struct spw_tuned_iteration *shape, bool may_replay)
 {
     shape->may_replay = may_replay;
     shape->knows_more = true;
 }
 
-void spw_shape_unlearned(struct spw_tuned_shape *shape)
+void spw_tuning_unlearned(struct spw_tuned_iteration *shape)
 {
     shape->knows_more = true;
     shape->plan->predicted_us = INFINITY;
@@ -295,7 +296,7 @@ void spw_shape_unlearned(struct spw_tuned_shape *shape)
 }
 
 /* As for the first plan, but that there is something to hold it against. */
-static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_shape *shape)
+static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     if (shape->planning)
         spw_plan_thread_abandon_locked(shape->planning);
@@ -306,7 +307,7 @@ static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_sh
     plan_with(d, shape, FIRST_RESERVE);
 }
 
-bool spw_shape_wants_versions(const struct spw_tuned_shape *shape)
+bool spw_tuning_wants_versions(const struct spw_tuned_iteration *shape)
 {
     if (!shape->course)
         return false;
@@ -314,7 +315,7 @@ bool spw_shape_wants_versions(const struct spw_tuned_shape *shape)
     return spw_course_plan_wants_versions(shape->plan) || (shape->may_replay && is_open);
 }
 
-static bool strays(struct spw_tuned_shape *shape, double step_us)
+static bool strays(struct spw_tuned_iteration *shape, double step_us)
 {
     if (step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us)
         shape->strayed++;
@@ -325,7 +326,7 @@ static bool strays(struct spw_tuned_shape *shape, double step_us)
 
 /* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by
  * now, not against what it took. While plans are held against each other anyway nobody looks. */
-static void look_at_link(struct spw_device *d, struct spw_tuned_shape *shape)
+static void look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     double step_us;
     if (shape->planning || (shape->best_us > 0 && !shape->settled) ||
@@ -342,7 +343,7 @@ static void look_at_link(struct spw_device *d, struct spw_tuned_shape *shape)
 
 /* Where steps take longer than predicted, it may be that the host maps too many small pieces of memory for them. That is
  * mended for the plan in force, and for each that follows as it is put in force: so it comes to an end as these do. */
-static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_shape *shape)
+static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER || !is_of_copies(shape->plan))
         return;
@@ -357,7 +358,7 @@ static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_shape *
 
 /* Cutting pieces for a plan takes longer than most of what it is held against, and comes to an end once there are some of
  * each size that it wants; if it does not, that is what the plan takes. */
-static bool is_tried_enough(struct spw_device *d, struct spw_tuned_shape *shape, bool went_by_plan)
+static bool is_tried_enough(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
 {
     const unsigned rounds = shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS;
     shape->calm_rounds = went_by_plan && shape->cut_count == d->handles.cut_count ? shape->calm_rounds + 1 : 0;
@@ -365,7 +366,7 @@ static bool is_tried_enough(struct spw_device *d, struct spw_tuned_shape *shape,
     return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
 }
 
-bool spw_shape_improve(struct spw_device *d, struct spw_tuned_shape *shape, bool went_by_plan)
+bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
 {
     if (shape->planning && spw_plan_thread_is_done(shape->planning)) {
         struct spw_plan_thread *planning = shape->planning;
@@ -374,7 +375,7 @@ bool spw_shape_improve(struct spw_device *d, struct spw_tuned_shape *shape, bool
     }
     shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
     if (shape->lacked_memory && !shape->number && !shape->planning && shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
-        spw_shape_plan(d, shape);
+        spw_tuning_plan(d, shape);
     if (shape->knows_more)
         plan_with_what_was_learned(d, shape);
     if (went_by_plan) {

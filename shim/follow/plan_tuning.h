@@ -1,17 +1,17 @@
-/* shapes.h - the iterations of a device that are known in full, with the plan of each, and how plans get better by what they
- * turn out to take.
+/* plan_tuning.h - the iterations of a device that are known in full, with the plan of each, and how plans get better by what
+ * they turn out to take.
  *
  * A plan is a prediction. Once it has been followed a few times, what a step took is known; unless that is close to what no
  * plan is below, plans that leave a little more or less of the budget alone are tried, and the one that was fastest stays.
  * Where none is faster than the same iteration on demand, there is none. Engine lock held throughout. */
-#ifndef SPILLWAY_SHIM_SHAPES_H
-#define SPILLWAY_SHIM_SHAPES_H
+#ifndef SPILLWAY_SHIM_PLAN_TUNING_H
+#define SPILLWAY_SHIM_PLAN_TUNING_H
 #include "detect/iteration.h"
 #include "drift.h"
 #include "ledger.h"
 #include "plan_thread.h"
 
-struct spw_tuned_shape {
+struct spw_tuned_iteration {
     uint32_t id;     /* the detector's */
     uint64_t serial; /* no other shape ever has it */
     struct spw_course *course;
@@ -39,42 +39,44 @@ struct spw_tuned_shape {
     unsigned strayed;     /* looks in a row at which a step took something else than it did when this was settled */
 };
 
-struct spw_shapes {
-    struct spw_tuned_shape list[SPW_ITERATION_SHAPES];
+struct spw_tuned_iterations {
+    struct spw_tuned_iteration list[SPW_ITERATION_SHAPES];
     unsigned count;
 };
 
-struct spw_tuned_shape *spw_shapes_find(struct spw_shapes *shapes, uint32_t id); /* NULL: it is not known */
+struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *shapes,
+                                                      uint32_t id); /* NULL: it is not known */
 
 /* One more, which owns the course from then on. The one that was not used for the longest time makes room, but not `but`.
  * NULL: no memory; the course is still the caller's. */
-struct spw_tuned_shape *spw_shapes_add(struct spw_shapes *shapes, uint32_t id, struct spw_course *course, uint64_t now,
-                                       const struct spw_tuned_shape *but);
-void spw_shape_forget(struct spw_tuned_shape *shape); /* pointers to others stay good */
-void spw_shapes_finish(struct spw_shapes *shapes);
+struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *shapes, uint32_t id,
+                                                     struct spw_course *course, uint64_t now,
+                                                     const struct spw_tuned_iteration *but);
+void spw_tuning_forget(struct spw_tuned_iteration *shape); /* pointers to others stay good */
+void spw_tuned_iterations_finish(struct spw_tuned_iterations *shapes);
 
 /* Pieces of memory were made larger for the plan in force, or go on being so. Memory had better not change hands then
  * (deferred_unmap.h): whoever takes what comes early, and not what fits, has pieces cut until they are small again. */
-bool spw_shape_was_regrouped_for(const struct spw_tuned_shape *shape);
+bool spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape);
 
 /* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a
  * better one be made. */
-void spw_shape_plan(struct spw_device *d, struct spw_tuned_shape *shape);
+void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape);
 
 /* Its course has learned what its operations really do: from the next iteration on a plan is made that makes use of it, with
  * replays if it `may_replay`. What is known of plans so far stays known: the new one is tried against it. */
-void spw_shape_learned(struct spw_tuned_shape *shape, bool may_replay);
+void spw_tuning_learned(struct spw_tuned_iteration *shape, bool may_replay);
 
 /* It knows less than it did: the plans that were made with that are worth nothing, and the next one takes their place. */
-void spw_shape_unlearned(struct spw_tuned_shape *shape);
+void spw_tuning_unlearned(struct spw_tuned_iteration *shape);
 
 /* An iteration of the shape begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
-bool spw_shape_improve(struct spw_device *d, struct spw_tuned_shape *shape, bool went_by_plan);
+bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan);
 
 /* Its plan wants versions kept (versions.h), or the one that is being made or tried for it may. */
-bool spw_shape_wants_versions(const struct spw_tuned_shape *shape);
+bool spw_tuning_wants_versions(const struct spw_tuned_iteration *shape);
 
 /* No thread goes on. */
-void spw_shapes_stop(struct spw_shapes *shapes);
+void spw_tuned_iterations_stop(struct spw_tuned_iterations *shapes);
 #endif
