@@ -5,8 +5,8 @@
  *
  *     const struct spw_layout *layout = spw_layout_of(f);
  *     int n = spw_scan_launch(layout, params, extra, low, high, hits, SPW_SCAN_ROOM, NULL);
- *     if (n >= 0 && spw_tables_any())
- *         n = spw_tables_reach(hits, n, SPW_SCAN_ROOM, meet, context);
+ *     if (n >= 0 && spw_pointer_tables_any())
+ *         n = spw_pointer_tables_reach(hits, n, SPW_SCAN_ROOM, meet, context);
  *     if (n < 0)
  *         everything may be touched;
  *

@@ -21,7 +21,7 @@
 #include "slab.h"
 #include "status.h"
 #include "steptime.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 struct spw_alloc_counts spw_alloc_counts;
 
@@ -301,8 +301,8 @@ static inline void free_block(struct spw_device *d, struct spw_block *b, struct 
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
     else if (b->pinned)
         b->object.uses.overflow = true; /* by what it is used no operation tells: anything submitted until now */
-    if (spw_tables_or_outside())
-        spw_tables_forget(b->address, b->address + b->size_bytes);
+    if (spw_pointer_tables_or_outside())
+        spw_pointer_tables_forget(b->address, b->address + b->size_bytes);
     if (b->holds)
         b->doomed = true;
     else if (b->object.attention || b->host_copy || b->pinned)
@@ -321,8 +321,8 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
         spw_follower->free_slot(d, slot);
     if (slot->owed)
         spw_replay_slot_freed_locked(d, slot);
-    if (spw_tables_or_outside())
-        spw_tables_forget(address, address + slot->size_bytes);
+    if (spw_pointer_tables_or_outside())
+        spw_pointer_tables_forget(address, address + slot->size_bytes);
     spw_slab_give_locked(d, slot, s, spw_pinning_everything);
 }
 

@@ -24,7 +24,7 @@
 #include "slab.h"
 #include "deferred_unmap.h"
 #include "status.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 enum { QUICK_HITS = 64, ATTEMPTS = 3 };
 
@@ -46,7 +46,7 @@ bool spw_quick_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, 
 
 static bool follows_tables(const struct spw_op *op)
 {
-    return spw_tables_any() && !op->follows_no_tables;
+    return spw_pointer_tables_any() && !op->follows_no_tables;
 }
 
 static bool begin_quickly(struct spw_op *op)
@@ -160,7 +160,7 @@ static int gather_hits(struct spw_op *op, struct working_set *set)
     unsigned count = op->count;
     if (follows_tables(op)) {
         struct meeting meeting = {++operations_met, op->doubted};
-        int n = spw_tables_reach(op->hits, op->count, op->room, meet, &meeting);
+        int n = spw_pointer_tables_reach(op->hits, op->count, op->room, meet, &meeting);
         if (n < 0)
             return n;
         count = (unsigned)n;

@@ -10,7 +10,7 @@
 #include "follower.h"
 #include "place.h"
 #include "status.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 /* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
 struct spw_quick {
@@ -115,7 +115,7 @@ spw_quick_launch(const struct spw_launch *launch, CUstream handle, const struct 
     struct spw_quick q;
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
-    if (s && !spw_tables_any() &&
+    if (s && !spw_pointer_tables_any() &&
         (spw_plan_follower_any ? spw_quick_planned_uses(&q, s, launch, layout, params)
                                : spw_quick_uses(&q, s, layout, params))) {
         atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);

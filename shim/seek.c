@@ -318,7 +318,7 @@ static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64
         if (r < 0)
             return r;
         const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, a);
-        r = spw_tables_found(address, data, part, &is_new);
+        r = spw_pointer_tables_found(address, data, part, &is_new);
         if (is_new || r < 0) {
             *changed = true;
             spw_seek_learned++;
@@ -339,7 +339,7 @@ static int read_parts(const struct range *r, unsigned index, const struct spw_al
     int failure = 0;
     for (uint64_t at = a->address - r->address, next; at < end && failure == 0; at = next) {
         next = (at / part + 1) * part < end ? (at / part + 1) * part : end;
-        if (!spw_seek_found_locked(index, r->bytes, at) && !spw_tables_has(r->address + at, r->address + next))
+        if (!spw_seek_found_locked(index, r->bytes, at) && !spw_pointer_tables_has(r->address + at, r->address + next))
             continue;
         if (from != to && to != at) {
             failure = read_back(a, r->address + from, to - from, changed);
@@ -389,7 +389,7 @@ static int conclude_range_unlocking(unsigned index, bool wait, bool *changed)
 {
     const struct range r = ranges[index];
     struct spw_allocation a;
-    if (!spw_seek_found_any_locked(index) && !spw_tables_has(r.address, r.address + r.bytes))
+    if (!spw_seek_found_any_locked(index) && !spw_pointer_tables_has(r.address, r.address + r.bytes))
         return 0;
     int failure = await_users_unlocking(&r, wait);
     if (failure < 0)

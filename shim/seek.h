@@ -1,29 +1,30 @@
 /* seek.h - addresses that nobody told of: those that kernels store in device memory, and those in copies whose bytes could
  * not be read on the host when they were submitted.
  *
- * What an address leads to may leave the device only while it is known where the address is stored (tables.h). As long as
- * nothing leaves, nothing is looked for. Before the first tensor is evicted, all memory is looked through once, by a kernel
- * of ours (seek.ptx). From then on every function is watched: behind its launches, what they were given is looked through,
- * until three in a row left no address that was not known. Then it is trusted, and its launches cost nothing; those that are
- * given a table count for themselves, since what copies data may be given a table one day. A function that was seen to store
- * addresses is never trusted. The same goes for uploads, by their size. Every 4096 operations the function or size whose
- * turn it is is looked at again, once.
+ * What an address leads to may leave the device only while it is known where the address is stored (pointer_tables.h). As
+ * long as nothing leaves, nothing is looked for. Before the first tensor is evicted, all memory is looked through once, by a
+ * kernel of ours (seek.ptx). From then on every function is watched: behind its launches, what they were given is looked
+ * through, until three in a row left no address that was not known. Then it is trusted, and its launches cost nothing; those
+ * that are given a table count for themselves, since what copies data may be given a table one day. A function that was seen
+ * to store addresses is never trusted. The same goes for uploads, by their size. Every 4096 operations the function or size
+ * whose turn it is is looked at again, once.
  *
  * The answer of a look comes when the stream has come so far. Meanwhile the addresses that the launch may have stored are
  * those of what it was given and of what that led to: all of it is *suspected*, and does not leave. When nothing else is
  * left that could, and when an upload's destination is used, the answers are waited for. Where there is an address, memory
- * is read back, and what leads to something alive, elsewhere than where it is stored, is noted in tables.h. So chance finds
- * make a tensor more resident, and nothing wrong.
+ * is read back, and what leads to something alive, elsewhere than where it is stored, is noted in pointer_tables.h. So
+ * chance finds make a tensor more resident, and nothing wrong.
  *
  * Not found: a function that stores addresses for the first time after it was trusted, and not in a launch that is looked at
- * again. Those in variables of modules, host memory, memory that is not ours. See tables.h for what is no address here.
+ * again. Those in variables of modules, host memory, memory that is not ours. See pointer_tables.h for what is no address
+ * here.
  *
  * Engine lock where nothing else is said. */
 #ifndef SPILLWAY_SHIM_SEEK_H
 #define SPILLWAY_SHIM_SEEK_H
 #include "op.h"
 #include "layout.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 extern bool spw_seek_allowed SPW_OURS;     /* set at start; without it nothing here ever happens: for tests */
 extern bool spw_seeking SPW_OURS;          /* something has been evicted, or is about to be; engine lock, or a moment late */
@@ -67,7 +68,7 @@ static inline size_t spw_seek_reads(CUdeviceptr destination)
 {
     if (!spw_in_arena(destination))
         return SIZE_MAX; /* nobody looks there later */
-    return spw_seeking || !spw_seek_allowed ? SPW_TABLES_MAX_COPY : SPW_TABLES_MAX_EARLY;
+    return spw_seeking || !spw_seek_allowed ? SPW_POINTER_TABLES_MAX_COPY : SPW_POINTER_TABLES_MAX_EARLY;
 }
 
 struct spw_sought { /* since the start; engine lock */

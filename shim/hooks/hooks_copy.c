@@ -11,7 +11,7 @@
 #include "seek.h"
 #include "spot_checks.h"
 #include "call_args.h"
-#include "tables.h"
+#include "pointer_tables.h"
 #include "twins.h"
 #include "versions.h"
 
@@ -41,7 +41,7 @@ static void copy_init(struct copy *c)
 {
     c->begun = false;
     c->unsettled = !spw_seeking || spw_seek_pending_locked();
-    atomic_fetch_add_explicit(&spw_tables_being_told, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
     c->sets = c->writes_variable = false;
     c->bytes = 0;
@@ -157,7 +157,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
     }
     if (__builtin_expect(c->writes_variable, 0))
         spw_twins_changed();
-    atomic_fetch_sub_explicit(&spw_tables_being_told, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     free(c->many);
     return spw_spot_check_after_wait(result);
 }
@@ -179,14 +179,14 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
     if (bytes == 0)
         return;
     if (spw_in_arena(src)) {
-        if (spw_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
-            spw_tables_copied(dst, src, bytes);
+        if (spw_pointer_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
+            spw_pointer_tables_copied(dst, src, bytes);
     } else if (bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
                is_host(src)) {
         spw_twins_look(dst, (const void *)(uintptr_t)src, bytes);
-        spw_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
-    } else if (spw_tables_or_outside() && spw_in_arena(dst)) {
-        spw_tables_forget(dst, dst + bytes);
+        spw_pointer_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
+    } else if (spw_pointer_tables_or_outside() && spw_in_arena(dst)) {
+        spw_pointer_tables_forget(dst, dst + bytes);
     }
 }
 
@@ -225,9 +225,9 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     write_to(c, dst, bytes);
     if (src && bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high) {
         spw_twins_look(dst, src, bytes);
-        spw_tables_learn(dst, src, bytes);
-    } else if (spw_tables_or_outside())
-        spw_tables_forget(dst, dst + bytes);
+        spw_pointer_tables_learn(dst, src, bytes);
+    } else if (spw_pointer_tables_or_outside())
+        spw_pointer_tables_forget(dst, dst + bytes);
 }
 
 static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
@@ -359,8 +359,8 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
         write_to(c, dst, list[i].dstNumBytes);
         write_to(c, (CUdeviceptr)(uintptr_t)list[i].dstActBytes, sizeof(*list[i].dstActBytes));
         read_from(c, (CUdeviceptr)(uintptr_t)list[i].src, list[i].srcNumBytes);
-        if (spw_tables_or_outside() && spw_in_arena(dst))
-            spw_tables_forget(dst, dst + list[i].dstNumBytes);
+        if (spw_pointer_tables_or_outside() && spw_in_arena(dst))
+            spw_pointer_tables_forget(dst, dst + list[i].dstNumBytes);
     }
     return CUDA_SUCCESS;
 }
@@ -370,8 +370,8 @@ static void from_array(struct copy *c, CUdeviceptr dst, size_t bytes)
     copy_init(c);
     c->sets = true;
     write_to(c, dst, bytes);
-    if (spw_tables_or_outside() && spw_in_arena(dst))
-        spw_tables_forget(dst, dst + bytes);
+    if (spw_pointer_tables_or_outside() && spw_in_arena(dst))
+        spw_pointer_tables_forget(dst, dst + bytes);
 }
 
 /* A set with a pitch leaves the gaps as they are. */
@@ -382,8 +382,8 @@ static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width
     copy_init(c);
     c->sets = true;
     write_to(c, dst, bytes * rows);
-    for (size_t y = 0; spw_tables_or_outside() && spw_in_arena(dst) && y < rows; y++)
-        spw_tables_forget(dst + y * pitch, dst + y * pitch + bytes);
+    for (size_t y = 0; spw_pointer_tables_or_outside() && spw_in_arena(dst) && y < rows; y++)
+        spw_pointer_tables_forget(dst + y * pitch, dst + y * pitch + bytes);
     c->submission.kind = SPW_SUBMIT_SET;
     c->submission.set.to = dst;
     c->submission.set.pitch = pitch;

@@ -12,7 +12,7 @@
 #include "layout.h"
 #include "lock.h"
 #include "scan.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 static const char why_graph[] = "a graph uses it";
 static const char why_unparsed[] = "a graph has a kernel whose parameters cannot be parsed";
@@ -29,7 +29,7 @@ static void pin(CUdeviceptr address)
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
 {
     CUdeviceptr hits[SPW_SCAN_ROOM];
-    spw_tables_pin(why_graph);
+    spw_pointer_tables_pin(why_graph);
     int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM, NULL);
     if (n < 0)
         spw_pin_everything(why_unparsed);
@@ -114,7 +114,7 @@ static void pin_node(const CUgraphNodeParams *p)
  * then make it wait for something: that would end a capture that began in between. */
 static void before_capture(CUstream stream)
 {
-    spw_tables_pin(why_graph);
+    spw_pointer_tables_pin(why_graph);
     spw_lock();
     spw_capture_begins_locked(stream);
     atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);

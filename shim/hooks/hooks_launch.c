@@ -14,7 +14,7 @@
 #include "seek.h"
 #include "structs.h"
 #include "call_args.h"
-#include "tables.h"
+#include "pointer_tables.h"
 #include "probe.h"
 #include "versions.h"
 

@@ -4,7 +4,7 @@
  * The host changes such memory without any call, so a launch that may follow an address to it is not run again. What is
  * known is where the host copied such addresses to; every word of a copy counts, though a number may look like one by
  * chance. What was copied to is remembered as a whole, and goes on from there with copies on the device. Any thread, any
- * lock held but that of tables.h.
+ * lock held but that of pointer_tables.h.
  *
  * Not found: addresses that kernels store, and those in copies that are not read on the host (hooks_copy.c). */
 #ifndef SPILLWAY_SHIM_OUTSIDE_H

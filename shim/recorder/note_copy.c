@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "note.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 enum { ENDS = 64 };
 
@@ -98,7 +98,7 @@ static void plane(struct copy *c, const CUDA_MEMCPY2D *p)
     CUdeviceptr src = address(p->srcMemoryType, p->srcDevice, p->srcHost, p->srcY * src_pitch + p->srcXInBytes);
     ends(c, dst, span(dst_pitch, p->WidthInBytes, p->Height), src, span(src_pitch, p->WidthInBytes, p->Height),
          p->WidthInBytes * p->Height);
-    for (size_t y = 0; dst && src && p->WidthInBytes * p->Height <= SPW_TABLES_MAX_COPY && y < p->Height; y++)
+    for (size_t y = 0; dst && src && p->WidthInBytes * p->Height <= SPW_POINTER_TABLES_MAX_COPY && y < p->Height; y++)
         spw_record_copied(dst + y * dst_pitch, src + y * src_pitch, p->WidthInBytes);
 }
 
@@ -107,7 +107,7 @@ static void volume_ends(struct copy *c, CUdeviceptr dst, size_t dst_pitch, size_
 {
     ends(c, dst, span(dst_pitch * dst_height, span(dst_pitch, width, height), depth), src,
          span(src_pitch * src_height, span(src_pitch, width, height), depth), width * height * depth);
-    for (size_t y = 0; dst && src && depth == 1 && width * height <= SPW_TABLES_MAX_COPY && y < height; y++)
+    for (size_t y = 0; dst && src && depth == 1 && width * height <= SPW_POINTER_TABLES_MAX_COPY && y < height; y++)
         spw_record_copied(dst + y * dst_pitch, src + y * src_pitch, width);
 }
 

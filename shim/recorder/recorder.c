@@ -9,7 +9,7 @@
 
 #include "../../trace/writer.h"
 #include "definitions.h"
-#include "hidden.h"
+#include "pointer_map.h"
 #include "live.h"
 #include "learn.h"
 #include "log.h"

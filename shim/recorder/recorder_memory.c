@@ -3,13 +3,13 @@
 
 #include "definitions.h"
 #include "driver.h"
-#include "hidden.h"
+#include "pointer_map.h"
 #include "learn.h"
 #include "recorder.h"
 #include "recorder_parts.h"
 #include "sites.h"
 #include "status_page.h"
-#include "tables.h"
+#include "pointer_tables.h"
 #include "timing.h"
 
 struct spw_extents spw_recorder_extents;
@@ -122,7 +122,7 @@ void spw_recorder_free(CUdeviceptr address, bool in_stream_order)
     if (e && e->start == address && e->kind != SPW_ALLOC_GLOBAL) {
         put_free_locked(e->id, in_stream_order ? spw_stream_number_locked(stream) : 0);
         count_gone_locked(e);
-        spw_hidden_forget_all(e);
+        spw_pointer_map_forget_all(e);
         spw_extents_remove(&spw_recorder_extents, e);
     }
     spw_word_unlock(&spw_recorder_lock);
@@ -153,7 +153,7 @@ void spw_record_context_gone(CUcontext context)
             continue;
         put_free_locked(e->id, 0);
         count_gone_locked(e);
-        spw_hidden_forget_all(e);
+        spw_pointer_map_forget_all(e);
         spw_extents_remove(&spw_recorder_extents, e);
     }
     spw_context_numbers_gone_locked();
@@ -182,7 +182,7 @@ static void learn_locked(struct spw_extent *to, uint64_t offset, const char *sou
         memcpy(&word, source + i, sizeof(word));
         if (word - spw_recorder_extents.low < spw_recorder_extents.high - spw_recorder_extents.low &&
             device_extent(word)) /* nearly all words are data */
-            spw_hidden_add(to, offset + i, word);
+            spw_pointer_map_add(to, offset + i, word);
     }
 }
 
@@ -200,7 +200,7 @@ void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
 {
     spw_word_lock(&spw_recorder_lock);
     struct spw_extent *to = device_extent(destination), *from = spw_extents_find(&spw_recorder_extents, source);
-    bool small = to && bytes >= sizeof(CUdeviceptr) && bytes <= SPW_TABLES_MAX_COPY;
+    bool small = to && bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY;
     uint64_t offset = to ? destination - to->start : 0;
     spw_word_unlock(&spw_recorder_lock);
     bool readable = small && !spw_recorder_on_device(from) && is_host(source, from);
@@ -208,9 +208,9 @@ void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
     to = to ? device_extent(destination) : NULL; /* another thread may have freed it */
     from = spw_extents_find(&spw_recorder_extents, source);
     if (to && spw_recorder_on_device(from)) {
-        spw_hidden_copy(to, offset, from, source - from->start, bytes);
+        spw_pointer_map_copy(to, offset, from, source - from->start, bytes);
     } else if (to) {
-        spw_hidden_written(to, offset, bytes);
+        spw_pointer_map_written(to, offset, bytes);
         if (readable)
             learn_locked(to, offset, (const char *)(uintptr_t)source, bytes);
     }
@@ -222,7 +222,7 @@ void spw_record_overwritten(CUdeviceptr destination, size_t bytes)
     spw_word_lock(&spw_recorder_lock);
     struct spw_extent *to = device_extent(destination);
     if (to)
-        spw_hidden_written(to, destination - to->start, bytes);
+        spw_pointer_map_written(to, destination - to->start, bytes);
     spw_word_unlock(&spw_recorder_lock);
 }
 
@@ -247,7 +247,7 @@ void spw_recorder_fill_live_bytes(struct spw_status_page *p)
 void spw_recorder_memory_reset(void)
 {
     spw_extents_clear(&spw_recorder_extents);
-    spw_hidden_reset();
+    spw_pointer_map_reset();
     last_alloc = 0;
     memset(live_bytes, 0, sizeof(live_bytes));
     memset(live_bytes_peak, 0, sizeof(live_bytes_peak));

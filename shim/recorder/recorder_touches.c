@@ -1,7 +1,7 @@
 /* recorder_touches.c - what an operation touches: what its addresses lie in, and what those lead to. */
 #include "definitions.h"
 #include "capture.h"
-#include "hidden.h"
+#include "pointer_map.h"
 #include "recorder.h"
 #include "recorder_parts.h"
 #include "scan.h"
@@ -92,12 +92,12 @@ static void follow_locked(void)
 {
     static uint64_t walk;
     walk++;
-    touches_lost |= !spw_hidden_each_variable(reach_variable, NULL);
+    touches_lost |= !spw_pointer_map_each_variable(reach_variable, NULL);
     for (uint32_t i = 0; i < touch_count; i++) { /* grows meanwhile */
         if (touched[i]->met == walk)
             continue;
         touched[i]->met = walk;
-        spw_hidden_each(touched[i], reach_hidden, NULL);
+        spw_pointer_map_each(touched[i], reach_hidden, NULL);
     }
 }
 
@@ -184,7 +184,7 @@ void spw_record_launch(struct spw_record *r, CUfunction function, const CUdevice
         reach_known_locked(hits, count, doubted);
     else
         reach_all_locked(hits, count);
-    if (spw_hidden_any())
+    if (spw_pointer_map_any())
         follow_locked();
     op_put_locked(r, stream);
     spw_word_unlock(&spw_recorder_lock);
@@ -203,7 +203,7 @@ void spw_record_graph_launch(CUgraphExec exec)
         if (e)
             touch_locked(e, reach->list[i].address - e->start, 0, reach->list[i].access);
     }
-    if (spw_hidden_any())
+    if (spw_pointer_map_any())
         follow_locked(); /* what the tables hold now may be other than when it was captured */
     op_put_locked(&r, stream);
     spw_word_unlock(&spw_recorder_lock);

@@ -11,7 +11,7 @@
 #include "hooks.h"
 #include "layout.h"
 #include "lock.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 /* ---- the driver: one stream that may capture, one kernel with one pointer and one number ---- */
 
@@ -127,7 +127,7 @@ static CUresult set_exec_node(CUgraphExec e, CUgraphNode n, CUgraphNodeParams *p
 
 static int setup(void **state)
 {
-    spw_tables_reset();
+    spw_pointer_tables_reset();
     spw_driver.cuStreamIsCapturing = is_capturing;
     spw_driver.cuStreamBeginCapture_v2 = begin;
     spw_driver.cuStreamEndCapture = end;
@@ -288,7 +288,7 @@ static void a_kernel_node_that_cannot_be_parsed_pins_everything(void **state)
 static void tables_are_pinned_once_there_is_a_graph(void **state)
 {
     CUdeviceptr member = LOW + 4096;
-    spw_tables_learn(LOW, &member, 8);
+    spw_pointer_tables_learn(LOW, &member, 8);
     assert_true(pinned_nothing());
     spw_on_cuStreamBeginCapture_v2((CUstream)7, CU_STREAM_CAPTURE_MODE_GLOBAL);
     assert_true(pinned_only(member));
@@ -366,7 +366,7 @@ static void a_node_whose_memory_cannot_be_pinned_is_refused(void **state)
     CUdeviceptr member = LOW + 4096;
     no_room = true;
     assert_int_equal(spw_on_cuGraphAddMemsetNode(NULL, NULL, NULL, 0, &p, NULL), CUDA_ERROR_OUT_OF_MEMORY);
-    spw_tables_learn(LOW, &member, 8);
+    spw_pointer_tables_learn(LOW, &member, 8);
     assert_int_equal(spw_on_cuStreamBeginCapture_v2((CUstream)7, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(driver_calls, 0);
     assert_int_equal(spw_captures_active, 0);

@@ -11,7 +11,7 @@
 #include "known_iterations.h"
 #include "scan.h"
 #include "slab.h"
-#include "tables.h"
+#include "pointer_tables.h"
 #include "training-loop.h"
 
 enum { FUNCTION = 900, PLACE = 20 /* the first hit's; the others' follow */ };
@@ -114,7 +114,7 @@ static void what_is_alive_on_another_device_is_not_doubted(void **state)
 static void what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses(void **state)
 {
     const CUdeviceptr table = loop_allocate(&loop, LOOP_BYTES), gone = loop_allocate(&loop, LOOP_BYTES);
-    spw_tables_learn(table, &table, sizeof table);
+    spw_pointer_tables_learn(table, &table, sizeof table);
     loop_free(&loop, gone);
     CUdeviceptr hits[] = {loop.weights[0], gone, loop.weights[1]};
     give(3, 0);
@@ -122,7 +122,7 @@ static void what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses(v
     assert_true(loop_launch(&loop, FUNCTION, hits, 3, 0));
     loop_end_launch(&loop);
     assert_int_equal(doubted_places(), 1 << 1);
-    spw_tables_forget(table, table + LOOP_BYTES);
+    spw_pointer_tables_forget(table, table + LOOP_BYTES);
 }
 
 int main(void)

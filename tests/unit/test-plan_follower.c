@@ -14,7 +14,7 @@
 #include "reclaim.h"
 #include "plan_tuning.h"
 #include "deferred_unmap.h"
-#include "tables.h"
+#include "pointer_tables.h"
 #include "training-loop.h"
 
 #define SHORT ((uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10)
@@ -127,16 +127,16 @@ static void what_the_stack_had_hides_no_iteration_beside_a_table_of_addresses(vo
 {
     loop_start(&loop, SHORT, SPW_PLAN_WAIT);
     const CUdeviceptr table = loop_allocate(&loop, LOOP_BYTES);
-    spw_tables_learn(table, &table, sizeof table);
-    assert_true(spw_tables_any());
+    spw_pointer_tables_learn(table, &table, sizeof table);
+    assert_true(spw_pointer_tables_any());
     loop.stale = 2;
     loop_steps(&loop, KNOWN_AFTER);
     const struct spw_plan_stats before = *counts();
     loop_steps(&loop, 20);
     assert_int_equal(counts()->planned_iterations - before.planned_iterations, 20);
     assert_int_equal(counts()->lost, 0);
-    spw_tables_forget(table, table + LOOP_BYTES);
-    assert_false(spw_tables_any());
+    spw_pointer_tables_forget(table, table + LOOP_BYTES);
+    assert_false(spw_pointer_tables_any());
     loop_check(&loop);
 }
 

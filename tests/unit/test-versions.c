@@ -27,7 +27,7 @@
 #include "recorded_op.h"
 #include "reclaim.h"
 #include "slab.h"
-#include "tables.h"
+#include "pointer_tables.h"
 
 #define GRANULE  4096u
 #define KIB      1024u
@@ -110,7 +110,7 @@ static int begin(void **state)
     spw_mover_reset();
     spw_devices_reset();
     spw_streams_reset();
-    spw_tables_reset();
+    spw_pointer_tables_reset();
     spw_writesets_reset();
     spw_recorded_ops_reset();
     spw_digests_reset();
@@ -321,7 +321,7 @@ static void what_tables_lead_to_is_written(void **state)
     const uint64_t b_was = version(b), c_was = version(c);
     uint64_t table[] = {b};
     struct launch l;
-    spw_tables_learn(a, table, sizeof(table));
+    spw_pointer_tables_learn(a, table, sizeof(table));
     assert_int_equal(launch(1, a, 0, 0), 0);
     assert_true(version(b) > b_was);
     assert_int_equal(version(c), c_was);

@@ -1,9 +1,10 @@
-/* hidden.h - what a launch's parameters do not show: addresses that lie in device memory, and what was recorded into graphs.
+/* pointer_map.h - what a launch's parameters do not show: addresses that lie in device memory, and what was recorded into
+ * graphs.
  *
- * For the recorder; its lock is held throughout. (tables.h does the same for the arena while spillway moves tensors, where a
- * stale word must keep its target resident; here a stale word is dropped.) */
-#ifndef SPILLWAY_SHIM_HIDDEN_H
-#define SPILLWAY_SHIM_HIDDEN_H
+ * For the recorder; its lock is held throughout. (pointer_tables.h does the same for the arena while spillway moves tensors,
+ * where a stale word must keep its target resident; here a stale word is dropped.) */
+#ifndef SPILLWAY_SHIM_POINTER_MAP_H
+#define SPILLWAY_SHIM_POINTER_MAP_H
 #include <stddef.h>
 
 #include "../../trace/record.h"
@@ -11,24 +12,24 @@
 
 /* ---- addresses in allocations ---- */
 
-bool spw_hidden_any(void); /* some allocation has one */
+bool spw_pointer_map_any(void); /* some allocation has one */
 
 /* The word at `offset` of the allocation is the address `target`. */
-void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target);
+void spw_pointer_map_add(struct spw_extent *e, uint64_t offset, uint64_t target);
 
 /* [offset, offset + bytes) was overwritten: no address is known there any more. */
-void spw_hidden_written(struct spw_extent *e, uint64_t offset, uint64_t bytes);
+void spw_pointer_map_written(struct spw_extent *e, uint64_t offset, uint64_t bytes);
 
 /* What is known of the bytes of `from` is known of those of `to`, and nothing else there. They may be the same allocation,
  * and overlap. */
-void spw_hidden_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
-                     uint64_t bytes);
-void spw_hidden_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context);
-void spw_hidden_forget_all(struct spw_extent *e);
+void spw_pointer_map_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
+                          uint64_t bytes);
+void spw_pointer_map_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context);
+void spw_pointer_map_forget_all(struct spw_extent *e);
 
 /* Where variables of modules begin that have had an address in them, or did before they were gone. False: there are more. */
-bool spw_hidden_each_variable(void (*each)(void *context, uint64_t start), void *context);
-void spw_hidden_reset(void); /* there are none any more: for tests */
+bool spw_pointer_map_each_variable(void (*each)(void *context, uint64_t start), void *context);
+void spw_pointer_map_reset(void); /* there are none any more: for tests */
 
 /* ---- graphs ---- */
 

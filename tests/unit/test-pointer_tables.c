@@ -1,6 +1,6 @@
-/* test-tables.c - addresses stored in device memory: learnt from copies, followed, replaced, bounded; and a random
+/* test-pointer_tables.c - addresses stored in device memory: learnt from copies, followed, replaced, bounded; and a random
  * comparison. */
-#include "tables.h"
+#include "pointer_tables.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -55,7 +55,7 @@ static enum spw_met meet(void *context, CUdeviceptr address, unsigned hit, CUdev
 
 static int setup(void **state)
 {
-    spw_tables_reset();
+    spw_pointer_tables_reset();
     pinned_count = 0;
     pinned_everything = false;
     no_room = false;
@@ -66,12 +66,12 @@ static int setup(void **state)
 
 static void learn(CUdeviceptr destination, const CUdeviceptr *words, unsigned count)
 {
-    spw_tables_learn(destination, words, count * sizeof *words);
+    spw_pointer_tables_learn(destination, words, count * sizeof *words);
 }
 
 static int members(unsigned block, CUdeviceptr *list, unsigned room)
 {
-    return spw_tables_members(AT(block), AT(block + 1), list, room);
+    return spw_pointer_tables_members(AT(block), AT(block + 1), list, room);
 }
 
 /* ---- learning ---- */
@@ -80,7 +80,7 @@ static void a_copy_of_addresses_makes_a_table(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), 17, AT(2) + 5, 0};
     learn(AT(0) + 64, words, 4);
-    assert_true(spw_tables_any());
+    assert_true(spw_pointer_tables_any());
     assert_int_equal(members(0, list, 8), 2);
     assert_int_equal(list[0], AT(1));
     assert_int_equal(list[1], AT(2) + 5);
@@ -92,7 +92,7 @@ static void a_copy_of_data_makes_none(void **state)
 {
     CUdeviceptr words[] = {1, 2, LOW - 1, LOW + 64 * BLOCK};
     learn(AT(0), words, 4);
-    assert_false(spw_tables_any());
+    assert_false(spw_pointer_tables_any());
 }
 
 /* However they lie in a long copy, at its ends and in the middle, and behind words that are none. */
@@ -105,14 +105,14 @@ static void addresses_in_long_copies_are_found(void **state)
         memset(words, 0, sizeof words);
         words[at[i]] = AT(5);
         learn(AT(0), words, WORDS);
-        assert_int_equal(spw_tables_words, 1);
-        assert_true(spw_tables_has(AT(0) + 8 * at[i], AT(0) + 8 * at[i] + 8));
+        assert_int_equal(spw_pointer_tables_words, 1);
+        assert_true(spw_pointer_tables_has(AT(0) + 8 * at[i], AT(0) + 8 * at[i] + 8));
     }
     learn(AT(0), words, WORDS - 1);
-    assert_int_equal(spw_tables_words, 1); /* the last one is not overwritten */
+    assert_int_equal(spw_pointer_tables_words, 1); /* the last one is not overwritten */
     memset(words, 0, sizeof words);
     learn(AT(0), words, WORDS);
-    assert_int_equal(spw_tables_words, 0);
+    assert_int_equal(spw_pointer_tables_words, 0);
 }
 
 /* Of bytes that begin and end anywhere: the words that lie wholly in them. */
@@ -123,10 +123,10 @@ static void ends_of_copies_that_are_no_whole_words_are_left_out(void **state)
         words[i] = AT(5);
     for (unsigned begin = 0; begin < 16; begin++)
         for (unsigned bytes = 0; bytes < 40; bytes++) {
-            spw_tables_reset();
-            spw_tables_learn(AT(0) + begin, (const char *)words + begin % 8, bytes);
+            spw_pointer_tables_reset();
+            spw_pointer_tables_learn(AT(0) + begin, (const char *)words + begin % 8, bytes);
             unsigned first = (begin + 7) / 8, end = (begin + bytes) / 8;
-            assert_int_equal(spw_tables_words, end > first ? end - first : 0);
+            assert_int_equal(spw_pointer_tables_words, end > first ? end - first : 0);
         }
 }
 
@@ -134,19 +134,19 @@ static void what_is_found_replaces_what_was_known(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), 5, AT(2)}, others[] = {0, AT(3), 7};
     bool changed;
-    assert_int_equal(spw_tables_found(AT(0), words, sizeof words, &changed), 0);
+    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &changed), 0);
     assert_true(changed);
-    assert_int_equal(spw_tables_found(AT(0), words, sizeof words, &changed), 0);
+    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &changed), 0);
     assert_false(changed);
-    assert_int_equal(spw_tables_found(AT(0), others, sizeof others, &changed), 0);
+    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &changed), 0);
     assert_true(changed);
     assert_int_equal(members(0, list, 8), 1);
     assert_int_equal(list[0], AT(3));
-    assert_true(spw_tables_has(AT(0) + 8, AT(0) + 9));
-    assert_false(spw_tables_has(AT(0) + 16, AT(0) + 64));
+    assert_true(spw_pointer_tables_has(AT(0) + 8, AT(0) + 9));
+    assert_false(spw_pointer_tables_has(AT(0) + 16, AT(0) + 64));
     assert_int_equal(pinned_count, 0);
-    spw_tables_pin("graphs");
-    assert_int_equal(spw_tables_found(AT(0), others, sizeof others, &changed), 1);
+    spw_pointer_tables_pin("graphs");
+    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &changed), 1);
     assert_int_equal(pinned_count, 1); /* that one by the call before */
 }
 
@@ -156,12 +156,12 @@ static void addresses_are_looked_for_where_the_device_aligns_them(void **state)
     char bytes[40] = {0};
     CUdeviceptr list[2], address = AT(3);
     memcpy(bytes + 5, &address, 8);
-    spw_tables_learn(AT(0) + 3, bytes, 40);
+    spw_pointer_tables_learn(AT(0) + 3, bytes, 40);
     assert_int_equal(members(0, list, 2), 1);
     assert_int_equal(list[0], address);
     setup(state);
-    spw_tables_learn(AT(0) + 4, bytes, 40);
-    assert_false(spw_tables_any());
+    spw_pointer_tables_learn(AT(0) + 4, bytes, 40);
+    assert_false(spw_pointer_tables_any());
 }
 
 static void a_later_copy_replaces_what_was_there(void **state)
@@ -173,7 +173,7 @@ static void a_later_copy_replaces_what_was_there(void **state)
     assert_int_equal(list[1], AT(4));
     learn(AT(0), none, 1);
     assert_int_equal(members(0, list, 8), 2);
-    spw_tables_learn(AT(0) + 23, "x", 1); /* one byte of the last word */
+    spw_pointer_tables_learn(AT(0) + 23, "x", 1); /* one byte of the last word */
     assert_int_equal(members(0, list, 8), 1);
 }
 
@@ -182,11 +182,11 @@ static void a_freed_allocation_holds_no_table(void **state)
     CUdeviceptr list[8], words[] = {AT(1), AT(2)};
     learn(AT(0), words, 2);
     learn(AT(5), words, 2);
-    spw_tables_forget(AT(0), AT(1));
+    spw_pointer_tables_forget(AT(0), AT(1));
     assert_int_equal(members(0, list, 8), 0);
     assert_int_equal(members(5, list, 8), 2);
-    spw_tables_forget(AT(5), AT(6));
-    assert_false(spw_tables_any());
+    spw_pointer_tables_forget(AT(5), AT(6));
+    assert_false(spw_pointer_tables_any());
 }
 
 static void a_table_with_more_members_than_room_says_so(void **state)
@@ -203,7 +203,7 @@ static void addresses_in_a_module_variable_are_pinned(void **state)
 {
     CUdeviceptr words[] = {AT(1), AT(1), AT(2)};
     learn(OUTSIDE, words, 3);
-    assert_false(spw_tables_any());
+    assert_false(spw_pointer_tables_any());
     assert_int_equal(pinned_count, 2);
     assert_int_equal(pinned[1], AT(2));
 }
@@ -212,7 +212,7 @@ static void a_table_copied_to_a_module_variable_is_pinned(void **state)
 {
     CUdeviceptr words[] = {AT(1), AT(2)};
     learn(AT(0), words, 2);
-    spw_tables_copied(OUTSIDE, AT(0) + 8, 8);
+    spw_pointer_tables_copied(OUTSIDE, AT(0) + 8, 8);
     assert_int_equal(pinned_count, 1);
     assert_int_equal(pinned[0], AT(2));
 }
@@ -223,7 +223,7 @@ static void a_copied_table_is_a_table(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2), AT(3)};
     learn(AT(0), words, 3);
-    spw_tables_copied(AT(5) + 100, AT(0) + 4, 16); /* only the second word whole */
+    spw_pointer_tables_copied(AT(5) + 100, AT(0) + 4, 16); /* only the second word whole */
     assert_int_equal(members(5, list, 8), 1);
     assert_int_equal(list[0], AT(2));
 }
@@ -233,7 +233,7 @@ static void a_copy_from_the_host_that_is_none_is_not_read(void **state)
 {
     CUdeviceptr list[2], words[] = {AT(1)};
     learn(AT(0), words, 1);
-    spw_tables_learn(AT(5), (const void *)(uintptr_t)AT(0), 8);
+    spw_pointer_tables_learn(AT(5), (const void *)(uintptr_t)AT(0), 8);
     assert_int_equal(members(5, list, 2), 1);
 }
 
@@ -241,7 +241,7 @@ static void a_table_overwritten_by_a_copy_is_gone(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2)};
     learn(AT(0), words, 2);
-    spw_tables_copied(AT(0), AT(7), BLOCK);
+    spw_pointer_tables_copied(AT(0), AT(7), BLOCK);
     assert_int_equal(members(0, list, 8), 0);
 }
 
@@ -249,7 +249,7 @@ static void a_table_may_be_moved_onto_itself(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2), AT(3)};
     learn(AT(0), words, 3);
-    spw_tables_copied(AT(0) + 8, AT(0), 24);
+    spw_pointer_tables_copied(AT(0) + 8, AT(0), 24);
     assert_int_equal(members(0, list, 8), 3); /* 1 1 2 3, the repeated one told once */
     assert_int_equal(list[2], AT(3));
 }
@@ -263,7 +263,7 @@ static void tables_of_tables_are_followed_and_cycles_end(void **state)
     learn(AT(1), to_2, 1);
     learn(AT(3), back, 2);
     learn(AT(9), to_2, 1);
-    int n = spw_tables_reach(hits, 1, 16, meet, NULL);
+    int n = spw_pointer_tables_reach(hits, 1, 16, meet, NULL);
     assert_int_equal(n, 1 + 2 + 1);
     assert_true(met[0] && met[1] && met[2] && met[3]);
     assert_false(met[9]);
@@ -277,14 +277,14 @@ static void each_allocation_is_reached_once(void **state)
     for (unsigned i = 0; i < 16384; i++)
         words[i] = AT(1 + i % 12) + 8 * (i % 512);
     learn(AT(0), words, 16384);
-    assert_int_equal(spw_tables_reach(hits, 1, 16, meet, NULL), 1 + 12);
+    assert_int_equal(spw_pointer_tables_reach(hits, 1, 16, meet, NULL), 1 + 12);
 }
 
 static void following_stops_when_there_is_no_room(void **state)
 {
     CUdeviceptr hits[3] = {AT(0)}, words[] = {AT(1), AT(2), AT(3)};
     learn(AT(0), words, 3);
-    assert_int_equal(spw_tables_reach(hits, 1, 3, meet, NULL), -E2BIG);
+    assert_int_equal(spw_pointer_tables_reach(hits, 1, 3, meet, NULL), -E2BIG);
 }
 
 /* ---- graphs ---- */
@@ -294,9 +294,9 @@ static void once_graphs_exist_members_are_pinned(void **state)
     CUdeviceptr before[] = {AT(1), AT(2)}, after[] = {AT(3)};
     learn(AT(0), before, 2);
     assert_int_equal(pinned_count, 0);
-    spw_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it");
     assert_int_equal(pinned_count, 2);
-    spw_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it");
     assert_int_equal(pinned_count, 2);
     learn(AT(4), after, 1);
     assert_int_equal(pinned_count, 3);
@@ -309,12 +309,12 @@ static void members_that_could_not_be_pinned_are_tried_again(void **state)
     CUdeviceptr words[] = {AT(1)};
     learn(AT(0), words, 1);
     no_room = true;
-    spw_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it");
     assert_int_equal(spw_pin_failure, -ENOMEM);
     no_room = false;
     spw_pin_failure = 0;
     pinned_count = 0;
-    spw_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it");
     assert_int_equal(pinned_count, 1);
     assert_int_equal(spw_pin_failure, 0);
 }
@@ -322,7 +322,7 @@ static void members_that_could_not_be_pinned_are_tried_again(void **state)
 static void a_pin_that_failed_before_is_not_forgotten(void **state)
 {
     spw_pin_failure = -ENOMEM;
-    spw_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it");
     assert_int_equal(spw_pin_failure, -ENOMEM);
 }
 
@@ -338,7 +338,7 @@ static void a_tensor_map_that_hides_its_address_makes_a_table_too(void **state)
     memset(&source, 0x5a, sizeof source);
     source.plain[7] = AT(2);
     assert_int_equal(spw_tensormap_made(&source.map, AT(6)), 0);
-    spw_tables_learn(AT(0), &source, sizeof source);
+    spw_pointer_tables_learn(AT(0), &source, sizeof source);
     assert_int_equal(members(0, list, 4), 2);
     assert_int_equal(list[0], AT(6)); /* in the order of their places */
     assert_int_equal(list[1], AT(2));
@@ -384,11 +384,11 @@ static void random_copies_agree_with_a_model(void **state)
                 to[i] = spw_in_arena(words[i]) ? words[i] : 0;
             break;
         case 2:
-            spw_tables_copied(place(32 * block + first), place(from), 8 * n);
+            spw_pointer_tables_copied(place(32 * block + first), place(from), 8 * n);
             memmove(to, &model[from], n * sizeof *to);
             break;
         default:
-            spw_tables_forget(place(32 * block + first), place(32 * block + first) + 8 * n);
+            spw_pointer_tables_forget(place(32 * block + first), place(32 * block + first) + 8 * n);
             memset(to, 0, n * sizeof *to);
         }
         compare(model);
@@ -399,17 +399,17 @@ static void random_copies_agree_with_a_model(void **state)
 /* The bound holds, and what does not fit is pinned instead of lost. */
 static void more_addresses_than_can_be_remembered_are_pinned(void **state)
 {
-    static CUdeviceptr words[SPW_TABLES_MAX_COPY / 8];
+    static CUdeviceptr words[SPW_POINTER_TABLES_MAX_COPY / 8];
     spw_arena_high = LOW + (UINT64_C(1) << 40);
-    for (unsigned i = 0; i < SPW_TABLES_MAX_COPY / 8; i++)
+    for (unsigned i = 0; i < SPW_POINTER_TABLES_MAX_COPY / 8; i++)
         words[i] = AT(1);
-    for (unsigned i = 0; i < SPW_TABLES_MAX_WORDS / (SPW_TABLES_MAX_COPY / 8); i++)
-        spw_tables_learn(AT(64 * i), words, SPW_TABLES_MAX_COPY);
-    assert_int_equal(spw_tables_words, SPW_TABLES_MAX_WORDS);
+    for (unsigned i = 0; i < SPW_POINTER_TABLES_MAX_WORDS / (SPW_POINTER_TABLES_MAX_COPY / 8); i++)
+        spw_pointer_tables_learn(AT(64 * i), words, SPW_POINTER_TABLES_MAX_COPY);
+    assert_int_equal(spw_pointer_tables_words, SPW_POINTER_TABLES_MAX_WORDS);
     assert_int_equal(pinned_count, 0);
     words[0] = AT(3);
     learn(AT(1000), words, 2);
-    assert_int_equal(spw_tables_words, SPW_TABLES_MAX_WORDS);
+    assert_int_equal(spw_pointer_tables_words, SPW_POINTER_TABLES_MAX_WORDS);
     assert_int_equal(pinned_count, 2);
     assert_int_equal(pinned[0], AT(3));
     spw_arena_high = LOW + 64 * BLOCK;

@@ -1,5 +1,5 @@
-/* hidden.c - addresses by allocation and offset, and the reach of graphs by handle. */
-#include "hidden.h"
+/* pointer_map.c - addresses by allocation and offset, and the reach of graphs by handle. */
+#include "pointer_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { VARIABLES = 64 };
 static uint64_t words;                                /* in all allocations together */
 static uint64_t variables[VARIABLES], variable_count; /* where they begin; more of them than have room are counted only */
 
-bool spw_hidden_any(void)
+bool spw_pointer_map_any(void)
 {
     return words != 0;
 }
@@ -34,7 +34,7 @@ static uint32_t first_at(const struct spw_extent *e, uint64_t offset)
     return low;
 }
 
-void spw_hidden_written(struct spw_extent *e, uint64_t offset, uint64_t bytes)
+void spw_pointer_map_written(struct spw_extent *e, uint64_t offset, uint64_t bytes)
 {
     if (e->pointer_count == 0 || bytes == 0)
         return;
@@ -54,23 +54,23 @@ static void remember_variable(uint64_t start)
     variable_count++;
 }
 
-bool spw_hidden_each_variable(void (*each)(void *context, uint64_t start), void *context)
+bool spw_pointer_map_each_variable(void (*each)(void *context, uint64_t start), void *context)
 {
     for (uint64_t i = 0; i < variable_count && i < VARIABLES; i++)
         each(context, variables[i]);
     return variable_count <= VARIABLES;
 }
 
-void spw_hidden_reset(void)
+void spw_pointer_map_reset(void)
 {
     words = variable_count = 0;
 }
 
-void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target)
+void spw_pointer_map_add(struct spw_extent *e, uint64_t offset, uint64_t target)
 {
     if (offset + sizeof(target) > e->bytes)
         return;
-    spw_hidden_written(e, offset, sizeof(target));
+    spw_pointer_map_written(e, offset, sizeof(target));
     if (e->pointer_count == e->pointer_room) {
         uint32_t room = e->pointer_room ? 2 * e->pointer_room : 8;
         struct spw_extent_pointer *more = realloc(e->pointers, room * sizeof(*more));
@@ -88,26 +88,26 @@ void spw_hidden_add(struct spw_extent *e, uint64_t offset, uint64_t target)
         remember_variable(e->start);
 }
 
-void spw_hidden_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
-                     uint64_t bytes)
+void spw_pointer_map_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
+                          uint64_t bytes)
 {
     const uint32_t first = first_at(from, from_offset), count = first_at(from, from_offset + bytes) - first;
     struct spw_extent_pointer *moved = count ? malloc(count * sizeof(*moved)) : NULL;
     if (moved)
         memcpy(moved, from->pointers + first, count * sizeof(*moved));
-    spw_hidden_written(to, to_offset, bytes);
+    spw_pointer_map_written(to, to_offset, bytes);
     for (uint32_t i = 0; moved && i < count; i++)
-        spw_hidden_add(to, to_offset + (moved[i].offset - from_offset), moved[i].target);
+        spw_pointer_map_add(to, to_offset + (moved[i].offset - from_offset), moved[i].target);
     free(moved);
 }
 
-void spw_hidden_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context)
+void spw_pointer_map_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context)
 {
     for (uint32_t i = 0; i < e->pointer_count; i++)
         each(context, e->pointers[i].target);
 }
 
-void spw_hidden_forget_all(struct spw_extent *e)
+void spw_pointer_map_forget_all(struct spw_extent *e)
 {
     words -= e->pointer_count;
     e->pointer_count = 0;

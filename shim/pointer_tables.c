@@ -1,6 +1,6 @@
-/* tables.c - the addresses that the program stored in device memory, as one array sorted by the place they were stored
- * at. */
-#include "tables.h"
+/* pointer_tables.c - the addresses that the program stored in device memory, as one array sorted by the place they were
+ * stored at. */
+#include "pointer_tables.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,18 +17,18 @@ struct word {
 static const char why_outside[] = "its address was stored where any kernel may find it";
 static const char why_many[] = "its address was stored and there is no room to remember where";
 
-atomic_size_t spw_tables_words;
-atomic_uint spw_tables_being_told;
+atomic_size_t spw_pointer_tables_words;
+atomic_uint spw_pointer_tables_being_told;
 
 /* Guards all of the following. A leaf: nothing is called with it held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct word *words; /* spw_tables_words of them, by place */
+static struct word *words; /* spw_pointer_tables_words of them, by place */
 static size_t room;
 static const char *pin_all_reason; /* NULL until graphs make every table readable at any time */
 
 static size_t count_locked(void)
 {
-    return atomic_load_explicit(&spw_tables_words, memory_order_relaxed);
+    return atomic_load_explicit(&spw_pointer_tables_words, memory_order_relaxed);
 }
 
 /* The first word whose place is not below `place`. */
@@ -54,7 +54,7 @@ static void overlapping_locked(CUdeviceptr low, CUdeviceptr high, size_t *ret_fi
 
 static int reserve_locked(size_t wanted)
 {
-    if (wanted > SPW_TABLES_MAX_WORDS)
+    if (wanted > SPW_POINTER_TABLES_MAX_WORDS)
         return -ENOBUFS;
     if (wanted <= room)
         return 0;
@@ -80,7 +80,7 @@ static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct word *
         memmove(&words[first + added_count], &words[end], (count - end) * sizeof *words);
     if (words && added_count)
         memcpy(&words[first], added, added_count * sizeof *added);
-    atomic_store_explicit(&spw_tables_words, count - (end - first) + added_count, memory_order_relaxed);
+    atomic_store_explicit(&spw_pointer_tables_words, count - (end - first) + added_count, memory_order_relaxed);
     return r;
 }
 
@@ -194,12 +194,12 @@ static struct word *words_of(CUdeviceptr destination, const void *source, size_t
     return list;
 }
 
-void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
+void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
 {
     if (bytes == 0)
         return;
     if (spw_in_arena((CUdeviceptr)(uintptr_t)source)) {
-        spw_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
+        spw_pointer_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
         return;
     }
     if (spw_in_arena(destination))
@@ -208,7 +208,7 @@ void spw_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
     struct word *list = words_of(destination, source, bytes, &count);
     if (!list && count)
         learn_without_memory(source, destination, bytes);
-    else if (count || spw_tables_any())
+    else if (count || spw_pointer_tables_any())
         store(destination, bytes, list, count);
     free(list);
 }
@@ -245,7 +245,7 @@ static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct word *li
     for (size_t i = 0; i < count && !*ret_new; i++)
         *ret_new = !is_known_locked(&list[i]);
     int r;
-    if (atomic_load_explicit(&spw_tables_being_told, memory_order_relaxed)) {
+    if (atomic_load_explicit(&spw_pointer_tables_being_told, memory_order_relaxed)) {
         struct word *both = with_what_is_known_locked(low, high, list, &count);
         r = both ? replace_locked(low, high, both, count) : -ENOMEM;
         free(both);
@@ -255,7 +255,7 @@ static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct word *li
     return r == 0 && pin_all_reason ? 1 : r;
 }
 
-int spw_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new)
+int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new)
 {
     size_t count;
     struct word *list = words_of(destination, source, bytes, &count);
@@ -269,10 +269,10 @@ int spw_tables_found(CUdeviceptr destination, const void *source, size_t bytes, 
     return r;
 }
 
-bool spw_tables_has(CUdeviceptr low, CUdeviceptr high)
+bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high)
 {
     size_t first, end;
-    if (low >= high || !spw_tables_any())
+    if (low >= high || !spw_pointer_tables_any())
         return false;
     pthread_mutex_lock(&mutex);
     overlapping_locked(low, high, &first, &end);
@@ -300,10 +300,10 @@ static struct word *moved_words(CUdeviceptr destination, CUdeviceptr source, siz
     return list;
 }
 
-void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
 {
     spw_outside_copied(destination, source, bytes);
-    if (bytes == 0 || !spw_tables_any())
+    if (bytes == 0 || !spw_pointer_tables_any())
         return;
     size_t count;
     struct word *list = moved_words(destination, source, bytes, &count);
@@ -317,21 +317,21 @@ void spw_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
 
 /* ---- the rest ---- */
 
-void spw_tables_forget(CUdeviceptr low, CUdeviceptr high)
+void spw_pointer_tables_forget(CUdeviceptr low, CUdeviceptr high)
 {
     spw_outside_forget(low, high);
-    if (low >= high || !spw_tables_any())
+    if (low >= high || !spw_pointer_tables_any())
         return;
     pthread_mutex_lock(&mutex);
     (void)replace_locked(low, high, NULL, 0);
     pthread_mutex_unlock(&mutex);
 }
 
-int spw_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, unsigned list_room)
+int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, unsigned list_room)
 {
     unsigned n = 0;
     int r = 0;
-    if (!spw_tables_any())
+    if (!spw_pointer_tables_any())
         return 0;
     pthread_mutex_lock(&mutex);
     for (size_t i = position_locked(low); i < count_locked() && words[i].place < high; i++) {
@@ -384,7 +384,7 @@ static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hit
     return (int)n;
 }
 
-int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_room, spw_meet *meet, void *context)
+int spw_pointer_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_room, spw_meet *meet, void *context)
 {
     const unsigned given = count;
     pthread_mutex_lock(&mutex);
@@ -404,7 +404,7 @@ int spw_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_room, spw_
     return (int)count;
 }
 
-void spw_tables_pin(const char *why)
+void spw_pointer_tables_pin(const char *why)
 {
     int earlier_failure = spw_pin_failure;
     pthread_mutex_lock(&mutex);
@@ -430,7 +430,7 @@ void spw_tables_pin(const char *why)
     pthread_mutex_unlock(&mutex);
 }
 
-void spw_tables_reset(void)
+void spw_pointer_tables_reset(void)
 {
     pthread_mutex_lock(&mutex);
     free(words);
@@ -438,6 +438,6 @@ void spw_tables_reset(void)
     room = 0;
     pin_all_reason = NULL;
     spw_outside_reset();
-    atomic_store_explicit(&spw_tables_words, 0, memory_order_relaxed);
+    atomic_store_explicit(&spw_pointer_tables_words, 0, memory_order_relaxed);
     pthread_mutex_unlock(&mutex);
 }
