@@ -14,14 +14,14 @@
 #include "ask.h"
 #include "context.h"
 #include "driver.h"
-#include "identities.h"
+#include "handle_ids.h"
 #include "layout.h"
-#include "learn.h"
+#include "iteration_finder.h"
 #include "ledger.h"
 #include "settings.h"
 
 /* Guarded by the recorder lock. */
-static struct spw_identities streams, events, functions;
+static struct spw_handle_ids streams, events, functions;
 struct spw_function_met spw_functions_met[SPW_FUNCTIONS_MET];
 
 /* ---- devices ---- */
@@ -123,7 +123,7 @@ void spw_stream_facts_changed(void)
 uint32_t spw_stream_find_number_locked(struct spw_stream_facts *f)
 {
     bool new_one;
-    const uint32_t id = f->number = spw_identity_of(&streams, f->handle, f->owner, &new_one);
+    const uint32_t id = f->number = spw_handle_id_of(&streams, f->handle, f->owner, &new_one);
     if (!new_one)
         return id;
     spw_define_device_locked(f->device);
@@ -141,7 +141,7 @@ uint32_t spw_stream_find_number_locked(struct spw_stream_facts *f)
 void spw_stream_number_gone_locked(CUstream stream)
 {
     atomic_fetch_add_explicit(&spw_facts_generation, 1, memory_order_relaxed);
-    spw_identity_gone(&streams, stream, 0);
+    spw_handle_id_gone(&streams, stream, 0);
 }
 
 /* ---- events ---- */
@@ -149,12 +149,12 @@ void spw_stream_number_gone_locked(CUstream stream)
 uint32_t spw_event_number_locked(CUevent event)
 {
     bool new_one;
-    return spw_identity_of(&events, event, 0, &new_one);
+    return spw_handle_id_of(&events, event, 0, &new_one);
 }
 
 void spw_event_number_gone_locked(CUevent event)
 {
-    spw_identity_gone(&events, event, 0);
+    spw_handle_id_gone(&events, event, 0);
 }
 
 /* ---- kernels ---- */
@@ -162,7 +162,7 @@ void spw_event_number_gone_locked(CUevent event)
 uint32_t spw_function_find_locked(CUfunction f)
 {
     struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
-    *m = (struct spw_function_met){.function = f, .number = spw_identity_find(&functions, f, 0)};
+    *m = (struct spw_function_met){.function = f, .number = spw_handle_id_find(&functions, f, 0)};
     return m->number;
 }
 
@@ -176,19 +176,19 @@ void spw_function_ask(CUfunction f, struct spw_function_facts *ret)
 uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
 {
     bool new_one;
-    uint32_t id = spw_identity_of(&functions, facts->function, 0, &new_one);
+    uint32_t id = spw_handle_id_of(&functions, facts->function, 0, &new_one);
     struct spw_record r = {.kind = SPW_RECORD_FUNCTION,
                            .function = {.id = id, .name = facts->name, .parsed = facts->parsed}};
     if (new_one) {
         spw_record_put_locked(&r);
-        spw_learn_function(id, facts->name);
+        spw_iteration_finder_function(id, facts->name);
     }
     return id;
 }
 
 void spw_function_numbers_gone_locked(void)
 {
-    spw_identities_clear(&functions);
+    spw_handle_ids_clear(&functions);
     memset(spw_functions_met, 0, sizeof(spw_functions_met));
 }
 
@@ -196,8 +196,8 @@ void spw_function_numbers_gone_locked(void)
 void spw_context_numbers_gone_locked(void)
 {
     atomic_fetch_add_explicit(&spw_facts_generation, 1, memory_order_relaxed);
-    spw_identities_clear(&streams);
-    spw_identities_clear(&events);
+    spw_handle_ids_clear(&streams);
+    spw_handle_ids_clear(&events);
     spw_function_numbers_gone_locked();
 }
 
@@ -327,7 +327,7 @@ void spw_define_process_locked(void)
 void spw_definitions_reset(void)
 {
     spw_context_numbers_gone_locked();
-    streams = events = functions = (struct spw_identities){0};
+    streams = events = functions = (struct spw_handle_ids){0};
     atomic_store(&asked, 0);
     told = 0;
     module_count = last_module = 0;

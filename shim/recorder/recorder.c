@@ -11,7 +11,7 @@
 #include "definitions.h"
 #include "pointer_map.h"
 #include "live.h"
-#include "learn.h"
+#include "iteration_finder.h"
 #include "log.h"
 #include "now.h"
 #include "recorder_parts.h"
@@ -129,10 +129,10 @@ void spw_note_end(void)
 
 void spw_record_op_locked(const struct spw_record *r, const struct spw_iteration_touch *touches)
 {
-    spw_learn_before(next_op, &r->op);
+    spw_iteration_finder_before(next_op, &r->op);
     put_locked(r);
     const uint64_t number = spw_note_now.op = next_op++;
-    spw_learn_op(number, &r->op, touches);
+    spw_iteration_finder_op(number, &r->op, touches);
     if (number % 64 != 0 && !spw_timing_is_on())
         return;
     put_durations_locked();
@@ -181,7 +181,7 @@ void spw_record_hint(void)
         return;
     }
     spw_word_lock(&spw_recorder_lock);
-    spw_learn_hint(next_op);
+    spw_iteration_finder_hint(next_op);
     spw_word_unlock(&spw_recorder_lock);
 }
 
@@ -276,9 +276,9 @@ int spw_recorder_start(void)
     spw_refusals_listener = record_refusals;
     spw_define_process_locked();
     flush_locked(0);
-    r = spw_learn_start();
+    r = spw_iteration_finder_start();
     if (__atomic_exchange_n(&hint_before_start, false, __ATOMIC_RELAXED))
-        spw_learn_hint(0);
+        spw_iteration_finder_hint(0);
     spw_word_unlock(&spw_recorder_lock);
     if (spw_settings_get()->mode == SPW_MODE_TRACE) { /* else the engine tells */
         tells_status = true;
@@ -297,7 +297,7 @@ void spw_recorder_stop(void)
         struct spw_record r = {.kind = SPW_RECORD_END,
                                .end = {.time_ns = trace_ns(), .ops = next_op, .allocs = spw_recorder_allocs_locked()}};
         spw_record_put_locked(&r);
-        spw_learn_tell();
+        spw_iteration_finder_tell();
     }
     int failed = writer ? spw_trace_writer_destroy(writer) : 0;
     if (writer && spw_recording && failed == 0)
@@ -306,7 +306,7 @@ void spw_recorder_stop(void)
     else if (writer && spw_recording)
         spw_warn("the end of the trace %s could not be written: %s", spw_settings_get()->trace_file, strerror(-failed));
     writer = NULL;
-    spw_learn_stop();
+    spw_iteration_finder_stop();
     stop_noting();
     spw_word_unlock(&spw_recorder_lock);
 }
@@ -315,7 +315,7 @@ void spw_recorder_in_child(void)
 {
     atomic_store(&spw_recorder_lock, 0);
     spw_recording = 0;
-    spw_learn_stop();
+    spw_iteration_finder_stop();
     spw_timing_reset();
     if (writer)
         spw_trace_writer_abandon(writer);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "../../trace/record.h"
-#include "learn.h"
+#include "iteration_finder.h"
 #include "ours.h"
 
 struct spw_scan_doubted;

@@ -4,7 +4,7 @@
 #include "definitions.h"
 #include "driver.h"
 #include "pointer_map.h"
-#include "learn.h"
+#include "iteration_finder.h"
 #include "recorder.h"
 #include "recorder_parts.h"
 #include "sites.h"
@@ -26,7 +26,7 @@ static void put_free_locked(uint64_t id, uint32_t stream)
 {
     struct spw_record r = {.kind = SPW_RECORD_FREE, .free = {.id = id, .stream = stream, .time_ns = spw_note_now.began_ns}};
     spw_record_put_locked(&r);
-    spw_learn_free(id);
+    spw_iteration_finder_free(id);
 }
 
 static bool counts(const struct spw_extent *e)
@@ -97,7 +97,7 @@ void spw_recorder_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t 
         if (kind == SPW_ALLOC_ASYNC)
             r.alloc.stream = spw_stream_number_locked(stream);
         spw_record_put_locked(&r);
-        spw_learn_alloc(&r.alloc);
+        spw_iteration_finder_alloc(&r.alloc);
     }
     spw_word_unlock(&spw_recorder_lock);
 }

@@ -43,6 +43,6 @@ extern uint32_t spw_recorder_last_function SPW_OURS; /* of the last operation; 0
 /* ---- recorder.c ---- */
 
 /* An operation is complete: it gets its number, goes into the trace, and to the search for the iteration, with its touches
- * as spw_learn_op() wants them. */
+ * as spw_iteration_finder_op() wants them. */
 void spw_record_op_locked(const struct spw_record *operation, const struct spw_iteration_touch *touches);
 #endif

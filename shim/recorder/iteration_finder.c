@@ -1,5 +1,5 @@
-/* learn.c - tells the iteration detector what happens, and follows its answers with marks and timing. */
-#include "learn.h"
+/* iteration_finder.c - tells the iteration detector what happens, and follows its answers with marks and timing. */
+#include "iteration_finder.h"
 
 #include "definitions.h"
 #include "log.h"
@@ -18,7 +18,7 @@ static uint32_t iterations_left, timed_shape, timed_length;
 static uint64_t timed_from; /* the operation that timing began with */
 static bool said;
 static uint64_t hints;
-bool spw_learn_heeds_kernels;
+bool spw_iteration_finder_heeds_kernels;
 static uint64_t began_ns; /* the last iteration; 0: none, or something else was in between */
 
 struct spw_traced_iteration spw_traced;
@@ -29,12 +29,12 @@ static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t 
     spw_record_put_locked(&r);
 }
 
-int spw_learn_start(void)
+int spw_iteration_finder_start(void)
 {
     const struct spw_settings *s = spw_settings_get();
     int r = spw_follow_create(MAX_OPERATIONS, &follow);
-    spw_learn_heeds_kernels = r == 0 && s->hint_kernel[0];
-    if (spw_learn_heeds_kernels)
+    spw_iteration_finder_heeds_kernels = r == 0 && s->hint_kernel[0];
+    if (spw_iteration_finder_heeds_kernels)
         spw_follow_hint(follow, s->hint_kernel);
     if (s->hint_range[0])
         spw_nvtx_check();
@@ -53,25 +53,25 @@ int spw_learn_start(void)
     return r;
 }
 
-void spw_learn_stop(void)
+void spw_iteration_finder_stop(void)
 {
     spw_follow_destroy(follow);
     follow = NULL;
 }
 
-void spw_learn_alloc(const struct spw_record_alloc *alloc)
+void spw_iteration_finder_alloc(const struct spw_record_alloc *alloc)
 {
     if (follow)
         (void)spw_follow_alloc(follow, alloc); /* what there is no memory for is not recognised, no more */
 }
 
-void spw_learn_free(uint64_t id)
+void spw_iteration_finder_free(uint64_t id)
 {
     if (follow)
         (void)spw_follow_free(follow, id);
 }
 
-void spw_learn_function(uint32_t id, const char *name)
+void spw_iteration_finder_function(uint32_t id, const char *name)
 {
     if (follow)
         (void)spw_follow_function(follow, id, name);
@@ -144,7 +144,7 @@ static void note_iteration(const struct spw_iteration_place *place, uint64_t tim
     began_ns = time_ns;
 }
 
-void spw_learn_hint(uint64_t next_op)
+void spw_iteration_finder_hint(uint64_t next_op)
 {
     const struct spw_record_mark hint = {.kind = SPW_MARK_HINT, .op = next_op};
     mark(hint.kind, hint.op, 0, 0);
@@ -153,13 +153,13 @@ void spw_learn_hint(uint64_t next_op)
     hints++;
 }
 
-void spw_learn_before_hint(uint64_t number, const struct spw_record_op *op)
+void spw_iteration_finder_before_hint(uint64_t number, const struct spw_record_op *op)
 {
     if (follow && spw_follow_is_hint(follow, op))
-        spw_learn_hint(number);
+        spw_iteration_finder_hint(number);
 }
 
-void spw_learn_tell(void)
+void spw_iteration_finder_tell(void)
 {
     const struct spw_settings *s = spw_settings_get();
     if (s->hint_kernel[0] && hints == 0)
@@ -168,7 +168,7 @@ void spw_learn_tell(void)
         spw_nvtx_tell_unheard(s->hint_range);
 }
 
-void spw_learn_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches)
+void spw_iteration_finder_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches)
 {
     struct spw_iteration_place place;
     if (!follow || op->captured || spw_follow_op(follow, number, op, touches, &place) < 0)
