@@ -68,7 +68,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
 /* A new slab. The slow lock is needed for making room, so the engine lock is let go of on the way. */
 static int add_slab(struct spw_device *d, size_t bytes)
 {
-    static struct spw_told told;
+    static struct spw_log_threshold told;
     struct spw_block *b;
     size_t slab_bytes = spw_slab_bytes(d, bytes);
     spw_unlock();
@@ -124,7 +124,7 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
 
 static bool fits_at_all(struct spw_device *d, size_t bytes)
 {
-    static struct spw_told told_alone, told_together;
+    static struct spw_log_threshold told_alone, told_together;
     uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
     uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
     uint64_t host = spw_mover_host_limit_locked();

@@ -167,7 +167,7 @@ int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uin
 
 void spw_clean_check_refuted_locked(const struct spw_device *d, uint64_t readers)
 {
-    static struct spw_told told;
+    static struct spw_log_threshold told;
     spw_clean_check_counts.refuted_count++;
     spw_warn_of(
         &told, spw_clean_check_counts.refuted_count,

@@ -15,7 +15,7 @@
 #include "log.h"
 #include "mover.h"
 #include "clean_check.h"
-#include "quick.h"
+#include "fast_path.h"
 #include "replay.h"
 #include "result.h"
 #include "reclaim.h"
@@ -34,7 +34,7 @@ static uint64_t operations_met; /* numbers operations for the walk through point
 
 /* ---- the quick way ---- */
 
-bool spw_quick_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
+bool spw_fast_path_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
 {
     struct spw_object *o = spw_in_arena(a) ? spw_object_at_locked(a) : NULL;
     if (!o || o->attention)
@@ -51,14 +51,14 @@ static bool follows_tables(const struct spw_op *op)
 
 static bool begin_quickly(struct spw_op *op)
 {
-    struct spw_quick q;
+    struct spw_fast_path q;
     if (op->count > QUICK_HITS || op->everything || follows_tables(op))
         return false;
     if (spw_versions_kept && spw_versions_endangers(op))
         return false;
-    spw_quick_begin(&q, op->stream);
+    spw_fast_path_begin(&q, op->stream);
     for (unsigned i = 0; i < op->count; i++)
-        if (!spw_quick_use(&q, op->hits[i], spw_op_writes_hit(op, i)))
+        if (!spw_fast_path_use(&q, op->hits[i], spw_op_writes_hit(op, i)))
             return false;
     return true;
 }
@@ -322,7 +322,7 @@ static int order_after_copies(struct working_set *set, struct spw_stream *s)
 
 static void say_what_does_not_fit(const struct spw_op *op, const struct working_set *set, const struct spw_device *d)
 {
-    static struct spw_told told, told_stuck;
+    static struct spw_log_threshold told, told_stuck;
     uint64_t bytes = 0, unmovable = spw_reclaim_unmovable_bytes_locked(d);
     unsigned tensors = 0;
     char name[256];
@@ -354,7 +354,7 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct working_
 /* What the driver refuses is told of with the call (ask.h), what does not fit with its sizes. */
 static void say_why_refused(const struct spw_op *op, int failure)
 {
-    static struct spw_told told;
+    static struct spw_log_threshold told;
     char name[256];
     if (failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE)
         return;

@@ -8,7 +8,7 @@
 #ifndef SPILLWAY_SHIM_RECORDED_OP_H
 #define SPILLWAY_SHIM_RECORDED_OP_H
 #include "ledger.h"
-#include "saved.h"
+#include "saved_variables.h"
 #include "call_args.h"
 #include "verdicts.h"
 #include "versions.h"

@@ -316,7 +316,7 @@ static struct spw_block *next_to_rescue(const struct spw_device *d, const struct
 
 static void say_what_is_lost(const struct spw_device *d, const struct spw_block *b, const struct spw_versioned *what, int r)
 {
-    static struct spw_told told;
+    static struct spw_log_threshold told;
     char of[64] = "all that is kept for that";
     for (unsigned i = 0; what && i < b->content.maker->touch_count; i++)
         if (b->content.maker->touches[i].what == what)

@@ -59,7 +59,7 @@ int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream
 {
     CUdeviceptr to = (CUdeviceptr)(uintptr_t)answer; /* addresses of page-locked memory are the same everywhere */
     uint64_t extent = high - low, shift = spw_seek_shift(bytes), blocks = (bytes >> LEAST_SHIFT) + 1;
-    static struct spw_told told;
+    static struct spw_log_threshold told;
     void *params[] = {&address, &bytes, &low, &extent, &shift, &to};
     if (blocks > kernel->most_blocks)
         blocks = kernel->most_blocks;

@@ -80,7 +80,7 @@ enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
 /* Makes it, if there is none yet. Negative: there cannot be one, which is said at level info. */
 int spw_twin_make_locked(CUfunction f, CUcontext context);
 
-/* True once there is a module with variables that are to be saved (saved.h). */
+/* True once there is a module with variables that are to be saved (saved_variables.h). */
 extern bool spw_twins_have_variables SPW_OURS;
 
 /* The variables of the module that a function with a twin is in. NULL: kernels of it can write none. */

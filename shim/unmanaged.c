@@ -35,7 +35,7 @@ static struct mapping *mappings;
 
 static void say_what_does_not_fit(const struct spw_device *d, uint64_t bytes, const char *what)
 {
-    static struct spw_told told, told_stuck;
+    static struct spw_log_threshold told, told_stuck;
     uint64_t staying = spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, needed;
     uint64_t budget = d->handles.budget_bytes + d->foreign_bytes;
     if (__builtin_add_overflow(staying, bytes, &needed))

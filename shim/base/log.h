@@ -29,12 +29,12 @@ void spw_log(enum spw_log_level level, const char *format, ...) __attribute__((f
 
 /* A warning about an amount that something asked for in vain. A program that lives with refusals gets many: one that asks
  * for as much as the last one told of says nothing new, and of amounts that are not the largest so far a few are enough. */
-struct spw_told {
+struct spw_log_threshold {
     uint64_t last, most;
     unsigned times;
 };
 
-static inline bool spw_worth_telling(struct spw_told *told, uint64_t amount)
+static inline bool spw_log_is_worth(struct spw_log_threshold *told, uint64_t amount)
 {
     enum { TIMES = 16 };
     if (amount == told->last || (amount <= told->most && told->times >= TIMES))
@@ -49,7 +49,7 @@ static inline bool spw_worth_telling(struct spw_told *told, uint64_t amount)
 /* `told` is static and begins as {0}; callers of one place exclude each other. */
 #define spw_warn_of(told, amount, ...) \
     do { \
-        if (spw_worth_telling(told, amount)) \
+        if (spw_log_is_worth(told, amount)) \
             spw_warn(__VA_ARGS__); \
     } while (0)
 #endif

@@ -8,7 +8,7 @@
 #include "hooks.h"
 #include "layout.h"
 #include "pin.h"
-#include "quick.h"
+#include "fast_path.h"
 #include "result.h"
 #include "scan.h"
 #include "seek.h"
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) struct spw_stream *begin_plain(cons
     if (spw_is_capturing(stream) || extra || !params)
         return NULL;
     const struct spw_layout *layout = spw_layout_of(launch.function);
-    return layout->plain ? spw_quick_launch(&launch, stream, layout, params) : NULL;
+    return layout->plain ? spw_fast_path_launch(&launch, stream, layout, params) : NULL;
 }
 
 static inline CUresult end_plain(struct spw_stream *s, CUresult result)

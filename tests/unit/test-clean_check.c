@@ -5,7 +5,7 @@
 #include "layout.h"
 #include "plan_follower.h"
 #include "clean_check.h"
-#include "quick.h"
+#include "fast_path.h"
 #include "call_args.h"
 #include "versions.h"
 #include "writesets.h"
@@ -776,10 +776,10 @@ static void a_launch_that_gets_a_closer_look_soils_nothing_before(void **state)
     expect(a, 1);
     assert_int_equal(attention(a), 0);
     spw_plan_follower_any = true;
-    assert_null(spw_quick_launch(&launch, s, &layout, values));
+    assert_null(spw_fast_path_launch(&launch, s, &layout, values));
     assert_false(spw_object_dirty(&block_at(a)->object));
     spw_plan_follower_any = false;
-    assert_non_null(spw_quick_launch(&launch, s, &layout, values));
+    assert_non_null(spw_fast_path_launch(&launch, s, &layout, values));
     assert_true(spw_object_dirty(&block_at(a)->object));
 }
 

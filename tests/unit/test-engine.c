@@ -17,7 +17,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "plan_follower.h"
-#include "quick.h"
+#include "fast_path.h"
 #include "reclaim.h"
 #include "slab.h"
 

@@ -73,16 +73,16 @@ static void a_warning_can_be_given_once(void **state)
 static void the_same_amount_is_told_of_once_and_a_larger_one_always(void **state)
 {
     spw_log_setup(SPW_LOG_WARN, path);
-    struct spw_told told = {0};
+    struct spw_log_threshold told = {0};
     for (int i = 0; i < 100; i++)
         spw_warn_of(&told, 5, "five");
     spw_warn_of(&told, 7, "seven");
     spw_warn_of(&told, 5, "five");
     assert_string_equal(logged(), "spillway: five\nspillway: seven\nspillway: five\n");
     for (int i = 0; i < 100; i++)
-        (void)spw_worth_telling(&told, i % 2 + 1);
-    assert_false(spw_worth_telling(&told, 6));
-    assert_true(spw_worth_telling(&told, 8));
+        (void)spw_log_is_worth(&told, i % 2 + 1);
+    assert_false(spw_log_is_worth(&told, 6));
+    assert_true(spw_log_is_worth(&told, 8));
 }
 
 static void errno_stays(void **state)

@@ -1,5 +1,5 @@
-/* saved.c - copies them piece by piece. */
-#include "saved.h"
+/* saved_variables.c - copies them piece by piece. */
+#include "saved_variables.h"
 
 #include <errno.h>
 

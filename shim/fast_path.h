@@ -1,9 +1,9 @@
-/* quick.h - the way that nearly every launch takes: everything it may touch is resident, and that is noted in a few
+/* fast_path.h - the way that nearly every launch takes: everything it may touch is resident, and that is noted in a few
  * instructions.
  *
  * In a header because it is a part of the launching hook: what it costs, every kernel launch of the program costs. */
-#ifndef SPILLWAY_SHIM_QUICK_H
-#define SPILLWAY_SHIM_QUICK_H
+#ifndef SPILLWAY_SHIM_FAST_PATH_H
+#define SPILLWAY_SHIM_FAST_PATH_H
 #include "layout.h"
 #include "ledger.h"
 #include "lock.h"
@@ -13,7 +13,7 @@
 #include "pointer_tables.h"
 
 /* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
-struct spw_quick {
+struct spw_fast_path {
     CUdeviceptr arena, low; /* low: of all arenas */
     uint64_t arena_bytes, all_bytes;
     unsigned shift;
@@ -23,7 +23,7 @@ struct spw_quick {
     uint64_t number, tick;
 };
 
-static inline void spw_quick_begin(struct spw_quick *q, struct spw_stream *s)
+static inline void spw_fast_path_begin(struct spw_fast_path *q, struct spw_stream *s)
 {
     q->arena = spw_devices[0].arena;
     q->arena_bytes = spw_devices[0].arena_bytes;
@@ -37,35 +37,35 @@ static inline void spw_quick_begin(struct spw_quick *q, struct spw_stream *s)
     q->tick = ++spw_tick;
 }
 
-/* As spw_quick_use(), for an address outside of the first arena, or an object that is not as plain as could be. */
-bool spw_quick_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
+/* As spw_fast_path_use(), for an address outside of the first arena, or an object that is not as plain as could be. */
+bool spw_fast_path_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
     __attribute__((cold));
 
 /* Notes the use of what lies at an address. False when it needs a closer look. What lies nowhere, or is nobody's any more,
  * is left alone: a number that looks like an address, a stale one. When a later address of the operation needs the closer
  * look, the notes taken here stay: they only say more than is true, of a number that no operation will have. */
-static inline bool spw_quick_use(const struct spw_quick *q, CUdeviceptr a, bool writes)
+static inline bool spw_fast_path_use(const struct spw_fast_path *q, CUdeviceptr a, bool writes)
 {
     uint64_t offset = a - q->arena;
     if (__builtin_expect(offset >= q->arena_bytes, 0))
-        return a - q->low >= q->all_bytes || spw_quick_use_rarely(q->stream, q->number, q->tick, a, writes);
+        return a - q->low >= q->all_bytes || spw_fast_path_use_rarely(q->stream, q->number, q->tick, a, writes);
     struct spw_object *o = q->table[offset >> q->shift];
     if (!o)
         return true;
     if (__builtin_expect(!spw_object_is_plain(o, q->plain), 0))
-        return spw_quick_use_rarely(q->stream, q->number, q->tick, a, writes);
+        return spw_fast_path_use_rarely(q->stream, q->number, q->tick, a, writes);
     spw_object_use(o, q->tick, writes);
     o->uses.number[0] = q->number;
     return true;
 }
 
-static inline bool spw_quick_words(const struct spw_quick q, const struct spw_layout *layout, void *const *params)
+static inline bool spw_fast_path_words(const struct spw_fast_path q, const struct spw_layout *layout, void *const *params)
 {
     const uint16_t *w = layout->words;
     for (unsigned left = layout->word_count; left; left--, w++) {
         CUdeviceptr a;
         memcpy(&a, params[*w], sizeof(a));
-        if (!spw_quick_use(&q, a, true))
+        if (!spw_fast_path_use(&q, a, true))
             return false;
     }
     return true;
@@ -87,21 +87,20 @@ static inline struct spw_signature spw_launch_signature(const struct spw_launch 
                                   spw_signature_mix(spw_signature_mix(grid, l->shared_bytes), block)};
 }
 
-static inline __attribute__((always_inline)) bool spw_quick_uses(struct spw_quick *ret_q, struct spw_stream *s,
-                                                                 const struct spw_layout *layout, void *const *params)
+static inline __attribute__((always_inline)) bool spw_fast_path_uses(struct spw_fast_path *ret_q, struct spw_stream *s,
+                                                                     const struct spw_layout *layout, void *const *params)
 {
-    spw_quick_begin(ret_q, s);
-    return spw_quick_words(*ret_q, layout, params);
+    spw_fast_path_begin(ret_q, s);
+    return spw_fast_path_words(*ret_q, layout, params);
 }
 
 /* Where operations are told of. Nothing is noted of one that gets a closer look: that may know better what it writes. */
-static inline __attribute__((always_inline)) bool spw_quick_planned_uses(struct spw_quick *ret_q, struct spw_stream *s,
-                                                                         const struct spw_launch *launch,
-                                                                         const struct spw_layout *layout,
-                                                                         void *const *params)
+static inline __attribute__((always_inline)) bool
+spw_fast_path_planned_uses(struct spw_fast_path *ret_q, struct spw_stream *s, const struct spw_launch *launch,
+                           const struct spw_layout *layout, void *const *params)
 {
     const struct spw_signature signature = spw_launch_signature(launch);
-    if (!spw_plan_follower_expects(s, spw_signature_key(&signature)) || !spw_quick_uses(ret_q, s, layout, params))
+    if (!spw_plan_follower_expects(s, spw_signature_key(&signature)) || !spw_fast_path_uses(ret_q, s, layout, params))
         return false;
     spw_plan_follower_advance(s);
     return true;
@@ -110,14 +109,14 @@ static inline __attribute__((always_inline)) bool spw_quick_planned_uses(struct 
 /* Begins a launch whose every parameter that could be an address is one word (no spans in the layout). The stream on which
  * it was numbered, and spw_op_end_on() follows; NULL: it needs a closer look, use spw_op_begin(). */
 static inline __attribute__((always_inline)) struct spw_stream *
-spw_quick_launch(const struct spw_launch *launch, CUstream handle, const struct spw_layout *layout, void *const *params)
+spw_fast_path_launch(const struct spw_launch *launch, CUstream handle, const struct spw_layout *layout, void *const *params)
 {
-    struct spw_quick q;
+    struct spw_fast_path q;
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
     if (s && !spw_pointer_tables_any() &&
-        (spw_plan_follower_any ? spw_quick_planned_uses(&q, s, launch, layout, params)
-                               : spw_quick_uses(&q, s, layout, params))) {
+        (spw_plan_follower_any ? spw_fast_path_planned_uses(&q, s, launch, layout, params)
+                               : spw_fast_path_uses(&q, s, layout, params))) {
         atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
         if (SPW_STATUS_IS_TIME(q.tick))
             spw_status_tell_locked(false);

@@ -1,11 +1,11 @@
-/* saved.h - what the variables of a module held before a launch that is kept: in the stash, for its twin before that is run
- * again.
+/* saved_variables.h - what the variables of a module held before a launch that is kept: in the stash, for its twin before
+ * that is run again.
  *
  * Which kernel of a module uses which of its variables nobody tells, so each launch may read and write all of them. What
  * it is run again with is what they held when it ran first; what it makes of them stays in the twin. Engine lock throughout,
  * and the context of the module is current. */
-#ifndef SPILLWAY_SHIM_SAVED_H
-#define SPILLWAY_SHIM_SAVED_H
+#ifndef SPILLWAY_SHIM_SAVED_VARIABLES_H
+#define SPILLWAY_SHIM_SAVED_VARIABLES_H
 #include "ledger.h"
 #include "variables.h"
 
