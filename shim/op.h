@@ -23,8 +23,8 @@ struct spw_op {
     CUfunction function;                    /* for messages: the kernel, or NULL */
     const char *name;                       /* for messages: the driver call */
     struct spw_signature signature;         /* what it is, for recognising it */
-    const struct spw_call_args
-        *submission;           /* what the driver will be told (recorded_op.h); NULL: it is not kept for later */
+    /* What the driver will be told (recorded_op.h); NULL: it is not kept for later. */
+    const struct spw_call_args *submission;
     struct spw_stream *stream; /* set by begin */
     /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),
      * directly around the driver call, and ends the operation after that. */
@@ -39,8 +39,8 @@ struct spw_op {
     /* Set while it is told of (follower.h), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course. */
     uint32_t wish;
-    struct spw_recorded_op
-        *recorded_op; /* then: what was kept, held until the driver has answered; NULL: `verdict` says why not */
+    /* Then: what was kept, held until the driver has answered; NULL: `verdict` says why not. */
+    struct spw_recorded_op *recorded_op;
     enum spw_replay_verdict verdict;
     struct spw_probe *probe; /* set by begin: spw_probe_after() comes directly behind the driver's call; else NULL */
 };

@@ -11,8 +11,8 @@ struct trusted {
     CUfunction function;
     bool is_right, is_suspected, is_condemned;
     uint32_t sort_count;
-    struct spw_scalar_args
-        *sorts; /* of each, the numbers of the first comparison; others may differ that were right as well */
+    /* Of each, the numbers of the first comparison; others may differ that were right as well. */
+    struct spw_scalar_args *sorts;
 };
 
 static struct trusted *list;

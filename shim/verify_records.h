@@ -15,9 +15,9 @@ struct spw_verify_record { /* an operation of a course */
     bool was_compared, is_barred;
     bool leaves_undefined; /* of what it makes a part was seen to stay undefined */
     uint8_t unclaimed;     /* so often what it made was dropped with a copy, and freed without having been made again */
-    struct spw_scalar_args
-        given[SPW_VERIFY_RECORD_GIVEN]; /* when it was compared, and right; padding is now this, now that */
-    unsigned given_count;               /* so far; the oldest are forgotten */
+    /* When it was compared, and right; padding is now this, now that. */
+    struct spw_scalar_args given[SPW_VERIFY_RECORD_GIVEN];
+    unsigned given_count; /* so far; the oldest are forgotten */
 };
 
 /* A plan for the course is followed, which has `count` operations. `course` is a number that no other course ever has, not
