@@ -27,10 +27,6 @@ void spw_pin_address(CUdeviceptr address, const char *why);
 /* The same for all that lives now and all that is allocated from now on. */
 void spw_pin_everything(const char *why);
 
-/* A capture is about to begin on the stream (CU_STREAM_PER_THREAD where a per-thread call said 0): whoever waits for what
- * was submitted to it before cannot record an event on it until the capture ends. */
-void spw_capture_begins_locked(CUstream stream);
-
 /* Before something that may change the outcome of any operation without any of them showing it: variables of modules are
  * written, a module is unloaded, functions are told how to run. What can then not be recomputed any more
  * is recomputed before (versions.h). Negative: that could not be done, and the call that it is about must not be made. No

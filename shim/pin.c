@@ -129,10 +129,3 @@ uint64_t spw_pinned_bytes_locked(const char **ret_why)
     }
     return bytes;
 }
-
-void spw_capture_begins_locked(CUstream stream)
-{
-    struct spw_stream *s = spw_stream_of_locked(stream);
-    if (s && s->done < s->begun && atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
-        (void)spw_stream_mark_locked(s); /* without it, what waits for this stream fails while it captures */
-}

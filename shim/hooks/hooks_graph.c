@@ -11,7 +11,9 @@
 #include "hooks.h"
 #include "layout.h"
 #include "lock.h"
+#include "outside.h"
 #include "scan.h"
+#include "streams.h"
 #include "pointer_tables.h"
 
 static const char why_graph[] = "a graph uses it";
@@ -112,11 +114,11 @@ static void pin_node(const CUgraphNodeParams *p)
 
 /* The lock is held until the driver has answered. Another thread that holds it may look whether this stream captures, and
  * then make it wait for something: that would end a capture that began in between. */
-static void before_capture(CUstream stream)
+static void before_capture(void)
 {
     spw_pointer_tables_pin(why_graph);
     spw_lock();
-    spw_capture_begins_locked(stream);
+    spw_streams_capture_begins_locked();
     atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);
 }
 
@@ -130,31 +132,29 @@ static CUresult begun(CUresult result)
 
 CUresult spw_on_cuStreamBeginCapture(CUstream hStream)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCapture, (hStream)));
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCapture, (hStream)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_ptsz(CUstream hStream)
 {
-    return begun(
-        SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCapture_ptsz, (hStream)));
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCapture_ptsz, (hStream)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCapture_v2, (hStream, mode)));
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCapture_v2, (hStream, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCapture_v2_ptsz(CUstream hStream, CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCapture_v2_ptsz,
-                              (hStream, mode)));
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCapture_v2_ptsz, (hStream, mode)));
 }
 
 CUresult spw_on_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode *dependencies,
                                             const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                             CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCaptureToGraph,
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCaptureToGraph,
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
@@ -162,42 +162,42 @@ CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGrap
                                                  const CUgraphEdgeData *dependencyData, size_t numDependencies,
                                                  CUstreamCaptureMode mode)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCaptureToGraph_ptsz,
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCaptureToGraph_ptsz,
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
 /* What is captured is part of the graphics queue's work from then on, which no call of ours precedes: as with graphs. */
 CUresult spw_on_cuStreamBeginCaptureToCig(CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginCaptureToCig, (hStream, streamCigCaptureParams)));
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCaptureToCig, (hStream, streamCigCaptureParams)));
 }
 
 CUresult spw_on_cuStreamBeginCaptureToCig_ptsz(CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginCaptureToCig_ptsz,
-                              (hStream, streamCigCaptureParams)));
+    return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCaptureToCig_ptsz, (hStream, streamCigCaptureParams)));
 }
 
 CUresult spw_on_cuStreamBeginRecaptureToGraph(CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph,
                                               CUgraphRecaptureCallback callbackFunc, void *userData)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream), cuStreamBeginRecaptureToGraph,
-                              (hStream, mode, hGraph, callbackFunc, userData)));
+    return begun(
+        SPW_PIN_THEN(before_capture(), cuStreamBeginRecaptureToGraph, (hStream, mode, hGraph, callbackFunc, userData)));
 }
 
 CUresult spw_on_cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCaptureMode mode, CUgraph hGraph,
                                                    CUgraphRecaptureCallback callbackFunc, void *userData)
 {
-    return begun(SPW_PIN_THEN(before_capture(hStream ? hStream : CU_STREAM_PER_THREAD), cuStreamBeginRecaptureToGraph_ptsz,
-                              (hStream, mode, hGraph, callbackFunc, userData)));
+    return begun(
+        SPW_PIN_THEN(before_capture(), cuStreamBeginRecaptureToGraph_ptsz, (hStream, mode, hGraph, callbackFunc, userData)));
 }
 
 /* A stream that waits for an event of a capture becomes part of that capture: as with one that begins. */
 static void before_join(CUstream stream)
 {
     spw_lock();
-    if (!spw_is_capturing(stream))
-        spw_capture_begins_locked(stream);
+    struct spw_stream *s = spw_is_capturing(stream) ? NULL : spw_stream_of_locked(stream);
+    if (s)
+        (void)spw_stream_may_be_captured_locked(s); /* without a mark, what waits for the stream fails */
 }
 
 static CUresult joined(CUresult result)
@@ -290,6 +290,15 @@ static int promise_node(struct spw_graph_promise *p, const CUgraphNodeParams *pa
     return spw_graph_memory_promise_node(p, &old);
 }
 
+static CUresult node_answered(const struct spw_graph_promise *p, CUgraph graph, const CUgraphNodeParams *params,
+                              CUresult result)
+{
+    spw_graph_memory_answered(p, graph, result == CUDA_SUCCESS);
+    if (result == CUDA_SUCCESS && params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+        spw_outside_lies_at(params->alloc.dptr, params->alloc.bytesize);
+    return result;
+}
+
 /* ---- nodes of any kind ---- */
 
 CUresult spw_on_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -300,8 +309,7 @@ CUresult spw_on_cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const C
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result =
         SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
-    spw_graph_memory_answered(&promise, hGraph, result == CUDA_SUCCESS);
-    return result;
+    return node_answered(&promise, hGraph, nodeParams, result);
 }
 
 CUresult spw_on_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -313,8 +321,7 @@ CUresult spw_on_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, cons
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v2,
                                    (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
-    spw_graph_memory_answered(&promise, hGraph, result == CUDA_SUCCESS);
-    return result;
+    return node_answered(&promise, hGraph, nodeParams, result);
 }
 
 CUresult spw_on_cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -326,8 +333,7 @@ CUresult spw_on_cuGraphAddNode_v3(CUgraphNode *phGraphNode, CUgraph hGraph, cons
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = SPW_PIN_THEN(pin_node(nodeParams), cuGraphAddNode_v3,
                                    (phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams));
-    spw_graph_memory_answered(&promise, hGraph, result == CUDA_SUCCESS);
-    return result;
+    return node_answered(&promise, hGraph, nodeParams, result);
 }
 
 CUresult spw_on_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodeParams)

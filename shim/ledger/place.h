@@ -38,8 +38,6 @@ struct spw_place {
     bool told;          /* the detector is told of everything */
 };
 
-extern bool spw_plan_follower_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
-
 /* After the operation that the cursor has just gone past nothing is to be looked after. */
 static inline bool spw_place_is_calm(const struct spw_place *place)
 {

@@ -149,6 +149,14 @@ int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const
 /* True when the calling thread could submit to the stream: it is there, and not another thread's own. */
 bool spw_stream_is_reachable_locked(const struct spw_stream *s);
 
+/* A capture is about to begin. Until it ends, no event can be recorded on the stream that captures, nor on the default
+ * stream, and a context cannot be waited for. So what was submitted to any stream gets its mark now. Where it can get none,
+ * as on other threads' own default streams, it is waited for, unless another capture has begun already. */
+void spw_streams_capture_begins_locked(void);
+
+/* The stream may become part of a capture: what was submitted to it gets its mark. Negative: it could not. */
+int spw_stream_may_be_captured_locked(struct spw_stream *s);
+
 /* Whatever the program submits next to its other streams that work on one of `devices` (a bit for each), or on who knows
  * which, comes after all that was submitted to `s`. Where a stream cannot be told to wait, the host waits. */
 int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);

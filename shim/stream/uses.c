@@ -169,6 +169,26 @@ static int await(struct spw_stream *s)
     return spw_anything_captures() ? -EBUSY : synchronize(s->context);
 }
 
+int spw_stream_may_be_captured_locked(struct spw_stream *s)
+{
+    CUevent event;
+    uint64_t covered;
+    spw_marks_retire_locked(s);
+    return s->done < s->begun ? spw_mark_for_locked(s, s->begun, &event, &covered) : 0;
+}
+
+void spw_streams_capture_begins_locked(void)
+{
+    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
+        struct spw_stream *s = spw_stream_table[i];
+        const int r = spw_stream_may_be_captured_locked(s);
+        if (r == 0 || r == -EAGAIN || spw_anything_captures()) /* -EAGAIN: its thread has not submitted all yet */
+            continue;
+        if (synchronize(s->context) == 0)
+            s->done = s->begun;
+    }
+}
+
 static int wait_event_on(struct spw_stream *s, CUevent event)
 {
     struct spw_context_guard guard;
@@ -260,8 +280,8 @@ static int wait_unlocking(struct spw_stream *s, CUevent event)
     s->waiters++;
     spw_unlock();
     int r = event ? spw_result(SPW_ASK(cuEventSynchronize, event)) : -EXDEV;
-    if (r < 0)
-        r = synchronize(context);
+    if (r < 0) /* waiting for the context would end each capture there */
+        r = spw_anything_captures() ? -EBUSY : synchronize(context);
     spw_lock();
     s->waiters--;
     return r;

@@ -37,10 +37,6 @@ void spw_unmanaged_retained(CUmemGenericAllocationHandle handle)
     retained = handle;
 }
 
-void spw_capture_begins_locked(CUstream stream)
-{
-}
-
 int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     *p = (struct spw_graph_promise){0};

@@ -44,6 +44,17 @@ static CUresult end(CUstream stream, CUgraph *graph)
     return answer;
 }
 
+/* None that is known: there is nothing to mark. */
+static CUresult no_context(CUcontext *context)
+{
+    return CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult no_context_of(CUstream stream, CUcontext *context)
+{
+    return CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static CUresult wait_event(CUstream stream, CUevent event, unsigned flags)
 {
     const bool was_free = spw_try_lock();
@@ -132,6 +143,8 @@ static int setup(void **state)
     spw_driver.cuStreamBeginCapture_v2 = begin;
     spw_driver.cuStreamEndCapture = end;
     spw_driver.cuStreamEndCapture_ptsz = end;
+    spw_driver.cuCtxGetCurrent = no_context;
+    spw_driver.cuStreamGetCtx = no_context_of;
     spw_driver.cuStreamWaitEvent = spw_driver.cuStreamWaitEvent_ptsz = wait_event;
     spw_driver.cuStreamBeginRecaptureToGraph = spw_driver.cuStreamBeginRecaptureToGraph_ptsz = begin_again;
     spw_driver.cuStreamBeginCaptureToCig = spw_driver.cuStreamBeginCaptureToCig_ptsz = begin_cig;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "follower.h"
 #include "transfers.h"
 #include "fake-device.h"
 #include "op.h"

@@ -17,6 +17,7 @@
 #include "mover.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
+#include "stream_table.h"
 
 static CUcontext context;
 static struct spw_device *device;
@@ -200,7 +201,7 @@ static void nothing_of_ours_gets_into_a_capture(void **state)
     spw_lock();
     struct spw_stream *s = spw_stream_of_locked(handle);
     spw_uses_add_locked(&uses, s, spw_stream_next_locked(s));
-    spw_capture_begins_locked(handle);
+    spw_streams_capture_begins_locked();
     spw_unlock();
     spw_captures_active = 1;
     capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -243,9 +244,79 @@ static void no_context_is_waited_for_while_something_captures(void **state)
     spw_driver.cuCtxSynchronize = synchronize;
 }
 
+static unsigned synchronized;
+
+static CUresult count_synchronize(void)
+{
+    synchronized++;
+    return CUDA_SUCCESS;
+}
+
+static void expect_marked(struct spw_stream *s)
+{
+    CUevent event;
+    uint64_t covered = 0;
+    spw_captures_active = 1;
+    assert_int_equal(spw_mark_for_locked(s, s->begun, &event, &covered), 0);
+    assert_true(covered >= s->begun);
+    spw_captures_active = 0;
+}
+
+/* Where a blocking stream captures, nothing can be recorded on the default stream either. */
+static void what_any_stream_was_given_can_be_waited_for_during_a_capture(void **state)
+{
+    begin();
+    CUstream handles[] = {NULL, fake_stream(), fake_stream()};
+    struct spw_stream *s[3];
+    spw_driver.cuStreamIsCapturing = capture_status_of;
+    spw_lock();
+    for (int i = 0; i < 3; i++) {
+        s[i] = spw_stream_of_locked(handles[i]);
+        (void)spw_stream_next_locked(s[i]);
+    }
+    spw_streams_capture_begins_locked();
+    capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    const unsigned events = fake_counts()->events;
+    for (int i = 0; i < 3; i++)
+        expect_marked(s[i]);
+    capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+    assert_int_equal(fake_counts()->events, events);
+    (void)spw_stream_next_locked(s[1]);
+    assert_int_equal(spw_stream_may_be_captured_locked(s[1]), 0);
+    capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    expect_marked(s[1]);
+    capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+    spw_unlock();
+}
+
+/* Nobody but its thread can mark it. */
+static void other_threads_own_streams_are_waited_for_before_the_first_capture(void **state)
+{
+    begin();
+    CUresult (*synchronize)(void) = spw_driver.cuCtxSynchronize;
+    struct spw_stream *s = stream_of_new_thread();
+    spw_driver.cuCtxSynchronize = count_synchronize;
+    synchronized = 0;
+    spw_lock();
+    spw_captures_active = 1;
+    spw_streams_capture_begins_locked();
+    assert_int_equal(synchronized, 0);
+    assert_int_equal(s->done, 0);
+    spw_captures_active = 0;
+    spw_streams_capture_begins_locked();
+    assert_int_equal(synchronized, 1);
+    assert_int_equal(s->done, 1);
+    spw_streams_capture_begins_locked();
+    assert_int_equal(synchronized, 1);
+    spw_unlock();
+    spw_driver.cuCtxSynchronize = synchronize;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_any_stream_was_given_can_be_waited_for_during_a_capture),
+        cmocka_unit_test(other_threads_own_streams_are_waited_for_before_the_first_capture),
         cmocka_unit_test(no_context_is_waited_for_while_something_captures),
         cmocka_unit_test(default_streams_of_threads_are_told_apart),
         cmocka_unit_test(threads_that_ended_leave_no_records_behind),

@@ -16,14 +16,19 @@ static void pause()
 }
 
 beside::beside(training &t, size_t count, enum beside_work what, int turns_in_all, int steps_between)
-    : first(t.persistent(count, 7001)), second(t.persistent(count, 7002)), work(what), turns(turns_in_all),
-      period(steps_between)
+    : first(t.persistent(count, 7001)), second(t.persistent(count, 7002)), idle(t.persistent(count, 7003)), work(what),
+      turns(turns_in_all), period(steps_between)
 {
-    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreate(&stream)); /* nobody may use the default stream while this one captures */
     wait_for_device();
-    early = captured();
+    early = captured(0);
     CHECK(cudaGraphLaunch(early, stream));
+    const size_t n = idle.count();
+    beside_kernel<<<blocks_for(n), THREADS>>>(idle.data(), idle.data(), n);
+    CHECK_LAUNCH(beside_kernel);
     thread = std::thread([this] { run(); });
+    while (work == CAPTURES && !has_begun)
+        pause();
 }
 
 beside::~beside()
@@ -34,13 +39,16 @@ beside::~beside()
     CHECK(cudaStreamDestroy(stream));
 }
 
-/* A capture that takes its time. */
-cudaGraphExec_t beside::captured()
+/* A capture that takes its time, at least until this step. */
+cudaGraphExec_t beside::captured(int until)
 {
     const size_t n = first.count();
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    has_begun = until > 0;
+    while (step < until)
+        pause();
     for (int i = 0; i < 3; i++) {
         beside_kernel<<<blocks_for(n), THREADS, 0, stream>>>(first.data(), second.data(), n);
         CHECK_LAUNCH(beside_kernel);
@@ -77,10 +85,12 @@ void beside::launch_some()
 
 void beside::run()
 {
+    if (work == CAPTURES)
+        CHECK(cudaGraphExecDestroy(captured(2)));
     while (step < 2)
         pause();
     for (int turn = 0; turn < turns;) {
-        cudaGraphExec_t exec = work == CAPTURES ? captured() : nullptr;
+        cudaGraphExec_t exec = work == CAPTURES ? captured(0) : nullptr;
         for (; turn < turns && step >= turn * period; turn++)
             if (exec)
                 CHECK(cudaGraphLaunch(exec, stream));

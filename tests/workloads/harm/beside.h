@@ -12,8 +12,9 @@
 class beside
 {
   public:
-    /* Launches a graph, for which nobody waits in the first step. From the second one on the thread has `turns` turns, the
-     * n-th not before step n * `period`. */
+    /* Launches a graph, and a kernel on the default stream, for which nobody waits in the first step; one that captures has
+     * a capture open through all of that step. From the second one on the thread has `turns` turns, the n-th not before
+     * step n * `period`. */
     beside(training &t, size_t count, enum beside_work work, int turns, int period);
     ~beside();
     void at_step(int number)
@@ -25,13 +26,14 @@ class beside
 
   private:
     void run();
-    cudaGraphExec_t captured();
+    cudaGraphExec_t captured(int until);
     void launch_some();
 
-    words first, second;
+    words first, second, idle; /* the last one is used by the default stream, once */
     cudaStream_t stream;
     cudaGraphExec_t early;
     std::atomic<int> step{0};
+    std::atomic<bool> has_begun{false};
     const enum beside_work work;
     const int turns, period;
     std::thread thread;
