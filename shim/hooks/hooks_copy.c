@@ -174,6 +174,21 @@ static bool is_host(CUdeviceptr a)
            type == CU_MEMORYTYPE_HOST;
 }
 
+/* A copy from host memory that can be read now, as far as that is worth while. */
+static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes)
+{
+    const bool has_words = bytes >= sizeof(CUdeviceptr) && spw_arena_high;
+    if (has_words && bytes <= spw_seek_reads(dst)) {
+        spw_twins_look(dst, src, bytes);
+        spw_pointer_tables_learn(dst, src, bytes);
+        return;
+    }
+    if (spw_pointer_tables_or_outside())
+        spw_pointer_tables_forget(dst, dst + bytes);
+    if (has_words && bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_in_arena(dst))
+        spw_outside_learn(dst, src, bytes); /* no look at memory finds these later */
+}
+
 static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     if (bytes == 0)
@@ -181,10 +196,8 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
     if (spw_in_arena(src)) {
         if (spw_pointer_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
             spw_pointer_tables_copied(dst, src, bytes);
-    } else if (bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high && !is_host(dst) &&
-               is_host(src)) {
-        spw_twins_look(dst, (const void *)(uintptr_t)src, bytes);
-        spw_pointer_tables_learn(dst, (const void *)(uintptr_t)src, bytes);
+    } else if (bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_arena_high && !is_host(dst) && is_host(src)) {
+        learn_upload(dst, (const void *)(uintptr_t)src, bytes);
     } else if (spw_pointer_tables_or_outside() && spw_in_arena(dst)) {
         spw_pointer_tables_forget(dst, dst + bytes);
     }
@@ -223,11 +236,8 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     }
     copy_init(c);
     write_to(c, dst, bytes);
-    if (src && bytes <= spw_seek_reads(dst) && bytes >= sizeof(CUdeviceptr) && spw_arena_high) {
-        spw_twins_look(dst, src, bytes);
-        spw_pointer_tables_learn(dst, src, bytes);
-    } else if (spw_pointer_tables_or_outside())
-        spw_pointer_tables_forget(dst, dst + bytes);
+    if (src)
+        learn_upload(dst, src, bytes);
 }
 
 static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)

@@ -3,6 +3,7 @@
 #include "devices.h"
 #include "graph_memory.h"
 #include "hooks.h"
+#include "outside.h"
 
 int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
@@ -20,6 +21,8 @@ CUresult spw_on_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = SPW_DRIVER(cuGraphAddMemAllocNode, (phGraphNode, hGraph, dependencies, numDependencies, nodeParams));
     spw_graph_memory_answered(&p, hGraph, result == CUDA_SUCCESS);
+    if (result == CUDA_SUCCESS)
+        spw_outside_lies_at(nodeParams->dptr, nodeParams->bytesize);
     return result;
 }
 

@@ -9,8 +9,8 @@
 #include "graph_memory.h"
 #include "hooks.h"
 #include "lock.h"
-#include "outside.h"
 #include "mover.h"
+#include "outside.h"
 #include "result.h"
 #include "reclaim.h"
 
@@ -183,6 +183,8 @@ static CUresult ask_end(const struct asked *a, CUresult result, const CUdevicept
     if (!a->captured)
         return pass_end(&a->passed, result, dptr);
     spw_graph_memory_answered(&a->promise, a->graph, result == CUDA_SUCCESS);
+    if (result == CUDA_SUCCESS)
+        spw_outside_lies_at(*dptr, 1);
     return result;
 }
 

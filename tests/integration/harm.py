@@ -30,7 +30,7 @@ GROUPS = {
     "states": ["variable", "variable-between", "variable-each", "symbol", "symbol-between", "constant", "counter", "running", "running-large",
                "dropout", "dropout-apart", "dropout-told", "two-outputs", "two-outputs-kept", "zero", "table"],
     "graphs": ["graph-each", "graph-between", "graph-late", "graph-makes", "graph-anew"],
-    "hosts": ["host", "host-packed", "host-followed", "host-late", "host-followed-late", "host-managed", "host-registered"],
+    "hosts": ["host", "host-packed", "host-followed", "host-late", "host-followed-late", "host-followed-long", "host-managed", "host-registered"],
 }
 ALL = [kind for kinds in GROUPS.values() for kind in kinds]
 SHARES = (80, 60, 50, 40)

@@ -30,6 +30,7 @@ SIMGPU_FOOTPRINT(followed_kernel, (const uint32_t *x, const uint32_t *const *whe
                  EACH *n, R(x, n), R(where, 1), W(y, n))
 
 #define HOST_WORDS 512
+#define LONG_TABLE ((size_t)24 << 10) /* addresses; so many bytes are looked through only where it is worth while */
 
 class of_host : public layer
 {
@@ -37,10 +38,11 @@ class of_host : public layer
     enum memory { PINNED, MANAGED, REGISTERED };
     enum passing { PLAIN = 0, IN_STRUCTURE = 4, IN_TENSOR = 8, PASSING = 12 };
     enum when { EACH_STEP = 0, LATE = 16 };
+    enum table { SHORT = 0, LONG = 32 };
 
     of_host(training &, size_t words_each, int variant)
         : count(words_each), memory(variant & 3), passing(variant & PASSING), when(variant & LATE), before(HOST_WORDS),
-          where(make(sizeof(void *) / sizeof(uint32_t)))
+          addresses(variant & LONG ? LONG_TABLE : 1), where(make(addresses.size() * sizeof(void *) / sizeof(uint32_t)))
     {
         void *at = nullptr;
         if (memory == PINNED)
@@ -52,7 +54,8 @@ class of_host : public layer
         host = static_cast<uint32_t *>(at);
         for (size_t i = 0; i < HOST_WORDS; i++)
             host[i] = (uint32_t)i * 2654435761u;
-        CHECK(cudaMemcpyAsync(where.data(), &host, sizeof(host), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+        addresses[0] = host;
+        CHECK(cudaMemcpyAsync(where.data(), addresses.data(), where.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
         CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
     }
     ~of_host() override
@@ -100,6 +103,7 @@ class of_host : public layer
     const size_t count;
     const int memory, passing, when;
     std::vector<uint32_t> before;
+    std::vector<uint32_t *> addresses;
     const words where;
     uint32_t *host;
 };
@@ -114,6 +118,8 @@ const std::vector<struct kind> host_kinds = {
     {"host-late", create_variant<of_host, of_host::PINNED | of_host::LATE>, "as host, once it is late"},
     {"host-followed-late", create_variant<of_host, of_host::PINNED | of_host::IN_TENSOR | of_host::LATE>,
      "as host-followed, once it is late"},
+    {"host-followed-long", create_variant<of_host, of_host::PINNED | of_host::IN_TENSOR | of_host::LATE | of_host::LONG>,
+     "the same with a long table"},
     {"host-managed", create_variant<of_host, of_host::MANAGED>, "the same of managed memory"},
     {"host-registered", create_variant<of_host, of_host::REGISTERED | of_host::IN_STRUCTURE>,
      "the same of registered memory"},
