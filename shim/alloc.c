@@ -12,6 +12,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "pin.h"
 #include "follower.h"
 #include "mempool_stats.h"
 #include "cache_merge.h"

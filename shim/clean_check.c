@@ -7,12 +7,9 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "verify.h"
 #include "versions.h"
-#include "writesets.h"
 
 struct spw_clean_check_counts spw_clean_check_counts;
-bool spw_clean_check_doubted;
 
 void spw_clean_check_note_locked(const struct spw_op *op)
 {
@@ -165,19 +162,6 @@ int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uin
     return r < 0 ? r : ask(d, b, s, ret_ticket);
 }
 
-void spw_clean_check_refuted_locked(const struct spw_device *d, uint64_t readers)
-{
-    static struct spw_log_threshold told;
-    spw_clean_check_counts.refuted_count++;
-    spw_warn_of(
-        &told, spw_clean_check_counts.refuted_count,
-        "device %d: a tensor was changed by a kernel that had not changed it before; from now on it is copied, and that "
-        "kernel is taken to write all that it is given",
-        d->ordinal);
-    spw_writesets_revoke_locked(readers);
-    spw_clean_check_doubted = true;
-}
-
 bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
 {
     struct spw_hash now;
@@ -191,7 +175,7 @@ bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
     }
     spw_moved.dropped_count--;
     if (answered && known) {
-        spw_clean_check_refuted_locked(d, b->proof.readers);
+        spw_writesets_refuted_locked(d->ordinal, b->proof.readers);
         spw_object_soil(&b->object);
     } else
         copy_rather(b);
@@ -230,16 +214,17 @@ void spw_clean_check_forget_locked(struct spw_block *b)
 
 void spw_clean_check_settle_slow_unlocking(void)
 {
-    spw_clean_check_doubted = false;
+    spw_writesets_doubted = false;
     spw_unlock();
     int r = spw_versions_break();
     spw_lock();
     if (r < 0)
-        spw_clean_check_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
+        spw_writesets_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
 }
 
 void spw_clean_check_reset(void)
 {
     spw_clean_check_counts = (struct spw_clean_check_counts){0};
-    spw_clean_check_doubted = false;
+    spw_writesets_refuted_count = 0;
+    spw_writesets_doubted = false;
 }

@@ -32,6 +32,7 @@
 #define SPILLWAY_SHIM_CLEAN_CHECK_H
 #include "content.h"
 #include "ours.h"
+#include "writesets.h"
 #include <cuda.h>
 
 struct spw_block;
@@ -42,22 +43,15 @@ struct spw_uses;
 
 struct spw_clean_check_counts { /* since the start; engine lock */
     uint64_t proven_count;      /* went without a copy */
-    uint64_t refuted_count;     /* had been written after all, and were copied */
     uint64_t unproven_count;    /* copied because there was nothing to compare with */
 };
 
 extern struct spw_clean_check_counts spw_clean_check_counts;
-extern bool spw_clean_check_doubted SPW_OURS; /* a belief was wrong, and the epoch is not raised yet */
-
-static inline uint64_t spw_clean_check_bit_of(CUfunction function)
-{
-    return UINT64_C(1) << ((uintptr_t)function * UINT64_C(0x9e3779b97f4a7c15) >> 58);
-}
 
 /* A launch of the function is believed not to write it. */
 static inline void spw_clean_check_assume(struct spw_clean_check *proof, CUfunction function)
 {
-    proof->readers = (proof->believed ? proof->readers : 0) | spw_clean_check_bit_of(function);
+    proof->readers = (proof->believed ? proof->readers : 0) | spw_writeset_bit_of(function);
     proof->believed = true;
 }
 
@@ -89,10 +83,6 @@ void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b
  * that can be submitted to now. */
 struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, const struct spw_uses *uses);
 
-/* Something was changed by one of these functions (spw_clean_check_bit_of(), or-ed), which are believed to leave it alike.
- */
-void spw_clean_check_refuted_locked(const struct spw_device *d, uint64_t readers);
-
 /* It stays after all. */
 void spw_clean_check_cancel_locked(struct spw_block *b);
 
@@ -111,7 +101,7 @@ void spw_clean_check_settle_slow_unlocking(void);
 
 static inline void spw_clean_check_settle_unlocking(void)
 {
-    if (spw_clean_check_doubted)
+    if (spw_writesets_doubted)
         spw_clean_check_settle_slow_unlocking();
 }
 

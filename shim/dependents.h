@@ -14,10 +14,6 @@
 #include "recorded_op.h"
 #include "slab.h"
 
-/* Whom the operation touched, if that is still so; NULL: it has gone, or is somebody else. */
-struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *touch);
-struct spw_slot *spw_touched_slot_locked(const struct spw_recorded_op_touch *touch);
-
 /* True when the bytes of a block that is there could be made again as things are: all that wrote to it since it was
  * allocated was kept and is good, and what that touched is at the version that it was left at, or is a small allocation
  * whose content of then was saved. What has also written a block which has been written since cannot be run again. */

@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_SHIM_HASH_KERNEL_H
 #define SPILLWAY_SHIM_HASH_KERNEL_H
 #include "hash.h"
+#include "sample.h"
 #include <cuda.h>
 #include <stdint.h>
 
@@ -25,12 +26,6 @@ int spw_hash_kernel_submit(const struct spw_hash_kernel *kernel, CUstream stream
 /* The same of a sample: word[0] is the first sum of hash.h over the words of the pages, without their length, and word[1]
  * how many of the words are the pattern. `again`: the sum is subtracted in place of being added, so that 0 is left where it
  * is the same. */
-struct spw_sample {
-    CUdeviceptr address; /* a multiple of 16 */
-    uint64_t pages;      /* of 4096 bytes */
-    uint64_t pitch;      /* bytes from the beginning of one to that of the next; a multiple of 16 */
-    uint64_t pattern;
-};
 int spw_hash_kernel_sample(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample,
                            bool again, CUdeviceptr result);
 

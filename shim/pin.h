@@ -1,9 +1,24 @@
-/* pin.h - beside access.h's spw_pin_address() and spw_pin_everything(): how it went. */
+/* pin.h - keeps allocations resident for good. */
 #ifndef SPILLWAY_SHIM_PIN_H
 #define SPILLWAY_SHIM_PIN_H
+#include <cuda.h>
 #include <stdint.h>
 
-#include "access.h"
+/* Makes the allocation that holds `address` resident, with its bytes in place for whatever is submitted to any stream
+ * next, and keeps it so until it is freed. An address that no live allocation holds is ignored. `why` is static text
+ * for people and completes "pinned because ...". No lock held. */
+void spw_pin_address(CUdeviceptr address, const char *why);
+
+/* The same for all that lives now and all that is allocated from now on. */
+void spw_pin_everything(const char *why);
+
+/* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already.
+ * Who must know sets it to 0 before. */
+extern _Thread_local int spw_pin_failure;
+
+/* For a hook (hooks.h): pins, and then makes the driver's call, unless pinning failed. Nothing runs on missing memory. */
+#define SPW_PIN_THEN(pin, symbol, args) \
+    (spw_pin_failure = 0, (pin), spw_pin_failure < 0 ? CUDA_ERROR_OUT_OF_MEMORY : SPW_DRIVER(symbol, args))
 
 /* Bytes that were ever pinned, and why the last of them were. Engine lock. */
 uint64_t spw_pinned_bytes_locked(const char **ret_why);

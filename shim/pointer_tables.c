@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
+#include "arena.h"
+#include "pin.h"
 #include "tensormap.h"
 
 struct word {

@@ -51,7 +51,7 @@ static inline bool spw_pointer_tables_or_outside(void)
 /* The program copies `bytes` bytes from host memory at `source`, readable now (or from the arena, in a call that is
  * meant for host memory), to the device address `destination`. Where the destination is outside of the arena (a variable of
  * a module, memory that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure
- * (access.h) tells when that failed, and the copy must not be made then. No lock held. */
+ * (pin.h) tells when that failed, and the copy must not be made then. No lock held. */
 void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes);
 
 /* The same for what was found at `destination`, which is in the arena, without anything being pinned; any lock but ours may

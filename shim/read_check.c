@@ -11,9 +11,8 @@
 #include "rebuild.h"
 #include "settings.h"
 #include "slab.h"
-#include "spot_checks.h"
 
-enum { SHARE = 32, MOST_MAKERS = 64 };
+enum { MOST_MAKERS = 64 };
 
 struct spw_read_check_counts spw_read_check_counts;
 
@@ -47,15 +46,14 @@ static void forget(uint32_t *ticket)
 static size_t step_of(size_t bytes)
 {
     const size_t step = (bytes + SPW_READ_CHECK_WHOLE - 1) / SPW_READ_CHECK_WHOLE;
-    return step < SHARE ? step : SHARE;
+    return step < SPW_SAMPLE_SHARE ? step : SPW_SAMPLE_SHARE;
 }
 
 /* It is sent at once: who knows whether the stream is there when the answer is wanted. */
 static int hash(struct spw_device *d, const struct spw_stream *s, const struct thing *t, uint32_t *ret_ticket)
 {
     const bool is_whole = t->bytes <= SPW_READ_CHECK_WHOLE || spw_settings_get()->verify_every == 1;
-    const struct spw_sample sample =
-        spw_spot_check_sample(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
+    const struct spw_sample sample = spw_sample_of(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
     int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
                      : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
     if (r < 0) {
@@ -94,7 +92,7 @@ static void settle(struct spw_device *d, struct spw_read_check *u)
         spw_read_check_counts.shown_count++;
     } else {
         spw_read_check_counts.refuted_count++;
-        spw_clean_check_refuted_locked(d, u->readers);
+        spw_writesets_refuted_locked(d->ordinal, u->readers);
         give_up(u);
     }
 }
@@ -138,7 +136,7 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct th
         return;
     forget(&u->check);
     u->state = SPW_READ_CHECK_OPEN;
-    u->readers |= spw_clean_check_bit_of(op->function);
+    u->readers |= spw_writeset_bit_of(op->function);
 }
 
 void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)

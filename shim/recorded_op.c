@@ -9,7 +9,6 @@
 #include "devices.h"
 #include "op.h"
 #include "live.h"
-#include "dependents.h"
 #include "outside.h"
 #include "slab.h"
 #include "stash.h"
@@ -256,6 +255,29 @@ void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
     spw_recorded_op_counts.alive--;
     spw_recorded_op_counts.bytes -= recorded_op->bytes;
     free(recorded_op);
+}
+
+/* ---- whom an operation touched ---- */
+
+struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *t)
+{
+    struct spw_object *o = t->block ? spw_object_at_locked(t->address) : NULL;
+    if (!o || o->kind != SPW_KIND_BLOCK || spw_object_is_cached(o))
+        return NULL;
+    struct spw_block *b = spw_block_of(o);
+    return b->address == t->address && b->serial == t->serial ? b : NULL;
+}
+
+struct spw_slot *spw_touched_slot_locked(const struct spw_recorded_op_touch *t)
+{
+    struct spw_object *o = t->block ? NULL : spw_object_at_locked(t->address);
+    if (!o || o->kind != SPW_KIND_SLAB)
+        return NULL;
+    struct spw_slab *slab = (struct spw_slab *)o;
+    const uint64_t i = (t->address - slab->backing->address) / slab->slot_bytes;
+    if (i >= slab->slot_count || slab->slots[i].serial != t->serial)
+        return NULL;
+    return slab->slots[i].size_bytes || slab->slots[i].kept ? &slab->slots[i] : NULL;
 }
 
 /* ---- again ---- */

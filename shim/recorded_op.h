@@ -91,6 +91,10 @@ int spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, str
 void spw_recorded_op_hold(struct spw_recorded_op *recorded_op);
 void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op); /* the last one frees it; NULL is fine */
 
+/* Whom the operation touched, if that is still so; NULL: it has gone, or is somebody else. */
+struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *touch);
+struct spw_slot *spw_touched_slot_locked(const struct spw_recorded_op_touch *touch);
+
 /* Whose it was is still there at that address, be it as a retained block (dependents.h). */
 bool spw_recorded_op_touch_is_there(const struct spw_recorded_op_touch *touch);
 

@@ -12,9 +12,7 @@
 #include "result.h"
 #include "verify_records.h"
 
-enum { PAIRS = 1024, SHARE = 32, LOOK_EVERY = 32, ALIGNMENT = 16 };
-
-#define PATTERN_WORD (UINT64_MAX / 0xff * SPW_SPOT_CHECK_PATTERN)
+enum { PAIRS = 1024, LOOK_EVERY = 32 };
 
 struct pair {
     int ordinal;
@@ -40,24 +38,10 @@ static bool has_failed;
 
 /* ---- which pages ---- */
 
-/* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, now at the end
- * and now at the beginning. */
-struct spw_sample spw_spot_check_sample(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step)
-{
-    const uint64_t mixed = choice * UINT64_C(0x9E3779B97F4A7C15) >> 32;
-    const size_t rest = bytes % SPW_SPOT_CHECK_PAGE / ALIGNMENT * ALIGNMENT, begin = mixed / SHARE % 2 ? rest : 0;
-    const size_t page = mixed % step;
-    const size_t pages = (bytes - begin) / SPW_SPOT_CHECK_PAGE;
-    return (struct spw_sample){.address = address + begin + page * SPW_SPOT_CHECK_PAGE,
-                               .pages = pages > page ? (pages - page + step - 1) / step : 0,
-                               .pitch = step * SPW_SPOT_CHECK_PAGE,
-                               .pattern = PATTERN_WORD};
-}
-
 static struct spw_sample sample_of(const struct spw_block *b)
 {
-    return spw_spot_check_sample(b->address, b->size_bytes, b->spot_choice,
-                                 b->size_bytes <= SPW_SPOT_CHECK_WHOLE ? 1 : SHARE);
+    return spw_sample_of(b->address, b->size_bytes, b->spot_choice,
+                         b->size_bytes <= SPW_SPOT_CHECK_WHOLE ? 1 : SPW_SAMPLE_SHARE);
 }
 
 void spw_spot_check_choose_locked(struct spw_block *b)

@@ -25,9 +25,6 @@
 #include <stdatomic.h>
 
 #define SPW_SPOT_CHECK_WHOLE ((size_t)64 << 10) /* bytes; of what is larger one page in 32 is hashed */
-#define SPW_SPOT_CHECK_PAGE  ((size_t)4 << 10)
-
-enum { SPW_SPOT_CHECK_PATTERN = 0xb7 }; /* each byte of what is filled */
 
 struct spw_spot_check_counts { /* since the start */
     uint64_t asked_count;      /* tensors made again, of which samples before and behind were asked for */
@@ -56,9 +53,6 @@ int spw_spot_check_fill_locked(struct spw_device *d, const struct spw_block *b, 
 /* What makes the block again was submitted to `s`. Adds the use. */
 void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struct spw_rebuild *rebuild,
                                 struct spw_stream *s);
-
-/* One page in `step` of so many bytes at the address, another one for each `choice`. */
-struct spw_sample spw_spot_check_sample(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step);
 
 /* An iteration that is followed begins. */
 void spw_spot_check_next_round_locked(void);

@@ -35,7 +35,7 @@ struct spw_comparison { /* of a block that is dropped, and will be compared */
 };
 
 enum {
-    SPOILED = SPW_SPOT_CHECK_PATTERN,
+    SPOILED = SPW_SAMPLE_PATTERN,
     OTHERWISE = 0x48
 }; /* each byte of what is to be written anew; the second time, where it differs */
 

@@ -9,8 +9,7 @@
  * the epoch, has what depends on it made again first: that is asked of the rescuer. */
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
-#include "access.h"
-#include "content.h"
+#include "versioned.h"
 #include "ours.h"
 #include <cuda.h>
 #include <stdbool.h>
@@ -40,10 +39,6 @@ extern const struct spw_rescuer *spw_rescuer SPW_OURS; /* NULL: nothing is ever 
  * twice. Engine lock. */
 void spw_versions_keep_locked(bool keep);
 
-/* The thing at an address, interior addresses too: a block or a slot in use. NULL: nothing versioned lies there (not ours,
- * freed, or pinned). *ret_serial (may be NULL) tells apart who had the address at which time. Engine lock. */
-struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial);
-
 /* ---- what the engine asks and tells of each operation while versions are kept; engine lock ---- */
 
 /* Finds out what is known of what the operation writes (op->kind), and whether that holds of it (op->writeset). */
@@ -64,8 +59,12 @@ void spw_versions_op_end(struct spw_op *op, bool taken);
 
 /* ---- changes that nobody sees exactly; no lock held ---- */
 
-/* spw_versions_break() (access.h): what is dropped is made again, and the epoch raised. Does nothing while no versions are
- * kept. The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
+/* Before something that may change the outcome of any operation without any of them showing it: variables of modules are
+ * written, a module is unloaded, functions are told how to run. What is dropped is made again, and the epoch raised. Does
+ * nothing while no versions are kept. Negative: that could not be done, and the call that it is about must not be made. */
+int spw_versions_break(void);
+
+/* The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
 int spw_versions_break_for(CUdeviceptr address);
 
 /* The same where a function, kernel or context is told `value` of the matter `what`, unless that is what it was told last

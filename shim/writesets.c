@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "layout.h"
-#include "clean_check.h"
+#include "log.h"
 
 enum { BUCKETS = 1024, MOST = 1 << 16 };
 
@@ -18,6 +18,9 @@ static struct entry *buckets[BUCKETS];
 static unsigned entries;
 static uint32_t numbers;
 static uint64_t revoked; /* functions of which nothing is believed */
+
+uint64_t spw_writesets_refuted_count;
+bool spw_writesets_doubted;
 
 static struct entry **bucket_of(CUfunction f, uint64_t places)
 {
@@ -39,7 +42,7 @@ static bool is_collective(CUfunction f)
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
 {
     struct entry **first = bucket_of(function, places), *e = *first;
-    if (revoked & spw_clean_check_bit_of(function))
+    if (revoked & spw_writeset_bit_of(function))
         return NULL;
     while (e && (e->set.function != function || e->set.places != places))
         e = e->next;
@@ -154,9 +157,17 @@ void spw_writesets_sweep_locked(void)
 }
 
 /* The sets stay as they are for the operation that is just being begun: what it was taken for at its beginning goes on. */
-void spw_writesets_revoke_locked(uint64_t functions)
+void spw_writesets_refuted_locked(int device, uint64_t functions)
 {
+    static struct spw_log_threshold told;
+    spw_writesets_refuted_count++;
+    spw_warn_of(
+        &told, spw_writesets_refuted_count,
+        "device %d: a tensor was changed by a kernel that had not changed it before; from now on it is copied, and that "
+        "kernel is taken to write all that it is given",
+        device);
     revoked |= functions;
+    spw_writesets_doubted = true;
 }
 
 void spw_writesets_reset(void)

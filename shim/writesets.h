@@ -33,6 +33,12 @@ struct spw_writeset {
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
 };
 
+/* The function as a bit, which a few may share. */
+static inline uint64_t spw_writeset_bit_of(CUfunction function)
+{
+    return UINT64_C(1) << ((uintptr_t)function * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
 /* The class of a launch of `function`: `places` is a number made of where in its parameters addresses are, `hits` how many.
  * NULL when there is no memory for it: everything may be written. Good until the engine lock is let go of. */
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits);
@@ -81,10 +87,12 @@ bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers
 /* Modules are gone: functions that layout.h does not remember any more are forgotten here too. */
 void spw_writesets_sweep_locked(void);
 
-/* One of a function among these (spw_clean_check_bit_of(), or-ed) was wrong, and it is not known which: what they are given
- * may be written from now on. */
-void spw_writesets_revoke_locked(uint64_t functions);
+/* Something was changed by one of these functions (spw_writeset_bit_of(), or-ed), which were believed to leave it alike, and
+ * it is not known by which: what they are given may be written from now on. Said once. */
+void spw_writesets_refuted_locked(int device, uint64_t functions);
+
+extern uint64_t spw_writesets_refuted_count SPW_OURS; /* times; since the start */
+extern bool spw_writesets_doubted SPW_OURS;           /* a belief was wrong, and the epoch is not raised yet */
 
 void spw_writesets_reset(void);
-
 #endif

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "access.h"
+#include "arena.h"
+#include "pin.h"
 #include "log.h"
 #include "lookups.h"
 

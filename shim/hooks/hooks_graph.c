@@ -5,7 +5,8 @@
  * that some node did not have before. */
 #include "graph.h"
 
-#include "access.h"
+#include "arena.h"
+#include "pin.h"
 #include "capture.h"
 #include "graph_memory.h"
 #include "hooks.h"

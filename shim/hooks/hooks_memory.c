@@ -11,6 +11,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "outside.h"
+#include "pin.h"
 #include "result.h"
 #include "reclaim.h"
 

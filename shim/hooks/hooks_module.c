@@ -2,7 +2,8 @@
  * handles and addresses is noted. */
 #include "hooks.h"
 
-#include "access.h"
+#include "arena.h"
+#include "pin.h"
 #include "layout.h"
 #include "lock.h"
 #include "result.h"

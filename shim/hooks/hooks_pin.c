@@ -5,7 +5,8 @@
 #include "unmanaged.h"
 #include "hooks.h"
 
-#include "access.h"
+#include "arena.h"
+#include "pin.h"
 #include "graph.h"
 #include "log.h"
 

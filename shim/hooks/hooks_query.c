@@ -1,10 +1,10 @@
 /* hooks_query.c - questions about addresses: answered from the ledger, so that an evicted tensor looks like any other. */
 #include <string.h>
 
-#include "access.h"
 #include "alloc.h"
 #include "hooks.h"
 #include "lock.h"
+#include "arena.h"
 #include "pin.h"
 #include "result.h"
 

@@ -1,9 +1,10 @@
 /* fake-engine.h - an engine that only notes what it is asked to pin, for tests of the hooks. */
 #ifndef SPILLWAY_TESTS_FAKE_ENGINE_H
 #define SPILLWAY_TESTS_FAKE_ENGINE_H
-#include "access.h"
+#include "pin.h"
 #include "unmanaged.h"
 #include "graph_memory.h"
+#include "versions.h"
 #include <errno.h>
 
 #define LOW  UINT64_C(0x700000000000)

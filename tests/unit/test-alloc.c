@@ -13,6 +13,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
+#include "pin.h"
 #include "plan_follower.h"
 #include "mempool_stats.h"
 #include "reclaim.h"

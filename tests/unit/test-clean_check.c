@@ -126,7 +126,7 @@ static CUdeviceptr tensor_with_copy(unsigned char value)
 static void expect_counts(unsigned proven, unsigned refuted, unsigned unproven)
 {
     assert_int_equal(spw_clean_check_counts.proven_count, proven);
-    assert_int_equal(spw_clean_check_counts.refuted_count, refuted);
+    assert_int_equal(spw_writesets_refuted_count, refuted);
     assert_int_equal(spw_clean_check_counts.unproven_count, unproven);
 }
 
@@ -258,9 +258,9 @@ static void what_is_used_again_stays_and_is_in_order(void **state)
 static void expect_nothing_believed(void)
 {
     const uint64_t epoch = spw_version_epoch;
-    assert_true(spw_clean_check_doubted);
+    assert_true(spw_writesets_doubted);
     fill(output, 3); /* the next operation */
-    assert_false(spw_clean_check_doubted);
+    assert_false(spw_writesets_doubted);
     assert_int_equal(spw_version_epoch, epoch + 1);
     fill(output, 3);
     assert_int_equal(spw_version_epoch, epoch + 1);
@@ -338,8 +338,7 @@ static void a_copy_that_may_be_torn_is_found_out(void **state)
         scale_on(stream, a, 2);
         assert_int_equal(spw_driver.cuStreamSynchronize(stream), CUDA_SUCCESS);
         gone(a);
-        assert_true(spw_clean_check_counts.refuted_count == 1 ||
-                    (!(n & 2) && *(unsigned char *)block_at(a)->host_copy == 2));
+        assert_true(spw_writesets_refuted_count == 1 || (!(n & 2) && *(unsigned char *)block_at(a)->host_copy == 2));
         expect(a, 2);
         fake_run_all();
     }
@@ -675,7 +674,7 @@ static void a_digest_that_fails_costs_a_copy(void **state)
                 gone(a);
                 fake_fail("", 1, CUDA_SUCCESS, false);
                 expect_counts(0, 0, 1);
-                assert_false(spw_clean_check_doubted);
+                assert_false(spw_writesets_doubted);
                 expect(a, changed ? 2 : 1);
                 fake_run_all();
                 expect_no_tickets();

@@ -16,6 +16,7 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
+#include "pin.h"
 #include "plan_follower.h"
 #include "fast_path.h"
 #include "reclaim.h"

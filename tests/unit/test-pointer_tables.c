@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "access.h"
+#include "arena.h"
+#include "pin.h"
 #include "tensormap.h"
 
 #define LOW     UINT64_C(0x700000000000)

@@ -1,6 +1,6 @@
 /* test-probe.c - launches that are looked at and tried, on the fake device: what is found out is true, and the program finds
  * everything as its own launch left it, whatever the launch does when it runs again and whichever call fails. */
-#include "access.h"
+#include "pin.h"
 #include "probe_snapshot.h"
 #include "carried.h"
 #include "course/course.h"

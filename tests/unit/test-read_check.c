@@ -91,8 +91,8 @@ static void what_is_made_of_something_that_was_changed_is_copied(void **state)
     let_go(a);
     assert_false(is_dropped(a));
     assert_int_equal(spw_read_check_counts.refuted_count, 1);
-    assert_int_equal(spw_clean_check_counts.refuted_count, 1);
-    assert_true(spw_clean_check_doubted);
+    assert_int_equal(spw_writesets_refuted_count, 1);
+    assert_true(spw_writesets_doubted);
     assert_null(spw_writeset_of_locked(looker, 0, 1)); /* of that function nothing is believed any more */
     expect(a, right_value());
     expect(input, CHANGED);

@@ -570,7 +570,7 @@ static void without_a_sample_what_was_made_is_taken(void **state)
 static void what_lies_behind_the_end_of_a_tensor_is_left_alone(void **state)
 {
     enum { BEYOND = 2000, TENSORS = 256 };
-    const size_t bytes = 40 * SPW_SPOT_CHECK_PAGE - BEYOND;
+    const size_t bytes = 40 * SPW_SAMPLE_PAGE - BEYOND;
     for (int i = 0; i < TENSORS; i++) {
         CUdeviceptr a = allocate(bytes);
         fake_fill(s, a + bytes, BEYOND, 1);
@@ -600,7 +600,7 @@ static void fill_pages_of(CUdeviceptr a, size_t bytes)
 static void tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_the_next(void **state)
 {
     enum { PAGES = 32, ITERATIONS = 1000 };
-    static unsigned char first[PAGES * SPW_SPOT_CHECK_PAGE], second[sizeof first];
+    static unsigned char first[PAGES * SPW_SAMPLE_PAGE], second[sizeof first];
     unsigned times[PAGES] = {0};
     CUdeviceptr a = allocate(sizeof first), b = allocate(sizeof first);
     for (int i = 0; i < ITERATIONS; i++) {
@@ -614,7 +614,7 @@ static void tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_
         let_run();
         assert_memory_equal(first, second, sizeof first);
         for (unsigned page = 0; page < PAGES; page++)
-            times[page] += first[page * SPW_SPOT_CHECK_PAGE] == SPW_SPOT_CHECK_PATTERN;
+            times[page] += first[page * SPW_SAMPLE_PAGE] == SPW_SAMPLE_PATTERN;
     }
     for (unsigned page = 0; page < PAGES; page++)
         assert_in_range(times[page], ITERATIONS / PAGES / 2, 2 * ITERATIONS / PAGES);
@@ -636,7 +636,7 @@ static void what_is_left_undefined_is_no_difference(void **state)
     let_go(b);
     assert_false(is_watched(b));
     writes_nothing = true;
-    expect(b, SPW_SPOT_CHECK_PATTERN);
+    expect(b, SPW_SAMPLE_PATTERN);
     writes_nothing = false;
     assert_int_equal(after_a_wait(), CUDA_SUCCESS);
     assert_int_equal(spw_spot_check_counts.equal_count, equal + 1);

@@ -130,7 +130,7 @@ static void a_place_is_spared_once_nothing_was_written_through_it_often_enough(v
     assert_false(spw_writeset_is_spared(spw_writeset_of_place_locked(OTHER, 7)));
     (void)spw_writeset_observed_locked(place, 1, 1);
     assert_false(spw_writeset_is_spared(place));
-    spw_writesets_revoke_locked(spw_clean_check_bit_of(FUNCTION));
+    spw_writesets_refuted_locked(0, spw_writeset_bit_of(FUNCTION));
     assert_null(spw_writeset_of_place_locked(FUNCTION, 8));
     assert_non_null(spw_writeset_of_place_locked(OTHER, 8));
 }
