@@ -9,7 +9,7 @@
 #include "hostpool.h"
 #include "lock.h"
 #include "mover.h"
-#include "read_check.h"
+#include "drop_check.h"
 #include "result.h"
 
 struct spw_unmap_counts spw_unmap_counts;
@@ -79,7 +79,7 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
 bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!may_become_stale(d, b) || b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
-        (b->drops && ((b->host_copy && !spw_mover_copies_done_locked(d, b)) || !spw_read_check_passed_locked(d, b))))
+        (b->drops && ((b->host_copy && !spw_mover_copies_done_locked(d, b)) || !spw_drop_check_passed_locked(d, b))))
         return false;
     const struct spw_stream *reader = b->proof.reader && !b->spot ? spw_stream_by_id_locked(b->proof.reader) : NULL;
     if (reader && reader->done < b->proof.read_number)

@@ -17,6 +17,7 @@
 #ifndef SPILLWAY_SHIM_READ_CHECK_H
 #define SPILLWAY_SHIM_READ_CHECK_H
 #include "recorded_op.h"
+#include "slab.h"
 
 #define SPW_READ_CHECK_WHOLE ((size_t)1 << 20) /* bytes */
 
@@ -39,15 +40,35 @@ void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock);
 bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_recorded_op_touch *t);
 void spw_read_check_forget_locked(struct spw_read_check *u);
 
-/* The block is about to leave, one way or another: it cannot be hashed any more then. */
-void spw_read_check_leaving_locked(struct spw_device *d, struct spw_block *b);
+/* ---- for who asks about what something is made of (drop_check.h) ---- */
 
-/* The block is about to be dropped: what is not shown yet of what it is made of is asked about, which counts as its uses. 0;
- * negative: it cannot be shown, so the block is to be copied. */
-int spw_read_check_request_locked(struct spw_device *d, struct spw_block *b);
+/* Something with a version, where it lies. */
+struct spw_read_check_of {
+    struct spw_versioned *what;
+    struct spw_object *object;
+    CUdeviceptr address;
+    size_t bytes;
+};
 
-/* All of that is shown by now. */
-bool spw_read_check_passed_locked(struct spw_device *d, const struct spw_block *b);
+static inline struct spw_read_check_of spw_read_check_of_block(struct spw_block *b)
+{
+    return (struct spw_read_check_of){&b->content, &b->object, b->address, b->size_bytes};
+}
+
+static inline struct spw_read_check_of spw_read_check_of_slot(struct spw_slot *slot)
+{
+    return (struct spw_read_check_of){&slot->content, &slot->slab->object, spw_slot_address(slot), slot->size_bytes};
+}
+
+/* An operation that is kept has to do with it, in this epoch. */
+bool spw_read_check_is_relied_on_locked(const struct spw_read_check *u);
+
+/* Looks at the answers, where there may be some. */
+void spw_read_check_settle_locked(struct spw_device *d, struct spw_read_check *u);
+
+/* It is OPEN: submits the second digest to the stream, which comes behind all uses of it. NULL: there is none. 0: it is
+ * PENDING; -ESTALE: it is UNKNOWN from now on. */
+int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, const struct spw_stream *s);
 
 /* The block was made again, maybe of other undefined bytes. */
 void spw_read_check_renew_locked(struct spw_block *b);

@@ -18,7 +18,7 @@
 #include "seek.h"
 #include "slab.h"
 #include "deferred_unmap.h"
-#include "read_check.h"
+#include "drop_check.h"
 #include "verify.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
@@ -286,7 +286,7 @@ static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 {
     return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) &&
            spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) &&
-           spw_verify_due_locked(d, b) == SPW_DUE_NOT && spw_read_check_passed_locked(d, b);
+           spw_verify_due_locked(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
 }
 
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */
@@ -296,7 +296,7 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     int r = spw_clean_check_ask_locked(d, b);
     if (r < 0)
         return r;
-    spw_read_check_leaving_locked(d, b);
+    spw_drop_check_leaving_locked(d, b);
     if (goes_without_trace(d, b)) {
         spw_dependents_add_locked(d, b);
         b->object.attention |= SPW_EVICTING;

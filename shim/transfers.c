@@ -15,7 +15,7 @@
 #include "seek.h"
 #include "spot_checks.h"
 #include "deferred_unmap.h"
-#include "read_check.h"
+#include "drop_check.h"
 #include "verify.h"
 
 struct spw_transfer_counts spw_transfer_counts;
@@ -109,8 +109,8 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         r = spw_clean_check_ask_locked(d, b);
     if (r < 0)
         return r;
-    spw_read_check_leaving_locked(d, b);
-    dropped = dropped && spw_read_check_request_locked(d, b) == 0;
+    spw_drop_check_leaving_locked(d, b);
+    dropped = dropped && spw_drop_check_request_locked(d, b) == 0;
     const enum spw_due due = dropped ? spw_verify_due_locked(d, b) : SPW_DUE_NOT;
     const bool copied = (!dropped || due == SPW_DUE_BY_COPY) && spw_object_dirty(&b->object);
     if (copied)
@@ -203,8 +203,8 @@ static void count_gone(const struct spw_device *d, const struct spw_block *b)
 /* What it is made of may have been touched since that was asked about: then that is done again. */
 enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, struct spw_block *b, bool may_ask)
 {
-    const bool is_shown = !b->drops || spw_read_check_passed_locked(d, b);
-    if (!is_shown && may_ask && spw_read_check_request_locked(d, b) == 0)
+    const bool is_shown = !b->drops || spw_drop_check_passed_locked(d, b);
+    if (!is_shown && may_ask && spw_drop_check_request_locked(d, b) == 0)
         return SPW_EVICT_WAIT;
     if (!is_shown)
         spw_dependents_remove_locked(d, b);

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "clean_check.h"
+#include "drop_check.h"
 #include "read_check.h"
 #include "verify.h"
 
@@ -165,7 +166,7 @@ static void what_leaves_still_waits_for_its_own_uses(void **state)
     spw_lock();
     struct spw_stream *record = spw_stream_of_locked(s);
     const uint64_t last = record->begun;
-    assert_int_equal(spw_read_check_request_locked(device, block_at(second)), 0);
+    assert_int_equal(spw_drop_check_request_locked(device, block_at(second)), 0);
     const struct spw_uses *uses = &block_at(second)->object.uses;
     for (unsigned i = 0; i < uses->count; i++)
         if (uses->stream[i] == record->id)

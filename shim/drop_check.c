@@ -1,0 +1,140 @@
+/* drop_check.c - goes through all that something is made of. */
+#include "drop_check.h"
+
+#include <errno.h>
+
+#include "clean_check.h"
+#include "rebuild.h"
+#include "read_check.h"
+
+enum { MOST_MAKERS = 64 };
+
+/* ---- one thing ---- */
+
+/* Behind all uses of the block, of which it is one. */
+static int check_block(struct spw_device *d, struct spw_block *b)
+{
+    const struct spw_read_check_of t = spw_read_check_of_block(b);
+    struct spw_stream *s = NULL;
+    if (b->object.attention & SPW_ABSENT || spw_clean_check_reader_locked(d, b, &s) < 0)
+        s = NULL;
+    const int r = spw_read_check_close_locked(d, &t, s);
+    if (r == 0)
+        spw_clean_check_read_locked(d, b, s);
+    return r;
+}
+
+/* No stream of ours is ordered behind what uses a slab: it takes one of the program's. */
+static int check_slot(struct spw_device *d, struct spw_slot *slot)
+{
+    const struct spw_read_check_of t = spw_read_check_of_slot(slot);
+    struct spw_stream *s = spw_clean_check_only_user_locked(d, &slot->slab->object.uses);
+    const int r = spw_read_check_close_locked(d, &t, s);
+    if (r == 0)
+        spw_uses_add_locked(&slot->slab->object.uses, s, s->begun);
+    return r;
+}
+
+/* 0: it is shown, or asked about. */
+static int check(struct spw_device *d, struct spw_block *b, struct spw_slot *slot)
+{
+    struct spw_read_check *u = b ? &b->content.unchanged : &slot->content.unchanged;
+    spw_read_check_settle_locked(d, u);
+    if (u->state == SPW_READ_CHECK_OPEN)
+        return b ? check_block(d, b) : check_slot(d, slot);
+    return u->state == SPW_READ_CHECK_UNKNOWN ? -ESTALE : 0;
+}
+
+void spw_drop_check_leaving_locked(struct spw_device *d, struct spw_block *b)
+{
+    if (spw_read_check_is_relied_on_locked(&b->content.unchanged))
+        (void)check(d, b, NULL);
+}
+
+/* ---- all that something is made of ---- */
+
+struct walk { /* makers of the block and of those that it is made of and that are dropped themselves */
+    struct spw_recorded_op *makers[MOST_MAKERS];
+    unsigned count;
+};
+
+static int add_maker(struct walk *w, struct spw_recorded_op *maker)
+{
+    for (unsigned i = 0; i < w->count; i++)
+        if (w->makers[i] == maker)
+            return 0;
+    if (!maker || w->count == MOST_MAKERS)
+        return -ESTALE;
+    w->makers[w->count++] = maker;
+    return 0;
+}
+
+/* Of a block, a slot, or neither: then it was of what one of the makers wrote to, before it did. */
+typedef int each_fn(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
+                    void *context);
+
+static int each_touch(struct spw_device *d, struct spw_recorded_op_touch *t, each_fn *fn, void *context)
+{
+    struct spw_slot *slot = t->block || t->lent ? NULL : spw_touched_slot_locked(t);
+    const int r = t->since.state != SPW_READ_CHECK_PASSED ? fn(d, &t->since, NULL, NULL, context) : 0;
+    return r == 0 && slot ? fn(d, &slot->content.unchanged, NULL, slot, context) : r;
+}
+
+static int each_part(struct spw_device *d, struct walk *w, const struct spw_rebuild *r, each_fn *fn, void *context)
+{
+    int e = spw_rebuild_is_good(r) ? 0 : -ESTALE;
+    for (unsigned i = 0; i < r->part_count && e == 0; i++) {
+        struct spw_block *b = spw_touched_block_locked(r->parts[i].touch);
+        if (!b || b->content.version != r->parts[i].version)
+            return -ESTALE;
+        const bool is_dropped = b->object.attention & SPW_DROPPED;
+        e = is_dropped && !r->parts[i].writers ? add_maker(w, b->content.maker)
+                                               : fn(d, &b->content.unchanged, b, NULL, context);
+    }
+    for (unsigned i = 0; i < r->op_count; i++)
+        for (unsigned k = 0; k < r->ops[i]->touch_count && e == 0; k++)
+            e = each_touch(d, &r->ops[i]->touches[k], fn, context);
+    return e;
+}
+
+static int for_each(struct spw_device *d, const struct spw_block *b, each_fn *fn, void *context)
+{
+    struct walk w = {.count = 0};
+    struct spw_rebuild rebuild;
+    int r = add_maker(&w, b->content.maker);
+    for (unsigned i = 0; i < w.count && r == 0; i++)
+        r = spw_rebuild_find(w.makers[i], &rebuild) ? each_part(d, &w, &rebuild, fn, context) : -ESTALE;
+    return r;
+}
+
+/* Who leaves waits for the answer. */
+static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot, void *context)
+{
+    struct spw_block *leaving = context;
+    struct spw_uses answer = {0};
+    if (b || slot ? check(d, b, slot) < 0 : u->state == SPW_READ_CHECK_UNKNOWN)
+        return -ESTALE;
+    if (u->state == SPW_READ_CHECK_PENDING) {
+        struct spw_stream *s = spw_stream_by_id_locked(u->stream);
+        spw_uses_add_locked(&answer, s, s->begun);
+        spw_uses_merge_locked(&leaving->object.uses, &answer); /* it may have been asked before the block's last use */
+    }
+    return 0;
+}
+
+int spw_drop_check_request_locked(struct spw_device *d, struct spw_block *b)
+{
+    return for_each(d, b, ask, b);
+}
+
+static int is_shown(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
+                    void *context)
+{
+    spw_read_check_settle_locked(d, u);
+    return u->state == SPW_READ_CHECK_PASSED ? 0 : -ESTALE;
+}
+
+bool spw_drop_check_passed_locked(struct spw_device *d, const struct spw_block *b)
+{
+    return for_each(d, b, is_shown, NULL) == 0;
+}
