@@ -16,7 +16,8 @@
 #include "follower.h"
 #include "mempool_stats.h"
 #include "cache_merge.h"
-#include "replay.h"
+#include "dependents.h"
+#include "owed.h"
 #include "reclaim.h"
 #include "seek.h"
 #include "slab.h"
@@ -321,7 +322,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
     if (__builtin_expect(spw_plan_follower_any, 0))
         spw_follower->free_slot(d, slot);
     if (slot->owed)
-        spw_replay_slot_freed_locked(d, slot);
+        spw_owed_slot_freed_locked(d, slot);
     if (spw_pointer_tables_or_outside())
         spw_pointer_tables_forget(address, address + slot->size_bytes);
     spw_slab_give_locked(d, slot, s, spw_pinning_everything);

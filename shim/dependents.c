@@ -4,8 +4,7 @@
 #include "transfers.h"
 #include "rebuild.h"
 #include "reclaim.h"
-#include "spot_checks.h"
-#include "verify.h"
+#include "rematerialiser.h"
 
 /* ---- dropping ---- */
 
@@ -43,7 +42,7 @@ static bool all_is_usable(const struct spw_device *d, const struct spw_rebuild *
     return true;
 }
 
-bool spw_replay_can_drop_locked(struct spw_device *d, const struct spw_block *b)
+bool spw_dependents_can_drop_locked(struct spw_device *d, const struct spw_block *b)
 {
     struct spw_recorded_op *m = b->content.maker;
     struct spw_rebuild rebuild;
@@ -109,9 +108,8 @@ void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b)
     b->drops = false;
     d->dropping--;
     count(d, b, -1);
-    if (b->check && !(b->object.attention & SPW_UNVERIFIED))
-        spw_verify_forget_locked(b);
-    spw_spot_check_forget_locked(b);
+    if (spw_rematerialiser)
+        spw_rematerialiser->not_dropped(b);
 }
 
 /* ---- retained blocks ---- */
@@ -131,8 +129,8 @@ bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool 
 bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b)
 {
     const bool is_ghost = b->content.needed || b->object.attention & SPW_RETAINED;
-    if (!is_ghost)
-        spw_verify_unclaimed_locked(b);
+    if (!is_ghost && b->drops && spw_rematerialiser)
+        spw_rematerialiser->unclaimed(b);
     if (!is_ghost || !(b->object.attention & SPW_EVICTING))
         spw_transfer_forget_locked(d, b);
     if (!is_ghost || !(b->object.attention & (SPW_EVICTING | SPW_DROPPED)))

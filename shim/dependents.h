@@ -17,7 +17,7 @@
 /* True when the bytes of a block that is there could be made again as things are: all that wrote to it since it was
  * allocated was kept and is good, and what that touched is at the version that it was left at, or is a small allocation
  * whose content of then was saved. What has also written a block which has been written since cannot be run again. */
-bool spw_replay_can_drop_locked(struct spw_device *d, const struct spw_block *b);
+bool spw_dependents_can_drop_locked(struct spw_device *d, const struct spw_block *b);
 
 /* The block is about to lose its bytes: it `drops`. */
 void spw_dependents_add_locked(struct spw_device *d, struct spw_block *b);

@@ -9,13 +9,11 @@
 #include "context.h"
 #include "devices.h"
 #include "driver.h"
-#include "unmanaged.h"
 #include "capture.h"
 #include "hash_kernel.h"
 #include "lock.h"
 #include "log.h"
 #include "result.h"
-#include "reclaim.h"
 
 enum {
     SLOTS = SPW_DIGEST_SLOTS,
@@ -56,6 +54,8 @@ struct ring {
     unsigned held;
 };
 
+int (*spw_digest_charge)(struct spw_device *d, uint64_t bytes);
+
 /* Engine lock. A device has a ring, or the context whose kernel it refused, or neither. */
 static struct ring *rings[SPW_MAX_DEVICES];
 static CUcontext refused[SPW_MAX_DEVICES];
@@ -66,7 +66,7 @@ static CUcontext refused[SPW_MAX_DEVICES];
 static int make_memory(struct spw_device *d, struct ring *ring)
 {
     void *mirror = NULL;
-    int r = spw_unmanaged_take_locked(d, RING_BYTES);
+    int r = spw_digest_charge ? spw_digest_charge(d, RING_BYTES) : -ENOMEM;
     if (r < 0)
         return r;
     r = spw_result(
@@ -78,7 +78,7 @@ static int make_memory(struct spw_device *d, struct ring *ring)
     }
     if (r < 0) {
         ring->results = 0;
-        spw_unmanaged_give_locked(d, RING_BYTES);
+        spw_device_credit_locked(d, RING_BYTES);
         spw_debug("device %d: no memory for the slots of digests (%d)", d->ordinal, r);
         return r;
     }
@@ -126,14 +126,16 @@ static int make_ready(struct spw_device *d, CUcontext context)
     return r;
 }
 
-int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)
+int spw_digests_lacking_locked(const struct spw_device *d, CUcontext context, uint64_t *ret_bytes)
+{
+    *ret_bytes = rings[d->ordinal] && rings[d->ordinal]->results ? 0 : RING_BYTES;
+    return check_context(d, context);
+}
+
+int spw_digests_open_locked(struct spw_device *d, CUcontext context)
 {
     struct spw_context_guard guard;
-    int r = check_context(d, context);
-    if (r == 0 && !(rings[d->ordinal] && rings[d->ordinal]->results))
-        r = spw_reclaim_make(d, RING_BYTES);
-    if (r == 0)
-        r = spw_context_enter(&guard, context);
+    int r = spw_context_enter(&guard, context);
     if (r == 0) {
         r = make_ready(d, context);
         spw_context_leave(&guard);
@@ -152,7 +154,7 @@ void spw_digests_context_gone_locked(CUcontext context)
         if (ring->results) {
             (void)SPW_ASK_QUIETLY(cuMemFree_v2, ring->results);
             (void)SPW_ASK_QUIETLY(cuMemFreeHost, ring->mirror);
-            spw_unmanaged_give_locked(&spw_devices[i], RING_BYTES);
+            spw_device_credit_locked(&spw_devices[i], RING_BYTES);
         }
         spw_hash_kernel_unload(&ring->kernel);
         free(ring);

@@ -2,7 +2,7 @@
  *
  * A digest is asked for and gets a ticket; asked digests are sent to the host together, when their stream has come so far;
  * the answer is there some time later, until the ticket is forgotten. Each device has a ring of 4096 slots of 16 bytes for
- * it, in memory from the driver that is on the bill (unmanaged.h), with a pinned mirror on the host; both are made at the
+ * it, in memory from the driver that is on the bill, with a pinned mirror on the host; both are made at the
  * first need, with the kernel, and belong to one context: the first that asks. In steady state nothing is made.
  *
  * Each submission is the next operation of its stream's record (streams.h). Whoever holds the memory that is read adds that
@@ -19,10 +19,15 @@
 
 enum { SPW_DIGEST_SLOTS = 4096 };
 
-/* Makes what digests of the device need before the first one, with room made for it where memory is short: waits for the GPU
- * then, with the engine lock let go of; the device's slow lock is held too. Optional: ask does it as far as that needs no
- * waiting. Fails as ask does. */
-int spw_digests_open_unlocking(struct spw_device *d, CUcontext context);
+/* How the memory of a ring gets on the bill of its device: 0, or -ENOMEM where there is no room at the moment. Set before
+ * the first digest (own_memory.h); NULL: there is no room. */
+extern int (*spw_digest_charge)(struct spw_device *d, uint64_t bytes) SPW_OURS;
+
+/* Makes what digests of the device need before the first one; ask does it as well. Fails as ask does. */
+int spw_digests_open_locked(struct spw_device *d, CUcontext context);
+
+/* *ret_bytes is what that will take on the device. 0, or why there will be none: as ask. */
+int spw_digests_lacking_locked(const struct spw_device *d, CUcontext context, uint64_t *ret_bytes);
 
 /* Submits to `stream`, a stream of `context`, what computes the hash of `bytes` at `address` as they are then. The alignment
  * is any: multiples of 16 are read fastest, and of others than multiples of 8 up to 7 bytes before and behind are read as

@@ -16,7 +16,8 @@
 #include "mover.h"
 #include "clean_check.h"
 #include "fast_path.h"
-#include "replay.h"
+#include "owed.h"
+#include "rematerialiser.h"
 #include "result.h"
 #include "reclaim.h"
 #include "scan.h"
@@ -239,7 +240,7 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
     enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
     int r = -ENOMEM;
     if (b->object.attention & SPW_DROPPED)
-        return spw_replay_make_unlocking(d, b, NULL);
+        return spw_rematerialise_unlocking(d, b, NULL);
     for (int i = 0; i < TIMES && (r == -ENOMEM || r == -EBUSY); i++) {
         r = r == -EBUSY ? spw_unmap_clear_unlocking(d, b, i > 1) : 0;
         if (r == 0)
@@ -286,7 +287,7 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
         struct spw_object *o = set->list[i].object;
         if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || !(o->attention & SPW_ABSENT))
             continue;
-        r = o->attention & SPW_DROPPED ? spw_replay_make_unlocking(d, spw_block_of(o), s)
+        r = o->attention & SPW_DROPPED ? spw_rematerialise_unlocking(d, spw_block_of(o), s)
                                        : spw_engine_make_resident_unlocking(d, spw_block_of(o));
     }
     return r;
@@ -311,7 +312,7 @@ static int order_after_copies(struct working_set *set, struct spw_stream *s)
         if (o->kind == SPW_KIND_BLOCK)
             r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, may_tear(&set->list[i]));
         else if (o->attention & SPW_OWED)
-            r = spw_replay_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
+            r = spw_owed_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r == 0 && o->attention & SPW_LOOKED && (set->list[i].writes || set->list[i].may_write))
             r = spw_seek_order_locked(s);
         if (r < 0)

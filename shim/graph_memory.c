@@ -56,7 +56,7 @@ static uint64_t settle_locked(struct spw_device *d)
     const uint64_t due = reserved + a->promised_bytes + a->asking_bytes;
     if (due > a->billed_bytes)
         return a->asking_bytes ? 0 : due - a->billed_bytes; /* what is asked for may be among what is reserved */
-    spw_unmanaged_give_locked(d, a->billed_bytes - due);
+    spw_device_credit_locked(d, a->billed_bytes - due);
     a->billed_bytes = due;
     return 0;
 }

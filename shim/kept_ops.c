@@ -1,4 +1,5 @@
-/* kept_ops.c - the operations that are kept of the iteration, by their place in it, and the rescue on all devices. */
+/* kept_ops.c - the operations that are kept of the iteration, by their place in it, and the face of
+ * recomputation to the rooms below. */
 #include "kept_ops.h"
 
 #include <errno.h>
@@ -7,6 +8,8 @@
 
 #include "context.h"
 #include "devices.h"
+#include "own_memory.h"
+#include "rematerialiser.h"
 #include "replay.h"
 #include "spot_checks.h"
 #include "stash.h"
@@ -22,34 +25,7 @@ struct iteration {
 
 static struct iteration iteration_of[SPW_MAX_DEVICES];
 
-/* ---- what the engine asks ---- */
-
-static int rescue_on_all(const struct spw_versioned *needed, bool is_known, struct spw_stream *s)
-{
-    int r = 0;
-    for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++)
-        if (spw_devices[i].ready && spw_devices[i].dropping)
-            r = spw_replay_rescue_unlocking(&spw_devices[i], needed, is_known, s);
-    return r;
-}
-
-static int rescue(struct spw_versioned *needed, bool is_known, struct spw_stream *s)
-{
-    return rescue_on_all(needed, is_known, s);
-}
-
-static int rescue_all(struct spw_stream *s)
-{
-    return rescue_on_all(NULL, true, s);
-}
-
-bool spw_kept_ops_anything_dropped_locked(void)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].dropping)
-            return true;
-    return false;
-}
+/* ---- what the rooms below ask ---- */
 
 /* A small allocation that the operation reads, and may be about to write, is saved. Where that cannot be, nothing that the
  * operation makes is ever dropped. */
@@ -116,8 +92,21 @@ static int kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
     return 0;
 }
 
-static const struct spw_rescuer rescuer = {
-    .rescue = rescue, .rescue_all = rescue_all, .anything_dropped = spw_kept_ops_anything_dropped_locked, .kept = kept};
+static void not_dropped(struct spw_block *b)
+{
+    if (b->check && !(b->object.attention & SPW_UNVERIFIED))
+        spw_verify_forget_locked(b);
+    spw_spot_check_forget_locked(b);
+}
+
+static const struct spw_rematerialiser rematerialiser = {.kept = kept,
+                                                         .rescue_unlocking = spw_replay_rescue_unlocking,
+                                                         .make_unlocking = spw_replay_make_unlocking,
+                                                         .may_drop = spw_verify_allows_locked,
+                                                         .due = spw_verify_due_locked,
+                                                         .dropping = spw_verify_dropping_locked,
+                                                         .not_dropped = not_dropped,
+                                                         .unclaimed = spw_verify_unclaimed_locked};
 
 /* ---- iterations ---- */
 
@@ -159,7 +148,7 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
         spw_kept_ops_end_locked(d);
         return r;
     }
-    spw_rescuer = &rescuer;
+    spw_rematerialiser = &rematerialiser;
     spw_versions_keep_locked(true);
     return 0;
 }
@@ -226,6 +215,6 @@ void spw_kept_ops_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         spw_kept_ops_end_locked(&spw_devices[i]);
-    spw_rescuer = NULL;
+    spw_rematerialiser = NULL;
     spw_stash_reset();
 }

@@ -1,5 +1,5 @@
 /* kept_ops.h - a device on a course whose plan has operations run again: which are kept when they come, which of them make
- * again what was dropped, and what the engine asks for on behalf of all that is dropped (struct spw_rescuer).
+ * again what was dropped, and what the rooms below ask for on behalf of all that is dropped (rematerialiser.h).
  *
  * Operations that the plan has recorded are kept anew in each iteration, and the ones of the iteration before are let go of
  * then; blocks hold on to what made them. Engine lock throughout. */
@@ -31,8 +31,6 @@ int spw_kept_ops_again_unlocking(struct spw_device *d, uint32_t operation, struc
  * one) can be replayed, and what they write they may read as well. */
 void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
                                  bool alone);
-
-bool spw_kept_ops_anything_dropped_locked(void); /* on any device */
 
 void spw_kept_ops_reset(void); /* forgets everything: for tests, and in a forked child */
 #endif

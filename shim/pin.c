@@ -9,7 +9,7 @@
 #include "log.h"
 #include "mover.h"
 #include "pin.h"
-#include "replay.h"
+#include "rematerialiser.h"
 #include "reclaim.h"
 #include "slab.h"
 
@@ -23,7 +23,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 {
     int r = 0;
     if (b->content.needed) /* nobody tells when it is written from here on */
-        r = spw_replay_rescue_unlocking(d, &b->content, true, NULL);
+        r = spw_rescue_unlocking(d, &b->content, true, NULL);
     b->holds++;
     spw_transfer_cancel_locked(d, b);
     if (r == 0 && b->object.attention & SPW_ABSENT)
@@ -49,7 +49,7 @@ static int pin_slab(struct spw_device *d, struct spw_slab *slab)
     slab->pinned = true; /* nothing is dropped for what it holds from here on */
     for (uint32_t i = 0; i < slab->slot_count && r == 0; i++)
         if (slab->slots[i].content.needed)
-            r = spw_replay_rescue_unlocking(d, &slab->slots[i].content, true, NULL);
+            r = spw_rescue_unlocking(d, &slab->slots[i].content, true, NULL);
     return r;
 }
 

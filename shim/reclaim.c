@@ -16,10 +16,10 @@
 #include "follower.h"
 #include "clean_check.h"
 #include "seek.h"
+#include "rematerialiser.h"
 #include "slab.h"
 #include "deferred_unmap.h"
 #include "drop_check.h"
-#include "verify.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
 
@@ -284,9 +284,9 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
  * of what is there. */
 static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
 {
-    return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) &&
-           spw_replay_can_drop_locked(d, b) && spw_verify_allows_locked(d, b) &&
-           spw_verify_due_locked(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
+    return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) && spw_rematerialiser &&
+           spw_dependents_can_drop_locked(d, b) && spw_rematerialiser->may_drop(d, b) &&
+           spw_rematerialiser->due(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
 }
 
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */

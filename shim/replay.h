@@ -40,11 +40,5 @@ int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op 
  * that was kept will be good any more. On failure, which is said, that must not happen: it would lose bytes. As there. */
 int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s);
 
-/* Puts back what slots of the slab are owed. On failure no operation may use it. Locks as above. */
-int spw_replay_settle_locked(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s);
-
-/* A slot is freed that is owed what it held: nobody wants it any more. Engine lock. */
-void spw_replay_slot_freed_locked(struct spw_device *d, struct spw_slot *slot);
-
 void spw_replay_reset(void); /* for tests */
 #endif

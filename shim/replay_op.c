@@ -12,6 +12,7 @@
 #include "capture.h"
 #include "mover.h"
 #include "clean_check.h"
+#include "owed.h"
 #include "replay.h"
 #include "reclaim.h"
 #include "spot_checks.h"
@@ -174,16 +175,6 @@ struct lent { /* one while an operation runs that is lent it */
     uint32_t offset; /* in the stash: what it held */
 };
 
-/* Puts what the slot held before back, in the stream's order. */
-static int give_back(struct spw_device *d, struct spw_slot *slot, uint32_t offset, uint64_t bytes, struct spw_stream *s,
-                     uint64_t number)
-{
-    int r = -EIO;
-    for (int attempt = 0; attempt < ATTEMPTS && r < 0; attempt++)
-        r = spw_stash_load_locked(d, s, number, spw_slot_address(slot), bytes, offset);
-    return r;
-}
-
 static int put_away(struct spw_device *d, struct lent *lent, struct spw_stream *s, uint64_t number)
 {
     const struct spw_recorded_op_touch *t = lent->touch;
@@ -199,13 +190,11 @@ static void return_lent(struct spw_device *d, struct lent *list, unsigned count,
 {
     for (unsigned i = 0; i < count; i++) {
         struct lent *lent = &list[i];
-        if (give_back(d, lent->slot, lent->offset, lent->touch->bytes, s, number) == 0) {
+        if (spw_owed_give_back_locked(d, lent->slot, lent->offset, lent->touch->bytes, s, number) == 0) {
             spw_stash_give_locked(d, lent->offset, lent->touch->bytes);
             continue;
         }
-        lent->slot->owed = lent->offset + 1;
-        lent->slot->owed_bytes = (uint32_t)lent->touch->bytes;
-        lent->slot->slab->object.attention |= SPW_OWED;
+        spw_owed_note_locked(lent->slot, lent->offset, lent->touch->bytes);
         spw_replayed.owed_count++;
     }
 }
@@ -228,40 +217,6 @@ static int lend_all(struct spw_device *d, const struct spw_recorded_op *recorded
             r = spw_stash_load_locked(d, s, number, t->address, t->bytes, t->saved - 1);
     }
     return r;
-}
-
-static void forgive(struct spw_device *d, struct spw_slot *slot)
-{
-    spw_stash_give_locked(d, slot->owed - 1, slot->owed_bytes);
-    slot->owed = 0;
-}
-
-int spw_replay_settle_locked(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s)
-{
-    int r = 0;
-    for (uint32_t i = 0; i < slab->slot_count && r == 0; i++) {
-        struct spw_slot *slot = &slab->slots[i];
-        if (!slot->owed)
-            continue;
-        const uint64_t number = spw_stream_next_locked(s);
-        r = spw_uses_order_locked(&slab->object.uses, s);
-        if (r == 0)
-            r = give_back(d, slot, slot->owed - 1, slot->owed_bytes, s, number);
-        spw_uses_add_locked(&slab->object.uses, s, number);
-        if (r == 0)
-            forgive(d, slot);
-    }
-    if (r == 0)
-        r = spw_streams_follow_locked(s, spw_mover_users_locked(d));
-    if (r == 0)
-        slab->object.attention &= ~(uint32_t)SPW_OWED;
-    return r;
-}
-
-void spw_replay_slot_freed_locked(struct spw_device *d, struct spw_slot *slot)
-{
-    if (!slot->content.needed && !slot->lent)
-        forgive(d, slot);
 }
 
 /* ---- order ---- */
@@ -305,7 +260,7 @@ static int order_op(struct spw_device *d, const struct spw_recorded_op *recorded
     for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
         struct spw_object *o = recorded_op->touches[i].block ? NULL : spw_object_at_locked(recorded_op->touches[i].address);
         if (o && o->attention & SPW_OWED)
-            r = spw_replay_settle_locked(d, (struct spw_slab *)o, s);
+            r = spw_owed_settle_locked(d, (struct spw_slab *)o, s);
         if (o && r == 0)
             r = spw_uses_order_locked(&o->uses, s);
     }

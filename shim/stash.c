@@ -7,10 +7,7 @@
 
 #include "ask.h"
 #include "driver.h"
-#include "engine.h"
-#include "mempool_stats.h"
 #include "result.h"
-#include "reclaim.h"
 
 enum { UNIT = 256 };
 
@@ -28,28 +25,19 @@ static uint64_t units_of(uint64_t bytes)
     return (bytes + UNIT - 1) / UNIT;
 }
 
-int spw_stash_ready_unlocking(struct spw_device *d)
+bool spw_stash_is_open_locked(const struct spw_device *d)
 {
-    if (stash_of[d->ordinal])
-        return 0;
-    const uint64_t bytes = spw_stash_bytes(d->handles.budget_bytes, (uint64_t)1 << d->granule_shift);
-    const uint32_t units = (uint32_t)(bytes / UNIT);
+    return stash_of[d->ordinal];
+}
+
+int spw_stash_open_locked(struct spw_device *d, struct spw_block *b)
+{
+    const uint32_t units = (uint32_t)(b->size_bytes / UNIT);
     struct stash *stash = calloc(1, sizeof(*stash) + units);
-    int r = stash ? spw_block_create_locked(d, bytes, &stash->block) : -ENOMEM;
-    if (r < 0) {
-        free(stash);
-        return r;
-    }
+    if (!stash)
+        return -ENOMEM;
     stash->units = units;
-    struct spw_block *b = stash->block;
-    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
-    b->pinned = true;
-    r = spw_engine_make_ready_unlocking(d, b);
-    if (r < 0) {
-        spw_reclaim_retire_block_locked(d, b);
-        free(stash);
-        return r;
-    }
+    stash->block = b;
     stash_of[d->ordinal] = stash;
     return 0;
 }

@@ -16,9 +16,9 @@ static inline uint64_t spw_stash_bytes(uint64_t budget_bytes, uint64_t granule_b
     return bytes < granule_bytes ? granule_bytes : bytes / granule_bytes * granule_bytes;
 }
 
-/* There is a stash for the device when this returns 0. -ENOMEM: no room for it now. Needs the device's slow lock as well;
- * lets go of the engine lock while it waits. */
-int spw_stash_ready_unlocking(struct spw_device *d);
+/* The block, which is resident for good and nobody else's, is the stash of the device (own_memory.h). 0 or -ENOMEM. */
+int spw_stash_open_locked(struct spw_device *d, struct spw_block *b);
+bool spw_stash_is_open_locked(const struct spw_device *d);
 
 /* Room for so many bytes, until they are given back. -ENOSPC: there is no stash, or no room in it. What is to stay for as
  * long as an operation is kept gets it in the first half only: the other one is for what a replay puts away while it runs,

@@ -12,11 +12,10 @@
 #include "now.h"
 #include "clean_check.h"
 #include "reclaim.h"
+#include "rematerialiser.h"
 #include "seek.h"
-#include "spot_checks.h"
 #include "deferred_unmap.h"
 #include "drop_check.h"
-#include "verify.h"
 
 struct spw_transfer_counts spw_transfer_counts;
 
@@ -111,7 +110,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         return r;
     spw_drop_check_leaving_locked(d, b);
     dropped = dropped && spw_drop_check_request_locked(d, b) == 0;
-    const enum spw_due due = dropped ? spw_verify_due_locked(d, b) : SPW_DUE_NOT;
+    const enum spw_due due = dropped ? spw_rematerialiser->due(d, b) : SPW_DUE_NOT;
     const bool copied = (!dropped || due == SPW_DUE_BY_COPY) && spw_object_dirty(&b->object);
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
@@ -119,12 +118,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         r = spw_mover_gather_uses_locked(d, b);
     if (r < 0)
         return r;
-    if (due == SPW_DUE_BY_DIGEST)
-        spw_verify_digest_locked(d, b);
-    if (dropped && due == SPW_DUE_NOT)
-        spw_spot_check_left_locked(d, b);
-    if (due == SPW_DUE_BY_COPY)
-        dropped = spw_verify_left_locked(d, b) == 0;
+    dropped = dropped && spw_rematerialiser->dropping(d, b, due);
     if (dropped)
         spw_dependents_add_locked(d, b);
     else
@@ -167,8 +161,8 @@ int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b)
 int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b)
 {
     return leave(d, b,
-                 may_leave(b) && spw_object_dirty(&b->object) && spw_replay_can_drop_locked(d, b) &&
-                     spw_verify_allows_locked(d, b));
+                 may_leave(b) && spw_object_dirty(&b->object) && spw_rematerialiser &&
+                     spw_dependents_can_drop_locked(d, b) && spw_rematerialiser->may_drop(d, b));
 }
 
 int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b)

@@ -40,7 +40,7 @@ extern struct spw_transfer_counts spw_transfer_counts;
 int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be made again when it is needed: it leaves without a copy if that is possible as things are
- * (spw_replay_can_drop_locked()) and needs one, else as above. As there. */
+ * (spw_dependents_can_drop_locked()) and needs one, else as above. As there. */
 int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block is copied out as if it left, and stays: as long as nobody writes it, it can leave later without a copy. Nothing

@@ -93,16 +93,10 @@ int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
     return r;
 }
 
-void spw_unmanaged_give_locked(struct spw_device *d, uint64_t bytes)
-{
-    d->handles.budget_bytes += bytes;
-    d->foreign_bytes -= bytes;
-}
-
 void spw_unmanaged_give(struct spw_device *d, uint64_t bytes)
 {
     spw_lock();
-    spw_unmanaged_give_locked(d, bytes);
+    spw_device_credit_locked(d, bytes);
     spw_unlock();
 }
 
@@ -132,7 +126,7 @@ static void settle(struct bill *b)
 {
     if (b->holders || b->mappings)
         return;
-    spw_unmanaged_give_locked(b->device, b->bytes);
+    spw_device_credit_locked(b->device, b->bytes);
     HASH_DEL(bills, b);
     free(b);
 }

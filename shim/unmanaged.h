@@ -16,9 +16,8 @@ int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what);
 void spw_unmanaged_give(struct spw_device *d, uint64_t bytes);
 
 /* The same for memory of our own that the driver is asked for with the engine lock held: waits for nothing, moves nothing
- * and says nothing. -ENOMEM: there is no room at the moment. */
+ * and says nothing. -ENOMEM: there is no room at the moment. spw_device_credit_locked() is the way back. */
 int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes);
-void spw_unmanaged_give_locked(struct spw_device *d, uint64_t bytes);
 
 /* What was taken is known by this address from now on, until it is freed. What is not known is ignored. */
 void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes);

@@ -134,7 +134,8 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
     return false;
 }
 
-int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
+/* Its copy out is submitted. Negative: it must not be dropped. */
+static int left_with_copy(struct spw_device *d, struct spw_block *b)
 {
     struct spw_comparison *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
     if (!check)
@@ -145,7 +146,8 @@ int spw_verify_left_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
+/* It is dropped without a copy: its digest is one of its uses. Where there is none to be had now it is not compared. */
+static void take_digest(struct spw_device *d, struct spw_block *b)
 {
     struct spw_comparison *check = calloc(1, sizeof(*check));
     if (!check || spw_clean_check_digest_locked(d, b, &check->before) < 0) {
@@ -154,6 +156,17 @@ void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b)
     }
     check->ordinal = d->ordinal;
     b->check = check;
+}
+
+bool spw_verify_dropping_locked(struct spw_device *d, struct spw_block *b, enum spw_due due)
+{
+    if (due == SPW_DUE_BY_COPY)
+        return left_with_copy(d, b) == 0;
+    if (due == SPW_DUE_BY_DIGEST)
+        take_digest(d, b);
+    else
+        spw_spot_check_left_locked(d, b);
+    return true;
 }
 
 void spw_verify_unclaimed_locked(const struct spw_block *b)
@@ -196,7 +209,7 @@ static int keep_copy(struct spw_device *d, struct spw_block *b)
     int r = spw_mover_copy_out_locked(d, b);
     if (r < 0)
         return r;
-    r = spw_verify_left_locked(d, b);
+    r = left_with_copy(d, b);
     spw_mover_keep_locked(d, b);
     return r;
 }

@@ -17,6 +17,7 @@
  * compared. Without digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERIFY_H
 #define SPILLWAY_SHIM_VERIFY_H
+#include "rematerialiser.h"
 #include "replay_op.h"
 
 struct spw_verified {          /* since the start */
@@ -30,20 +31,11 @@ struct spw_verified {          /* since the start */
 };
 extern struct spw_verified spw_verified;
 
-/* False: the block must not be dropped, since its making cannot be watched or was wrong once. */
+/* What struct spw_rematerialiser asks. */
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b);
-
-/* The block is about to be dropped: whether what is made in its place will be compared, and with what. */
-enum spw_due { SPW_DUE_NOT, SPW_DUE_BY_COPY, SPW_DUE_BY_DIGEST };
 enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b);
 
-/* Its copy out is submitted: asks for the digest. Negative: it must not be dropped. */
-int spw_verify_left_locked(struct spw_device *d, struct spw_block *b);
-
-/* It is dropped without a copy: its digest is one of its uses. Where there is none to be had now it is not compared. */
-void spw_verify_digest_locked(struct spw_device *d, struct spw_block *b);
-
-/* It is dropped, and freed before anybody had it made again. */
+bool spw_verify_dropping_locked(struct spw_device *d, struct spw_block *b, enum spw_due due);
 void spw_verify_unclaimed_locked(const struct spw_block *b);
 
 /* It is not dropped after all, or nobody wants it any more: its copy is an ordinary one. */

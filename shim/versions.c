@@ -9,12 +9,11 @@
 #include "op.h"
 #include "lock.h"
 #include "recorded_op.h"
+#include "rematerialiser.h"
 #include "function_attrs.h"
 #include "slab.h"
 #include "read_check.h"
 #include "writesets.h"
-
-const struct spw_rescuer *spw_rescuer;
 
 static void raise_epoch(void)
 {
@@ -127,15 +126,20 @@ static struct spw_versioned *endangered_by_hit(const struct spw_op *op, unsigned
     return v && v->needed ? v : NULL;
 }
 
-static bool anything_dropped(void)
+/* On all devices where anything is dropped. */
+static int rescue(const struct spw_versioned *needed, bool is_known, struct spw_stream *s)
 {
-    return spw_rescuer && spw_rescuer->anything_dropped();
+    int r = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++)
+        if (spw_devices[i].ready && spw_devices[i].dropping)
+            r = spw_rescue_unlocking(&spw_devices[i], needed, is_known, s);
+    return r;
 }
 
 bool spw_versions_endangers(const struct spw_op *op)
 {
     if (op->everything)
-        return anything_dropped();
+        return spw_anything_dropped_locked();
     for (unsigned i = 0; i < op->reached; i++)
         if (endangered_by_hit(op, i))
             return true;
@@ -146,11 +150,11 @@ int spw_versions_before_op_locked(struct spw_op *op)
 {
     int r = 0;
     if (op->everything)
-        return anything_dropped() ? spw_rescuer->rescue_all(op->stream) : 0;
+        return rescue(NULL, true, op->stream);
     for (unsigned i = 0; i < op->reached && r == 0; i++) {
         struct spw_versioned *v = endangered_by_hit(op, i);
         if (v)
-            r = spw_rescuer ? spw_rescuer->rescue(v, spw_op_writes_hit(op, i), op->stream) : 0;
+            r = rescue(v, spw_op_writes_hit(op, i), op->stream);
     }
     return r;
 }
@@ -196,7 +200,7 @@ void spw_versions_op_locked(struct spw_op *op)
     raise_all(op);
     if (op->recorded_op)
         take_versions(op->recorded_op);
-    if (op->recorded_op && spw_rescuer && spw_rescuer->kept(op, op->recorded_op) < 0)
+    if (op->recorded_op && spw_rematerialiser && spw_rematerialiser->kept(op, op->recorded_op) < 0)
         op->recorded_op->is_void = true;
     if (op->recorded_op && !op->recorded_op->is_void)
         spw_read_check_rely_locked(op->recorded_op);
@@ -218,7 +222,6 @@ void spw_versions_op_end(struct spw_op *op, bool taken)
 int spw_versions_break(void)
 {
     struct spw_context_guard guard;
-    int r = 0;
     if (!spw_versions_kept)
         return 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -226,8 +229,7 @@ int spw_versions_break(void)
             pthread_mutex_lock(&spw_devices[i].slow);
     spw_lock();
     const bool entered = spw_context_enter(&guard, NULL) == 0;
-    if (anything_dropped())
-        r = spw_rescuer->rescue_all(NULL);
+    const int r = rescue(NULL, true, NULL);
     if (r == 0)
         raise_epoch();
     if (entered)

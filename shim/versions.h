@@ -6,7 +6,8 @@
  * whom it is written no operation tells.
  *
  * Something is *needed* while dropped blocks are made again with what is in it. Whoever is about to write it, or to raise
- * the epoch, has what depends on it made again first: that is asked of the rescuer. */
+ * the epoch, has what depends on it made again first: that is asked of who makes it
+ * (rematerialiser.h). */
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
 #include "versioned.h"
@@ -15,25 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spw_recorded_op;
 struct spw_op;
-struct spw_stream;
-
-/* What replay.c does when something dropped would be lost. Slow locks of all devices concerned and the engine lock are held;
- * the latter may be let go of while waiting, but whatever is needed by something dropped when it returns 0 is still as it
- * was. `s` is the stream that what follows is submitted to, NULL: none in particular. Negative: it could not be done, and
- * the operation is refused with that. */
-struct spw_rescuer {
-    /* So that nothing is lost whatever comes to be in `needed`. Where it may be written but is not known to be, retained
-     * blocks of which nothing is to be made now are left dropped. */
-    int (*rescue)(struct spw_versioned *needed, bool is_known, struct spw_stream *s);
-    int (*rescue_all)(struct spw_stream *s); /* so that nothing is dropped any more */
-    bool (*anything_dropped)(void);          /* engine lock only */
-    /* An operation that was asked to be kept (op->wish) is: before the driver is told of it, in time to save what it is
-     * about to overwrite. Negative: it cannot be replayed, and is void. */
-    int (*kept)(struct spw_op *op, struct spw_recorded_op *recorded_op);
-};
-extern const struct spw_rescuer *spw_rescuer SPW_OURS; /* NULL: nothing is ever dropped */
 
 /* Begins to keep versions (with a new epoch), or stops; nothing is dropped then. The follower is told. Makes no difference
  * twice. Engine lock. */

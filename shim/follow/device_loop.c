@@ -8,6 +8,7 @@
 #include "transfers.h"
 #include "context.h"
 #include "digest.h"
+#include "own_memory.h"
 #include "op.h"
 #include "log.h"
 #include "mover.h"

@@ -137,7 +137,7 @@ void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw
         return;
     if (d->dropping && spw_replay_rescue_unlocking(d, NULL, true, s) < 0)
         return; /* it stays as it is, and the next iteration tries anew */
-    if (anybody_wants_versions() || spw_kept_ops_anything_dropped_locked())
+    if (anybody_wants_versions() || spw_anything_dropped_locked())
         return;
     spw_versions_keep_locked(false);
     spw_debug("device %d: no plan makes use of what operations write: that is not followed any more", d->ordinal);

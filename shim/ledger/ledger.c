@@ -395,3 +395,11 @@ void spw_ledger_reset(void)
     spw_arena_low = spw_arena_high = 0;
     spw_tick = 0;
 }
+
+bool spw_anything_dropped_locked(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].dropping)
+            return true;
+    return false;
+}

@@ -234,6 +234,14 @@ struct spw_device {
 enum { SPW_FREE_BINS = 1024 };
 
 extern struct spw_device spw_devices[SPW_MAX_DEVICES] SPW_OURS;
+bool spw_anything_dropped_locked(void); /* on any of them, or about to be */
+
+/* Memory that the driver gave out is given back to it: the budget has as much more for tensors again. */
+static inline void spw_device_credit_locked(struct spw_device *d, uint64_t bytes)
+{
+    d->handles.budget_bytes += bytes;
+    d->foreign_bytes -= bytes;
+}
 extern uint64_t spw_tick SPW_OURS;    /* operations so far; engine lock */
 extern uint64_t spw_serials SPW_OURS; /* allocations so far, large and small; engine lock */
 

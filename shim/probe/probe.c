@@ -10,6 +10,7 @@
 #include "bandwidth.h"
 #include "context.h"
 #include "digest.h"
+#include "own_memory.h"
 #include "driver.h"
 #include "layout.h"
 #include "lock.h"

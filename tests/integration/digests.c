@@ -8,6 +8,7 @@
 #include "../simgpu/tests/device.h"
 #include "devices.h"
 #include "digest.h"
+#include "own_memory.h"
 #include "driver.h"
 #include "capture.h"
 #include "lock.h"

@@ -17,6 +17,7 @@
 #include "log.h"
 #include "settings.h"
 #include "stash.h"
+#include "own_memory.h"
 #include "twins.h"
 
 enum { COUNT = 1000, BYTES = 64 * 1024 };

@@ -14,6 +14,7 @@
 #include "transfers.h"
 #include "devices.h"
 #include "digest.h"
+#include "own_memory.h"
 #include "driver.h"
 #include "engine.h"
 #include "fake-device.h"

@@ -10,6 +10,7 @@
 #include "call_args.h"
 #include "probe.h"
 #include "validation.h"
+#include "unmanaged.h"
 #include "versions.h"
 #include "writesets.h"
 
@@ -283,6 +284,7 @@ static int begin_trials(void **state)
 {
     (void)state;
     begin(BUDGET, host_budget);
+    spw_digest_charge = spw_unmanaged_take_locked; /* as it is by the time that anything is tried */
     spw_driver.cuFuncGetName = no_name;
     spw_writesets_reset();
     spw_validation_reset();

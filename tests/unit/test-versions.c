@@ -1,6 +1,7 @@
 /* test-versions.c - what operations may write gets new versions, what is kept of them says at which versions, and nothing
  * that is needed is written before what depends on it was made again. */
 #include "plan_follower.h"
+#include "rematerialiser.h"
 #include "versions.h"
 
 #include <setjmp.h>
@@ -67,30 +68,22 @@ static void keep_versions(bool keep)
 
 static struct spw_versioned *needed; /* until it is asked for */
 static unsigned rescues, rescues_of_all, keeps;
-static bool dropped;
 static int rescue_answer, kept_answer;
 
-static int on_rescue(struct spw_versioned *what, bool is_known, struct spw_stream *s)
+static int on_rescue(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s)
 {
-    assert_ptr_equal(what, needed);
-    assert_non_null(s);
-    rescues++;
+    assert_ptr_equal(d, device);
+    rescues_of_all += !what;
+    rescues += what != NULL;
+    if (what) {
+        assert_ptr_equal(what, needed);
+        assert_non_null(s);
+    }
+    if (rescue_answer == 0 && what)
+        needed->needed = 0;
     if (rescue_answer == 0)
-        what->needed = 0;
+        d->dropping = 0;
     return rescue_answer;
-}
-
-static int on_rescue_all(struct spw_stream *s)
-{
-    rescues_of_all++;
-    if (rescue_answer == 0)
-        dropped = false;
-    return rescue_answer;
-}
-
-static bool on_anything_dropped(void)
-{
-    return dropped;
 }
 
 static int on_kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
@@ -100,7 +93,7 @@ static int on_kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
     return kept_answer;
 }
 
-static const struct spw_rescuer rescuer = {on_rescue, on_rescue_all, on_anything_dropped, on_kept};
+static const struct spw_rematerialiser rematerialiser = {.kept = on_kept, .rescue_unlocking = on_rescue};
 
 static int begin(void **state)
 {
@@ -124,10 +117,10 @@ static int begin(void **state)
     b = allocate(64 * KIB);
     c = allocate(64 * KIB);
     small = allocate(256);
-    spw_rescuer = &rescuer;
+    spw_rematerialiser = &rematerialiser;
     needed = NULL;
     rescues = rescues_of_all = keeps = 0;
-    dropped = false;
+    device->dropping = 0;
     rescue_answer = kept_answer = 0;
     keep_versions(true);
     return 0;
@@ -138,7 +131,7 @@ static int end(void **state)
 {
     keep_versions(false);
     fake_run_all();
-    spw_rescuer = NULL;
+    spw_rematerialiser = NULL;
     return spw_recorded_op_counts.alive || spw_recorded_op_counts.bytes;
 }
 
@@ -344,7 +337,7 @@ static void a_launch_that_cannot_be_parsed_raises_the_epoch(void **state)
     describe(&l, 1, a, 0, 0);
     l.op.count = 0;
     l.op.everything = true;
-    dropped = true;
+    device->dropping = 1;
     assert_int_equal(spw_op_begin(&l.op), 0);
     spw_op_answered(&l.op, true);
     assert_int_equal(rescues_of_all, 1);
@@ -704,6 +697,7 @@ static void what_is_needed_is_not_written_before_it_was_rescued(void **state)
     declare_the_first_constant(learn_that_the_last_of_three_is_written());
     needed = spw_versioned_at_locked(a, NULL);
     needed->needed = 1;
+    device->dropping = 1;
     assert_int_equal(launch(3, a, b, c), 0); /* reads it */
     assert_int_equal(rescues, 0);
     const uint64_t was = version(a);
@@ -723,6 +717,7 @@ static void a_slot_that_is_needed_is_rescued_as_well(void **state)
 {
     needed = spw_versioned_at_locked(small, NULL);
     needed->needed = 3;
+    device->dropping = 1;
     assert_int_equal(launch(1, small + 16, 0, 0), 0);
     assert_int_equal(rescues, 1);
 }
@@ -736,12 +731,14 @@ static void what_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read(voi
         set->declared.constant = 0;
         needed = spw_versioned_at_locked(both[i], NULL);
         needed->needed = 1;
+        device->dropping = 1;
         rescues = 0;
         const uint64_t was = version(both[i]);
         assert_int_equal(launch(3, both[i], b, c), 0);
         assert_int_equal(rescues, 1);
         assert_int_equal(version(both[i]), was);
         needed->needed = 1;
+        device->dropping = 1;
         declare_the_first_constant(set);
         assert_int_equal(launch(3, both[i], b, c), 0);
         assert_int_equal(rescues, 1);
@@ -752,7 +749,7 @@ static void what_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read(voi
 static void a_break_raises_the_epoch_once_nothing_is_dropped(void **state)
 {
     const uint64_t epoch = spw_version_epoch;
-    dropped = true;
+    device->dropping = 1;
     rescue_answer = -ENOMEM;
     assert_int_equal(spw_versions_break(), -ENOMEM);
     assert_int_equal(spw_version_epoch, epoch);
@@ -831,7 +828,7 @@ static void a_function_is_not_told_what_would_ruin_something_dropped(void **stat
 {
     told = 0;
     spw_driver.cuFuncSetAttribute = on_cuFuncSetAttribute;
-    dropped = true;
+    device->dropping = 1;
     rescue_answer = -ENOMEM;
     for (int i = 0; i < 2; i++) /* it was not told: the same again differs still */
         assert_int_equal(spw_on_cuFuncSetAttribute(FUNCTION, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536),

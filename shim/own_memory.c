@@ -1,0 +1,38 @@
+/* own_memory.c - the block that is the stash of a device, and the room for its ring of digests. */
+#include "own_memory.h"
+
+#include "digest.h"
+#include "engine.h"
+#include "mempool_stats.h"
+#include "reclaim.h"
+#include "stash.h"
+#include "unmanaged.h"
+
+int spw_stash_ready_unlocking(struct spw_device *d)
+{
+    struct spw_block *b;
+    spw_digest_charge = spw_unmanaged_take_locked;
+    if (spw_stash_is_open_locked(d))
+        return 0;
+    int r = spw_block_create_locked(d, spw_stash_bytes(d->handles.budget_bytes, (uint64_t)1 << d->granule_shift), &b);
+    if (r < 0)
+        return r;
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pinned = true;
+    r = spw_engine_make_ready_unlocking(d, b);
+    if (r == 0)
+        r = spw_stash_open_locked(d, b);
+    if (r < 0)
+        spw_reclaim_retire_block_locked(d, b);
+    return r;
+}
+
+int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)
+{
+    uint64_t bytes;
+    spw_digest_charge = spw_unmanaged_take_locked;
+    int r = spw_digests_lacking_locked(d, context, &bytes);
+    if (r == 0 && bytes)
+        r = spw_reclaim_make(d, bytes);
+    return r == 0 ? spw_digests_open_locked(d, context) : r;
+}

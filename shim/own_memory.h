@@ -1,0 +1,16 @@
+/* own_memory.h - device memory that is taken for what we do ourselves, within the budget: made room for where memory is
+ * short.
+ *
+ * Both need the device's slow lock and the engine lock, which they let go of while they wait for the GPU. One of them is
+ * called before the first digest is asked for, which is on no bill otherwise. */
+#ifndef SPILLWAY_SHIM_OWN_MEMORY_H
+#define SPILLWAY_SHIM_OWN_MEMORY_H
+#include "ledger.h"
+
+/* There is a stash (stash.h) for the device when this returns 0. -ENOMEM: no room for it now. */
+int spw_stash_ready_unlocking(struct spw_device *d);
+
+/* Makes what digests (digest.h) of the device need before the first one. From then on asking for one does so too, as far as
+ * that needs no waiting. Fails as that does. */
+int spw_digests_open_unlocking(struct spw_device *d, CUcontext context);
+#endif
