@@ -10,7 +10,7 @@ ADDRESS, SLOT = 0x7f0000000000, 0x600000000000
 THREADS = 256
 
 
-# ---- the definition, as shim/hash.h puts it ----
+# ---- the definition, as shim/base/hash.h puts it ----
 
 def fold(x):
     return x ^ (x >> 32)

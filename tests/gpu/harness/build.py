@@ -39,7 +39,7 @@ STRESS = 'tests/stress/random'      # in a meson build folder: the same program 
 SHARED_RUNTIME = {'escapes'}
 
 # What single probes take from spillway itself.
-OURS = {'hash': [place.ROOT / 'shim' / name for name in ('base/hash.c', 'base/hash.h', 'hash.ptx')]}
+OURS = {'hash': [place.ROOT / 'shim' / name for name in ('base/hash.c', 'base/hash.h', 'operation/hash.ptx')]}
 
 
 @dataclass
@@ -168,7 +168,7 @@ def driver_symbols(cuda):
 def write_generated(cuda, folder):
     """What probes compile in: lists, as X-macros, and the hash's kernel."""
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([child.PYTHON, str(place.ROOT / 'shim/make-string'), str(place.ROOT / 'shim/hash.ptx'),
+    subprocess.run([child.PYTHON, str(place.ROOT / 'shim/operation/make-string'), str(place.ROOT / 'shim/operation/hash.ptx'),
                     str(folder / 'hash-ptx.h'), 'spw_hash_ptx'], check=True)
     lines = ['/* Made by tests/gpu/harness/build.py. */', '#define DRIVER_SYMBOLS(X) \\']
     lines += [f'    X({name}) \\' for name in driver_symbols(cuda)]

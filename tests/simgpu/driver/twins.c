@@ -1,5 +1,5 @@
-/* twins.c - the twins of spillway's own kernels: written from what shim/hash.h and the
- * head of shim/seek.ptx say, not from their code. */
+/* twins.c - the twins of spillway's own kernels: written from what shim/base/hash.h and the
+ * head of shim/operation/seek.ptx say, not from their code. */
 #include "twins.h"
 
 #include <string.h>
