@@ -1,4 +1,4 @@
-"""What it costs to sample every tensor that is computed again (shim/spot_checks.h): the same program within the same budget, with the library as
+"""What it costs to sample every tensor that is computed again (shim/recompute/spot_checks.h): the same program within the same budget, with the library as
 it is, and with one that samples nothing (unsampled.c)."""
 import os
 import statistics
