@@ -429,7 +429,7 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     if (d) {
         spw_lock();
         uint64_t used = spw_mempool_stats_of_locked(pool)->used;
-        spw_reclaim_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
+        spw_cached_blocks_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
         spw_unlock();
     }
     return r;

@@ -23,6 +23,7 @@
 #include "slab.h"
 #include "status.h"
 #include "steptime.h"
+#include "transfers.h"
 #include "pointer_tables.h"
 
 struct spw_alloc_counts spw_alloc_counts;
@@ -88,7 +89,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
     if (r == 0)
         r = spw_slab_add_locked(d, b, bytes);
     if (r < 0)
-        spw_reclaim_retire_block_locked(d, b);
+        spw_retire_block_locked(d, b);
     uint64_t needed = spw_reclaim_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes;
     if (r == -ENOMEM)
         spw_warn_of(&told, needed,
@@ -247,7 +248,7 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
         struct spw_context_guard guard;
         bool entered = spw_context_enter(&guard, NULL) == 0;
         if (spw_phys_pool_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
-            (void)spw_engine_bring_in_locked(d, b);
+            (void)spw_transfer_bring_in_locked(d, b);
         if (entered)
             spw_context_leave(&guard);
     }
@@ -308,7 +309,7 @@ static inline void free_block(struct spw_device *d, struct spw_block *b, struct 
     if (b->holds)
         b->doomed = true;
     else if (b->object.attention || b->host_copy || b->pinned)
-        spw_reclaim_retire_block_locked(d, b);
+        spw_retire_block_locked(d, b);
     else { /* resident, with nothing else to it */
         spw_object_clean(&b->object);
         spw_block_cache_locked(d, b);
@@ -357,38 +358,6 @@ int spw_free(CUdeviceptr address, struct spw_stream *s)
     return r;
 }
 
-bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
-{
-    struct spw_object *o = spw_object_at_locked(address);
-    if (!o || o->attention & SPW_FREE)
-        return false;
-    if (o->kind == SPW_KIND_BLOCK) {
-        struct spw_block *b = spw_block_of(o);
-        *ret = (struct spw_allocation){
-            b->address, b->size_bytes, o->device, b->context, b->pool->pool, b->serial, b->sync_memops == b->serial};
-        return !b->doomed && address < b->address + b->size_bytes;
-    }
-    struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
-    if (!slot)
-        return false;
-    *ret = (struct spw_allocation){
-        spw_slot_address(slot),           slot->size_bytes, o->device, slot->context, slot->pool->pool, slot->serial,
-        slot->sync_memops == slot->serial};
-    return address < ret->address + ret->size_bytes;
-}
-
-void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on)
-{
-    struct spw_allocation a;
-    if (!spw_allocation_at_locked(address, &a))
-        return;
-    struct spw_object *o = spw_object_at_locked(address);
-    if (o->kind == SPW_KIND_BLOCK)
-        spw_block_of(o)->sync_memops = on ? a.serial : 0;
-    else
-        spw_slab_slot_at_locked((struct spw_slab *)o, address)->sync_memops = on ? a.serial : 0;
-}
-
 /* ---- a context goes ---- */
 
 static void free_slot_of_context(struct spw_slot *slot, void *context)
@@ -433,7 +402,7 @@ void spw_free_context(CUcontext context)
             continue;
         for (struct spw_block *b = spw_slab_remove_empty_locked(d); b; b = spw_slab_remove_empty_locked(d))
             spw_block_cache_locked(d, b);
-        spw_reclaim_trim_locked(d, 0);
+        spw_cached_blocks_trim_locked(d, 0);
     }
     spw_unlock();
 }

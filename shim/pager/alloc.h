@@ -1,18 +1,9 @@
 /* alloc.h - being the program's allocator: from cached memory where there is some, else from what the budget leaves. */
 #ifndef SPILLWAY_SHIM_ALLOC_H
 #define SPILLWAY_SHIM_ALLOC_H
+#include "allocation.h"
 #include "ledger.h"
 #include "mempool_stats.h"
-
-struct spw_allocation { /* what is known about a live allocation, for queries */
-    CUdeviceptr address;
-    size_t size_bytes;
-    int device;
-    CUcontext context;
-    CUmemoryPool pool;
-    uint64_t serial;
-    bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, which is the program's to set */
-};
 
 /* Memory for work submitted to `s` (in stream order), or for any stream at once (NULL). It may be absent: addresses are
  * given, memory comes with the first operation that uses it. `pool` is the book that it goes on (mempool_stats.h). -EINVAL:
@@ -28,11 +19,6 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
  * whose order it is freed, or NULL when everything that uses it has been submitted to whatever stream. No lock held. */
 int spw_free(CUdeviceptr address, struct spw_stream *s);
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s);
-
-/* The live allocation that holds an address. False when none does. */
-bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret_allocation);
-/* Remembers the attribute for the live allocation that holds an address, for as long as it lives. */
-void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on);
 
 /* Frees all that belongs to a context, which is about to be destroyed; afterwards nothing that was submitted there runs. */
 void spw_free_context(CUcontext context);

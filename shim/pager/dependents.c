@@ -1,9 +1,7 @@
 /* dependents.c - whether a block can be dropped, the counts of what is needed, and the retained blocks that live by them. */
 #include "dependents.h"
 
-#include "transfers.h"
 #include "rebuild.h"
-#include "reclaim.h"
 #include "rematerialiser.h"
 
 /* ---- dropping ---- */
@@ -114,41 +112,7 @@ void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b)
 
 /* ---- retained blocks ---- */
 
-bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned)
-{
-    (void)d;
-    if (b->content.needed || planned) {
-        b->object.attention |= SPW_RETAINED;
-        return true;
-    }
-    if (!b->drops && b->content.maker)
-        spw_version_clear_locked(&b->content);
-    return false;
-}
-
-bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b)
-{
-    const bool is_ghost = b->content.needed || b->object.attention & SPW_RETAINED;
-    if (!is_ghost && b->drops && spw_rematerialiser)
-        spw_rematerialiser->unclaimed(b);
-    if (!is_ghost || !(b->object.attention & SPW_EVICTING))
-        spw_transfer_forget_locked(d, b);
-    if (!is_ghost || !(b->object.attention & (SPW_EVICTING | SPW_DROPPED)))
-        spw_dependents_remove_locked(d, b);
-    if (is_ghost) {
-        b->object.attention |= SPW_FREE | SPW_RETAINED;
-        spw_retained_look_locked(d, b);
-        return true;
-    }
-    if (b->object.attention & SPW_DROPPED)
-        b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
-    spw_version_clear_locked(&b->content);
-    return false;
-}
-
-/* Nobody wants its bytes: neither a plan nor what is made of them. Two that one operation writes may need each other's
- * addresses without being wanted themselves. */
-static bool is_idle(const struct spw_block *b)
+bool spw_retained_is_idle_locked(const struct spw_block *b)
 {
     const uint32_t ghost = SPW_FREE | SPW_RETAINED;
     return (b->object.attention & ghost) == ghost && !b->expected && b->content.needed == b->beside &&
@@ -157,56 +121,9 @@ static bool is_idle(const struct spw_block *b)
 
 void spw_retained_look_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (b->idle || !is_idle(b))
+    if (b->idle || !spw_retained_is_idle_locked(b))
         return;
     b->idle = true;
     b->next_idle = d->idle_retained;
     d->idle_retained = b;
-}
-
-static void end_ghost(struct spw_device *d, struct spw_block *b)
-{
-    if (b->content.needed) { /* its address is */
-        spw_transfer_forget_locked(d, b);
-        spw_dependents_remove_locked(d, b);
-        if (b->object.attention & SPW_DROPPED)
-            b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
-        return;
-    }
-    b->object.attention &= ~(uint32_t)(SPW_FREE | SPW_RETAINED);
-    spw_reclaim_retire_block_locked(d, b); /* what that was made of may be idle now */
-}
-
-void spw_retained_all_sweep_locked(struct spw_device *d)
-{
-    struct spw_block *held = NULL;
-    while (d->idle_retained) {
-        struct spw_block *b = d->idle_retained;
-        d->idle_retained = b->next_idle;
-        if (is_idle(b) && (b->holds || b->chain)) {
-            b->next_idle = held;
-            held = b;
-            continue;
-        }
-        b->idle = false;
-        if (is_idle(b))
-            end_ghost(d, b);
-    }
-    d->idle_retained = held;
-}
-
-void spw_retained_all_context_gone_locked(CUcontext context)
-{
-    for (int k = 0; k < SPW_MAX_DEVICES; k++) {
-        struct spw_device *d = &spw_devices[k];
-        for (uint32_t i = 0; d->ready && i < d->block_count; i++) {
-            struct spw_block *b = d->blocks[i];
-            if (b->context != context || !(b->object.attention & SPW_RETAINED))
-                continue;
-            b->expected = 0;
-            spw_retained_look_locked(d, b);
-        }
-        if (d->ready)
-            spw_retained_all_sweep_locked(d);
-    }
 }

@@ -25,22 +25,10 @@ void spw_dependents_add_locked(struct spw_device *d, struct spw_block *b);
 /* It has its bytes, or nobody wants them any more: it does not. Nothing happens to one that does not anyway. */
 void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b);
 
-/* ---- retained blocks ---- */
-
-/* The program frees the block; `planned`: the plan goes on mentioning it. True: it will be kept, as a retained block, and is
- * marked as one. Else its maker is let go of, unless it is on its way. */
-bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned);
-
-/* The last holder of a freed block lets go. True: it is a retained block now; if it was leaving it still is. False: it is in
- * no queue, and nobody wants its bytes. */
-bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b);
-
 /* The plan does not mention the block any more (b->expected is 0). */
 void spw_retained_look_locked(struct spw_device *d, struct spw_block *b);
 
-/* Retires the retained blocks that nobody needs any more. The device's list of blocks changes. */
-void spw_retained_all_sweep_locked(struct spw_device *d);
-
-/* Retires all retained blocks of a context that is about to be destroyed. */
-void spw_retained_all_context_gone_locked(CUcontext context);
+/* Nobody wants its bytes: neither a plan nor what is made of them. Two that one operation writes may need each other's
+ * addresses without being wanted themselves. */
+bool spw_retained_is_idle_locked(const struct spw_block *b);
 #endif

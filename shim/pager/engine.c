@@ -204,7 +204,7 @@ static void let_go(struct working_set *set)
     for (unsigned i = 0; i < set->held; i++) {
         struct spw_object *o = set->list[i].object;
         if (o->kind == SPW_KIND_BLOCK)
-            spw_reclaim_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
+            spw_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
         else
             ((struct spw_slab *)o)->holds--;
     }
@@ -220,21 +220,6 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
     spw_uses_add_locked(&o->uses, s, number);
 }
 
-int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b)
-{
-    bool evicted = (b->object.attention & SPW_EVICTED) != 0;
-    spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
-    int r = spw_mover_attach_locked(d, b);
-    if (r < 0 || !evicted)
-        return r;
-    r = spw_mover_copy_in_locked(d, b);
-    if (r == 0)
-        return 0;
-    if (spw_mover_detach_locked(d, b) < 0)
-        b->object.attention |= SPW_EVICTED; /* mapped, but its bytes are in the host copy only: the next try copies again */
-    return r;
-}
-
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b)
 {
     enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
@@ -247,7 +232,7 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
             r = spw_reclaim_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
-        r = spw_engine_bring_in_locked(d, b);
+        r = spw_transfer_bring_in_locked(d, b);
     }
     return r;
 }

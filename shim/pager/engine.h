@@ -48,10 +48,8 @@ struct spw_engine_counts {                        /* for the summary; engine loc
 extern struct spw_engine_counts spw_engine_counts;
 extern bool spw_pinning_everything; /* spw_pin_everything() was called */
 
-/* Makes one absent block resident; the caller holds the device's slow lock and the engine lock, and has made room. */
-int spw_engine_bring_in_locked(struct spw_device *d, struct spw_block *b);
-
-/* The same, making room first; lets go of the engine lock while it waits for the GPU. */
+/* Makes one absent block resident, making room first; needs the device's slow lock and the engine lock, lets go of the
+ * engine lock while it waits for the GPU. */
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b);
 
 /* The same for memory that is used without an operation being begun: nobody is at it any more (SPW_FENCED). */

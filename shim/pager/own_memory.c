@@ -23,7 +23,7 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     if (r == 0)
         r = spw_stash_open_locked(d, b);
     if (r < 0)
-        spw_reclaim_retire_block_locked(d, b);
+        spw_retire_block_locked(d, b);
     return r;
 }
 

@@ -39,7 +39,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     if (spw_plan_follower_any)
         spw_follower->pin(b);
     spw_object_soil(&b->object); /* whoever knows the address may write at any time */
-    spw_reclaim_release_hold_locked(d, b);
+    spw_release_hold_locked(d, b);
     return r;
 }
 

@@ -26,188 +26,6 @@ enum { BATCH = 32 }; /* victims whose copies are under way at once */
 bool spw_reclaim_pressed;
 struct spw_reclaim_stalls spw_reclaim_stalls;
 
-/* ---- blocks that go ---- */
-
-/* It has no memory. What is still mapped at its address keeps that, and its host copy. */
-static void destroy(struct spw_device *d, struct spw_block *b)
-{
-    if (b->stale) {
-        spw_unmap_inherit_locked(b);
-        spw_block_destroy_record_locked(d, b);
-        return;
-    }
-    spw_mover_drop_host_copy_locked(b);
-    spw_block_destroy_locked(d, b);
-}
-
-int spw_reclaim_dissolve_locked(struct spw_device *d, struct spw_block *b)
-{
-    b->host_copy_valid = false;
-    int r = spw_mover_detach_locked(d, b);
-    if (r < 0)
-        return r;
-    destroy(d, b);
-    return 0;
-}
-
-/* Memory that the driver has refused to unmap goes with the block, whole again if it can be made so. True: it is resident or
- * has none; false: it is stuck, and nobody will be handed the address again. */
-static bool settle_stuck(struct spw_device *d, struct spw_block *b)
-{
-    if (!b->memory.count || !(b->object.attention & SPW_ABSENT) || spw_mover_attach_locked(d, b) == 0)
-        return true;
-    return !b->memory.count;
-}
-
-void spw_reclaim_retire_block_locked(struct spw_device *d, struct spw_block *b)
-{
-    b->pinned = false;
-    if (spw_retained_keep_locked(d, b))
-        return;
-    spw_clean_check_forget_locked(b);
-    if (!settle_stuck(d, b)) {
-        b->doomed = true; /* a second free is refused */
-        return;
-    }
-    if (!b->memory.count) {
-        destroy(d, b);
-        return;
-    }
-    spw_object_clean(&b->object);
-    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED | SPW_LOOKED); /* they are among its uses */
-    b->host_copy_valid = false;
-    if (b->host_copy && spw_mover_copies_done_locked(d, b))
-        spw_mover_drop_host_copy_locked(b);
-    spw_block_cache_locked(d, b);
-}
-
-void spw_reclaim_release_hold_locked(struct spw_device *d, struct spw_block *b)
-{
-    if (--b->holds == 0 && b->doomed) {
-        b->doomed = false;
-        b->object.attention &= ~(uint32_t)SPW_EVICTING;
-        spw_reclaim_retire_block_locked(d, b);
-    }
-}
-
-/* ---- cached blocks ---- */
-
-enum patience { NONE, USES, COPIES }; /* what is waited for: nothing, the program's operations, copies out as well */
-
-static bool is_worth_waiting(const struct spw_device *d, const struct spw_block *b, enum patience patience)
-{
-    if (patience == COPIES || spw_uses_seen_done_locked(&b->object.uses))
-        return true;
-    return patience == USES && !spw_mover_is_copying_out_locked(d, b);
-}
-
-/* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
- * *ret_busy: some could not be looked at because another thread is submitting work on them. */
-static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, enum patience patience, bool *ret_busy)
-{
-    struct spw_block *best = NULL;
-    uint64_t best_cost = UINT64_MAX;
-    for (uint32_t i = 0; i < d->block_count; i++) {
-        struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || b->holds || !is_worth_waiting(d, b, patience))
-            continue;
-        if (spw_uses_in_call_locked(&b->object.uses)) {
-            *ret_busy = true;
-            continue;
-        }
-        uint64_t cost = spw_object_last_tick(&b->object) + (spw_block_mapped_bytes(d, b) == bytes ? 0 : spw_tick + 1);
-        if (cost < best_cost) {
-            best = b;
-            best_cost = cost;
-        }
-    }
-    return best;
-}
-
-/* Gives up one cached block. 1: done; 0: there is none to give up, or *ret_busy not now; negative: the driver failed. */
-static int give_up_cached(struct spw_device *d, uint64_t bytes, enum patience patience, bool *ret_busy)
-{
-    struct spw_block *b = NULL;
-    for (enum patience p = NONE; p <= patience && !b; p++)
-        b = cheapest_cached(d, bytes, p, ret_busy);
-    if (!b)
-        return 0;
-    spw_block_uncache_this_locked(d, b);
-    b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
-    int r = d->stale.allowed ? spw_reclaim_dissolve_locked(d, b) : -EBUSY;
-    if (r == -EBUSY) {
-        b->holds++;
-        r = spw_uses_wait_unlocking(&b->object.uses);
-        b->holds--;
-        if (r == 0)
-            r = spw_reclaim_dissolve_locked(d, b);
-    }
-    if (r < 0) {
-        b->object.attention &= ~(uint32_t)SPW_FREE;
-        spw_block_cache_locked(d, b);
-        return r;
-    }
-    return 1;
-}
-
-bool spw_reclaim_make_from_cache_locked(struct spw_device *d, uint64_t bytes)
-{
-    bool busy;
-    while (spw_phys_pool_room_locked(&d->handles) < bytes)
-        if (!d->free_bytes || give_up_cached(d, bytes, NONE, &busy) <= 0)
-            return false;
-    return true;
-}
-
-/* How many of `granules` the block's pieces would serve. */
-static uint32_t granules_served_by(const struct spw_block *b, uint32_t granules)
-{
-    uint32_t left = granules;
-    for (uint32_t i = 0; i < b->memory.count && left; i++) {
-        uint32_t piece = spw_memory_piece(&b->memory, i).granules;
-        left -= piece <= left ? piece : 0;
-    }
-    return granules - left;
-}
-
-/* The cached block that is known to be out of use and serves most of so many granules; of those that serve as much, the one
- * of the fewest pieces. */
-static struct spw_block *most_suitable_cached(const struct spw_device *d, uint32_t granules)
-{
-    struct spw_block *best = NULL;
-    uint32_t best_served = 0;
-    for (uint32_t i = 0; i < d->block_count; i++) {
-        struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_seen_done_locked(&b->object.uses))
-            continue;
-        uint32_t served = granules_served_by(b, granules);
-        if (served > best_served || (best && served == best_served && b->memory.count < best->memory.count)) {
-            best = b;
-            best_served = served;
-        }
-    }
-    return best;
-}
-
-/* What is leaving goes at once for it, where that takes no waiting. One that would serve little is better kept where pieces
- * are to be spared: one would have to be cut all the same. */
-bool spw_reclaim_suit_locked(struct spw_device *d, uint32_t granules)
-{
-    for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
-        struct spw_block *b = d->free_bytes ? most_suitable_cached(d, left) : NULL;
-        if (!b && spw_transfer_hand_over_locked(d))
-            continue;
-        if (!b || (spw_size_histogram_spares(&d->handles.demand) && granules_served_by(b, left) < (left + 1) / 2))
-            return false;
-        spw_block_uncache_this_locked(d, b);
-        if (spw_reclaim_dissolve_locked(d, b) == 0)
-            continue;
-        spw_block_cache_locked(d, b);
-        return false;
-    }
-    return true;
-}
-
 static int give_up_empty_slab(struct spw_device *d)
 {
     struct spw_block *b = spw_slab_remove_empty_locked(d);
@@ -215,23 +33,6 @@ static int give_up_empty_slab(struct spw_device *d)
         return 0;
     spw_block_cache_locked(d, b);
     return 1;
-}
-
-void spw_reclaim_trim_locked(struct spw_device *d, uint64_t keep_bytes)
-{
-    for (uint32_t i = 0; i < d->block_count && d->free_bytes > keep_bytes;) {
-        struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_done_locked(&b->object.uses)) {
-            i++;
-            continue;
-        }
-        spw_block_uncache_this_locked(d, b);
-        if (spw_reclaim_dissolve_locked(d, b) < 0) { /* stays as it is; the next one moved to no other place */
-            spw_block_cache_locked(d, b);
-            i++;
-        }
-    }
-    spw_phys_pool_trim_locked(&d->handles, keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0);
 }
 
 /* ---- eviction ---- */
@@ -312,32 +113,6 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-int spw_reclaim_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
-{
-    enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
-    enum spw_evict_outcome parting = SPW_EVICT_WAIT;
-    int r = 0;
-    for (int i = 1; i <= TIMES && r == 0 && parting == SPW_EVICT_WAIT; i++) {
-        r = spw_uses_wait_unlocking(&b->object.uses);
-        parting = r == 0 && !b->doomed ? spw_transfer_evict_outcome_locked(d, b, i < TIMES) : SPW_EVICT_RELEASE;
-    }
-    if (r == 0 && parting == SPW_EVICT_WRITE_BACK) {
-        r = spw_mover_copy_out_locked(d, b);
-        if (r == 0)
-            r = spw_uses_wait_unlocking(&b->object.uses);
-    }
-    if (r == 0 && !b->doomed)
-        r = spw_mover_detach_locked(d, b);
-    if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
-        spw_mover_keep_locked(d, b);
-        spw_dependents_remove_locked(d, b);
-        if (!b->host_copy_valid)
-            spw_object_soil(&b->object);
-    }
-    spw_reclaim_release_hold_locked(d, b);
-    return r;
-}
-
 /* Evicts until `needed` bytes have gone or nothing is left that could. 0 when at least something went. */
 static int evict(struct spw_device *d, uint64_t needed)
 {
@@ -362,7 +137,7 @@ static int evict(struct spw_device *d, uint64_t needed)
     }
     int first_failure = count ? 0 : r;
     for (unsigned i = 0; i < count; i++) {
-        r = spw_reclaim_finish_eviction_unlocking(d, going[i]);
+        r = spw_transfer_finish_eviction_unlocking(d, going[i]);
         if (r == 0)
             gone++;
         else if (first_failure == 0)
@@ -379,10 +154,10 @@ static int evict(struct spw_device *d, uint64_t needed)
  * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; negative: a failure. */
 static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
 {
-    int r = spw_transfer_reap_locked(d) ? 1 : give_up_cached(d, missing, USES, ret_busy);
+    int r = spw_transfer_reap_locked(d) ? 1 : spw_cached_blocks_give_up_unlocking(d, missing, SPW_PATIENCE_USES, ret_busy);
     if (r == 0)
         r = spw_transfer_wait_unlocking(d);
-    return r == 0 ? give_up_cached(d, missing, COPIES, ret_busy) : r;
+    return r == 0 ? spw_cached_blocks_give_up_unlocking(d, missing, SPW_PATIENCE_COPIES, ret_busy) : r;
 }
 
 /* True when the block has memory although its bytes are elsewhere: the driver has refused to unmap it. */
@@ -406,7 +181,7 @@ static bool reclaim_stuck_unlocking(struct spw_device *d)
         any |= r == 0 && is_stuck(b) && spw_mover_detach_locked(d, b) == 0;
         if (b->doomed && !b->holds && !is_stuck(b)) { /* freed long ago, or during the wait */
             b->doomed = false;
-            spw_reclaim_retire_block_locked(d, b);
+            spw_retire_block_locked(d, b);
             i--; /* another one has its place */
         }
     }

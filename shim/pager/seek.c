@@ -10,7 +10,7 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
-#include "alloc.h"
+#include "allocation.h"
 #include "devices.h"
 #include "driver.h"
 #include "capture.h"

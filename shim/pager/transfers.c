@@ -17,81 +17,6 @@
 #include "deferred_unmap.h"
 #include "drop_check.h"
 
-struct spw_transfer_counts spw_transfer_counts;
-
-/* ---- queues ---- */
-
-static bool is_queued(const struct spw_block *b)
-{
-    return b->way != SPW_QUEUE_NONE && b->way < SPW_QUEUE_COUNT;
-}
-
-static void enqueue_behind(struct spw_device *d, struct spw_block *b, enum spw_transfer_queue way, struct spw_block *before)
-{
-    struct spw_queue *q = &d->queues[way];
-    b->way = (uint8_t)way;
-    b->previous = before;
-    b->next = before ? before->next : q->first;
-    *(before ? &before->next : &q->first) = b;
-    *(b->next ? &b->next->previous : &q->last) = b;
-}
-
-static void enqueue(struct spw_device *d, struct spw_block *b, enum spw_transfer_queue way)
-{
-    enqueue_behind(d, b, way, d->queues[way].last);
-}
-
-/* Those whose memory waits for the stream of copies out, in the order of that. */
-static void enqueue_out(struct spw_device *d, struct spw_block *b)
-{
-    struct spw_block *before = d->queues[SPW_QUEUE_OUT].last;
-    while (before && before->leave_number > b->leave_number)
-        before = before->previous;
-    enqueue_behind(d, b, SPW_QUEUE_OUT, before);
-}
-
-/* Takes the block off whatever way it is on. */
-static void take_off(struct spw_device *d, struct spw_block *b)
-{
-    if (is_queued(b)) {
-        struct spw_queue *q = &d->queues[b->way];
-        *(b->previous ? &b->previous->next : &q->first) = b->next;
-        *(b->next ? &b->next->previous : &q->last) = b->previous;
-        b->next = b->previous = NULL;
-    }
-    b->way = SPW_QUEUE_NONE;
-}
-
-static bool is_leaving(const struct spw_block *b)
-{
-    return b->way == SPW_QUEUE_OUT || b->way == SPW_QUEUE_DROPPED;
-}
-
-void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b)
-{
-    bool leaving = is_leaving(b);
-    take_off(d, b);
-    spw_arrival_forget_locked(d, b);
-    if (!leaving)
-        return;
-    spw_mover_keep_locked(d, b);
-    spw_dependents_remove_locked(d, b);
-}
-
-void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b)
-{
-    if (b->way == SPW_QUEUE_NONE)
-        return;
-    if (is_leaving(b))
-        spw_transfer_counts.cancelled_count++;
-    else if (b->way == SPW_QUEUE_AWAITED) {
-        spw_transfer_counts.late_count++;
-        spw_arrival_missed_locked(d);
-    } else if (spw_mover_copies_done_locked(d, b))
-        spw_transfer_counts.restored_in_time++;
-    spw_transfer_forget_locked(d, b);
-}
-
 /* ---- out ---- */
 
 static bool may_leave(const struct spw_block *b)
@@ -124,11 +49,11 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     else
         spw_moved.dropped_count += !copied;
     b->object.attention |= SPW_EVICTING;
-    take_off(d, b);
+    spw_transfer_take_off_locked(d, b);
     if (copied || (!dropped && b->host_copy && spw_mover_is_copying_out_locked(d, b)))
-        enqueue_out(d, b); /* who needs no copy goes without waiting for it */
+        spw_transfer_enqueue_out_locked(d, b); /* who needs no copy goes without waiting for it */
     else
-        enqueue(d, b, SPW_QUEUE_DROPPED);
+        spw_transfer_enqueue_locked(d, b, SPW_QUEUE_DROPPED);
     (void)spw_uses_mark_locked(&b->object.uses); /* or when it is looked for */
     return 0;
 }
@@ -136,7 +61,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
 static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
 {
     if (b->way == SPW_QUEUE_AWAITED)
-        take_off(d, b);
+        spw_transfer_take_off_locked(d, b);
     if (b->suspected)
         (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
     if (!may_leave(b))
@@ -170,7 +95,7 @@ int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b)
     if (!may_leave(b) || !spw_object_dirty(&b->object))
         return 0;
     int r = spw_transfer_evict_locked(d, b);
-    if (is_leaving(b))
+    if (spw_transfer_is_leaving(b))
         spw_transfer_forget_locked(d, b);
     return r;
 }
@@ -194,16 +119,48 @@ static void count_gone(const struct spw_device *d, const struct spw_block *b)
     spw_transfer_counts.left_bytes += spw_block_mapped_bytes(d, b);
 }
 
-/* What it is made of may have been touched since that was asked about: then that is done again. */
-enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, struct spw_block *b, bool may_ask)
+enum evict_outcome {
+    RELEASE,   /* its memory may go */
+    WAIT,      /* it has further uses, which tell */
+    WRITE_BACK /* it has to be copied after all, and does not drop any more */
+};
+
+/* The uses of a block that leaves are done: what becomes of it. What it is made of may have been touched since that was
+ * asked about: then that is done again. */
+static enum evict_outcome outcome_of(struct spw_device *d, struct spw_block *b, bool may_ask)
 {
     const bool is_shown = !b->drops || spw_drop_check_passed_locked(d, b);
     if (!is_shown && may_ask && spw_drop_check_request_locked(d, b) == 0)
-        return SPW_EVICT_WAIT;
+        return WAIT;
     if (!is_shown)
         spw_dependents_remove_locked(d, b);
-    return spw_clean_check_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? SPW_EVICT_WRITE_BACK
-                                                                                               : SPW_EVICT_RELEASE;
+    return spw_clean_check_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? WRITE_BACK : RELEASE;
+}
+
+int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
+    enum evict_outcome parting = WAIT;
+    int r = 0;
+    for (int i = 1; i <= TIMES && r == 0 && parting == WAIT; i++) {
+        r = spw_uses_wait_unlocking(&b->object.uses);
+        parting = r == 0 && !b->doomed ? outcome_of(d, b, i < TIMES) : RELEASE;
+    }
+    if (r == 0 && parting == WRITE_BACK) {
+        r = spw_mover_copy_out_locked(d, b);
+        if (r == 0)
+            r = spw_uses_wait_unlocking(&b->object.uses);
+    }
+    if (r == 0 && !b->doomed)
+        r = spw_mover_detach_locked(d, b);
+    if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
+        spw_mover_keep_locked(d, b);
+        spw_dependents_remove_locked(d, b);
+        if (!b->host_copy_valid)
+            spw_object_soil(&b->object);
+    }
+    spw_release_hold_locked(d, b);
+    return r;
 }
 
 /* It was written, though nobody was believed to have done so, or what it is made of was: it goes the other way. */
@@ -214,7 +171,7 @@ static void copy_after_all(struct spw_device *d, struct spw_block *b)
         spw_transfer_counts.failed_count++;
         return;
     }
-    enqueue_out(d, b);
+    spw_transfer_enqueue_out_locked(d, b);
     (void)spw_uses_mark_locked(&b->object.uses);
 }
 
@@ -228,14 +185,14 @@ static bool reap(struct spw_device *d, enum spw_transfer_queue way)
         (void)spw_uses_mark_locked(&b->object.uses);
         return false;
     }
-    take_off(d, b);
-    const enum spw_evict_outcome parting = spw_transfer_evict_outcome_locked(d, b, true);
-    if (parting == SPW_EVICT_WAIT) {
-        enqueue_behind(d, b, way, NULL);
+    spw_transfer_take_off_locked(d, b);
+    const enum evict_outcome parting = outcome_of(d, b, true);
+    if (parting == WAIT) {
+        spw_transfer_enqueue_behind_locked(d, b, way, NULL);
         (void)spw_uses_mark_locked(&b->object.uses);
         return false;
     }
-    if (parting == SPW_EVICT_WRITE_BACK) {
+    if (parting == WRITE_BACK) {
         copy_after_all(d, b);
         return true;
     }
@@ -264,7 +221,7 @@ static bool hand_over(struct spw_device *d, struct spw_block *b)
 {
     if (!spw_unmap_can_defer_locked(d, b) || spw_mover_detach_locked(d, b) < 0)
         return false;
-    take_off(d, b);
+    spw_transfer_take_off_locked(d, b);
     count_gone(d, b);
     return true;
 }
@@ -272,9 +229,9 @@ static bool hand_over(struct spw_device *d, struct spw_block *b)
 static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 {
     uint64_t began = spw_now_ns();
-    take_off(d, b);
+    spw_transfer_take_off_locked(d, b);
     b->holds++;
-    int r = spw_reclaim_finish_eviction_unlocking(d, b);
+    int r = spw_transfer_finish_eviction_unlocking(d, b);
     if (r == 0 && !b->memory.count) /* else it was freed meanwhile */
         count_gone(d, b);
     spw_transfer_counts.waits++;
@@ -304,14 +261,48 @@ int spw_transfer_wait_unlocking(struct spw_device *d)
 
 int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 {
-    return is_leaving(b) && b->holds == 0 ? wait_for_unlocking(d, b) : 0;
+    return spw_transfer_is_leaving(b) && b->holds == 0 ? wait_for_unlocking(d, b) : 0;
 }
 
 /* ---- in ---- */
 
+/* What is leaving goes at once for it, where that takes no waiting. One that would serve little is better kept where pieces
+ * are to be spared: one would have to be cut all the same. */
+bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules)
+{
+    for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
+        struct spw_block *b = d->free_bytes ? spw_cached_blocks_most_suitable_locked(d, left) : NULL;
+        if (!b && spw_transfer_hand_over_locked(d))
+            continue;
+        if (!b || (spw_size_histogram_spares(&d->handles.demand) && spw_cached_block_serves(b, left) < (left + 1) / 2))
+            return false;
+        spw_block_uncache_this_locked(d, b);
+        if (spw_dissolve_block_locked(d, b) == 0)
+            continue;
+        spw_block_cache_locked(d, b);
+        return false;
+    }
+    return true;
+}
+
+int spw_transfer_bring_in_locked(struct spw_device *d, struct spw_block *b)
+{
+    bool evicted = (b->object.attention & SPW_EVICTED) != 0;
+    spw_transfer_suit_locked(d, b->granules - b->memory.granules);
+    int r = spw_mover_attach_locked(d, b);
+    if (r < 0 || !evicted)
+        return r;
+    r = spw_mover_copy_in_locked(d, b);
+    if (r == 0)
+        return 0;
+    if (spw_mover_detach_locked(d, b) < 0)
+        b->object.attention |= SPW_EVICTED; /* mapped, but its bytes are in the host copy only: the next try copies again */
+    return r;
+}
+
 static int bring_back(struct spw_device *d, struct spw_block *b)
 {
-    int r = spw_engine_bring_in_locked(d, b);
+    int r = spw_transfer_bring_in_locked(d, b);
     if (r < 0) {
         spw_transfer_counts.failed_count++;
         return r;
@@ -326,7 +317,7 @@ static int bring_back(struct spw_device *d, struct spw_block *b)
 
 static bool has_memory(struct spw_device *d, uint64_t bytes)
 {
-    while (!spw_reclaim_make_from_cache_locked(d, bytes))
+    while (!spw_cached_blocks_make_locked(d, bytes))
         if (!spw_transfer_hand_over_locked(d))
             return false;
     return true;
@@ -339,14 +330,14 @@ static bool has_room(struct spw_device *d, struct spw_block *b)
     const bool waits = spw_size_histogram_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
     if (spw_unmap_now_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
         return false;
-    const bool suits = spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
+    const bool suits = spw_transfer_suit_locked(d, b->granules - b->memory.granules);
     return suits || (!waits && spw_unmap_try_clear_locked(d, b));
 }
 
 static int restore(struct spw_device *d, struct spw_block *b)
 {
     if (d->queues[SPW_QUEUE_AWAITED].first || !has_room(d, b)) {
-        enqueue(d, b, SPW_QUEUE_AWAITED);
+        spw_transfer_enqueue_locked(d, b, SPW_QUEUE_AWAITED);
         return 0;
     }
     return bring_back(d, b);
@@ -354,7 +345,7 @@ static int restore(struct spw_device *d, struct spw_block *b)
 
 int spw_transfer_prefetch_locked(struct spw_device *d, struct spw_block *b)
 {
-    if (is_leaving(b) && b->holds == 0) {
+    if (spw_transfer_is_leaving(b) && b->holds == 0) {
         spw_transfer_cancel_locked(d, b);
         return 0;
     }
@@ -375,7 +366,7 @@ static bool serve(struct spw_device *d)
     struct spw_block *b = d->queues[SPW_QUEUE_AWAITED].first;
     if (!b || !has_room(d, b))
         return false;
-    take_off(d, b);
+    spw_transfer_take_off_locked(d, b);
     (void)bring_back(d, b); /* or it comes on demand */
     return true;
 }

@@ -18,19 +18,8 @@
  *                                   writes it comes after the copy, which is then void */
 #ifndef SPILLWAY_SHIM_TRANSFERS_H
 #define SPILLWAY_SHIM_TRANSFERS_H
-#include "ledger.h"
-
-struct spw_transfer_counts {                 /* since the start; engine lock */
-    uint64_t left_count, left_bytes;         /* blocks that went by plan, copied or clean */
-    uint64_t restored_count, restored_bytes; /* blocks that came back by plan */
-    uint64_t restored_in_time;               /* of these: complete when their first use was submitted */
-    uint64_t late_count;                     /* planned, but an operation needed it before it had memory */
-    uint64_t dropped_count, dropped_bytes;   /* blocks that went by plan without a trace, to be made again */
-    uint64_t cancelled_count;                /* used again before they were gone */
-    uint64_t failed_count;     /* the driver refused to let it go or to bring it back, or the host had no room */
-    uint64_t waits, waited_ns; /* times that the host waited for memory that was on its way out */
-};
-extern struct spw_transfer_counts spw_transfer_counts;
+#include "retire.h"
+#include "transfer_queues.h"
 
 /* The block is not needed for a while: its copy out is submitted now if it is dirty (its users' order is kept), and it is in
  * the queue of those that leave. One that waits to come back does so no longer. Nothing happens to a block that is absent,
@@ -46,15 +35,6 @@ int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b);
 /* The block is copied out as if it left, and stays: as long as nobody writes it, it can leave later without a copy. Nothing
  * happens to one that needs no copy, and to those above. As there. */
 int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b);
-
-enum spw_evict_outcome {
-    SPW_EVICT_RELEASE,   /* its memory may go */
-    SPW_EVICT_WAIT,      /* it has further uses, which tell */
-    SPW_EVICT_WRITE_BACK /* it has to be copied after all, and does not drop any more */
-};
-
-/* The uses of a block that leaves are done: what becomes of it. */
-enum spw_evict_outcome spw_transfer_evict_outcome_locked(struct spw_device *d, struct spw_block *b, bool may_ask);
 
 /* The same for one that nobody who is only believed to read it will use before it leaves: no digest is taken of it
  * (clean_check.h), and if that was a mistake it is copied once more. */
@@ -78,11 +58,6 @@ static inline bool spw_transfer_is_idle(const struct spw_device *d)
     return !d->queues[SPW_QUEUE_OUT].first && !d->queues[SPW_QUEUE_DROPPED].first && !d->queues[SPW_QUEUE_AWAITED].first;
 }
 
-/* An operation is about to use the block: it stays if it was leaving, and is waited for no longer if it was to come back;
- * spw_mover_order_locked() then orders the operation after the copies. Called by the engine for whatever an operation
- * touches. Locks as above. */
-void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b);
-
 /* The memory of the one that is gone first of those that leave goes to the pool before its users are done
  * (deferred_unmap.h). False: none leaves, or it has to be waited for. */
 bool spw_transfer_hand_over_locked(struct spw_device *d);
@@ -94,7 +69,18 @@ int spw_transfer_wait_unlocking(struct spw_device *d);
 /* The same for one of them: until it is gone, or stays after all. 0, also where it does not leave. */
 int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b);
 
-/* The block is freed, or goes another way: it is in no queue any more. Engine lock. */
-void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b);
+/* ---- for who makes room, and for who brings in on demand ---- */
+
+/* Waits for the users of a block that is EVICTING and held, and for its copy; then its memory goes to the pool, and it is
+ * let go of. On failure it stays where it is. Lets go of the engine lock while it waits. */
+int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b);
+
+/* Before so many granules are taken from the pool: rather than that a piece is cut, gives up cached blocks of smaller pieces
+ * that are known to be out of use. True: none has to be cut. */
+bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules);
+
+/* Makes one absent block resident; the caller holds the device's slow lock and the engine lock, and has made room. */
+int spw_transfer_bring_in_locked(struct spw_device *d, struct spw_block *b);
+
 void spw_transfer_reset(void); /* for tests */
 #endif

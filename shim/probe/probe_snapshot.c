@@ -26,7 +26,7 @@ bool spw_probe_snapshot_take_scratch_unlocking(struct spw_probe_snapshot *a, str
     if (entered)
         spw_context_leave(&guard);
     if (r < 0) {
-        spw_reclaim_retire_block_locked(d, b);
+        spw_retire_block_locked(d, b);
         return false;
     }
     a->scratch = b;
@@ -36,7 +36,7 @@ bool spw_probe_snapshot_take_scratch_unlocking(struct spw_probe_snapshot *a, str
 void spw_probe_snapshot_give_scratch_locked(struct spw_probe_snapshot *a, struct spw_device *d)
 {
     if (a->scratch)
-        spw_reclaim_retire_block_locked(d, a->scratch);
+        spw_retire_block_locked(d, a->scratch);
     a->scratch = NULL;
 }
 

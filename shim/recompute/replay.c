@@ -203,7 +203,7 @@ static int make_unlocking(struct spw_device *d, struct spw_block *b, struct spw_
         r = make_chain_unlocking(d, &chain, s, reason);
     d->making--;
     b->chain = 0;
-    spw_reclaim_release_hold_locked(d, b);
+    spw_release_hold_locked(d, b);
     return r;
 }
 
@@ -262,7 +262,7 @@ static bool has_room(struct spw_device *d, uint64_t bytes)
 {
     spw_retained_all_sweep_locked(d);
     (void)spw_transfer_reap_locked(d);
-    return spw_reclaim_make_from_cache_locked(d, bytes);
+    return spw_cached_blocks_make_locked(d, bytes);
 }
 
 int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op *recorded_op, struct spw_stream *s,
@@ -282,7 +282,7 @@ int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op 
         r = b->object.attention & SPW_DROPPED ? make_unlocking(d, b, s, SPW_REPLAY_PLAN) : 0;
     else
         spw_replayed.postponed_count += r == 0;
-    spw_reclaim_release_hold_locked(d, b);
+    spw_release_hold_locked(d, b);
     return r;
 }
 

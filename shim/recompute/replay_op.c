@@ -58,7 +58,7 @@ void spw_replay_op_end_locked(struct spw_replay_op *run)
 {
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++)
         if (run->parts[i].block)
-            spw_reclaim_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
+            spw_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
     for (unsigned i = 0; run->rebuild && i < run->rebuild->op_count; i++)
         spw_recorded_op_let_go(run->rebuild->ops[i]);
     free(run->parts);
@@ -104,7 +104,7 @@ static int attach_unlocking(struct spw_device *d, struct spw_block *b)
             r = spw_reclaim_make(d, spw_block_lacking_bytes(d, b));
         if (r < 0)
             return r;
-        spw_reclaim_suit_locked(d, b->granules - b->memory.granules);
+        spw_transfer_suit_locked(d, b->granules - b->memory.granules);
         r = spw_mover_attach_locked(d, b);
     }
     return r;

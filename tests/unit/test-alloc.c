@@ -148,7 +148,7 @@ static void trim(void)
 {
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
     spw_lock();
-    spw_reclaim_trim_locked(device, 0);
+    spw_cached_blocks_trim_locked(device, 0);
     spw_unlock();
 }
 

@@ -254,7 +254,7 @@ static void to_the_pool(CUdeviceptr a)
     spw_lock();
     struct spw_block *b = spw_block_of(spw_object_at_locked(a));
     spw_block_uncache_this_locked(device, b);
-    assert_int_equal(spw_reclaim_dissolve_locked(device, b), 0);
+    assert_int_equal(spw_dissolve_block_locked(device, b), 0);
     spw_unlock();
 }
 

@@ -107,7 +107,7 @@ static void a_context_that_goes_takes_along_what_is_being_evicted(void **state)
     spw_free_context(context);
     assert_int_equal(device->live_count, 1);
     spw_lock();
-    spw_reclaim_release_hold_locked(device, spw_block_of(o));
+    spw_release_hold_locked(device, spw_block_of(o));
     spw_unlock();
     assert_int_equal(begin_use(&op, &b, 0), 0);
     spw_op_end(&op);

@@ -1,0 +1,38 @@
+/* allocation.c - what is known of a live allocation. */
+#include "allocation.h"
+
+#include "ledger.h"
+#include "mempool_stats.h"
+#include "slab.h"
+
+bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    if (!o || o->attention & SPW_FREE)
+        return false;
+    if (o->kind == SPW_KIND_BLOCK) {
+        struct spw_block *b = spw_block_of(o);
+        *ret = (struct spw_allocation){
+            b->address, b->size_bytes, o->device, b->context, b->pool->pool, b->serial, b->sync_memops == b->serial};
+        return !b->doomed && address < b->address + b->size_bytes;
+    }
+    struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
+    if (!slot)
+        return false;
+    *ret = (struct spw_allocation){
+        spw_slot_address(slot),           slot->size_bytes, o->device, slot->context, slot->pool->pool, slot->serial,
+        slot->sync_memops == slot->serial};
+    return address < ret->address + ret->size_bytes;
+}
+
+void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on)
+{
+    struct spw_allocation a;
+    if (!spw_allocation_at_locked(address, &a))
+        return;
+    struct spw_object *o = spw_object_at_locked(address);
+    if (o->kind == SPW_KIND_BLOCK)
+        spw_block_of(o)->sync_memops = on ? a.serial : 0;
+    else
+        spw_slab_slot_at_locked((struct spw_slab *)o, address)->sync_memops = on ? a.serial : 0;
+}

@@ -1,0 +1,115 @@
+/* cached_blocks.c - which cached block is given up first. */
+#include "cached_blocks.h"
+
+#include <errno.h>
+
+#include "mover.h"
+#include "retire.h"
+
+static bool is_worth_waiting(const struct spw_device *d, const struct spw_block *b, enum spw_patience patience)
+{
+    if (patience == SPW_PATIENCE_COPIES || spw_uses_seen_done_locked(&b->object.uses))
+        return true;
+    return patience == SPW_PATIENCE_USES && !spw_mover_is_copying_out_locked(d, b);
+}
+
+/* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
+ * *ret_busy: some could not be looked at because another thread is submitting work on them. */
+static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, enum spw_patience patience, bool *ret_busy)
+{
+    struct spw_block *best = NULL;
+    uint64_t best_cost = UINT64_MAX;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!spw_object_is_cached(&b->object) || b->holds || !is_worth_waiting(d, b, patience))
+            continue;
+        if (spw_uses_in_call_locked(&b->object.uses)) {
+            *ret_busy = true;
+            continue;
+        }
+        uint64_t cost = spw_object_last_tick(&b->object) + (spw_block_mapped_bytes(d, b) == bytes ? 0 : spw_tick + 1);
+        if (cost < best_cost) {
+            best = b;
+            best_cost = cost;
+        }
+    }
+    return best;
+}
+
+int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, enum spw_patience patience, bool *ret_busy)
+{
+    struct spw_block *b = NULL;
+    for (enum spw_patience p = SPW_PATIENCE_NONE; p <= patience && !b; p++)
+        b = cheapest_cached(d, bytes, p, ret_busy);
+    if (!b)
+        return 0;
+    spw_block_uncache_this_locked(d, b);
+    b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
+    int r = d->stale.allowed ? spw_dissolve_block_locked(d, b) : -EBUSY;
+    if (r == -EBUSY) {
+        b->holds++;
+        r = spw_uses_wait_unlocking(&b->object.uses);
+        b->holds--;
+        if (r == 0)
+            r = spw_dissolve_block_locked(d, b);
+    }
+    if (r < 0) {
+        b->object.attention &= ~(uint32_t)SPW_FREE;
+        spw_block_cache_locked(d, b);
+        return r;
+    }
+    return 1;
+}
+
+bool spw_cached_blocks_make_locked(struct spw_device *d, uint64_t bytes)
+{
+    bool busy;
+    while (spw_phys_pool_room_locked(&d->handles) < bytes)
+        if (!d->free_bytes || spw_cached_blocks_give_up_unlocking(d, bytes, SPW_PATIENCE_NONE, &busy) <= 0)
+            return false;
+    return true;
+}
+
+uint32_t spw_cached_block_serves(const struct spw_block *b, uint32_t granules)
+{
+    uint32_t left = granules;
+    for (uint32_t i = 0; i < b->memory.count && left; i++) {
+        uint32_t piece = spw_memory_piece(&b->memory, i).granules;
+        left -= piece <= left ? piece : 0;
+    }
+    return granules - left;
+}
+
+struct spw_block *spw_cached_blocks_most_suitable_locked(const struct spw_device *d, uint32_t granules)
+{
+    struct spw_block *best = NULL;
+    uint32_t best_served = 0;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_seen_done_locked(&b->object.uses))
+            continue;
+        uint32_t served = spw_cached_block_serves(b, granules);
+        if (served > best_served || (best && served == best_served && b->memory.count < best->memory.count)) {
+            best = b;
+            best_served = served;
+        }
+    }
+    return best;
+}
+
+void spw_cached_blocks_trim_locked(struct spw_device *d, uint64_t keep_bytes)
+{
+    for (uint32_t i = 0; i < d->block_count && d->free_bytes > keep_bytes;) {
+        struct spw_block *b = d->blocks[i];
+        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_done_locked(&b->object.uses)) {
+            i++;
+            continue;
+        }
+        spw_block_uncache_this_locked(d, b);
+        if (spw_dissolve_block_locked(d, b) < 0) { /* stays as it is; the next one moved to no other place */
+            spw_block_cache_locked(d, b);
+            i++;
+        }
+    }
+    spw_phys_pool_trim_locked(&d->handles, keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0);
+}
