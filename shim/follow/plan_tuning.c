@@ -111,7 +111,7 @@ static uint64_t host_bytes_of_one(void)
     unsigned devices = 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         devices += spw_devices[i].ready;
-    return spw_mover_host_limit_locked() / (devices ? devices : 1);
+    return spw_host_memory_limit_locked() / (devices ? devices : 1);
 }
 
 static void terms_of(const struct spw_device *d, const struct spw_tuned_iteration *shape, double reserve,

@@ -11,6 +11,7 @@
 #include "seek.h"
 #include "spot_checks.h"
 #include "call_args.h"
+#include "pinning.h"
 #include "pointer_tables.h"
 #include "twins.h"
 #include "versions.h"
@@ -180,7 +181,7 @@ static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes)
     const bool has_words = bytes >= sizeof(CUdeviceptr) && spw_arena_high;
     if (has_words && bytes <= spw_seek_reads(dst)) {
         spw_twins_look(dst, src, bytes);
-        spw_pointer_tables_learn(dst, src, bytes);
+        spw_pointer_tables_learn(dst, src, bytes, &spw_pinning);
         return;
     }
     if (spw_pointer_tables_or_outside())
@@ -195,7 +196,7 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
         return;
     if (spw_in_arena(src)) {
         if (spw_pointer_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
-            spw_pointer_tables_copied(dst, src, bytes);
+            spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
     } else if (bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_arena_high && !is_host(dst) && is_host(src)) {
         learn_upload(dst, (const void *)(uintptr_t)src, bytes);
     } else if (spw_pointer_tables_or_outside() && spw_in_arena(dst)) {

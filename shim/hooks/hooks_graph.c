@@ -15,6 +15,7 @@
 #include "outside.h"
 #include "scan.h"
 #include "streams.h"
+#include "pinning.h"
 #include "pointer_tables.h"
 
 static const char why_graph[] = "a graph uses it";
@@ -32,7 +33,7 @@ static void pin(CUdeviceptr address)
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
 {
     CUdeviceptr hits[SPW_SCAN_ROOM];
-    spw_pointer_tables_pin(why_graph);
+    spw_pointer_tables_pin(why_graph, &spw_pinning);
     int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM, NULL);
     if (n < 0)
         spw_pin_everything(why_unparsed);
@@ -117,7 +118,7 @@ static void pin_node(const CUgraphNodeParams *p)
  * then make it wait for something: that would end a capture that began in between. */
 static void before_capture(void)
 {
-    spw_pointer_tables_pin(why_graph);
+    spw_pointer_tables_pin(why_graph, &spw_pinning);
     spw_lock();
     spw_streams_capture_begins_locked();
     atomic_fetch_add_explicit(&spw_captures_active, 1, memory_order_relaxed);

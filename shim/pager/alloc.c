@@ -130,7 +130,7 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     static struct spw_log_threshold told_alone, told_together;
     uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
     uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
-    uint64_t host = spw_mover_host_limit_locked();
+    uint64_t host = spw_host_memory_limit_locked();
     if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
         if (__builtin_add_overflow(mapped, spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
             needed = UINT64_MAX;

@@ -3,14 +3,14 @@
 
 #include <errno.h>
 
-#include "mover.h"
+#include "copy_streams.h"
 #include "retire.h"
 
 static bool is_worth_waiting(const struct spw_device *d, const struct spw_block *b, enum spw_patience patience)
 {
     if (patience == SPW_PATIENCE_COPIES || spw_uses_seen_done_locked(&b->object.uses))
         return true;
-    return patience == SPW_PATIENCE_USES && !spw_mover_is_copying_out_locked(d, b);
+    return patience == SPW_PATIENCE_USES && !spw_is_copying_out_locked(d, b);
 }
 
 /* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.

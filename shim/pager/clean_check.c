@@ -6,7 +6,7 @@
 #include "capture.h"
 #include "lock.h"
 #include "log.h"
-#include "mover.h"
+#include "copy_streams.h"
 #include "versions.h"
 
 struct spw_clean_check_counts spw_clean_check_counts;
@@ -65,7 +65,7 @@ int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, str
     *ret_stream = last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
         return 0;
-    const int r = spw_mover_gather_uses_locked(d, b);
+    const int r = spw_copy_streams_gather_uses_locked(d, b);
     *ret_stream = d->mover->out;
     return r;
 }
@@ -173,7 +173,6 @@ bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
         b->proof.believed = false;
         return false;
     }
-    spw_moved.dropped_count--;
     if (answered && known) {
         spw_writesets_refuted_locked(d->ordinal, b->proof.readers);
         spw_object_soil(&b->object);

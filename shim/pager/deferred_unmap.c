@@ -8,7 +8,8 @@
 #include "context.h"
 #include "hostpool.h"
 #include "lock.h"
-#include "mover.h"
+#include "copy_streams.h"
+#include "host_memory.h"
 #include "drop_check.h"
 #include "result.h"
 
@@ -79,7 +80,7 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
 bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     if (!may_become_stale(d, b) || b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
-        (b->drops && ((b->host_copy && !spw_mover_copies_done_locked(d, b)) || !spw_drop_check_passed_locked(d, b))))
+        (b->drops && ((b->host_copy && !spw_copies_done_locked(d, b)) || !spw_drop_check_passed_locked(d, b))))
         return false;
     const struct spw_stream *reader = b->proof.reader && !b->spot ? spw_stream_by_id_locked(b->proof.reader) : NULL;
     if (reader && reader->done < b->proof.read_number)
@@ -130,7 +131,7 @@ static void give_back_what_was_left(struct spw_device *d, struct spw_deferred_un
     }
     spw_ranges_give(d->ranges, s->first, s->granules);
     if (s->host_copy)
-        spw_hostpool_give(spw_mover_hostpool_locked(), s->host_copy, s->host_bytes);
+        spw_hostpool_give(spw_host_memory_pool_locked(), s->host_copy, s->host_bytes);
 }
 
 /* Its users are done. */

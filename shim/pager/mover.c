@@ -9,115 +9,22 @@
 #include "bandwidth.h"
 #include "context.h"
 #include "driver.h"
-#include "hostlimit.h"
 #include "hostpool.h"
 #include "log.h"
 #include "clean_check.h"
 #include "result.h"
-#include "settings.h"
 #include "deferred_unmap.h"
 
 struct spw_moved spw_moved;
 
 static uint64_t peers[SPW_MAX_DEVICES]; /* [owner]: bit per device that may use its memory */
 
-/* ---- host memory ---- */
-
-static struct spw_host_system host_system = {.numa_node = -1, .huge_pages = true};
-static struct spw_hostpool *host_pool;
-static uint64_t host_limit;
-
-static int pin(void *ctx, void *address, size_t bytes)
-{
-    (void)ctx;
-    return spw_result(SPW_ASK(cuMemHostRegister_v2, address, bytes, CU_MEMHOSTREGISTER_PORTABLE));
-}
-
-static int unpin(void *ctx, void *address, size_t bytes)
-{
-    (void)ctx;
-    (void)bytes;
-    return spw_result(SPW_ASK(cuMemHostUnregister, address));
-}
-
-/* What the driver allocates goes with the context that was current then. Only a primary context stays as long as we do; in
- * one that the program made, and may destroy, tensors of others would be lost. */
-static bool in_primary_context(void)
-{
-    CUcontext current = NULL, primary = NULL;
-    CUdevice device;
-    if (spw_driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS || spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        SPW_ASK_QUIETLY(cuDevicePrimaryCtxRetain, &primary, device) != CUDA_SUCCESS)
-        return false;
-    (void)SPW_ASK_QUIETLY(cuDevicePrimaryCtxRelease_v2, device);
-    return current == primary;
-}
-
-static void *alloc_pinned(void *ctx, size_t bytes)
-{
-    void *p = NULL;
-    (void)ctx;
-    if (!in_primary_context())
-        return NULL;
-    return SPW_ASK(cuMemHostAlloc, &p, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? p : NULL;
-}
-
-static void free_pinned(void *ctx, void *address, size_t bytes)
-{
-    (void)ctx;
-    (void)bytes;
-    (void)SPW_ASK(cuMemFreeHost, address);
-}
-
-static const struct spw_host_ops host_ops = {
-    .map = spw_host_system_map,
-    .unmap = spw_host_system_unmap,
-    .pin = pin,
-    .unpin = unpin,
-    .alloc_pinned = alloc_pinned,
-    .free_pinned = free_pinned,
-    .available = spw_host_system_available,
-};
-
-uint64_t spw_mover_host_limit_locked(void)
-{
-    if (host_limit)
-        return host_limit;
-    const struct spw_amount *asked = &spw_settings_get()->host_budget;
-    int64_t available = spw_hostlimit_available("/");
-    if (asked->kind == SPW_AMOUNT_BYTES)
-        host_limit = asked->bytes;
-    else if (asked->kind == SPW_AMOUNT_PERCENT && available != SPW_HOSTLIMIT_UNKNOWN)
-        host_limit = (uint64_t)((double)available * asked->percent / 100.0);
-    else
-        host_limit = (uint64_t)spw_hostlimit_default_budget(available, spw_hostlimit_local_ranks(getenv));
-    return host_limit;
-}
-
-struct spw_hostpool *spw_mover_hostpool_locked(void)
-{
-    return host_pool;
-}
-
-int spw_mover_host_take_locked(size_t bytes, void **ret_address)
-{
-    static int warned;
-    if (!host_pool) {
-        int r = spw_hostpool_create(&host_ops, &host_system, spw_mover_host_limit_locked(), &host_pool);
-        if (r < 0)
-            return r;
-    }
-    int r = spw_hostpool_take(host_pool, bytes, ret_address);
-    if (r == 0 && !spw_hostpool_is_pinned(host_pool, *ret_address, bytes))
-        spw_warn_once(&warned,
-                      "the system refuses to page-lock host memory; copies go through pageable memory, which is slower");
-    return r;
-}
+/* ---- host copies ---- */
 
 void spw_mover_drop_host_copy_locked(struct spw_block *b)
 {
     if (b->host_copy)
-        spw_hostpool_give(host_pool, b->host_copy, b->host_bytes);
+        spw_hostpool_give(spw_host_memory_pool_locked(), b->host_copy, b->host_bytes);
     b->host_copy = NULL;
     b->host_bytes = 0;
     b->host_copy_valid = false;
@@ -125,40 +32,11 @@ void spw_mover_drop_host_copy_locked(struct spw_block *b)
     b->object.attention &= ~(uint32_t)SPW_COPYING;
 }
 
-struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both)
-{
-    struct spw_uses copies = {0};
-    if (d->mover && d->mover->in)
-        spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
-    if (both && d->mover && d->mover->out)
-        spw_uses_add_locked(&copies, d->mover->out, b->leave_number);
-    if (b->object.attention & SPW_FENCED)
-        spw_uses_merge_locked(&copies, &b->fence);
-    if (both && b->proof.reader)
-        spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
-    return copies;
-}
-
-bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b)
-{
-    struct spw_uses copies = spw_mover_copies_locked(d, b, true);
-    return spw_uses_done_locked(&copies);
-}
-
-bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b)
-{
-    struct spw_uses out = {0};
-    if (!d->mover || !d->mover->out)
-        return false;
-    spw_uses_add_locked(&out, d->mover->out, b->leave_number);
-    return !spw_uses_done_locked(&out);
-}
-
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 {
     spw_clean_check_cancel_locked(b);
     b->object.attention &= ~(uint32_t)SPW_EVICTING;
-    if (b->host_copy && !spw_mover_copies_done_locked(d, b))
+    if (b->host_copy && !spw_copies_done_locked(d, b))
         b->object.attention |= SPW_COPYING;
 }
 
@@ -167,12 +45,12 @@ int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw
     uint32_t in_flight = b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED);
     if (!in_flight)
         return 0;
-    if (spw_mover_copies_done_locked(d, b)) {
+    if (spw_copies_done_locked(d, b)) {
         b->object.attention &= ~in_flight;
         spw_clean_check_copies_done_locked(d, b);
         return 0;
     }
-    struct spw_uses copies = spw_mover_copies_locked(d, b, writes);
+    struct spw_uses copies = spw_copies_locked(d, b, writes);
     return spw_uses_order_locked(&copies, s);
 }
 
@@ -185,7 +63,7 @@ static bool drop_idle_host_copies(struct spw_device *d)
         if (!b->host_copy || b->holds || (b->object.attention & (SPW_ABSENT | SPW_EVICTING)))
             continue;
         if ((spw_object_dirty(&b->object) || !b->host_copy_valid || spw_object_is_cached(&b->object)) &&
-            spw_mover_copies_done_locked(d, b)) {
+            spw_copies_done_locked(d, b)) {
             spw_mover_drop_host_copy_locked(b);
             any = true;
         }
@@ -195,56 +73,13 @@ static bool drop_idle_host_copies(struct spw_device *d)
 
 static int host_take_or_recycle(struct spw_device *d, size_t bytes, void **ret_address)
 {
-    int r = spw_mover_host_take_locked(bytes, ret_address);
+    int r = spw_host_memory_take_locked(bytes, ret_address);
     if (r < 0 && drop_idle_host_copies(d))
-        r = spw_mover_host_take_locked(bytes, ret_address);
+        r = spw_host_memory_take_locked(bytes, ret_address);
     return r;
 }
 
-/* ---- copy streams ---- */
-
-static struct spw_stream *make_stream(CUcontext context)
-{
-    CUstream handle = NULL;
-    if (SPW_ASK(cuStreamCreate, &handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-        return NULL;
-    struct spw_stream *s = spw_stream_adopt_locked(handle, context);
-    if (!s)
-        (void)SPW_ASK(cuStreamDestroy_v2, handle);
-    return s;
-}
-
-/* The device's copy streams, made for the context of the first block that needs them. */
-static int mover_ready(struct spw_device *d, CUcontext context)
-{
-    if (!d->mover)
-        d->mover = calloc(1, sizeof(*d->mover));
-    if (!d->mover)
-        return -ENOMEM;
-    struct spw_mover *m = d->mover;
-    if (m->out && m->in)
-        return 0;
-    if (!m->context)
-        m->context = context;
-    struct spw_context_guard guard;
-    int r = spw_context_enter(&guard, m->context);
-    if (r < 0)
-        return r;
-    if (!m->out)
-        m->out = make_stream(m->context);
-    if (!m->in)
-        m->in = make_stream(m->context);
-    spw_context_leave(&guard);
-    return m->out && m->in ? 0 : -ENOMEM;
-}
-
-int spw_mover_stream_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream)
-{
-    int r = mover_ready(d, context);
-    if (r == 0)
-        *ret_stream = d->mover->out;
-    return r;
-}
+/* ---- a context goes ---- */
 
 /* Tensors of other contexts may have copies of theirs on it: they complete first. */
 static void end_stream(const struct spw_stream *s)
@@ -292,8 +127,8 @@ void spw_mover_give_back_host_memory_locked(void)
             if (b->object.attention == SPW_FREE && b->holds == 0 && spw_uses_done_locked(&b->object.uses))
                 spw_mover_drop_host_copy_locked(b);
         }
-    if (host_pool)
-        (void)spw_hostpool_trim(host_pool, 0);
+    if (spw_host_memory_pool_locked())
+        (void)spw_hostpool_trim(spw_host_memory_pool_locked(), 0);
 }
 
 /* ---- maps ---- */
@@ -455,7 +290,7 @@ int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void 
     char *host = host_memory;
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done;
-        size_t whole = spw_hostpool_contiguous_bytes(host_pool, host + done);
+        size_t whole = spw_hostpool_contiguous_bytes(spw_host_memory_pool_locked(), host + done);
         if (n > SPW_PIECE_BYTES)
             n = SPW_PIECE_BYTES;
         if (whole && n > whole)
@@ -485,7 +320,7 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
 
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = mover_ready(d, b->context);
+    int r = spw_copy_streams_ready_locked(d, b->context);
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->out;
@@ -525,19 +360,6 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b)
-{
-    int r = mover_ready(d, b->context);
-    if (r == 0)
-        r = spw_uses_order_locked(&b->object.uses, d->mover->out);
-    if (r < 0)
-        return r;
-    struct spw_stream *s = d->mover->out;
-    b->object.uses = (struct spw_uses){0};
-    spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
-    return 0;
-}
-
 int spw_mover_out_after_in_locked(struct spw_device *d)
 {
     const struct spw_mover *m = d->mover;
@@ -550,7 +372,7 @@ int spw_mover_out_after_in_locked(struct spw_device *d)
 
 int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
 {
-    int r = mover_ready(d, b->context);
+    int r = spw_copy_streams_ready_locked(d, b->context);
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->in;
@@ -574,9 +396,7 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_mover_reset(void)
 {
-    spw_hostpool_destroy(host_pool);
-    host_pool = NULL;
-    host_limit = 0;
+    spw_host_memory_reset();
     memset(&spw_moved, 0, sizeof(spw_moved));
     memset(peers, 0, sizeof(peers));
     spw_bandwidth_reset();

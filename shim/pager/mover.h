@@ -1,6 +1,8 @@
 /* mover.h - the only one that moves bytes and changes what is mapped. Decides nothing: engine.h does. */
 #ifndef SPILLWAY_SHIM_MOVER_H
 #define SPILLWAY_SHIM_MOVER_H
+#include "copy_streams.h"
+#include "host_memory.h"
 #include "ledger.h"
 
 struct spw_moved {                /* since the start; engine lock */
@@ -33,10 +35,6 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b);
  * uses are done, for all of which operation b->leave_number of the copy-out stream then stands. */
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b);
 
-/* From here on an operation of the copy-out stream that copies nothing stands for all uses of the block so far. Fails as
- * above. */
-int spw_mover_gather_uses_locked(struct spw_device *d, struct spw_block *b);
-
 /* What is copied out from here on comes after all copies in that were submitted. 0 or a failure to order that. */
 int spw_mover_out_after_in_locked(struct spw_device *d);
 
@@ -48,22 +46,10 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b);
 /* The block was EVICTING and is not any more: it is resident, as before, and COPYING while a copy still reads it. */
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b);
 
-/* The copies that may be in flight: into the block, or, with `both`, out of it as well, and the digest that reads it. */
-struct spw_uses spw_mover_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both);
-
-/* True when no copy in either direction is in flight: its host copy is nobody's target or source. */
-bool spw_mover_copies_done_locked(struct spw_device *d, const struct spw_block *b);
-
-/* True when a copy out of it, or what is to prove one right, is not known to be complete. */
-bool spw_mover_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b);
-
 /* What is submitted to `s` next comes after the copies in flight that it must not overtake: those into the block, and for
  * one that writes those out of it and the digest. Forgets what is in flight where it is complete. 0 or a failure of the
  * driver. */
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes);
-
-/* Takes memory of the host pool, which is made at the first need: spw_hostpool_take(). It is given back to the pool. */
-int spw_mover_host_take_locked(size_t bytes, void **ret_address);
 
 /* Submits the copy between device memory and memory of the host pool in pieces; none reaches across a border between
  * separately pinned stretches of host memory. The stream's context is current. 0 or a failure of the driver. */
@@ -77,11 +63,6 @@ uint64_t spw_mover_users_locked(const struct spw_device *d);
 
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
 int spw_mover_enable_peer_locked(int user, int owner);
-
-/* The stream on which the device's copies out go, made where there is none: for the context of the first block that moves or
- * is looked through, which is its context then. Whoever submits to it numbers that. 0, -ENOMEM or a failure of the driver.
- */
-int spw_mover_stream_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream);
 
 /* The program copies between the two devices, which it may without any peer access. The driver stages that for memory of its
  * own; memory that we map has to be in reach of whichever of them copies. Does nothing where it is already, or cannot be. */
@@ -97,7 +78,4 @@ void spw_mover_give_back_host_memory_locked(void);
 /* Forgets the host pool and all counts: for tests. */
 void spw_mover_reset(void);
 
-/* The pool of host memory, for the summary; NULL before the first eviction. The limit is known before that. */
-struct spw_hostpool *spw_mover_hostpool_locked(void);
-uint64_t spw_mover_host_limit_locked(void);
 #endif

@@ -29,7 +29,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     if (r == 0 && b->object.attention & SPW_ABSENT)
         r = spw_engine_make_resident_unlocking(d, b);
     if (r == 0 && b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED)) {
-        struct spw_uses copies = spw_mover_copies_locked(d, b, true);
+        struct spw_uses copies = spw_copies_locked(d, b, true);
         r = spw_uses_wait_unlocking(&copies);
         if (r == 0)
             b->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING | SPW_FENCED);

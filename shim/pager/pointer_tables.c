@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "arena.h"
-#include "pin.h"
 #include "tensormap.h"
 
 struct word {
@@ -85,15 +84,21 @@ static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct word *
     return r;
 }
 
-static void pin_members(const struct word *list, size_t count, const char *why)
+/* 0, or the last failure. */
+static int pin_members(const struct spw_pinning *pinning, const struct word *list, size_t count, const char *why)
 {
+    int failure = 0;
     for (size_t i = 0; i < count; i++)
-        if (i == 0 || list[i].member != list[i - 1].member)
-            spw_pin_address(list[i].member, why);
+        if (i == 0 || list[i].member != list[i - 1].member) {
+            const int r = pinning->address(list[i].member, why);
+            failure = r < 0 ? r : failure;
+        }
+    return failure;
 }
 
 /* Puts the words of a copy in place. No lock held. */
-static void store(CUdeviceptr destination, size_t bytes, const struct word *added, size_t added_count)
+static void store(const struct spw_pinning *pinning, CUdeviceptr destination, size_t bytes, const struct word *added,
+                  size_t added_count)
 {
     const char *why = NULL;
     if (!spw_in_arena(destination))
@@ -105,7 +110,7 @@ static void store(CUdeviceptr destination, size_t bytes, const struct word *adde
         why = pin_all_reason;
     pthread_mutex_unlock(&mutex);
     if (why)
-        pin_members(added, added_count, why);
+        (void)pin_members(pinning, added, added_count, why);
 }
 
 /* ---- what a copy from the host contains ---- */
@@ -163,15 +168,16 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Without memory to note where the addresses went, what they point to is pinned at once. */
-static void learn_without_memory(const void *source, CUdeviceptr destination, size_t bytes)
+static void learn_without_memory(const struct spw_pinning *pinning, const void *source, CUdeviceptr destination,
+                                 size_t bytes)
 {
     struct word one;
     for (size_t at = -destination % 8; at + 8 <= bytes; at += 8)
         if (find_addresses(destination + at, (const char *)source + at, 8, &one, 1))
-            spw_pin_address(one.member, why_many);
+            (void)pinning->address(one.member, why_many);
     for (size_t at = -destination % 64; spw_tensormap_any() && at + SPW_TENSORMAP_BYTES <= bytes; at += 64)
         if (find_tensormaps(destination + at, (const char *)source + at, SPW_TENSORMAP_BYTES, &one, 1))
-            spw_pin_address(one.member, why_many);
+            (void)pinning->address(one.member, why_many);
 }
 
 /* All words of the source, in order of place. NULL and 0: there are none; NULL and more: there is no memory for them. */
@@ -195,12 +201,12 @@ static struct word *words_of(CUdeviceptr destination, const void *source, size_t
     return list;
 }
 
-void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes)
+void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes, const struct spw_pinning *pinning)
 {
     if (bytes == 0)
         return;
     if (spw_in_arena((CUdeviceptr)(uintptr_t)source)) {
-        spw_pointer_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes);
+        spw_pointer_tables_copied(destination, (CUdeviceptr)(uintptr_t)source, bytes, pinning);
         return;
     }
     if (spw_in_arena(destination))
@@ -208,9 +214,9 @@ void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_
     size_t count;
     struct word *list = words_of(destination, source, bytes, &count);
     if (!list && count)
-        learn_without_memory(source, destination, bytes);
+        learn_without_memory(pinning, source, destination, bytes);
     else if (count || spw_pointer_tables_any())
-        store(destination, bytes, list, count);
+        store(pinning, destination, bytes, list, count);
     free(list);
 }
 
@@ -301,7 +307,7 @@ static struct word *moved_words(CUdeviceptr destination, CUdeviceptr source, siz
     return list;
 }
 
-void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
+void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes, const struct spw_pinning *pinning)
 {
     spw_outside_copied(destination, source, bytes);
     if (bytes == 0 || !spw_pointer_tables_any())
@@ -309,10 +315,10 @@ void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size
     size_t count;
     struct word *list = moved_words(destination, source, bytes, &count);
     if (!list && count) {
-        spw_pin_everything(why_many);
+        (void)pinning->everything(why_many);
         return;
     }
-    store(destination, bytes, list, count);
+    store(pinning, destination, bytes, list, count);
     free(list);
 }
 
@@ -405,27 +411,24 @@ int spw_pointer_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_ro
     return (int)count;
 }
 
-void spw_pointer_tables_pin(const char *why)
+void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning)
 {
-    int earlier_failure = spw_pin_failure;
+    int r = 0;
     pthread_mutex_lock(&mutex);
     bool already = pin_all_reason;
     pin_all_reason = why;
-    spw_pin_failure = 0;
     size_t count = already ? 0 : count_locked();
     struct word *list = count ? malloc(count * sizeof *list) : NULL;
     if (list)
         memcpy(list, words, count * sizeof *list);
     pthread_mutex_unlock(&mutex);
     if (list)
-        pin_members(list, count, why);
+        r = pin_members(pinning, list, count, why);
     else if (count)
-        spw_pin_everything(why);
+        r = pinning->everything(why);
     free(list);
-    if (spw_pin_failure == 0) {
-        spw_pin_failure = earlier_failure;
+    if (r == 0)
         return;
-    }
     pthread_mutex_lock(&mutex);
     pin_all_reason = NULL; /* the next one tries again */
     pthread_mutex_unlock(&mutex);

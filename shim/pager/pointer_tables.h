@@ -48,11 +48,17 @@ static inline bool spw_pointer_tables_or_outside(void)
     return spw_pointer_tables_any() || spw_outside_any();
 }
 
+/* How allocations are pinned (pin.h): 0, or a negative result where there is no room. */
+struct spw_pinning {
+    int (*address)(CUdeviceptr address, const char *why);
+    int (*everything)(const char *why);
+};
+
 /* The program copies `bytes` bytes from host memory at `source`, readable now (or from the arena, in a call that is
  * meant for host memory), to the device address `destination`. Where the destination is outside of the arena (a variable of
  * a module, memory that is not ours), any kernel may find the addresses, so what they point to is pinned; spw_pin_failure
  * (pin.h) tells when that failed, and the copy must not be made then. No lock held. */
-void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes);
+void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes, const struct spw_pinning *pinning);
 
 /* The same for what was found at `destination`, which is in the arena, without anything being pinned; any lock but ours may
  * be held. *ret_new: not all of them were known to be there. 0; 1: what the words point to is to be
@@ -64,7 +70,7 @@ bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high);
 
 /* The program copies `bytes` bytes from device address to device address; what outside.h remembers goes along. No lock
  * held. */
-void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes);
+void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes, const struct spw_pinning *pinning);
 
 /* [low, high) is freed, or was set to something that holds no address of ours nor any other. */
 void spw_pointer_tables_forget(CUdeviceptr low, CUdeviceptr high);
@@ -74,7 +80,7 @@ int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *l
 
 /* From now on every address that is remembered, those already there included, is pinned as well: a graph that may read
  * any table can be launched at any time. */
-void spw_pointer_tables_pin(const char *why);
+void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning);
 
 /* Extends the `count` addresses in `hits` by what can be reached from them through tables, an address for each allocation,
  * and returns the new count, or -E2BIG. `meet` is told addresses, and answers whether the allocation that holds one was met

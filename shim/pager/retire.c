@@ -94,7 +94,7 @@ void spw_retire_block_locked(struct spw_device *d, struct spw_block *b)
     spw_object_clean(&b->object);
     b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED | SPW_LOOKED); /* they are among its uses */
     b->host_copy_valid = false;
-    if (b->host_copy && spw_mover_copies_done_locked(d, b))
+    if (b->host_copy && spw_copies_done_locked(d, b))
         spw_mover_drop_host_copy_locked(b);
     spw_block_cache_locked(d, b);
 }

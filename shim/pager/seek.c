@@ -469,7 +469,7 @@ static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l
 {
     struct spw_stream *s;
     struct spw_object *o = spw_object_at_locked(b->address);
-    int r = spw_mover_stream_locked(d, context_of(d, b), &s);
+    int r = spw_copy_streams_out_locked(d, context_of(d, b), &s);
     struct spw_uses users = spw_users_of_locked(o);
     if (r == 0)
         r = spw_uses_order_locked(&users, s);

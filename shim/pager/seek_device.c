@@ -115,7 +115,7 @@ int spw_seek_read_locked(struct spw_device *d, CUcontext context, CUdeviceptr ad
     const uint64_t part = bytes < STAGING_BYTES ? bytes : STAGING_BYTES;
     if (!staging && !(staging = malloc(STAGING_BYTES))) /* pageable: the driver stages it once more, rarely */
         return -ENOMEM;
-    int r = spw_mover_stream_locked(d, context, &s);
+    int r = spw_copy_streams_out_locked(d, context, &s);
     if (r == 0)
         r = spw_context_enter(&guard, d->mover->context);
     if (r < 0)

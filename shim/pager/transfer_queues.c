@@ -72,7 +72,7 @@ void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b)
     else if (b->way == SPW_QUEUE_AWAITED) {
         spw_transfer_counts.late_count++;
         spw_arrival_missed_locked(d);
-    } else if (spw_mover_copies_done_locked(d, b))
+    } else if (spw_copies_done_locked(d, b))
         spw_transfer_counts.restored_in_time++;
     spw_transfer_forget_locked(d, b);
 }

@@ -40,7 +40,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
     else if (b->object.uses.overflow)
-        r = spw_mover_gather_uses_locked(d, b);
+        r = spw_copy_streams_gather_uses_locked(d, b);
     if (r < 0)
         return r;
     dropped = dropped && spw_rematerialiser->dropping(d, b, due);
@@ -50,7 +50,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         spw_moved.dropped_count += !copied;
     b->object.attention |= SPW_EVICTING;
     spw_transfer_take_off_locked(d, b);
-    if (copied || (!dropped && b->host_copy && spw_mover_is_copying_out_locked(d, b)))
+    if (copied || (!dropped && b->host_copy && spw_is_copying_out_locked(d, b)))
         spw_transfer_enqueue_out_locked(d, b); /* who needs no copy goes without waiting for it */
     else
         spw_transfer_enqueue_locked(d, b, SPW_QUEUE_DROPPED);
@@ -134,7 +134,9 @@ static enum evict_outcome outcome_of(struct spw_device *d, struct spw_block *b, 
         return WAIT;
     if (!is_shown)
         spw_dependents_remove_locked(d, b);
-    return spw_clean_check_forbids_locked(d, b) || (!is_shown && spw_object_dirty(&b->object)) ? WRITE_BACK : RELEASE;
+    const bool is_forbidden = spw_clean_check_forbids_locked(d, b);
+    spw_moved.dropped_count -= is_forbidden;
+    return is_forbidden || (!is_shown && spw_object_dirty(&b->object)) ? WRITE_BACK : RELEASE;
 }
 
 int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)

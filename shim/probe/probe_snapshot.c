@@ -42,14 +42,14 @@ void spw_probe_snapshot_give_scratch_locked(struct spw_probe_snapshot *a, struct
 
 bool spw_probe_snapshot_may_use_host_locked(uint64_t bytes)
 {
-    return bytes <= spw_mover_host_limit_locked() / SPW_PROBE_SNAPSHOT_HOST_SHARE;
+    return bytes <= spw_host_memory_limit_locked() / SPW_PROBE_SNAPSHOT_HOST_SHARE;
 }
 
 void spw_probe_snapshot_reap_locked(struct spw_probe_snapshot *a)
 {
     if (!a->host || !spw_uses_done_locked(&a->host_uses))
         return;
-    spw_hostpool_give(spw_mover_hostpool_locked(), a->host, a->host_bytes);
+    spw_hostpool_give(spw_host_memory_pool_locked(), a->host, a->host_bytes);
     a->host = NULL;
     a->host_bytes = 0;
     a->host_uses = (struct spw_uses){0};
@@ -61,7 +61,7 @@ bool spw_probe_snapshot_begin_locked(struct spw_probe_snapshot *a, uint64_t host
     if (!host_bytes)
         return true;
     spw_probe_snapshot_reap_locked(a);
-    if (a->host || !spw_probe_snapshot_may_use_host_locked(host_bytes) || spw_mover_host_take_locked(host_bytes, &host) < 0)
+    if (a->host || !spw_probe_snapshot_may_use_host_locked(host_bytes) || spw_host_memory_take_locked(host_bytes, &host) < 0)
         return false;
     a->host = host;
     a->host_bytes = host_bytes;

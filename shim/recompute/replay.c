@@ -13,8 +13,6 @@
 #include "replay_op.h"
 #include "reclaim.h"
 
-struct spw_replayed spw_replayed;
-
 /* ---- what it takes ---- */
 
 struct chain {               /* what is to be made, in order; the last is what it is all for */

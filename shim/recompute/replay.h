@@ -11,18 +11,7 @@
  * by itself, and takes memory from nobody. */
 #ifndef SPILLWAY_SHIM_REPLAY_H
 #define SPILLWAY_SHIM_REPLAY_H
-#include "dependents.h"
-
-enum spw_replay_reason { SPW_REPLAY_DEMAND, SPW_REPLAY_PLAN, SPW_REPLAY_RESCUE, SPW_REPLAY_REASONS };
-
-struct spw_replayed {                   /* since the start; engine lock */
-    uint64_t count[SPW_REPLAY_REASONS]; /* blocks that were made again, with what they were made of */
-    uint64_t bytes[SPW_REPLAY_REASONS];
-    uint64_t submitted_count;          /* operations that ran again */
-    uint64_t postponed_count;          /* planned, but there was no memory */
-    uint64_t failed_count, owed_count; /* attempts; slots that could not be put back at once */
-};
-extern struct spw_replayed spw_replayed;
+#include "replay_op.h"
 
 /* Makes the bytes of a DROPPED block, submitted to `s` where that is possible, and as the program's other streams see it
  * before whatever is submitted to them next. `s` may be NULL. 0: it is resident; -ENOMEM: no memory; -ESTALE: what it was

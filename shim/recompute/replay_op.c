@@ -13,7 +13,6 @@
 #include "mover.h"
 #include "clean_check.h"
 #include "owed.h"
-#include "replay.h"
 #include "reclaim.h"
 #include "spot_checks.h"
 #include "deferred_unmap.h"
@@ -21,6 +20,8 @@
 #include "twins.h"
 #include "verify.h"
 #include "writesets.h"
+
+struct spw_replayed spw_replayed;
 
 enum { ATTEMPTS = 3 };
 

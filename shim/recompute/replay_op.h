@@ -7,6 +7,17 @@
 #include "dependents.h"
 #include "rebuild.h"
 
+enum spw_replay_reason { SPW_REPLAY_DEMAND, SPW_REPLAY_PLAN, SPW_REPLAY_RESCUE, SPW_REPLAY_REASONS };
+
+struct spw_replayed {                   /* since the start; engine lock */
+    uint64_t count[SPW_REPLAY_REASONS]; /* blocks that were made again, with what they were made of */
+    uint64_t bytes[SPW_REPLAY_REASONS];
+    uint64_t submitted_count;          /* operations that ran again */
+    uint64_t postponed_count;          /* planned, but there was no memory */
+    uint64_t failed_count, owed_count; /* attempts; slots that could not be put back at once */
+};
+extern struct spw_replayed spw_replayed;
+
 struct spw_running_part {    /* a block that they touch */
     struct spw_block *block; /* held */
     bool writes;

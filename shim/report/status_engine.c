@@ -131,14 +131,14 @@ static void fill_devices(struct spw_status_page *p)
 
 void spw_status_fill_engine(struct spw_status_page *p)
 {
-    const struct spw_hostpool *pool = spw_mover_hostpool_locked();
+    const struct spw_hostpool *pool = spw_host_memory_pool_locked();
     fill_devices(p);
     fill_carried(p);
     fill_recomputed(p);
     fill_refusals(p);
     const struct spw_traced_iteration learned = spw_recorder_learned();
     spw_recorder_fill_status(p, &learned);
-    p->host_limit_bytes = spw_mover_host_limit_locked();
+    p->host_limit_bytes = spw_host_memory_limit_locked();
     p->host_held_bytes = pool ? spw_hostpool_bytes_held(pool) : 0;
     p->host_used_bytes = pool ? spw_hostpool_bytes_in_use(pool) : 0;
     p->out_bytes = spw_moved.out_bytes;

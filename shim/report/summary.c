@@ -156,11 +156,11 @@ static void write_spots(FILE *f)
 
 static void write_host(FILE *f)
 {
-    const struct spw_hostpool *pool = spw_mover_hostpool_locked();
+    const struct spw_hostpool *pool = spw_host_memory_pool_locked();
     fprintf(f,
             "  \"host\": {\"limit_bytes\": %llu, \"held_bytes\": %llu, \"pinned_bytes\": %llu, \"used_bytes\": %llu, "
             "\"used_bytes_peak\": %llu},\n",
-            U(spw_mover_host_limit_locked()), U(pool ? spw_hostpool_bytes_held(pool) : 0),
+            U(spw_host_memory_limit_locked()), U(pool ? spw_hostpool_bytes_held(pool) : 0),
             U(pool ? spw_hostpool_bytes_pinned(pool) : 0), U(pool ? spw_hostpool_bytes_in_use(pool) : 0),
             U(pool ? spw_hostpool_bytes_in_use_peak(pool) : 0));
 }

@@ -20,10 +20,7 @@ MODULES = [
     "entry/lookups entry/nccl",
     "follow/device_loop follow/plan_follower",
     "params/globals params/globals_cubin params/globals_ptx",
-    "recompute/replay recompute/replay_op",
     "recorder/definitions recorder/iteration_finder recorder/nvtx recorder/recorder recorder/recorder_memory recorder/recorder_touches",
-    "pager/engine pager/pin pager/pointer_tables pager/reclaim pager/seek pager/transfers",
-    "pager/clean_check pager/deferred_unmap pager/drop_check pager/mover",
 ]
 
 

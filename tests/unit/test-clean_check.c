@@ -347,7 +347,7 @@ static void a_copy_that_may_be_torn_is_found_out(void **state)
 static bool copy_is_done(CUdeviceptr a)
 {
     spw_lock();
-    const bool is_done = spw_mover_copies_done_locked(device, block_at(a));
+    const bool is_done = spw_copies_done_locked(device, block_at(a));
     spw_unlock();
     return is_done;
 }

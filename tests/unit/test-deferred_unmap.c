@@ -147,15 +147,15 @@ static void what_is_freed_on_its_way_out_keeps_its_places(void **state)
     fill(a, 1);
     leave(a);
     fill(b, 2);
-    const uint64_t held = spw_hostpool_bytes_in_use(spw_mover_hostpool_locked());
+    const uint64_t held = spw_hostpool_bytes_in_use(spw_host_memory_pool_locked());
     assert_int_equal(held, BYTES);
     assert_int_equal(spw_free(a, NULL), 0);
-    assert_int_equal(spw_hostpool_bytes_in_use(spw_mover_hostpool_locked()), held);
+    assert_int_equal(spw_hostpool_bytes_in_use(spw_host_memory_pool_locked()), held);
     CUdeviceptr c = allocate(BYTES);
     assert_true(c != a);
     let_run();
     spw_unmap_host_waits();
-    assert_int_equal(spw_hostpool_bytes_in_use(spw_mover_hostpool_locked()), 0);
+    assert_int_equal(spw_hostpool_bytes_in_use(spw_host_memory_pool_locked()), 0);
     assert_int_equal(allocate(BYTES), a);
     finish();
 }

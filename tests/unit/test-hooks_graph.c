@@ -11,6 +11,7 @@
 #include "hooks.h"
 #include "layout.h"
 #include "lock.h"
+#include "pinning.h"
 #include "pointer_tables.h"
 
 /* ---- the driver: one stream that may capture, one kernel with one pointer and one number ---- */
@@ -301,7 +302,7 @@ static void a_kernel_node_that_cannot_be_parsed_pins_everything(void **state)
 static void tables_are_pinned_once_there_is_a_graph(void **state)
 {
     CUdeviceptr member = LOW + 4096;
-    spw_pointer_tables_learn(LOW, &member, 8);
+    spw_pointer_tables_learn(LOW, &member, 8, &spw_pinning);
     assert_true(pinned_nothing());
     spw_on_cuStreamBeginCapture_v2((CUstream)7, CU_STREAM_CAPTURE_MODE_GLOBAL);
     assert_true(pinned_only(member));
@@ -379,7 +380,7 @@ static void a_node_whose_memory_cannot_be_pinned_is_refused(void **state)
     CUdeviceptr member = LOW + 4096;
     no_room = true;
     assert_int_equal(spw_on_cuGraphAddMemsetNode(NULL, NULL, NULL, 0, &p, NULL), CUDA_ERROR_OUT_OF_MEMORY);
-    spw_pointer_tables_learn(LOW, &member, 8);
+    spw_pointer_tables_learn(LOW, &member, 8, &spw_pinning);
     assert_int_equal(spw_on_cuStreamBeginCapture_v2((CUstream)7, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(driver_calls, 0);
     assert_int_equal(spw_captures_active, 0);

@@ -11,6 +11,7 @@
 #include "known_iterations.h"
 #include "scan.h"
 #include "slab.h"
+#include "pinning.h"
 #include "pointer_tables.h"
 #include "training-loop.h"
 
@@ -114,7 +115,7 @@ static void what_is_alive_on_another_device_is_not_doubted(void **state)
 static void what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses(void **state)
 {
     const CUdeviceptr table = loop_allocate(&loop, LOOP_BYTES), gone = loop_allocate(&loop, LOOP_BYTES);
-    spw_pointer_tables_learn(table, &table, sizeof table);
+    spw_pointer_tables_learn(table, &table, sizeof table, &spw_pinning);
     loop_free(&loop, gone);
     CUdeviceptr hits[] = {loop.weights[0], gone, loop.weights[1]};
     give(3, 0);

@@ -15,6 +15,7 @@
 #include "reclaim.h"
 #include "plan_tuning.h"
 #include "deferred_unmap.h"
+#include "pinning.h"
 #include "pointer_tables.h"
 #include "training-loop.h"
 
@@ -128,7 +129,7 @@ static void what_the_stack_had_hides_no_iteration_beside_a_table_of_addresses(vo
 {
     loop_start(&loop, SHORT, SPW_PLAN_WAIT);
     const CUdeviceptr table = loop_allocate(&loop, LOOP_BYTES);
-    spw_pointer_tables_learn(table, &table, sizeof table);
+    spw_pointer_tables_learn(table, &table, sizeof table, &spw_pinning);
     assert_true(spw_pointer_tables_any());
     loop.stale = 2;
     loop_steps(&loop, KNOWN_AFTER);

@@ -1,5 +1,6 @@
 /* test-pointer_tables.c - addresses stored in device memory: learnt from copies, followed, replaced, bounded; and a random
  * comparison. */
+#include "pinning.h"
 #include "pointer_tables.h"
 
 #include <stdarg.h>
@@ -67,7 +68,7 @@ static int setup(void **state)
 
 static void learn(CUdeviceptr destination, const CUdeviceptr *words, unsigned count)
 {
-    spw_pointer_tables_learn(destination, words, count * sizeof *words);
+    spw_pointer_tables_learn(destination, words, count * sizeof *words, &spw_pinning);
 }
 
 static int members(unsigned block, CUdeviceptr *list, unsigned room)
@@ -125,7 +126,7 @@ static void ends_of_copies_that_are_no_whole_words_are_left_out(void **state)
     for (unsigned begin = 0; begin < 16; begin++)
         for (unsigned bytes = 0; bytes < 40; bytes++) {
             spw_pointer_tables_reset();
-            spw_pointer_tables_learn(AT(0) + begin, (const char *)words + begin % 8, bytes);
+            spw_pointer_tables_learn(AT(0) + begin, (const char *)words + begin % 8, bytes, &spw_pinning);
             unsigned first = (begin + 7) / 8, end = (begin + bytes) / 8;
             assert_int_equal(spw_pointer_tables_words, end > first ? end - first : 0);
         }
@@ -146,7 +147,7 @@ static void what_is_found_replaces_what_was_known(void **state)
     assert_true(spw_pointer_tables_has(AT(0) + 8, AT(0) + 9));
     assert_false(spw_pointer_tables_has(AT(0) + 16, AT(0) + 64));
     assert_int_equal(pinned_count, 0);
-    spw_pointer_tables_pin("graphs");
+    spw_pointer_tables_pin("graphs", &spw_pinning);
     assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &changed), 1);
     assert_int_equal(pinned_count, 1); /* that one by the call before */
 }
@@ -157,11 +158,11 @@ static void addresses_are_looked_for_where_the_device_aligns_them(void **state)
     char bytes[40] = {0};
     CUdeviceptr list[2], address = AT(3);
     memcpy(bytes + 5, &address, 8);
-    spw_pointer_tables_learn(AT(0) + 3, bytes, 40);
+    spw_pointer_tables_learn(AT(0) + 3, bytes, 40, &spw_pinning);
     assert_int_equal(members(0, list, 2), 1);
     assert_int_equal(list[0], address);
     setup(state);
-    spw_pointer_tables_learn(AT(0) + 4, bytes, 40);
+    spw_pointer_tables_learn(AT(0) + 4, bytes, 40, &spw_pinning);
     assert_false(spw_pointer_tables_any());
 }
 
@@ -174,7 +175,7 @@ static void a_later_copy_replaces_what_was_there(void **state)
     assert_int_equal(list[1], AT(4));
     learn(AT(0), none, 1);
     assert_int_equal(members(0, list, 8), 2);
-    spw_pointer_tables_learn(AT(0) + 23, "x", 1); /* one byte of the last word */
+    spw_pointer_tables_learn(AT(0) + 23, "x", 1, &spw_pinning); /* one byte of the last word */
     assert_int_equal(members(0, list, 8), 1);
 }
 
@@ -213,7 +214,7 @@ static void a_table_copied_to_a_module_variable_is_pinned(void **state)
 {
     CUdeviceptr words[] = {AT(1), AT(2)};
     learn(AT(0), words, 2);
-    spw_pointer_tables_copied(OUTSIDE, AT(0) + 8, 8);
+    spw_pointer_tables_copied(OUTSIDE, AT(0) + 8, 8, &spw_pinning);
     assert_int_equal(pinned_count, 1);
     assert_int_equal(pinned[0], AT(2));
 }
@@ -224,7 +225,7 @@ static void a_copied_table_is_a_table(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2), AT(3)};
     learn(AT(0), words, 3);
-    spw_pointer_tables_copied(AT(5) + 100, AT(0) + 4, 16); /* only the second word whole */
+    spw_pointer_tables_copied(AT(5) + 100, AT(0) + 4, 16, &spw_pinning); /* only the second word whole */
     assert_int_equal(members(5, list, 8), 1);
     assert_int_equal(list[0], AT(2));
 }
@@ -234,7 +235,7 @@ static void a_copy_from_the_host_that_is_none_is_not_read(void **state)
 {
     CUdeviceptr list[2], words[] = {AT(1)};
     learn(AT(0), words, 1);
-    spw_pointer_tables_learn(AT(5), (const void *)(uintptr_t)AT(0), 8);
+    spw_pointer_tables_learn(AT(5), (const void *)(uintptr_t)AT(0), 8, &spw_pinning);
     assert_int_equal(members(5, list, 2), 1);
 }
 
@@ -242,7 +243,7 @@ static void a_table_overwritten_by_a_copy_is_gone(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2)};
     learn(AT(0), words, 2);
-    spw_pointer_tables_copied(AT(0), AT(7), BLOCK);
+    spw_pointer_tables_copied(AT(0), AT(7), BLOCK, &spw_pinning);
     assert_int_equal(members(0, list, 8), 0);
 }
 
@@ -250,7 +251,7 @@ static void a_table_may_be_moved_onto_itself(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), AT(2), AT(3)};
     learn(AT(0), words, 3);
-    spw_pointer_tables_copied(AT(0) + 8, AT(0), 24);
+    spw_pointer_tables_copied(AT(0) + 8, AT(0), 24, &spw_pinning);
     assert_int_equal(members(0, list, 8), 3); /* 1 1 2 3, the repeated one told once */
     assert_int_equal(list[2], AT(3));
 }
@@ -295,9 +296,9 @@ static void once_graphs_exist_members_are_pinned(void **state)
     CUdeviceptr before[] = {AT(1), AT(2)}, after[] = {AT(3)};
     learn(AT(0), before, 2);
     assert_int_equal(pinned_count, 0);
-    spw_pointer_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it", &spw_pinning);
     assert_int_equal(pinned_count, 2);
-    spw_pointer_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it", &spw_pinning);
     assert_int_equal(pinned_count, 2);
     learn(AT(4), after, 1);
     assert_int_equal(pinned_count, 3);
@@ -310,12 +311,12 @@ static void members_that_could_not_be_pinned_are_tried_again(void **state)
     CUdeviceptr words[] = {AT(1)};
     learn(AT(0), words, 1);
     no_room = true;
-    spw_pointer_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it", &spw_pinning);
     assert_int_equal(spw_pin_failure, -ENOMEM);
     no_room = false;
     spw_pin_failure = 0;
     pinned_count = 0;
-    spw_pointer_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it", &spw_pinning);
     assert_int_equal(pinned_count, 1);
     assert_int_equal(spw_pin_failure, 0);
 }
@@ -323,7 +324,7 @@ static void members_that_could_not_be_pinned_are_tried_again(void **state)
 static void a_pin_that_failed_before_is_not_forgotten(void **state)
 {
     spw_pin_failure = -ENOMEM;
-    spw_pointer_tables_pin("a graph uses it");
+    spw_pointer_tables_pin("a graph uses it", &spw_pinning);
     assert_int_equal(spw_pin_failure, -ENOMEM);
 }
 
@@ -339,7 +340,7 @@ static void a_tensor_map_that_hides_its_address_makes_a_table_too(void **state)
     memset(&source, 0x5a, sizeof source);
     source.plain[7] = AT(2);
     assert_int_equal(spw_tensormap_made(&source.map, AT(6)), 0);
-    spw_pointer_tables_learn(AT(0), &source, sizeof source);
+    spw_pointer_tables_learn(AT(0), &source, sizeof source, &spw_pinning);
     assert_int_equal(members(0, list, 4), 2);
     assert_int_equal(list[0], AT(6)); /* in the order of their places */
     assert_int_equal(list[1], AT(2));
@@ -385,7 +386,7 @@ static void random_copies_agree_with_a_model(void **state)
                 to[i] = spw_in_arena(words[i]) ? words[i] : 0;
             break;
         case 2:
-            spw_pointer_tables_copied(place(32 * block + first), place(from), 8 * n);
+            spw_pointer_tables_copied(place(32 * block + first), place(from), 8 * n, &spw_pinning);
             memmove(to, &model[from], n * sizeof *to);
             break;
         default:
@@ -405,7 +406,7 @@ static void more_addresses_than_can_be_remembered_are_pinned(void **state)
     for (unsigned i = 0; i < SPW_POINTER_TABLES_MAX_COPY / 8; i++)
         words[i] = AT(1);
     for (unsigned i = 0; i < SPW_POINTER_TABLES_MAX_WORDS / (SPW_POINTER_TABLES_MAX_COPY / 8); i++)
-        spw_pointer_tables_learn(AT(64 * i), words, SPW_POINTER_TABLES_MAX_COPY);
+        spw_pointer_tables_learn(AT(64 * i), words, SPW_POINTER_TABLES_MAX_COPY, &spw_pinning);
     assert_int_equal(spw_pointer_tables_words, SPW_POINTER_TABLES_MAX_WORDS);
     assert_int_equal(pinned_count, 0);
     words[0] = AT(3);

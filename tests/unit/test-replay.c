@@ -143,7 +143,7 @@ static bool waits_for_copy_of_input(CUfunction function, uint8_t launches)
     expect(a[1], mixed(fake_mixed(NULL, 0, 5), 1));
     assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
     spw_lock();
-    const bool waited = spw_mover_copies_done_locked(device, block_at(a[0]));
+    const bool waited = spw_copies_done_locked(device, block_at(a[0]));
     spw_unlock();
     let_go_all();
     return waited;

@@ -28,6 +28,7 @@
 #include "recorded_op.h"
 #include "reclaim.h"
 #include "slab.h"
+#include "pinning.h"
 #include "pointer_tables.h"
 
 #define GRANULE  4096u
@@ -314,7 +315,7 @@ static void what_tables_lead_to_is_written(void **state)
     const uint64_t b_was = version(b), c_was = version(c);
     uint64_t table[] = {b};
     struct launch l;
-    spw_pointer_tables_learn(a, table, sizeof(table));
+    spw_pointer_tables_learn(a, table, sizeof(table), &spw_pinning);
     assert_int_equal(launch(1, a, 0, 0), 0);
     assert_true(version(b) > b_was);
     assert_int_equal(version(c), c_was);

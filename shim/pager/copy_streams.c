@@ -1,0 +1,93 @@
+/* copy_streams.c - makes the copy streams, and asks how far they are. */
+#include "copy_streams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ask.h"
+#include "context.h"
+#include "driver.h"
+
+static struct spw_stream *make_stream(CUcontext context)
+{
+    CUstream handle = NULL;
+    if (SPW_ASK(cuStreamCreate, &handle, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        return NULL;
+    struct spw_stream *s = spw_stream_adopt_locked(handle, context);
+    if (!s)
+        (void)SPW_ASK(cuStreamDestroy_v2, handle);
+    return s;
+}
+
+int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context)
+{
+    if (!d->mover)
+        d->mover = calloc(1, sizeof(*d->mover));
+    if (!d->mover)
+        return -ENOMEM;
+    struct spw_mover *m = d->mover;
+    if (m->out && m->in)
+        return 0;
+    if (!m->context)
+        m->context = context;
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, m->context);
+    if (r < 0)
+        return r;
+    if (!m->out)
+        m->out = make_stream(m->context);
+    if (!m->in)
+        m->in = make_stream(m->context);
+    spw_context_leave(&guard);
+    return m->out && m->in ? 0 : -ENOMEM;
+}
+
+int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream)
+{
+    int r = spw_copy_streams_ready_locked(d, context);
+    if (r == 0)
+        *ret_stream = d->mover->out;
+    return r;
+}
+
+int spw_copy_streams_gather_uses_locked(struct spw_device *d, struct spw_block *b)
+{
+    int r = spw_copy_streams_ready_locked(d, b->context);
+    if (r == 0)
+        r = spw_uses_order_locked(&b->object.uses, d->mover->out);
+    if (r < 0)
+        return r;
+    struct spw_stream *s = d->mover->out;
+    b->object.uses = (struct spw_uses){0};
+    spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
+    return 0;
+}
+
+struct spw_uses spw_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both)
+{
+    struct spw_uses copies = {0};
+    if (d->mover && d->mover->in)
+        spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
+    if (both && d->mover && d->mover->out)
+        spw_uses_add_locked(&copies, d->mover->out, b->leave_number);
+    if (b->object.attention & SPW_FENCED)
+        spw_uses_merge_locked(&copies, &b->fence);
+    if (both && b->proof.reader)
+        spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
+    return copies;
+}
+
+bool spw_copies_done_locked(struct spw_device *d, const struct spw_block *b)
+{
+    struct spw_uses copies = spw_copies_locked(d, b, true);
+    return spw_uses_done_locked(&copies);
+}
+
+bool spw_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b)
+{
+    struct spw_uses out = {0};
+    if (!d->mover || !d->mover->out)
+        return false;
+    spw_uses_add_locked(&out, d->mover->out, b->leave_number);
+    return !spw_uses_done_locked(&out);
+}

@@ -1,0 +1,29 @@
+/* copy_streams.h - the two streams of a device on which tensors are copied out and in, and which copies are in flight there.
+ *
+ * Engine lock throughout. */
+#ifndef SPILLWAY_SHIM_COPY_STREAMS_H
+#define SPILLWAY_SHIM_COPY_STREAMS_H
+#include "ledger.h"
+
+/* The device has both: d->mover. They are made for the context of the first block that needs them. 0, -ENOMEM or a failure
+ * of the driver. */
+int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context);
+
+/* The stream on which the device's copies out go, made where there is none: for the context of the first block that moves or
+ * is looked through, which is its context then. Whoever submits to it numbers that. 0, -ENOMEM or a failure of the driver.
+ */
+int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream);
+
+/* From here on an operation of the copy-out stream that copies nothing stands for all uses of the block so far. Fails as
+ * above. */
+int spw_copy_streams_gather_uses_locked(struct spw_device *d, struct spw_block *b);
+
+/* The copies that may be in flight: into the block, or, with `both`, out of it as well, and the digest that reads it. */
+struct spw_uses spw_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both);
+
+/* True when no copy in either direction is in flight: its host copy is nobody's target or source. */
+bool spw_copies_done_locked(struct spw_device *d, const struct spw_block *b);
+
+/* True when a copy out of it, or what is to prove one right, is not known to be complete. */
+bool spw_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b);
+#endif

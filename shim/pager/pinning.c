@@ -1,0 +1,31 @@
+/* pinning.c - pins, and tells whether that failed. */
+#include "pinning.h"
+
+#include "pin.h"
+
+/* An earlier failure stays where nothing fails now. */
+static int failure_since(int earlier)
+{
+    const int failure = spw_pin_failure;
+    if (failure == 0)
+        spw_pin_failure = earlier;
+    return failure;
+}
+
+static int pin_address(CUdeviceptr address, const char *why)
+{
+    const int earlier = spw_pin_failure;
+    spw_pin_failure = 0;
+    spw_pin_address(address, why);
+    return failure_since(earlier);
+}
+
+static int pin_everything(const char *why)
+{
+    const int earlier = spw_pin_failure;
+    spw_pin_failure = 0;
+    spw_pin_everything(why);
+    return failure_since(earlier);
+}
+
+const struct spw_pinning spw_pinning = {.address = pin_address, .everything = pin_everything};
