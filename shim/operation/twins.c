@@ -10,25 +10,16 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
-#include "arena.h"
 #include "ask.h"
 #include "context.h"
 #include "layout.h"
 #include "lock.h"
 #include "log.h"
+#include "module_variables.h"
 #include "result.h"
 #include "settings.h"
 #include "streams.h"
 #include "variables.h"
-
-struct variable {
-    char *name;
-    CUcontext context; /* where it has that address */
-    CUdeviceptr address;
-    size_t bytes;
-    bool is_written; /* by copies or sets of the program's */
-    struct variable *next;
-};
 
 struct twin { /* of a source, in one context */
     struct source *source;
@@ -48,7 +39,7 @@ struct source { /* a module or library of the program's */
     const char *stateful; /* NULL: no kernel of it depends on more than is known */
     bool is_listed;
     struct spw_globals globals;
-    struct variable *variables;
+    struct spw_module_variable *variables;
     struct twin *twins;
     bool lost; /* out of memory while adding: it is in no table */
     UT_hash_handle hh;
@@ -140,25 +131,11 @@ static void forget_twin(struct twin *twin)
     *link = twin->next;
 }
 
-static void free_variables(struct source *s, const CUcontext *of)
-{
-    for (struct variable **link = &s->variables; *link;) {
-        struct variable *v = *link;
-        if (of && v->context != *of) {
-            link = &v->next;
-            continue;
-        }
-        *link = v->next;
-        free(v->name);
-        free(v);
-    }
-}
-
 /* Without its twins, which are somebody's to unload, or gone. */
 static void forget_source(struct source *s)
 {
     HASH_DEL(sources, s);
-    free_variables(s, NULL);
+    spw_module_variables_free(&s->variables, NULL);
     spw_globals_finish(&s->globals);
     spw_image_free_locked(s->image);
     free(s);
@@ -266,7 +243,7 @@ static void leave_context(struct source *s, CUcontext context)
         unload(twin);
         free_twin(twin);
     }
-    free_variables(s, &context);
+    spw_module_variables_free(&s->variables, &context);
     if (!spw_image_is_library(s->image) && s->context == context)
         forget_source(s);
 }
@@ -284,25 +261,12 @@ void spw_twins_context_gone(CUcontext context)
 
 /* ---- variables ---- */
 
-static struct variable *find_variable(const struct source *s, CUdeviceptr address)
-{
-    struct variable *v = s->variables;
-    while (v && v->address != address)
-        v = v->next;
-    return v;
-}
-
 static void add_variable(struct source *s, const char *name, CUdeviceptr address, size_t bytes, CUcontext context)
 {
-    struct variable *v = calloc(1, sizeof(*v));
-    char *own = v ? strdup(name) : NULL;
-    if (!own) {
-        free(v);
+    if (spw_module_variables_add(&s->variables, name, context, address, bytes) < 0) {
         s->refused = "there was no memory for the names of its variables";
         return;
     }
-    *v = (struct variable){own, context, address, bytes, false, s->variables};
-    s->variables = v;
     if (!spw_twins_low || address < spw_twins_low)
         spw_twins_low = address;
     if (address + bytes > spw_twins_high)
@@ -321,7 +285,7 @@ void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address
     struct source *s = find_source(spw_layout_whole(owner));
     if (s && is_managed)
         s->refused = "the host may write its variables";
-    else if (s && !find_variable(s, address))
+    else if (s && !spw_module_variables_find(s->variables, address))
         add_variable(s, name, address, bytes, context);
     spw_unlock();
 }
@@ -333,8 +297,8 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
         return false;
     spw_lock();
     for (struct source *s = sources; s; s = s->hh.next)
-        for (struct variable *v = s->variables; v; v = v->next) {
-            if (address >= v->address + v->bytes || address + bytes <= v->address)
+        for (struct spw_module_variable *v = s->variables; v; v = v->next) {
+            if (!spw_module_variable_overlaps(v, address, bytes))
                 continue;
             any = v->is_written = true;
         }
@@ -343,25 +307,14 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
     return any;
 }
 
-static bool holds_addresses(const void *from, size_t bytes)
-{
-    CUdeviceptr word;
-    for (size_t at = 0; at + sizeof(word) <= bytes; at += 4) {
-        memcpy(&word, (const char *)from + at, sizeof(word));
-        if (spw_in_arena(word))
-            return true;
-    }
-    return false;
-}
-
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes)
 {
-    if (address >= spw_twins_high || address + bytes <= spw_twins_low || !holds_addresses(from, bytes))
+    if (address >= spw_twins_high || address + bytes <= spw_twins_low || !spw_holds_addresses(from, bytes))
         return;
     spw_lock();
     for (struct source *s = sources; s; s = s->hh.next)
-        for (struct variable *v = s->variables; v; v = v->next)
-            if (address < v->address + v->bytes && address + bytes > v->address)
+        for (struct spw_module_variable *v = s->variables; v; v = v->next)
+            if (spw_module_variable_overlaps(v, address, bytes))
                 refuse_state(s, "its variables hold addresses of tensors");
     spw_unlock();
 }
@@ -373,26 +326,10 @@ void spw_twins_changed(void)
     spw_unlock();
 }
 
-static int address_in_twin(const struct twin *twin, const struct variable *v, CUdeviceptr *ret_address)
-{
-    size_t bytes = 0;
-    const int r = spw_result(spw_image_is_library(twin->source->image)
-                                 ? SPW_ASK(cuLibraryGetGlobal, ret_address, &bytes, twin->handle, v->name)
-                                 : SPW_ASK(cuModuleGetGlobal_v2, ret_address, &bytes, twin->handle, v->name));
-    return r == 0 && bytes != v->bytes ? -ESTALE : r;
-}
-
 static int make_variables_alike(struct twin *twin, struct spw_stream *s)
 {
-    int r = 0;
-    for (const struct variable *v = twin->source->variables; v && r == 0; v = v->next) {
-        CUdeviceptr to = 0;
-        if (!v->is_written || v->context != twin->context)
-            continue;
-        r = address_in_twin(twin, v, &to);
-        if (r == 0)
-            r = spw_result(SPW_ASK(cuMemcpyDtoDAsync_v2, to, v->address, v->bytes, s->handle));
-    }
+    const int r = spw_module_variables_copy(twin->source->variables, twin->context, twin->handle,
+                                            spw_image_is_library(twin->source->image), s);
     if (r == 0)
         twin->alike = changes;
     return r;

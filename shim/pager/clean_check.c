@@ -5,7 +5,6 @@
 #include "op.h"
 #include "capture.h"
 #include "lock.h"
-#include "log.h"
 #include "copy_streams.h"
 #include "versions.h"
 

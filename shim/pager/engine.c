@@ -8,7 +8,6 @@
 #include "arrivals.h"
 #include "transfers.h"
 #include "context.h"
-#include "driver.h"
 #include "follower.h"
 #include "layout.h"
 #include "lock.h"

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
-
 #include "allocation.h"
 #include "devices.h"
 #include "driver.h"
@@ -20,92 +16,17 @@
 #include "log.h"
 #include "mover.h"
 #include "seek_device.h"
+#include "seek_kinds.h"
 #include "slab.h"
 
 enum {
-    ENOUGH = 3, /* looks that find nothing new, before a kind is trusted */
     LOOKS = 512,
-    AUDIT_EVERY = 4096,            /* operations */
     RANGES = SPW_SEEK_ANSWERS / 2, /* of looks; and as many of a sweep */
 };
 
 bool spw_seek_allowed, spw_seeking;
 uint64_t spw_seek_learned;
 struct spw_sought spw_sought;
-
-/* ---- what is known of launches of a function, and of uploads of a size ---- */
-
-struct kind {
-    uint64_t key;
-    uint8_t looks[2];   /* in a row that found nothing new; [1]: of launches that were given a table */
-    bool is_audited[2]; /* it was trusted, and is looked at again: nothing is suspected for that */
-    bool stores;
-    bool lost;
-    UT_hash_handle hh;
-};
-
-static struct kind *kinds;
-
-static uint64_t key_of_upload(uint64_t bytes)
-{
-    return bytes << 1 | 1;
-}
-
-static struct kind *kind_of(uint64_t key)
-{
-    struct kind *k;
-    HASH_FIND(hh, kinds, &key, sizeof(key), k);
-    if (k)
-        return k;
-    k = calloc(1, sizeof(*k));
-    if (!k)
-        return NULL;
-    k->key = key;
-    HASH_ADD(hh, kinds, key, sizeof(k->key), k);
-    if (!k->lost)
-        return k;
-    free(k);
-    return NULL;
-}
-
-static bool is_trusted(const struct kind *k, bool tainted)
-{
-    return k && !k->stores && k->looks[tainted] >= ENOUGH;
-}
-
-static bool is_suspicious(const struct kind *k, bool tainted)
-{
-    return !k || k->stores || !k->is_audited[tainted];
-}
-
-/* The next one in turn. It costs a look at what the launch was given, for which nothing stays that would leave. */
-static void audit(struct kind *k)
-{
-    for (int i = 0; i < 2; i++)
-        if (k->looks[i] >= ENOUGH) {
-            k->looks[i] = ENOUGH - 1;
-            k->is_audited[i] = true;
-        }
-    if (!(k->key & 1))
-        spw_layout_watch((CUfunction)(uintptr_t)k->key);
-}
-
-static uint64_t audit_at; /* so many operations */
-
-void spw_seek_audit_locked(void)
-{
-    static uint64_t turn; /* the last one's key */
-    struct kind *k;
-    if (spw_tick < audit_at)
-        return;
-    audit_at = spw_tick + AUDIT_EVERY;
-    HASH_FIND(hh, kinds, &turn, sizeof(turn), k);
-    k = k && k->hh.next ? k->hh.next : kinds;
-    if (!k)
-        return;
-    turn = k->key;
-    audit(k);
-}
 
 /* ---- looks that have no answer yet, oldest first ---- */
 
@@ -231,9 +152,9 @@ void spw_seek_launched(struct spw_op *op)
         return;
     const bool tainted = op->reached > op->count;
     spw_lock();
-    struct kind *k = kind_of((uint64_t)(uintptr_t)op->function);
-    if (!is_trusted(k, tainted)) {
-        for (unsigned i = 0; i < op->reached && is_suspicious(k, tainted); i++)
+    struct spw_seek_kind *k = spw_seek_kind_of((uint64_t)(uintptr_t)op->function);
+    if (!spw_seek_is_trusted(k, tainted)) {
+        for (unsigned i = 0; i < op->reached && spw_seek_is_suspicious(k, tainted); i++)
             suspect(op->hits[i]);
         if (op->everything && k)
             k->looks[0]++; /* nobody will ever know more of it */
@@ -251,14 +172,14 @@ void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
     if (!spw_seeking)
         return;
     spw_lock();
-    const struct kind *k = uploaded ? kind_of(key_of_upload(bytes)) : NULL;
-    if (uploaded ? !is_trusted(k, false) : is_unsettled) {
-        for (unsigned i = 0; i < op->count && is_suspicious(k, false); i++) {
+    const struct spw_seek_kind *k = uploaded ? spw_seek_kind_of(spw_seek_key_of_upload(bytes)) : NULL;
+    if (uploaded ? !spw_seek_is_trusted(k, false) : is_unsettled) {
+        for (unsigned i = 0; i < op->count && spw_seek_is_suspicious(k, false); i++) {
             suspect(op->hits[i]);
             if (uploaded)
                 await(op->hits[i]);
         }
-        look(op, uploaded ? key_of_upload(bytes) : 0, false);
+        look(op, uploaded ? spw_seek_key_of_upload(bytes) : 0, false);
     }
     spw_unlock();
 }
@@ -406,7 +327,7 @@ static int conclude_range_unlocking(unsigned index, bool wait, bool *changed)
 
 static void judge(const struct look *l, bool changed)
 {
-    struct kind *k = l->key ? kind_of(l->key) : NULL;
+    struct spw_seek_kind *k = l->key ? spw_seek_kind_of(l->key) : NULL;
     if (!k)
         return;
     if (changed) {
@@ -414,9 +335,9 @@ static void judge(const struct look *l, bool changed)
         spw_debug("addresses are stored by a launch or copy of kind %llx", (unsigned long long)l->key);
         return;
     }
-    if (k->looks[l->tainted] < ENOUGH)
+    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH)
         k->looks[l->tainted]++;
-    if (!(l->key & 1) && is_trusted(k, false))
+    if (!(l->key & 1) && spw_seek_is_trusted(k, false))
         spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
 }
 
@@ -572,7 +493,7 @@ int spw_seek_open_unlocking(void)
         spw_seeking = true;
         missed++;
         spw_layout_watch_all();
-        audit_at = spw_tick + AUDIT_EVERY;
+        spw_seek_audit_later_locked();
     }
     return spw_seek_settle_unlocking(true);
 }
@@ -585,16 +506,10 @@ void spw_seek_context_gone_locked(CUcontext context)
 
 void spw_seek_reset(void)
 {
-    struct kind *k = kinds, *next;
-    HASH_CLEAR(hh, kinds);
-    for (; k; k = next) {
-        next = k->hh.next;
-        free(k);
-    }
+    spw_seek_kinds_reset();
     range_first = range_end = look_first = look_end = 0;
     missed = made_good = 0;
     looking = (struct spw_uses){0};
-    audit_at = 0;
     settling = spw_seeking = spw_seek_allowed = false;
     spw_sought = (struct spw_sought){0};
     spw_seek_device_reset();

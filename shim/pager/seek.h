@@ -25,6 +25,7 @@
 #include "op.h"
 #include "layout.h"
 #include "pointer_tables.h"
+#include "seek_kinds.h"
 
 extern bool spw_seek_allowed SPW_OURS;     /* set at start; without it nothing here ever happens: for tests */
 extern bool spw_seeking SPW_OURS;          /* something has been evicted, or is about to be; engine lock, or a moment late */
@@ -40,9 +41,6 @@ int spw_seek_open_unlocking(void);
 /* Some look has no answer yet, or there was no room for one: what is suspected stays. Right without the lock, too, for what
  * the calling thread has submitted. */
 bool spw_seek_pending_locked(void);
-
-/* Now and then a trusted function is looked at again: its next launch. */
-void spw_seek_audit_locked(void);
 
 /* What is submitted to the stream next comes after all looks. 0 or a failure of the driver. */
 int spw_seek_order_locked(struct spw_stream *s);

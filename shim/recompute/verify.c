@@ -8,7 +8,6 @@
 #include "ask.h"
 #include "transfers.h"
 #include "digest.h"
-#include "driver.h"
 #include "layout.h"
 #include "log.h"
 #include "mover.h"

@@ -1,0 +1,98 @@
+/* seek_kinds.c - counts looks by function and by size of uploads. */
+#include "seek_kinds.h"
+
+#include <stdlib.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
+
+#include "layout.h"
+#include "ledger.h"
+
+enum { AUDIT_EVERY = 4096 }; /* operations */
+
+struct entry {
+    struct spw_seek_kind kind;
+    bool lost; /* out of memory while adding: it is in no table */
+    UT_hash_handle hh;
+};
+
+static struct entry *kinds;
+
+uint64_t spw_seek_key_of_upload(uint64_t bytes)
+{
+    return bytes << 1 | 1;
+}
+
+struct spw_seek_kind *spw_seek_kind_of(uint64_t key)
+{
+    struct entry *e;
+    HASH_FIND(hh, kinds, &key, sizeof(key), e);
+    if (e)
+        return &e->kind;
+    e = calloc(1, sizeof(*e));
+    if (!e)
+        return NULL;
+    e->kind.key = key;
+    HASH_ADD(hh, kinds, kind.key, sizeof(e->kind.key), e);
+    if (!e->lost)
+        return &e->kind;
+    free(e);
+    return NULL;
+}
+
+bool spw_seek_is_trusted(const struct spw_seek_kind *k, bool tainted)
+{
+    return k && !k->stores && k->looks[tainted] >= SPW_SEEK_ENOUGH;
+}
+
+bool spw_seek_is_suspicious(const struct spw_seek_kind *k, bool tainted)
+{
+    return !k || k->stores || !k->is_audited[tainted];
+}
+
+/* The next one in turn. It costs a look at what the launch was given, for which nothing stays that would leave. */
+static void audit(struct spw_seek_kind *k)
+{
+    for (int i = 0; i < 2; i++)
+        if (k->looks[i] >= SPW_SEEK_ENOUGH) {
+            k->looks[i] = SPW_SEEK_ENOUGH - 1;
+            k->is_audited[i] = true;
+        }
+    if (!(k->key & 1))
+        spw_layout_watch((CUfunction)(uintptr_t)k->key);
+}
+
+static uint64_t audit_at; /* so many operations */
+
+void spw_seek_audit_locked(void)
+{
+    static uint64_t turn; /* the last one's key */
+    struct entry *e;
+    if (spw_tick < audit_at)
+        return;
+    audit_at = spw_tick + AUDIT_EVERY;
+    HASH_FIND(hh, kinds, &turn, sizeof(turn), e);
+    e = e && e->hh.next ? e->hh.next : kinds;
+    if (!e)
+        return;
+    turn = e->kind.key;
+    audit(&e->kind);
+}
+
+void spw_seek_audit_later_locked(void)
+{
+    audit_at = spw_tick + AUDIT_EVERY;
+}
+
+void spw_seek_kinds_reset(void)
+{
+    struct entry *e = kinds, *next;
+    HASH_CLEAR(hh, kinds);
+    for (; e; e = next) {
+        next = e->hh.next;
+        free(e);
+    }
+    audit_at = 0;
+}
