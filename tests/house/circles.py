@@ -19,7 +19,6 @@ MODULES = [
     "entry/forward entry/forward.S",                                 # generated symbols, and what they jump to
     "entry/lookups entry/nccl",
     "follow/device_loop follow/plan_follower",
-    "params/globals params/globals_cubin params/globals_ptx",
     "recorder/definitions recorder/iteration_finder recorder/nvtx recorder/recorder recorder/recorder_memory recorder/recorder_touches",
 ]
 
