@@ -10,54 +10,30 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#if defined(__x86_64__)
-#define FIRST_VERSION "GLIBC_2.2.5"
-#elif defined(__aarch64__)
-#define FIRST_VERSION "GLIBC_2.17"
-#endif
+#include "loader.h"
 
-#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+/* Set once, to the same by all threads: the dlsym() that comes after ours, another's, or the C library's. */
+SPW_OURS spw_look_up *spw_lookups_next;
 
-typedef void *look_up_function(void *, const char *);
-
-/* Both are set once, to the same by all threads. */
-static look_up_function *of_library;         /* the C library's, which can only be asked for by its version */
-SPW_OURS look_up_function *spw_lookups_next; /* the dlsym() that comes after ours: another's, or that one */
-
-BARE static look_up_function *loader(void)
+SPW_BARE static void find_next(void)
 {
-    look_up_function *found = __atomic_load_n(&of_library, __ATOMIC_ACQUIRE);
-    if (!found) {
-        found = (look_up_function *)dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION);
-        __atomic_store_n(&of_library, found, __ATOMIC_RELEASE);
-    }
-    return found;
-}
-
-BARE static void find_next(void)
-{
-    look_up_function *found;
+    spw_look_up *found;
     if (__atomic_load_n(&spw_lookups_next, __ATOMIC_ACQUIRE))
         return;
-    found = (look_up_function *)loader()(RTLD_NEXT, "dlsym");
-    __atomic_store_n(&spw_lookups_next, found ? found : loader(), __ATOMIC_RELEASE);
-}
-
-BARE void *spw_lookups_of_loader(void *handle, const char *name)
-{
-    return loader()(handle, name);
+    found = (spw_look_up *)spw_loader()(RTLD_NEXT, "dlsym");
+    __atomic_store_n(&spw_lookups_next, found ? found : spw_loader(), __ATOMIC_RELEASE);
 }
 
 /* Called by dlsym() below, with its arguments. NULL: the question goes on as it was asked. */
 void *spw_lookups_answer(void *handle, const char *name) SPW_OURS;
-BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char *name)
+SPW_BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char *name)
 {
     find_next();
     if (!name || name[0] != 'n' || name[1] != 'c' || name[2] != 'c' || name[3] != 'l')
         return NULL;
     if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) /* finds us by itself, or means to pass us by */
         return NULL;
-    void *function = loader()(handle, name);
+    void *function = spw_loader()(handle, name);
     return function ? spw_nccl_instead_of(function, name) : NULL;
 }
 

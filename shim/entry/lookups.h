@@ -4,9 +4,6 @@
 
 #include "ours.h"
 
-/* What the loader finds, without ours in its place, nor another preloaded library's. RTLD_NEXT means after this library. */
-void *spw_lookups_of_loader(void *handle, const char *name) SPW_OURS;
-
 /* What is handed out for a function of that name that the loader has found: NULL where it is the function itself. */
 void *spw_nccl_instead_of(void *function, const char *name) SPW_OURS;
 #endif

@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "pin.h"
 #include "log.h"
+#include "loader.h"
 #include "lookups.h"
 
 enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2 }; /* ncclResult_t */

@@ -2,7 +2,7 @@
 #include "driver.h"
 #include "find.h"
 #include "log.h"
-#include "lookups.h"
+#include "loader.h"
 #include "resolve.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -299,7 +299,8 @@ static void note_what_is_left(struct spw_device_loop *p)
     p->on.place.busy = p->on.place.left || !spw_transfer_is_idle(p->on.device);
 }
 
-void spw_device_loop_look_after_unlocking(struct spw_device_loop *p)
+void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
+                                          void (*spare_versions)(struct spw_device *d, struct spw_stream *s))
 {
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
@@ -315,7 +316,7 @@ void spw_device_loop_look_after_unlocking(struct spw_device_loop *p)
     await_durations(p);
     if (p->began) {
         teach_unlocking(p);
-        spw_plan_follower_spare_versions_unlocking(p->on.device, p->on.stream);
+        spare_versions(p->on.device, p->on.stream);
     }
     if (p->on.now && !p->on.conforms && spw_plan_executor_conform_locked(&p->on) < 0)
         spw_device_loop_lack_memory(p->on.device, "to take up a plan");

@@ -37,8 +37,10 @@ void spw_device_loop_follow_locked(struct spw_device_loop *rounds, struct spw_op
 void spw_device_loop_tell_locked(struct spw_device_loop *rounds, struct spw_op *op, struct spw_object *const *objects,
                                  unsigned count);
 
-/* Between two operations: carries out what is due now. */
-void spw_device_loop_look_after_unlocking(struct spw_device_loop *rounds);
+/* Between two operations: carries out what is due now. `spare_versions` is called where the device may not want versions any
+ * more. */
+void spw_device_loop_look_after_unlocking(struct spw_device_loop *rounds,
+                                          void (*spare_versions)(struct spw_device *d, struct spw_stream *s));
 
 /* The next operation is there: carries out what was left. */
 void spw_device_loop_go_before_unlocking(struct spw_device_loop *rounds);

@@ -176,7 +176,7 @@ static void look_after(struct spw_stream *s)
     spw_stream_maybe_mark_locked(s);
     if (p && is_ours) {
         p->on.stream = s;
-        spw_device_loop_look_after_unlocking(p);
+        spw_device_loop_look_after_unlocking(p, spw_plan_follower_spare_versions_unlocking);
         spw_device_loop_keep_pace_unlocking(p, s);
     } else if (p) {
         p->on.place.busy = true;

@@ -14,11 +14,10 @@ import sys
 # Several files that are one thing, with one header that others include.
 MODULES = [
     "stream/streams stream/marks",                                   # the records of streams
-    "memory/phys_pool memory/split_merge",                           # physical memory in pieces
+    "memory/phys_pool memory/split_merge",                           # physical memory in pieces: which are cut and joined
     "entry/api entry/edge entry/life entry/open entry/resolve",      # exported symbols: each opens the driver, which learns of each
     "entry/forward entry/forward.S",                                 # generated symbols, and what they jump to
-    "entry/lookups entry/nccl",
-    "follow/device_loop follow/plan_follower",
+    # the recorder, under one lock: recorder_parts.h says where its parts meet
     "recorder/definitions recorder/iteration_finder recorder/nvtx recorder/recorder recorder/recorder_memory recorder/recorder_touches",
 ]
 
