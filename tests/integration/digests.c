@@ -8,12 +8,13 @@
 #include "../simgpu/tests/device.h"
 #include "devices.h"
 #include "digest.h"
-#include "own_memory.h"
 #include "driver.h"
 #include "capture.h"
 #include "lock.h"
 #include "log.h"
+#include "own_memory.h"
 #include "settings.h"
+#include "unmanaged.h"
 
 enum { RING_BYTES = SPW_DIGEST_SLOTS * 16 };
 
@@ -24,6 +25,7 @@ static void start(void)
 {
     static struct spw_settings settings;
     device_start();
+    spw_digest_charge = spw_unmanaged_take_locked; /* as it is by the time that anything asks for one */
 #define X(kind, symbol, asked, params, args) *(void **)&spw_driver.symbol = dlsym(RTLD_DEFAULT, #symbol);
     SPW_DRIVER_CALLS(X)
 #undef X
