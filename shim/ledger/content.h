@@ -34,7 +34,6 @@ struct spw_read_check {
     bool is_relied_on; /* an operation that is kept read or made this version */
     uint32_t base, check; /* tickets of the two digests; 0: none */
     uint32_t stream;      /* by id: the second one's */
-    uint32_t choice;      /* which pages they are of */
     uint64_t readers;     /* functions that touched it since the first: a bit for each, which a few may share */
 };
 

@@ -236,7 +236,6 @@ struct question {
     CUdeviceptr address; /* without a sample */
     size_t bytes;
     const struct spw_sample *sample;
-    bool is_alone;   /* it is an answer by itself */
     uint32_t ticket; /* of what it is subtracted from; 0: of nothing */
 };
 
@@ -278,7 +277,7 @@ static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, cons
     if (!q->ticket) {
         slot->generation = (slot->generation + 1) % (1 << GENERATION_BITS);
         slot->generation += slot->generation == 0;
-        slot->state = r < 0 ? FORGOTTEN : q->sample && !q->is_alone ? HALF : ASKED;
+        slot->state = r < 0 ? FORGOTTEN : q->sample ? HALF : ASKED;
         ring->held += r == 0;
     } else if (r == 0) {
         slot->state = ASKED;
@@ -321,12 +320,6 @@ int spw_digest_sample_locked(struct spw_device *d, CUcontext context, CUstream s
                              uint32_t *ret_ticket)
 {
     return ask_in(d, context, stream, &(struct question){.sample = sample}, ret_ticket);
-}
-
-int spw_digest_sample_alone_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
-                                   uint32_t *ret_ticket)
-{
-    return ask_in(d, context, stream, &(struct question){.sample = sample, .is_alone = true}, ret_ticket);
 }
 
 int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,

@@ -50,10 +50,6 @@ int spw_digest_sample_locked(struct spw_device *d, CUcontext context, CUstream s
 int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
                                    uint32_t ticket);
 
-/* A sample that is sent as it is: equal answers to two of the same pages mean equal bytes there. */
-int spw_digest_sample_alone_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
-                                   uint32_t *ret_ticket);
-
 /* Fills the pages of the sample with the pattern, in the order of the stream. Fails as ask does. */
 int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample);
 

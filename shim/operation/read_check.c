@@ -6,7 +6,6 @@
 #include "devices.h"
 #include "digest.h"
 #include "op.h"
-#include "settings.h"
 #include "slab.h"
 
 struct spw_read_check_counts spw_read_check_counts;
@@ -20,19 +19,10 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
-static size_t step_of(size_t bytes)
-{
-    const size_t step = (bytes + SPW_READ_CHECK_WHOLE - 1) / SPW_READ_CHECK_WHOLE;
-    return step < SPW_SAMPLE_SHARE ? step : SPW_SAMPLE_SHARE;
-}
-
 /* It is sent at once: who knows whether the stream is there when the answer is wanted. */
 static int hash(struct spw_device *d, const struct spw_stream *s, const struct spw_read_check_of *t, uint32_t *ret_ticket)
 {
-    const bool is_whole = t->bytes <= SPW_READ_CHECK_WHOLE || spw_settings_get()->verify_every == 1;
-    const struct spw_sample sample = spw_sample_of(t->address, t->bytes, t->what->unchanged.choice, step_of(t->bytes));
-    int r = is_whole ? spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket)
-                     : spw_digest_sample_alone_locked(d, s->context, s->handle, &sample, ret_ticket);
+    int r = spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket);
     if (r < 0) {
         *ret_ticket = 0;
         return r;
@@ -103,7 +93,6 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct sp
     struct spw_read_check *u = &t->what->unchanged;
     spw_read_check_settle_locked(d, u);
     if (!u->base && u->state == SPW_READ_CHECK_PASSED) {
-        u->choice = (uint32_t)t->what->version;
         spw_read_check_counts.based_count++;
         if (hash(d, op->stream, t, &u->base) < 0)
             give_up(u);

@@ -11,15 +11,12 @@
  * From then on such a launch counts as one that writes: what depends on the tensor is made again first (versions.h). So it
  * is as its makers found it whenever it is made again.
  *
- * Up to SPW_READ_CHECK_WHOLE all of a tensor is hashed, and all of any where each replay is compared (SPILLWAY_VERIFY=1); of
- * a larger one, pages of 4 KiB that make up as much, one in 32 at least, others for each version. A change to less than that
- * may be missed then; what is made again is sampled as well (spot_checks.h). Engine lock throughout; nobody waits. */
+ * All of a tensor is hashed, whatever its size, so that a single word that was changed is seen. Engine lock throughout;
+ * nobody waits. */
 #ifndef SPILLWAY_SHIM_READ_CHECK_H
 #define SPILLWAY_SHIM_READ_CHECK_H
 #include "recorded_op.h"
 #include "slab.h"
-
-#define SPW_READ_CHECK_WHOLE ((size_t)1 << 20) /* bytes */
 
 struct spw_read_check_counts { /* since the start */
     uint64_t based_count;      /* first digests */

@@ -99,6 +99,11 @@ def kept_untold(kind):
         right([*((usual(kind, 30, *shape, program="harm-untold"), share) for share, shape in SHAPES),
                (usual(kind, 90, program="harm-untold"), 80), (usual(kind, 30, "--size", "64", program="harm-untold"), 50)])
 
+    if kind.endswith("-word"):
+        @sentence(f"{kind}, of kernels with names in C: a word that changes in a tensor of 3 MiB is seen at once")
+        def _():
+            right([(usual(kind, 30, "--size", "3072", "--layers", "16", "--every", "2", program="harm-untold"), 50)])
+
 
 def kept_on_a_thread(group):
     @sentence(f"{group}, all in one program, changed at step 90, plans made on a thread: the same bits within 60 % of the peak")

@@ -9,7 +9,7 @@
 #include "read_check.h"
 #include "verify.h"
 
-enum { VALUE = 9, SALT = 3, LARGE = 3 << 20 };
+enum { VALUE = 9, SALT = 3, LARGE = 3 << 20, WORD_AT = LARGE / 3 + 4100 };
 
 static const CUfunction looker = (CUfunction)(uintptr_t)0x310;
 static CUdeviceptr input;
@@ -108,8 +108,7 @@ static void what_was_changed_itself_is_copied_as_it_is(void **state)
     expect(a, CHANGED);
 }
 
-/* Of more than is hashed as a whole, pages: a change to all of it is seen. */
-static void what_is_large_is_hashed_in_part(void **state)
+static void one_changed_word_of_a_large_tensor_is_seen(void **state)
 {
     CUdeviceptr large = allocate(LARGE), a[2];
     fill_on(s, large, LARGE, VALUE);
@@ -121,7 +120,7 @@ static void what_is_large_is_hashed_in_part(void **state)
     a[1] = make_of(large, BYTES);
     look_at(large, false);
     spw_lock();
-    fake_fill(s, large, LARGE, CHANGED);
+    fake_fill(s, large + WORD_AT, sizeof(uint32_t), CHANGED);
     spw_unlock();
     let_go(a[1]);
     assert_false(is_dropped(a[1]));
@@ -289,7 +288,7 @@ int main(void)
         TEST(what_is_as_it_was_is_shown_and_nothing_is_copied),
         TEST(what_is_made_of_something_that_was_changed_is_copied),
         TEST(what_was_changed_itself_is_copied_as_it_is),
-        TEST(what_is_large_is_hashed_in_part),
+        TEST(one_changed_word_of_a_large_tensor_is_seen),
         TEST(what_matters_to_nobody_is_not_hashed),
         TEST(what_the_launch_writes_anyway_is_not_hashed),
         TEST(what_leaves_still_waits_for_its_own_uses),
