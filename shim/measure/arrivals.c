@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "ask.h"
-#include "context.h"
 #include "capture.h"
+#include "context.h"
+#include "events.h"
 
 enum { SLOTS = 256 }; /* of a device: tensors on their way, or back and not used yet */
 
@@ -15,7 +16,7 @@ enum { SLOTS = 256 }; /* of a device: tensors on their way, or back and not used
 enum state { FREE, EXPECTED, USED }; /* USED: the block is let go of, and the answer lies with the driver */
 
 struct slot {
-    CUevent came, reached;
+    struct spw_event_pair events; /* `begin`: it came; `end`: the using stream has reached its use */
     enum state state;
     uint64_t order; /* of its use */
 };
@@ -27,15 +28,6 @@ static struct device {
     struct slot *slots;
     uint64_t uses, judged; /* so many were USED; those up to `judged` are no more */
 } devices[SPW_MAX_DEVICES];
-
-static bool elapsed_us(CUevent from, CUevent to, double *ret_us)
-{
-    float ms;
-    if (SPW_ASK(cuEventElapsedTime, &ms, from, to) != CUDA_SUCCESS)
-        return false;
-    *ret_us = (double)ms * 1000;
-    return true;
-}
 
 static void count(int device, double late_us)
 {
@@ -62,23 +54,14 @@ static void judge(int device)
     while (v->judged < v->uses) {
         struct slot *slot = oldest_used(v);
         double late_us;
-        if (SPW_ASK(cuEventQuery, slot->came) == CUDA_ERROR_NOT_READY ||
-            SPW_ASK(cuEventQuery, slot->reached) == CUDA_ERROR_NOT_READY)
+        if (SPW_ASK(cuEventQuery, slot->events.begin) == CUDA_ERROR_NOT_READY ||
+            SPW_ASK(cuEventQuery, slot->events.end) == CUDA_ERROR_NOT_READY)
             return;
-        if (elapsed_us(slot->reached, slot->came, &late_us))
+        if (spw_event_elapsed_us(slot->events.end, slot->events.begin, &late_us))
             count(device, late_us);
         slot->state = FREE;
         v->judged++;
     }
-}
-
-static bool has_events(struct slot *slot)
-{
-    if (!slot->came && SPW_ASK(cuEventCreate, &slot->came, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-        slot->came = NULL;
-    else if (!slot->reached && SPW_ASK(cuEventCreate, &slot->reached, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-        slot->reached = NULL;
-    return slot->came && slot->reached;
 }
 
 static struct slot *take(struct device *v)
@@ -100,7 +83,8 @@ static void expect(struct spw_device *d, struct spw_block *b, struct spw_stream 
         return;
     judge(d->ordinal);
     struct slot *slot = take(v);
-    if (!slot || !has_events(slot) || SPW_ASK(cuEventRecord, slot->came, in->handle) != CUDA_SUCCESS)
+    if (!slot || !spw_event_pair_make(&slot->events) ||
+        SPW_ASK(cuEventRecord, slot->events.begin, in->handle) != CUDA_SUCCESS)
         return;
     slot->state = EXPECTED;
     b->arrival = (uint16_t)(slot - v->slots + 1);
@@ -135,7 +119,7 @@ void spw_arrival_forget_locked(struct spw_device *d, struct spw_block *b)
 static bool mark_use(struct device *v, struct slot *slot, const struct spw_stream *s)
 {
     if (s->context != v->context || spw_is_capturing(s->handle) ||
-        SPW_ASK(cuEventRecord, slot->reached, s->handle) != CUDA_SUCCESS)
+        SPW_ASK(cuEventRecord, slot->events.end, s->handle) != CUDA_SUCCESS)
         return false;
     slot->order = ++v->uses;
     slot->state = USED;
@@ -153,7 +137,7 @@ void spw_arrival_used_locked(struct spw_device *d, struct spw_block *b, const st
     slot->state = FREE;
     if (spw_context_enter(&guard, v->context) < 0)
         return;
-    CUresult r = SPW_ASK(cuEventQuery, slot->came);
+    CUresult r = SPW_ASK(cuEventQuery, slot->events.begin);
     if (r == CUDA_SUCCESS)
         count(d->ordinal, 0);
     else if (r == CUDA_ERROR_NOT_READY)
@@ -177,12 +161,8 @@ void spw_arrivals_collect_locked(struct spw_device *d)
 
 static void forget(struct device *v, bool destroy)
 {
-    for (int i = 0; v->slots && destroy && i < SLOTS; i++) {
-        if (v->slots[i].came)
-            (void)SPW_ASK(cuEventDestroy_v2, v->slots[i].came);
-        if (v->slots[i].reached)
-            (void)SPW_ASK(cuEventDestroy_v2, v->slots[i].reached);
-    }
+    for (int i = 0; v->slots && i < SLOTS; i++)
+        spw_event_pair_drop(&v->slots[i].events, destroy);
     free(v->slots);
     *v = (struct device){0};
 }
@@ -197,15 +177,6 @@ void spw_arrivals_context_gone_locked(CUcontext context)
             spw_devices[i].blocks[k]->arrival = 0;
         forget(&devices[i], true);
     }
-}
-
-uint64_t spw_arrivals_events_held_locked(void)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        for (int k = 0; devices[i].slots && k < SLOTS; k++)
-            n += (devices[i].slots[k].came != NULL) + (devices[i].slots[k].reached != NULL);
-    return n;
 }
 
 void spw_arrivals_reset(void)

@@ -32,6 +32,5 @@ void spw_arrivals_collect_locked(struct spw_device *d);
 
 /* The context is about to be destroyed, and the events with it. */
 void spw_arrivals_context_gone_locked(CUcontext context);
-uint64_t spw_arrivals_events_held_locked(void);
 void spw_arrivals_reset(void); /* forgets everything without a driver call: for tests */
 #endif

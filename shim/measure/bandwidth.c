@@ -5,6 +5,7 @@
 
 #include "ask.h"
 #include "context.h"
+#include "events.h"
 #include "ledger.h"
 
 enum {
@@ -30,7 +31,7 @@ enum {
 enum state { IDLE, PENDING, DONE }; /* DONE: its times are known to the driver, and kept for copies that overlapped */
 
 struct spw_bandwidth_pair {
-    CUevent begin, end;
+    struct spw_event_pair events;
     enum state state;
     uint8_t device, direction;
     bool unsure; /* another copy that was not measured may have run beside it */
@@ -101,16 +102,6 @@ static const struct window *best_window(const struct lane *lane)
 
 /* ---- what a measured copy says ---- */
 
-/* False when one of the two was not recorded or is not complete. */
-static bool elapsed_us(CUevent from, CUevent to, double *ret_us)
-{
-    float ms;
-    if (SPW_ASK(cuEventElapsedTime, &ms, from, to) != CUDA_SUCCESS)
-        return false;
-    *ret_us = (double)ms * 1000;
-    return true;
-}
-
 /* How long `p`, which took `us`, ran beside measured copies of the other direction. What has not ended yet runs on beside
  * it. */
 static double overlap_us(const struct spw_bandwidth_pair *p, double us)
@@ -120,9 +111,9 @@ static double overlap_us(const struct spw_bandwidth_pair *p, double us)
     for (int i = 0; i < PAIRS; i++) {
         const struct spw_bandwidth_pair *q = &other->pairs[i];
         double from, to;
-        if (q->state == IDLE || !elapsed_us(p->begin, q->begin, &from))
+        if (q->state == IDLE || !spw_event_elapsed_us(p->events.begin, q->events.begin, &from))
             continue;
-        if (!elapsed_us(p->begin, q->end, &to) || to > us)
+        if (!spw_event_elapsed_us(p->events.begin, q->events.end, &to) || to > us)
             to = us;
         if (from < 0)
             from = 0;
@@ -136,7 +127,7 @@ static void learn(const struct spw_bandwidth_pair *p)
     struct device *v = &devices[p->device];
     struct lane *lane = &v->lanes[p->direction];
     double us, bytes = (double)p->bytes;
-    if (!elapsed_us(p->begin, p->end, &us) || us <= 0)
+    if (!spw_event_elapsed_us(p->events.begin, p->events.end, &us) || us <= 0)
         return;
     double beside = overlap_us(p, us);
     window_add(&lane->any, bytes / us, us);
@@ -181,7 +172,7 @@ static void harvest(struct device *v)
 {
     for (int direction = OUT; direction <= IN; direction++) {
         struct spw_bandwidth_pair *p;
-        while ((p = oldest(&v->lanes[direction], PENDING)) && SPW_ASK(cuEventQuery, p->end) != CUDA_ERROR_NOT_READY) {
+        while ((p = oldest(&v->lanes[direction], PENDING)) && SPW_ASK(cuEventQuery, p->events.end) != CUDA_ERROR_NOT_READY) {
             p->state = DONE;
             learn(p);
         }
@@ -189,15 +180,6 @@ static void harvest(struct device *v)
 }
 
 /* ---- around a copy ---- */
-
-static bool make_events(struct spw_bandwidth_pair *p)
-{
-    if (!p->begin && SPW_ASK(cuEventCreate, &p->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-        p->begin = NULL;
-    else if (!p->end && SPW_ASK(cuEventCreate, &p->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-        p->end = NULL;
-    return p->begin && p->end;
-}
 
 /* A pair that says nothing any more, or the one that has said it longest ago. */
 static struct spw_bandwidth_pair *take_pair(struct device *v, int direction)
@@ -252,15 +234,14 @@ struct spw_bandwidth_pair *spw_bandwidth_begin_locked(int device, bool out, uint
         harvest(v);
         p = take_pair(v, direction);
     }
-    if (!p || !make_events(p) || SPW_ASK(cuEventRecord, p->begin, stream) != CUDA_SUCCESS) {
+    if (!p || !spw_event_pair_make(&p->events) || SPW_ASK(cuEventRecord, p->events.begin, stream) != CUDA_SUCCESS) {
         if (p)
             p->state = IDLE;
         goes_unmeasured(v, direction);
         return NULL;
     }
     uint64_t before = v->lanes[!direction].unmeasured_order;
-    *p = (struct spw_bandwidth_pair){.begin = p->begin,
-                                     .end = p->end,
+    *p = (struct spw_bandwidth_pair){.events = p->events,
                                      .device = (uint8_t)device,
                                      .direction = (uint8_t)direction,
                                      .unsure = before && v->copies <= before + UNSURE_BEHIND,
@@ -273,7 +254,7 @@ void spw_bandwidth_end_locked(struct spw_bandwidth_pair *p, CUstream stream, boo
 {
     if (!p)
         return;
-    if (submitted && SPW_ASK(cuEventRecord, p->end, stream) == CUDA_SUCCESS)
+    if (submitted && SPW_ASK(cuEventRecord, p->events.end, stream) == CUDA_SUCCESS)
         p->state = PENDING;
     else
         goes_unmeasured(&devices[p->device], p->direction);
@@ -338,10 +319,7 @@ static void forget_events(struct device *v, bool destroy)
 {
     for (int i = 0; i < 2 * PAIRS; i++) {
         struct spw_bandwidth_pair *p = &v->lanes[i / PAIRS].pairs[i % PAIRS];
-        if (destroy && p->begin)
-            (void)SPW_ASK(cuEventDestroy_v2, p->begin);
-        if (destroy && p->end)
-            (void)SPW_ASK(cuEventDestroy_v2, p->end);
+        spw_event_pair_drop(&p->events, destroy);
         *p = (struct spw_bandwidth_pair){.state = IDLE};
     }
     v->context = NULL;
@@ -354,18 +332,9 @@ void spw_bandwidth_context_gone_locked(CUcontext context)
             forget_events(&devices[i], true);
 }
 
-uint64_t spw_bandwidth_events_held_locked(void)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        for (int k = 0; devices[i].context && k < 2 * PAIRS; k++) {
-            const struct spw_bandwidth_pair *p = &devices[i].lanes[k / PAIRS].pairs[k % PAIRS];
-            n += (p->begin != NULL) + (p->end != NULL);
-        }
-    return n;
-}
-
 void spw_bandwidth_reset(void)
 {
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        forget_events(&devices[i], false);
     memset(devices, 0, sizeof(devices));
 }

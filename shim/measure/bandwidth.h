@@ -39,6 +39,5 @@ bool spw_bandwidth_in_doubt_locked(int device);
 
 /* The context is about to be destroyed, and the events with it. What is known stays. */
 void spw_bandwidth_context_gone_locked(CUcontext context);
-uint64_t spw_bandwidth_events_held_locked(void);
 void spw_bandwidth_reset(void); /* forgets everything without a driver call: for tests */
 #endif

@@ -56,7 +56,5 @@ void spw_durations_stop_locked(struct spw_device *d);
 /* The context is about to be destroyed: what was measured in it is lost. */
 void spw_durations_context_gone_locked(CUcontext context);
 
-/* How many of the driver's events are kept, in use or not. */
-uint64_t spw_durations_events_held_locked(void);
 void spw_durations_reset(void); /* forgets everything without a driver call: for tests */
 #endif

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "ask.h"
-#include "context.h"
 #include "capture.h"
+#include "context.h"
+#include "events.h"
 #include "ledger.h"
 
 enum { RING = 8 };
@@ -72,11 +73,11 @@ static struct beginning *at(struct device *v, unsigned i)
 
 static void take(struct device *v, const struct beginning *from, const struct beginning *to)
 {
-    float ms;
-    if (from->broken || SPW_ASK(cuEventElapsedTime, &ms, from->event, to->event) != CUDA_SUCCESS || ms < 0)
+    double us;
+    if (from->broken || !spw_event_elapsed_us(from->event, to->event, &us) || us < 0)
         return;
-    add(&v->any, (double)ms * 1000, v->any.count);
-    add(find_or_make(v, from->shape), (double)ms * 1000, v->any.count);
+    add(&v->any, us, v->any.count);
+    add(find_or_make(v, from->shape), us, v->any.count);
 }
 
 static void harvest(struct device *v)
@@ -88,11 +89,10 @@ static void harvest(struct device *v)
     }
 }
 
-static void drop_events(struct device *v)
+static void drop_events(struct device *v, bool destroy)
 {
     for (int i = 0; i < RING; i++)
-        if (v->ring[i].event)
-            (void)SPW_ASK(cuEventDestroy_v2, v->ring[i].event);
+        spw_event_drop(&v->ring[i].event, destroy);
     memset(v->ring, 0, sizeof(v->ring));
     v->first = v->count = 0;
     v->context = NULL;
@@ -107,11 +107,7 @@ void spw_steptime_broken_locked(int device)
 
 static bool record(struct beginning *b, CUstream stream)
 {
-    if (!b->event && SPW_ASK(cuEventCreate, &b->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
-        b->event = NULL;
-        return false;
-    }
-    return SPW_ASK(cuEventRecord, b->event, stream) == CUDA_SUCCESS;
+    return spw_event_make(&b->event, CU_EVENT_DEFAULT) == 0 && SPW_ASK(cuEventRecord, b->event, stream) == CUDA_SUCCESS;
 }
 
 /* The context is current. */
@@ -138,7 +134,7 @@ void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t
         return;
     }
     if (v->context != s->context)
-        drop_events(v);
+        drop_events(v, true);
     v->context = s->context;
     if (!v->context || spw_is_capturing(s->handle) || spw_context_enter(&guard, v->context) < 0) {
         spw_steptime_broken_locked(device);
@@ -192,19 +188,12 @@ void spw_steptime_context_gone_locked(CUcontext context)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (devices[i].context == context)
-            drop_events(&devices[i]);
-}
-
-uint64_t spw_steptime_events_held_locked(void)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        for (int k = 0; devices[i].context && k < RING; k++)
-            n += devices[i].ring[k].event != NULL;
-    return n;
+            drop_events(&devices[i], true);
 }
 
 void spw_steptime_reset(void)
 {
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        drop_events(&devices[i], false);
     memset(devices, 0, sizeof(devices));
 }

@@ -35,6 +35,5 @@ struct spw_steptime spw_steptime_locked(int device, uint32_t shape);
 
 /* The context is about to be destroyed, and the events with it. */
 void spw_steptime_context_gone_locked(CUcontext context);
-uint64_t spw_steptime_events_held_locked(void);
 void spw_steptime_reset(void); /* forgets everything without a driver call: for tests */
 #endif

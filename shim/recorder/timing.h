@@ -33,9 +33,6 @@ void spw_timing_cancel(struct spw_timed *timed); /* it was none, or failed; NULL
  * first timed operation of its context. */
 bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_duration_ns);
 
-/* How many of the driver's events are kept, in use or not. */
-uint64_t spw_timing_events_held(void);
-
 /* The context is about to be destroyed: its events are. */
 void spw_timing_context_gone(CUcontext context);
 void spw_timing_reset(void); /* forgets everything without a driver call: in a forked child, and for tests */

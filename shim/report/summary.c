@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include "alloc.h"
-#include "arrivals.h"
 #include "bandwidth.h"
 #include "counters.h"
 #include "digest.h"
-#include "durations.h"
 #include "engine.h"
+#include "events.h"
 #include "hostpool.h"
 #include "ledger.h"
 #include "lock.h"
@@ -21,13 +20,11 @@
 #include "pin.h"
 #include "plan_follower.h"
 #include "reclaim.h"
-#include "timing.h"
 #include "seek.h"
 #include "seek_device.h"
 #include "spot_checks.h"
 #include "settings.h"
 #include "slab.h"
-#include "steptime.h"
 #include "summary_planned.h"
 #include "verify.h"
 
@@ -177,7 +174,6 @@ static void write_sought(FILE *f)
 static void write_json(FILE *f)
 {
     static const char *const modes[] = {"swap", "trace", "off"};
-    uint64_t streams, events;
     const char *why, *separator = "";
     fprintf(f, "{\n  \"format\": \"spillway-summary/1\", \"pid\": %d, \"mode\": \"%s\",\n  ", (int)armed,
             modes[spw_settings_get()->mode]);
@@ -186,11 +182,8 @@ static void write_json(FILE *f)
         fprintf(f, "\"%s\": %llu, \"%s_bytes\": %llu, ", spw_tally_name((enum spw_tally_kind)k), t.calls,
                 spw_tally_name((enum spw_tally_kind)k), t.bytes);
     }
-    spw_streams_count_locked(&streams, &events);
-    events += spw_timing_events_held() + spw_durations_events_held_locked() + spw_bandwidth_events_held_locked() +
-              spw_steptime_events_held_locked() + spw_arrivals_events_held_locked();
     fprintf(f, "\n  \"escaped_lookups\": %u, \"streams_known\": %llu, \"events_held\": %llu, \"pinned_bytes\": %llu,\n",
-            spw_escapes_count(), U(streams), U(events), U(spw_pinned_bytes_locked(&why)));
+            spw_escapes_count(), U(spw_streams_count_locked()), U(spw_events_held()), U(spw_pinned_bytes_locked(&why)));
     fprintf(f,
             "  \"operations\": %llu, \"slow_operations\": %llu, \"refused_operations\": %llu, \"served_from_cache\": %llu,\n"
             "  \"not_cached\": %llu, \"refused_allocations\": %llu, \"stalls\": %llu, \"stalled_ns\": %llu,\n",

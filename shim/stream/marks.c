@@ -2,13 +2,12 @@
 #include <errno.h>
 
 #include "ask.h"
+#include "capture.h"
 #include "context.h"
 #include "driver.h"
-#include "capture.h"
+#include "events.h"
 #include "result.h"
 #include "stream_table.h"
-
-uint64_t spw_marks_held;
 
 void spw_marks_retire_locked(struct spw_stream *s)
 {
@@ -24,15 +23,10 @@ void spw_marks_retire_locked(struct spw_stream *s)
     }
 }
 
-void spw_marks_drop_locked(struct spw_stream *s)
+void spw_marks_drop_locked(struct spw_stream *s, bool destroy)
 {
-    for (unsigned i = 0; i < SPW_STREAM_MARKS; i++) {
-        if (!s->marks[i].event)
-            continue;
-        (void)SPW_ASK(cuEventDestroy_v2, s->marks[i].event);
-        s->marks[i].event = NULL;
-        spw_marks_held--;
-    }
+    for (unsigned i = 0; i < SPW_STREAM_MARKS; i++)
+        spw_event_drop(&s->marks[i].event, destroy);
     s->mark_first = s->mark_count = 0;
 }
 
@@ -67,15 +61,8 @@ static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
     spw_marks_retire_locked(s);
     if (s->mark_count == SPW_STREAM_MARKS)
         give_up_one_mark(s);
-    unsigned i = mark_at(s, s->mark_count);
-    if (!s->marks[i].event) {
-        int r = spw_result(SPW_ASK(cuEventCreate, &s->marks[i].event, CU_EVENT_DISABLE_TIMING));
-        if (r < 0)
-            return r;
-        spw_marks_held++;
-    }
-    *ret_slot = i;
-    return 0;
+    *ret_slot = mark_at(s, s->mark_count);
+    return spw_event_make(&s->marks[*ret_slot].event, CU_EVENT_DISABLE_TIMING);
 }
 
 int spw_stream_mark_locked(struct spw_stream *s)

@@ -14,8 +14,6 @@ extern uint32_t spw_stream_table_used SPW_OURS;
 /* True when the calling thread can record an event on the stream: it is not another thread's own. */
 bool spw_stream_may_record_locked(const struct spw_stream *s);
 
-extern uint64_t spw_marks_held SPW_OURS; /* events, of all streams; engine lock */
-
 /* A mark that is known to be complete is taken off; the newest of them says how far the stream has come. */
 void spw_marks_retire_locked(struct spw_stream *s);
 
@@ -23,6 +21,6 @@ void spw_marks_retire_locked(struct spw_stream *s);
  * -EAGAIN while an operation of the stream is in another thread's call; -EXDEV when only its own thread could record. */
 int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number);
 
-/* The stream has no marks any more, and its events go back to the driver. */
-void spw_marks_drop_locked(struct spw_stream *s);
+/* The stream has no marks any more, and its events go back to the driver, or are only forgotten. */
+void spw_marks_drop_locked(struct spw_stream *s, bool destroy);
 #endif

@@ -73,7 +73,7 @@ static struct spw_stream *reusable_record(void)
         spw_marks_retire_locked(s);
         if (s->done < s->begun || s->waiters)
             continue;
-        spw_marks_drop_locked(s);
+        spw_marks_drop_locked(s, true);
         return s;
     }
     return NULL;
@@ -230,7 +230,7 @@ void spw_streams_context_gone_locked(CUcontext context)
         struct spw_stream *s = spw_stream_table[i];
         if (s->context != context)
             continue;
-        spw_marks_drop_locked(s);
+        spw_marks_drop_locked(s, true);
         s->done = s->begun;
         if (!s->gone)
             bucket_remove(s);
@@ -264,19 +264,19 @@ bool spw_stream_is_reachable_locked(const struct spw_stream *s)
     return !s->gone && spw_stream_may_record_locked(s);
 }
 
-void spw_streams_count_locked(uint64_t *ret_streams, uint64_t *ret_events)
+uint64_t spw_streams_count_locked(void)
 {
-    *ret_streams = spw_stream_table_used - 1;
-    *ret_events = spw_marks_held;
+    return spw_stream_table_used - 1;
 }
 
 void spw_streams_reset(void)
 {
-    for (uint32_t i = 1; i < spw_stream_table_used; i++)
+    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
+        spw_marks_drop_locked(spw_stream_table[i], false);
         free(spw_stream_table[i]);
+    }
     memset(spw_stream_table, 0, sizeof(spw_stream_table));
     memset(bucket_first, 0, sizeof(bucket_first));
     spw_stream_table_used = 1;
-    spw_marks_held = 0;
     spw_streams_generation++;
 }

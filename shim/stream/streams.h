@@ -164,8 +164,8 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 /* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
 int spw_uses_wait_unlocking(struct spw_uses *u);
 
-/* Streams and events that the shim holds, for the summary. */
-void spw_streams_count_locked(uint64_t *ret_streams, uint64_t *ret_events);
+/* How many streams have a record, for the summary. */
+uint64_t spw_streams_count_locked(void);
 
 /* Forgets everything without a driver call: for a forked child and for tests. */
 void spw_streams_reset(void);

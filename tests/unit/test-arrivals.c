@@ -12,6 +12,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "engine.h"
+#include "events.h"
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
@@ -217,9 +218,9 @@ static void a_thousand_arrivals_need_few_events(void **state)
     spw_lock();
     spw_arrivals_collect_locked(device);
     assert_int_equal(spw_arrivals[0].used_count, 2000);
-    assert_true(spw_arrivals_events_held_locked() <= 8);
+    const uint64_t all = spw_events_held();
     spw_arrivals_context_gone_locked(context);
-    assert_int_equal(spw_arrivals_events_held_locked(), 0);
+    assert_in_range(all - spw_events_held(), 1, 8);
     spw_unlock();
 }
 

@@ -9,6 +9,7 @@
 #include "devices.h"
 #include "driver.h"
 #include "durations.h"
+#include "events.h"
 #include "fake-device.h"
 #include "capture.h"
 #include "lock.h"
@@ -43,14 +44,6 @@ static struct spw_duration *take(const struct spw_stream *on, uint32_t ordinal)
     struct spw_duration *p = spw_duration_take_locked(device, on, ordinal);
     spw_unlock();
     return p;
-}
-
-static uint64_t events_held(void)
-{
-    spw_lock();
-    uint64_t n = spw_durations_events_held_locked();
-    spw_unlock();
-    return n;
 }
 
 static void stop(void)
@@ -152,9 +145,9 @@ static void collecting_now_and_then_needs_few_events(void **state)
         wait(s);
         assert_true(collect());
     }
-    assert_int_equal(events_held(), 4); /* a pair in use, and the one that ended last */
+    assert_int_equal(spw_events_held(), 4); /* a pair in use, and the one that ended last */
     stop();
-    assert_int_equal(events_held(), 0);
+    assert_int_equal(spw_events_held(), 0);
     assert_int_equal(fake_counts()->events, 0);
 }
 
@@ -170,7 +163,7 @@ static void an_operation_that_the_driver_refuses_has_no_time(void **state)
     wait(s);
     assert_true(collect());
     assert_int_equal(told[5], 1);
-    assert_int_equal(events_held(), 2);
+    assert_int_equal(spw_events_held(), 2);
 }
 
 static void nothing_is_timed_while_a_stream_captures(void **state)
@@ -211,7 +204,7 @@ static void what_was_under_way_when_timing_stopped_is_not_told(void **state)
     assert_true(collect());
     assert_int_equal(told[1] + told[2], 0);
     assert_int_equal(told[3], 1);
-    assert_int_equal(events_held(), 2);
+    assert_int_equal(spw_events_held(), 2);
 }
 
 static void a_context_that_goes_takes_its_events_along(void **state)
@@ -223,7 +216,7 @@ static void a_context_that_goes_takes_its_events_along(void **state)
     spw_unlock();
     spw_duration_before(p);
     spw_duration_after(p, true);
-    assert_int_equal(events_held(), 0);
+    assert_int_equal(spw_events_held(), 0);
     assert_int_equal(fake_counts()->events, 0);
     assert_true(collect());
 }
