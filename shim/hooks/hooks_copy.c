@@ -1,8 +1,9 @@
 /* hooks_copy.c - copies and sets of all forms: both ends are made resident, and addresses that are copied are remembered. */
 #include <stdlib.h>
 
-#include "engine.h"
+#include "boxes.h"
 #include "capture.h"
+#include "engine.h"
 #include "hooks.h"
 #include "lock.h"
 #include "mover.h"
@@ -247,77 +248,40 @@ static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
     read_from(c, src, bytes);
 }
 
-static CUdeviceptr end_2d(CUmemorytype type, CUdeviceptr device, const void *host)
+/* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies are data. */
+static void box_ends(struct copy *c, const struct spw_box *b)
 {
-    if (type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED)
-        return device;
-    return type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : 0;
+    const size_t bytes = spw_box_bytes(b);
+    connect_devices(b->to.at, b->from.at);
+    write_to(c, b->to.at, bytes);
+    read_from(c, b->from.at, bytes);
+    if (spw_box_is_row(b) || (bytes && bytes <= spw_seek_reads(b->to.at)))
+        spw_box_rows(b, learn_addresses);
 }
 
-/* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies are data. */
-static void learn_rows(CUdeviceptr dst, size_t dst_pitch, CUdeviceptr src, size_t src_pitch, size_t width, size_t rows)
+static void box(struct copy *c, struct spw_box b)
 {
-    if (!dst || !src || rows == 0 || width == 0 || width > spw_seek_reads(dst) / rows)
-        return;
-    for (size_t y = 0; y < rows; y++)
-        learn_addresses(dst + y * dst_pitch, src + y * src_pitch, width);
+    copy_init(c);
+    box_ends(c, &b);
 }
 
 static void plane(struct copy *c, const CUDA_MEMCPY2D *p)
 {
-    copy_init(c);
-    if (!p)
-        return;
-    CUdeviceptr src = end_2d(p->srcMemoryType, p->srcDevice, p->srcHost);
-    CUdeviceptr dst = end_2d(p->dstMemoryType, p->dstDevice, p->dstHost);
-    size_t src_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes, dst_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes;
-    src += src ? p->srcY * src_pitch + p->srcXInBytes : 0;
-    dst += dst ? p->dstY * dst_pitch + p->dstXInBytes : 0;
-    write_to(c, dst, p->WidthInBytes * p->Height);
-    read_from(c, src, p->WidthInBytes * p->Height);
-    learn_rows(dst, dst_pitch, src, src_pitch, p->WidthInBytes, p->Height);
+    box(c, spw_box_2d(p));
     c->submission.kind = SPW_SUBMIT_PLANE;
     c->submission.plane = p;
 }
 
-static CUdeviceptr end_3d(CUmemorytype type, CUdeviceptr device, const void *host, size_t offset)
-{
-    CUdeviceptr a = end_2d(type, device, host);
-    return a ? a + offset : 0;
-}
-
 static void volume(struct copy *c, const CUDA_MEMCPY3D *p)
 {
-    copy_init(c);
-    if (!p)
-        return;
-    size_t bytes = p->WidthInBytes * p->Height * p->Depth;
-    CUdeviceptr src = end_3d(p->srcMemoryType, p->srcDevice, p->srcHost,
-                             (p->srcZ * p->srcHeight + p->srcY) * p->srcPitch + p->srcXInBytes);
-    CUdeviceptr dst = end_3d(p->dstMemoryType, p->dstDevice, p->dstHost,
-                             (p->dstZ * p->dstHeight + p->dstY) * p->dstPitch + p->dstXInBytes);
-    write_to(c, dst, bytes);
-    read_from(c, src, bytes);
+    box(c, spw_box_3d(p));
     c->submission.kind = SPW_SUBMIT_VOLUME;
     c->submission.volume = p;
-    if (p->Depth == 1)
-        learn_rows(dst, p->dstPitch ? p->dstPitch : p->WidthInBytes, src, p->srcPitch ? p->srcPitch : p->WidthInBytes,
-                   p->WidthInBytes, p->Height);
 }
 
 static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
 {
-    copy_init(c);
-    if (!p)
-        return;
-    size_t bytes = p->WidthInBytes * p->Height * p->Depth;
-    CUdeviceptr dst = end_2d(p->dstMemoryType, p->dstDevice, p->dstHost);
-    CUdeviceptr src = end_2d(p->srcMemoryType, p->srcDevice, p->srcHost);
-    connect_devices(dst, src);
-    write_to(c, dst, bytes);
-    read_from(c, src, bytes);
-    if (p->Height <= 1 && p->Depth <= 1)
-        learn_addresses(dst + p->dstXInBytes, src + p->srcXInBytes, p->WidthInBytes);
+    box(c, spw_box_peer(p));
 }
 
 static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count)
@@ -336,11 +300,6 @@ static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr
     return CUDA_SUCCESS;
 }
 
-static CUdeviceptr operand(const CUmemcpy3DOperand *o)
-{
-    return o->type == CU_MEMCPY_OPERAND_TYPE_POINTER ? o->op.ptr.ptr : 0;
-}
-
 static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, size_t count)
 {
     copy_init(c);
@@ -349,11 +308,8 @@ static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, siz
     if (!copy_reserve(c, count))
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        size_t bytes = list[i].extent.width * list[i].extent.height * list[i].extent.depth;
-        write_to(c, operand(&list[i].dst), bytes);
-        read_from(c, operand(&list[i].src), bytes);
-        if (list[i].extent.height <= 1 && list[i].extent.depth <= 1 && operand(&list[i].src) && operand(&list[i].dst))
-            learn_addresses(operand(&list[i].dst), operand(&list[i].src), list[i].extent.width);
+        const struct spw_box b = spw_box_batched(&list[i]);
+        box_ends(c, &b);
     }
     return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boxes.h"
 #include "note.h"
 #include "pointer_tables.h"
 
@@ -78,68 +79,33 @@ static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
     c->record.op.bytes = bytes;
 }
 
-/* From the first byte of the first row to the last byte of the last one. */
-static size_t span(size_t pitch, size_t width, size_t rows)
+static void box_ends(struct copy *c, const struct spw_box *b)
 {
-    return rows ? pitch * (rows - 1) + width : 0;
+    const size_t bytes = spw_box_bytes(b);
+    ends(c, b->to.at, spw_box_span(b, &b->to), b->from.at, spw_box_span(b, &b->from), bytes);
+    if (spw_box_is_row(b) || (bytes && bytes <= SPW_POINTER_TABLES_MAX_COPY))
+        spw_box_rows(b, spw_record_copied);
 }
 
-static CUdeviceptr address(CUmemorytype type, CUdeviceptr device, const void *host, size_t offset)
+static void box(struct copy *c, struct spw_box b)
 {
-    CUdeviceptr a = type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : type == CU_MEMORYTYPE_ARRAY ? 0 : device;
-    return a ? a + offset : 0;
+    copy_init(c);
+    box_ends(c, &b);
 }
 
 static void plane(struct copy *c, const CUDA_MEMCPY2D *p)
 {
-    copy_init(c);
-    size_t dst_pitch = p->dstPitch ? p->dstPitch : p->WidthInBytes, src_pitch = p->srcPitch ? p->srcPitch : p->WidthInBytes;
-    CUdeviceptr dst = address(p->dstMemoryType, p->dstDevice, p->dstHost, p->dstY * dst_pitch + p->dstXInBytes);
-    CUdeviceptr src = address(p->srcMemoryType, p->srcDevice, p->srcHost, p->srcY * src_pitch + p->srcXInBytes);
-    ends(c, dst, span(dst_pitch, p->WidthInBytes, p->Height), src, span(src_pitch, p->WidthInBytes, p->Height),
-         p->WidthInBytes * p->Height);
-    for (size_t y = 0; dst && src && p->WidthInBytes * p->Height <= SPW_POINTER_TABLES_MAX_COPY && y < p->Height; y++)
-        spw_record_copied(dst + y * dst_pitch, src + y * src_pitch, p->WidthInBytes);
-}
-
-static void volume_ends(struct copy *c, CUdeviceptr dst, size_t dst_pitch, size_t dst_height, CUdeviceptr src,
-                        size_t src_pitch, size_t src_height, size_t width, size_t height, size_t depth)
-{
-    ends(c, dst, span(dst_pitch * dst_height, span(dst_pitch, width, height), depth), src,
-         span(src_pitch * src_height, span(src_pitch, width, height), depth), width * height * depth);
-    for (size_t y = 0; dst && src && depth == 1 && width * height <= SPW_POINTER_TABLES_MAX_COPY && y < height; y++)
-        spw_record_copied(dst + y * dst_pitch, src + y * src_pitch, width);
-}
-
-static size_t or_else(size_t value, size_t otherwise)
-{
-    return value ? value : otherwise;
+    box(c, spw_box_2d(p));
 }
 
 static void volume(struct copy *c, const CUDA_MEMCPY3D *p)
 {
-    copy_init(c);
-    size_t dst_pitch = or_else(p->dstPitch, p->WidthInBytes), src_pitch = or_else(p->srcPitch, p->WidthInBytes);
-    size_t dst_height = or_else(p->dstHeight, p->Height), src_height = or_else(p->srcHeight, p->Height);
-    volume_ends(
-        c,
-        address(p->dstMemoryType, p->dstDevice, p->dstHost, (p->dstZ * dst_height + p->dstY) * dst_pitch + p->dstXInBytes),
-        dst_pitch, dst_height,
-        address(p->srcMemoryType, p->srcDevice, p->srcHost, (p->srcZ * src_height + p->srcY) * src_pitch + p->srcXInBytes),
-        src_pitch, src_height, p->WidthInBytes, p->Height, p->Depth);
+    box(c, spw_box_3d(p));
 }
 
 static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
 {
-    copy_init(c);
-    size_t dst_pitch = or_else(p->dstPitch, p->WidthInBytes), src_pitch = or_else(p->srcPitch, p->WidthInBytes);
-    size_t dst_height = or_else(p->dstHeight, p->Height), src_height = or_else(p->srcHeight, p->Height);
-    volume_ends(
-        c,
-        address(p->dstMemoryType, p->dstDevice, p->dstHost, (p->dstZ * dst_height + p->dstY) * dst_pitch + p->dstXInBytes),
-        dst_pitch, dst_height,
-        address(p->srcMemoryType, p->srcDevice, p->srcHost, (p->srcZ * src_height + p->srcY) * src_pitch + p->srcXInBytes),
-        src_pitch, src_height, p->WidthInBytes, p->Height, p->Depth);
+    box(c, spw_box_peer(p));
 }
 
 static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count)
@@ -154,22 +120,14 @@ static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr
     return CUDA_SUCCESS;
 }
 
-static CUdeviceptr operand(const CUmemcpy3DOperand *o)
-{
-    return o->type == CU_MEMCPY_OPERAND_TYPE_POINTER ? o->op.ptr.ptr : 0;
-}
-
 static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, size_t count)
 {
     copy_init(c);
     if (copy_reserve(c, 2 * count) != CUDA_SUCCESS)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
-        const CUmemcpy3DOperand *dst = &list[i].dst, *src = &list[i].src;
-        size_t width = list[i].extent.width, height = list[i].extent.height, depth = list[i].extent.depth;
-        volume_ends(c, operand(dst), or_else(dst->op.ptr.rowLength, width), or_else(dst->op.ptr.layerHeight, height),
-                    operand(src), or_else(src->op.ptr.rowLength, width), or_else(src->op.ptr.layerHeight, height), width,
-                    height, depth);
+        const struct spw_box b = spw_box_batched(&list[i]);
+        box_ends(c, &b);
     }
     return CUDA_SUCCESS;
 }
@@ -207,7 +165,7 @@ static void set(struct copy *c, CUdeviceptr dst, size_t count, unsigned value, u
 static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows, unsigned value,
                      unsigned element_bytes)
 {
-    set(c, dst, span(pitch, width * element_bytes, rows), value, 1);
+    set(c, dst, rows ? pitch * (rows - 1) + width * element_bytes : 0, value, 1);
     c->record.op.bytes = width * element_bytes * rows;
 }
 

@@ -1,0 +1,262 @@
+/* test-hooks_copy.c - copies of rows and layers bring in what they touch, and addresses in their rows are remembered where
+ * they come to lie. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "alloc.h"
+#include "devices.h"
+#include "driver.h"
+#include "engine.h"
+#include "fake-device.h"
+#include "hooks.h"
+#include "lock.h"
+#include "mempool_stats.h"
+#include "mover.h"
+#include "plan_follower.h"
+#include "pointer_tables.h"
+#include "reclaim.h"
+
+#define BYTES ((size_t)64 << 10)
+
+enum { ROW = 64, ROWS = 8, LAYERS = 3 }; /* bytes; in a layer; layers */
+
+static CUcontext context;
+static struct spw_device *device;
+static CUstream s;
+static CUdeviceptr expected; /* has to have memory when the driver is called */
+static bool was_missing;
+static unsigned calls;
+
+static bool is_evicted(CUdeviceptr a)
+{
+    spw_lock();
+    bool is = spw_object_at_locked(a)->attention & SPW_EVICTED;
+    spw_unlock();
+    return is;
+}
+
+static void check(void)
+{
+    calls++;
+    was_missing |= expected && is_evicted(expected);
+}
+
+static CUresult CUDAAPI copy_volume(const CUDA_MEMCPY3D *p, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_to_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_batch(size_t count, CUDA_MEMCPY3D_BATCH_OP *list, unsigned long long flags, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI nobody_knows(void *value, CUpointer_attribute attribute, CUdeviceptr a)
+{
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static int begin(void **state)
+{
+    spw_plan_follower_reset();
+    spw_plan_follower_open();
+    spw_ledger_reset();
+    spw_mover_reset();
+    spw_devices_reset();
+    spw_streams_reset();
+    spw_pointer_tables_reset();
+    spw_reclaim_pressed = false;
+    fake_start(4096, 128 << 20, 2 * BYTES, 16 << 20);
+    spw_driver.cuMemcpy3DAsync_v2 = copy_volume;
+    spw_driver.cuMemcpy3DPeerAsync = copy_to_peer;
+    spw_driver.cuMemcpy3DBatchAsync_v2 = copy_batch;
+    spw_driver.cuPointerGetAttribute = nobody_knows;
+    device = spw_device_current(&context);
+    assert_non_null(device);
+    s = fake_stream();
+    expected = 0;
+    was_missing = false;
+    calls = 0;
+    return 0;
+}
+
+static CUdeviceptr allocate(void)
+{
+    CUdeviceptr a = 0;
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
+    return a;
+}
+
+static void use(CUdeviceptr a)
+{
+    struct spw_op op = {.handle = s, .hits = &a, .count = 1, .room = 1, .name = "a kernel"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    fake_fill(s, a, BYTES, 1);
+    spw_op_end(&op);
+    fake_run_all();
+}
+
+static bool remembered(CUdeviceptr at)
+{
+    return spw_pointer_tables_has(at, at + sizeof(CUdeviceptr));
+}
+
+/* A copy from the host, of one row each time, to row 2 of layer 1. */
+static CUDA_MEMCPY3D row_to(CUdeviceptr to, const void *row)
+{
+    return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+                           .srcHost = row,
+                           .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .dstDevice = to,
+                           .dstY = 2,
+                           .dstZ = 1,
+                           .WidthInBytes = ROW,
+                           .Height = 1,
+                           .Depth = 1};
+}
+
+static void an_address_in_a_packed_volume_is_remembered_where_it_lies(void **state)
+{
+    CUdeviceptr a = allocate(), row[ROW / 8] = {a};
+    const CUDA_MEMCPY3D p = row_to(a, row);
+    assert_int_equal(spw_on_cuMemcpy3DAsync_v2(&p, s), CUDA_SUCCESS);
+    assert_true(remembered(a + (1 + 2) * ROW)); /* layers of one row each */
+    assert_false(remembered(a));
+    assert_int_equal(spw_pointer_tables_words, 1);
+}
+
+static CUDA_MEMCPY3D_PEER to_peer(const CUDA_MEMCPY3D *p)
+{
+    return (CUDA_MEMCPY3D_PEER){.srcMemoryType = p->srcMemoryType,
+                                .srcHost = p->srcHost,
+                                .srcDevice = p->srcDevice,
+                                .dstMemoryType = p->dstMemoryType,
+                                .dstDevice = p->dstDevice,
+                                .dstXInBytes = p->dstXInBytes,
+                                .dstY = p->dstY,
+                                .dstZ = p->dstZ,
+                                .dstPitch = p->dstPitch,
+                                .dstHeight = p->dstHeight,
+                                .WidthInBytes = p->WidthInBytes,
+                                .Height = p->Height,
+                                .Depth = p->Depth};
+}
+
+static void an_address_that_goes_to_a_peer_is_remembered_where_it_lies(void **state)
+{
+    CUdeviceptr a = allocate(), row[ROW / 8] = {a};
+    CUDA_MEMCPY3D p = row_to(a, row);
+    p.dstPitch = 2 * ROW;
+    p.dstHeight = ROWS;
+    const CUDA_MEMCPY3D_PEER q = to_peer(&p);
+    assert_int_equal(spw_on_cuMemcpy3DPeerAsync(&q, s), CUDA_SUCCESS);
+    assert_true(remembered(a + (ROWS + 2) * 2 * ROW));
+    assert_int_equal(spw_pointer_tables_words, 1);
+}
+
+/* One word in every row. */
+static void fill(CUdeviceptr words[LAYERS][ROWS][ROW / 8], CUdeviceptr a)
+{
+    for (int z = 0; z < LAYERS; z++)
+        for (int y = 0; y < ROWS; y++)
+            words[z][y][1] = a;
+}
+
+static void assert_all_remembered(CUdeviceptr a, size_t pitch, size_t height)
+{
+    for (int z = 0; z < LAYERS; z++)
+        for (int y = 0; y < ROWS; y++)
+            assert_true(remembered(a + (z * height + y) * pitch + 8));
+    assert_int_equal(spw_pointer_tables_words, LAYERS * ROWS);
+}
+
+static void addresses_in_all_layers_of_a_volume_are_remembered(void **state)
+{
+    static CUdeviceptr words[LAYERS][ROWS][ROW / 8];
+    CUdeviceptr a = allocate();
+    fill(words, a);
+    CUDA_MEMCPY3D p = row_to(a, words);
+    p.dstY = p.dstZ = 0;
+    p.dstPitch = 3 * ROW;
+    p.dstHeight = ROWS + 1;
+    p.Height = ROWS;
+    p.Depth = LAYERS;
+    assert_int_equal(spw_on_cuMemcpy3DAsync_v2(&p, s), CUDA_SUCCESS);
+    assert_all_remembered(a, 3 * ROW, ROWS + 1);
+    spw_pointer_tables_reset();
+    const CUDA_MEMCPY3D_PEER q = to_peer(&p);
+    assert_int_equal(spw_on_cuMemcpy3DPeerAsync(&q, s), CUDA_SUCCESS);
+    assert_all_remembered(a, 3 * ROW, ROWS + 1);
+}
+
+static void addresses_in_all_rows_of_a_batch_are_remembered(void **state)
+{
+    static CUdeviceptr words[LAYERS][ROWS][ROW / 8];
+    CUdeviceptr a = allocate();
+    fill(words, a);
+    CUDA_MEMCPY3D_BATCH_OP op = {
+        .src = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = (CUdeviceptr)(uintptr_t)words}},
+        .dst = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = a, .rowLength = 2 * ROW, .layerHeight = 2 * ROWS}},
+        .extent = {.width = ROW, .height = ROWS, .depth = LAYERS}};
+    assert_int_equal(spw_on_cuMemcpy3DBatchAsync_v2(1, &op, 0, s), CUDA_SUCCESS);
+    assert_all_remembered(a, 2 * ROW, 2 * ROWS);
+}
+
+/* The base addresses are another tensor's: what counts is where the bytes are. */
+static void what_offsets_lead_to_is_brought_in(void **state)
+{
+    CUdeviceptr a = allocate(), b = allocate(), c = allocate();
+    use(a);
+    use(b);
+    use(c);
+    expected = a;
+    assert_true(is_evicted(a));
+    CUDA_MEMCPY3D_PEER p = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                            .srcHost = &p,
+                            .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                            .dstDevice = c < a   ? c
+                                         : b < a ? b
+                                                 : a - BYTES,
+                            .dstPitch = BYTES,
+                            .WidthInBytes = 32,
+                            .Height = 1,
+                            .Depth = 1};
+    p.dstY = (a - p.dstDevice) / BYTES;
+    assert_int_equal((a - p.dstDevice) % BYTES, 0);
+    assert_int_equal(spw_on_cuMemcpy3DPeerAsync(&p, s), CUDA_SUCCESS);
+    assert_int_equal(calls, 1);
+    assert_false(was_missing);
+}
+
+/* The driver says what is wrong. */
+static void what_is_not_described_reaches_the_driver(void **state)
+{
+    assert_int_equal(spw_on_cuMemcpy3DAsync_v2(NULL, s), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemcpy3DPeerAsync(NULL, s), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemcpy3DBatchAsync_v2(1, NULL, 0, s), CUDA_SUCCESS);
+    assert_int_equal(calls, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_address_in_a_packed_volume_is_remembered_where_it_lies, begin),
+        cmocka_unit_test_setup(an_address_that_goes_to_a_peer_is_remembered_where_it_lies, begin),
+        cmocka_unit_test_setup(addresses_in_all_layers_of_a_volume_are_remembered, begin),
+        cmocka_unit_test_setup(addresses_in_all_rows_of_a_batch_are_remembered, begin),
+        cmocka_unit_test_setup(what_offsets_lead_to_is_brought_in, begin),
+        cmocka_unit_test_setup(what_is_not_described_reaches_the_driver, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
