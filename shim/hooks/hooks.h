@@ -16,4 +16,10 @@
 #define X(kind, symbol, asked, params, args) SPW_DECLARE_##kind(symbol, params)
 SPW_DRIVER_CALLS(X)
 #undef X
+
+/* The stream that a per-thread call (_ptsz, _ptds) means. */
+static inline CUstream spw_per_thread(CUstream stream)
+{
+    return stream ? stream : CU_STREAM_PER_THREAD;
+}
 #endif

@@ -34,11 +34,6 @@ struct copy { /* one driver call that copies or sets */
     int failure; /* of seeing to what depends on memory that it writes outside of our arenas */
 };
 
-static CUstream per_thread(CUstream stream)
-{
-    return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 static void copy_init(struct copy *c)
 {
     c->begun = false;

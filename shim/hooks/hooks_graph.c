@@ -220,7 +220,7 @@ CUresult spw_on_cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigne
 {
     if (!spw_anything_captures())
         return SPW_DRIVER(cuStreamWaitEvent_ptsz, (hStream, hEvent, Flags));
-    before_join(hStream ? hStream : CU_STREAM_PER_THREAD);
+    before_join(spw_per_thread(hStream));
     return joined(SPW_DRIVER(cuStreamWaitEvent_ptsz, (hStream, hEvent, Flags)));
 }
 
@@ -255,7 +255,7 @@ CUresult spw_on_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 
 CUresult spw_on_cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 {
-    CUstream stream = hStream ? hStream : CU_STREAM_PER_THREAD;
+    CUstream stream = spw_per_thread(hStream);
     bool was_capturing = spw_is_capturing(stream);
     CUgraph graph = was_capturing ? spw_graph_memory_captured_into(stream) : NULL;
     CUresult result = SPW_DRIVER(cuStreamEndCapture_ptsz, (hStream, phGraph));
@@ -275,7 +275,7 @@ CUresult spw_on_cuStreamEndCaptureToCig(CUstream hStream)
 
 CUresult spw_on_cuStreamEndCaptureToCig_ptsz(CUstream hStream)
 {
-    CUstream stream = hStream ? hStream : CU_STREAM_PER_THREAD;
+    CUstream stream = spw_per_thread(hStream);
     bool was_capturing = spw_is_capturing(stream);
     CUresult result = SPW_DRIVER(cuStreamEndCaptureToCig_ptsz, (hStream));
     count_end(stream, was_capturing);

@@ -30,11 +30,6 @@ struct launch {
     bool begun;
 };
 
-static CUstream per_thread(CUstream stream)
-{
-    return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 /* A launch on a capturing stream becomes part of a graph: what it touches is pinned. */
 static CUresult begin_captured(CUfunction f, void **params, void **extra)
 {
@@ -172,113 +167,40 @@ static inline struct spw_launch launch_of(const CUlaunchConfig *c, CUfunction f)
                                c->attrs};
 }
 
-CUresult spw_on_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                               unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                               unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+static inline struct spw_launch as_it_is(struct spw_launch launch)
 {
-    struct spw_stream *s =
-        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes), hStream,
-                    kernelParams, extra);
-    if (s)
-        return end_plain(s, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-                                                      sharedMemBytes, hStream, kernelParams, extra));
-    struct launch l;
-    const struct spw_launch launch =
-        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
-    CUresult r = begin_launch(&l, "cuLaunchKernel", &launch, hStream, kernelParams, extra);
-    return r != CUDA_SUCCESS
-               ? r
-               : end_launch(&l, spw_driver.cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-                                                          sharedMemBytes, hStream, kernelParams, extra));
+    return launch;
 }
 
-CUresult spw_on_cuLaunchKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                                    unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                                    unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
-{
-    struct spw_stream *s =
-        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes),
-                    per_thread(hStream), kernelParams, extra);
-    if (s)
-        return end_plain(s, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-                                                           sharedMemBytes, hStream, kernelParams, extra));
-    struct launch l;
-    const struct spw_launch launch =
-        launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes);
-    CUresult r = begin_launch(&l, "cuLaunchKernel", &launch, per_thread(hStream), kernelParams, extra);
-    return r != CUDA_SUCCESS
-               ? r
-               : end_launch(&l, spw_driver.cuLaunchKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                               blockDimZ, sharedMemBytes, hStream, kernelParams, extra));
-}
+/* ---- one line per driver call: whether it says what is launched, what that is and in which form, on which stream ---- */
 
-CUresult spw_on_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
-{
-    if (!config)
-        return spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra);
-    struct spw_stream *s = begin_plain(launch_of(config, f), config->hStream, kernelParams, extra);
-    if (s)
-        return end_plain(s, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
-    struct launch l;
-    const struct spw_launch launch = launch_of(config, f);
-    CUresult r = begin_launch(&l, "cuLaunchKernelEx", &launch, config->hStream, kernelParams, extra);
-    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx(config, f, kernelParams, extra));
-}
+/* clang-format off */
+#define LAUNCH(symbol, name, parameters, args, is_said, what, form, stream, params, extra) \
+    CUresult spw_on_##symbol parameters \
+    { \
+        if (!(is_said)) \
+            return spw_driver.symbol args; \
+        struct spw_stream *plain = begin_plain(what, stream, params, extra); \
+        if (plain) \
+            return end_plain(plain, spw_driver.symbol args); \
+        struct launch l; \
+        const struct spw_launch said = form(what); \
+        CUresult r = begin_launch(&l, name, &said, stream, params, extra); \
+        return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.symbol args); \
+    }
 
-CUresult spw_on_cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
-{
-    if (!config)
-        return spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra);
-    struct spw_stream *s = begin_plain(launch_of(config, f), per_thread(config->hStream), kernelParams, extra);
-    if (s)
-        return end_plain(s, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
-    struct launch l;
-    const struct spw_launch launch = launch_of(config, f);
-    CUresult r = begin_launch(&l, "cuLaunchKernelEx", &launch, per_thread(config->hStream), kernelParams, extra);
-    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchKernelEx_ptsz(config, f, kernelParams, extra));
-}
-
-CUresult spw_on_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-                                          unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-                                          unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
-{
-    struct spw_stream *s =
-        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes), hStream,
-                    kernelParams, NULL);
-    if (s)
-        return end_plain(s, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                                 blockDimZ, sharedMemBytes, hStream, kernelParams));
-    struct launch l;
-    const struct spw_launch launch =
-        cooperative(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes));
-    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, hStream, kernelParams, NULL);
-    return r != CUDA_SUCCESS
-               ? r
-               : end_launch(&l, spw_driver.cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                                     blockDimZ, sharedMemBytes, hStream, kernelParams));
-}
-
-CUresult spw_on_cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-                                               unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-                                               unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-                                               void **kernelParams)
-{
-    struct spw_stream *s =
-        begin_plain(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes),
-                    per_thread(hStream), kernelParams, NULL);
-    if (s)
-        return end_plain(s, spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                                      blockDimZ, sharedMemBytes, hStream, kernelParams));
-    struct launch l;
-    const struct spw_launch launch =
-        cooperative(launch_with(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes));
-    CUresult r = begin_launch(&l, "cuLaunchCooperativeKernel", &launch, per_thread(hStream), kernelParams, NULL);
-    return r != CUDA_SUCCESS
-               ? r
-               : end_launch(&l,
-                            spw_driver.cuLaunchCooperativeKernel_ptsz(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
-                                                                      blockDimZ, sharedMemBytes, hStream, kernelParams));
-}
+#define SIZES unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz, unsigned int bytes
+#define GIVEN gx, gy, gz, bx, by, bz, bytes
+#define KERNEL (CUfunction f, SIZES, CUstream t, void **p, void **e)
+#define KERNEL_EX (const CUlaunchConfig *c, CUfunction f, void **p, void **e)
+#define COOPERATIVE (CUfunction f, SIZES, CUstream t, void **p)
+LAUNCH(cuLaunchKernel, "cuLaunchKernel", KERNEL, (f, GIVEN, t, p, e), true, launch_with(f, GIVEN), as_it_is, t, p, e)
+LAUNCH(cuLaunchKernel_ptsz, "cuLaunchKernel", KERNEL, (f, GIVEN, t, p, e), true, launch_with(f, GIVEN), as_it_is, spw_per_thread(t), p, e)
+LAUNCH(cuLaunchKernelEx, "cuLaunchKernelEx", KERNEL_EX, (c, f, p, e), c, launch_of(c, f), as_it_is, c->hStream, p, e)
+LAUNCH(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", KERNEL_EX, (c, f, p, e), c, launch_of(c, f), as_it_is, spw_per_thread(c->hStream), p, e)
+LAUNCH(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", COOPERATIVE, (f, GIVEN, t, p), true, launch_with(f, GIVEN), cooperative, t, p, NULL)
+LAUNCH(cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", COOPERATIVE, (f, GIVEN, t, p), true, launch_with(f, GIVEN), cooperative, spw_per_thread(t), p, NULL)
+/* clang-format on */
 
 /* ---- launches whose parameters were set in calls before: everything may be touched ---- */
 
@@ -288,26 +210,16 @@ static CUresult begin_unparsed(struct launch *l, const char *name, CUfunction f,
     return begin_launch(l, name, &launch, stream, NULL, NULL);
 }
 
-CUresult spw_on_cuLaunch(CUfunction f)
-{
-    struct launch l;
-    CUresult r = begin_unparsed(&l, "cuLaunch", f, NULL);
-    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunch(f));
-}
-
-CUresult spw_on_cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
-{
-    struct launch l;
-    CUresult r = begin_unparsed(&l, "cuLaunchGrid", f, NULL);
-    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchGrid(f, grid_width, grid_height));
-}
-
-CUresult spw_on_cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
-{
-    struct launch l;
-    CUresult r = begin_unparsed(&l, "cuLaunchGridAsync", f, hStream);
-    return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.cuLaunchGridAsync(f, grid_width, grid_height, hStream));
-}
+#define LAUNCH_UNPARSED(symbol, parameters, args, stream) \
+    CUresult spw_on_##symbol parameters \
+    { \
+        struct launch l; \
+        CUresult r = begin_unparsed(&l, #symbol, f, stream); \
+        return r != CUDA_SUCCESS ? r : end_launch(&l, spw_driver.symbol args); \
+    }
+LAUNCH_UNPARSED(cuLaunch, (CUfunction f), (f), NULL)
+LAUNCH_UNPARSED(cuLaunchGrid, (CUfunction f, int width, int height), (f, width, height), NULL)
+LAUNCH_UNPARSED(cuLaunchGridAsync, (CUfunction f, int width, int height, CUstream t), (f, width, height, t), t)
 
 /* One launch per device, all or none: everything is kept resident from then on, since their streams begin together. */
 CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices,
@@ -340,22 +252,15 @@ static CUresult end_graph(struct spw_op *op, CUresult result)
     return result;
 }
 
-CUresult spw_on_cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
-{
-    struct spw_op op;
-    bool noted = begin_graph(&op, hGraph, hStream);
-    CUresult r = spw_driver.cuGraphLaunch(hGraph, hStream);
-    if (r == CUDA_SUCCESS)
-        spw_graph_memory_launched(hGraph);
-    return noted ? end_graph(&op, r) : r;
-}
-
-CUresult spw_on_cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
-{
-    struct spw_op op;
-    bool noted = begin_graph(&op, hGraphExec, per_thread(hStream));
-    CUresult r = spw_driver.cuGraphLaunch_ptsz(hGraphExec, hStream);
-    if (r == CUDA_SUCCESS)
-        spw_graph_memory_launched(hGraphExec);
-    return noted ? end_graph(&op, r) : r;
-}
+#define LAUNCH_GRAPH(symbol, stream) \
+    CUresult spw_on_##symbol(CUgraphExec graph, CUstream t) \
+    { \
+        struct spw_op op; \
+        bool noted = begin_graph(&op, graph, stream); \
+        CUresult r = spw_driver.symbol(graph, t); \
+        if (r == CUDA_SUCCESS) \
+            spw_graph_memory_launched(graph); \
+        return noted ? end_graph(&op, r) : r; \
+    }
+LAUNCH_GRAPH(cuGraphLaunch, t)
+LAUNCH_GRAPH(cuGraphLaunch_ptsz, spw_per_thread(t))

@@ -17,11 +17,6 @@
 
 enum { PITCH_BYTES = 512 };
 
-static CUstream per_thread(CUstream stream)
-{
-    return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 /* ---- what the driver itself allocates: on the device's bill ---- */
 
 struct passed {
@@ -203,11 +198,11 @@ CUresult spw_on_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hSt
 CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     bool ours;
-    CUresult r = allocate_on(dptr, bytesize, NULL, per_thread(hStream), &ours);
+    CUresult r = allocate_on(dptr, bytesize, NULL, spw_per_thread(hStream), &ours);
     struct asked a;
     if (ours)
         return r;
-    r = ask_begin(&a, dptr, bytesize, per_thread(hStream), "cuMemAllocAsync");
+    r = ask_begin(&a, dptr, bytesize, spw_per_thread(hStream), "cuMemAllocAsync");
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream), dptr);
 }
 
@@ -225,11 +220,11 @@ CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
 CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     bool ours = false;
-    CUresult r = pool ? allocate_on(dptr, bytesize, pool, per_thread(hStream), &ours) : CUDA_SUCCESS;
+    CUresult r = pool ? allocate_on(dptr, bytesize, pool, spw_per_thread(hStream), &ours) : CUDA_SUCCESS;
     struct asked a;
     if (ours)
         return r;
-    r = ask_begin(&a, dptr, bytesize, per_thread(hStream), "cuMemAllocFromPoolAsync");
+    r = ask_begin(&a, dptr, bytesize, spw_per_thread(hStream), "cuMemAllocFromPoolAsync");
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
 
@@ -257,7 +252,7 @@ CUresult spw_on_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
 CUresult spw_on_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
-    int r = free_on(dptr, per_thread(hStream));
+    int r = free_on(dptr, spw_per_thread(hStream));
     return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFreeAsync_ptsz(dptr, hStream)) : spw_cuda(r);
 }
 

@@ -17,11 +17,6 @@
 
 enum { SNAPSHOT = 64 };
 
-static CUstream per_thread(CUstream stream)
-{
-    return stream ? stream : CU_STREAM_PER_THREAD;
-}
-
 /* ---- waiting ---- */
 
 /* How far a stream will have come when a wait that begins now returns: nothing numbered may still be on its way to the
@@ -60,7 +55,7 @@ CUresult spw_on_cuStreamSynchronize(CUstream hStream)
 CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
 {
     uint64_t begun = 0;
-    struct spw_stream *s = before_wait(per_thread(hStream), &begun);
+    struct spw_stream *s = before_wait(spw_per_thread(hStream), &begun);
     CUresult r = spw_driver.cuStreamSynchronize_ptsz(hStream);
     learn(s, begun, r);
     return spw_spot_check_after_wait(r);
