@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "course/grow.h"
 #include "course/recording.h"
 #include "slab.h"
 
@@ -106,18 +107,6 @@ static bool is_backbone(const struct spw_signature *signature)
     return signature->kind < SPW_ITERATION_COPY_H2D;
 }
 
-static int room_for(struct spw_observer *w, uint32_t count)
-{
-    if (count <= w->touch_room)
-        return 0;
-    void *p = realloc(w->touches, count * sizeof(*w->touches));
-    if (!p)
-        return -ENOMEM;
-    w->touches = p;
-    w->touch_room = count;
-    return 0;
-}
-
 /* What may be written is both: a kernel may read what it writes. */
 static struct spw_recording_touch recorded(const struct spw_observer_touch *touch)
 {
@@ -132,7 +121,7 @@ static struct spw_recording_touch recorded(const struct spw_observer_touch *touc
 static int record(struct spw_observer *w, const struct spw_observer_op *op, const struct spw_iteration_op *told,
                   uint32_t *ret_number)
 {
-    int r = room_for(w, op->count);
+    int r = SPW_GROW(w->touches, w->touch_room, op->count);
     for (uint32_t i = 0; i < op->count && r == 0; i++)
         w->touches[i] = recorded(&op->touches[i]);
     if (r == 0)

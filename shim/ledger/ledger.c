@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "course/grow.h"
 #include "ask.h"
 #include "driver.h"
 #include "log.h"
@@ -162,14 +163,8 @@ struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r)
 
 static int remember(struct spw_device *d, struct spw_block *b)
 {
-    if (d->block_count == d->block_room) {
-        uint32_t room = d->block_room ? d->block_room * 2 : 256;
-        struct spw_block **grown = realloc(d->blocks, room * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        d->blocks = grown;
-        d->block_room = room;
-    }
+    if (SPW_GROW(d->blocks, d->block_room, d->block_count + 1) < 0)
+        return -ENOMEM;
     b->index = d->block_count;
     d->blocks[d->block_count++] = b;
     return 0;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "course/grow.h"
+
 static const char no_memory[] = "there was no memory to list them";
 
 const char *spw_globals_add(struct spw_globals *g, const char *name, size_t length, bool is_constant)
@@ -15,14 +17,8 @@ const char *spw_globals_add(struct spw_globals *g, const char *name, size_t leng
         }
     if (g->count == SPW_GLOBALS_MAX)
         return "there are too many";
-    if (g->count == g->room) {
-        const uint32_t room = g->room ? 2 * g->room : 16;
-        struct spw_global *list = realloc(g->list, room * sizeof(*list));
-        if (!list)
-            return no_memory;
-        g->list = list;
-        g->room = room;
-    }
+    if (SPW_GROW(g->list, g->room, g->count + 1) < 0)
+        return no_memory;
     g->list[g->count] = (struct spw_global){strndup(name, length), is_constant};
     if (!g->list[g->count].name)
         return no_memory;

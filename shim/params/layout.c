@@ -11,6 +11,7 @@
 #define uthash_nonfatal_oom(element) ((element)->handle_lost = true)
 #include <uthash.h>
 
+#include "course/grow.h"
 #include "ask.h"
 #include "driver.h"
 #include "structs.h"
@@ -77,14 +78,8 @@ static int params_add(struct params *p, size_t offset, size_t size)
 {
     if (offset > SPW_PARAMS_MAX_BYTES || size > SPW_PARAMS_MAX_BYTES - offset)
         return -ERANGE;
-    if (p->count == p->room) {
-        unsigned room = p->room ? 2 * p->room : 32;
-        struct spw_param *list = realloc(p->list, room * sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        p->list = list;
-        p->room = room;
-    }
+    if (SPW_GROW(p->list, p->room, p->count + 1) < 0)
+        return -ENOMEM;
     p->list[p->count++] = (struct spw_param){(uint16_t)offset, (uint16_t)size};
     return 0;
 }

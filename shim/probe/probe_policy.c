@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "course/grow.h"
+
 enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launches that are given something else */
 
 /* What a step costs beside the launch, in times of the launch, for one that does little else than move bytes: two passes
@@ -81,15 +83,7 @@ static struct spw_probe_kind *find(const struct spw_probe_policy *l, const struc
 
 static struct spw_probe_kind *add(struct spw_probe_policy *l)
 {
-    if (l->count == l->room) {
-        const uint32_t room = l->room ? 2 * l->room : 64;
-        void *list = realloc(l->list, room * sizeof(*l->list));
-        if (!list)
-            return NULL;
-        l->list = list;
-        l->room = room;
-    }
-    return &l->list[l->count++];
+    return SPW_GROW(l->list, l->room, l->count + 1) == 0 ? &l->list[l->count++] : NULL;
 }
 
 static struct spw_probe_kind *find_or_add(struct spw_probe_policy *l, const struct spw_writeset *kind)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "course/grow.h"
 #include "transfers.h"
 #include "op.h"
 #include "log.h"
@@ -26,14 +27,8 @@ static int chain_add(struct chain *c, struct spw_block *b)
 {
     if (b->chain)
         return 0;
-    if (c->count == c->room) {
-        const uint32_t room = c->room ? 2 * c->room : 16;
-        struct spw_block **list = realloc(c->list, room * sizeof(*list));
-        if (!list)
-            return -ENOMEM;
-        c->list = list;
-        c->room = room;
-    }
+    if (SPW_GROW(c->list, c->room, c->count + 1) < 0)
+        return -ENOMEM;
     c->list[c->count++] = b;
     b->chain = c->count;
     return 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "course/grow.h"
 #include "scalar_args.h"
 
 enum { MOST_SORTS = 64 }; /* of a function; with more, what it is given is nothing like what it was given before */
@@ -32,14 +33,8 @@ static struct trusted *find_or_add(CUfunction function)
     struct trusted *it = function ? find(function) : NULL;
     if (it || !function)
         return it;
-    if (count == room) {
-        const uint32_t more = room ? 2 * room : 32;
-        void *larger = realloc(list, more * sizeof(*list));
-        if (!larger)
-            return NULL;
-        list = larger;
-        room = more;
-    }
+    if (SPW_GROW(list, room, count + 1) < 0)
+        return NULL;
     it = &list[count++];
     *it = (struct trusted){.function = function};
     return it;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "course/grow.h"
 #include "ask.h"
 #include "context.h"
 #include "driver.h"
@@ -239,14 +240,8 @@ static uint32_t find_build_id(const struct dl_phdr_info *info, const uint8_t **r
 
 static void add_module(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
 {
-    if (module_count == module_room) {
-        uint32_t room = module_room ? 2 * module_room : 64;
-        struct module *more = realloc(modules, room * sizeof(*more));
-        if (!more)
-            return;
-        modules = more;
-        module_room = room;
-    }
+    if (SPW_GROW(modules, module_room, module_count + 1) < 0)
+        return;
     char own_path[SPW_RECORD_TEXT + 1];
     const char *path = info->dlpi_name;
     struct spw_record r = {.kind = SPW_RECORD_MODULE};
