@@ -7,12 +7,8 @@
 #include <string.h>
 
 #include "arena.h"
+#include "stored_words.h"
 #include "tensormap.h"
-
-struct word {
-    CUdeviceptr place;  /* where the address was stored */
-    CUdeviceptr member; /* the address */
-};
 
 static const char why_outside[] = "its address was stored where any kernel may find it";
 static const char why_many[] = "its address was stored and there is no room to remember where";
@@ -22,70 +18,19 @@ atomic_uint spw_pointer_tables_being_told;
 
 /* Guards all of the following. A leaf: nothing is called with it held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct word *words; /* spw_pointer_tables_words of them, by place */
-static size_t room;
-static const char *pin_all_reason; /* NULL until graphs make every table readable at any time */
+static struct spw_stored_words words; /* spw_pointer_tables_words of them */
+static const char *pin_all_reason;    /* NULL until graphs make every table readable at any time */
 
-static size_t count_locked(void)
+static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct spw_stored_word *added, size_t count)
 {
-    return atomic_load_explicit(&spw_pointer_tables_words, memory_order_relaxed);
-}
-
-/* The first word whose place is not below `place`. */
-static size_t position_locked(CUdeviceptr place)
-{
-    size_t low = 0, high = count_locked();
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (words[middle].place < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Words of which at least one byte lies in [low, high). */
-static void overlapping_locked(CUdeviceptr low, CUdeviceptr high, size_t *ret_first, size_t *ret_end)
-{
-    *ret_first = position_locked(low < 7 ? 0 : low - 7);
-    *ret_end = position_locked(high);
-}
-
-static int reserve_locked(size_t wanted)
-{
-    if (wanted > SPW_POINTER_TABLES_MAX_WORDS)
-        return -ENOBUFS;
-    if (wanted <= room)
-        return 0;
-    size_t more = wanted < 512 ? 1024 : 2 * wanted;
-    struct word *list = realloc(words, more * sizeof *list);
-    if (!list)
-        return -ENOMEM;
-    words = list;
-    room = more;
-    return 0;
-}
-
-/* What was stored in [low, high) is replaced by `added`. On failure (-ENOBUFS, -ENOMEM) the old is gone and nothing
- * added. */
-static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct word *added, size_t added_count)
-{
-    size_t first, end, count = count_locked();
-    overlapping_locked(low, high, &first, &end);
-    int r = reserve_locked(count - (end - first) + added_count);
-    if (r < 0)
-        added_count = 0;
-    if (words && count > end)
-        memmove(&words[first + added_count], &words[end], (count - end) * sizeof *words);
-    if (words && added_count)
-        memcpy(&words[first], added, added_count * sizeof *added);
-    atomic_store_explicit(&spw_pointer_tables_words, count - (end - first) + added_count, memory_order_relaxed);
+    const uint32_t n = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    int r = spw_stored_words_replace(&words, low, high, added, n, SPW_POINTER_TABLES_MAX_WORDS);
+    atomic_store_explicit(&spw_pointer_tables_words, words.count, memory_order_relaxed);
     return r;
 }
 
 /* 0, or the last failure. */
-static int pin_members(const struct spw_pinning *pinning, const struct word *list, size_t count, const char *why)
+static int pin_members(const struct spw_pinning *pinning, const struct spw_stored_word *list, size_t count, const char *why)
 {
     int failure = 0;
     for (size_t i = 0; i < count; i++)
@@ -97,8 +42,8 @@ static int pin_members(const struct spw_pinning *pinning, const struct word *lis
 }
 
 /* Puts the words of a copy in place. No lock held. */
-static void store(const struct spw_pinning *pinning, CUdeviceptr destination, size_t bytes, const struct word *added,
-                  size_t added_count)
+static void store(const struct spw_pinning *pinning, CUdeviceptr destination, size_t bytes,
+                  const struct spw_stored_word *added, size_t added_count)
 {
     const char *why = NULL;
     if (!spw_in_arena(destination))
@@ -124,7 +69,8 @@ static bool any_in_arena(const char *from, unsigned count)
 
 /* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how
  * many there are; writes the first `limit` of them. */
-static size_t find_addresses(CUdeviceptr destination, const void *source, size_t bytes, struct word *list, size_t limit)
+static size_t find_addresses(CUdeviceptr destination, const void *source, size_t bytes, struct spw_stored_word *list,
+                             size_t limit)
 {
     const char *from = source;
     size_t found = 0;
@@ -139,14 +85,15 @@ static size_t find_addresses(CUdeviceptr destination, const void *source, size_t
         if (__builtin_expect(!spw_in_arena(word), 1))
             continue;
         if (found < limit)
-            list[found] = (struct word){destination + at, word};
+            list[found] = (struct spw_stored_word){destination + at, word};
         found++;
     }
     return found;
 }
 
 /* The same for tensor maps that do not show their address. In order of place too, but among themselves. */
-static size_t find_tensormaps(CUdeviceptr destination, const void *source, size_t bytes, struct word *list, size_t limit)
+static size_t find_tensormaps(CUdeviceptr destination, const void *source, size_t bytes, struct spw_stored_word *list,
+                              size_t limit)
 {
     const char *from = source;
     size_t found = 0;
@@ -155,7 +102,7 @@ static size_t find_tensormaps(CUdeviceptr destination, const void *source, size_
         if (!base)
             continue;
         if (found < limit)
-            list[found] = (struct word){destination + at, base};
+            list[found] = (struct spw_stored_word){destination + at, base};
         found++;
     }
     return found;
@@ -163,7 +110,7 @@ static size_t find_tensormaps(CUdeviceptr destination, const void *source, size_
 
 static int by_place(const void *a, const void *b)
 {
-    const struct word *x = a, *y = b;
+    const struct spw_stored_word *x = a, *y = b;
     return (x->place > y->place) - (x->place < y->place);
 }
 
@@ -171,7 +118,7 @@ static int by_place(const void *a, const void *b)
 static void learn_without_memory(const struct spw_pinning *pinning, const void *source, CUdeviceptr destination,
                                  size_t bytes)
 {
-    struct word one;
+    struct spw_stored_word one;
     for (size_t at = -destination % 8; at + 8 <= bytes; at += 8)
         if (find_addresses(destination + at, (const char *)source + at, 8, &one, 1))
             (void)pinning->address(one.member, why_many);
@@ -181,12 +128,12 @@ static void learn_without_memory(const struct spw_pinning *pinning, const void *
 }
 
 /* All words of the source, in order of place. NULL and 0: there are none; NULL and more: there is no memory for them. */
-static struct word *words_of(CUdeviceptr destination, const void *source, size_t bytes, size_t *ret_count)
+static struct spw_stored_word *words_of(CUdeviceptr destination, const void *source, size_t bytes, size_t *ret_count)
 {
     size_t plain = find_addresses(destination, source, bytes, NULL, 0);
     size_t hidden = spw_tensormap_any() ? find_tensormaps(destination, source, bytes, NULL, 0) : 0;
     *ret_count = plain + hidden;
-    struct word *list = plain + hidden ? malloc((plain + hidden) * sizeof *list) : NULL;
+    struct spw_stored_word *list = plain + hidden ? malloc((plain + hidden) * sizeof *list) : NULL;
     if (!list)
         return NULL;
     /* The program may be changing its source; what was counted bounds what is taken. */
@@ -212,7 +159,7 @@ void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_
     if (spw_in_arena(destination))
         spw_outside_learn(destination, source, bytes);
     size_t count;
-    struct word *list = words_of(destination, source, bytes, &count);
+    struct spw_stored_word *list = words_of(destination, source, bytes, &count);
     if (!list && count)
         learn_without_memory(pinning, source, destination, bytes);
     else if (count || spw_pointer_tables_any())
@@ -220,23 +167,25 @@ void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_
     free(list);
 }
 
-static bool is_known_locked(const struct word *word)
+static bool is_known_locked(const struct spw_stored_word *word)
 {
-    for (size_t i = position_locked(word->place); i < count_locked() && words[i].place == word->place; i++)
-        if (words[i].member == word->member)
+    for (size_t i = spw_stored_words_at(&words, word->place); i < words.count && words.list[i].place == word->place; i++)
+        if (words.list[i].member == word->member)
             return true;
     return false;
 }
 
 /* The same words, of which some may have been told of and not be there yet, beside what is known: for one place there may
  * then be two. NULL: no memory. */
-static struct word *with_what_is_known_locked(CUdeviceptr low, CUdeviceptr high, const struct word *list, size_t *count)
+static struct spw_stored_word *with_what_is_known_locked(CUdeviceptr low, CUdeviceptr high,
+                                                         const struct spw_stored_word *list, size_t *count)
 {
-    size_t first, end, n = 0;
-    overlapping_locked(low, high, &first, &end);
-    struct word *both = malloc((end - first + *count) * sizeof *both + 1);
+    uint32_t first, end;
+    size_t n = 0;
+    spw_stored_words_overlapping(&words, low, high, &first, &end);
+    struct spw_stored_word *both = malloc((end - first + *count) * sizeof *both + 1);
     for (size_t i = first; both && i < end; i++)
-        both[n++] = words[i];
+        both[n++] = words.list[i];
     for (size_t i = 0; both && i < *count; i++)
         if (!is_known_locked(&list[i]))
             both[n++] = list[i];
@@ -246,14 +195,14 @@ static struct word *with_what_is_known_locked(CUdeviceptr low, CUdeviceptr high,
     return both;
 }
 
-static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct word *list, size_t count, bool *ret_new)
+static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct spw_stored_word *list, size_t count, bool *ret_new)
 {
     *ret_new = false;
     for (size_t i = 0; i < count && !*ret_new; i++)
         *ret_new = !is_known_locked(&list[i]);
     int r;
     if (atomic_load_explicit(&spw_pointer_tables_being_told, memory_order_relaxed)) {
-        struct word *both = with_what_is_known_locked(low, high, list, &count);
+        struct spw_stored_word *both = with_what_is_known_locked(low, high, list, &count);
         r = both ? replace_locked(low, high, both, count) : -ENOMEM;
         free(both);
     } else {
@@ -265,7 +214,7 @@ static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct word *li
 int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new)
 {
     size_t count;
-    struct word *list = words_of(destination, source, bytes, &count);
+    struct spw_stored_word *list = words_of(destination, source, bytes, &count);
     *ret_new = true;
     if (!list && count)
         return -ENOMEM;
@@ -278,42 +227,26 @@ int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t
 
 bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high)
 {
-    size_t first, end;
+    uint32_t first, end;
     if (low >= high || !spw_pointer_tables_any())
         return false;
     pthread_mutex_lock(&mutex);
-    overlapping_locked(low, high, &first, &end);
+    spw_stored_words_overlapping(&words, low, high, &first, &end);
     pthread_mutex_unlock(&mutex);
     return end > first;
 }
 
 /* ---- copies on the device ---- */
 
-/* The words that lie wholly in [source, source + bytes), with their places after a copy to `destination`. NULL and 0
- * when there are none; NULL and more when there is no memory for the list. */
-static struct word *moved_words(CUdeviceptr destination, CUdeviceptr source, size_t bytes, size_t *ret_count)
-{
-    struct word *list = NULL;
-    *ret_count = 0;
-    if (bytes < 8)
-        return NULL;
-    pthread_mutex_lock(&mutex);
-    size_t first = position_locked(source), end = position_locked(source + bytes - 7);
-    if (end > first && (list = malloc((end - first) * sizeof *list)))
-        for (size_t i = first; i < end; i++)
-            list[i - first] = (struct word){words[i].place - source + destination, words[i].member};
-    *ret_count = end - first;
-    pthread_mutex_unlock(&mutex);
-    return list;
-}
-
 void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes, const struct spw_pinning *pinning)
 {
     spw_outside_copied(destination, source, bytes);
     if (bytes == 0 || !spw_pointer_tables_any())
         return;
-    size_t count;
-    struct word *list = moved_words(destination, source, bytes, &count);
+    uint32_t count;
+    pthread_mutex_lock(&mutex);
+    struct spw_stored_word *list = spw_stored_words_moved(&words, destination, source, bytes, &count);
+    pthread_mutex_unlock(&mutex);
     if (!list && count) {
         (void)pinning->everything(why_many);
         return;
@@ -341,14 +274,14 @@ int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *l
     if (!spw_pointer_tables_any())
         return 0;
     pthread_mutex_lock(&mutex);
-    for (size_t i = position_locked(low); i < count_locked() && words[i].place < high; i++) {
-        if (n && list[n - 1] == words[i].member)
+    for (size_t i = spw_stored_words_at(&words, low); i < words.count && words.list[i].place < high; i++) {
+        if (n && list[n - 1] == words.list[i].member)
             continue;
         if (n == list_room) {
             r = -E2BIG;
             break;
         }
-        list[n++] = words[i].member;
+        list[n++] = words.list[i].member;
     }
     pthread_mutex_unlock(&mutex);
     return r < 0 ? r : (int)n;
@@ -373,11 +306,11 @@ static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hit
                              spw_meet *meet, void *context)
 {
     struct recent recent = {.next = 0};
-    for (size_t i = position_locked(low); i < count_locked() && words[i].place < high; i++) {
+    for (size_t i = spw_stored_words_at(&words, low); i < words.count && words.list[i].place < high; i++) {
         CUdeviceptr from, to;
-        if (is_recent(&recent, words[i].member))
+        if (is_recent(&recent, words.list[i].member))
             continue;
-        const enum spw_met met = meet(context, words[i].member, SPW_MET_IN_TABLE, &from, &to);
+        const enum spw_met met = meet(context, words.list[i].member, SPW_MET_IN_TABLE, &from, &to);
         if (met == SPW_MET_NOTHING)
             continue;
         recent.low[recent.next % 4] = from;
@@ -386,7 +319,7 @@ static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hit
             continue;
         if (n == list_room)
             return -E2BIG;
-        hits[n++] = words[i].member;
+        hits[n++] = words.list[i].member;
     }
     return (int)n;
 }
@@ -417,10 +350,10 @@ void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning)
     pthread_mutex_lock(&mutex);
     bool already = pin_all_reason;
     pin_all_reason = why;
-    size_t count = already ? 0 : count_locked();
-    struct word *list = count ? malloc(count * sizeof *list) : NULL;
+    size_t count = already ? 0 : words.count;
+    struct spw_stored_word *list = count ? malloc(count * sizeof *list) : NULL;
     if (list)
-        memcpy(list, words, count * sizeof *list);
+        memcpy(list, words.list, count * sizeof *list);
     pthread_mutex_unlock(&mutex);
     if (list)
         r = pin_members(pinning, list, count, why);
@@ -437,9 +370,8 @@ void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning)
 void spw_pointer_tables_reset(void)
 {
     pthread_mutex_lock(&mutex);
-    free(words);
-    words = NULL;
-    room = 0;
+    free(words.list);
+    words = (struct spw_stored_words){0};
     pin_all_reason = NULL;
     spw_outside_reset();
     atomic_store_explicit(&spw_pointer_tables_words, 0, memory_order_relaxed);

@@ -145,7 +145,7 @@ void spw_extents_remove(struct spw_extents *x, struct spw_extent *e)
     else
         x->all = e->next;
     x->count--;
-    free(e->pointers);
+    free(e->pointers.list);
     set_aside(x, e);
 }
 

@@ -8,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_extent_pointer { /* a word of the allocation that is known to be an address */
-    uint64_t offset, target;
-};
+#include "stored_words.h"
 
 struct spw_extent {
     uint64_t start, bytes; /* bytes 0: a spare one */
@@ -18,9 +16,8 @@ struct spw_extent {
     void *context;         /* whose it is; NULL: it goes by being freed only */
     uint8_t kind;          /* enum spw_alloc_kind */
     uint8_t device;
-    struct spw_extent_pointer *pointers; /* by offset */
-    uint32_t pointer_count, pointer_room;
-    uint64_t met; /* the last walk that came by */
+    struct spw_stored_words pointers; /* their places are offsets */
+    uint64_t met;                     /* the last walk that came by */
     struct spw_extent *next, *previous;
 };
 

@@ -8,6 +8,8 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
+#include "course/grow.h"
+
 enum { VARIABLES = 64 };
 
 static uint64_t words;                                /* in all allocations together */
@@ -20,28 +22,20 @@ bool spw_pointer_map_any(void)
 
 /* ---- addresses in allocations ---- */
 
-/* The first pointer at or after an offset. */
-static uint32_t first_at(const struct spw_extent *e, uint64_t offset)
+/* What stood in the range is replaced by the words that are given; without memory by none. */
+static void replace(struct spw_extent *e, uint64_t offset, uint64_t bytes, const struct spw_stored_word *list,
+                    uint32_t count)
 {
-    uint32_t low = 0, high = e->pointer_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (e->pointers[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const uint32_t before = e->pointers.count;
+    (void)spw_stored_words_replace(&e->pointers, offset, offset + bytes, list, count, UINT32_MAX);
+    words += e->pointers.count;
+    words -= before;
 }
 
 void spw_pointer_map_written(struct spw_extent *e, uint64_t offset, uint64_t bytes)
 {
-    if (e->pointer_count == 0 || bytes == 0)
-        return;
-    uint32_t first = first_at(e, offset < 7 ? 0 : offset - 7), end = first_at(e, offset + bytes);
-    memmove(e->pointers + first, e->pointers + end, (e->pointer_count - end) * sizeof(*e->pointers));
-    e->pointer_count -= end - first;
-    words -= end - first;
+    if (e->pointers.count && bytes)
+        replace(e, offset, bytes, NULL, 0);
 }
 
 static void remember_variable(uint64_t start)
@@ -70,20 +64,7 @@ void spw_pointer_map_add(struct spw_extent *e, uint64_t offset, uint64_t target)
 {
     if (offset + sizeof(target) > e->bytes)
         return;
-    spw_pointer_map_written(e, offset, sizeof(target));
-    if (e->pointer_count == e->pointer_room) {
-        uint32_t room = e->pointer_room ? 2 * e->pointer_room : 8;
-        struct spw_extent_pointer *more = realloc(e->pointers, room * sizeof(*more));
-        if (!more)
-            return;
-        e->pointers = more;
-        e->pointer_room = room;
-    }
-    uint32_t at = first_at(e, offset);
-    memmove(e->pointers + at + 1, e->pointers + at, (e->pointer_count - at) * sizeof(*e->pointers));
-    e->pointers[at] = (struct spw_extent_pointer){offset, target};
-    e->pointer_count++;
-    words++;
+    replace(e, offset, sizeof(target), &(struct spw_stored_word){offset, target}, 1);
     if (e->kind == SPW_ALLOC_GLOBAL)
         remember_variable(e->start);
 }
@@ -91,26 +72,24 @@ void spw_pointer_map_add(struct spw_extent *e, uint64_t offset, uint64_t target)
 void spw_pointer_map_copy(struct spw_extent *to, uint64_t to_offset, const struct spw_extent *from, uint64_t from_offset,
                           uint64_t bytes)
 {
-    const uint32_t first = first_at(from, from_offset), count = first_at(from, from_offset + bytes) - first;
-    struct spw_extent_pointer *moved = count ? malloc(count * sizeof(*moved)) : NULL;
-    if (moved)
-        memcpy(moved, from->pointers + first, count * sizeof(*moved));
+    uint32_t count;
+    struct spw_stored_word *moved = spw_stored_words_moved(&from->pointers, to_offset, from_offset, bytes, &count);
     spw_pointer_map_written(to, to_offset, bytes);
     for (uint32_t i = 0; moved && i < count; i++)
-        spw_pointer_map_add(to, to_offset + (moved[i].offset - from_offset), moved[i].target);
+        spw_pointer_map_add(to, moved[i].place, moved[i].member);
     free(moved);
 }
 
 void spw_pointer_map_each(const struct spw_extent *e, void (*each)(void *context, uint64_t target), void *context)
 {
-    for (uint32_t i = 0; i < e->pointer_count; i++)
-        each(context, e->pointers[i].target);
+    for (uint32_t i = 0; i < e->pointers.count; i++)
+        each(context, e->pointers.list[i].member);
 }
 
 void spw_pointer_map_forget_all(struct spw_extent *e)
 {
-    words -= e->pointer_count;
-    e->pointer_count = 0;
+    words -= e->pointers.count;
+    e->pointers.count = 0;
 }
 
 /* ---- graphs ---- */
@@ -129,15 +108,9 @@ static uint32_t capture_room;
 void spw_graphs_captured_locked(const struct spw_touch *touches, const uint64_t *addresses, uint32_t count, bool everything)
 {
     capture.everything |= everything;
-    if (capture.count + count > capture_room) {
-        uint32_t room = 2 * (capture.count + count);
-        struct spw_graph_touch *more = realloc(capture.list, room * sizeof(*more));
-        if (!more) {
-            capture.everything = true;
-            return;
-        }
-        capture.list = more;
-        capture_room = room;
+    if (SPW_GROW(capture.list, capture_room, capture.count + count) < 0) {
+        capture.everything = true;
+        return;
     }
     for (uint32_t i = 0; i < count; i++)
         capture.list[capture.count++] = (struct spw_graph_touch){addresses[i], touches[i].access & SPW_ACCESS_BOTH};

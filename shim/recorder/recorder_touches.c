@@ -83,7 +83,7 @@ static void reach_hidden(void *context, uint64_t target)
 static void reach_variable(void *context, uint64_t start)
 {
     struct spw_extent *e = spw_extents_find(&spw_recorder_extents, start);
-    if (e && e->start == start && e->kind == SPW_ALLOC_GLOBAL && e->pointer_count)
+    if (e && e->start == start && e->kind == SPW_ALLOC_GLOBAL && e->pointers.count)
         touch_locked(e, 0, 0, SPW_ACCESS_BOTH);
 }
 
