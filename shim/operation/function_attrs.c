@@ -1,62 +1,58 @@
-/* function_attrs.c - a hash table of what was told last: for each function and matter one value. */
+/* function_attrs.c - what was told last: for each function and matter one value. */
 #include "function_attrs.h"
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
+
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->lost = true)
+#include <uthash.h>
 
 struct told {
-    const void *whose;
+    struct key {
+        uint64_t whose, what; /* no gap between them, which would be compared */
+    } key;
     uint64_t value;
-    unsigned what; /* plus 1; 0: nothing here */
+    bool is_told, lost;
+    UT_hash_handle hh;
 };
 
-enum { FIRST = 256, MOST = 1 << 20 };
+enum { MOST = 1 << 19 };
 
 static struct told *table;
-static size_t size, used; /* the size is a power of two, and at most half of it is used */
 
-static struct told *place_of(const void *whose, unsigned what)
+static struct told *find_or_add(struct key key)
 {
-    size_t at = (((uintptr_t)whose ^ (uint64_t)what << 32) * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-    for (;; at++) {
-        struct told *t = &table[at & (size - 1)];
-        if (!t->what || (t->whose == whose && t->what == what + 1))
-            return t;
-    }
-}
-
-static bool grow(void)
-{
-    struct told *old = table;
-    const size_t old_size = size, wanted = size ? 2 * size : FIRST;
-    struct told *bigger = wanted <= MOST ? calloc(wanted, sizeof(*bigger)) : NULL;
-    if (!bigger)
-        return false;
-    table = bigger;
-    size = wanted;
-    for (size_t i = 0; i < old_size; i++)
-        if (old[i].what)
-            *place_of(old[i].whose, old[i].what - 1) = old[i];
-    free(old);
-    return true;
+    struct told *t;
+    HASH_FIND(hh, table, &key, sizeof(key), t);
+    if (t || HASH_COUNT(table) == MOST || !(t = calloc(1, sizeof(*t))))
+        return t;
+    t->key = key;
+    HASH_ADD(hh, table, key, sizeof(key), t);
+    if (!t->lost)
+        return t;
+    free(t);
+    return NULL;
 }
 
 bool spw_function_attrs_differs(const void *whose, unsigned what, uint64_t value)
 {
-    if (2 * (used + 1) > size && !grow())
-        return true;
-    struct told *t = place_of(whose, what);
-    if (t->what && t->value == value)
+    struct told *t = find_or_add((struct key){(uint64_t)(uintptr_t)whose, what});
+    if (t && t->is_told && t->value == value)
         return false;
-    used += !t->what;
-    *t = (struct told){whose, value, what + 1};
+    if (t) {
+        t->is_told = true;
+        t->value = value;
+    }
     return true;
 }
 
 void spw_function_attrs_reset(void)
 {
-    free(table);
-    table = NULL;
-    size = used = 0;
+    struct told *t, *next;
+    HASH_ITER(hh, table, t, next)
+    {
+        HASH_DEL(table, t);
+        free(t);
+    }
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #define SPW_TENSORMAP_BYTES 128
-#define SPW_TENSORMAP_MAX   65536 /* values remembered; about 9 MiB */
+#define SPW_TENSORMAP_MAX   65536 /* values remembered; about 13 MiB */
 
 extern atomic_uint spw_tensormap_count;
 
