@@ -1,7 +1,7 @@
 /* hooks_stream.c - the life of streams and contexts, and what the program's own waiting teaches us about what is done. */
-#include "alloc.h"
 #include "ask.h"
 #include "context.h"
+#include "contexts.h"
 #include "devices.h"
 #include "engine.h"
 #include "hooks.h"
@@ -146,7 +146,7 @@ static void context_goes(CUcontext context)
     (void)SPW_ASK_QUIETLY(cuCtxSynchronize);
     (void)spw_versions_break(); /* what cannot be made again goes with the context, like all of its memory */
     spw_twins_context_gone(context);
-    spw_free_context(context);
+    spw_context_free(context);
     spw_context_leave(&guard);
     spw_devices_context_gone(context);
     spw_layout_forget_all();

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrivals.h"
 #include "context.h"
-#include "digest.h"
 #include "engine.h"
 #include "lock.h"
 #include "log.h"
@@ -19,10 +17,8 @@
 #include "dependents.h"
 #include "owed.h"
 #include "reclaim.h"
-#include "seek.h"
 #include "slab.h"
 #include "status.h"
-#include "steptime.h"
 #include "transfers.h"
 #include "pointer_tables.h"
 
@@ -366,10 +362,8 @@ static void free_slot_of_context(struct spw_slot *slot, void *context)
         free_slot(&spw_devices[slot->slab->object.device], slot, NULL);
 }
 
-void spw_free_context(CUcontext context)
+void spw_free_of_context_locked(CUcontext context)
 {
-    spw_lock();
-    spw_streams_await_waiters_unlocking(context);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready)
@@ -387,15 +381,10 @@ void spw_free_context(CUcontext context)
             i += before == d->block_count; /* a block that is gone left its place to another */
         }
     }
-    spw_retained_all_context_gone_locked(context);
-    spw_seek_context_gone_locked(context);
-    spw_mover_context_gone_locked(context);
-    spw_digests_context_gone_locked(context);
-    spw_streams_context_gone_locked(context);
-    spw_mover_give_back_host_memory_locked();
-    spw_durations_context_gone_locked(context);
-    spw_steptime_context_gone_locked(context);
-    spw_arrivals_context_gone_locked(context);
+}
+
+void spw_free_unused_devices_locked(void)
+{
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready || d->live_count)
@@ -404,5 +393,4 @@ void spw_free_context(CUcontext context)
             spw_block_cache_locked(d, b);
         spw_cached_blocks_trim_locked(d, 0);
     }
-    spw_unlock();
 }

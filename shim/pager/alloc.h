@@ -20,8 +20,11 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
 int spw_free(CUdeviceptr address, struct spw_stream *s);
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s);
 
-/* Frees all that belongs to a context, which is about to be destroyed; afterwards nothing that was submitted there runs. */
-void spw_free_context(CUcontext context);
+/* Frees all allocations of a context, which is about to be destroyed and has nothing left to run. */
+void spw_free_of_context_locked(CUcontext context);
+
+/* Devices on which nothing is allocated get back all memory that is kept for reuse. */
+void spw_free_unused_devices_locked(void);
 
 struct spw_alloc_counts { /* for the summary; engine lock */
     uint64_t from_cache;  /* large allocations that needed no driver call */

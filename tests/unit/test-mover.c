@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "contexts.h"
 #include "devices.h"
 #include "driver.h"
 #include "engine.h"
@@ -78,7 +79,7 @@ static void a_tensor_outlives_the_context_whose_streams_brought_it_in(void **sta
     expect(a, 1); /* b goes */
     expect(b, 2); /* c goes; b is on its way in */
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
-    spw_free_context((CUcontext)(uintptr_t)0xd0);
+    spw_context_free((CUcontext)(uintptr_t)0xd0);
     s = fake_stream();
     expect(c, 3);
     CUdeviceptr d = allocate_in(context);
@@ -104,7 +105,7 @@ static void a_context_that_goes_takes_along_what_is_being_evicted(void **state)
     spw_block_of(o)->holds++;
     spw_unlock();
     assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
-    spw_free_context(context);
+    spw_context_free(context);
     assert_int_equal(device->live_count, 1);
     spw_lock();
     spw_release_hold_locked(device, spw_block_of(o));

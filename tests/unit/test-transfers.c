@@ -1,6 +1,7 @@
 /* test-transfers.c - tensors that leave and come back ahead of need on the fake device: bytes stay what they were, nothing
  * is unmapped early, nobody waits without need. */
 #include "carried.h"
+#include "contexts.h"
 
 /* A tensor that was written goes when its use and its copy are complete, not before; it comes back with its bytes. */
 static void a_tensor_leaves_and_comes_back(void **state)
@@ -409,7 +410,7 @@ static void a_context_that_goes_takes_no_bytes_of_others_along(void **state)
         if (stage > 1)
             restore(a);
         let_run();
-        spw_free_context(other);
+        spw_context_free(other);
         check_blocks();
         pump();
         restore(a);
@@ -444,7 +445,7 @@ static void the_numbers_of_streams_that_are_gone_mean_nothing(void **state)
         expect(a, i);
     }
     let_run();
-    spw_free_context(other);
+    spw_context_free(other);
     for (int i = 0; i < 4; i++) /* these take the records of the streams that are gone */
         assert_int_equal(expect_on(fake_stream(), a, BYTES, 8), 0);
     let_run();
