@@ -8,10 +8,7 @@
 #include "context.h"
 #include "driver.h"
 #include "lock.h"
-
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 struct note { /* what a handle stands for */
     uint64_t key;
@@ -57,28 +54,18 @@ static struct note *find(struct note *table, uint64_t key)
 static struct note *add(struct note **table, uint64_t key, int device)
 {
     struct note *n = find(*table, key);
-    if (!n) {
-        n = calloc(1, sizeof(*n));
-        if (!n)
-            return NULL;
-        n->key = key;
-        HASH_ADD(hh, *table, key, sizeof(n->key), n);
-        if (n->lost) {
-            free(n);
-            return NULL;
-        }
-    }
-    n->device = device;
+    if (!n)
+        SPW_TABLE_NEW(*table, key, n, .key = key);
+    if (n)
+        n->device = device;
     return n;
 }
 
 static void drop(struct note **table, uint64_t key)
 {
     struct note *n = find(*table, key);
-    if (!n)
-        return;
-    HASH_DEL(*table, n);
-    free(n);
+    if (n)
+        SPW_TABLE_REMOVE(*table, n);
 }
 
 /* ---- contexts ---- */
@@ -177,20 +164,10 @@ void spw_devices_context_gone(CUcontext context)
     spw_unlock();
 }
 
-static void drop_all(struct note **table)
-{
-    struct note *n, *next;
-    HASH_ITER(hh, *table, n, next)
-    {
-        HASH_DEL(*table, n);
-        free(n);
-    }
-}
-
 void spw_devices_reset(void)
 {
-    drop_all(&contexts);
-    drop_all(&known_pools);
+    SPW_TABLE_FREE(contexts);
+    SPW_TABLE_FREE(known_pools);
     memset(spw_device_pools, 0, sizeof(spw_device_pools));
     generation++;
 }

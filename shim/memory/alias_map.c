@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 struct spw_alias {
     CUmemGenericAllocationHandle handle;
@@ -26,17 +24,9 @@ static struct spw_alias *find(const struct spw_alias_map *a, CUmemGenericAllocat
 static struct spw_alias *find_or_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle)
 {
     struct spw_alias *alias = find(a, handle);
-    if (alias)
-        return alias;
-    alias = calloc(1, sizeof(*alias));
     if (!alias)
-        return NULL;
-    alias->handle = handle;
-    HASH_ADD(hh, a->table, handle, sizeof(alias->handle), alias);
-    if (!alias->lost)
-        return alias;
-    free(alias);
-    return NULL;
+        SPW_TABLE_NEW(a->table, handle, alias, .handle = handle);
+    return alias;
 }
 
 int spw_alias_map_add(struct spw_alias_map *a, CUmemGenericAllocationHandle handle, struct spw_deferred_unmap *stale)
@@ -60,8 +50,7 @@ bool spw_alias_map_remove(struct spw_alias_map *a, CUmemGenericAllocationHandle 
     if (--alias->count)
         return false;
     const bool is_released = alias->is_released;
-    HASH_DEL(a->table, alias);
-    free(alias);
+    SPW_TABLE_REMOVE(a->table, alias);
     return is_released;
 }
 
@@ -86,10 +75,5 @@ bool spw_alias_map_defer_release(struct spw_alias_map *a, CUmemGenericAllocation
 
 void spw_alias_map_reset(struct spw_alias_map *a)
 {
-    struct spw_alias *alias, *next;
-    HASH_ITER(hh, a->table, alias, next)
-    {
-        HASH_DEL(a->table, alias);
-        free(alias);
-    }
+    SPW_TABLE_FREE(a->table);
 }

@@ -4,9 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 struct told {
     struct key {
@@ -25,14 +23,9 @@ static struct told *find_or_add(struct key key)
 {
     struct told *t;
     HASH_FIND(hh, table, &key, sizeof(key), t);
-    if (t || HASH_COUNT(table) == MOST || !(t = calloc(1, sizeof(*t))))
-        return t;
-    t->key = key;
-    HASH_ADD(hh, table, key, sizeof(key), t);
-    if (!t->lost)
-        return t;
-    free(t);
-    return NULL;
+    if (!t && HASH_COUNT(table) < MOST)
+        SPW_TABLE_NEW(table, key, t, .key = key);
+    return t;
 }
 
 bool spw_function_attrs_differs(const void *whose, unsigned what, uint64_t value)
@@ -49,10 +42,5 @@ bool spw_function_attrs_differs(const void *whose, unsigned what, uint64_t value
 
 void spw_function_attrs_reset(void)
 {
-    struct told *t, *next;
-    HASH_ITER(hh, table, t, next)
-    {
-        HASH_DEL(table, t);
-        free(t);
-    }
+    SPW_TABLE_FREE(table);
 }

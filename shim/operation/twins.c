@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
-
+#include "tables.h"
 #include "ask.h"
 #include "context.h"
 #include "layout.h"
@@ -122,8 +119,7 @@ static void forget_twin(struct twin *twin)
     {
         if (c->twin != twin)
             continue;
-        HASH_DEL(counterparts, c);
-        free(c);
+        SPW_TABLE_REMOVE(counterparts, c);
     }
     struct twin **link = &twin->source->twins;
     while (*link != twin)
@@ -176,11 +172,9 @@ static void add_source(const void *owner, struct spw_image *image, CUcontext con
     }
     *s = (struct source){.owner = owner, .image = image, .context = context};
     spw_image_keep_locked(image);
-    HASH_ADD_PTR(sources, owner, s);
-    if (s->lost) {
+    SPW_TABLE_ADD(sources, owner, s);
+    if (!s)
         spw_image_free_locked(image);
-        free(s);
-    }
 }
 
 void spw_twins_loaded(const void *owner, struct spw_image *image)
@@ -508,13 +502,9 @@ int spw_twin_make_locked(CUfunction f, CUcontext context)
     if (c) {
         *c = (struct counterpart){.place = {f, context}, .twin = twin, .is_kernel = is_kernel};
         find_counterpart_in_twin(c);
-        HASH_ADD(hh, counterparts, place, sizeof(c->place), c);
+        SPW_TABLE_ADD(counterparts, place, c);
     }
     spw_context_leave(&guard);
-    if (c && c->lost) {
-        free(c);
-        c = NULL;
-    }
     return c && is_good(c) ? 0 : -ENOTSUP;
 }
 

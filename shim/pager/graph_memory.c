@@ -9,10 +9,7 @@
 #include "unmanaged.h"
 #include "lock.h"
 #include "log.h"
-
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 /* A graph, or an executable one, with nodes that the driver reserves memory for when it is launched. */
 struct owner {
@@ -85,18 +82,8 @@ static struct owner *find(const void *key)
 static struct owner *find_or_add(const void *key, struct spw_device *d)
 {
     struct owner *o = find(key);
-    if (o || !key)
-        return o;
-    o = calloc(1, sizeof(*o));
-    if (!o)
-        return NULL;
-    o->key = key;
-    o->device = d;
-    HASH_ADD_PTR(owners, key, o);
-    if (o->lost) {
-        free(o);
-        return NULL;
-    }
+    if (!o && key)
+        SPW_TABLE_NEW(owners, key, o, .key = key, .device = d);
     return o;
 }
 
@@ -227,8 +214,7 @@ void spw_graph_memory_forget(const void *graph)
     struct owner *o = find(graph);
     if (o) {
         stop_waiting_locked(o);
-        HASH_DEL(owners, o);
-        free(o);
+        SPW_TABLE_REMOVE(owners, o);
     }
     spw_unlock();
 }
@@ -242,11 +228,6 @@ void spw_graph_memory_settle(void)
 
 void spw_graph_memory_reset(void)
 {
-    struct owner *o, *next;
-    HASH_ITER(hh, owners, o, next)
-    {
-        HASH_DEL(owners, o);
-        free(o);
-    }
+    SPW_TABLE_FREE(owners);
     memset(accounts, 0, sizeof(accounts));
 }

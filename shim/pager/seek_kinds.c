@@ -1,14 +1,9 @@
 /* seek_kinds.c - counts looks by function and by size of uploads. */
 #include "seek_kinds.h"
 
-#include <stdlib.h>
-
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
-
 #include "layout.h"
 #include "ledger.h"
+#include "tables.h"
 
 enum { AUDIT_EVERY = 4096 }; /* operations */
 
@@ -29,17 +24,9 @@ struct spw_seek_kind *spw_seek_kind_of(uint64_t key)
 {
     struct entry *e;
     HASH_FIND(hh, kinds, &key, sizeof(key), e);
-    if (e)
-        return &e->kind;
-    e = calloc(1, sizeof(*e));
     if (!e)
-        return NULL;
-    e->kind.key = key;
-    HASH_ADD(hh, kinds, kind.key, sizeof(e->kind.key), e);
-    if (!e->lost)
-        return &e->kind;
-    free(e);
-    return NULL;
+        SPW_TABLE_NEW(kinds, kind.key, e, .kind.key = key);
+    return e ? &e->kind : NULL;
 }
 
 bool spw_seek_is_trusted(const struct spw_seek_kind *k, bool tainted)
@@ -88,11 +75,6 @@ void spw_seek_audit_later_locked(void)
 
 void spw_seek_kinds_reset(void)
 {
-    struct entry *e = kinds, *next;
-    HASH_CLEAR(hh, kinds);
-    for (; e; e = next) {
-        next = e->hh.next;
-        free(e);
-    }
+    SPW_TABLE_FREE(kinds);
     audit_at = 0;
 }

@@ -9,10 +9,7 @@
 #include "mover.h"
 #include "reclaim.h"
 #include "deferred_unmap.h"
-
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 struct bill {
     uint64_t key; /* an address or a handle; the two cannot be equal: handles are not device addresses */
@@ -110,16 +107,8 @@ static struct bill *find_bill(uint64_t key)
 /* Without memory to remember it by, it stays on the bill for good. */
 static void add_bill(uint64_t key, struct spw_device *d, uint64_t bytes)
 {
-    struct bill *b = calloc(1, sizeof(*b));
-    if (!b)
-        return;
-    b->key = key;
-    b->device = d;
-    b->bytes = bytes;
-    b->holders = 1;
-    HASH_ADD(hh, bills, key, sizeof(b->key), b);
-    if (b->lost)
-        free(b);
+    struct bill *b;
+    SPW_TABLE_NEW(bills, key, b, .key = key, .device = d, .bytes = bytes, .holders = 1);
 }
 
 static void settle(struct bill *b)
@@ -127,8 +116,7 @@ static void settle(struct bill *b)
     if (b->holders || b->mappings)
         return;
     spw_device_credit_locked(b->device, b->bytes);
-    HASH_DEL(bills, b);
-    free(b);
+    SPW_TABLE_REMOVE(bills, b);
 }
 
 static void let_go(uint64_t key)
@@ -194,17 +182,11 @@ void spw_unmanaged_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr addre
 {
     spw_lock();
     struct bill *b = find_bill(handle);
-    struct mapping *m = b && !find_mapping(address) ? calloc(1, sizeof(*m)) : NULL;
-    if (m) {
-        m->address = address;
-        m->bytes = bytes;
-        m->handle = handle;
-        HASH_ADD(hh, mappings, address, sizeof(m->address), m);
-        if (m->lost)
-            free(m);
-        else
-            b->mappings++;
-    }
+    struct mapping *m = NULL;
+    if (b && !find_mapping(address))
+        SPW_TABLE_NEW(mappings, address, m, .address = address, .bytes = bytes, .handle = handle);
+    if (m)
+        b->mappings++;
     spw_unlock();
 }
 
@@ -217,8 +199,7 @@ void spw_unmanaged_unmapped(CUdeviceptr address, uint64_t bytes)
             break;
         struct bill *b = find_bill(m->handle);
         done += m->bytes;
-        HASH_DEL(mappings, m);
-        free(m);
+        SPW_TABLE_REMOVE(mappings, m);
         if (b && b->mappings) {
             b->mappings--;
             settle(b);
@@ -229,16 +210,6 @@ void spw_unmanaged_unmapped(CUdeviceptr address, uint64_t bytes)
 
 void spw_unmanaged_reset(void)
 {
-    struct bill *b, *next_bill;
-    struct mapping *m, *next_mapping;
-    HASH_ITER(hh, bills, b, next_bill)
-    {
-        HASH_DEL(bills, b);
-        free(b);
-    }
-    HASH_ITER(hh, mappings, m, next_mapping)
-    {
-        HASH_DEL(mappings, m);
-        free(m);
-    }
+    SPW_TABLE_FREE(bills);
+    SPW_TABLE_FREE(mappings);
 }

@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->handle_lost = true)
-#include <uthash.h>
-
+#include "tables.h"
 #include "course/grow.h"
 #include "ask.h"
 #include "driver.h"
@@ -21,7 +18,7 @@ struct origin {
     const void *handle;
     const void *owner; /* module or library; NULL: unknown */
     bool kernel;       /* a CUkernel, not a CUfunction */
-    bool handle_lost;  /* out of memory while adding: it is in no table */
+    bool lost;         /* out of memory while adding: it is in no table */
     UT_hash_handle hh;
 };
 
@@ -35,7 +32,7 @@ struct part {
  * spans follow in the same allocation. */
 struct shared {
     struct spw_layout layout, watched; /* the second begins behind the first: see twin_of() */
-    bool handle_lost;
+    bool lost;
     UT_hash_handle hh; /* by the bytes of layout.params and the name */
 };
 
@@ -214,7 +211,7 @@ static struct shared *make_shared(const struct params *p, const char *name, cons
     s->watched.plain = false;
     s->watched.watched = true;
     HASH_ADD_KEYPTR(hh, layouts, params, key_bytes, s);
-    if (!s->handle_lost)
+    if (!s->lost)
         return s;
     free((void *)s->layout.places);
     free((void *)s->layout.structs);
@@ -425,14 +422,8 @@ static void note(const void *handle, const void *owner, bool kernel)
         owner = from->owner;
 
     struct origin *o = find_origin_locked(handle);
-    if (!o && (o = calloc(1, sizeof *o))) {
-        o->handle = handle;
-        HASH_ADD_PTR(origins, handle, o);
-        if (o->handle_lost) {
-            free(o);
-            o = NULL;
-        }
-    }
+    if (!o)
+        SPW_TABLE_NEW(origins, handle, o, .handle = handle);
     if (!o || o->owner != owner || o->kernel != kernel)
         forget_locked(handle);
     if (o) {
@@ -513,8 +504,7 @@ static void forget_owned_locked(const void *owner)
         if (!belongs_locked(o, owner))
             continue;
         forget_locked(o->handle);
-        HASH_DEL(origins, o);
-        free(o);
+        SPW_TABLE_REMOVE(origins, o);
     }
     for (struct part **link = &parts; *link;) {
         struct part *p = *link;
@@ -533,12 +523,7 @@ static void forget_all_locked(void)
     for (size_t i = 0; t && i <= t->mask; i++)
         atomic_store_explicit(&t->slots[i].layout, NULL, memory_order_release);
 
-    struct origin *o = origins, *next;
-    HASH_CLEAR(hh, origins);
-    for (; o; o = next) {
-        next = o->hh.next;
-        free(o);
-    }
+    SPW_TABLE_FREE(origins);
     while (parts) {
         struct part *p = parts;
         parts = p->next;

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #define HASH_FUNCTION(key, bytes, value) ((value) = hash(key))
-#define HASH_NONFATAL_OOM                1
-#define uthash_nonfatal_oom(element)     ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 struct entry {
     unsigned char value[SPW_TENSORMAP_BYTES];
@@ -52,11 +50,9 @@ static int remember_locked(const CUtensorMap *map, CUdeviceptr base)
         if (!e)
             return -ENOMEM;
         memcpy(e->value, map, SPW_TENSORMAP_BYTES);
-        HASH_ADD(hh, entries, value, SPW_TENSORMAP_BYTES, e);
-        if (e->lost) {
-            free(e);
+        SPW_TABLE_ADD(entries, value, e);
+        if (!e)
             return -ENOMEM;
-        }
         atomic_fetch_add_explicit(&spw_tensormap_count, 1, memory_order_relaxed);
     }
     e->base = base;

@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
-
+#include "tables.h"
 #include "course/grow.h"
 
 enum { VARIABLES = 64 };
@@ -128,27 +125,18 @@ void spw_graphs_gone_locked(const void *handle)
     struct graph *g = find(handle);
     if (!g)
         return;
-    HASH_DEL(graphs, g);
     free(g->reach.list);
-    free(g);
+    SPW_TABLE_REMOVE(graphs, g);
 }
 
 /* Takes the list over. */
 static void keep(const void *handle, struct spw_graph_reach reach)
 {
     spw_graphs_gone_locked(handle);
-    struct graph *g = calloc(1, sizeof(*g));
-    if (!g) {
+    struct graph *g;
+    SPW_TABLE_NEW(graphs, handle, g, .handle = handle, .reach = reach);
+    if (!g)
         free(reach.list);
-        return;
-    }
-    g->handle = handle;
-    g->reach = reach;
-    HASH_ADD_PTR(graphs, handle, g);
-    if (g->lost) {
-        free(reach.list);
-        free(g);
-    }
 }
 
 void spw_graphs_end_locked(const void *graph)

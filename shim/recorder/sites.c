@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "log.h"
-
-#define HASH_NONFATAL_OOM            1
-#define uthash_nonfatal_oom(element) ((element)->lost = true)
-#include <uthash.h>
+#include "tables.h"
 
 enum {
     LOOK_AGAIN = 4096, /* a known key is walked at every power of two of its uses, and once in so many */
@@ -83,14 +80,8 @@ static bool place_is(uint64_t key, uint32_t site)
     }
     if (p)
         return p->ambiguous;
-    p = HASH_COUNT(places) < PLACES ? calloc(1, sizeof(*p)) : NULL;
-    if (!p)
-        return false;
-    p->key = key;
-    p->site = site;
-    HASH_ADD(hh, places, key, sizeof(p->key), p);
-    if (p->lost)
-        free(p);
+    if (HASH_COUNT(places) < PLACES)
+        SPW_TABLE_NEW(places, key, p, .key = key, .site = site);
     return false;
 }
 
@@ -104,16 +95,9 @@ uint32_t spw_site_learn_locked(struct spw_site_key key, const struct spw_stack *
         hash = mix(hash, stack->frames[i]);
     HASH_FIND(hh, sites, &hash, sizeof(hash), s);
     if (!s) {
-        s = calloc(1, sizeof(*s));
+        SPW_TABLE_NEW(sites, hash, s, .hash = hash, .id = (uint32_t)counts.sites + 1);
         if (!s)
             return 0;
-        s->hash = hash;
-        s->id = (uint32_t)counts.sites + 1;
-        HASH_ADD(hh, sites, hash, sizeof(s->hash), s);
-        if (s->lost) {
-            free(s);
-            return 0;
-        }
         counts.sites++;
         *ret_new = true;
     }
@@ -170,18 +154,8 @@ void spw_site_walk(struct spw_stack *ret_stack)
 
 void spw_sites_reset(void)
 {
-    struct site *s, *next_site;
-    struct place *p, *next_place;
-    HASH_ITER(hh, sites, s, next_site)
-    {
-        HASH_DEL(sites, s);
-        free(s);
-    }
-    HASH_ITER(hh, places, p, next_place)
-    {
-        HASH_DEL(places, p);
-        free(p);
-    }
+    SPW_TABLE_FREE(sites);
+    SPW_TABLE_FREE(places);
     counts = (struct spw_sites_counts){0};
     last_sites = 0;
 }
