@@ -14,6 +14,7 @@ PLANS = {80: ("on",), 70: ("wait", "off"), 60: ("wait",), 50: ("off",), 40: ("wa
 
 
 def kept_in(way):
+    # promise: nothing-on-missing-memory
     @sentence(f"addresses kept in the way '{way}': the same bits at every budget, planned or not")
     def _():
         plain = run([PROGRAM, way])

@@ -37,6 +37,8 @@ def moves_nothing(without, finished):
 
 
 def matrix(variant, share):
+    # promise: never-silently-wrong
+    # promise: budget-at-run-time
     @sentence(f"{WORKLOAD} with {variant}: the same bits within {share} % of its peak")
     def _():
         without = plain(variant)
@@ -50,6 +52,7 @@ def matrix(variant, share):
 
 
 def smallest(variant):
+    # promise: budget-at-run-time
     @sentence(f"{WORKLOAD} with {variant}: the budget that the message names is enough, and one that is smaller is not")
     def _():
         without = plain(variant)

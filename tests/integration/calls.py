@@ -23,6 +23,7 @@ def plain():
 
 
 def with_room():
+    # promise: free-when-it-fits
     @sentence("with room for everything the program does the same and not one byte moves")
     def _():
         without = plain()
@@ -56,6 +57,7 @@ def while_moved_and_traced():
 
 
 def in_less(share):
+    # promise: addresses-stay
     @sentence(f"the same within {share} % of its peak, and bytes had to move")
     def _():
         without = plain()
@@ -94,6 +96,7 @@ def without_registering():
 
 
 def with_short_host_memory(host_budget):
+    # promise: host-budget
     @sentence(f"told that {host_budget} of host memory are not enough, the program lets go and gets the same result")
     def _():
         without = plain()

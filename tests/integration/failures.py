@@ -32,6 +32,7 @@ budget = plain.peak // 2
 
 
 def failing(call, code):
+    # promise: surprise-is-slow
     @sentence(f"{call} failing {REPEAT} with {code}: the same bits, or a clean error")
     def _():
         outcomes = []

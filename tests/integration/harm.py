@@ -86,6 +86,7 @@ def usual(kind, late, *more, program="harm"):
 
 
 def kept(kind):
+    # promise: never-silently-wrong
     @sentence(f"{kind}: the same bits within 80 to 40 % of the peak, and nothing is refused")
     def _():
         shapes = [one for one in SHAPES if kind not in PINS or one[0] != 50]

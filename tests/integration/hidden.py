@@ -12,6 +12,7 @@ ROOMY = {"SIMGPU_MEMORY": "1GiB", "SIMGPU_GRANULARITY": "2MiB"}
 
 
 def hidden(way):
+    # promise: nothing-on-missing-memory
     @sentence(f"pointers hidden in the way '{way}': the same results within half the peak")
     def _():
         plain = run([PROGRAM, way], env=ROOMY)

@@ -47,6 +47,7 @@ def leaves_nothing(command, **how):
 
 
 def ends_the_same(way, status):
+    # promise: good-guest
     @sentence(f"{way}: ends the same under any budget, with status {status}")
     def _():
         command = [PROGRAM, way]

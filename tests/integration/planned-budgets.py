@@ -26,6 +26,7 @@ def runs(variant, share, **how):
 
 
 def matrix(variant, share):
+    # promise: never-silently-wrong
     @sentence(f"{WORKLOAD} with {variant}: {STEPS} steps have the same bits within {share} % of its peak")
     def _():
         plain, budget, finished = runs(variant, share)
@@ -58,6 +59,7 @@ def recomputing(share):
         require(proofs["unproven_count"] <= proofs["proven_count"], "what a plan relies on is copied without a digest", proofs)
 
 
+# promise: free-when-it-fits
 @sentence(f"{WORKLOAD} within all that it takes without: no byte moves, and the usual step takes hardly longer")
 def _():
     plain, budget, finished = runs("one stream", 100)

@@ -46,6 +46,7 @@ def budget_for(options, share):
 
 
 def same_bits(what, options, steps):
+    # promise: surprise-is-slow
     @sentence(f"{WORKLOAD} with {what}: the same bits, within {' and '.join(f'{share} %' for share in SHARES)} of the usual peak")
     def _():
         plain = without(WORKLOAD, steps, *options)
@@ -57,6 +58,7 @@ def same_bits(what, options, steps):
 
 
 def hardly_slower(what, options, steps, unlike):
+    # promise: surprise-is-slow
     @sentence(f"{WORKLOAD} with {what}: never slower than on demand by more than a tenth, and soon back on plan")
     def _():
         if not library_plans():

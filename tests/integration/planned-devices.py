@@ -69,6 +69,7 @@ def limit_with(**told):
 
 
 def in_processes(ranks):
+    # promise: host-budget
     @sentence(f"{ranks} processes at once that share the host: the same bits within half the peak each, and no more host memory than their shares")
     def _():
         plain, finished = together(ranks)
@@ -87,6 +88,7 @@ def _():
         require(0.2 * alone < share < 0.3 * alone, f"{told}: {share} bytes of {alone}")  # what is free changes between the two
 
 
+# promise: host-budget
 @sentence("a host budget that is too small for the plan, however small: the same bits or a clean error, and never more than it")
 def _():
     plain = without("mlp", STEPS, "--streams", "2")

@@ -47,6 +47,7 @@ def refusal_is_told(finished, call):
 
 
 def failing(call, code):
+    # promise: surprise-is-slow
     @sentence(f"{call} failing {REPEAT} with {code} while a plan is followed: the same bits and a line in the log, or a clean error")
     def _():
         made = usual.stats["calls"][call]

@@ -79,6 +79,7 @@ def while_planning(what, options):
 
 
 def on_course(what, options, by_plan, lost, plans):
+    # promise: surprise-is-slow
     @sentence(f"{what}, while a plan is followed: the same bits within {SHARE} % of the peak, and back on a plan")
     def _():
         counted = []

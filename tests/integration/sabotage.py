@@ -28,6 +28,7 @@ def shows(switch, place):
 
 
 def noticed(switch, least):
+    # promise: nothing-on-missing-memory
     @sentence(f"{switch}: a device that does this once is noticed")
     def _():
         tried = WAITS if switch == "drop-wait" else PLACES

@@ -52,6 +52,7 @@ def beside(what, kind, second, first):
             same_in_budget(plain[what], finished, budget)
             require(said == 0, finished.describe())
 
+    # promise: good-guest
     @sentence(f"{what}, with {kind} {place}: without a budget as if spillway were not there")
     def _():
         for env in ({}, PAST):

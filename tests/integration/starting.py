@@ -120,6 +120,7 @@ def _():
     require(finished.status == 42, finished.describe())
 
 
+# promise: host-budget
 @sentence("too little host memory: the same bits or a clean error, and never more host memory than allowed")
 def _():
     for allowed in (4096, 1 << 20, 2 << 20):
@@ -127,6 +128,7 @@ def _():
         same_or_clean_error(plain, finished, budget)
 
 
+# promise: budget-at-run-time
 @sentence("a budget below what one operation needs: a clean error that names the operation and its bytes")
 def _():
     finished = run(COMMAND, budget=64 * 1024)
@@ -144,6 +146,7 @@ def start_up_seconds(settings):
     return statistics.median(times)
 
 
+# promise: good-guest
 @sentence("a process that never starts CUDA: nothing is printed, and its start takes less than 2 ms more")
 def _():
     silent = run([sys.executable, "-S", "-c", "pass"], via="preload", budget=budget)

@@ -34,6 +34,7 @@ class Driver(lookup.Case):
     def test_children_forked_before_and_after_the_start_pass(self):
         self.manners("fork")
 
+    # promise: good-guest
     def test_a_forked_child_is_left_to_the_driver(self):
         done = self.manners("child", SPILLWAY_MODE="swap")
         self.assertEqual(done.stderr, "")
@@ -181,6 +182,7 @@ class Guest(lookup.Case):
         self.assertNotEqual(said[0], "0\n")
         self.assertEqual(said[2], "0\n", "mode off sets nothing")
 
+    # promise: good-guest
     def test_a_program_without_cuda_gets_no_thread_no_file_no_word(self):
         program = ("import os; fds = sorted(os.listdir('/proc/self/fd'))[:-1]; maps = open('/proc/self/maps').read(); "
                    "print(fds, len(os.listdir('/proc/self/task')), 'libfake' in maps)")

@@ -30,6 +30,8 @@ def one(seed, shape, share):
 
 
 def always(seed, shape, share):
+    # promise: addresses-stay
+    # promise: never-silently-wrong
     @sentence(f"seed {seed}, {' '.join(shape)}: every byte is right within {share} % of the peak")
     def _():
         one(seed, shape, share)

@@ -89,6 +89,8 @@ static void check_blocks(void)
 }
 
 /* Twice the budget's worth of tensors keeps its bytes, and the device never holds more than the budget. */
+/* promise: addresses-stay */
+/* promise: budget-at-run-time */
 static void tensors_survive_a_budget_of_half_their_size(void **state)
 {
     enum { N = 16, BYTES = 64 * KIB };
@@ -109,6 +111,7 @@ static void tensors_survive_a_budget_of_half_their_size(void **state)
 }
 
 /* Within the budget nothing is copied, nothing is unmapped. */
+/* promise: free-when-it-fits */
 static void nothing_moves_when_everything_fits(void **state)
 {
     enum { N = 8, BYTES = 64 * KIB };
@@ -162,6 +165,7 @@ static void an_unwritten_tensor_is_dropped_without_a_copy(void **state)
 }
 
 /* One operation's working set beyond the budget is refused, and everything is as it was. */
+/* promise: budget-at-run-time */
 static void a_working_set_beyond_the_budget_is_out_of_memory(void **state)
 {
     enum { BYTES = 64 * KIB };
@@ -424,6 +428,7 @@ static void a_slot_reused_on_another_stream_waits(void **state)
 }
 
 /* Each driver call of ours fails once, at each place, and for good: no byte changes, nothing runs on missing memory. */
+/* promise: nothing-on-missing-memory */
 static void a_failing_driver_call_changes_no_byte(void **state)
 {
     for (unsigned i = 0; i < sizeof(fallible) / sizeof(fallible[0]); i++)

@@ -1,4 +1,5 @@
 /* test-hostlimit.c - what may be pinned, read from folders of sample files that stand for machines and containers. */
+/* promise: host-budget */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* test-hostpool.c - how much a pool of pinned host memory hands out, and where: exact sizes, and what its limit and the
  * machine leave it. */
+/* promise: host-budget */
 #include "host-world.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* test-verify.c - replays that turn wrong after they were right: nothing wrong is ever used, and what cannot be had right
  * any more is refused with an error that says so. */
+/* promise: never-silently-wrong */
 #include "replayed.h"
 #include <stddef.h>
 #include <stdio.h>
