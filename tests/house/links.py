@@ -15,7 +15,7 @@ FILE = re.compile(r"`([\w-]+\.(?:c|h|py|cu|ptx|list))`")
 IDENTIFIER = re.compile(r"\b(?:spw_\w+|SPW_\w+)\b")
 WIDTH = 130
 DESIGN = ("docs/design.md", "docs/design/*.md", "docs/decisions/*.md", "CONTRIBUTING.md")
-NARROW = (*DESIGN, "docs/testing.md")
+NARROW = (*DESIGN, "docs/planning.md", "docs/testing.md")
 SKIPPED = {"build", ".git", "subprojects", "shared"}
 
 
