@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "search/compose.h"
+#include "plan/choice.h"
 
 struct spw_lineage {
     const struct spw_graph *graph;

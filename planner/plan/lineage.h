@@ -22,7 +22,7 @@ uint32_t spw_lineage_first_maker(const struct spw_graph *graph, uint32_t tensor,
 /* What may be taken to be at hand when a tensor is recomputed just before operation `at`. */
 struct spw_lineage_terms {
     uint32_t at;
-    const uint8_t *choices; /* compose.h: what is dead and was retained or stored by choice; NULL: none was */
+    const uint8_t *choices; /* choice.h: what is dead and was retained or stored by choice; NULL: none was */
     uint64_t retain_bytes;  /* dead tensors of at most so many bytes are taken to be retained, and listed */
     bool retain_leaves;     /* those that can't be made again too, whatever their size */
 };

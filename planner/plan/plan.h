@@ -25,7 +25,7 @@ struct spw_plan_request {
                                          * it is infinite, searches end, whatever their limit, and nothing may come of it:
                                          * -ECANCELED */
     void *now_context;
-    const uint8_t *begin_with; /* choices (search/compose.h) that `auto` begins with beside its own: those of a plan for the
+    const uint8_t *begin_with; /* choices (choice.h) that `auto` begins with beside its own: those of a plan for the
                                 * same uses within another budget, or at other durations; NULL: none */
     uint8_t *ret_choices;      /* room for the choices that its schedule came of, spw_choice_count() of them; may be NULL */
 };

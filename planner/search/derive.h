@@ -1,4 +1,4 @@
-/* derive.h - the choices (compose.h) that a schedule amounts to, as near as choices can say it. */
+/* derive.h - the choices (plan/choice.h) that a schedule amounts to, as near as choices can say it. */
 #ifndef SPILLWAY_PLANNER_DERIVE_H
 #define SPILLWAY_PLANNER_DERIVE_H
 #include "search/compose.h"

@@ -1,7 +1,7 @@
 /* elites.h - the best sets of choices at which a search was stuck, each another one, for parts of them to be tried in
  * others.
  *
- * Choices are arrays of bytes (compose.h); cost is whatever they are judged by, less is better. */
+ * Choices are arrays of bytes (plan/choice.h); cost is whatever they are judged by, less is better. */
 #ifndef SPILLWAY_PLANNER_ELITES_H
 #define SPILLWAY_PLANNER_ELITES_H
 #include <stddef.h>

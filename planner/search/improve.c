@@ -1,4 +1,4 @@
-/* improve.c - local search over the choices of compose.h.
+/* improve.c - local search over choices (plan/choice.h).
  *
  * It starts from covers, takes the best, and changes one choice, exchanges two, or takes some evictions back and covers anew
  * what is short then (large neighbourhood search, Shaw 1998; improve_moves.c). A change is accepted where the time line says

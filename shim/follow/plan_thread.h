@@ -8,7 +8,7 @@
 #include "plan/actions.h"
 
 struct spw_plan_choices { /* what a plan was made of; starts as all zeroes: nothing is known of it */
-    uint8_t *list;        /* search/compose.h */
+    uint8_t *list;        /* plan/choice.h */
     size_t count;
     uint64_t of; /* which uses of which tensors they are about */
 };
