@@ -1,4 +1,4 @@
-/* plan.c - the table of planners, and what is done to the result of each: timed, and measured against the bounds. */
+/* planners.c - the table of planners, and what is done to the result of each: timed, and measured against the bounds. */
 #include "plan/plan.h"
 
 #include <errno.h>
