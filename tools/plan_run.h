@@ -2,7 +2,7 @@
 #ifndef SPILLWAY_TOOLS_PLAN_RUN_H
 #define SPILLWAY_TOOLS_PLAN_RUN_H
 #include "iteration_file.h"
-#include "plan/plan.h"
+#include "planners/planners.h"
 
 struct plan_wish {
     const struct spw_graph *graph;

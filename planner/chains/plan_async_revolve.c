@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "chains/async_revolve.h"
+#include "chains/planners.h"
 #include "chains/uniform.h"
 
 static int reverse(const struct spw_uniform *uniform, struct spw_reversal *ret_reversal, double *ret_wait_us)

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "chains/join.h"
+#include "chains/planners.h"
 #include "chains/revolve.h"
 #include "chains/uniform.h"
 

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 
 #include "demand/capuchin_choose.h"
+#include "demand/planners.h"
 #include "search/compose.h"
 #include "search/prefetch.h"
 

@@ -19,6 +19,7 @@
 
 #include "demand/demand.h"
 #include "demand/evicted.h"
+#include "demand/planners.h"
 #include "search/prefetch.h"
 
 enum {

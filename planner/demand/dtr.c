@@ -20,6 +20,7 @@
 
 #include "demand/demand.h"
 #include "demand/evicted.h"
+#include "demand/planners.h"
 
 enum {
     POOL_EXACT = 1024,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "demand/demand.h"
+#include "demand/planners.h"
 
 /* A ring through element tensor_count: behind it whatever was used longest ago. Only what may ever leave is in it. */
 struct lru {

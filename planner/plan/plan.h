@@ -1,7 +1,5 @@
-/* plan.h - planners by name: graph and budget in, schedule and its time line out.
- *
- * A planner is a function that fills a schedule; each is one file, which begins with its paper and what is guaranteed. What
- * it fills is timed, and measured against the bounds, here and in one way for all. */
+/* plan.h - what a planner is asked: graph and budget in, a schedule out. Each planner is one file, which begins with its
+ * paper and what is guaranteed. planners/planners.h has them by name. */
 #ifndef SPILLWAY_PLANNER_PLAN_H
 #define SPILLWAY_PLANNER_PLAN_H
 #include <stdbool.h>
@@ -34,35 +32,6 @@ struct spw_plan_request {
  * other graphs or means (a chain, copies); -ENOMEM. */
 typedef int spw_planner_function(const struct spw_plan_request *request, struct spw_schedule *schedule);
 
-struct spw_planner {
-    const char *name;
-    const char *source;     /* paper and section */
-    const char *guarantees; /* in one sentence */
-    bool copies, replays;   /* what its schedules contain, where it may */
-    bool searches;          /* looks at the time limit */
-    bool is_slow;           /* takes long on tens of thousands of operations */
-    spw_planner_function *make;
-};
-extern const struct spw_planner spw_planners[]; /* `auto` first; ends with a name of NULL */
-
-struct spw_plan {
-    const struct spw_planner *planner;
-    struct spw_schedule schedule;
-    struct spw_timing timing;
-    double lower_bound_us;
-    const char *bound; /* which one: "time", "cut", "persistent" */
-};
-
-const struct spw_planner *spw_planner_find(const char *name); /* NULL: there is none of this name */
-/* 0 and `ret_plan`, to be given back with spw_plan_finish(); otherwise as spw_planner_function. */
-int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan);
-void spw_plan_finish(struct spw_plan *plan);
-/* The smallest budget at which the planner finds a schedule, found by bisection to within 0.1 % of the peak (or one
- * granule); its result for that budget is in `ret_plan` if that is not NULL. 0; -ENOSPC: not even at the peak; -ENOMEM. */
-int spw_plan_smallest(const struct spw_planner *planner, const struct spw_plan_request *request, uint64_t *ret_bytes,
-                      struct spw_plan *ret_plan);
-
-/* The planners, one file each. */
-spw_planner_function spw_plan_auto, spw_plan_revolve, spw_plan_hrevolve, spw_plan_async_revolve, spw_plan_rotor,
-    spw_plan_offload, spw_plan_pofo, spw_plan_capuchin, spw_plan_delta, spw_plan_dtr, spw_plan_lru, spw_plan_none;
+/* The simplest one: nothing moves. */
+spw_planner_function spw_plan_none;
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "search/improve.h"
-#include "plan/plan.h"
+#include "planners/planners.h"
 
 enum {
     FEW_OPS = 64, /* so many that a ladder is cheap */

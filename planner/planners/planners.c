@@ -1,10 +1,13 @@
 /* planners.c - the table of planners, and what is done to the result of each: timed, and measured against the bounds. */
-#include "plan/plan.h"
+#include "planners/planners.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "bounds/bounds.h"
+#include "chains/planners.h"
+#include "demand/planners.h"
+#include "stages/planners.h"
 
 const struct spw_planner spw_planners[] = {
     {.name = "auto",

@@ -14,6 +14,7 @@
 #include "stages/best.h"
 #include "search/compose.h"
 #include "stages/offload.h"
+#include "stages/planners.h"
 #include "stages/pofo.h"
 #include "stages/stage_menu.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "stages/best.h"
+#include "stages/planners.h"
 #include "stages/pofo.h"
 #include "stages/stage_menu.h"
 #include "stages/stages.h"

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "plan/plan.h"
+#include "stages/planners.h"
 #include "stages/stage_menu.h"
 
 enum { SLOTS = 500, TRIES = 12 };

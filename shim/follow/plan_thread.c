@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bounds/bounds.h"
-#include "plan/plan.h"
+#include "planners/planners.h"
 #include "search/compose.h"
 #include "versions.h"
 

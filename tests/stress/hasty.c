@@ -1,7 +1,7 @@
 /* hasty.c - the library with searches for plans that end early, for programs that are to be followed by the thousand: what
  * they find is no less right, only slower. */
 #include "bounds/bounds.h"
-#include "plan/plan.h"
+#include "planners/planners.h"
 
 #define LIMIT_S 0.01
 

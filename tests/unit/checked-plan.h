@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "plan/plan.h"
+#include "planners/planners.h"
 
 /* A request for as many bytes on the host as it takes, with all means, on a machine that is model S+. */
 struct spw_plan_request planned_request(const struct spw_graph *graph, uint64_t device_bytes);

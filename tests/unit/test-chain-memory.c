@@ -3,6 +3,7 @@
 
 #include "failing-memory.h"
 #include "graphs.h"
+#include "planners/planners.h"
 
 /* One call fails, after so many; `ret_failed`: it came to that. */
 static int plan(const struct spw_planner *planner, const struct spw_plan_request *request, long calls, bool *ret_failed)

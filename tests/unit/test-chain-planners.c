@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "graphs.h"
+#include "planners/planners.h"
 #include "iteration_file.h"
 #include "random-graph.h"
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "chains/planners.h"
 #include "failing-memory.h"
 #include "graphs.h"
 #include "iteration_file.h"

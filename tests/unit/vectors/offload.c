@@ -5,6 +5,7 @@
 
 #include "stages/offload.h"
 #include "plan/plan.h"
+#include "stages/planners.h"
 #include "vectors.h"
 
 /* Calls `look` for each instance that has an optimum without replays. */

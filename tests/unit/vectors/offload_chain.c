@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "plan/check.h"
-#include "plan/plan.h"
+#include "planners/planners.h"
 
 /* How much more time than the optimum takes is accepted: on the mean over all instances, and of any one. */
 #define MEAN_EXCESS  0.01

@@ -1,0 +1,7 @@
+/* planners.h - the planners that take the graph for a chain of stages, or move whole tensors along it, one file each. */
+#ifndef SPILLWAY_PLANNER_STAGES_PLANNERS_H
+#define SPILLWAY_PLANNER_STAGES_PLANNERS_H
+#include "plan/plan.h"
+
+spw_planner_function spw_plan_offload, spw_plan_pofo, spw_plan_rotor;
+#endif
