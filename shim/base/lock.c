@@ -11,7 +11,7 @@ void spw_word_lock_contended(atomic_int *word)
 {
     enum { SPINS = 100 };
     for (int i = 0; i < SPINS; i++)
-        if (atomic_load_explicit(word, memory_order_relaxed) == 0 && spw_word_try_lock(word))
+        if (atomic_load_explicit(word, memory_order_relaxed) == 0 && spw_word_take(word))
             return;
     while (atomic_exchange_explicit(word, 2, memory_order_acquire) != 0)
         (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);

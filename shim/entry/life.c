@@ -46,6 +46,7 @@ static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);                                  /* another thread may have held it */
     atomic_store_explicit(&spw_engine_lock, 0, memory_order_relaxed); /* the same; a thread that ends takes it */
+    spw_lock_witness_forget();
     spw_inside = 0;
     __atomic_store_n(&spw_live, 0, __ATOMIC_RELAXED);
     spw_plan_follower_in_child();
@@ -79,12 +80,12 @@ static CUresult read_settings(void)
 /* The first call of any thread reads the settings; all get what came of it. */
 static CUresult settle_settings(void)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_START);
     if (!settings_read) {
         settings_result = read_settings();
         settings_read = true;
     }
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
     return settings_result;
 }
 
@@ -98,7 +99,7 @@ static CUresult start_trace(void)
 /* After the driver's cuInit() has succeeded: the first call of any thread starts us, the others wait for that. */
 static CUresult settle_start(void)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_START);
     if (!started) {
         if (spw_settings_get()->mode == SPW_MODE_SWAP)
             start_result = spw_library_start();
@@ -106,7 +107,7 @@ static CUresult settle_start(void)
             start_result = start_trace();
         started = true;
     }
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
     return start_result;
 }
 

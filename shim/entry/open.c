@@ -1,6 +1,7 @@
 /* open.c - opens the real driver when the first call arrives and looks up every line of calls.h in it. */
 #include "driver.h"
 #include "find.h"
+#include "lock.h"
 #include "log.h"
 #include "loader.h"
 #include "resolve.h"
@@ -67,7 +68,7 @@ static void publish_table(const struct spw_driver *table)
 /* The first attempt that gets here counts. */
 static void settle(struct attempt *attempt, bool found)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_START);
     if (state == UNTRIED && found) {
         handle = attempt->handle;
         driver_path = attempt->path;
@@ -80,7 +81,7 @@ static void settle(struct attempt *attempt, bool found)
             tell_absence(attempt->reason);
         __atomic_store_n(&state, found ? OPEN : ABSENT, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
 }
 
 static void open_driver(void)

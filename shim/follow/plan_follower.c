@@ -170,7 +170,7 @@ static void look_after(struct spw_stream *s)
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;
     if (!d)
         return;
-    const bool is_ours = pthread_mutex_trylock(&d->slow) == 0;
+    const bool is_ours = spw_mutex_try_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
     struct spw_device_loop *p = find(d);
     spw_stream_maybe_mark_locked(s);
@@ -183,7 +183,7 @@ static void look_after(struct spw_stream *s)
     }
     spw_unlock();
     if (is_ours)
-        pthread_mutex_unlock(&d->slow);
+        spw_mutex_unlock(&d->slow);
 }
 
 static const struct spw_follower follower = {
@@ -219,19 +219,23 @@ void spw_plan_follower_stop(void)
 /* The threads are the parent's, and so is what they were making: it is left where it is. */
 void spw_plan_follower_in_child(void)
 {
+    spw_lock();
     memset(planned_of, 0, sizeof(planned_of));
     spw_plan_follower_any = false;
     spw_plan_thread_forget_abandoned();
     spw_refusals_reset();
     spw_versions_reset();
     spw_twins_reset();
+    spw_unlock();
 }
 
 void spw_plan_follower_reset(void)
 {
+    spw_lock();
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (planned_of[i])
             spw_device_loop_destroy(planned_of[i]);
     spw_plan_thread_reap_locked(true);
+    spw_unlock();
     spw_plan_follower_in_child();
 }

@@ -226,7 +226,7 @@ int spw_versions_break(void)
         return 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].ready)
-            pthread_mutex_lock(&spw_devices[i].slow);
+            spw_mutex_lock(&spw_devices[i].slow, SPW_LOCK_SLOW);
     spw_lock();
     const bool entered = spw_context_enter(&guard, NULL) == 0;
     const int r = rescue(NULL, true, NULL);
@@ -237,7 +237,7 @@ int spw_versions_break(void)
     spw_unlock();
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].ready)
-            pthread_mutex_unlock(&spw_devices[i].slow);
+            spw_mutex_unlock(&spw_devices[i].slow);
     return r;
 }
 

@@ -71,7 +71,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
     struct spw_block *b;
     size_t slab_bytes = spw_slab_bytes(d, bytes);
     spw_unlock();
-    pthread_mutex_lock(&d->slow);
+    spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
     int r = spw_block_create_locked(d, slab_bytes, &b);
     if (r < 0)
@@ -94,7 +94,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
                     slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
                     (unsigned long long)needed);
 out:
-    pthread_mutex_unlock(&d->slow);
+    spw_mutex_unlock(&d->slow);
     return r;
 }
 

@@ -352,14 +352,14 @@ static void lock_devices(uint64_t devices)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (devices >> i & 1)
-            pthread_mutex_lock(&spw_devices[i].slow);
+            spw_mutex_lock(&spw_devices[i].slow, SPW_LOCK_SLOW);
 }
 
 static void unlock_devices(uint64_t devices)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (devices >> i & 1)
-            pthread_mutex_unlock(&spw_devices[i].slow);
+            spw_mutex_unlock(&spw_devices[i].slow);
 }
 
 /* Devices that the operation may need room on. With pointer tables about, and for an unparsed launch, that may be any. */
@@ -459,7 +459,7 @@ static bool awaits_a_look(const struct working_set *set)
     bool awaits = false;
     for (unsigned i = 0; i < set->count; i++)
         awaits |= (set->list[i].object->attention & SPW_AWAITED) != 0;
-    return awaits && spw_seek_pending_locked();
+    return awaits && spw_seek_pending();
 }
 
 /* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which

@@ -70,7 +70,7 @@ void spw_pin_address(CUdeviceptr address, const char *why)
     if (!d)
         return;
     struct spw_context_guard guard;
-    pthread_mutex_lock(&d->slow);
+    spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
     bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = pin_one(d, address);
@@ -78,7 +78,7 @@ void spw_pin_address(CUdeviceptr address, const char *why)
         spw_context_leave(&guard);
     pinned_why = why;
     spw_unlock();
-    pthread_mutex_unlock(&d->slow);
+    spw_mutex_unlock(&d->slow);
     if (r < 0) {
         spw_pin_failure = r;
         spw_warn_once(&warned,
@@ -100,7 +100,7 @@ void spw_pin_everything(const char *why)
         struct spw_device *d = &spw_devices[i];
         if (!d->ready)
             continue;
-        pthread_mutex_lock(&d->slow);
+        spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
         spw_lock();
         for (uint32_t k = 0; k < d->block_count;
              k++) { /* the list may change while the lock is let go: then from the start */
@@ -113,7 +113,7 @@ void spw_pin_everything(const char *why)
                 k = UINT32_MAX;
         }
         spw_unlock();
-        pthread_mutex_unlock(&d->slow);
+        spw_mutex_unlock(&d->slow);
     }
 }
 

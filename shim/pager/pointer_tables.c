@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arena.h"
+#include "lock.h"
 #include "stored_words.h"
 #include "tensormap.h"
 
@@ -48,12 +49,12 @@ static void store(const struct spw_pinning *pinning, CUdeviceptr destination, si
     const char *why = NULL;
     if (!spw_in_arena(destination))
         why = why_outside;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     if (!why && replace_locked(destination, destination + bytes, added, added_count) < 0)
         why = why_many;
     if (!why)
         why = pin_all_reason;
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     if (why)
         (void)pin_members(pinning, added, added_count, why);
 }
@@ -218,9 +219,9 @@ int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t
     *ret_new = true;
     if (!list && count)
         return -ENOMEM;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     int r = found_locked(destination, destination + bytes, list, count, ret_new);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     free(list);
     return r;
 }
@@ -230,9 +231,9 @@ bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high)
     uint32_t first, end;
     if (low >= high || !spw_pointer_tables_any())
         return false;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     spw_stored_words_overlapping(&words, low, high, &first, &end);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return end > first;
 }
 
@@ -244,9 +245,9 @@ void spw_pointer_tables_copied(CUdeviceptr destination, CUdeviceptr source, size
     if (bytes == 0 || !spw_pointer_tables_any())
         return;
     uint32_t count;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     struct spw_stored_word *list = spw_stored_words_moved(&words, destination, source, bytes, &count);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     if (!list && count) {
         (void)pinning->everything(why_many);
         return;
@@ -262,9 +263,9 @@ void spw_pointer_tables_forget(CUdeviceptr low, CUdeviceptr high)
     spw_outside_forget(low, high);
     if (low >= high || !spw_pointer_tables_any())
         return;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     (void)replace_locked(low, high, NULL, 0);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *list, unsigned list_room)
@@ -273,7 +274,7 @@ int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *l
     int r = 0;
     if (!spw_pointer_tables_any())
         return 0;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     for (size_t i = spw_stored_words_at(&words, low); i < words.count && words.list[i].place < high; i++) {
         if (n && list[n - 1] == words.list[i].member)
             continue;
@@ -283,7 +284,7 @@ int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *l
         }
         list[n++] = words.list[i].member;
     }
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return r < 0 ? r : (int)n;
 }
 
@@ -327,7 +328,7 @@ static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hit
 int spw_pointer_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_room, spw_meet *meet, void *context)
 {
     const unsigned given = count;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     for (unsigned i = 0; i < count; i++) {
         CUdeviceptr low, high;
         const enum spw_met met = meet(context, hits[i], i < given ? i : SPW_MET_IN_TABLE, &low, &high);
@@ -335,26 +336,26 @@ int spw_pointer_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_ro
             continue;
         int n = reach_from_locked(low, high, hits, count, list_room, meet, context);
         if (n < 0) {
-            pthread_mutex_unlock(&mutex);
+            spw_mutex_unlock(&mutex);
             return n;
         }
         count = (unsigned)n;
     }
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return (int)count;
 }
 
 void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning)
 {
     int r = 0;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     bool already = pin_all_reason;
     pin_all_reason = why;
     size_t count = already ? 0 : words.count;
     struct spw_stored_word *list = count ? malloc(count * sizeof *list) : NULL;
     if (list)
         memcpy(list, words.list, count * sizeof *list);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     if (list)
         r = pin_members(pinning, list, count, why);
     else if (count)
@@ -362,18 +363,18 @@ void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning)
     free(list);
     if (r == 0)
         return;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     pin_all_reason = NULL; /* the next one tries again */
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 void spw_pointer_tables_reset(void)
 {
-    pthread_mutex_lock(&mutex);
+    spw_outside_reset();
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     free(words.list);
     words = (struct spw_stored_words){0};
     pin_all_reason = NULL;
-    spw_outside_reset();
     atomic_store_explicit(&spw_pointer_tables_words, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }

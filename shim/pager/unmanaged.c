@@ -72,7 +72,7 @@ int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes)
 
 int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
-    pthread_mutex_lock(&d->slow);
+    spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
     int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
     while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
@@ -86,7 +86,7 @@ int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
         say_what_does_not_fit(d, bytes, what);
     }
     spw_unlock();
-    pthread_mutex_unlock(&d->slow);
+    spw_mutex_unlock(&d->slow);
     return r;
 }
 

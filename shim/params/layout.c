@@ -11,6 +11,7 @@
 #include "course/grow.h"
 #include "ask.h"
 #include "driver.h"
+#include "lock.h"
 #include "structs.h"
 
 /* What is known about a handle from the call that handed it out. */
@@ -330,10 +331,10 @@ const struct spw_layout *spw_layout_find(CUfunction f)
         return layout ? layout : unknown_layout;
 
     struct origin *o;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     HASH_FIND_PTR(origins, &f, o);
     bool told = o, kernel = o && o->kernel;
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 
     struct params p = {NULL};
     int r = told ? ask_all(f, kernel, &p) : -ENODATA;
@@ -342,13 +343,13 @@ const struct spw_layout *spw_layout_find(CUfunction f)
     if (r == 0) {
         const char *name = ask_name(f, kernel);
         name = name || told ? name : ask_name(f, true);
-        pthread_mutex_lock(&mutex);
+        spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
         layout = share_locked(&p, name);
         if (layout) {
             layout = twin_of(layout, watches);
             remember_locked(f, layout);
         }
-        pthread_mutex_unlock(&mutex);
+        spw_mutex_unlock(&mutex);
     }
     free(p.list);
     return layout ? layout : unknown_layout;
@@ -365,12 +366,12 @@ static void watch_slot(struct spw_layout_slot *s, bool watched)
 
 static void watch(bool watched)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     watches = watched;
     struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
     for (size_t i = 0; t && i <= t->mask; i++)
         watch_slot(&t->slots[i], watched);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 void spw_layout_watch_all(void)
@@ -385,11 +386,11 @@ void spw_layout_watch_none(void)
 
 static void watch_one(CUfunction f, bool watched)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
     if (t)
         watch_slot(table_slot(t, f), watched);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 void spw_layout_watch(CUfunction f)
@@ -416,7 +417,7 @@ static void note(const void *handle, const void *owner, bool kernel)
 {
     if (!handle)
         return;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     struct origin *from = owner ? find_origin_locked(owner) : NULL;
     if (from)
         owner = from->owner;
@@ -430,7 +431,7 @@ static void note(const void *handle, const void *owner, bool kernel)
         o->owner = owner;
         o->kernel = kernel;
     }
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 void spw_layout_note_function(CUfunction f, const void *owner)
@@ -446,7 +447,7 @@ void spw_layout_note_kernel(CUkernel kernel, const void *owner)
 void spw_layout_note_part(CUmodule module, CUlibrary library)
 {
     struct part *p;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     for (p = parts; p; p = p->next)
         if (p->module == module && p->library == library)
             break;
@@ -454,7 +455,7 @@ void spw_layout_note_part(CUmodule module, CUlibrary library)
         *p = (struct part){module, library, parts};
         parts = p;
     }
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 static const void *whole_locked(const void *owner)
@@ -467,22 +468,22 @@ static const void *whole_locked(const void *owner)
 
 const void *spw_layout_whole(const void *owner)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     const void *whole = whole_locked(owner);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return whole;
 }
 
 bool spw_layout_origin(CUfunction f, const void **ret_owner, bool *ret_is_kernel)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     const struct origin *o = find_origin_locked(f);
     const bool known = o && o->owner;
     if (known) {
         *ret_owner = whole_locked(o->owner);
         *ret_is_kernel = o->kernel;
     }
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return known;
 }
 
@@ -534,7 +535,7 @@ static void forget_all_locked(void)
 /* Which functions of unknown origin were the owner's is not known, so those are all forgotten with it. */
 void spw_layout_forget(const void *owner)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
     for (size_t i = 0; t && i <= t->mask; i++) {
         CUfunction key = atomic_load_explicit(&t->slots[i].key, memory_order_relaxed);
@@ -542,7 +543,7 @@ void spw_layout_forget(const void *owner)
             atomic_store_explicit(&t->slots[i].layout, NULL, memory_order_release);
     }
     forget_owned_locked(owner);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 bool spw_layout_remembers(CUfunction f)
@@ -552,19 +553,19 @@ bool spw_layout_remembers(CUfunction f)
 
 void spw_layout_forget_all(void)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     forget_all_locked();
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 /* ---- names ---- */
 
 const char *spw_function_name(CUfunction f, char *buffer, size_t size)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     struct origin *o = find_origin_locked(f);
     bool kernel = o && o->kernel;
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 
     const char *name = f ? ask_name(f, kernel) : NULL;
     if (!name && f && !o)

@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "ask.h"
 #include "hostpool.h"
+#include "lock.h"
 
 enum { TIB_SHIFT = 40, STRETCH_BYTES = 512 }; /* what is looked at together */
 enum { QUESTIONS = 64 }; /* that the driver is asked about one copy; one with more words that look like addresses counts */
@@ -170,12 +171,12 @@ static void note(CUdeviceptr destination, size_t bytes, bool leads)
 {
     if (!bytes || (!leads && !spw_outside_any()))
         return;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     if (leads)
         add_locked(destination, destination + bytes);
     else
         cut_locked(destination, destination + bytes);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }
 
 void spw_outside_learn(CUdeviceptr destination, const void *source, size_t bytes)
@@ -199,19 +200,19 @@ bool spw_outside_has(CUdeviceptr low, CUdeviceptr high)
 {
     if (!spw_outside_any() || low >= high)
         return false;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     const bool has = has_locked(low, high);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return has;
 }
 
 void spw_outside_reset(void)
 {
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     atomic_store_explicit(&spw_outside_count, 0, memory_order_relaxed);
     for (size_t i = 0; i < sizeof(inhabited) / sizeof(*inhabited); i++)
         atomic_store_explicit(&inhabited[i], 0, memory_order_relaxed);
     atomic_store_explicit(&lowest, UINT64_MAX, memory_order_relaxed);
     atomic_store_explicit(&highest, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
 }

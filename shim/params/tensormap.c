@@ -9,6 +9,7 @@
 
 #define HASH_FUNCTION(key, bytes, value) ((value) = hash(key))
 #include "tables.h"
+#include "lock.h"
 
 struct entry {
     unsigned char value[SPW_TENSORMAP_BYTES];
@@ -73,9 +74,9 @@ int spw_tensormap_made(const CUtensorMap *map, CUdeviceptr base)
 {
     if (!base || shows(map, base))
         return 0;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     int r = remember_locked(map, base);
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return r;
 }
 
@@ -83,10 +84,10 @@ CUdeviceptr spw_tensormap_base(const void *window)
 {
     if (!spw_tensormap_any())
         return 0;
-    pthread_mutex_lock(&mutex);
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
     const struct entry *e = find_locked(window);
     CUdeviceptr base = e ? e->base : 0;
-    pthread_mutex_unlock(&mutex);
+    spw_mutex_unlock(&mutex);
     return base;
 }
 

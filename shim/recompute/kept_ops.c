@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "lock.h"
 #include "devices.h"
 #include "own_memory.h"
 #include "rematerialiser.h"
@@ -213,8 +214,10 @@ void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course
 
 void spw_kept_ops_reset(void)
 {
+    spw_lock();
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         spw_kept_ops_end_locked(&spw_devices[i]);
+    spw_unlock();
     spw_rematerialiser = NULL;
     spw_stash_reset();
 }

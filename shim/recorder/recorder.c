@@ -102,7 +102,7 @@ static void flush_if_older(uint64_t now, uint64_t limit_ns)
 {
     if (now - __atomic_load_n(&flushed_ns, __ATOMIC_RELAXED) < limit_ns)
         return;
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     flush_locked(limit_ns);
     spw_word_unlock(&spw_recorder_lock);
 }
@@ -146,7 +146,7 @@ void spw_recorder_wait(enum spw_wait_kind kind, CUevent event)
     if (kind == SPW_WAIT_STREAM)
         stream = spw_stream_facts_of(spw_note_now.stream);
     uint64_t now = trace_ns();
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_record r = {
         .kind = SPW_RECORD_WAIT,
         .wait = {.kind = kind, .time_ns = spw_note_now.began_ns, .duration_ns = now - spw_note_now.began_ns}};
@@ -164,7 +164,7 @@ void spw_recorder_wait(enum spw_wait_kind kind, CUevent event)
 void spw_recorder_event(CUevent event, bool wait)
 {
     struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_record r = {
         .kind = SPW_RECORD_EVENT,
         .event = {.event = spw_event_number_locked(event), .stream = spw_stream_number_locked(stream), .wait = wait}};
@@ -180,7 +180,7 @@ void spw_record_hint(void)
         __atomic_store_n(&hint_before_start, true, __ATOMIC_RELAXED);
         return;
     }
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     spw_iteration_finder_hint(next_op);
     spw_word_unlock(&spw_recorder_lock);
 }
@@ -191,7 +191,7 @@ static void record_refusals(uint32_t device, const struct spw_refusals *refusals
 {
     if (!__atomic_load_n(&spw_recording, __ATOMIC_RELAXED))
         return;
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     for (uint32_t i = 0; i < refusals->count; i++) {
         const struct spw_refusal *it = &refusals->list[i];
         const struct spw_record r = {.kind = SPW_RECORD_REFUSAL,
@@ -212,7 +212,7 @@ static void record_refusals(uint32_t device, const struct spw_refusals *refusals
 #define LOCKED(name, parameters, what) \
     void name parameters \
     { \
-        spw_word_lock(&spw_recorder_lock); \
+        spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER); \
         what; \
         spw_word_unlock(&spw_recorder_lock); \
     }
@@ -235,7 +235,7 @@ struct spw_traced_iteration spw_recorder_learned(void)
 {
     if (!__atomic_load_n(&spw_recording, __ATOMIC_RELAXED))
         return (struct spw_traced_iteration){0};
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_traced_iteration learned = spw_traced;
     spw_word_unlock(&spw_recorder_lock);
     return learned;
@@ -268,7 +268,7 @@ int spw_recorder_start(void)
         spw_warn("cannot write the trace %s: %s", path, strerror(-r));
         return r;
     }
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     writer = made;
     origin_ns = spw_now_ns();
     spw_recording = 1;
@@ -291,7 +291,7 @@ int spw_recorder_start(void)
 
 void spw_recorder_stop(void)
 {
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     if (writer && spw_recording) {
         put_durations_locked();
         struct spw_record r = {.kind = SPW_RECORD_END,
@@ -324,17 +324,19 @@ void spw_recorder_in_child(void)
 
 void spw_recorder_reset(void)
 {
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     spw_recorder_memory_reset();
     spw_sites_reset();
     spw_definitions_reset();
     spw_timing_reset();
+    spw_word_unlock(&spw_recorder_lock);
     next_op = flushed_ns = 0;
 }
 
 /* A thread that was ended in the middle of a record holds the lock for good: then the file stays as it is. */
 __attribute__((destructor)) static void at_end(void)
 {
-    if (!spw_recording || !spw_word_try_lock(&spw_recorder_lock))
+    if (!spw_recording || !spw_word_try_lock(&spw_recorder_lock, SPW_LOCK_RECORDER))
         return;
     spw_word_unlock(&spw_recorder_lock);
     spw_recorder_stop();

@@ -68,7 +68,7 @@ static uint32_t site_unlocking(uint64_t bytes)
     bool new_site;
     spw_word_unlock(&spw_recorder_lock);
     spw_site_walk(&stack);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     site = spw_site_learn_locked(key, &stack, &new_site);
     if (new_site)
         spw_define_site_locked(site, &stack);
@@ -78,7 +78,7 @@ static uint32_t site_unlocking(uint64_t bytes)
 void spw_recorder_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes)
 {
     struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_record r = {.kind = SPW_RECORD_ALLOC,
                            .alloc = {.device = spw_recorder_is_of_device(kind) ? stream->device : 0,
                                      .kind = kind,
@@ -104,7 +104,7 @@ void spw_recorder_alloc(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t 
 
 void spw_record_alloc_once(enum spw_alloc_kind kind, CUdeviceptr address, uint64_t bytes)
 {
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_extent *e = spw_extents_find(&spw_recorder_extents, address);
     bool known = e && e->start == address && e->bytes == bytes;
     spw_word_unlock(&spw_recorder_lock);
@@ -117,7 +117,7 @@ void spw_recorder_free(CUdeviceptr address, bool in_stream_order)
     struct spw_stream_facts *stream = NULL;
     if (in_stream_order)
         stream = spw_stream_facts_of(spw_note_now.stream);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_extent *e = spw_extents_find(&spw_recorder_extents, address);
     if (e && e->start == address && e->kind != SPW_ALLOC_GLOBAL) {
         put_free_locked(e->id, in_stream_order ? spw_stream_number_locked(stream) : 0);
@@ -132,7 +132,7 @@ void spw_recorder_free(CUdeviceptr address, bool in_stream_order)
 void spw_record_free_range(CUdeviceptr address, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes;) {
-        spw_word_lock(&spw_recorder_lock);
+        spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
         struct spw_extent *e = spw_extents_find(&spw_recorder_extents, address + at);
         uint64_t start = e ? e->start : 0, length = e ? e->bytes : 0;
         spw_word_unlock(&spw_recorder_lock);
@@ -146,7 +146,7 @@ void spw_record_free_range(CUdeviceptr address, uint64_t bytes)
 void spw_record_context_gone(CUcontext context)
 {
     spw_timing_context_gone(context);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     for (struct spw_extent *e = spw_recorder_extents.all, *next; e; e = next) {
         next = e->next;
         if (e->context != context)
@@ -198,13 +198,13 @@ static bool is_host(CUdeviceptr a, const struct spw_extent *e)
 
 void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)
 {
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_extent *to = device_extent(destination), *from = spw_extents_find(&spw_recorder_extents, source);
     bool small = to && bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY;
     uint64_t offset = to ? destination - to->start : 0;
     spw_word_unlock(&spw_recorder_lock);
     bool readable = small && !spw_recorder_on_device(from) && is_host(source, from);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     to = to ? device_extent(destination) : NULL; /* another thread may have freed it */
     from = spw_extents_find(&spw_recorder_extents, source);
     if (to && spw_recorder_on_device(from)) {
@@ -219,7 +219,7 @@ void spw_record_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes
 
 void spw_record_overwritten(CUdeviceptr destination, size_t bytes)
 {
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     struct spw_extent *to = device_extent(destination);
     if (to)
         spw_pointer_map_written(to, destination - to->start, bytes);

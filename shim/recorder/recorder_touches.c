@@ -145,7 +145,7 @@ void spw_recorder_op(struct spw_record *r, const struct spw_reach *reach, unsign
     struct spw_record_op *op = &r->op;
     struct spw_extent *ends[2] = {NULL, NULL};
     op->captured = spw_is_capturing(spw_note_now.stream);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     op_begin_locked();
     for (unsigned i = 0; i < count; i++) {
         struct spw_extent *e = reach_locked(reach[i].address, reach[i].bytes, reach[i].access);
@@ -163,7 +163,7 @@ static uint32_t number_function_unlocking(CUfunction f)
     struct spw_function_facts facts;
     spw_word_unlock(&spw_recorder_lock);
     spw_function_ask(f, &facts);
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     return spw_function_number_locked(&facts);
 }
 
@@ -175,7 +175,7 @@ void spw_record_launch(struct spw_record *r, CUfunction function, const CUdevice
     op->kind = SPW_OP_LAUNCH;
     op->captured = spw_is_capturing(spw_note_now.stream);
     op->everything = count < 0;
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     op->function = spw_function_known_locked(function);
     if (!op->function)
         op->function = number_function_unlocking(function);
@@ -194,7 +194,7 @@ void spw_record_graph_launch(CUgraphExec exec)
 {
     struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     struct spw_record r = {.op = {.kind = SPW_OP_GRAPH, .captured = spw_is_capturing(spw_note_now.stream)}};
-    spw_word_lock(&spw_recorder_lock);
+    spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     op_begin_locked();
     const struct spw_graph_reach *reach = spw_graphs_of_exec_locked(exec);
     r.op.everything = !reach || reach->everything;

@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "driver.h"
 #include "events.h"
+#include "lock.h"
 
 struct spw_timed {
     struct spw_event_pair events; /* first */
@@ -29,17 +30,17 @@ void spw_timing_set(bool now_on)
 
 static void give(struct spw_event_pool *to, struct spw_event_pair *pair)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_LEAF);
     spw_event_pool_give(to, pair);
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
 }
 
 /* The first event of a context is its origin, and stays. */
 static bool has_origin(CUcontext context, CUstream stream)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_LEAF);
     bool has = spw_event_pool_find(&origins, context) != NULL;
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
     struct spw_event_pair *o = has ? NULL : spw_event_pool_make(&origins, context);
     if (!o)
         return has;
@@ -64,9 +65,9 @@ static CUcontext context_of(CUstream stream)
 /* A pair whose `begin` is recorded. */
 static struct spw_event_pair *begin(CUcontext context, CUstream stream)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_LEAF);
     struct spw_event_pair *p = spw_event_pool_take(&pool, context);
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
     if (!p)
         p = spw_event_pool_make(&pool, context);
     if (p && has_origin(context, stream) && SPW_ASK_QUIETLY(cuEventRecord, p->begin, stream) == CUDA_SUCCESS)
@@ -93,9 +94,9 @@ void spw_timing_end(struct spw_timed *t, CUstream stream, uint64_t op)
         give(&pool, &t->events);
         return;
     }
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_LEAF);
     spw_event_pool_ended(&pool, &t->events);
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
 }
 
 void spw_timing_cancel(struct spw_timed *t)
@@ -116,7 +117,7 @@ bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_dur
     struct spw_event_pair *p;
     if (spw_anything_captures())
         return false;
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_LEAF);
     while (!told && (p = spw_event_pool_next(&pool))) {
         const struct spw_event_pair *origin = spw_event_pool_find(&origins, p->context);
         told = origin && SPW_ASK_QUIETLY(cuEventElapsedTime, &lasted, p->begin, p->end) == CUDA_SUCCESS &&
@@ -124,7 +125,7 @@ bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_dur
         *ret_op = ((struct spw_timed *)p)->op;
         spw_event_pool_give(&pool, p);
     }
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
     *ret_start_ns = ns(since);
     *ret_duration_ns = ns(lasted);
     return told;
@@ -132,10 +133,10 @@ bool spw_timing_next(uint64_t *ret_op, uint64_t *ret_start_ns, uint64_t *ret_dur
 
 static void drop(CUcontext context, bool destroy)
 {
-    pthread_mutex_lock(&lock);
+    spw_mutex_lock(&lock, SPW_LOCK_LEAF);
     spw_event_pool_drop(&pool, context, destroy);
     spw_event_pool_drop(&origins, context, destroy);
-    pthread_mutex_unlock(&lock);
+    spw_mutex_unlock(&lock);
 }
 
 void spw_timing_context_gone(CUcontext context)
