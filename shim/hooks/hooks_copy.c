@@ -37,7 +37,7 @@ struct copy { /* one driver call that copies or sets */
 static void copy_init(struct copy *c)
 {
     c->begun = false;
-    c->unsettled = !spw_seeking || spw_seek_pending_locked();
+    c->unsettled = !spw_seeking || spw_seek_pending();
     atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
     c->sets = c->writes_variable = false;

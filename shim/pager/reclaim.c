@@ -241,7 +241,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (give_up_empty_slab(d))
             continue;
         r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict(d, missing);
-        if (r == -ENOMEM && spw_seek_pending_locked()) /* what is suspected may be free to go */
+        if (r == -ENOMEM && spw_seek_pending()) /* what is suspected may be free to go */
             r = spw_seek_settle_unlocking(true);
         if (r == -ENOMEM && busy)
             r = -EAGAIN;

@@ -55,7 +55,7 @@ static unsigned index_of(const struct look *l, uint64_t n)
     return l->base + (unsigned)(n % RANGES);
 }
 
-bool spw_seek_pending_locked(void)
+bool spw_seek_pending(void)
 {
     return look_first != look_end || missed != made_good;
 }
@@ -467,7 +467,7 @@ static int settle_unlocking(bool wait)
             return r;
         made_good = so_far;
     }
-    if (!spw_seek_pending_locked())
+    if (!spw_seek_pending())
         acquit_all();
     return 0;
 }

@@ -38,9 +38,9 @@ bool spw_seek_is_blind_locked(void);
  * nothing may leave then. */
 int spw_seek_open_unlocking(void);
 
-/* Some look has no answer yet, or there was no room for one: what is suspected stays. Right without the lock, too, for what
- * the calling thread has submitted. */
-bool spw_seek_pending_locked(void);
+/* Some look has no answer yet, or there was no room for one: what is suspected stays. The engine lock is held, or what is
+ * asked about is what the calling thread has submitted itself. */
+bool spw_seek_pending(void);
 
 /* What is submitted to the stream next comes after all looks. 0 or a failure of the driver. */
 int spw_seek_order_locked(struct spw_stream *s);
