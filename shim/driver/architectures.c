@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "lock.h"
 
 static bool taken[SPW_ARCHITECTURES];
 static enum { NOT_ASKED, KNOWN, UNKNOWN } state;
@@ -36,6 +37,7 @@ static bool ask_of_all(void)
 
 const bool *spw_architectures_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (state == NOT_ASKED)
         state = ask_of_all() ? KNOWN : UNKNOWN;
     return state == KNOWN ? taken : NULL;

@@ -203,6 +203,7 @@ static void learn(struct spw_device_loop *p)
 
 void spw_device_loop_settle_locked(struct spw_device_loop *p)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_plan_executor_is_complete(&p->on))
         next_round(p);
     if (p->known.ended)
@@ -216,6 +217,7 @@ void spw_device_loop_settle_locked(struct spw_device_loop *p)
 void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, struct spw_object *const *objects,
                                  unsigned count)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_known_iterations_tell_locked(&p->known, op, objects, count) < 0)
         spw_device_loop_lack_memory(p->on.device, "to record an iteration");
 }
@@ -234,6 +236,7 @@ static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
 
 void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t key = spw_signature_key(&op->signature);
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
     enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
@@ -302,6 +305,7 @@ static void note_what_is_left(struct spw_device_loop *p)
 void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
                                           void (*spare_versions)(struct spw_device *d, struct spw_stream *s))
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     spw_retained_all_sweep_locked(p->on.device);
@@ -330,12 +334,14 @@ void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
 
 void spw_device_loop_go_before_unlocking(struct spw_device_loop *p)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_plan_executor_carry_out_due_unlocking(&p->on, true);
     note_what_is_left(p);
 }
 
 void spw_device_loop_keep_pace_unlocking(struct spw_device_loop *p, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!p->on.now || !p->on.now->waits)
         return;
     spw_throttle_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->waits, p->on.place.cursor.op);

@@ -47,6 +47,7 @@ static bool is_strange(struct spw_drift *drift, const struct spw_device *d, doub
 bool spw_drift_round_locked(struct spw_drift *drift, const struct spw_device *d, struct spw_course_plan *plan,
                             uint32_t number, double usual_us, double *ret_step_us)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (drift->plan != number)
         *drift = (struct spw_drift){.plan = number, .usual_us = usual_us, .late_us = spw_arrivals[d->ordinal].late_us};
     drift->resting -= drift->resting > 0;

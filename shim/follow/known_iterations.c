@@ -84,6 +84,7 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
 
 void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *known)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_observer_stop_recording(known->watch);
     spw_durations_stop_locked(known->device);
     known->recorded = false;
@@ -102,6 +103,7 @@ static void go_on_recording(struct spw_known_iterations *known, struct spw_op *o
 int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct spw_op *op,
                                      struct spw_object *const *objects, unsigned count)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_iteration_place place = {0};
     struct touches touches;
     if (!list_touches(known->device, op, objects, count, &touches)) {
@@ -141,6 +143,7 @@ struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_itera
 struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_iterations *known,
                                                              const struct spw_tuned_iteration *but, bool *ret_lacks_memory)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_course *course;
     known->recorded = false;
     *ret_lacks_memory = false;
@@ -181,6 +184,7 @@ static void take_duration(void *context, uint32_t ordinal, double us)
 
 struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_tuned_iteration *shape = known->awaited;
     if (!shape)
         return NULL;
@@ -197,6 +201,7 @@ struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_i
 void spw_known_iterations_forget_locked(struct spw_known_iterations *known, struct spw_tuned_iteration *shape,
                                         const char *why)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_info("device %d: iterations of %u operations %s: learning them anew", known->device->ordinal,
              shape->course->op_count, why);
     if (shape == known->awaited) {

@@ -71,6 +71,7 @@ void spw_plan_executor_init(struct spw_plan_executor *on, struct spw_device *d)
 
 void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (on->now && on->blocks)
         release_ghosts(on);
     spw_kept_ops_end_locked(on->device);
@@ -151,6 +152,7 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
 
 int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const int r = !begin_course(on, shape) ? -ENOMEM : spw_plan_executor_is_there(on) ? 0 : -ENOENT;
     if (r < 0)
         spw_plan_executor_leave_locked(on);
@@ -159,6 +161,7 @@ int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tune
 
 void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_course *course = on->now->course;
     release_ghosts(on);
     for (uint32_t t = 0; t < course->live_count; t++) {
@@ -203,6 +206,7 @@ void spw_plan_executor_alloc(struct spw_plan_executor *on, struct spw_block *b)
 
 void spw_plan_executor_free_locked(struct spw_plan_executor *on, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t tensor = on->now && b->expected ? b->expected - 1 : SPW_NO_INDEX;
     const bool is_wanted = tensor != SPW_NO_INDEX && on->kept == on->now->plan && on->now->plan->marks.ghosts[tensor] &&
                            !spw_kept_ops_is_over_locked(on->device, tensor, on->next_due - 1);
@@ -234,6 +238,7 @@ void spw_plan_executor_note_extra(struct spw_plan_executor *on, const struct spw
 
 int spw_plan_executor_conform_locked(struct spw_plan_executor *on)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t count = on->now->course->tensor_count;
     uint8_t *away = calloc((size_t)count + 1, 1);
     if (!away)
@@ -287,6 +292,7 @@ static void move(struct spw_plan_executor *on, uint32_t action, const struct spw
 
 void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, bool is_due)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     while (spw_plan_executor_has_left(on)) {
         const struct spw_actions *actions = &on->now->plan->actions;
         const uint32_t action = on->next_due++;
@@ -306,6 +312,7 @@ void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, boo
 
 void spw_plan_executor_keep_operations_unlocking(struct spw_plan_executor *on)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_course_plan *plan = on->now ? on->now->plan : NULL;
     if (!plan || plan == on->kept)
         return;

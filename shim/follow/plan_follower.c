@@ -133,6 +133,7 @@ static bool anybody_wants_versions(void)
 
 void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!spw_versions_kept || anybody_wants_versions())
         return;
     if (d->dropping && spw_replay_rescue_unlocking(d, NULL, true, s) < 0)

@@ -35,6 +35,7 @@ static struct plan *plan_of(struct device *v, uint32_t number)
 uint32_t spw_plan_follower_adopt_locked(struct spw_device *d, uint32_t shape, double predicted_us, double ops_us,
                                         double bound_us)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     uint32_t number = ++v->adopted;
     v->plans[number % PLANS] = (struct plan){
@@ -60,6 +61,7 @@ static void complete(const struct spw_device *d, struct device *v)
 
 void spw_plan_follower_begins_locked(struct spw_device *d, const struct spw_stream *s, uint32_t shape, uint32_t plan)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     if (v->running)
         complete(d, v);
@@ -72,6 +74,7 @@ void spw_plan_follower_begins_locked(struct spw_device *d, const struct spw_stre
 
 void spw_plan_follower_lost_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     if (v->running && v->running_plan)
         spw_plan_stats[d->ordinal].lost++;
@@ -89,6 +92,7 @@ static double hidden_share(const struct spw_plan_follower_step *step)
 
 struct spw_plan_follower_step spw_plan_follower_step_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     const struct plan *p = plan_of(v, v->latest);
     struct spw_bandwidth b;
@@ -111,6 +115,7 @@ struct spw_plan_follower_step spw_plan_follower_step_locked(const struct spw_dev
 
 struct spw_steptime spw_plan_follower_times_locked(const struct spw_device *d, uint32_t plan)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_steptime_locked(d->ordinal, BY_PLAN | plan);
 }
 

@@ -15,6 +15,7 @@
 
 #include "bounds/bounds.h"
 #include "planners/planners.h"
+#include "lock.h"
 #include "search/compose.h"
 #include "versions.h"
 
@@ -447,6 +448,7 @@ struct spw_course_plan *spw_plan_thread_finish(struct spw_plan_thread *p, bool c
 
 void spw_plan_thread_abandon_locked(struct spw_plan_thread *p)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     __atomic_store_n(&p->cancelled, true, __ATOMIC_RELAXED);
     p->next = abandoned;
     abandoned = p;
@@ -454,6 +456,7 @@ void spw_plan_thread_abandon_locked(struct spw_plan_thread *p)
 
 void spw_plan_thread_reap_locked(bool wait)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (struct spw_plan_thread **at = &abandoned; *at;) {
         struct spw_plan_thread *p = *at;
         if (!wait && !spw_plan_thread_is_done(p)) {

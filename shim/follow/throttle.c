@@ -26,6 +26,7 @@ static bool somebody_waits(const struct spw_device *d)
 
 void spw_throttle_restart_locked(struct spw_throttle *pace)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     pace->count = 0;
     pace->given_up = 0;
     pace->restarts++;
@@ -103,6 +104,7 @@ static bool come_close_unlocking(struct spw_throttle *pace, struct spw_device *d
 void spw_throttle_unlocking(struct spw_throttle *pace, struct spw_device *d, struct spw_stream *s,
                             const struct spw_course *course, uint8_t *known, uint32_t op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t restarts = pace->restarts;
     if (!somebody_waits(d) || op == 0 || pace->given_up >= GIVES_UP || known[op] == DOES_NOT) {
         pace->count = 0;

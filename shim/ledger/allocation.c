@@ -1,12 +1,14 @@
 /* allocation.c - what is known of a live allocation. */
 #include "allocation.h"
 
+#include "lock.h"
 #include "ledger.h"
 #include "mempool_stats.h"
 #include "slab.h"
 
 bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_object *o = spw_object_at_locked(address);
     if (!o || o->attention & SPW_FREE)
         return false;
@@ -27,6 +29,7 @@ bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
 
 void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_allocation a;
     if (!spw_allocation_at_locked(address, &a))
         return;

@@ -1,6 +1,8 @@
 /* content.c - the clock of versions, and what a write does to what is known of a thing. */
 #include "content.h"
 
+#include "lock.h"
+
 uint64_t spw_version_clock, spw_version_epoch = 1, spw_version_epoch_clock;
 bool spw_versions_kept;
 void (*spw_maker_release)(struct spw_recorded_op *maker);
@@ -8,6 +10,7 @@ void (*spw_ticket_release)(uint32_t ticket);
 
 void spw_version_forget_maker_locked(struct spw_versioned *v)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (v->maker && spw_maker_release)
         spw_maker_release(v->maker);
     v->maker = NULL;
@@ -23,6 +26,7 @@ static void forget_tickets(struct spw_versioned *v)
 
 void spw_version_raise_locked(struct spw_versioned *v)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     v->version = ++spw_version_clock;
     v->made_by = 0;
     if (v->maker)
@@ -33,6 +37,7 @@ void spw_version_raise_locked(struct spw_versioned *v)
 
 void spw_version_clear_locked(struct spw_versioned *v)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_version_forget_maker_locked(v);
     forget_tickets(v);
     *v = (struct spw_versioned){0};
@@ -40,6 +45,7 @@ void spw_version_clear_locked(struct spw_versioned *v)
 
 void spw_version_reset_locked(struct spw_versioned *v)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_version_raise_locked(v);
     v->needed = 0;
     v->is_believed = false;

@@ -147,6 +147,7 @@ static int ordinal_of_context(CUcontext context)
 
 struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (s->device < 0)
         s->device = ordinal_of_context(s->context);
     if (s->device < 0 || s->device >= SPW_MAX_DEVICES)
@@ -209,6 +210,7 @@ void spw_mempool_note_own(CUmemoryPool pool, int device)
 
 struct spw_device *spw_mempool_device_locked(CUmemoryPool pool, bool *ret_foreign)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct note *n = find(known_pools, (uint64_t)(uintptr_t)pool);
     *ret_foreign = n && n->foreign;
     return n && !n->foreign ? ready(n->device) : NULL;

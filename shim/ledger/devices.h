@@ -18,6 +18,7 @@ struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s);
 
 static inline struct spw_device *spw_device_of_stream_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return s->device >= 0 && spw_devices[s->device].ready ? &spw_devices[s->device] : spw_device_find_of_stream_locked(s);
 }
 
@@ -34,6 +35,7 @@ extern CUmemoryPool spw_device_pools[SPW_MAX_DEVICES] SPW_OURS;
 
 static inline CUmemoryPool spw_device_pool_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     CUmemoryPool pool = spw_device_pools[d->ordinal];
     return pool ? pool : spw_device_find_pool_locked(d);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lock.h"
 #include "course/grow.h"
 #include "ask.h"
 #include "driver.h"
@@ -134,6 +135,7 @@ static int make_device(struct spw_device *d)
 
 struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     static int warned;
     if (ordinal < 0 || ordinal >= SPW_MAX_DEVICES) {
         *ret_r = -EINVAL;
@@ -185,6 +187,7 @@ static void point_table(struct spw_device *d, const struct spw_block *b, struct 
 
 int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block **ret_block)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t granules = (bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift;
     if (granules > d->arena_bytes >> d->granule_shift)
         return -ENOMEM;
@@ -215,6 +218,7 @@ fail:
 
 void spw_block_destroy_record_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     point_table(d, b, NULL);
     forget(d, b);
     free(b);
@@ -222,6 +226,7 @@ void spw_block_destroy_record_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_block_destroy_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_ranges_give(d->ranges, b->first, b->granules);
     spw_block_destroy_record_locked(d, b);
 }
@@ -237,6 +242,7 @@ static void set_extent(struct spw_device *d, struct spw_block *b, uint32_t first
 
 int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t keep, struct spw_block **ret_rest)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *rest = malloc(sizeof(*rest));
     if (!rest)
         return -ENOMEM;
@@ -260,6 +266,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
 
 int spw_block_join_locked(struct spw_device *d, struct spw_block *b, struct spw_block *next)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = spw_phys_pool_join_locked(&d->handles, &b->memory, &next->memory);
     if (r < 0)
         return r;
@@ -281,6 +288,7 @@ static struct spw_block **free_list_of(struct spw_device *d, uint32_t granules)
 
 void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->previous)
         b->previous->next = b->next;
     else
@@ -295,6 +303,7 @@ void spw_block_uncache_this_locked(struct spw_device *d, struct spw_block *b)
 struct spw_block *spw_block_uncache_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s,
                                            bool *ret_must_wait)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     enum { LOOK_AT = 8 };
     struct spw_block *newest = *free_list_of(d, granules);
     int seen = 0;
@@ -346,6 +355,7 @@ static bool way_is_right(const struct spw_block *b)
 
 bool spw_block_check_locked(const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint32_t a = b->object.attention;
     if (!way_is_right(b) || (a & SPW_RETAINED && !(a & SPW_FREE) && !b->doomed))
         return false;
@@ -393,6 +403,7 @@ void spw_ledger_reset(void)
 
 bool spw_anything_dropped_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].dropping)
             return true;

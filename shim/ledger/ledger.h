@@ -6,6 +6,7 @@
 #ifndef SPILLWAY_SHIM_LEDGER_H
 #define SPILLWAY_SHIM_LEDGER_H
 #include "ours.h"
+#include "lock.h"
 #include <cuda.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -239,6 +240,7 @@ bool spw_anything_dropped_locked(void); /* on any of them, or about to be */
 /* Memory that the driver gave out is given back to it: the budget has as much more for tensors again. */
 static inline void spw_device_credit_locked(struct spw_device *d, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     d->handles.budget_bytes += bytes;
     d->foreign_bytes -= bytes;
 }
@@ -259,6 +261,7 @@ static inline struct spw_device *spw_device_of_address(CUdeviceptr a)
 /* The object at an address, interior addresses too; NULL when the address is not ours or nothing lies there. */
 static inline struct spw_object *spw_object_at_locked(CUdeviceptr a)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_device *d = &spw_devices[0];
     if (a - d->arena >= d->arena_bytes) {
         d = spw_device_of_address(a);
@@ -299,6 +302,7 @@ void spw_block_destroy_record_locked(struct spw_device *d, struct spw_block *b);
 
 static inline void spw_block_cache_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block **list = &d->free_by_granules[b->granules < SPW_FREE_BINS ? b->granules : 0];
     b->object.attention |= SPW_FREE;
     b->previous = NULL;

@@ -23,6 +23,7 @@ static struct spw_mempool_stats *new_book(CUmemoryPool pool)
 
 struct spw_mempool_stats *spw_mempool_stats_of_locked(CUmemoryPool pool)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (last->pool == pool)
         return last;
     for (unsigned i = 0; i < count; i++) {
@@ -36,6 +37,7 @@ struct spw_mempool_stats *spw_mempool_stats_of_locked(CUmemoryPool pool)
 
 void spw_mempool_open_locked(CUmemoryPool pool, uint64_t most)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_mempool_close_locked(pool);
     struct spw_mempool_stats *book = new_book(pool);
     if (book != &books[0] && most)
@@ -44,6 +46,7 @@ void spw_mempool_open_locked(CUmemoryPool pool, uint64_t most)
 
 void spw_mempool_close_locked(CUmemoryPool pool)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     last = books;
     for (unsigned i = 1; i < count; i++)
         if (books[i].pool == pool)

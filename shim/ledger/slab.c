@@ -52,6 +52,7 @@ static bool usable(struct spw_slot *slot, struct spw_stream *s)
 int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_slot **ret_slot,
                          bool *ret_must_wait)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!d->slabs || !d->slabs->free_first[class_of(bytes)])
         return -ENOSPC;
     struct spw_slot **first = &d->slabs->free_first[class_of(bytes)], **at = first;
@@ -77,6 +78,7 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
 
 int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!d->slabs)
         d->slabs = calloc(1, sizeof(*d->slabs));
     if (!d->slabs)
@@ -108,6 +110,7 @@ int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t 
 
 struct spw_slot *spw_slab_slot_at_locked(struct spw_slab *slab, CUdeviceptr a)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t i = (a - slab->backing->address) / slab->slot_bytes;
     if (i >= slab->slot_count || slab->slots[i].size_bytes == 0)
         return NULL;
@@ -121,6 +124,7 @@ CUdeviceptr spw_slot_address(const struct spw_slot *slot)
 
 void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     unsigned c = class_of(slot->slab->slot_bytes);
     slot->size_bytes = 0;
     slot->kept = slot->content.needed || slot->lent;
@@ -151,6 +155,7 @@ static void unlink_slots(struct spw_slab_set *set, const struct spw_slab *slab)
 
 struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!d->slabs)
         return NULL;
     for (struct spw_slab **at = &d->slabs->slabs; *at; at = &(*at)->next) {
@@ -175,6 +180,7 @@ struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d)
 
 void spw_slab_for_each_locked(struct spw_device *d, void (*each)(struct spw_slot *slot, void *arg), void *arg)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (struct spw_slab *slab = d->slabs ? d->slabs->slabs : NULL; slab; slab = slab->next)
         for (uint32_t i = 0; i < slab->slot_count; i++)
             if (slab->slots[i].size_bytes)
@@ -183,11 +189,13 @@ void spw_slab_for_each_locked(struct spw_device *d, void (*each)(struct spw_slot
 
 uint64_t spw_slab_total_bytes_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return d->slabs ? d->slabs->bytes : 0;
 }
 
 struct spw_uses spw_users_of_locked(const struct spw_object *o)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_uses users = o->uses;
     users.overflow |=
         o->kind == SPW_KIND_SLAB ? ((const struct spw_slab *)o)->pinned : ((const struct spw_block *)o)->pinned;

@@ -1,12 +1,14 @@
 /* versioned.c - finds the content of the block or slot at an address. */
 #include "versioned.h"
 
+#include "lock.h"
 #include "arena.h"
 #include "ledger.h"
 #include "slab.h"
 
 struct spw_versioned *spw_versioned_at_locked(CUdeviceptr address, uint64_t *ret_serial)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_object *o = spw_in_arena(address) ? spw_object_at_locked(address) : NULL;
     if (!o || o->attention & SPW_FREE)
         return NULL;

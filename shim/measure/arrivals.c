@@ -92,6 +92,7 @@ static void expect(struct spw_device *d, struct spw_block *b, struct spw_stream 
 
 void spw_arrival_expect_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_stream *in = d->mover ? d->mover->in : NULL;
     struct spw_context_guard guard;
     spw_arrival_forget_locked(d, b);
@@ -109,6 +110,7 @@ static struct slot *slot_of(const struct spw_device *d, const struct spw_block *
 
 void spw_arrival_forget_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct slot *slot = slot_of(d, b);
     b->arrival = 0;
     if (slot)
@@ -128,6 +130,7 @@ static bool mark_use(struct device *v, struct slot *slot, const struct spw_strea
 
 void spw_arrival_used_locked(struct spw_device *d, struct spw_block *b, const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     struct slot *slot = slot_of(d, b);
     struct spw_context_guard guard;
@@ -147,11 +150,13 @@ void spw_arrival_used_locked(struct spw_device *d, struct spw_block *b, const st
 
 void spw_arrival_missed_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_arrivals[d->ordinal].used_count++;
 }
 
 void spw_arrivals_collect_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     if (!devices[d->ordinal].context || spw_context_enter(&guard, devices[d->ordinal].context) < 0)
         return;
@@ -170,6 +175,7 @@ static void forget(struct device *v, bool destroy)
 /* Blocks that were expected may live on, in another context: nobody expects them any more. */
 void spw_arrivals_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         if (!devices[i].context || devices[i].context != context)
             continue;

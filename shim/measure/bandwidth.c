@@ -222,6 +222,7 @@ static void goes_unmeasured(struct device *v, int direction)
 struct spw_bandwidth_pair *spw_bandwidth_begin_locked(int device, bool out, uint64_t bytes, CUcontext context,
                                                       CUstream stream)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[device];
     int direction = out ? OUT : IN;
     if (!is_large(&v->lanes[direction], bytes))
@@ -252,6 +253,7 @@ struct spw_bandwidth_pair *spw_bandwidth_begin_locked(int device, bool out, uint
 
 void spw_bandwidth_end_locked(struct spw_bandwidth_pair *p, CUstream stream, bool submitted)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!p)
         return;
     if (submitted && SPW_ASK(cuEventRecord, p->events.end, stream) == CUDA_SUCCESS)
@@ -264,6 +266,7 @@ void spw_bandwidth_end_locked(struct spw_bandwidth_pair *p, CUstream stream, boo
 
 void spw_bandwidth_collect_locked(int device)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     if (!devices[device].context || spw_context_enter(&guard, devices[device].context) < 0)
         return;
@@ -278,6 +281,7 @@ static bool is_measured(const struct device *v)
 
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct device *v = &devices[device];
     const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
     const struct window shares = shares_of(v);
@@ -298,6 +302,7 @@ bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 
 void spw_bandwidth_doubt_locked(int device)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[device];
     struct spw_bandwidth known;
     if (!spw_bandwidth_locked(device, &known))
@@ -311,6 +316,7 @@ void spw_bandwidth_doubt_locked(int device)
 
 bool spw_bandwidth_in_doubt_locked(int device)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct device *v = &devices[device];
     return v->believed.h2d_bytes_per_us > 0 && !is_measured(v) && v->copies - v->doubted < LEARNING;
 }
@@ -327,6 +333,7 @@ static void forget_events(struct device *v, bool destroy)
 
 void spw_bandwidth_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (devices[i].context == context)
             forget_events(&devices[i], true);

@@ -40,6 +40,7 @@ static struct spw_event_pair *make(struct spw_event_pool *pool, CUcontext contex
 
 struct spw_duration *spw_duration_take_locked(struct spw_device *d, const struct spw_stream *s, uint32_t ordinal)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     if (spw_anything_captures() || !s->context) /* recording and asking events may be what ends a capture */
         return NULL;
@@ -102,6 +103,7 @@ static double own_us(struct device *v, const struct spw_event_pair *p, bool *ret
 bool spw_durations_collect_locked(struct spw_device *d, void (*tell)(void *context, uint32_t ordinal, double us),
                                   void *context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
     struct spw_event_pair *p;
     while (!spw_anything_captures() && (p = spw_event_pool_next(&v->pool))) {
@@ -131,12 +133,14 @@ static void forget(struct device *v, bool destroy)
 
 void spw_durations_stop_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     forget(&devices[d->ordinal], true);
 }
 
 /* A device has one context nearly always; where it has more, what others measured is lost as well, which costs only time. */
 void spw_durations_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct device *v = &devices[i];
         if (v->taken || (v->latest && v->latest->context == context) || spw_event_pool_find(&v->pool, context))

@@ -100,6 +100,7 @@ static void drop_events(struct device *v, bool destroy)
 
 void spw_steptime_broken_locked(int device)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[device];
     if (v->count)
         at(v, v->count - 1)->broken = true;
@@ -127,6 +128,7 @@ static void begin(struct device *v, const struct spw_stream *s, uint32_t shape)
 
 void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t shape)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[device];
     struct spw_context_guard guard;
     if (!s || s->gone) {
@@ -146,6 +148,7 @@ void spw_steptime_begins_locked(int device, const struct spw_stream *s, uint32_t
 
 void spw_steptime_collect_locked(int device)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     if (!devices[device].context || spw_context_enter(&guard, devices[device].context) < 0)
         return;
@@ -170,6 +173,7 @@ static double median_us(const struct history *h)
 
 struct spw_steptime spw_steptime_locked(int device, uint32_t shape)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[device];
     const struct history *h = shape == SPW_STEPTIME_ANY ? &v->any : find(v, shape);
     if (!h || !h->count)
@@ -186,6 +190,7 @@ struct spw_steptime spw_steptime_locked(int device, uint32_t shape)
 
 void spw_steptime_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (devices[i].context == context)
             drop_events(&devices[i], true);

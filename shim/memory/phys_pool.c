@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "lock.h"
 #include "phys_pool_parts.h"
 #include "log.h"
 #include "split_merge.h"
@@ -67,6 +68,7 @@ void spw_phys_pool_release(struct spw_phys_pool *h, struct spw_piece piece)
 
 void spw_phys_pool_alias_ends_locked(struct spw_phys_pool *h, struct spw_piece piece, const struct spw_deferred_unmap *stale)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!spw_alias_map_remove(&h->aliases, piece.handle, stale))
         return;
     h->lingering_bytes -= spw_phys_pool_bytes_of(h, piece.granules);
@@ -179,11 +181,13 @@ int spw_phys_pool_take_pooled(struct spw_phys_pool *h, uint32_t *missing, struct
 
 void spw_phys_pool_regroup_locked(struct spw_phys_pool *h)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_size_histogram_begin(&h->demand);
 }
 
 void spw_phys_pool_iteration_locked(struct spw_phys_pool *h)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_size_histogram_iteration(&h->demand);
     h->joined_granules = 0;
 }
@@ -192,6 +196,7 @@ void spw_phys_pool_iteration_locked(struct spw_phys_pool *h)
 
 uint32_t spw_phys_pool_unserved_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_phys_pool_bytes_of(h, granules) <= spw_phys_pool_unmade_bytes(h))
         return 0;
     for (uint32_t i = spw_phys_pool_bin_position(h, granules + 1); i > 0 && granules; i--) {
@@ -204,6 +209,7 @@ uint32_t spw_phys_pool_unserved_locked(const struct spw_phys_pool *h, uint32_t g
 
 bool spw_phys_pool_has_pooled_locked(const struct spw_phys_pool *h, struct spw_piece piece)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t i = spw_phys_pool_bin_position(h, piece.granules);
     if (i == h->bin_count || h->bins[i].granules != piece.granules)
         return false;
@@ -223,6 +229,7 @@ static bool has_releasable(const struct spw_phys_pool *h, const struct spw_phys_
 
 bool spw_phys_pool_can_serve_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t unserved = spw_phys_pool_unserved_locked(h, granules);
     const uint32_t least = unserved < SPW_PIECE_GRANULES ? unserved : SPW_PIECE_GRANULES;
     for (uint32_t i = spw_phys_pool_bin_position(h, least); unserved && i < h->bin_count; i++)
@@ -233,6 +240,7 @@ bool spw_phys_pool_can_serve_locked(const struct spw_phys_pool *h, uint32_t gran
 
 int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *memory)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t had = memory->count, had_granules = memory->granules;
     if (spw_phys_pool_bytes_of(h, granules) > spw_phys_pool_room_locked(h))
         return -ENOMEM;
@@ -255,6 +263,7 @@ int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct
 
 void spw_phys_pool_give_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_size_histogram_remove(&h->demand, memory->granules);
     while (memory->count > keep)
         spw_phys_pool_keep(h, spw_memory_remove_last(memory));
@@ -263,6 +272,7 @@ void spw_phys_pool_give_locked(struct spw_phys_pool *h, struct spw_memory *memor
 
 int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t granules = memory->granules;
     int r = spw_memory_split(memory, keep, rest);
     if (r < 0)
@@ -275,6 +285,7 @@ int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memor
 
 int spw_phys_pool_join_locked(struct spw_phys_pool *h, struct spw_memory *into, struct spw_memory *from)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t granules = into->granules, more = from->granules;
     int r = spw_memory_join(into, from);
     if (r < 0)
@@ -287,6 +298,7 @@ int spw_phys_pool_join_locked(struct spw_phys_pool *h, struct spw_memory *into, 
 
 bool spw_phys_pool_ask_again_locked(struct spw_phys_pool *h)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool any = h->lacking_bytes > 0;
     h->budget_bytes += h->lacking_bytes;
     h->lacking_bytes = 0;
@@ -295,17 +307,20 @@ bool spw_phys_pool_ask_again_locked(struct spw_phys_pool *h)
 
 uint64_t spw_phys_pool_room_locked(const struct spw_phys_pool *h)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t used = h->made_bytes - h->pooled_bytes;
     return h->budget_bytes > used ? h->budget_bytes - used : 0;
 }
 
 void spw_phys_pool_fit_locked(struct spw_phys_pool *h)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     release_until(h, h->budget_bytes, UINT64_MAX);
 }
 
 void spw_phys_pool_trim_locked(struct spw_phys_pool *h, uint64_t keep_bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     release_until(h, UINT64_MAX, keep_bytes);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lock.h"
 #include "phys_pool_parts.h"
 
 /* ---- cutting ---- */
@@ -83,6 +84,7 @@ static bool has_pooled_from(const struct spw_phys_pool *h, uint32_t least)
 /* Where nothing can be made and nothing be cut, there are smaller pieces. */
 int spw_pieces_split_locked(struct spw_phys_pool *h, uint32_t missing, struct spw_memory *m)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t first = at_most_a_piece(missing), whole = m->granules + missing;
     uint32_t cut = 0, made = 0, gone;
     while (m->granules < whole) {
@@ -114,6 +116,7 @@ int spw_pieces_split_locked(struct spw_phys_pool *h, uint32_t missing, struct sp
 
 uint32_t spw_pieces_split_out_of_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t unserved = spw_phys_pool_unserved_locked(h, granules), rest = granules % SPW_PIECE_GRANULES;
     const bool in_one = unserved && unserved < rest && spw_size_histogram_regroups(&h->demand) && has_pooled_from(h, rest);
     return in_one ? rest : unserved;
@@ -193,6 +196,7 @@ static uint32_t pooled_of(const struct spw_phys_pool *h, uint32_t granules)
 
 void spw_pieces_merge_locked(struct spw_phys_pool *h, uint32_t granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t rest = granules % SPW_PIECE_GRANULES, whole = granules / SPW_PIECE_GRANULES;
     if (rest && may_join(h) && pooled_of(h, rest) == 0)
         (void)join_one(h, rest);

@@ -128,12 +128,14 @@ static int make_ready(struct spw_device *d, CUcontext context)
 
 int spw_digests_lacking_locked(const struct spw_device *d, CUcontext context, uint64_t *ret_bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     *ret_bytes = rings[d->ordinal] && rings[d->ordinal]->results ? 0 : RING_BYTES;
     return check_context(d, context);
 }
 
 int spw_digests_open_locked(struct spw_device *d, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     int r = spw_context_enter(&guard, context);
     if (r == 0) {
@@ -145,6 +147,7 @@ int spw_digests_open_locked(struct spw_device *d, CUcontext context)
 
 void spw_digests_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct ring *ring = rings[i];
         if (refused[i] == context)
@@ -313,23 +316,27 @@ static int ask_in(struct spw_device *d, CUcontext context, CUstream stream, cons
 int spw_digest_ask_locked(struct spw_device *d, CUcontext context, CUstream stream, CUdeviceptr address, size_t bytes,
                           uint32_t *ret_ticket)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return ask_in(d, context, stream, &(struct question){.address = address, .bytes = bytes}, ret_ticket);
 }
 
 int spw_digest_sample_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
                              uint32_t *ret_ticket)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return ask_in(d, context, stream, &(struct question){.sample = sample}, ret_ticket);
 }
 
 int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
                                    uint32_t ticket)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return ask_in(d, context, stream, &(struct question){.sample = sample, .ticket = ticket}, &ticket);
 }
 
 int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     int r = spw_is_capturing(stream) ? -EBUSY : check_context(d, context);
     if (r == 0)
@@ -381,6 +388,7 @@ static int send(struct ring *ring, struct spw_stream *s, CUstream stream, unsign
 
 int spw_digests_send_locked(struct spw_device *d, CUstream stream)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct ring *ring = rings[d->ordinal];
     struct spw_context_guard guard;
     if (!ring || !ring->unsent_count)
@@ -404,6 +412,7 @@ int spw_digests_send_locked(struct spw_device *d, CUstream stream)
 
 int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_hash *ret_hash)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct ring *ring;
     const struct slot *slot = slot_of(ticket, &ring);
     if (!slot || ring != rings[d->ordinal])
@@ -423,6 +432,7 @@ int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_h
 
 void spw_digest_forget_locked(uint32_t ticket)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct ring *ring;
     struct slot *slot = slot_of(ticket, &ring);
     if (!slot)
@@ -439,10 +449,12 @@ void spw_digest_forget_locked(uint32_t ticket)
 
 unsigned spw_digests_held_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return rings[d->ordinal] ? rings[d->ordinal]->held : 0;
 }
 
 uint64_t spw_digests_bytes_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return rings[d->ordinal] && rings[d->ordinal]->results ? RING_BYTES : 0;
 }

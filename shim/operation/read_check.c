@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lock.h"
 #include "devices.h"
 #include "digest.h"
 #include "op.h"
@@ -43,6 +44,7 @@ static void give_up(struct spw_read_check *u)
 
 void spw_read_check_settle_locked(struct spw_device *d, struct spw_read_check *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_hash before, now;
     if (u->state != SPW_READ_CHECK_PENDING)
         return;
@@ -77,11 +79,13 @@ static void rely(struct spw_read_check *u)
 
 bool spw_read_check_is_relied_on_locked(const struct spw_read_check *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return u->is_relied_on && u->epoch == spw_version_epoch;
 }
 
 void spw_read_check_rely_locked(struct spw_recorded_op *recorded_op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_ticket_release = spw_digest_forget_locked;
     for (unsigned i = 0; i < recorded_op->touch_count; i++)
         if (!recorded_op->touches[i].lent)
@@ -106,6 +110,7 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct sp
 
 void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_device *d = op->function && !op->everything ? spw_device_of_stream_locked(op->stream) : NULL;
     for (unsigned i = 0; d && i < op->count - op->read_only; i++) {
         const struct spw_versioned *v = spw_op_believes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
@@ -126,6 +131,7 @@ void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)
 
 int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_read_check *u = &t->what->unchanged;
     u->state = SPW_READ_CHECK_PENDING;
     if (s && hash(d, s, t, &u->check) == 0) {
@@ -138,6 +144,7 @@ int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_chec
 
 bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_recorded_op_touch *t)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_device *d = &spw_devices[t->block->object.device];
     struct spw_read_check *u = &t->what->unchanged;
     const struct spw_read_check_of thing = spw_read_check_of_block(t->block);
@@ -153,12 +160,14 @@ bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_recorded_
 
 void spw_read_check_forget_locked(struct spw_read_check *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     forget(&u->base);
     forget(&u->check);
 }
 
 void spw_read_check_renew_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_read_check *u = &b->content.unchanged;
     forget(&u->base);
     forget(&u->check);

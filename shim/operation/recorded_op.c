@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock.h"
 #include "context.h"
 #include "devices.h"
 #include "op.h"
@@ -201,6 +202,7 @@ static int save_variables(const struct spw_op *op, struct spw_recorded_op *r)
 
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_recorded_op_touch touches[TOUCHES];
     unsigned count = 0;
     void *room;
@@ -261,6 +263,7 @@ void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
 
 struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *t)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_object *o = t->block ? spw_object_at_locked(t->address) : NULL;
     if (!o || o->kind != SPW_KIND_BLOCK || spw_object_is_cached(o))
         return NULL;
@@ -270,6 +273,7 @@ struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *t
 
 struct spw_slot *spw_touched_slot_locked(const struct spw_recorded_op_touch *t)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_object *o = t->block ? NULL : spw_object_at_locked(t->address);
     if (!o || o->kind != SPW_KIND_SLAB)
         return NULL;
@@ -299,6 +303,7 @@ bool spw_recorded_op_is_good(const struct spw_recorded_op *recorded_op)
 
 int spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     CUfunction twin = NULL;
     int r = recorded_op->function ? spw_twin_use_locked(recorded_op->function, recorded_op->context, s, &twin) : 0;
     if (r == 0 && recorded_op->variables.bytes)

@@ -7,6 +7,7 @@
 #ifndef SPILLWAY_SHIM_REMATERIALISER_H
 #define SPILLWAY_SHIM_REMATERIALISER_H
 #include "ours.h"
+#include "lock.h"
 #include <errno.h>
 #include <stdbool.h>
 
@@ -54,6 +55,7 @@ extern const struct spw_rematerialiser *spw_rematerialiser SPW_OURS; /* NULL: no
 /* spw_rematerialiser->make_unlocking(); -ESTALE: nobody can. */
 static inline int spw_rematerialise_unlocking(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_rematerialiser ? spw_rematerialiser->make_unlocking(d, b, s) : -ESTALE;
 }
 
@@ -61,6 +63,7 @@ static inline int spw_rematerialise_unlocking(struct spw_device *d, struct spw_b
 static inline int spw_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, bool is_known,
                                        struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_rematerialiser ? spw_rematerialiser->rescue_unlocking(d, what, is_known, s) : 0;
 }
 #endif

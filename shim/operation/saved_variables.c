@@ -9,6 +9,7 @@
 int spw_variables_save_locked(const struct spw_variables *v, struct spw_device *d, struct spw_stream *s,
                               struct spw_saved_variables *ret_saved)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint32_t offset = 0;
     int r = spw_stash_take_for_long_locked(d, v->bytes, &offset);
     if (r < 0)
@@ -24,6 +25,7 @@ int spw_variables_save_locked(const struct spw_variables *v, struct spw_device *
 
 void spw_variables_give_locked(struct spw_saved_variables *saved)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (saved->bytes)
         spw_stash_give_locked(saved->device, saved->offset, saved->bytes);
     *saved = (struct spw_saved_variables){0};
@@ -31,6 +33,7 @@ void spw_variables_give_locked(struct spw_saved_variables *saved)
 
 int spw_variables_lend_locked(const struct spw_variables *v, struct spw_stream *s, const struct spw_saved_variables *saved)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = saved->bytes == v->bytes ? 0 : -EINVAL;
     for (uint32_t i = 0; i < v->count && r == 0; i++)
         r = spw_stash_load_locked(saved->device, s, s->begun, v->pieces[i].twin, v->pieces[i].bytes,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock.h"
 #include "ask.h"
 #include "driver.h"
 #include "result.h"
@@ -27,11 +28,13 @@ static uint64_t units_of(uint64_t bytes)
 
 bool spw_stash_is_open_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return stash_of[d->ordinal];
 }
 
 int spw_stash_open_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t units = (uint32_t)(b->size_bytes / UNIT);
     struct stash *stash = calloc(1, sizeof(*stash) + units);
     if (!stash)
@@ -78,6 +81,7 @@ static uint32_t units_for_long(const struct stash *stash)
 /* Where it was not needed for longer first. */
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct stash *stash = stash_of[d->ordinal];
     uint32_t first = 0;
     const int r = stash ? take(stash, bytes, units_for_long(stash), stash->units, &first) : -ENOSPC;
@@ -88,6 +92,7 @@ int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_of
 
 int spw_stash_take_for_long_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct stash *stash = stash_of[d->ordinal];
     uint32_t first = 0;
     const int r = stash ? take(stash, bytes, stash->next, units_for_long(stash), &first) : -ENOSPC;
@@ -105,12 +110,14 @@ uint64_t spw_stash_rounded(uint64_t bytes)
 
 uint64_t spw_stash_moment_bytes_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct stash *stash = stash_of[d->ordinal];
     return stash ? (uint64_t)(stash->units - units_for_long(stash)) * UNIT : 0;
 }
 
 void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct stash *stash = stash_of[d->ordinal];
     if (stash)
         memset(stash->taken + offset / UNIT, false, units_of(bytes));
@@ -131,6 +138,7 @@ static int copy(struct spw_device *d, struct spw_stream *s, uint64_t number, CUd
 int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
                           uint32_t offset)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return stash_of[d->ordinal] ? copy(d, s, number, stash_of[d->ordinal]->block->address + offset, address, bytes)
                                 : -ENOSPC;
 }
@@ -138,6 +146,7 @@ int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t n
 int spw_stash_load_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
                           uint32_t offset)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return stash_of[d->ordinal] ? copy(d, s, number, address, stash_of[d->ordinal]->block->address + offset, bytes)
                                 : -ENOSPC;
 }

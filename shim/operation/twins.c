@@ -418,6 +418,7 @@ static bool is_good(const struct counterpart *c)
 
 enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool is_kernel;
     const struct counterpart *c = find_counterpart(f, context);
     struct source *s = c ? c->twin->source : source_of(f, &is_kernel);
@@ -489,6 +490,7 @@ static void find_counterpart_in_twin(struct counterpart *c)
 
 int spw_twin_make_locked(CUfunction f, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     bool is_kernel;
     struct counterpart *c = find_counterpart(f, context);
@@ -510,6 +512,7 @@ int spw_twin_make_locked(CUfunction f, CUcontext context)
 
 const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct counterpart *c = find_counterpart(f, context);
     return c ? c->twin->variables : NULL;
 }
@@ -518,12 +521,14 @@ const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext co
 
 int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct counterpart *c = find_counterpart(f, context);
     return c ? spw_uses_order_locked(&c->twin->uses, s) : 0;
 }
 
 int spw_twin_use_locked(CUfunction f, CUcontext context, struct spw_stream *s, CUfunction *ret_twin)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct counterpart *c = find_counterpart(f, context);
     if (!c || !c->function)
         return -ENOENT;

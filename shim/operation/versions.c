@@ -48,6 +48,7 @@ static void forget_makers_of_slot(struct spw_slot *slot, void *unused)
 
 void spw_versions_keep_locked(bool keep)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (keep == spw_versions_kept)
         return;
     spw_versions_kept = keep;
@@ -98,6 +99,7 @@ static void declare(struct spw_writeset *set, const struct spw_call_args *s)
 
 void spw_versions_look_locked(struct spw_op *op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_call_args *s = op->submission;
     uint32_t numbers[SPW_CALL_ARGS_NUMBERS];
     if (!s || s->kind != SPW_SUBMIT_LAUNCH || op->everything)
@@ -148,6 +150,7 @@ bool spw_versions_endangers(const struct spw_op *op)
 
 int spw_versions_before_op_locked(struct spw_op *op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = 0;
     if (op->everything)
         return rescue(NULL, true, op->stream);
@@ -194,6 +197,7 @@ static void take_versions(struct spw_recorded_op *recorded_op)
 
 void spw_versions_op_locked(struct spw_op *op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t clock = spw_version_clock;
     if (op->wish)
         op->recorded_op = spw_recorded_op_make_locked(op, &op->verdict);

@@ -6,6 +6,7 @@
 
 #include "layout.h"
 #include "log.h"
+#include "lock.h"
 
 enum { BUCKETS = 1024, MOST = 1 << 16 };
 
@@ -41,6 +42,7 @@ static bool is_collective(CUfunction f)
 
 struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct entry **first = bucket_of(function, places), *e = *first;
     if (revoked & spw_writeset_bit_of(function))
         return NULL;
@@ -66,6 +68,7 @@ struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places
 /* No launch has places like these: they are mixed to a number of 64 bits. */
 struct spw_writeset *spw_writeset_of_place_locked(CUfunction function, unsigned place)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_writeset_of_locked(function, (uint64_t)place + 1, 1);
 }
 
@@ -86,6 +89,7 @@ bool spw_writeset_is_learned(const struct spw_writeset *set)
 
 bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, uint64_t telling)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t wrong = changed & ~set->writes & all_hits(set->count);
     set->changed |= changed & all_hits(set->count);
     for (unsigned i = 0; i < set->count; i++)
@@ -97,6 +101,7 @@ bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, ui
 
 void spw_writeset_declare_locked(struct spw_writeset *set, const struct spw_declared *declared)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     set->is_declared = true;
     set->declared = *declared;
     set->writes |= declared->mutable & all_hits(set->count);
@@ -116,6 +121,7 @@ bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers
 
 void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *numbers, unsigned count)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!set->number_count) {
         set->numbers = calloc(count ? count : 1, 2 * sizeof(*numbers));
         if (!set->numbers) {
@@ -152,6 +158,7 @@ static void forget_some(bool all)
 
 void spw_writesets_sweep_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (entries)
         forget_some(false);
 }
@@ -159,6 +166,7 @@ void spw_writesets_sweep_locked(void)
 /* The sets stay as they are for the operation that is just being begun: what it was taken for at its beginning goes on. */
 void spw_writesets_refuted_locked(int device, uint64_t functions)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     static struct spw_log_threshold told;
     spw_writesets_refuted_count++;
     spw_warn_of(

@@ -268,6 +268,7 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
 int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
                            struct spw_mempool_stats *pool, CUdeviceptr *ret_address)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (bytes == 0)
         return -EINVAL;
     bool plain = bytes >= d->small_bytes && fits_plainly(d, bytes);
@@ -327,6 +328,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
 
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!spw_in_arena(address))
         return -ENOENT;
     struct spw_object *o = spw_object_at_locked(address);
@@ -364,6 +366,7 @@ static void free_slot_of_context(struct spw_slot *slot, void *context)
 
 void spw_free_of_context_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready)
@@ -385,6 +388,7 @@ void spw_free_of_context_locked(CUcontext context)
 
 void spw_free_unused_devices_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         if (!d->ready || d->live_count)

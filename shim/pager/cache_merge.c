@@ -103,6 +103,7 @@ static struct spw_block *make(struct spw_device *d, const struct window *w)
 
 struct spw_block *spw_cache_merge_locked(struct spw_device *d, uint32_t granules, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct window best = {0};
     if (d->free_bytes >> d->granule_shift < granules)
         return NULL;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lock.h"
 #include "copy_streams.h"
 #include "retire.h"
 
@@ -38,6 +39,7 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, e
 
 int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, enum spw_patience patience, bool *ret_busy)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b = NULL;
     for (enum spw_patience p = SPW_PATIENCE_NONE; p <= patience && !b; p++)
         b = cheapest_cached(d, bytes, p, ret_busy);
@@ -63,6 +65,7 @@ int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, en
 
 bool spw_cached_blocks_make_locked(struct spw_device *d, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool busy;
     while (spw_phys_pool_room_locked(&d->handles) < bytes)
         if (!d->free_bytes || spw_cached_blocks_give_up_unlocking(d, bytes, SPW_PATIENCE_NONE, &busy) <= 0)
@@ -82,6 +85,7 @@ uint32_t spw_cached_block_serves(const struct spw_block *b, uint32_t granules)
 
 struct spw_block *spw_cached_blocks_most_suitable_locked(const struct spw_device *d, uint32_t granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *best = NULL;
     uint32_t best_served = 0;
     for (uint32_t i = 0; i < d->block_count; i++) {
@@ -99,6 +103,7 @@ struct spw_block *spw_cached_blocks_most_suitable_locked(const struct spw_device
 
 void spw_cached_blocks_trim_locked(struct spw_device *d, uint64_t keep_bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t i = 0; i < d->block_count && d->free_bytes > keep_bytes;) {
         struct spw_block *b = d->blocks[i];
         if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_done_locked(&b->object.uses)) {

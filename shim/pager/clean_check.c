@@ -12,6 +12,7 @@ struct spw_clean_check_counts spw_clean_check_counts;
 
 void spw_clean_check_note_locked(const struct spw_op *op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const unsigned doubtful = op->writeset ? op->count - op->read_only : 0;
     for (unsigned i = 0; i < doubtful; i++) {
         if (spw_op_writes_hit(op, i))
@@ -55,12 +56,14 @@ static struct spw_stream *last_user(const struct spw_device *d, const struct spw
 
 struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, const struct spw_uses *uses)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return last_user(d, uses, true);
 }
 
 /* The stream where a digest of the block comes behind all uses. Negative: there is none now. */
 int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     *ret_stream = last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
         return 0;
@@ -71,6 +74,7 @@ int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, str
 
 void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_uses_add_locked(&b->object.uses, s, s->begun);
     if (s == d->mover->out) {
         b->leave_number = s->begun;
@@ -118,12 +122,14 @@ static bool know_copy(struct spw_device *d, struct spw_block *b)
 
 void spw_clean_check_void_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     forget(&b->proof.copied);
     b->proof.known = false;
 }
 
 void spw_clean_check_copying_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_stream *s;
     spw_clean_check_void_locked(b);
     b->proof.believed = false;
@@ -139,6 +145,7 @@ static void copy_rather(struct spw_block *b)
 
 int spw_clean_check_ask_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!b->proof.believed || spw_object_dirty(&b->object))
         return 0;
     if (!b->host_copy_valid || !(b->proof.known || b->proof.copied)) {
@@ -156,6 +163,7 @@ int spw_clean_check_ask_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uint32_t *ret_ticket)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_stream *s;
     const int r = spw_clean_check_reader_locked(d, b, &s);
     return r < 0 ? r : ask(d, b, s, ret_ticket);
@@ -163,6 +171,7 @@ int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uin
 
 bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_hash now;
     if (!b->proof.leaving)
         return false;
@@ -182,11 +191,13 @@ bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_clean_check_cancel_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     forget(&b->proof.leaving);
 }
 
 void spw_clean_check_copies_done_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->host_copy_valid)
         (void)know_copy(d, b);
     else
@@ -195,6 +206,7 @@ void spw_clean_check_copies_done_locked(struct spw_device *d, struct spw_block *
 
 void spw_clean_check_gone_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_clean_check_cancel_locked(b);
     b->proof.believed = false;
     spw_clean_check_copies_done_locked(d, b);
@@ -203,6 +215,7 @@ void spw_clean_check_gone_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_clean_check_forget_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_clean_check_void_locked(b);
     spw_clean_check_cancel_locked(b);
     b->proof.believed = false;
@@ -212,6 +225,7 @@ void spw_clean_check_forget_locked(struct spw_block *b)
 
 void spw_clean_check_settle_slow_unlocking(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_writesets_doubted = false;
     spw_unlock();
     int r = spw_versions_break();

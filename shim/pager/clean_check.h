@@ -31,6 +31,7 @@
 #ifndef SPILLWAY_SHIM_CLEAN_CHECK_H
 #define SPILLWAY_SHIM_CLEAN_CHECK_H
 #include "content.h"
+#include "lock.h"
 #include "ours.h"
 #include "writesets.h"
 #include <cuda.h>
@@ -101,6 +102,7 @@ void spw_clean_check_settle_slow_unlocking(void);
 
 static inline void spw_clean_check_settle_unlocking(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_writesets_doubted)
         spw_clean_check_settle_slow_unlocking();
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lock.h"
 #include "ask.h"
 #include "context.h"
 #include "driver.h"
@@ -21,6 +22,7 @@ static struct spw_stream *make_stream(CUcontext context)
 
 int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!d->mover)
         d->mover = calloc(1, sizeof(*d->mover));
     if (!d->mover)
@@ -44,6 +46,7 @@ int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context)
 
 int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = spw_copy_streams_ready_locked(d, context);
     if (r == 0)
         *ret_stream = d->mover->out;
@@ -52,6 +55,7 @@ int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct 
 
 int spw_copy_streams_gather_uses_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = spw_copy_streams_ready_locked(d, b->context);
     if (r == 0)
         r = spw_uses_order_locked(&b->object.uses, d->mover->out);
@@ -65,6 +69,7 @@ int spw_copy_streams_gather_uses_locked(struct spw_device *d, struct spw_block *
 
 struct spw_uses spw_copies_locked(const struct spw_device *d, const struct spw_block *b, bool both)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_uses copies = {0};
     if (d->mover && d->mover->in)
         spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
@@ -79,12 +84,14 @@ struct spw_uses spw_copies_locked(const struct spw_device *d, const struct spw_b
 
 bool spw_copies_done_locked(struct spw_device *d, const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_uses copies = spw_copies_locked(d, b, true);
     return spw_uses_done_locked(&copies);
 }
 
 bool spw_is_copying_out_locked(const struct spw_device *d, const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_uses out = {0};
     if (!d->mover || !d->mover->out)
         return false;

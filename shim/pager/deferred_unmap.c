@@ -79,6 +79,7 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
  * not kept. */
 bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!may_become_stale(d, b) || b->object.uses.overflow || b->proof.leaving || b->proof.copied || b->check ||
         (b->drops && ((b->host_copy && !spw_copies_done_locked(d, b)) || !spw_drop_check_passed_locked(d, b))))
         return false;
@@ -90,6 +91,7 @@ bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 
 bool spw_unmap_defer_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!may_become_stale(d, b))
         return false;
     const bool is_early = !spw_uses_done_locked(&b->object.uses);
@@ -116,6 +118,7 @@ bool spw_unmap_defer_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_unmap_fence_locked(struct spw_device *d, CUmemGenericAllocationHandle piece, struct spw_uses *fence)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_deferred_unmap *s = spw_alias_map_newest(&d->handles.aliases, piece);
     if (s && !spw_uses_seen_done_locked(&s->uses) && !spw_uses_done_locked(&s->uses))
         spw_uses_merge_locked(fence, &s->uses);
@@ -151,6 +154,7 @@ static int unmap(struct spw_device *d, struct spw_deferred_unmap *s)
 
 int spw_unmap_now_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!b->stale)
         return 0;
     return spw_uses_done_locked(&b->stale->uses) ? unmap(d, b->stale) : -EBUSY;
@@ -158,6 +162,7 @@ int spw_unmap_now_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_unmap_sweep_locked(struct spw_device *d, uint64_t keep_granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_deferred_unmap *next;
     for (struct spw_deferred_unmap *s = d->stale.first; s && d->stale.granules > keep_granules; s = next) {
         next = s->next;
@@ -168,6 +173,7 @@ void spw_unmap_sweep_locked(struct spw_device *d, uint64_t keep_granules)
 
 void spw_unmap_limit_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_unmap_sweep_locked(d, d->handles.budget_bytes >> d->granule_shift);
 }
 
@@ -210,6 +216,7 @@ static int end_unlocking(struct spw_device *d, struct spw_deferred_unmap *s)
 
 int spw_unmap_all_unlocking(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = 0;
     while (r == 0 && d->stale.first)
         r = end_unlocking(d, d->stale.first);
@@ -255,6 +262,7 @@ static int end_until_it_is_served_unlocking(struct spw_device *d, const struct s
 
 int spw_unmap_clear_unlocking(struct spw_device *d, struct spw_block *b, bool again)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (again)
         return spw_unmap_all_unlocking(d);
     if (!b->stale)
@@ -266,6 +274,7 @@ int spw_unmap_clear_unlocking(struct spw_device *d, struct spw_block *b, bool ag
 
 bool spw_unmap_try_clear_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_unmap_now_locked(d, b) < 0)
         return false;
     while (d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules)) {
@@ -278,6 +287,7 @@ bool spw_unmap_try_clear_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_unmap_inherit_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_deferred_unmap *s = b->stale;
     s->block = NULL;
     s->host_copy = b->host_copy;
@@ -296,6 +306,7 @@ static void doubt(const struct spw_device *d)
 
 void spw_unmap_allow_deferral_locked(struct spw_device *d, bool allowed)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     d->stale.allowed = allowed && !d->stale.refused;
     doubt(d);
 }
@@ -309,6 +320,7 @@ static bool can_be_waited_for(const struct spw_deferred_unmap *s)
 
 void spw_unmap_flush_unlocking(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     if (spw_context_enter(&guard, NULL) < 0)
         return;

@@ -1,6 +1,7 @@
 /* dependents.c - whether a block can be dropped, the counts of what is needed, and the retained blocks that live by them. */
 #include "dependents.h"
 
+#include "lock.h"
 #include "rebuild.h"
 #include "rematerialiser.h"
 
@@ -42,6 +43,7 @@ static bool all_is_usable(const struct spw_device *d, const struct spw_rebuild *
 
 bool spw_dependents_can_drop_locked(struct spw_device *d, const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_recorded_op *m = b->content.maker;
     struct spw_rebuild rebuild;
     if (!m || b->object.attention & SPW_ABSENT || b->pinned || !has_bytes(b) || !spw_rebuild_find(m, &rebuild) ||
@@ -92,6 +94,7 @@ static void count(struct spw_device *d, const struct spw_block *b, int32_t step)
 
 void spw_dependents_add_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->drops)
         return;
     b->drops = true;
@@ -101,6 +104,7 @@ void spw_dependents_add_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!b->drops)
         return;
     b->drops = false;
@@ -114,6 +118,7 @@ void spw_dependents_remove_locked(struct spw_device *d, struct spw_block *b)
 
 bool spw_retained_is_idle_locked(const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t ghost = SPW_FREE | SPW_RETAINED;
     return (b->object.attention & ghost) == ghost && !b->expected && b->content.needed == b->beside &&
            (!b->content.needed || b->drops);
@@ -121,6 +126,7 @@ bool spw_retained_is_idle_locked(const struct spw_block *b)
 
 void spw_retained_look_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->idle || !spw_retained_is_idle_locked(b))
         return;
     b->idle = true;

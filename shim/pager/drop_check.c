@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lock.h"
 #include "clean_check.h"
 #include "rebuild.h"
 #include "read_check.h"
@@ -47,6 +48,7 @@ static int check(struct spw_device *d, struct spw_block *b, struct spw_slot *slo
 
 void spw_drop_check_leaving_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_read_check_is_relied_on_locked(&b->content.unchanged))
         (void)check(d, b, NULL);
 }
@@ -124,6 +126,7 @@ static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block 
 
 int spw_drop_check_request_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each(d, b, ask, b);
 }
 
@@ -136,5 +139,6 @@ static int is_shown(struct spw_device *d, struct spw_read_check *u, struct spw_b
 
 bool spw_drop_check_passed_locked(struct spw_device *d, const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each(d, b, is_shown, NULL) == 0;
 }

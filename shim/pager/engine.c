@@ -221,6 +221,7 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
 
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
     int r = -ENOMEM;
     if (b->object.attention & SPW_DROPPED)
@@ -238,6 +239,7 @@ int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b
 
 int spw_engine_make_ready_unlocking(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = spw_engine_make_resident_unlocking(d, b);
     if (r < 0 || !(b->object.attention & SPW_FENCED))
         return r;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lock.h"
 #include "ask.h"
 #include "driver.h"
 #include "hostlimit.h"
@@ -69,6 +70,7 @@ static const struct spw_host_ops host_ops = {
 
 uint64_t spw_host_memory_limit_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (host_limit)
         return host_limit;
     const struct spw_amount *asked = &spw_settings_get()->host_budget;
@@ -84,11 +86,13 @@ uint64_t spw_host_memory_limit_locked(void)
 
 struct spw_hostpool *spw_host_memory_pool_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return host_pool;
 }
 
 int spw_host_memory_take_locked(size_t bytes, void **ret_address)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     static int warned;
     if (!host_pool) {
         int r = spw_hostpool_create(&host_ops, &host_system, spw_host_memory_limit_locked(), &host_pool);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock.h"
 #include "ask.h"
 #include "bandwidth.h"
 #include "context.h"
@@ -23,6 +24,7 @@ static uint64_t peers[SPW_MAX_DEVICES]; /* [owner]: bit per device that may use 
 
 void spw_mover_drop_host_copy_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->host_copy)
         spw_hostpool_give(spw_host_memory_pool_locked(), b->host_copy, b->host_bytes);
     b->host_copy = NULL;
@@ -34,6 +36,7 @@ void spw_mover_drop_host_copy_locked(struct spw_block *b)
 
 void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_clean_check_cancel_locked(b);
     b->object.attention &= ~(uint32_t)SPW_EVICTING;
     if (b->host_copy && !spw_copies_done_locked(d, b))
@@ -42,6 +45,7 @@ void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint32_t in_flight = b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED);
     if (!in_flight)
         return 0;
@@ -104,6 +108,7 @@ static void forget_copies(struct spw_device *d)
 
 void spw_mover_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_bandwidth_context_gone_locked(context);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_mover *m = spw_devices[i].mover;
@@ -121,6 +126,7 @@ void spw_mover_context_gone_locked(CUcontext context)
 /* A cached block's host copy waits for the block's next owner, who waits for the copying. */
 void spw_mover_give_back_host_memory_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
             struct spw_block *b = spw_devices[i].blocks[k];
@@ -135,6 +141,7 @@ void spw_mover_give_back_host_memory_locked(void)
 
 uint64_t spw_mover_users_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return peers[d->ordinal] | (uint64_t)1 << d->ordinal;
 }
 
@@ -212,6 +219,7 @@ static int refuse_aliases(struct spw_device *d)
 
 int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t had = b->memory.count;
     uint32_t mapped = had, missing = b->granules - b->memory.granules;
     int r = spw_unmap_now_locked(d, b);
@@ -238,6 +246,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = -EBUSY;
     if (spw_unmap_defer_locked(d, b))
         r = 0;
@@ -259,6 +268,7 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_enable_peer_locked(int user, int owner)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_device *d = &spw_devices[owner];
     int r = 0;
     peers[owner] |= (uint64_t)1 << user;
@@ -279,6 +289,7 @@ static void connect_one_way(int user, int owner)
 
 void spw_mover_connect_locked(int a, int b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     connect_one_way(a, b);
     connect_one_way(b, a);
 }
@@ -287,6 +298,7 @@ void spw_mover_connect_locked(int a, int b)
 
 int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void *host_memory, size_t bytes, bool out)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     char *host = host_memory;
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done;
@@ -320,6 +332,7 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
 
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = spw_copy_streams_ready_locked(d, b->context);
     if (r < 0)
         return r;
@@ -362,6 +375,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_mover_out_after_in_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_mover *m = d->mover;
     struct spw_uses copies = {0};
     if (!m || !m->in || !m->out)
@@ -372,6 +386,7 @@ int spw_mover_out_after_in_locked(struct spw_device *d)
 
 int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = spw_copy_streams_ready_locked(d, b->context);
     if (r < 0)
         return r;

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 
+#include "lock.h"
 #include "mover.h"
 #include "stash.h"
 
 int spw_owed_give_back_locked(struct spw_device *d, struct spw_slot *slot, uint32_t offset, uint64_t bytes,
                               struct spw_stream *s, uint64_t number)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     enum { TIMES = 3 };
     int r = -EIO;
     for (int attempt = 0; attempt < TIMES && r < 0; attempt++)
@@ -18,6 +20,7 @@ int spw_owed_give_back_locked(struct spw_device *d, struct spw_slot *slot, uint3
 
 void spw_owed_note_locked(struct spw_slot *slot, uint32_t offset, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     slot->owed = offset + 1;
     slot->owed_bytes = (uint32_t)bytes;
     slot->slab->object.attention |= SPW_OWED;
@@ -31,6 +34,7 @@ static void forgive(struct spw_device *d, struct spw_slot *slot)
 
 int spw_owed_settle_locked(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = 0;
     for (uint32_t i = 0; i < slab->slot_count && r == 0; i++) {
         struct spw_slot *slot = &slab->slots[i];
@@ -53,6 +57,7 @@ int spw_owed_settle_locked(struct spw_device *d, struct spw_slab *slab, struct s
 
 void spw_owed_slot_freed_locked(struct spw_device *d, struct spw_slot *slot)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!slot->content.needed && !slot->lent)
         forgive(d, slot);
 }

@@ -1,6 +1,7 @@
 /* own_memory.c - the block that is the stash of a device, and the room for its ring of digests. */
 #include "own_memory.h"
 
+#include "lock.h"
 #include "digest.h"
 #include "engine.h"
 #include "mempool_stats.h"
@@ -10,6 +11,7 @@
 
 int spw_stash_ready_unlocking(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b;
     spw_digest_charge = spw_unmanaged_take_locked;
     if (spw_stash_is_open_locked(d))
@@ -29,6 +31,7 @@ int spw_stash_ready_unlocking(struct spw_device *d)
 
 int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t bytes;
     spw_digest_charge = spw_unmanaged_take_locked;
     int r = spw_digests_lacking_locked(d, context, &bytes);

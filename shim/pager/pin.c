@@ -119,6 +119,7 @@ void spw_pin_everything(const char *why)
 
 uint64_t spw_pinned_bytes_locked(const char **ret_why)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     *ret_why = pinned_why;
     uint64_t bytes = 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {

@@ -190,6 +190,7 @@ static bool reclaim_stuck_unlocking(struct spw_device *d)
 
 uint64_t spw_reclaim_unmovable_bytes_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < d->block_count; i++)
         if (d->blocks[i]->pinned)
@@ -199,6 +200,7 @@ uint64_t spw_reclaim_unmovable_bytes_locked(const struct spw_device *d)
 
 bool spw_reclaim_let_others_finish_unlocking(struct timespec *start)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     enum { SECONDS = 20 };
     struct timespec now, moment = {.tv_nsec = 50000};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -212,6 +214,7 @@ bool spw_reclaim_let_others_finish_unlocking(struct timespec *start)
 
 int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_retained_all_sweep_locked(d);
     for (uint64_t room; (room = spw_phys_pool_room_locked(&d->handles)) < bytes;) {
         bool busy;

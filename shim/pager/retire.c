@@ -1,6 +1,7 @@
 /* retire.c - what becomes of a block that the program has freed and nobody holds. */
 #include "retire.h"
 
+#include "lock.h"
 #include "clean_check.h"
 #include "deferred_unmap.h"
 #include "dependents.h"
@@ -24,6 +25,7 @@ static void destroy(struct spw_device *d, struct spw_block *b)
 
 int spw_dissolve_block_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     b->host_copy_valid = false;
     int r = spw_mover_detach_locked(d, b);
     if (r < 0)
@@ -45,6 +47,7 @@ static bool settle_stuck(struct spw_device *d, struct spw_block *b)
 
 bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     (void)d;
     if (b->content.needed || planned) {
         b->object.attention |= SPW_RETAINED;
@@ -57,6 +60,7 @@ bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool 
 
 bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool is_ghost = b->content.needed || b->object.attention & SPW_RETAINED;
     if (!is_ghost && b->drops && spw_rematerialiser)
         spw_rematerialiser->unclaimed(b);
@@ -79,6 +83,7 @@ bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_retire_block_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     b->pinned = false;
     if (spw_retained_keep_locked(d, b))
         return;
@@ -101,6 +106,7 @@ void spw_retire_block_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_release_hold_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (--b->holds == 0 && b->doomed) {
         b->doomed = false;
         b->object.attention &= ~(uint32_t)SPW_EVICTING;
@@ -125,6 +131,7 @@ static void end_ghost(struct spw_device *d, struct spw_block *b)
 
 void spw_retained_all_sweep_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *held = NULL;
     while (d->idle_retained) {
         struct spw_block *b = d->idle_retained;
@@ -143,6 +150,7 @@ void spw_retained_all_sweep_locked(struct spw_device *d)
 
 void spw_retained_all_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int k = 0; k < SPW_MAX_DEVICES; k++) {
         struct spw_device *d = &spw_devices[k];
         for (uint32_t i = 0; d->ready && i < d->block_count; i++) {

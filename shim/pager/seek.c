@@ -62,6 +62,7 @@ bool spw_seek_pending(void)
 
 bool spw_seek_is_blind_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_seek_allowed && (!spw_seeking || missed != made_good);
 }
 
@@ -109,6 +110,7 @@ static void note_look(struct spw_object *o, struct spw_stream *s)
 
 int spw_seek_order_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_uses_order_locked(&looking, s);
 }
 
@@ -474,6 +476,7 @@ static int settle_unlocking(bool wait)
 
 int spw_seek_settle_unlocking(bool wait)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     while (settling) {
         if (!wait)
             return -EAGAIN;
@@ -489,6 +492,7 @@ int spw_seek_settle_unlocking(bool wait)
 
 int spw_seek_open_unlocking(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!spw_seeking) {
         spw_seeking = true;
         missed++;
@@ -500,6 +504,7 @@ int spw_seek_open_unlocking(void)
 
 void spw_seek_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_seek_device_gone_locked(context);
     missed += spw_seeking; /* with its answers */
 }

@@ -81,6 +81,7 @@ static int make_ready(int device, CUcontext context)
 void spw_seek_submit_locked(int device, CUcontext context, CUstream stream, CUdeviceptr address, uint64_t bytes,
                             unsigned index)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     int r = make_ready(device, context);
     const struct world *w = r == 0 ? world_of(context) : NULL;
@@ -98,11 +99,13 @@ void spw_seek_submit_locked(int device, CUcontext context, CUstream stream, CUde
 
 bool spw_seek_found_locked(unsigned index, uint64_t bytes, uint64_t offset)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return !answers || answers[index].part[offset >> spw_seek_shift(bytes)];
 }
 
 bool spw_seek_found_any_locked(unsigned index)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     static const struct spw_seek_answer nothing;
     return !answers || memcmp(&answers[index], &nothing, sizeof(nothing)) != 0;
 }
@@ -110,6 +113,7 @@ bool spw_seek_found_any_locked(unsigned index)
 int spw_seek_read_locked(struct spw_device *d, CUcontext context, CUdeviceptr address, uint64_t bytes, void **ret_data,
                          uint64_t *ret_bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_stream *s;
     struct spw_context_guard guard;
     const uint64_t part = bytes < STAGING_BYTES ? bytes : STAGING_BYTES;
@@ -135,12 +139,14 @@ int spw_seek_read_locked(struct spw_device *d, CUcontext context, CUdeviceptr ad
 
 uint64_t spw_seek_host_bytes_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return told ? SPW_SEEK_ANSWERS * sizeof(*answers) : 0;
 }
 
 /* The kernel goes with the context; answers that are not there are answers that something was found. */
 void spw_seek_device_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct world *w = world_of(context);
     if (!w)
         return;

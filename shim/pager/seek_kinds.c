@@ -1,6 +1,7 @@
 /* seek_kinds.c - counts looks by function and by size of uploads. */
 #include "seek_kinds.h"
 
+#include "lock.h"
 #include "layout.h"
 #include "ledger.h"
 #include "tables.h"
@@ -55,6 +56,7 @@ static uint64_t audit_at; /* so many operations */
 
 void spw_seek_audit_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     static uint64_t turn; /* the last one's key */
     struct entry *e;
     if (spw_tick < audit_at)
@@ -70,6 +72,7 @@ void spw_seek_audit_locked(void)
 
 void spw_seek_audit_later_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     audit_at = spw_tick + AUDIT_EVERY;
 }
 

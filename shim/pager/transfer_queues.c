@@ -1,6 +1,7 @@
 /* transfer_queues.c - takes blocks into the queues and out of them. */
 #include "transfer_queues.h"
 
+#include "lock.h"
 #include "arrivals.h"
 #include "dependents.h"
 #include "mover.h"
@@ -15,6 +16,7 @@ static bool is_queued(const struct spw_block *b)
 void spw_transfer_enqueue_behind_locked(struct spw_device *d, struct spw_block *b, enum spw_transfer_queue way,
                                         struct spw_block *before)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_queue *q = &d->queues[way];
     b->way = (uint8_t)way;
     b->previous = before;
@@ -25,11 +27,13 @@ void spw_transfer_enqueue_behind_locked(struct spw_device *d, struct spw_block *
 
 void spw_transfer_enqueue_locked(struct spw_device *d, struct spw_block *b, enum spw_transfer_queue way)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_transfer_enqueue_behind_locked(d, b, way, d->queues[way].last);
 }
 
 void spw_transfer_enqueue_out_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *before = d->queues[SPW_QUEUE_OUT].last;
     while (before && before->leave_number > b->leave_number)
         before = before->previous;
@@ -38,6 +42,7 @@ void spw_transfer_enqueue_out_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_transfer_take_off_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (is_queued(b)) {
         struct spw_queue *q = &d->queues[b->way];
         *(b->previous ? &b->previous->next : &q->first) = b->next;
@@ -54,6 +59,7 @@ bool spw_transfer_is_leaving(const struct spw_block *b)
 
 void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool leaving = spw_transfer_is_leaving(b);
     spw_transfer_take_off_locked(d, b);
     spw_arrival_forget_locked(d, b);
@@ -65,6 +71,7 @@ void spw_transfer_forget_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_transfer_cancel_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->way == SPW_QUEUE_NONE)
         return;
     if (spw_transfer_is_leaving(b))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lock.h"
 #include "arrivals.h"
 #include "context.h"
 #include "engine.h"
@@ -80,11 +81,13 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
 
 int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return leave(d, b, false);
 }
 
 int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return leave(d, b,
                  may_leave(b) && spw_object_dirty(&b->object) && spw_rematerialiser &&
                      spw_dependents_can_drop_locked(d, b) && spw_rematerialiser->may_drop(d, b));
@@ -92,6 +95,7 @@ int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!may_leave(b) || !spw_object_dirty(&b->object))
         return 0;
     int r = spw_transfer_evict_locked(d, b);
@@ -102,6 +106,7 @@ int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b)
 
 int spw_transfer_write_back_unchecked_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     b->proof.is_spared = true;
     const int r = spw_transfer_write_back_locked(d, b);
     b->proof.is_spared = false;
@@ -141,6 +146,7 @@ static enum evict_outcome outcome_of(struct spw_device *d, struct spw_block *b, 
 
 int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
     enum evict_outcome parting = WAIT;
     int r = 0;
@@ -210,6 +216,7 @@ static bool reap(struct spw_device *d, enum spw_transfer_queue way)
 
 bool spw_transfer_reap_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool any = false;
     while (reap(d, SPW_QUEUE_DROPPED))
         any = true;
@@ -250,12 +257,14 @@ static struct spw_block *first_to_go(const struct spw_device *d)
 
 bool spw_transfer_hand_over_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b = first_to_go(d);
     return b && hand_over(d, b);
 }
 
 int spw_transfer_wait_unlocking(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b = first_to_go(d);
     const int r = b && !hand_over(d, b) ? wait_for_unlocking(d, b) : 0;
     return r < 0 ? r : b != NULL;
@@ -263,6 +272,7 @@ int spw_transfer_wait_unlocking(struct spw_device *d)
 
 int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_transfer_is_leaving(b) && b->holds == 0 ? wait_for_unlocking(d, b) : 0;
 }
 
@@ -272,6 +282,7 @@ int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
  * are to be spared: one would have to be cut all the same. */
 bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
         struct spw_block *b = d->free_bytes ? spw_cached_blocks_most_suitable_locked(d, left) : NULL;
         if (!b && spw_transfer_hand_over_locked(d))
@@ -289,6 +300,7 @@ bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules)
 
 int spw_transfer_bring_in_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool evicted = (b->object.attention & SPW_EVICTED) != 0;
     spw_transfer_suit_locked(d, b->granules - b->memory.granules);
     int r = spw_mover_attach_locked(d, b);
@@ -347,6 +359,7 @@ static int restore(struct spw_device *d, struct spw_block *b)
 
 int spw_transfer_prefetch_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_transfer_is_leaving(b) && b->holds == 0) {
         spw_transfer_cancel_locked(d, b);
         return 0;
@@ -375,6 +388,7 @@ static bool serve(struct spw_device *d)
 
 void spw_transfer_pump_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     if (spw_transfer_is_idle(d) || spw_context_enter(&guard, NULL) < 0)
         return;

@@ -61,6 +61,7 @@ static void put_on_bill(struct spw_device *d, uint64_t bytes)
 
 int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (bytes > d->handles.budget_bytes || !spw_cached_blocks_make_locked(d, bytes))
         return -ENOMEM;
     spw_unmap_sweep_locked(d, 0);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "architectures.h"
+#include "lock.h"
 #include "ask.h"
 #include "globals.h"
 #include "result.h"
@@ -305,6 +306,7 @@ static const void *unwrap(struct spw_image *image)
 
 void spw_image_keep_locked(struct spw_image *image)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (is_file(image) || image->lacks)
         return;
     const void *data = unwrap(image);
@@ -326,6 +328,7 @@ void spw_image_keep_locked(struct spw_image *image)
 
 void spw_image_free_locked(struct spw_image *image)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!image)
         return;
     copied_bytes -= image->copied_bytes;
@@ -351,6 +354,7 @@ bool spw_image_is_library(const struct spw_image *image)
 
 size_t spw_images_copied_bytes_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return copied_bytes;
 }
 
@@ -397,6 +401,7 @@ static CUresult load(const struct spw_image *image, struct spw_image *own, void 
 
 int spw_image_load_locked(const struct spw_image *image, void **ret_handle)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_image_told told = {.call = SPW_IMAGE_MODULE_DATA,
                                         .option_count = image->option_count,
                                         .options = image->options,
@@ -417,6 +422,7 @@ int spw_image_load_locked(const struct spw_image *image, void **ret_handle)
 
 void spw_image_unload_locked(const struct spw_image *image, void *handle)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_image_is_library(image))
         (void)SPW_ASK(cuLibraryUnload, handle);
     else
@@ -441,6 +447,7 @@ static const char *list_file(const struct spw_image *image, struct spw_globals *
 
 const char *spw_image_globals_locked(const struct spw_image *image, struct spw_globals *ret)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     *ret = (struct spw_globals){0};
     if (image->lacks || !is_still_there(image))
         return "what it was loaded from is not there any more, or has changed";

@@ -314,6 +314,7 @@ static void leave_scratch_late(struct spw_probe *t)
 
 bool spw_probe_give_up_scratch_locked(struct spw_probe *t)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool goes = t->snapshot.scratch && !t->now;
     if (goes)
         leave_scratch(t);
@@ -331,6 +332,7 @@ void spw_probe_begin(struct spw_probe *t, const struct spw_course *course, doubl
 
 bool spw_probe_round_unlocking(struct spw_probe *t)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_probe_poll(t);
     spw_probe_snapshot_reap_locked(&t->snapshot);
     const bool is_complete = spw_probe_policy_round(&t->policy);

@@ -74,6 +74,7 @@ static double work_us(const struct spw_course *course)
 
 int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (l->course)
         spw_probe_session_stop_locked(l);
     l->facts = calloc((size_t)course->op_count + 1, sizeof(*l->facts));
@@ -94,6 +95,7 @@ bool spw_probe_session_is_about(const struct spw_probe_session *l, const struct 
 
 void spw_probe_session_stop_locked(struct spw_probe_session *l)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_probe_end(l->probe);
     forget_course(l);
 }
@@ -140,6 +142,7 @@ static struct fact fact_of(const struct spw_op *op)
 
 void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op, uint32_t ordinal)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!l->course || ordinal >= l->course->op_count)
         return;
     const struct spw_course_op *o = &l->course->ops[ordinal];
@@ -247,6 +250,7 @@ static void finish(struct spw_probe_session *l)
  * only looked at, and nothing is tried in one of several streams. */
 bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!l->course)
         return false;
     if (!l->is_begun) {
@@ -264,16 +268,19 @@ bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
 
 bool spw_probe_session_give_room_locked(struct spw_probe_session *l)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return l && spw_probe_give_up_scratch_locked(l->probe);
 }
 
 void spw_probe_session_condemn_locked(struct spw_probe_session *l, CUfunction function)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_probe_policy_condemn(spw_probe_get_policy_mutable(l->probe), function, SPW_REPLAY_MISMATCH);
 }
 
 struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *l)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_probe_session_result result = l->result;
     const struct spw_probe_counts counts = spw_probe_counts_of(l->probe);
     result.looks = counts.looks;

@@ -1,6 +1,7 @@
 /* probe_snapshot.c - takes scratch and host memory for probes, copies to and from it, and gives it back. */
 #include "probe_snapshot.h"
 
+#include "lock.h"
 #include "ask.h"
 #include "context.h"
 #include "driver.h"
@@ -13,6 +14,7 @@
 
 bool spw_probe_snapshot_take_scratch_unlocking(struct spw_probe_snapshot *a, struct spw_device *d, uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b;
     if (a->scratch)
         return true;
@@ -35,6 +37,7 @@ bool spw_probe_snapshot_take_scratch_unlocking(struct spw_probe_snapshot *a, str
 
 void spw_probe_snapshot_give_scratch_locked(struct spw_probe_snapshot *a, struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (a->scratch)
         spw_retire_block_locked(d, a->scratch);
     a->scratch = NULL;
@@ -42,11 +45,13 @@ void spw_probe_snapshot_give_scratch_locked(struct spw_probe_snapshot *a, struct
 
 bool spw_probe_snapshot_may_use_host_locked(uint64_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return bytes <= spw_host_memory_limit_locked() / SPW_PROBE_SNAPSHOT_HOST_SHARE;
 }
 
 void spw_probe_snapshot_reap_locked(struct spw_probe_snapshot *a)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!a->host || !spw_uses_done_locked(&a->host_uses))
         return;
     spw_hostpool_give(spw_host_memory_pool_locked(), a->host, a->host_bytes);
@@ -57,6 +62,7 @@ void spw_probe_snapshot_reap_locked(struct spw_probe_snapshot *a)
 
 bool spw_probe_snapshot_begin_locked(struct spw_probe_snapshot *a, uint64_t host_bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     void *host;
     if (!host_bytes)
         return true;
@@ -76,6 +82,7 @@ static int copy_within(struct spw_stream *s, CUdeviceptr to, CUdeviceptr from, s
 int spw_probe_snapshot_save_locked(struct spw_probe_snapshot *a, struct spw_stream *s, uint64_t place, CUdeviceptr from,
                                    size_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return place & SPW_PROBE_SNAPSHOT_HOST
                ? spw_mover_copy_range_locked(s, from, a->host + (place ^ SPW_PROBE_SNAPSHOT_HOST), bytes, true)
                : copy_within(s, a->scratch->address + place, from, bytes);
@@ -84,6 +91,7 @@ int spw_probe_snapshot_save_locked(struct spw_probe_snapshot *a, struct spw_stre
 int spw_probe_snapshot_load_locked(struct spw_probe_snapshot *a, struct spw_stream *s, CUdeviceptr to, uint64_t place,
                                    size_t bytes)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return place & SPW_PROBE_SNAPSHOT_HOST
                ? spw_mover_copy_range_locked(s, to, a->host + (place ^ SPW_PROBE_SNAPSHOT_HOST), bytes, false)
                : copy_within(s, to, a->scratch->address + place, bytes);
@@ -91,6 +99,7 @@ int spw_probe_snapshot_load_locked(struct spw_probe_snapshot *a, struct spw_stre
 
 void spw_probe_snapshot_used_locked(struct spw_probe_snapshot *a, struct spw_stream *s, uint64_t number)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (a->host)
         spw_uses_add_locked(&a->host_uses, s, number);
     if (a->scratch)

@@ -84,6 +84,7 @@ static uint64_t bytes_for_each_kind(const struct spw_course *course, uint64_t li
 
 uint64_t spw_scratch_bytes_locked(const struct spw_device *d, const struct spw_course *course)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t slots = 1 << 20, limit = budget_of(d) / SPW_SCRATCH_SHARE;
     const uint64_t useful = bytes_for_each_kind(course, limit);
     return useful + slots < limit ? useful + slots : limit;
@@ -91,5 +92,6 @@ uint64_t spw_scratch_bytes_locked(const struct spw_device *d, const struct spw_c
 
 bool spw_scratch_leaves_room_locked(const struct spw_device *d, const struct spw_course *course)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return needed_bytes(d, course) <= budget_of(d);
 }

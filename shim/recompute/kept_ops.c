@@ -128,6 +128,7 @@ static void find_ends(struct iteration *now, const struct spw_course *course, co
 int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *course, uint64_t number,
                                  const struct spw_actions *actions)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct iteration *now = &iteration_of[d->ordinal];
     spw_kept_ops_end_locked(d);
     now->kept = calloc((size_t)course->op_count + 1, sizeof(struct spw_recorded_op *));
@@ -156,12 +157,14 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
 
 bool spw_kept_ops_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct iteration *now = &iteration_of[d->ordinal];
     return tensor < now->tensor_count && now->until[tensor] <= action + 1;
 }
 
 void spw_kept_ops_end_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count; i++)
         spw_recorded_op_let_go(now->kept[i]);
@@ -172,11 +175,13 @@ void spw_kept_ops_end_locked(struct spw_device *d)
 
 void spw_kept_ops_wish_locked(struct spw_op *op, uint32_t operation)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     op->wish = operation + 1;
 }
 
 int spw_kept_ops_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct iteration *now = &iteration_of[d->ordinal];
     struct spw_recorded_op *recorded_op = operation < now->count ? now->kept[operation] : NULL;
     if (!recorded_op)
@@ -199,6 +204,7 @@ static void unlearn(struct spw_course *course, uint32_t operation)
 void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
                                  bool alone)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count && i < course->op_count; i++) {
         const struct spw_recorded_op *kept = now->kept[i];

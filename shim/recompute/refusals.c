@@ -136,6 +136,7 @@ static void say(const struct spw_device *d, const struct spw_refusals *r)
 void spw_refusals_learned_locked(const struct spw_device *d, const struct spw_course *course,
                                  const struct spw_judged *judged)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t *bytes = waiting_bytes(course);
     struct kind *kinds = calloc((size_t)course->op_count + 1, sizeof(*kinds));
     struct spw_refusals *r = bytes && kinds ? list_of(d) : NULL;
@@ -186,6 +187,7 @@ static bool is_meant(const struct spw_course *course, uint32_t o, uint32_t opera
 void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_course *course, uint32_t operation,
                                   CUfunction function, bool alone)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     char kernel[SPW_REFUSAL_KERNEL] = "";
     struct spw_refusals *r = list_of(d);
     if (!r)
@@ -212,6 +214,7 @@ void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_c
 
 const struct spw_refusals *spw_refusals_of_locked(const struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return refusals_of[d->ordinal];
 }
 

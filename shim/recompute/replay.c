@@ -202,6 +202,7 @@ static int make_unlocking(struct spw_device *d, struct spw_block *b, struct spw_
 
 int spw_replay_make_unlocking(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return make_unlocking(d, b, s, SPW_REPLAY_DEMAND);
 }
 
@@ -261,6 +262,7 @@ static bool has_room(struct spw_device *d, uint64_t bytes)
 int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op *recorded_op, struct spw_stream *s,
                                    bool may_wait)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_rebuild rebuild;
     int r = see_compared_off_unlocking(d, recorded_op, may_wait);
     struct spw_block *b = r == 0 ? wanted_output(d, recorded_op) : NULL;
@@ -338,6 +340,7 @@ static void let_idle_ghosts_go(struct spw_device *d, const struct spw_versioned 
 
 int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (is_known)
         let_idle_ghosts_go(d, what);
     for (struct spw_block *b = next_to_rescue(d, what); b; b = next_to_rescue(d, what)) {

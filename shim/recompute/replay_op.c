@@ -57,6 +57,7 @@ int spw_replay_op_begin(struct spw_replay_op *run, struct spw_recorded_op *recor
 
 void spw_replay_op_end_locked(struct spw_replay_op *run)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++)
         if (run->parts[i].block)
             spw_release_hold_locked(&spw_devices[run->parts[i].block->object.device], run->parts[i].block);
@@ -409,6 +410,7 @@ static int finish_unlocking(struct spw_replay_op *run, struct spw_device *d, str
 
 int spw_replay_op_run_unlocking(struct spw_replay_op *run, struct spw_device *d, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = make_ready_unlocking(d, run);
     if (r == 0)
         r = spw_verify_before_locked(d, run);

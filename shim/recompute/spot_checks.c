@@ -46,11 +46,13 @@ static struct spw_sample sample_of(const struct spw_block *b)
 
 void spw_spot_check_choose_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     b->spot_choice = (uint32_t)round_now;
 }
 
 int spw_spot_check_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_sample sample = sample_of(b);
     return sample.pages ? spw_digest_fill_locked(d, s->context, s->handle, &sample) : 0;
 }
@@ -59,6 +61,7 @@ int spw_spot_check_fill_locked(struct spw_device *d, const struct spw_block *b, 
 
 void spw_spot_check_left_locked(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_sample sample = sample_of(b);
     struct spw_stream *s;
     if (b->spot || !sample.pages || !b->content.maker || !b->content.maker->course)
@@ -73,6 +76,7 @@ void spw_spot_check_left_locked(struct spw_device *d, struct spw_block *b)
 
 void spw_spot_check_forget_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (b->spot)
         spw_digest_forget_locked(b->spot);
     b->spot = 0;
@@ -80,6 +84,7 @@ void spw_spot_check_forget_locked(struct spw_block *b)
 
 void spw_spot_check_give_up_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_spot_check_counts.unknown_count += b->spot != 0;
     spw_spot_check_forget_locked(b);
 }
@@ -112,6 +117,7 @@ static void ask(struct spw_device *d, const struct spw_sample *sample, const str
 
 void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struct spw_rebuild *rebuild, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_sample sample = sample_of(b);
     struct pair p = {
         .ordinal = d->ordinal, .ticket = b->spot, .address = b->address, .bytes = b->size_bytes, .round = round_now};
@@ -131,6 +137,7 @@ void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struc
 
 void spw_spot_check_next_round_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     round_now++;
 }
 

@@ -64,6 +64,7 @@ static bool add_sort(struct trusted *it, const struct spw_scalar_args *given)
 
 bool spw_validation_covers_locked(const struct spw_recorded_op *recorded_op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct trusted *it = recorded_op->function ? find(recorded_op->function) : NULL;
     struct spw_scalar_args given;
     if (!recorded_op->function)
@@ -88,6 +89,7 @@ static void note_right_with(struct trusted *it, struct spw_scalar_args *given)
 
 void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct trusted *it = find_or_add(recorded_op->function);
     struct spw_scalar_args given;
     if (!it)
@@ -99,6 +101,7 @@ void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op)
 
 void spw_validation_note_tried_locked(CUfunction function, struct spw_scalar_args *given)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (given->list)
         note_right_with(find_or_add(function), given);
     *given = (struct spw_scalar_args){0};
@@ -114,6 +117,7 @@ bool spw_validation_was_right(CUfunction function)
 
 void spw_validation_suspect_locked(CUfunction function)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct trusted *it = find_or_add(function);
     if (it)
         it->is_suspected = true;
@@ -128,6 +132,7 @@ bool spw_validation_is_suspected(CUfunction function)
 
 void spw_validation_condemn_locked(CUfunction function)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct trusted *it = find_or_add(function);
     if (it)
         it->is_condemned = true;

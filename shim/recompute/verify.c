@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lock.h"
 #include "ask.h"
 #include "transfers.h"
 #include "digest.h"
@@ -68,6 +69,7 @@ static bool is_what_it_was(const struct spw_verify_record *w, const struct spw_r
 
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_recorded_op *m = b->content.maker;
     if (!m || !m->course)
         return true;
@@ -92,6 +94,7 @@ static uint8_t decide(struct spw_verify_record *w, const struct spw_recorded_op 
 /* All that an operation has made at one time is compared, or nothing of it. */
 enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_recorded_op *m = b->content.maker;
     if (!m || !m->course)
         return SPW_DUE_NOT;
@@ -136,6 +139,7 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
 /* Its copy out is submitted. Negative: it must not be dropped. */
 static int left_with_copy(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_comparison *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
     if (!check)
         return -ENOMEM;
@@ -148,6 +152,7 @@ static int left_with_copy(struct spw_device *d, struct spw_block *b)
 /* It is dropped without a copy: its digest is one of its uses. Where there is none to be had now it is not compared. */
 static void take_digest(struct spw_device *d, struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_comparison *check = calloc(1, sizeof(*check));
     if (!check || spw_clean_check_digest_locked(d, b, &check->before) < 0) {
         free(check);
@@ -159,6 +164,7 @@ static void take_digest(struct spw_device *d, struct spw_block *b)
 
 bool spw_verify_dropping_locked(struct spw_device *d, struct spw_block *b, enum spw_due due)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (due == SPW_DUE_BY_COPY)
         return left_with_copy(d, b) == 0;
     if (due == SPW_DUE_BY_DIGEST)
@@ -170,6 +176,7 @@ bool spw_verify_dropping_locked(struct spw_device *d, struct spw_block *b, enum 
 
 void spw_verify_unclaimed_locked(const struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_recorded_op *m = b->check ? b->content.maker : NULL;
     struct spw_verify_record *w = m ? spw_verify_record_of(b->check->ordinal, m) : NULL;
     if (w && !w->was_compared && w->unclaimed < UNCLAIMED)
@@ -178,6 +185,7 @@ void spw_verify_unclaimed_locked(const struct spw_block *b)
 
 void spw_verify_forget_locked(struct spw_block *b)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!b->check)
         return;
     spw_digest_forget_locked(b->check->before);
@@ -215,6 +223,7 @@ static int keep_copy(struct spw_device *d, struct spw_block *b)
 
 int spw_verify_before_locked(struct spw_device *d, struct spw_replay_op *run)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!is_compared(run))
         return 0;
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
@@ -235,6 +244,7 @@ static int fill(const struct spw_block *b, const struct spw_stream *s, unsigned 
 
 int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return fill(b, s, SPOILED);
 }
 
@@ -249,6 +259,7 @@ static bool is_any_defined(const struct spw_replay_op *run)
 
 int spw_verify_spoil_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool whole = is_compared(run) || is_any_defined(run);
     int r = 0;
     for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++) {
@@ -263,6 +274,7 @@ int spw_verify_spoil_locked(struct spw_device *d, struct spw_replay_op *run, str
 
 void spw_verify_behind_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool compared = is_compared(run);
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);
@@ -545,6 +557,7 @@ static void wait_for_answers_unlocking(const struct spw_replay_op *run)
 
 int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool is_known = false, is_undefined = false;
     if (!is_compared(run))
         return 0;
@@ -570,6 +583,7 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run)
 
 bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     bool any = false;
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
         struct spw_block *b = written(run, i);

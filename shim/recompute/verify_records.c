@@ -50,6 +50,7 @@ static struct course *place_for_one(int device)
 
 uint64_t spw_verify_record_follow_locked(int device, uint64_t number, uint32_t count)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct course *c = find(device, number);
     if (!c) {
         c = place_for_one(device);
@@ -101,6 +102,7 @@ static void keep_numbers(struct spw_verify_record *w, const struct spw_recorded_
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
 void spw_verify_record_note_equal_locked(struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t every = spw_settings_get()->verify_every;
     const uint32_t place = (uint32_t)((recorded_op->operation * UINT64_C(2654435761) >> 7) % every);
     w->left = w->was_compared ? every : 1 + place;

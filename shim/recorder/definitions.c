@@ -55,6 +55,7 @@ static void ask_device(uint32_t device)
 
 void spw_define_device_locked(uint32_t device)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     if (device >= SPW_MAX_DEVICES || told >> device & 1 || !(atomic_load(&asked) >> device & 1))
         return;
     told |= (uint64_t)1 << device;
@@ -123,6 +124,7 @@ void spw_stream_facts_changed(void)
 
 uint32_t spw_stream_find_number_locked(struct spw_stream_facts *f)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     bool new_one;
     const uint32_t id = f->number = spw_handle_id_of(&streams, f->handle, f->owner, &new_one);
     if (!new_one)
@@ -141,6 +143,7 @@ uint32_t spw_stream_find_number_locked(struct spw_stream_facts *f)
 
 void spw_stream_number_gone_locked(CUstream stream)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     atomic_fetch_add_explicit(&spw_facts_generation, 1, memory_order_relaxed);
     spw_handle_id_gone(&streams, stream, 0);
 }
@@ -149,12 +152,14 @@ void spw_stream_number_gone_locked(CUstream stream)
 
 uint32_t spw_event_number_locked(CUevent event)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     bool new_one;
     return spw_handle_id_of(&events, event, 0, &new_one);
 }
 
 void spw_event_number_gone_locked(CUevent event)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     spw_handle_id_gone(&events, event, 0);
 }
 
@@ -162,6 +167,7 @@ void spw_event_number_gone_locked(CUevent event)
 
 uint32_t spw_function_find_locked(CUfunction f)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
     *m = (struct spw_function_met){.function = f, .number = spw_handle_id_find(&functions, f, 0)};
     return m->number;
@@ -176,6 +182,7 @@ void spw_function_ask(CUfunction f, struct spw_function_facts *ret)
 
 uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     bool new_one;
     uint32_t id = spw_handle_id_of(&functions, facts->function, 0, &new_one);
     struct spw_record r = {.kind = SPW_RECORD_FUNCTION,
@@ -189,6 +196,7 @@ uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
 
 void spw_function_numbers_gone_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     spw_handle_ids_clear(&functions);
     memset(spw_functions_met, 0, sizeof(spw_functions_met));
 }
@@ -196,6 +204,7 @@ void spw_function_numbers_gone_locked(void)
 /* A context takes its streams, events and modules with it. */
 void spw_context_numbers_gone_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     atomic_fetch_add_explicit(&spw_facts_generation, 1, memory_order_relaxed);
     spw_handle_ids_clear(&streams);
     spw_handle_ids_clear(&events);
@@ -280,6 +289,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
 
 void spw_define_site_locked(uint32_t site, const struct spw_stack *stack)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     dl_iterate_phdr(look_at_module, (void *)(uintptr_t)stack);
     struct spw_record r = {.kind = SPW_RECORD_SITE, .site = {.id = site, .count = stack->count, .frames = stack->frames}};
     spw_record_put_locked(&r);
@@ -303,6 +313,7 @@ static void read_command(char *command, size_t size)
 
 void spw_define_process_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     char command[SPW_RECORD_TEXT + 1], host[256] = "";
     struct timespec now;
     read_command(command, sizeof(command));

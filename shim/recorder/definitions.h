@@ -11,6 +11,7 @@
 
 #include "../../trace/record.h"
 #include "ours.h"
+#include "recorder_lock.h"
 #include "sites.h"
 
 struct spw_stream_facts {
@@ -52,6 +53,7 @@ uint32_t spw_stream_find_number_locked(struct spw_stream_facts *facts);
 /* Its number, 0 when there is no memory for it. */
 static inline uint32_t spw_stream_number_locked(struct spw_stream_facts *facts)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     return facts->number ? facts->number : spw_stream_find_number_locked(facts);
 }
 
@@ -74,6 +76,7 @@ uint32_t spw_function_find_locked(CUfunction f);
  * spw_function_number_locked(). */
 static inline uint32_t spw_function_known_locked(CUfunction f)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     const struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
     return m->function == f && m->number ? m->number : spw_function_find_locked(f);
 }

@@ -7,6 +7,8 @@
 #include "tables.h"
 #include "course/grow.h"
 
+#include "recorder_lock.h"
+
 enum { VARIABLES = 64 };
 
 static uint64_t words;                                /* in all allocations together */
@@ -104,6 +106,7 @@ static uint32_t capture_room;
 
 void spw_graphs_captured_locked(const struct spw_touch *touches, const uint64_t *addresses, uint32_t count, bool everything)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     capture.everything |= everything;
     if (SPW_GROW(capture.list, capture_room, capture.count + count) < 0) {
         capture.everything = true;
@@ -122,6 +125,7 @@ static struct graph *find(const void *handle)
 
 void spw_graphs_gone_locked(const void *handle)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     struct graph *g = find(handle);
     if (!g)
         return;
@@ -141,6 +145,7 @@ static void keep(const void *handle, struct spw_graph_reach reach)
 
 void spw_graphs_end_locked(const void *graph)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     if (graph)
         keep(graph, capture);
     else
@@ -151,6 +156,7 @@ void spw_graphs_end_locked(const void *graph)
 
 void spw_graphs_exec_locked(const void *graph, const void *exec)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     const struct graph *g = find(graph);
     struct spw_graph_reach copy = {.everything = !g || g->reach.everything};
     if (g && g->reach.count) {
@@ -165,6 +171,7 @@ void spw_graphs_exec_locked(const void *graph, const void *exec)
 
 const struct spw_graph_reach *spw_graphs_of_exec_locked(const void *exec)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     const struct graph *g = find(exec);
     return g ? &g->reach : NULL;
 }

@@ -74,6 +74,7 @@ static inline __attribute__((always_inline)) void put_locked(const struct spw_re
 
 void spw_record_put_locked(const struct spw_record *record)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     put_locked(record);
 }
 
@@ -129,6 +130,7 @@ void spw_note_end(void)
 
 void spw_record_op_locked(const struct spw_record *r, const struct spw_iteration_touch *touches)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     spw_iteration_finder_before(next_op, &r->op);
     put_locked(r);
     const uint64_t number = spw_note_now.op = next_op++;

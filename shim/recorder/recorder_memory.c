@@ -230,6 +230,7 @@ void spw_record_overwritten(CUdeviceptr destination, size_t bytes)
 
 uint64_t spw_recorder_allocs_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     return last_alloc;
 }
 

@@ -3,18 +3,13 @@
  * know. */
 #ifndef SPILLWAY_SHIM_RECORDER_PARTS_H
 #define SPILLWAY_SHIM_RECORDER_PARTS_H
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "../../trace/follow.h"
 #include "extents.h"
-#include "lock.h"
 #include "ours.h"
-
-/* Guards all that they know, and what the sites, definitions and hidden pointers know. A leaf: no driver call is made with
- * it. */
-extern atomic_int spw_recorder_lock SPW_OURS;
+#include "recorder_lock.h"
 
 /* ---- recorder_memory.c ---- */
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recorder_lock.h"
 #include "log.h"
 #include "tables.h"
 
@@ -42,6 +43,7 @@ static uint64_t mix(uint64_t h, uint64_t value)
 
 struct spw_site_key spw_site_key_locked(const void *caller, const void *frame, uint64_t bytes, uint32_t before)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     const uint64_t place = mix(mix(mix(0, (uint64_t)(uintptr_t)caller), (uint64_t)(uintptr_t)frame), bytes);
     return (struct spw_site_key){.place = place, .context = mix(mix(place + 1, last_sites), before)};
 }
@@ -61,6 +63,7 @@ static struct place *find_place(uint64_t key)
 
 uint32_t spw_site_known_locked(struct spw_site_key key)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     struct place *p = find_place(key.place);
     if (p && p->ambiguous)
         p = find_place(key.context);
@@ -87,6 +90,7 @@ static bool place_is(uint64_t key, uint32_t site)
 
 uint32_t spw_site_learn_locked(struct spw_site_key key, const struct spw_stack *stack, bool *ret_new)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     struct site *s;
     uint64_t hash = stack->count;
     *ret_new = false;
@@ -108,6 +112,7 @@ uint32_t spw_site_learn_locked(struct spw_site_key key, const struct spw_stack *
 
 struct spw_sites_counts spw_sites_counts_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_recorder_lock);
     return counts;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "ask.h"
+#include "lock.h"
 #include "capture.h"
 #include "context.h"
 #include "driver.h"
@@ -11,6 +12,7 @@
 
 void spw_marks_retire_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     while (s->mark_count) {
         unsigned i = s->mark_first;
         if (s->marks[i].number > s->done) {
@@ -25,6 +27,7 @@ void spw_marks_retire_locked(struct spw_stream *s)
 
 void spw_marks_drop_locked(struct spw_stream *s, bool destroy)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (unsigned i = 0; i < SPW_STREAM_MARKS; i++)
         spw_event_drop(&s->marks[i].event, destroy);
     s->mark_first = s->mark_count = 0;
@@ -67,6 +70,7 @@ static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
 
 int spw_stream_mark_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_context_guard guard;
     unsigned i;
     if (spw_is_capturing(s->handle))
@@ -87,6 +91,7 @@ int spw_stream_mark_locked(struct spw_stream *s)
 
 void spw_stream_maybe_mark_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t last = s->done;
     if (s->mark_count)
         last = s->marks[mark_at(s, s->mark_count - 1)].number;
@@ -96,6 +101,7 @@ void spw_stream_maybe_mark_locked(struct spw_stream *s)
 
 int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int attempt = 0; attempt < 2; attempt++) {
         for (unsigned k = 0; k < s->mark_count; k++) {
             unsigned i = mark_at(s, k);

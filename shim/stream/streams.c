@@ -83,6 +83,7 @@ static int find_failure; /* why the last look for a stream found none; engine lo
 
 int spw_stream_find_failure_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return find_failure;
 }
 
@@ -180,6 +181,7 @@ static struct spw_stream *find_default(CUstream handle)
 
 struct spw_stream *spw_stream_find_locked(CUstream handle)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     find_failure = -ENODEV;
     if (handle_is_shared(handle))
         return find_default(handle);
@@ -194,6 +196,7 @@ struct spw_stream *spw_stream_find_locked(CUstream handle)
 
 struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_stream *s = new_record(handle, context, 0);
     if (s)
         s->ours = true;
@@ -202,11 +205,13 @@ struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context)
 
 struct spw_stream *spw_stream_by_id_locked(uint32_t id)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return id && id < spw_stream_table_used ? spw_stream_table[id] : NULL;
 }
 
 void spw_stream_gone_locked(CUstream handle)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_stream *s = bucket_find(handle, NULL, 0);
     if (!s)
         return;
@@ -226,6 +231,7 @@ void spw_stream_gone_locked(CUstream handle)
 
 void spw_streams_context_gone_locked(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
         struct spw_stream *s = spw_stream_table[i];
         if (s->context != context)
@@ -243,6 +249,7 @@ void spw_streams_context_gone_locked(CUcontext context)
 unsigned spw_streams_of_context_locked(CUcontext context, struct spw_stream **ret_streams, uint64_t *ret_begun,
                                        unsigned room)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     unsigned n = 0;
     for (uint32_t i = 1; i < spw_stream_table_used && n < room; i++) {
         struct spw_stream *s = spw_stream_table[i];
@@ -256,16 +263,19 @@ unsigned spw_streams_of_context_locked(CUcontext context, struct spw_stream **re
 
 bool spw_stream_may_record_locked(const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return !s->per_thread || s->owner == thread_number;
 }
 
 bool spw_stream_is_reachable_locked(const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return !s->gone && spw_stream_may_record_locked(s);
 }
 
 uint64_t spw_streams_count_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_stream_table_used - 1;
 }
 

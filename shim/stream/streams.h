@@ -8,6 +8,7 @@
  * Inside, streams.c keeps the records, marks.c their marks, and uses.c asks, orders and waits. */
 #ifndef SPILLWAY_SHIM_STREAMS_H
 #define SPILLWAY_SHIM_STREAMS_H
+#include "lock.h"
 #include "ours.h"
 #include <cuda.h>
 #include <stdatomic.h>
@@ -68,6 +69,7 @@ extern uint64_t spw_streams_generation SPW_OURS; /* engine lock; raised when an 
 
 static inline struct spw_stream *spw_stream_of_locked(CUstream handle)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_last_stream.handle == handle && spw_last_stream.generation == spw_streams_generation)
         return spw_last_stream.stream;
     return spw_stream_find_locked(handle);
@@ -95,6 +97,7 @@ unsigned spw_streams_of_context_locked(CUcontext context, struct spw_stream **re
 /* Numbers the next operation of the stream. */
 static inline uint64_t spw_stream_next_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return ++s->begun;
 }
 
@@ -108,6 +111,7 @@ void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t
 
 static inline void spw_uses_add_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (u->stream[0] == s->id) /* 0, where there is no use, is nobody's */
         u->number[0] = number;
     else

@@ -33,6 +33,7 @@ static void forget_done(struct spw_uses *u)
 
 void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (unsigned i = 0; i < u->count; i++) {
         if (u->stream[i] == s->id) {
             u->number[i] = number;
@@ -51,6 +52,7 @@ void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t
 
 void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     into->overflow |= from->overflow;
     for (unsigned i = 0; i < from->count; i++) {
         unsigned k = 0;
@@ -87,6 +89,7 @@ static int is_in_call(struct spw_stream *s, uint64_t number, void *arg)
 
 bool spw_uses_in_call_locked(const struct spw_uses *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each_use((struct spw_uses *)u, is_in_call, NULL) != 0;
 }
 
@@ -107,11 +110,13 @@ static int is_any(struct spw_stream *s, uint64_t number, void *arg)
 
 bool spw_uses_seen_done_locked(const struct spw_uses *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each_use((struct spw_uses *)u, is_any, NULL) == 0;
 }
 
 bool spw_uses_done_locked(struct spw_uses *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (for_each_use(u, is_not_done, NULL))
         return false;
     forget_all(u);
@@ -125,6 +130,7 @@ static int is_other(struct spw_stream *s, uint64_t number, void *arg)
 
 bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each_use(u, is_other, (void *)s) == 0;
 }
 
@@ -138,6 +144,7 @@ static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
 
 int spw_uses_mark_locked(struct spw_uses *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each_use(u, mark_one, NULL);
 }
 
@@ -171,6 +178,7 @@ static int await(struct spw_stream *s)
 
 int spw_stream_may_be_captured_locked(struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     CUevent event;
     uint64_t covered;
     spw_marks_retire_locked(s);
@@ -179,6 +187,7 @@ int spw_stream_may_be_captured_locked(struct spw_stream *s)
 
 void spw_streams_capture_begins_locked(void)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
         struct spw_stream *s = spw_stream_table[i];
         const int r = spw_stream_may_be_captured_locked(s);
@@ -218,6 +227,7 @@ static int order_one(struct spw_stream *s, uint64_t number, void *arg)
 
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     return for_each_use(u, order_one, s);
 }
 
@@ -234,6 +244,7 @@ static int order_other(struct spw_stream *s, uint64_t number, void *arg)
 
 int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const struct spw_stream *beside)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct ordering o = {s, beside};
     return for_each_use(u, order_other, &o);
 }
@@ -245,6 +256,7 @@ static bool may_work_on(const struct spw_stream *s, uint64_t devices)
 
 int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
         struct spw_stream *other = spw_stream_table[i];
         if (other == s || !may_work_on(other, devices))
@@ -289,6 +301,7 @@ static int wait_unlocking(struct spw_stream *s, CUevent event)
 
 void spw_streams_await_waiters_unlocking(CUcontext context)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t i = 1; i < spw_stream_table_used; i++)
         while (spw_stream_table[i]->context == context && spw_stream_table[i]->waiters) {
             spw_unlock();
@@ -330,6 +343,7 @@ static int wait_for_everything_unlocking(void)
 
 int spw_uses_wait_unlocking(struct spw_uses *u)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct pending p;
     int r = 0;
     if (u->overflow) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../simgpu/tests/device.h"
+#include "../unit/unlocked.h"
 #include "devices.h"
 #include "digest.h"
 #include "driver.h"

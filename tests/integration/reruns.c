@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../simgpu/tests/device.h"
+#include "../unit/unlocked.h"
 #include "alloc.h"
 #include "devices.h"
 #include "driver.h"

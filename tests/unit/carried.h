@@ -25,6 +25,7 @@
 #include "mempool_stats.h"
 #include "clean_check.h"
 #include "reclaim.h"
+#include "unlocked.h"
 
 #define BYTES ((size_t)64 << 10)
 

@@ -4,6 +4,7 @@
 #ifndef SPILLWAY_TESTS_MODEL_H
 #define SPILLWAY_TESTS_MODEL_H
 #include "carried.h"
+#include "unlocked.h"
 
 enum { MODELLED = 16 };
 

@@ -18,6 +18,7 @@
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "slab.h"
+#include "unlocked.h"
 
 #define GRANULE 4096u
 #define BYTES   ((size_t)64 << 10)

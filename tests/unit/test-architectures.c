@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "unlocked.h"
 
 enum { DEVICES = 3 };
 

@@ -18,6 +18,7 @@
 #include "mover.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
+#include "unlocked.h"
 
 #define BYTES ((size_t)64 << 10) /* 8 us on its way back */
 

@@ -10,6 +10,7 @@
 #include "events.h"
 #include "fake-device.h"
 #include "mover.h"
+#include "unlocked.h"
 
 #define BASE  ((CUdeviceptr)0x700000000000)
 #define LARGE ((size_t)1 << 20)

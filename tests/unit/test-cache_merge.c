@@ -19,6 +19,7 @@
 #include "plan_follower.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
+#include "unlocked.h"
 
 enum { GRANULE = 4096 };
 

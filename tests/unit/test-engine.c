@@ -21,6 +21,7 @@
 #include "fast_path.h"
 #include "reclaim.h"
 #include "slab.h"
+#include "unlocked.h"
 
 #define GRANULE 4096u
 #define KIB     1024u

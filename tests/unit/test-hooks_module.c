@@ -12,6 +12,7 @@
 #include "layout.h"
 #include "tensormap.h"
 #include "writesets.h"
+#include "unlocked.h"
 
 /* ---- the driver: one module with one function, one library with two kernels ---- */
 

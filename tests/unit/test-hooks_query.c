@@ -12,6 +12,7 @@
 #include "hooks.h"
 #include "mover.h"
 #include "mempool_stats.h"
+#include "unlocked.h"
 
 #define GRANULE 4096u
 #define BYTES   ((size_t)64 << 10)

@@ -21,6 +21,7 @@
 #include "failing-memory.h"
 #include "log.h"
 #include "result.h"
+#include "unlocked.h"
 
 static const char strange[64] = "\x7f of no form that is known";
 static const char ptx[] = "// a comment\n.version 8.0\n.target sm_75\n";

@@ -1,5 +1,6 @@
 /* test-mempool_stats.c - each pool has a book of its own for as long as it exists, and one with a limit keeps it. */
 #include "mempool_stats.h"
+#include "unlocked.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

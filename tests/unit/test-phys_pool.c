@@ -19,6 +19,7 @@
 #include "mover.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
+#include "unlocked.h"
 
 enum { GRANULE = 4096, HOLDERS = 24 };
 

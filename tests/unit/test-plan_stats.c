@@ -13,6 +13,7 @@
 #include "mover.h"
 #include "plan_stats.h"
 #include "steptime.h"
+#include "unlocked.h"
 
 #define BASE  ((CUdeviceptr)0x700000000000)
 #define BYTES ((size_t)409600) /* 100 us out, 50 us in */

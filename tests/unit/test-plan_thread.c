@@ -15,6 +15,7 @@
 #include "failing-memory.h"
 #include "plan_thread.h"
 #include "training-course.h"
+#include "unlocked.h"
 
 static const struct spw_plan_terms usual = {.reserve = 0.03,
                                             .host_bytes = 64 << 20,

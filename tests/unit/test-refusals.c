@@ -12,6 +12,7 @@
 #include "course/course.h"
 #include "driver.h"
 #include "ledger.h"
+#include "unlocked.h"
 
 enum { R = SPW_COURSE_READS, W = SPW_COURSE_WRITES, RW = R | W, TOUCHES = 3, OPS = 128 };
 enum { BIG = 1000 };

@@ -2,6 +2,7 @@
  * written or made again at any time, held against a model, while the driver's calls fail. */
 #include "model.h"
 #include "replayed.h"
+#include "unlocked.h"
 
 enum { SMALL = 4, ALL = MODELLED, TENSORS = ALL - SMALL };
 

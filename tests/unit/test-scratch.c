@@ -8,6 +8,7 @@
 #include "course/course.h"
 #include "digest.h"
 #include "scratch.h"
+#include "unlocked.h"
 
 #define MB ((uint64_t)1 << 20)
 

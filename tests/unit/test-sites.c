@@ -1,5 +1,6 @@
 /* test-sites.c - how often stacks are walked, and that the shortcuts name the right ones. */
 #include "sites.h"
+#include "unlocked.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -11,6 +11,7 @@
 #include "driver.h"
 #include "fake-device.h"
 #include "phys_pool.h"
+#include "unlocked.h"
 
 enum { GRANULE = 4096, HOLDERS = 40, PIECE = SPW_PIECE_GRANULES };
 

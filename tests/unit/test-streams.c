@@ -18,6 +18,7 @@
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "stream_table.h"
+#include "unlocked.h"
 
 static CUcontext context;
 static struct spw_device *device;

@@ -1,6 +1,7 @@
 /* test-transfers-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
 #include "model.h"
 #include "deferred_unmap.h"
+#include "unlocked.h"
 
 enum { TENSORS = 14 };
 

@@ -8,6 +8,7 @@
 #include "streams.h"
 #include "twins.h"
 #include "variables.h"
+#include "unlocked.h"
 
 /* ---- the driver: whatever is loaded has a handle, a function or kernel `f` and a variable `v` ---- */
 

@@ -30,6 +30,7 @@
 #include "slab.h"
 #include "pinning.h"
 #include "pointer_tables.h"
+#include "unlocked.h"
 
 #define GRANULE  4096u
 #define KIB      1024u

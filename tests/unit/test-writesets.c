@@ -13,6 +13,7 @@
 #include "fake-engine.h"
 #include "layout.h"
 #include "function_attrs.h"
+#include "unlocked.h"
 
 #define FUNCTION ((CUfunction)0x100)
 #define OTHER    ((CUfunction)0x200)

@@ -21,6 +21,7 @@
 #include "reclaim.h"
 #include "scan.h"
 #include "steptime.h"
+#include "unlocked.h"
 
 enum { FORWARD = 100, BACKWARD = 200, LOAD = 300, INITIALISE = 400, EVALUATE = 500, CHECK = 600 };
 
