@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bandwidth.h"
+#include "check.h"
 #include "log.h"
 #include "mover.h"
 #include "plan_stats.h"
@@ -31,6 +32,47 @@ static const double STRAYS = 1.15; /* from what it was */
 /* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
  * it could be. The first plan's, the second's, and the third's, where less was better and where it was not. */
 static const double FIRST_RESERVE = 0.03, SECOND_RESERVE = 0.015, LESS_RESERVE = 0.0075, MORE_RESERVE = 0.05;
+
+/* ---- states ---- */
+
+static bool is_allowed(enum spw_tuning_state from, enum spw_tuning_state to)
+{
+    enum {
+        U = 1 << SPW_TUNING_UNPLANNED,
+        F = 1 << SPW_TUNING_FIRST,
+        T = 1 << SPW_TUNING_TRYING,
+        S = 1 << SPW_TUNING_SETTLED
+    };
+    static const unsigned from_which[] = {[SPW_TUNING_FIRST] = U | F | T | S,
+                                          [SPW_TUNING_TRYING] = F | T | S,
+                                          [SPW_TUNING_SETTLED] = F | T,
+                                          [SPW_TUNING_STRAYED] = S};
+    return from_which[to] >> from & 1;
+}
+
+static bool holds(const struct spw_tuned_iteration *shape)
+{
+    switch (shape->state) {
+    case SPW_TUNING_UNPLANNED:
+        return !shape->number && !shape->planning && !shape->best && shape->best_us == 0;
+    case SPW_TUNING_FIRST:
+        return !shape->best && shape->best_us == 0;
+    case SPW_TUNING_TRYING:
+        return shape->best_us > 0;
+    case SPW_TUNING_SETTLED:
+    case SPW_TUNING_STRAYED:
+        return !shape->planning && !shape->best && shape->best_us > 0;
+    }
+    return false;
+}
+
+/* The only place where the state of a shape changes, but for its beginning and end. */
+static void enter(struct spw_tuned_iteration *shape, enum spw_tuning_state state)
+{
+    SPW_ASSERT(is_allowed(shape->state, state), "an arrow of the drawing in plan_tuning.h");
+    shape->state = state;
+    SPW_ASSERT(holds(shape), "what plan_tuning.h says of the state");
+}
 
 /* ---- the list ---- */
 
@@ -180,7 +222,7 @@ static void take_plan(struct spw_device *d, struct spw_tuned_iteration *shape, s
 {
     if (!plan)
         return;
-    const bool is_trial = shape->best_us > 0;
+    const bool is_trial = shape->state == SPW_TUNING_TRYING;
     if (!is_trial && plan->predicted_us >= shape->plan->predicted_us) {
         shape->plan->is_quick = false; /* there is no better one, but it has found a better bound */
         shape->plan->lower_bound_us = fmax(shape->plan->lower_bound_us, plan->lower_bound_us);
@@ -213,6 +255,8 @@ void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
     const bool wait = spw_settings_get()->plan == SPW_PLAN_WAIT;
     terms_of(d, shape, FIRST_RESERVE, &terms);
     shape->tried = 1;
+    if (shape->state == SPW_TUNING_UNPLANNED)
+        enter(shape, SPW_TUNING_FIRST);
     int r = 0;
     if (wait || shape->course->op_count <= SMALL_COURSE) {
         r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
@@ -236,7 +280,8 @@ static void settle(struct spw_device *d, struct spw_tuned_iteration *shape)
     if (shape->best)
         spw_course_plan_destroy(put_in_force(d, shape, shape->best));
     shape->best = NULL;
-    shape->settled = true;
+    shape->strayed = 0;
+    enter(shape, SPW_TUNING_SETTLED);
     if (on_demand_us <= 0 || shape->on_another_link || shape->best_us <= on_demand_us)
         return;
     struct spw_course_plan *none = spw_course_plan_none(shape->course);
@@ -277,6 +322,7 @@ static void judge(struct spw_device *d, struct spw_tuned_iteration *shape, doubl
         return;
     }
     shape->tried++;
+    enter(shape, SPW_TUNING_TRYING);
     plan_with(d, shape, reserve);
 }
 
@@ -293,6 +339,7 @@ void spw_tuning_unlearned(struct spw_tuned_iteration *shape)
     spw_course_plan_destroy(shape->best);
     shape->best = NULL;
     shape->best_us = 0;
+    enter(shape, SPW_TUNING_FIRST);
 }
 
 /* As for the first plan, but that there is something to hold it against. */
@@ -301,9 +348,9 @@ static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_it
     if (shape->planning)
         spw_plan_thread_abandon_locked(shape->planning);
     shape->planning = NULL;
-    shape->knows_more = shape->settled = false;
+    shape->knows_more = false;
     shape->tried = 1;
-    shape->strayed = 0;
+    enter(shape, shape->best_us > 0 ? SPW_TUNING_TRYING : SPW_TUNING_FIRST);
     plan_with(d, shape, FIRST_RESERVE);
 }
 
@@ -311,34 +358,22 @@ bool spw_tuning_wants_versions(const struct spw_tuned_iteration *shape)
 {
     if (!shape->course)
         return false;
-    const bool is_open = shape->knows_more || shape->planning || (shape->number && !shape->settled);
+    const bool is_open = shape->knows_more || shape->planning || (shape->number && shape->state < SPW_TUNING_SETTLED);
     return spw_course_plan_wants_versions(shape->plan) || (shape->may_replay && is_open);
 }
 
-static bool strays(struct spw_tuned_iteration *shape, double step_us)
-{
-    if (step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us)
-        shape->strayed++;
-    else
-        shape->strayed = 0;
-    return shape->strayed >= STRAYED;
-}
-
 /* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by
- * now, not against what it took. While plans are held against each other anyway nobody looks. */
-static void look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape)
+ * now, not against what it took. While plans are held against each other anyway nobody looks. True: so it is. */
+static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     double step_us;
-    if (shape->planning || (shape->best_us > 0 && !shape->settled) ||
-        !spw_drift_round_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
-        return;
-    spw_course_plan_destroy(shape->best);
-    shape->best = NULL;
+    if (shape->planning || !spw_drift_round_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
+        return false;
     shape->best_us = step_us;
-    shape->settled = false;
     shape->on_another_link = true;
-    shape->strayed = 0;
+    enter(shape, SPW_TUNING_TRYING);
     plan_with(d, shape, shape->plan->reserve);
+    return true;
 }
 
 /* Where steps take longer than predicted, it may be that the host maps too many small pieces of memory for them. That is
@@ -366,7 +401,54 @@ static bool is_tried_enough(struct spw_device *d, struct spw_tuned_iteration *sh
     return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
 }
 
-bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+/* The plan in force is measured once it has been followed for long enough. */
+static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+{
+    const double usual_us = spw_plan_follower_times_locked(d, shape->number).median_us;
+    if (is_tried_enough(d, shape, went_by_plan) && shape->number && !shape->planning && usual_us > 0)
+        judge(d, shape, usual_us);
+}
+
+/* ---- an iteration in each state ---- */
+
+static void go_on_trying(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+{
+    if (went_by_plan)
+        regroup_where_it_lags(d, shape);
+    judge_if_tried(d, shape, went_by_plan);
+}
+
+static void go_on_with_first(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+{
+    if (went_by_plan)
+        (void)look_at_link(d, shape);
+    go_on_trying(d, shape, went_by_plan);
+}
+
+static void look_for_strays(struct spw_device *d, struct spw_tuned_iteration *shape)
+{
+    const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
+    if (shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0)
+        return;
+    const bool is_strange = step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us;
+    shape->strayed = is_strange ? shape->strayed + 1 : 0;
+    if (shape->strayed >= STRAYED)
+        enter(shape, SPW_TUNING_STRAYED);
+}
+
+static void go_on_settled(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+{
+    if (went_by_plan && look_at_link(d, shape)) {
+        go_on_trying(d, shape, went_by_plan);
+        return;
+    }
+    if (went_by_plan)
+        regroup_where_it_lags(d, shape);
+    look_for_strays(d, shape);
+}
+
+/* What has come about since the last iteration, whatever the state. */
+static void take_what_is_there(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
 {
     if (shape->planning && spw_plan_thread_is_done(shape->planning)) {
         struct spw_plan_thread *planning = shape->planning;
@@ -374,19 +456,30 @@ bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape,
         take_plan(d, shape, spw_plan_thread_finish(planning, false));
     }
     shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
-    if (shape->lacked_memory && !shape->number && !shape->planning && shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
+    const bool is_open = shape->state == SPW_TUNING_FIRST || shape->state == SPW_TUNING_TRYING;
+    if (is_open && shape->lacked_memory && !shape->number && !shape->planning &&
+        shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
         spw_tuning_plan(d, shape);
     if (shape->knows_more)
         plan_with_what_was_learned(d, shape);
-    if (went_by_plan) {
-        look_at_link(d, shape);
-        regroup_where_it_lags(d, shape);
+}
+
+bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+{
+    take_what_is_there(d, shape, went_by_plan);
+    switch (shape->state) {
+    case SPW_TUNING_UNPLANNED:
+    case SPW_TUNING_TRYING:
+        go_on_trying(d, shape, went_by_plan);
+        break;
+    case SPW_TUNING_FIRST:
+        go_on_with_first(d, shape, went_by_plan);
+        break;
+    case SPW_TUNING_SETTLED:
+        go_on_settled(d, shape, went_by_plan);
+        break;
+    case SPW_TUNING_STRAYED:
+        break;
     }
-    const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
-    if (shape->settled)
-        return shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0 || !strays(shape, step_us);
-    const double usual_us = spw_plan_follower_times_locked(d, shape->number).median_us;
-    if (is_tried_enough(d, shape, went_by_plan) && shape->number && !shape->planning && usual_us > 0)
-        judge(d, shape, usual_us);
-    return true;
+    return shape->state != SPW_TUNING_STRAYED;
 }

@@ -11,9 +11,40 @@
 #include "ledger.h"
 #include "plan_thread.h"
 
+/* Where a known iteration is with its plans:
+ *
+ *     UNPLANNED
+ *        |  spw_tuning_plan(): its durations are known
+ *        v
+ *     FIRST ------------------------------------------------+
+ *        |  judge(): measured; another plan may be faster   |  judge(): measured; nothing is left to gain
+ *        |  look_at_link(): copies go at another speed      |
+ *        v                                                  v
+ *     TRYING --judge(): all were tried---------------> SETTLED --look_for_strays()--> STRAYED
+ *        ^                                                |
+ *        +---look_at_link(), plan_with_what_was_learned()-+
+ *
+ *     FIRST <--spw_tuning_unlearned()-- any but STRAYED
+ *
+ *     state      what holds in it
+ *     UNPLANNED  the plan in force does nothing, no thread is at work
+ *     FIRST      best_us is 0 and best NULL: followed is the first plan, a better one for the same terms, or none as yet; a
+ *                thread may be making one
+ *     TRYING     best_us is what a step takes by the best plan so far, which is `best`, or where that is NULL the one in
+ *                force; a thread may be making the next one; there were `tried` of them
+ *     SETTLED    the plan in force is the best one, or none where on demand is faster; best_us is what a step takes; no
+ *                thread is at work
+ *     STRAYED    a step has come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
+ *
+ * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: FIRST and
+ * TRYING begin anew. That a thread is at work, that the link is not what it was on demand, and that memory is regrouped are
+ * facts beside the state. */
+enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
+
 struct spw_tuned_iteration {
     uint32_t id;     /* the detector's */
     uint64_t serial; /* no other shape ever has it */
+    enum spw_tuning_state state;
     struct spw_course *course;
     struct spw_course_plan *plan;     /* in force; at first the one to do nothing */
     uint32_t number;                  /* of that plan, as it is counted; 0: it does nothing */
@@ -26,17 +57,16 @@ struct spw_tuned_iteration {
     uint8_t *waits;     /* by operation: whether the host can wait behind it (throttle.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */
 
-    /* trying */
+    /* measuring and trying */
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
-    double best_us;               /* what a step took by the best; 0: none was tried yet */
+    double best_us;               /* what a step took by the best; 0: none was measured yet */
     unsigned tried, rounds;       /* plans; iterations by the one in force */
     unsigned calm_rounds;         /* of these, the last ones, in which no piece of memory was cut */
     uint64_t cut_count;           /* pieces, until then */
     bool regrouped;               /* pieces of memory were for a plan of it, and are for each one from then on */
     struct spw_drift drift;       /* of steps by the one in force */
-    bool settled;
-    bool on_another_link; /* than its steps on demand were measured on */
-    unsigned strayed;     /* looks in a row at which a step took something else than it did when this was settled */
+    bool on_another_link;         /* than its steps on demand were measured on */
+    unsigned strayed;             /* SETTLED: looks in a row at which a step took something else than best_us */
 };
 
 struct spw_tuned_iterations {
