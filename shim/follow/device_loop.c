@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "transfers.h"
 #include "context.h"
 #include "digest.h"
@@ -50,12 +51,22 @@ int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_ro
 
 /* ---- on the course, and off it ---- */
 
-/* What is followed for long is no longer looked at as closely, and memory may change hands before it is out of use. */
-static void trust_as_far(struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
+/* The only place where the state changes. What is followed for long is no longer looked at as closely, and memory may change
+ * hands before it is out of use. */
+static void enter(struct spw_device_loop *p, enum spw_device_state state)
 {
-    const bool is_confirmed = shape->in_a_row >= CONFIRMED;
+    const bool is_confirmed = state == SPW_DEVICE_CONFIRMED;
+    SPW_ASSERT((state == SPW_DEVICE_WATCHED) == !p->on.now, "a device is on a course, or watched");
+    p->state = state;
+    if (state == SPW_DEVICE_WATCHED)
+        return; /* leave_course() has seen to the rest */
     spw_plan_executor_look_closer(&p->on, !is_confirmed);
-    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_tuning_was_regrouped_for(shape));
+    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_tuning_was_regrouped_for(p->on.now));
+}
+
+static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
+{
+    return shape->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
 }
 
 /* 0; -ENOENT: what it works on is gone; -ENOMEM. */
@@ -63,7 +74,7 @@ static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *s
 {
     const int r = spw_plan_executor_enter_locked(&p->on, shape);
     if (r == 0)
-        trust_as_far(p, shape);
+        enter(p, trusted(shape));
     if (r == -ENOMEM)
         spw_device_loop_lack_memory(p->on.device, "to follow an iteration");
     return r;
@@ -76,6 +87,7 @@ static void leave_course(struct spw_device_loop *p)
     spw_throttle_restart_locked(&p->pace);
     spw_unmap_allow_deferral_locked(p->on.device, false);
     spw_plan_executor_leave_locked(&p->on);
+    enter(p, SPW_DEVICE_WATCHED);
 }
 
 void spw_device_loop_destroy(struct spw_device_loop *p)
@@ -95,7 +107,7 @@ static void finish_recording(struct spw_device_loop *p)
     struct spw_tuned_iteration *shape = spw_known_iterations_take_locked(&p->known, p->on.now, &lacks);
     if (lacks)
         spw_device_loop_lack_memory(p->on.device, "for a plan");
-    if (shape && !p->on.now)
+    if (shape && p->state == SPW_DEVICE_WATCHED)
         (void)enter_course(p, shape);
 }
 
@@ -144,35 +156,63 @@ static bool is_another(const struct spw_device_loop *p)
     return p->on.strange_bytes > p->on.made_bytes / MOST;
 }
 
-/* The course is complete, and what comes next belongs to the iteration after it. */
-static void next_round(struct spw_device_loop *p)
+/* It is complete: the next one is trusted as far as what came in a row lets it. */
+static void count_iteration(struct spw_device_loop *p)
 {
-    const struct spw_course_plan *before = p->on.now->plan;
-    const bool all_done = p->on.next_due == before->actions.count;
-    spw_spot_check_next_round_locked();
-    const bool was_told = spw_device_loop_is_told(p),
-               is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
-    p->on.now->last_used = ++p->known.clock;
-    p->on.now->in_a_row = is_another(p) ? 0 : p->on.now->in_a_row + 1;
+    struct spw_tuned_iteration *shape = p->on.now;
+    shape->last_used = ++p->known.clock;
+    shape->in_a_row = is_another(p) ? 0 : shape->in_a_row + 1;
     p->on.strange_bytes = 0;
-    trust_as_far(p, p->on.now);
-    if (!spw_device_loop_is_told(p) && spw_observer_is_recording(p->known.watch))
-        spw_known_iterations_stop_recording_locked(&p->known); /* it would miss what is not told */
-    const bool is_as_it_was = spw_tuning_improve(p->on.device, p->on.now, !is_learning);
-    rewind_course(p, spw_device_loop_is_told(p) && !was_told);
-    if (!is_as_it_was || !spw_plan_executor_is_there(&p->on)) {
-        give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
-        return;
-    }
+    enter(p, trusted(shape));
+}
+
+/* The next one goes by the plan that is in force now; `before` is not that any more where it is another. */
+static void begin_by_plan(struct spw_device_loop *p, const struct spw_course_plan *before, bool all_done)
+{
     if (before != p->on.now->plan)
         p->on.kept = NULL;
     p->on.conforms = all_done && before == p->on.now->plan;
     p->began = true;
     if (p->on.now->number)
         (void)spw_mover_out_after_in_locked(p->on.device);
+}
+
+/* The course is complete, and what comes next belongs to the iteration after it, for which the device is made ready in steps
+ * that each make use of those before. False: the iteration was given up. */
+static bool next_round(struct spw_device_loop *p)
+{
+    /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 4 may end it. */
+    const struct spw_course_plan *before = p->on.now->plan;
+    const bool all_done = p->on.next_due == before->actions.count, was_told = spw_device_loop_is_told(p),
+               is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
+    spw_spot_check_next_round_locked();
+
+    /* 2. It counts, which decides whether the detector is told of the next one. */
+    count_iteration(p);
+
+    /* 3. A recording would miss what is not told from here on. */
+    if (!spw_device_loop_is_told(p) && spw_known_iterations_is_recording(&p->known))
+        spw_known_iterations_stop_recording_locked(&p->known);
+
+    /* 4. The plan for the next one, in which what was learned from says nothing of the time that a step takes. */
+    const bool is_as_it_was = spw_tuning_improve(p->on.device, p->on.now, !is_learning);
+
+    /* 5. Back to the beginning, with the actions of that plan. The detector is told now of what it was not told, for it will
+     * be told of the rest. */
+    rewind_course(p, spw_device_loop_is_told(p) && !was_told);
+
+    /* 6. Whether it can go on, which is asked of the tensors under their new numbers. */
+    if (!is_as_it_was || !spw_plan_executor_is_there(&p->on)) {
+        give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
+        return false;
+    }
+
+    /* 7. It begins: with the plan's copies, and with its time. */
+    begin_by_plan(p, before, all_done);
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
     if (is_learning)
         spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
+    return true;
 }
 
 /* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
@@ -205,10 +245,10 @@ void spw_device_loop_settle_locked(struct spw_device_loop *p)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_plan_executor_is_complete(&p->on))
-        next_round(p);
+        (void)next_round(p);
     if (p->known.ended)
         learn(p);
-    if (p->known.recorded)
+    if (p->known.state == SPW_KNOWN_RECORDED)
         finish_recording(p);
 }
 
@@ -241,9 +281,8 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
     enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
     if (answer == SPW_CURSOR_COMPLETE) {
-        next_round(p);
-        if (!p->on.now)
-            return; /* it was given up */
+        if (!next_round(p))
+            return;
         answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
     }
     if (answer == SPW_CURSOR_EXTRA && !spw_device_loop_is_told(p))
@@ -314,8 +353,8 @@ void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
     if (spw_plan_executor_is_complete(&p->on))
         spw_plan_executor_carry_out_due_unlocking(&p->on, true);
     if (spw_plan_executor_is_complete(&p->on))
-        next_round(p);
-    if (p->known.ended && !p->on.now)
+        (void)next_round(p);
+    if (p->known.ended && p->state == SPW_DEVICE_WATCHED)
         learn(p);
     await_durations(p);
     if (p->began) {

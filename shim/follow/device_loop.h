@@ -10,8 +10,30 @@
 #include "plan_executor.h"
 #include "throttle.h"
 
+/* Where a device is, once its memory has been short (until then there is no loop, and nobody looks):
+ *
+ *     WATCHED --finish_recording(), learn(): its iteration is known--> FOLLOWING
+ *        ^  ^                                                           |  |  ^
+ *        |  |                                                           |  |  | count_iteration(): with other sizes
+ *        |  +--lose(), give_up(), or learn(): a longer one is known-----+  |  |
+ *        |                                                                 v  | count_iteration(): often in a row
+ *        +--the same---------------------------------------------------- CONFIRMED
+ *
+ *     state      what holds in it
+ *     WATCHED    on no course; the detector is told of everything, and memory comes and goes on demand
+ *     FOLLOWING  on the course of `on.now`, planned or not; the detector is told all the same, for the iteration may be a
+ *                part of a longer one
+ *     CONFIRMED  on the course, and nobody but it is told: the detector is, once the course is lost; memory may change
+ *                hands before it is out of use (deferred_unmap.h)
+ *
+ * An iteration that has been followed before may be CONFIRMED at once. Two other things are told beside that: how far an
+ * iteration that is not known yet has come (known_iterations.h), for a device can be on one course and record another, and
+ * what is known of the plans of each that is known (plan_tuning.h). */
+enum spw_device_state { SPW_DEVICE_WATCHED, SPW_DEVICE_FOLLOWING, SPW_DEVICE_CONFIRMED };
+
 struct spw_device_loop {
-    struct spw_plan_executor on; /* no course: the device is watched */
+    enum spw_device_state state;
+    struct spw_plan_executor on;
     struct spw_known_iterations known;
     struct spw_probe_session *session; /* NULL: nothing was to be learned yet */
     bool began;                        /* an iteration of the course, and nothing was looked after since */
@@ -24,7 +46,7 @@ void spw_device_loop_destroy(struct spw_device_loop *rounds);
 /* The detector is told of everything. */
 static inline bool spw_device_loop_is_told(const struct spw_device_loop *rounds)
 {
-    return !rounds->on.now || rounds->on.place.told;
+    return rounds->state != SPW_DEVICE_CONFIRMED;
 }
 
 /* Something happens next: what was complete before it is settled first. */

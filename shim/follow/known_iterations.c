@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bandwidth.h"
+#include "check.h"
 #include "durations.h"
 #include "op.h"
 #include "log.h"
@@ -14,6 +15,31 @@
 #include "slab.h"
 
 enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
+
+static bool is_allowed(enum spw_known_state from, enum spw_known_state to)
+{
+    switch (to) {
+    case SPW_KNOWN_LOOKING:
+        return from != SPW_KNOWN_LOOKING;
+    case SPW_KNOWN_RECORDING:
+        return from == SPW_KNOWN_LOOKING;
+    case SPW_KNOWN_RECORDED:
+        return from == SPW_KNOWN_RECORDING;
+    case SPW_KNOWN_TIMING:
+        return from == SPW_KNOWN_RECORDED;
+    }
+    return false;
+}
+
+/* The only place where the state changes. */
+static void enter(struct spw_known_iterations *known, enum spw_known_state state)
+{
+    SPW_ASSERT(is_allowed(known->state, state), "an arrow of the drawing in known_iterations.h");
+    known->state = state;
+    SPW_ASSERT(spw_observer_is_recording(known->watch) == spw_known_iterations_is_recording(known),
+               "the observer records while the state says so");
+    SPW_ASSERT((state == SPW_KNOWN_TIMING) == (known->awaited != NULL), "an iteration is awaited while its times are");
+}
 
 int spw_known_iterations_init(struct spw_known_iterations *known, struct spw_device *d)
 {
@@ -87,7 +113,8 @@ void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *kno
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_observer_stop_recording(known->watch);
     spw_durations_stop_locked(known->device);
-    known->recorded = false;
+    if (spw_known_iterations_is_recording(known))
+        enter(known, SPW_KNOWN_LOOKING);
 }
 
 /* What was told while it was recorded as `number`. */
@@ -110,7 +137,7 @@ int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct 
         spw_known_iterations_stop_recording_locked(known);
         return -ENOMEM;
     }
-    const bool recording = spw_observer_is_recording(known->watch);
+    const bool recording = spw_known_iterations_is_recording(known);
     const struct spw_observer_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
     const uint32_t number = spw_observer_note(known->watch, &told, &place);
     spw_scan_told(&place);
@@ -131,12 +158,14 @@ struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_itera
 {
     struct spw_tuned_iteration *shape = spw_tuned_iterations_find(&known->shapes, known->ended_shape);
     known->ended = false;
-    if (spw_observer_is_recording(known->watch)) {
-        known->recorded = known->ended_shape == known->recording_shape;
+    if (known->state == SPW_KNOWN_RECORDING && known->ended_shape == known->recording_shape)
+        enter(known, SPW_KNOWN_RECORDED);
+    if (spw_known_iterations_is_recording(known))
         return NULL;
-    }
-    if (!shape && !known->awaited && spw_observer_record(known->watch) == 0)
+    if (!shape && known->state == SPW_KNOWN_LOOKING && spw_observer_record(known->watch) == 0) {
         known->recording_shape = known->ended_shape;
+        enter(known, SPW_KNOWN_RECORDING);
+    }
     return shape;
 }
 
@@ -145,17 +174,18 @@ struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_it
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_course *course;
-    known->recorded = false;
     *ret_lacks_memory = false;
     int r = spw_observer_course(known->watch, &course);
     spw_observer_stop_recording(known->watch);
     if (r < 0) {
+        enter(known, SPW_KNOWN_LOOKING);
         spw_durations_stop_locked(known->device);
         spw_info("device %d: an iteration could not be recorded (%s): it is tried again", known->device->ordinal,
                  strerror(-r));
         return NULL;
     }
     known->awaited = spw_tuned_iterations_add(&known->shapes, known->recording_shape, course, known->clock, but);
+    enter(known, known->awaited ? SPW_KNOWN_TIMING : SPW_KNOWN_LOOKING);
     if (!known->awaited) {
         spw_course_destroy(course);
         spw_durations_stop_locked(known->device);
@@ -193,6 +223,7 @@ struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_i
     if (!spw_durations_collect_locked(known->device, take_duration, &durations))
         return NULL;
     known->awaited = NULL;
+    enter(known, SPW_KNOWN_LOOKING);
     spw_durations_stop_locked(known->device);
     spw_tuning_plan(known->device, shape);
     return shape;
@@ -206,6 +237,7 @@ void spw_known_iterations_forget_locked(struct spw_known_iterations *known, stru
              shape->course->op_count, why);
     if (shape == known->awaited) {
         known->awaited = NULL;
+        enter(known, SPW_KNOWN_LOOKING);
         spw_durations_stop_locked(known->device);
     }
     spw_tuning_forget(shape);

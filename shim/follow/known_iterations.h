@@ -7,20 +7,43 @@
 #include "plan_tuning.h"
 #include "observer.h"
 
+/* How far the device has come with an iteration that is not known yet:
+ *
+ *     LOOKING --boundary(): one that is not known has ended--> RECORDING --boundary(): one more of it has ended--> RECORDED
+ *      ^ ^ ^                                                     |                                                |   |
+ *      | | +--stop_recording_locked(): something else came-------+------------------------------------------------+   |
+ *      | +----take_locked(): it makes no course, or there is no memory------------------------------------------------+
+ *      |                                                                                                              |
+ *      +--timed_locked(): the device has done it too-- TIMING <--take_locked(): something new happens-----------------+
+ *
+ *     state      what holds in it
+ *     LOOKING    the detector is told, nothing is recorded
+ *     RECORDING  so is the observer's recording, taken for one of `recording_shape`, and the device's times are taken
+ *     RECORDED   its last operation was there; frees may still follow
+ *     TIMING     `awaited` has a course, which may be followed, and no plan before the device has done all of it
+ *
+ * In TIMING nothing else is recorded. forget_locked() of what is awaited goes back to LOOKING. */
+enum spw_known_state { SPW_KNOWN_LOOKING, SPW_KNOWN_RECORDING, SPW_KNOWN_RECORDED, SPW_KNOWN_TIMING };
+
 struct spw_known_iterations {
     struct spw_device *device;
     struct spw_observer *watch;
     struct spw_tuned_iterations shapes;
+    enum spw_known_state state;
     uint64_t clock; /* boundaries met */
     bool ended;     /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
     uint32_t ended_shape;
-    uint32_t recording_shape;            /* what is recorded is taken for this one */
-    bool recorded;                       /* what is recorded was complete with the last operation, but for frees */
-    struct spw_tuned_iteration *awaited; /* recorded, but its durations are not complete */
+    uint32_t recording_shape;
+    struct spw_tuned_iteration *awaited; /* NULL but while TIMING */
 };
 
 int spw_known_iterations_init(struct spw_known_iterations *known, struct spw_device *d); /* 0 or -ENOMEM */
 void spw_known_iterations_finish(struct spw_known_iterations *known);
+
+static inline bool spw_known_iterations_is_recording(const struct spw_known_iterations *known)
+{
+    return known->state == SPW_KNOWN_RECORDING || known->state == SPW_KNOWN_RECORDED;
+}
 
 /* What the device does next, and what it touches (plan_follower.h). Sets op->timed where its duration is wanted. 0; -ENOMEM:
  * it could not be recorded, or nobody was told of it. */
@@ -31,7 +54,7 @@ int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct 
  * is wanted. The shape where it is known in full and nothing is being recorded, else NULL. */
 struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_iterations *known);
 
-/* Something new happens after what was `recorded`: takes it. `but`: a shape that does not make room for it. The shape, whose
+/* Something new happens after what was RECORDED: takes it. `but`: a shape that does not make room for it. The shape, whose
  * durations are awaited from now on; NULL: none, without memory if `ret_lacks_memory`. */
 struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_iterations *known,
                                                              const struct spw_tuned_iteration *but, bool *ret_lacks_memory);
@@ -39,6 +62,7 @@ struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_it
 /* The shape whose durations have become complete, now that it has a plan; else NULL. */
 struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known);
 
+/* What is recorded, if anything, is none. */
 void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *known);
 
 /* The shape is to be learned anew. */

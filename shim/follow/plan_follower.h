@@ -5,13 +5,7 @@
  * allocation and free of its blocks. Once the iteration is known, has been recorded with durations and planned, the device
  * is on its course: an operation that is the expected one costs a comparison, and between operations tensors leave and come
  * back as planned (transfers.h). Anything else is watched again, on demand, until the program is back in an iteration that
- * has a plan.
- *
- *     FITS --short of memory--> WATCHED --sure of the iteration--> (recorded, planned) --boundary--> ON COURSE
- *                                  ^-----------------------something unexpected------------------------|
- *
- * The course is followed as soon as it is known, planned or not. Until an iteration has come a few times in a row, the
- * detector goes on being told: it may be a part of a longer one.
+ * has a plan. device_loop.h draws the states that it goes through.
  *
  * A wrong plan is slow, never wrong: whatever an operation touches is made resident before it runs, plan or not. */
 #ifndef SPILLWAY_SHIM_PLAN_FOLLOWER_H
