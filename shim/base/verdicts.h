@@ -1,4 +1,18 @@
-/* verdicts.h - whether operations of a kind may be submitted again in place of keeping what they made, and if not, why. */
+/* verdicts.h - whether operations of a kind may be submitted again in place of keeping what they made, and if not, why.
+ *
+ * Three things have a say in it, and each knows what it is about; a launch is run again where none objects:
+ *
+ *     a kind of launch, of a device    what probes have shown, before a plan makes use of it    probe_policy.h
+ *         not tried --tried, and right--> replayable --writes more than it was tried with--> not tried
+ *             |                               |
+ *             +--tried, and wrong-------------+--a replay was wrong--> refused, with a verdict
+ *     a function, of the process       what comparisons of replays have shown since             validation.h
+ *         unknown --> right --> suspected --> condemned
+ *     an operation of a course         whether it was compared, and with which numbers; barred  verify_records.h
+ *                                      once it was wrong
+ *
+ * A refusal is for good in all three. What is refused before anything was tried is found where a launch is kept
+ * (recorded_op.h). */
 #ifndef SPILLWAY_SHIM_VERDICTS_H
 #define SPILLWAY_SHIM_VERDICTS_H
 

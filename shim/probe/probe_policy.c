@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "course/grow.h"
+#include "check.h"
 
 enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launches that are given something else */
 
@@ -165,6 +166,13 @@ enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const stru
     return step;
 }
 
+/* The only place where the verdict on a kind changes: a refusal is for good. */
+static void judge(struct spw_probe_kind *it, enum spw_replay_verdict verdict)
+{
+    SPW_ASSERT(it->verdict <= SPW_REPLAYABLE || verdict > SPW_REPLAYABLE, "a refusal is for good");
+    it->verdict = verdict;
+}
+
 void spw_probe_kind_observed(struct spw_probe_policy *l, uint32_t lesson, bool changes)
 {
     l->list[lesson].changes |= changes;
@@ -179,7 +187,7 @@ void spw_probe_kind_widened(struct spw_probe_policy *l, uint32_t lesson)
     if (!it->tries || it->verdict > SPW_REPLAYABLE)
         return;
     it->tries = 0;
-    it->verdict = SPW_REPLAY_NOT_TRIED;
+    judge(it, SPW_REPLAY_NOT_TRIED);
 }
 
 void spw_probe_kind_replayed(struct spw_probe_policy *l, uint32_t lesson, enum spw_replay_verdict verdict)
@@ -188,7 +196,7 @@ void spw_probe_kind_replayed(struct spw_probe_policy *l, uint32_t lesson, enum s
     it->under_way = false;
     it->tries++;
     if (it->verdict <= SPW_REPLAYABLE)
-        it->verdict = verdict;
+        judge(it, verdict);
 }
 
 void spw_probe_kind_missed(struct spw_probe_policy *l, uint32_t lesson)
@@ -209,7 +217,7 @@ void spw_probe_policy_condemn(struct spw_probe_policy *l, CUfunction function, e
 {
     for (uint32_t i = 0; i < l->count; i++)
         if (l->list[i].function == function)
-            l->list[i].verdict = verdict;
+            judge(&l->list[i], verdict);
 }
 
 void spw_probe_policy_finish(struct spw_probe_policy *l)

@@ -10,6 +10,12 @@
  * that is replayed is watched on top of that. Launches of one kind may differ by a parameter that is no address: one that is
  * given other numbers than those looked at is looked at as well.
  *
+ *     looked at, `looks` times --it was seen to write--> tried, `tries` times --> replayable, or refused with a verdict
+ *             ^                                             |
+ *             +--widened: it writes more than that----------+ unless it was refused
+ *
+ * A kind of whose launches so many were `failures` that gave no answer is let be, with the verdict that it has.
+ *
  * Decides only; probe.c carries it out. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_PROBE_POLICY_H
 #define SPILLWAY_SHIM_PROBE_POLICY_H

@@ -10,7 +10,7 @@ enum { MOST_SORTS = 64 }; /* of a function; with more, what it is given is nothi
 
 struct trusted {
     CUfunction function;
-    bool is_right, is_suspected, is_condemned;
+    enum spw_validation_state state;
     uint32_t sort_count;
     /* Of each, the numbers of the first comparison; others may differ that were right as well. */
     struct spw_scalar_args *sorts;
@@ -38,6 +38,15 @@ static struct trusted *find_or_add(CUfunction function)
     it = &list[count++];
     *it = (struct trusted){.function = function};
     return it;
+}
+
+/* The only place where a state changes. */
+static void enter(struct trusted *it, enum spw_validation_state state)
+{
+    SPW_ASSERT(state >= it->state, "nothing is forgiven");
+    SPW_ASSERT(state != SPW_VALIDATION_SUSPECTED || it->state != SPW_VALIDATION_UNKNOWN,
+               "only what was right is suspected, and not condemned at once");
+    it->state = state;
 }
 
 /* ---- numbers ---- */
@@ -94,7 +103,8 @@ void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op)
     struct spw_scalar_args given;
     if (!it)
         return;
-    it->is_right = true;
+    if (it->state == SPW_VALIDATION_UNKNOWN)
+        enter(it, SPW_VALIDATION_RIGHT);
     if (spw_scalar_args_take(&given, recorded_op))
         note_right_with(it, &given);
 }
@@ -109,10 +119,10 @@ void spw_validation_note_tried_locked(CUfunction function, struct spw_scalar_arg
 
 /* ---- what is known ---- */
 
-bool spw_validation_was_right(CUfunction function)
+enum spw_validation_state spw_validation_of(CUfunction function)
 {
     const struct trusted *it = find(function);
-    return it && it->is_right;
+    return is_incomplete ? SPW_VALIDATION_CONDEMNED : it ? it->state : SPW_VALIDATION_UNKNOWN;
 }
 
 void spw_validation_suspect_locked(CUfunction function)
@@ -120,14 +130,8 @@ void spw_validation_suspect_locked(CUfunction function)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct trusted *it = find_or_add(function);
     if (it)
-        it->is_suspected = true;
+        enter(it, SPW_VALIDATION_SUSPECTED);
     is_incomplete |= function && !it;
-}
-
-bool spw_validation_is_suspected(CUfunction function)
-{
-    const struct trusted *it = find(function);
-    return it && it->is_suspected;
 }
 
 void spw_validation_condemn_locked(CUfunction function)
@@ -135,14 +139,8 @@ void spw_validation_condemn_locked(CUfunction function)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct trusted *it = find_or_add(function);
     if (it)
-        it->is_condemned = true;
+        enter(it, SPW_VALIDATION_CONDEMNED);
     is_incomplete |= function && !it;
-}
-
-bool spw_validation_is_condemned(CUfunction function)
-{
-    const struct trusted *it = find(function);
-    return is_incomplete || (it && it->is_condemned);
 }
 
 void spw_validation_reset(void)

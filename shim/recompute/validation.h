@@ -8,16 +8,30 @@
  * random numbers). A probe (probe.h) that was right counts as one: what comes once in an iteration and has something else in
  * its padding each time would be compared once, and never be what it was again.
  *
- *     unknown      never compared                        watched until it is
- *     right        the numbers of the first comparison are kept, and which of them have differed since
- *     suspected    an operation of other numbers was wrong where all others were right: compared from then on, unless all
+ *     UNKNOWN --note_equal--> RIGHT --suspect--> SUSPECTED
+ *        |                      |                    |
+ *        +--condemn-------------+--------------------+------> CONDEMNED
+ *
+ *     UNKNOWN      never compared: it is, the first time; the numbers that a probe was right with are kept
+ *     RIGHT        the numbers of the first comparison are kept, and which of them have differed since
+ *     SUSPECTED    an operation of other numbers was wrong where all others were right: compared from then on, unless all
  *                  numbers are what they were when that very operation was compared
- *     condemned    was wrong: never again
+ *     CONDEMNED    was wrong: never again, whatever a comparison that was under way may tell
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VALIDATION_H
 #define SPILLWAY_SHIM_VALIDATION_H
 #include "scalar_args.h"
+
+enum spw_validation_state {
+    SPW_VALIDATION_UNKNOWN,
+    SPW_VALIDATION_RIGHT,
+    SPW_VALIDATION_SUSPECTED,
+    SPW_VALIDATION_CONDEMNED
+};
+
+/* UNKNOWN for NULL, a copy or set. Once there was no memory to keep what is known of some function, all are CONDEMNED. */
+enum spw_validation_state spw_validation_of(CUfunction function);
 
 /* A replay of it was right. */
 void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op);
@@ -25,17 +39,14 @@ void spw_validation_note_equal_locked(const struct spw_recorded_op *recorded_op)
 /* A launch of the function that was given these numbers was tried, and right. They are nobody's any more: all zeroes. */
 void spw_validation_note_tried_locked(CUfunction function, struct spw_scalar_args *given);
 
-bool spw_validation_was_right(CUfunction function);
-
 /* What the recorded operation is given was right in a comparison. A copy or set is what it is: true. */
 bool spw_validation_covers_locked(const struct spw_recorded_op *recorded_op);
 
+/* It is RIGHT or SUSPECTED. */
 void spw_validation_suspect_locked(CUfunction function);
-bool spw_validation_is_suspected(CUfunction function);
 
 /* For good. NULL: a copy or set, nothing happens. */
 void spw_validation_condemn_locked(CUfunction function);
-bool spw_validation_is_condemned(CUfunction function);
 
 void spw_validation_reset(void); /* for tests */
 #endif

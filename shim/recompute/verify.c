@@ -74,7 +74,7 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     if (!m || !m->course)
         return true;
     const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    return !is_blind[d->ordinal] && !spw_validation_is_condemned(m->function) && !(w && w->is_barred) &&
+    return !is_blind[d->ordinal] && spw_validation_of(m->function) != SPW_VALIDATION_CONDEMNED && !(w && w->is_barred) &&
            is_what_it_was(w, m);
 }
 
@@ -404,7 +404,9 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
     struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
     /* A number may make one operation another thing than others of its function, which were right with theirs. */
-    const bool alone = w && !w->was_compared && spw_validation_was_right(m->function) && !spw_validation_covers_locked(m);
+    const enum spw_validation_state known = spw_validation_of(m->function);
+    const bool was_right = known == SPW_VALIDATION_RIGHT || known == SPW_VALIDATION_SUSPECTED;
+    const bool alone = w && !w->was_compared && was_right && !spw_validation_covers_locked(m);
     if (is_lost)
         say_lost(d, b, name);
     else

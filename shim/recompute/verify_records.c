@@ -75,7 +75,7 @@ struct spw_verify_record *spw_verify_record_of(int device, const struct spw_reco
 bool spw_verify_record_was_right_with(const struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
 {
     struct spw_scalar_args given;
-    if (!spw_validation_is_suspected(recorded_op->function))
+    if (spw_validation_of(recorded_op->function) != SPW_VALIDATION_SUSPECTED)
         return spw_validation_covers_locked(recorded_op);
     if (!spw_scalar_args_take(&given, recorded_op))
         return false;
