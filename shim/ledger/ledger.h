@@ -23,22 +23,14 @@
 enum { SPW_MAX_DEVICES = 64 };
 
 /* Why an operation has to look closer before it uses an object. No bit set: resident, nothing in flight, use it.
- * For a block that is not SPW_FREE exactly one of these holds; spw_block_check_locked() tests it:
  *
- *   none of the three below       memory for all of it, mapped at the address with access; the bytes are there, or, when
- *                                 RESTORING, will be when operation `restore_number` of the copy-in stream is complete
- *   EMPTY                         host_copy_valid == false: never written, no bytes to keep
- *   EVICTED                       host_copy holds the bytes and host_copy_valid
- *   DROPPED                       host_copy == NULL: the bytes are nowhere, and content.maker can make them again;
- *                                 `drops`, so whatever that touches is counted as needed (dependents.h). With has_true_copy
- * there is a valid host copy all the same, to hold against what is made
- *
- * In the last three there is no memory and nothing is mapped, except where the driver has refused to unmap: then the block
- * keeps that memory, mapped but not to be used before the block is attached anew; and except where the address is `stale`:
- * then what is mapped there belongs to others, and with EVICTED the copy may still be on its way to host_copy. The other
- * bits go with the first: EVICTING, it is on its way out, and whoever needs it says that it stays before using it; COPYING,
- * it was on its way out and stays, and operation `leave_number` of the copy-out stream, or a digest (clean_check.h), may
- * still read it, so whoever writes comes after that.
+ * EMPTY, EVICTED, DROPPED, EVICTING and RESTORING are a block's residency, which residency.h draws, with what holds in each
+ * state; nobody else changes them. In the first three there is no memory and nothing is mapped, except where the driver has
+ * refused to unmap: then the block keeps that memory, mapped but not to be used before the block is attached anew; and
+ * except where the address is `stale`: then what is mapped there belongs to others, and with EVICTED the copy may still be
+ * on its way to host_copy. Other bits go with a block that has memory. COPYING: it was on its way out and stays, and
+ * operation `leave_number` of the copy-out stream, or a digest (clean_check.h), may still read it, so whoever writes comes
+ * after that.
  *
  * A FREE block is cached: the next one of its size gets it. With RETAINED it is not: the program has given it back, but what
  * it held, or its address, is needed for making other blocks again. It is then in a state as any block in use, may go and

@@ -13,6 +13,7 @@
 #include "hostpool.h"
 #include "log.h"
 #include "clean_check.h"
+#include "residency.h"
 #include "result.h"
 #include "deferred_unmap.h"
 
@@ -38,7 +39,7 @@ void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_clean_check_cancel_locked(b);
-    b->object.attention &= ~(uint32_t)SPW_EVICTING;
+    spw_block_stay_locked(b);
     if (b->host_copy && !spw_copies_done_locked(d, b))
         b->object.attention |= SPW_COPYING;
 }
@@ -46,11 +47,11 @@ void spw_mover_keep_locked(struct spw_device *d, struct spw_block *b)
 int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw_stream *s, bool writes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    uint32_t in_flight = b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED);
-    if (!in_flight)
+    if (!(b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED)))
         return 0;
     if (spw_copies_done_locked(d, b)) {
-        b->object.attention &= ~in_flight;
+        spw_block_arrived_locked(b);
+        b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED);
         spw_clean_check_copies_done_locked(d, b);
         return 0;
     }
@@ -98,7 +99,8 @@ static void end_stream(const struct spw_stream *s)
 static void forget_copies(struct spw_device *d)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
-        d->blocks[i]->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING);
+        spw_block_arrived_locked(d->blocks[i]);
+        d->blocks[i]->object.attention &= ~(uint32_t)SPW_COPYING;
         d->blocks[i]->restore_number = d->blocks[i]->leave_number = 0;
         d->blocks[i]->proof.reader = 0;
         if (d->blocks[i]->way == SPW_QUEUE_RETURNED)
@@ -238,7 +240,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
         return r;
     }
     spw_moved.map_count++;
-    b->object.attention &= ~(uint32_t)SPW_ABSENT;
+    spw_block_become_locked(b, SPW_RESIDENCY_RESIDENT);
     fence(d, b, had);
     spw_object_clean(&b->object);
     return 0;
@@ -257,10 +259,12 @@ int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b)
     spw_moved.unmap_count++;
     if (b->drops && !b->has_true_copy)
         spw_mover_drop_host_copy_locked(b); /* of other bytes, if there is one */
-    b->object.attention &= ~(uint32_t)(SPW_EVICTING | SPW_RESTORING | SPW_COPYING | SPW_FENCED | SPW_LOOKED);
+    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED | SPW_LOOKED);
     if (spw_object_is_cached(&b->object))
         b->object.attention &= ~(uint32_t)SPW_FREE;
-    b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
+    spw_block_become_locked(b, b->drops             ? SPW_RESIDENCY_DROPPED
+                               : b->host_copy_valid ? SPW_RESIDENCY_EVICTED
+                                                    : SPW_RESIDENCY_EMPTY);
     spw_object_clean(&b->object);
     spw_clean_check_gone_locked(d, b);
     return 0;
@@ -366,7 +370,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     }
     b->host_copy_valid = true;
     spw_object_clean(&b->object);
-    b->object.attention |= SPW_EVICTING;
+    spw_block_become_locked(b, SPW_RESIDENCY_EVICTING);
     spw_moved.out_bytes += b->size_bytes;
     d->out_bytes += b->size_bytes;
     spw_moved.out_count++;
@@ -402,7 +406,8 @@ int spw_mover_copy_in_locked(struct spw_device *d, struct spw_block *b)
         (void)SPW_ASK(cuStreamSynchronize, s->handle);
         return r;
     }
-    b->object.attention = (b->object.attention & ~(uint32_t)SPW_FENCED) | SPW_RESTORING;
+    b->object.attention &= ~(uint32_t)SPW_FENCED;
+    spw_block_become_locked(b, SPW_RESIDENCY_RESTORING);
     spw_moved.in_bytes += b->size_bytes;
     d->in_bytes += b->size_bytes;
     spw_moved.in_count++;

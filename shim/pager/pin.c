@@ -1,6 +1,7 @@
 /* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
 #include <errno.h>
 
+#include "residency.h"
 #include "transfers.h"
 #include "context.h"
 #include "engine.h"
@@ -31,8 +32,10 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     if (r == 0 && b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED)) {
         struct spw_uses copies = spw_copies_locked(d, b, true);
         r = spw_uses_wait_unlocking(&copies);
-        if (r == 0)
-            b->object.attention &= ~(uint32_t)(SPW_RESTORING | SPW_COPYING | SPW_FENCED);
+        if (r == 0) {
+            spw_block_arrived_locked(b);
+            b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED);
+        }
     }
     if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;

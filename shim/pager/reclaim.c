@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "residency.h"
 #include "transfers.h"
 #include "lock.h"
 #include "mover.h"
@@ -100,13 +101,13 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     spw_drop_check_leaving_locked(d, b);
     if (goes_without_trace(d, b)) {
         spw_dependents_add_locked(d, b);
-        b->object.attention |= SPW_EVICTING;
+        spw_block_become_locked(b, SPW_RESIDENCY_EVICTING);
     } else if (spw_object_dirty(&b->object)) {
         r = spw_mover_copy_out_locked(d, b);
         if (r < 0)
             return r;
     } else {
-        b->object.attention |= SPW_EVICTING;
+        spw_block_become_locked(b, SPW_RESIDENCY_EVICTING);
         spw_moved.dropped_count++;
     }
     b->holds++;

@@ -7,6 +7,7 @@
 #include "dependents.h"
 #include "mover.h"
 #include "rematerialiser.h"
+#include "residency.h"
 #include "transfer_queues.h"
 
 /* ---- apart ---- */
@@ -74,7 +75,7 @@ bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b)
         return true;
     }
     if (b->object.attention & SPW_DROPPED)
-        b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
+        spw_block_become_locked(b, SPW_RESIDENCY_EMPTY);
     spw_version_clear_locked(&b->content);
     return false;
 }
@@ -109,7 +110,7 @@ void spw_release_hold_locked(struct spw_device *d, struct spw_block *b)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (--b->holds == 0 && b->doomed) {
         b->doomed = false;
-        b->object.attention &= ~(uint32_t)SPW_EVICTING;
+        spw_block_stay_locked(b);
         spw_retire_block_locked(d, b);
     }
 }
@@ -122,7 +123,7 @@ static void end_ghost(struct spw_device *d, struct spw_block *b)
         spw_transfer_forget_locked(d, b);
         spw_dependents_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
-            b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
+            spw_block_become_locked(b, SPW_RESIDENCY_EMPTY);
         return;
     }
     b->object.attention &= ~(uint32_t)(SPW_FREE | SPW_RETAINED);

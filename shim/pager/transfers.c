@@ -14,6 +14,7 @@
 #include "clean_check.h"
 #include "reclaim.h"
 #include "rematerialiser.h"
+#include "residency.h"
 #include "seek.h"
 #include "deferred_unmap.h"
 #include "drop_check.h"
@@ -49,7 +50,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         spw_dependents_add_locked(d, b);
     else
         spw_moved.dropped_count += !copied;
-    b->object.attention |= SPW_EVICTING;
+    spw_block_become_locked(b, SPW_RESIDENCY_EVICTING);
     spw_transfer_take_off_locked(d, b);
     if (copied || (!dropped && b->host_copy && spw_is_copying_out_locked(d, b)))
         spw_transfer_enqueue_out_locked(d, b); /* who needs no copy goes without waiting for it */
@@ -310,7 +311,8 @@ int spw_transfer_bring_in_locked(struct spw_device *d, struct spw_block *b)
     if (r == 0)
         return 0;
     if (spw_mover_detach_locked(d, b) < 0)
-        b->object.attention |= SPW_EVICTED; /* mapped, but its bytes are in the host copy only: the next try copies again */
+        spw_block_become_locked(
+            b, SPW_RESIDENCY_EVICTED); /* mapped, but its bytes are in the host copy only: the next try copies again */
     return r;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "course/grow.h"
+#include "residency.h"
 #include "transfers.h"
 #include "op.h"
 #include "log.h"
@@ -334,7 +335,7 @@ static void let_idle_ghosts_go(struct spw_device *d, const struct spw_versioned 
         spw_transfer_forget_locked(d, b);
         spw_dependents_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
-            b->object.attention ^= SPW_DROPPED | SPW_EMPTY;
+            spw_block_become_locked(b, SPW_RESIDENCY_EMPTY);
     }
 }
 

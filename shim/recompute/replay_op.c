@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "residency.h"
 #include "transfers.h"
 #include "context.h"
 #include "engine.h"
@@ -144,7 +145,9 @@ static void take_back(struct spw_device *d, struct spw_replay_op *run)
         b->object.attention &= ~(uint32_t)SPW_FENCED; /* those are among its uses */
         if (b->drops && !b->has_true_copy)
             spw_mover_drop_host_copy_locked(b);
-        b->object.attention |= b->drops ? SPW_DROPPED : b->host_copy_valid ? SPW_EVICTED : SPW_EMPTY;
+        spw_block_become_locked(b, b->drops             ? SPW_RESIDENCY_DROPPED
+                                   : b->host_copy_valid ? SPW_RESIDENCY_EVICTED
+                                                        : SPW_RESIDENCY_EMPTY);
     }
 }
 

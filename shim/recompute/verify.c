@@ -7,6 +7,7 @@
 
 #include "lock.h"
 #include "ask.h"
+#include "residency.h"
 #include "transfers.h"
 #include "digest.h"
 #include "layout.h"
@@ -317,7 +318,7 @@ static int repair(struct spw_device *d, struct spw_block *b)
     b->proof.believed = false;
     const int r = spw_mover_copy_in_locked(d, b);
     if (r < 0 && spw_mover_detach_locked(d, b) < 0)
-        b->object.attention |= SPW_EVICTED;
+        spw_block_become_locked(b, SPW_RESIDENCY_EVICTED);
     return r;
 }
 
@@ -325,7 +326,7 @@ static int repair(struct spw_device *d, struct spw_block *b)
 static void take_copy(struct spw_device *d, struct spw_block *b)
 {
     if (b->object.attention & SPW_DROPPED)
-        b->object.attention ^= SPW_DROPPED | SPW_EVICTED;
+        spw_block_become_locked(b, SPW_RESIDENCY_EVICTED);
     spw_dependents_remove_locked(d, b);
 }
 
@@ -456,7 +457,7 @@ static int unmake(struct spw_device *d, struct spw_block *b)
 {
     spw_dependents_add_locked(d, b);
     if (spw_mover_detach_locked(d, b) < 0)
-        b->object.attention |= SPW_DROPPED;
+        spw_block_become_locked(b, SPW_RESIDENCY_DROPPED);
     return -ESTALE;
 }
 
