@@ -157,6 +157,15 @@ static struct spw_kept_call_args *keep(const struct spw_call_args *s)
     return spw_call_args_keep(s, malloc(bytes)); /* exactly so many, so that a sanitizer sees one too few */
 }
 
+static const char *function_name = "f";
+
+static CUresult on_cuFuncGetName(const char **ret_name, CUfunction f)
+{
+    (void)f;
+    *ret_name = function_name;
+    return CUDA_SUCCESS;
+}
+
 /* ---- launches ---- */
 
 /* A pointer, a number of four bytes, a struct with an address in its second word. */
@@ -476,6 +485,39 @@ static void sets_are_told_again(void **state)
     }
 }
 
+/* Of PyTorch: a count, a function object that holds an address, and the result before the inputs. */
+static void what_an_elementwise_kernel_writes_is_known_by_its_name(void **state)
+{
+    static const struct spw_param elementwise[] = {{0, 4}, {8, 8}, {16, 24}};
+    static const uint16_t function_object[] = {1}, tensors[] = {2};
+    static const struct spw_layout of_elementwise = {.known = true,
+                                                     .param_count = 3,
+                                                     .word_count = 1,
+                                                     .span_count = 1,
+                                                     .image_bytes = 40,
+                                                     .words = function_object,
+                                                     .spans = tensors,
+                                                     .params = elementwise};
+    uint32_t count = 100;
+    uint64_t held = LOW + 4096, arrays[3] = {LOW + 8192, LOW + 12288, LOW + 16384};
+    void *list[] = {&count, &held, arrays};
+    const struct spw_call_args s = {.kind = SPW_SUBMIT_LAUNCH,
+                                    .launch = {FUNCTION, {1, 1, 1, 1, 1, 1, 0, 0, NULL, 0}, &of_elementwise, list, NULL}};
+    struct spw_declared declared;
+    spw_driver.cuFuncGetName = on_cuFuncGetName;
+    function_name = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_10AddFunctorIfEESt5arrayIPcLm3EELb0EEEviT0_T1_";
+    spw_call_args_declared(&s, &declared);
+    assert_int_equal(declared.mutable, 2); /* of what its function object holds nothing is known */
+    assert_int_equal(declared.constant, 4 | 8);
+    arrays[1] = 12345; /* no address of ours, and no hit */
+    spw_call_args_declared(&s, &declared);
+    assert_int_equal(declared.mutable, 2);
+    assert_int_equal(declared.constant, 4);
+    function_name = "_ZN2at6native18elementwise_kernelILi4ENS0_10AddFunctorIfEESt5arrayIPcLm3EEEEviT0_T1_";
+    spw_call_args_declared(&s, &declared);
+    assert_int_equal(declared.mutable | declared.constant, 0);
+}
+
 static void what_is_no_copy_of_a_known_form_is_not_kept(void **state)
 {
     assert_int_equal(spw_call_args_verdict(&(struct spw_call_args){.kind = SPW_SUBMIT_OTHER}), SPW_REPLAY_OTHER_CALL);
@@ -510,6 +552,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_no_address_tells_launches_of_a_kind_apart, begin),
         cmocka_unit_test_setup(copies_are_told_again, begin),
         cmocka_unit_test_setup(sets_are_told_again, begin),
+        cmocka_unit_test_setup(what_an_elementwise_kernel_writes_is_known_by_its_name, begin),
         cmocka_unit_test_setup(what_is_no_copy_of_a_known_form_is_not_kept, begin),
         cmocka_unit_test_setup(what_the_driver_answers_is_passed_on, begin),
     };

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "signature.h"
+#include "elementwise.h"
 
 /* As "CMu": const, mutable, unknown. */
 static const char *read(const char *name)
@@ -92,6 +93,35 @@ static void any_text_can_be_read(void **state)
     assert_string_equal(read(deep), "");
 }
 
+/* ---- element-wise kernels ---- */
+
+static int tensors_of(const char *name, uint16_t first_bytes, uint16_t tensors_bytes)
+{
+    const struct spw_param params[] = {{0, first_bytes}, {4, 1}, {8, tensors_bytes}};
+    return spw_elementwise_tensors(name, params, 3);
+}
+
+static void elementwise_kernels_are_known_by_name_and_parameters(void **state)
+{
+    (void)state;
+    static const char
+        now[] = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_10AbsFunctorIfEESt5arrayIPcLm2EELb0EEEviT0_T1_",
+        before[] =
+            "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_10AbsFunctorIfEENS_6detail5ArrayIPcLi2EEEEEviT0_T1_",
+        unrolled[] = "_ZN2at6native27unrolled_elementwise_kernelINS0_10AbsFunctorIfEESt5arrayIPcLm2EELi4EEEviT_T0_",
+        several[] = "_ZN2at6native45unrolled_elementwise_kernel_for_multi_outputsILi2ENS0_1FESt5arrayIPcLm2EEEEviT0_T1_";
+    assert_int_equal(tensors_of(now, 4, 16), 2);
+    assert_int_equal(tensors_of(before, 4, 16), 2);
+    assert_int_equal(tensors_of(unrolled, 4, 16), 2);
+    assert_true(tensors_of(several, 4, 16) < 0);
+    assert_true(tensors_of(now, 4, 24) < 0); /* an array of another length */
+    assert_true(tensors_of(now, 4, 20) < 0);
+    assert_true(tensors_of(now, 4, 0) < 0);
+    assert_true(tensors_of(now, 8, 16) < 0);
+    assert_true(spw_elementwise_tensors(now, &(struct spw_param){0, 4}, 1) < 0);
+    assert_true(tensors_of("vectorized_elementwise_kernel", 4, 16) < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -99,6 +129,7 @@ int main(void)
         cmocka_unit_test(templates_and_name_spaces),
         cmocka_unit_test(what_is_not_understood_says_nothing),
         cmocka_unit_test(any_text_can_be_read),
+        cmocka_unit_test(elementwise_kernels_are_known_by_name_and_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
