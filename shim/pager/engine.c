@@ -24,13 +24,11 @@
 #include "slab.h"
 #include "deferred_unmap.h"
 #include "status.h"
-#include "pointer_tables.h"
+#include "working_set.h"
 
 enum { QUICK_HITS = 64, ATTEMPTS = 3 };
 
 struct spw_engine_counts spw_engine_counts;
-
-static uint64_t operations_met; /* numbers operations for the walk through pointer tables */
 
 /* ---- the quick way ---- */
 
@@ -44,15 +42,10 @@ bool spw_fast_path_use_rarely(struct spw_stream *s, uint64_t number, uint64_t ti
     return true;
 }
 
-static bool follows_tables(const struct spw_op *op)
-{
-    return spw_pointer_tables_any() && !op->follows_no_tables;
-}
-
 static bool begin_quickly(struct spw_op *op)
 {
     struct spw_fast_path q;
-    if (op->count > QUICK_HITS || op->everything || follows_tables(op))
+    if (op->count > QUICK_HITS || op->everything || spw_op_follows_tables(op))
         return false;
     if (spw_versions_kept && spw_versions_endangers(op))
         return false;
@@ -61,154 +54,6 @@ static bool begin_quickly(struct spw_op *op)
         if (!spw_fast_path_use(&q, op->hits[i], spw_op_writes_hit(op, i)))
             return false;
     return true;
-}
-
-/* ---- what an operation touches, when it has to be known exactly ---- */
-
-struct touched {
-    struct spw_object *object;
-    bool writes;    /* as far as is known: what a kernel has never been seen to write, it is believed not to */
-    bool may_write; /* for certain not, where this is false: the call itself says that it only reads */
-    bool is_known;  /* the operation is known by it, and not doubted to be given it (scan.h) */
-};
-
-struct working_set {
-    struct touched *list; /* each object once */
-    unsigned count, held; /* blocks among the first `held` are held */
-    uint64_t devices;     /* bit per device */
-};
-
-struct meeting {
-    uint64_t operation;
-    const struct spw_scan_doubted *doubted;
-};
-
-/* What is doubted to be an address of the operation's is met again where a table leads there, by which it is known. */
-static enum spw_met meet_as(uint64_t *met, const struct meeting *meeting, unsigned hit)
-{
-    const bool again = *met == meeting->operation;
-    if (hit == SPW_MET_IN_TABLE || !spw_scan_is_doubted(meeting->doubted, hit))
-        *met = meeting->operation;
-    return again ? SPW_MET_AGAIN : SPW_MET_FIRST;
-}
-
-static enum spw_met meet(void *context, CUdeviceptr address, unsigned hit, CUdeviceptr *ret_low, CUdeviceptr *ret_high)
-{
-    struct spw_object *o = spw_object_at_locked(address);
-    if (!o || o->attention & SPW_FREE)
-        return SPW_MET_NOTHING;
-    if (o->kind == SPW_KIND_BLOCK) {
-        struct spw_block *b = spw_block_of(o);
-        *ret_low = b->address;
-        *ret_high = b->address + b->size_bytes;
-        return meet_as(&b->met, context, hit);
-    }
-    struct spw_slot *slot = spw_slab_slot_at_locked((struct spw_slab *)o, address);
-    if (!slot)
-        return SPW_MET_NOTHING;
-    *ret_low = spw_slot_address(slot);
-    *ret_high = *ret_low + slot->size_bytes;
-    return meet_as(&slot->met, context, hit);
-}
-
-static int by_object(const void *a, const void *b)
-{
-    const struct touched *x = a, *y = b;
-    return x->object < y->object ? -1 : x->object > y->object;
-}
-
-static void add_touch(struct touched *to, const struct touched *other)
-{
-    to->writes |= other->writes;
-    to->may_write |= other->may_write;
-    to->is_known |= other->is_known;
-}
-
-static void make_unique(struct working_set *set)
-{
-    unsigned n = 0;
-    qsort(set->list, set->count, sizeof(*set->list), by_object);
-    for (unsigned i = 0; i < set->count; i++) {
-        if (n && set->list[n - 1].object == set->list[i].object)
-            add_touch(&set->list[n - 1], &set->list[i]);
-        else
-            set->list[n++] = set->list[i];
-    }
-    set->count = n;
-}
-
-static int gather_everything(struct working_set *set)
-{
-    unsigned total = 0;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        total += spw_devices[i].block_count;
-    set->list = malloc((total + 1) * sizeof(*set->list));
-    if (!set->list)
-        return -ENOMEM;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
-            struct spw_block *b = spw_devices[i].blocks[k];
-            struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
-            if (!(o->attention & SPW_FREE))
-                set->list[set->count++] = (struct touched){o, true, true, true};
-        }
-    return 0;
-}
-
-static int gather_hits(struct spw_op *op, struct working_set *set)
-{
-    unsigned count = op->count;
-    if (follows_tables(op)) {
-        struct meeting meeting = {++operations_met, op->doubted};
-        int n = spw_pointer_tables_reach(op->hits, op->count, op->room, meet, &meeting);
-        if (n < 0)
-            return n;
-        count = (unsigned)n;
-    }
-    op->reached = count;
-    set->list = malloc((count + 1) * sizeof(*set->list));
-    if (!set->list)
-        return -ENOMEM;
-    for (unsigned i = 0; i < count; i++) {
-        struct spw_object *o = spw_object_at_locked(op->hits[i]);
-        if (o && !(o->attention & SPW_FREE))
-            set->list[set->count++] = (struct touched){o, spw_op_writes_hit(op, i), spw_op_may_write_hit(op, i),
-                                                       !spw_scan_is_doubted(op->doubted, i)};
-        else
-            spw_scan_doubt(op->doubted, i);
-    }
-    return 0;
-}
-
-/* Lists what the operation touches and holds it. Also an empty slab may be in it: by an address that the program has given
- * back and left standing among the parameters. */
-static int gather(struct spw_op *op, struct working_set *set)
-{
-    int r = op->everything ? -E2BIG : gather_hits(op, set);
-    if (r == -E2BIG)
-        r = gather_everything(set);
-    if (r < 0)
-        return r;
-    make_unique(set);
-    for (set->held = 0; set->held < set->count; set->held++)
-        if (set->list[set->held].object->kind == SPW_KIND_BLOCK)
-            spw_block_of(set->list[set->held].object)->holds++;
-        else
-            ((struct spw_slab *)set->list[set->held].object)->holds++;
-    return 0;
-}
-
-static void let_go(struct working_set *set)
-{
-    for (unsigned i = 0; i < set->held; i++) {
-        struct spw_object *o = set->list[i].object;
-        if (o->kind == SPW_KIND_BLOCK)
-            spw_release_hold_locked(&spw_devices[o->device], spw_block_of(o));
-        else
-            ((struct spw_slab *)o)->holds--;
-    }
-    free(set->list);
-    *set = (struct working_set){0};
 }
 
 /* ---- the slow way ---- */
@@ -252,7 +97,7 @@ int spw_engine_make_ready_unlocking(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-static uint64_t absent_bytes(const struct working_set *set, const struct spw_device *d)
+static uint64_t absent_bytes(const struct spw_working_set *set, const struct spw_device *d)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < set->count; i++) {
@@ -265,7 +110,7 @@ static uint64_t absent_bytes(const struct working_set *set, const struct spw_dev
 
 /* Brings in what is absent of one device's part of the set. Room is made for all of it at once, so that the copies out
  * overlap; while the lock was let go, somebody else may have taken some of it, so it is asked again for each block. */
-static int bring_in_set(struct working_set *set, struct spw_device *d, struct spw_stream *s)
+static int bring_in_set(struct spw_working_set *set, struct spw_device *d, struct spw_stream *s)
 {
     uint64_t bytes = absent_bytes(set, d);
     int r = bytes ? spw_reclaim_make(d, bytes) : 0;
@@ -283,14 +128,14 @@ static int bring_in_set(struct working_set *set, struct spw_device *d, struct sp
  * before anybody relies on it (clean_check.h), unless it takes back what it did. That is not seen in anything; kernels do it
  * to what they count in, and that lives on. What few launches made is taken not to be such a thing (a judgement, no proof).
  */
-static bool may_tear(const struct touched *t)
+static bool may_tear(const struct spw_touched_object *t)
 {
     return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
 }
 
 /* The stream waits for copies into what the operation touches, and out of what it may change, and for who looks there. Small
  * allocations hold what they are owed. */
-static int order_after_copies(struct working_set *set, struct spw_stream *s)
+static int order_after_copies(struct spw_working_set *set, struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
@@ -307,7 +152,7 @@ static int order_after_copies(struct working_set *set, struct spw_stream *s)
     return 0;
 }
 
-static void say_what_does_not_fit(const struct spw_op *op, const struct working_set *set, const struct spw_device *d)
+static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, const struct spw_device *d)
 {
     static struct spw_log_threshold told, told_stuck;
     uint64_t bytes = 0, unmovable = spw_reclaim_unmovable_bytes_locked(d);
@@ -368,7 +213,7 @@ static void unlock_devices(uint64_t devices)
 static uint64_t devices_of(const struct spw_op *op)
 {
     uint64_t devices = 0;
-    bool any = op->everything || follows_tables(op);
+    bool any = op->everything || spw_op_follows_tables(op);
     for (int i = 0; any && i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].ready)
             devices |= (uint64_t)1 << i;
@@ -380,7 +225,7 @@ static uint64_t devices_of(const struct spw_op *op)
     return devices;
 }
 
-static void claim_set(struct working_set *set, const struct spw_stream *s)
+static void claim_set(struct spw_working_set *set, const struct spw_stream *s)
 {
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
@@ -392,7 +237,7 @@ static void claim_set(struct working_set *set, const struct spw_stream *s)
 }
 
 /* A call of ours that fails once is made again; who is inside the driver on a stream that is waited for comes out of it. */
-static int order_set_unlocking(struct working_set *set, struct spw_stream *s)
+static int order_set_unlocking(struct spw_working_set *set, struct spw_stream *s)
 {
     struct timespec start = {0};
     int r = order_after_copies(set, s);
@@ -404,7 +249,7 @@ static int order_set_unlocking(struct working_set *set, struct spw_stream *s)
     return r;
 }
 
-static int make_set_ready(struct spw_op *op, struct working_set *set)
+static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
 {
     int r = 0;
     claim_set(set, op->stream);
@@ -436,9 +281,9 @@ static int by_age(const void *a, const void *b)
 }
 
 /* Where it took a closer look to find out what an operation touches, that is told; else its hits say it. */
-static void tell_of_set(struct spw_op *op, const struct working_set *set)
+static void tell_of_set(struct spw_op *op, const struct spw_working_set *set)
 {
-    struct spw_object **list = op->everything || follows_tables(op) ? malloc((set->count + 1) * sizeof(*list)) : NULL;
+    struct spw_object **list = op->everything || spw_op_follows_tables(op) ? malloc((set->count + 1) * sizeof(*list)) : NULL;
     unsigned count = 0;
     for (unsigned i = 0; list && i < set->count; i++)
         if (set->list[i].is_known)
@@ -456,7 +301,7 @@ static void forbid_drops(uint64_t devices, bool forbid)
             spw_devices[i].making += forbid ? 1 : -1U;
 }
 
-static bool awaits_a_look(const struct working_set *set)
+static bool awaits_a_look(const struct spw_working_set *set)
 {
     bool awaits = false;
     for (unsigned i = 0; i < set->count; i++)
@@ -466,20 +311,20 @@ static bool awaits_a_look(const struct working_set *set)
 
 /* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which
  * lead to more: then again. */
-static int gather_ready(struct spw_op *op, struct working_set *set, uint64_t devices)
+static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     uint64_t learned;
     int r;
     do {
-        let_go(set);
+        spw_working_set_let_go_locked(set);
         learned = spw_seek_learned;
-        r = gather(op, set);
+        r = spw_working_set_gather_locked(op, set);
         if (r == 0 && awaits_a_look(set)) {
-            let_go(set);
+            spw_working_set_let_go_locked(set);
             r = spw_seek_settle_unlocking(true);
             learned = spw_seek_learned;
             if (r == 0)
-                r = gather(op, set);
+                r = spw_working_set_gather_locked(op, set);
         }
         set->devices = devices;
         if (r == 0)
@@ -490,11 +335,11 @@ static int gather_ready(struct spw_op *op, struct working_set *set, uint64_t dev
 
 /* Has what the operation would ruin made again, which takes memory and time in which others go on, and then makes everything
  * ready (anew). Nothing more is dropped on the way, which might need just what the operation ruins. */
-static int rescue(struct spw_op *op, struct working_set *set)
+static int rescue(struct spw_op *op, struct spw_working_set *set)
 {
     const uint64_t devices = set->devices;
     forbid_drops(devices, true);
-    let_go(set);
+    spw_working_set_let_go_locked(set);
     int r = spw_versions_before_op_locked(op);
     if (r == 0)
         r = gather_ready(op, set, devices);
@@ -504,7 +349,7 @@ static int rescue(struct spw_op *op, struct working_set *set)
 
 static int begin_slowly(struct spw_op *op)
 {
-    struct working_set set = {0};
+    struct spw_working_set set = {0};
     uint64_t devices = devices_of(op);
     spw_unlock();
     lock_devices(devices);
@@ -531,7 +376,7 @@ static int begin_slowly(struct spw_op *op)
         if (spw_plan_follower_any)
             tell_of_set(op, &set);
     }
-    let_go(&set);
+    spw_working_set_let_go_locked(&set);
     unlock_devices(devices);
     spw_status_tell_locked(false);
     return r;
