@@ -164,7 +164,7 @@ struct spw_block {
     uint32_t index;                    /* in device->blocks */
     uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
     struct spw_block *next_idle;
-    struct spw_comparison *check; /* verify.c: it `drops`, and what is made again is compared; else NULL */
+    struct spw_comparison *check; /* comparison.h: it `drops`, and what is made again is compared; else NULL */
     uint32_t spot;                /* spot_checks.c: ticket of a sample of what it held, it `drops`; else 0 */
     uint32_t spot_choice;         /* and by which the pages for that are chosen */
     bool has_true_copy;           /* with a `check`: the host copy holds the bytes that are to be made */

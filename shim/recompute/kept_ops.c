@@ -14,6 +14,7 @@
 #include "replay.h"
 #include "spot_checks.h"
 #include "stash.h"
+#include "comparison.h"
 #include "verify.h"
 #include "verify_records.h"
 
@@ -96,7 +97,7 @@ static int kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
 static void not_dropped(struct spw_block *b)
 {
     if (b->check && !(b->object.attention & SPW_UNVERIFIED))
-        spw_verify_forget_locked(b);
+        spw_comparison_forget_locked(b);
     spw_spot_check_forget_locked(b);
 }
 

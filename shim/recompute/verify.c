@@ -2,7 +2,6 @@
 #include "verify.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lock.h"
@@ -16,6 +15,7 @@
 #include "clean_check.h"
 #include "follower.h"
 #include "kept_ops.h"
+#include "comparison.h"
 #include "replay.h"
 #include "result.h"
 #include "settings.h"
@@ -25,15 +25,6 @@
 #include "verify_records.h"
 
 struct spw_verified spw_verified;
-
-struct spw_comparison { /* of a block that is dropped, and will be compared */
-    int ordinal;
-    uint32_t before;      /* ticket of the true bytes' digest; 0: these have a copy, and what it holds is known along
-                             (clean_check.h) */
-    uint32_t after;       /* of those made again; 0: none */
-    int answer;           /* 1: they are equal; 0: they are not; negative: nobody knows */
-    struct spw_hash made; /* of what was made last, where that differs */
-};
 
 enum {
     SPOILED = SPW_SAMPLE_PATTERN,
@@ -47,8 +38,6 @@ enum { LOOK_OTHERWISE = 1, LOOK_AGAIN }; /* run->looks: it is made on something 
 enum { UNCLAIMED = 2 };
 
 enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* recorded_op->compare */
-
-static bool is_blind[SPW_MAX_DEVICES]; /* digests are not to be had */
 
 /* ---- which ---- */
 
@@ -75,8 +64,8 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     if (!m || !m->course)
         return true;
     const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    return !is_blind[d->ordinal] && spw_validation_of(m->function) != SPW_VALIDATION_CONDEMNED && !(w && w->is_barred) &&
-           is_what_it_was(w, m);
+    return !spw_comparison_is_blind_locked(d) && spw_validation_of(m->function) != SPW_VALIDATION_CONDEMNED &&
+           !(w && w->is_barred) && is_what_it_was(w, m);
 }
 
 /* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
@@ -106,70 +95,13 @@ enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block 
 
 /* ---- with what ---- */
 
-/* The digest of what it holds in the order of the stream. */
-static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, uint32_t *ret_ticket)
-{
-    int r = spw_digest_ask_locked(d, s->context, s->handle, b->address, b->size_bytes, ret_ticket);
-    if (r == 0) {
-        r = spw_digests_send_locked(d, s->handle);
-        if (r < 0)
-            spw_digest_forget_locked(*ret_ticket);
-    }
-    spw_uses_add_locked(&b->object.uses, s, s->begun);
-    if (r < 0)
-        *ret_ticket = 0;
-    return r;
-}
-
-/* Who cannot have one never will. */
-static bool has_digest(struct spw_device *d, struct spw_block *b)
-{
-    uint32_t ticket;
-    if (b->proof.copied || b->proof.known)
-        return true;
-    if (ask(d, b, d->mover->out, &ticket) == -ENOTSUP) {
-        is_blind[d->ordinal] = true;
-        spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be",
-                 d->ordinal);
-    } else
-        spw_digest_forget_locked(ticket);
-    b->leave_number = d->mover->out->begun;
-    return false;
-}
-
-/* Its copy out is submitted. Negative: it must not be dropped. */
-static int left_with_copy(struct spw_device *d, struct spw_block *b)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_comparison *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
-    if (!check)
-        return -ENOMEM;
-    check->ordinal = d->ordinal;
-    b->check = check;
-    b->has_true_copy = true;
-    return 0;
-}
-
-/* It is dropped without a copy: its digest is one of its uses. Where there is none to be had now it is not compared. */
-static void take_digest(struct spw_device *d, struct spw_block *b)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_comparison *check = calloc(1, sizeof(*check));
-    if (!check || spw_clean_check_digest_locked(d, b, &check->before) < 0) {
-        free(check);
-        return;
-    }
-    check->ordinal = d->ordinal;
-    b->check = check;
-}
-
 bool spw_verify_dropping_locked(struct spw_device *d, struct spw_block *b, enum spw_due due)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (due == SPW_DUE_BY_COPY)
-        return left_with_copy(d, b) == 0;
+        return spw_comparison_begin_with_copy_locked(d, b) == 0;
     if (due == SPW_DUE_BY_DIGEST)
-        take_digest(d, b);
+        spw_comparison_begin_locked(d, b);
     else
         spw_spot_check_left_locked(d, b);
     return true;
@@ -182,20 +114,6 @@ void spw_verify_unclaimed_locked(const struct spw_block *b)
     struct spw_verify_record *w = m ? spw_verify_record_of(b->check->ordinal, m) : NULL;
     if (w && !w->was_compared && w->unclaimed < UNCLAIMED)
         w->unclaimed++;
-}
-
-void spw_verify_forget_locked(struct spw_block *b)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!b->check)
-        return;
-    spw_digest_forget_locked(b->check->before);
-    spw_digest_forget_locked(b->check->after);
-    free(b->check);
-    b->check = NULL;
-    b->has_true_copy = false;
-    if (b->object.attention & SPW_DROPPED)
-        spw_mover_drop_host_copy_locked(b);
 }
 
 static struct spw_block *written(const struct spw_replay_op *run, unsigned part)
@@ -217,7 +135,7 @@ static int keep_copy(struct spw_device *d, struct spw_block *b)
     int r = spw_mover_copy_out_locked(d, b);
     if (r < 0)
         return r;
-    r = left_with_copy(d, b);
+    r = spw_comparison_begin_with_copy_locked(d, b);
     spw_mover_keep_locked(d, b);
     return r;
 }
@@ -289,28 +207,11 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_replay_op *run, s
             continue;
         b->object.attention |= SPW_UNVERIFIED;
         if (b->check)
-            (void)ask(d, b, s, &b->check->after); /* without an answer the true bytes are taken */
+            spw_comparison_made_locked(d, b, s);
     }
 }
 
 /* ---- what follows ---- */
-
-static bool is_known(struct spw_device *d, struct spw_block *b, struct spw_hash *ret_hash)
-{
-    if (!b->has_true_copy)
-        return spw_digest_answer_locked(d, b->check->before, ret_hash) == 1;
-    spw_clean_check_copies_done_locked(d, b);
-    *ret_hash = b->proof.hash;
-    return b->proof.known;
-}
-
-static int compare(struct spw_device *d, struct spw_block *b)
-{
-    struct spw_hash before, after;
-    if (!is_known(d, b, &before) || !b->check->after || spw_digest_answer_locked(d, b->check->after, &after) != 1)
-        return -EIO;
-    return spw_hash_equal(before, after);
-}
 
 /* Whoever uses it next comes behind the copy; if that cannot be submitted now, it is absent until it can. */
 static int repair(struct spw_device *d, struct spw_block *b)
@@ -358,7 +259,7 @@ static void give_up(struct spw_device *d, struct spw_block *b)
         spw_transfer_forget_locked(d, b);
     if (!b->drops) /* else somebody is waiting for its memory, if it has not gone */
         return;
-    spw_verify_forget_locked(b);
+    spw_comparison_forget_locked(b);
     lose(d, b);
 }
 
@@ -440,7 +341,7 @@ static struct spw_block *find_mismatch(struct spw_device *d, struct spw_replay_o
         struct spw_block *b = written(run, i);
         if (!b || !b->check)
             continue;
-        const int answer = b->check->answer = compare(d, b);
+        const int answer = b->check->answer = spw_comparison_answer_locked(d, b);
         spw_verified.compared_bytes += answer >= 0 ? b->size_bytes : 0;
         spw_verified.equal_count += answer == 1;
         spw_verified.unanswered_count += answer < 0;
@@ -469,7 +370,7 @@ static int settle_one(struct spw_device *d, struct spw_block *b, bool is_equal, 
     b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
     if (is_equal && b->check)
         b->proof.believed = false;
-    spw_verify_forget_locked(b);
+    spw_comparison_forget_locked(b);
     if (is_lost)
         return unmake(d, b);
     const int r = takes_copy ? repair(d, b) : 0;
@@ -599,14 +500,14 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run)
             any |= b->drops;
             take_copy(d, b);
         }
-        spw_verify_forget_locked(b);
+        spw_comparison_forget_locked(b);
     }
     return any;
 }
 
 void spw_verify_reset(void)
 {
-    memset(is_blind, 0, sizeof(is_blind));
+    spw_comparison_reset();
     spw_spot_check_reset();
     spw_verify_record_reset();
     spw_validation_reset();

@@ -38,9 +38,6 @@ enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block 
 bool spw_verify_dropping_locked(struct spw_device *d, struct spw_block *b, enum spw_due due);
 void spw_verify_unclaimed_locked(const struct spw_block *b);
 
-/* It is not dropped after all, or nobody wants it any more: its copy is an ordinary one. */
-void spw_verify_forget_locked(struct spw_block *b);
-
 /* The operation is about to run again on behalf of something to be compared: what it writes that has no true copy yet gets
  * one. Nothing happens where nothing is to be compared. Negative: it must not.
  */
