@@ -3,13 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "probe_snapshot.h"
 #include "ask.h"
 #include "bandwidth.h"
 #include "context.h"
 #include "digest.h"
+#include "exam.h"
+#include "exam_answers.h"
 #include "own_memory.h"
 #include "driver.h"
 #include "layout.h"
@@ -19,53 +20,16 @@
 #include "recorded_op.h"
 #include "result.h"
 #include "scratch.h"
-#include "slab.h"
 #include "stash.h"
-#include "validation.h"
+#include "slab.h"
 #include "twins.h"
 #include "versions.h"
 
 enum {
     EXAMS = 64,   /* whose answers are awaited */
-    PASSES = 2,   /* launches again */
     ATTEMPTS = 3, /* for what must not fail */
     DENIALS = 3,  /* of scratch memory, in iterations */
     PATTERN = 0x5a
-};
-
-/* What the launch finds in a piece, and what has to be put aside of that: as it was before, and as the launch left it. */
-enum content {
-    DEFINED,  /* both */
-    FRESH,    /* nothing was ever written to it, so that it is undefined: as the launch left it */
-    CONSTANT, /* by its type it only reads there, and it was seen to leave it alike: nothing */
-};
-
-/* One block or slot that the launch touches. */
-struct piece {
-    struct spw_block *block;
-    struct spw_slot *slot; /* of the two one is NULL */
-    uint64_t serial;
-    CUdeviceptr address;
-    size_t bytes;
-    uint64_t hits; /* which of the parameters' addresses lie in it */
-    enum content content;
-    uint64_t kept, before;        /* places put aside: as the launch left it; as it was before */
-    uint32_t tickets[1 + PASSES]; /* 0: none */
-};
-
-struct exam {
-    enum spw_probe_step step; /* NOTHING: this one is free */
-    uint32_t lesson;
-    uint32_t count;
-    struct piece *pieces; /* SPW_WRITESET_HITS of them */
-    CUfunction function;
-    uint64_t places;       /* with it, the kind */
-    uint32_t number, hits; /* of these; behind them those that are doubted */
-    uint32_t doubted_count;
-    uint16_t doubted[SPW_WRITESET_HITS];     /* their places */
-    uint32_t numbers[SPW_CALL_ARGS_NUMBERS]; /* that it was given */
-    unsigned number_count;
-    struct spw_scalar_args given; /* the same with its addresses, once it was run again; or all zeroes */
 };
 
 struct spw_probe {
@@ -74,7 +38,7 @@ struct spw_probe {
     struct spw_probe_snapshot snapshot;
     uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
     unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
-    struct exam exams[EXAMS], *now;
+    struct spw_exam exams[EXAMS], *now;
     bool leaves_scratch; /* behind the launch that is being tried, which has bytes there */
     struct spw_probe_counts counts;
 };
@@ -104,10 +68,10 @@ struct spw_probe_counts spw_probe_counts_of(const struct spw_probe *t)
 
 /* ---- exams ---- */
 
-static struct exam *free_exam(struct spw_probe *t)
+static struct spw_exam *free_exam(struct spw_probe *t)
 {
     for (unsigned i = 0; i < EXAMS; i++) {
-        struct exam *e = &t->exams[i];
+        struct spw_exam *e = &t->exams[i];
         if (e->step != SPW_PROBE_NOTHING)
             continue;
         if (!e->pieces)
@@ -117,20 +81,11 @@ static struct exam *free_exam(struct spw_probe *t)
     return NULL;
 }
 
-static void end_exam(struct exam *e)
-{
-    for (uint32_t i = 0; i < e->count; i++)
-        for (unsigned k = 0; k <= PASSES; k++)
-            spw_digest_forget_locked(e->pieces[i].tickets[k]);
-    spw_scalar_args_finish(&e->given);
-    e->step = SPW_PROBE_NOTHING;
-}
-
-static void miss_exam(struct spw_probe *t, struct exam *e)
+static void miss_exam(struct spw_probe *t, struct spw_exam *e)
 {
     t->counts.failures++;
     spw_probe_kind_missed(&t->policy, e->lesson);
-    end_exam(e);
+    spw_exam_end_locked(e);
 }
 
 void spw_probe_destroy(struct spw_probe *t)
@@ -139,136 +94,18 @@ void spw_probe_destroy(struct spw_probe *t)
         return;
     for (unsigned i = 0; i < EXAMS; i++) {
         if (t->exams[i].step != SPW_PROBE_NOTHING)
-            end_exam(&t->exams[i]);
+            spw_exam_end_locked(&t->exams[i]);
         free(t->exams[i].pieces);
     }
     spw_probe_policy_finish(&t->policy);
     free(t);
 }
 
-/* ---- answers ---- */
-
-/* 1: all are there, in `hashes`; 0: not yet; negative: some will never come. */
-static int read_hashes(struct spw_device *d, const struct piece *piece, unsigned count, struct spw_hash *hashes)
+static void poll(struct spw_probe *t, struct spw_exam *e)
 {
-    for (unsigned k = 0; k < count; k++) {
-        const int r = spw_digest_answer_locked(d, piece->tickets[k], &hashes[k]);
-        if (r <= 0)
-            return r;
-    }
-    return 1;
-}
-
-/* Both runs found what the program's launch did. */
-static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + PASSES])
-{
-    if (!spw_hash_equal(hashes[1], hashes[2]))
-        return SPW_REPLAY_DIFFERS;
-    return spw_hash_equal(hashes[0], hashes[1]) ? SPW_REPLAYABLE : SPW_REPLAY_HIDDEN_STATE;
-}
-
-/* The worst is what counts: results that differ explain everything else. */
-static enum spw_replay_verdict worse(enum spw_replay_verdict a, enum spw_replay_verdict b)
-{
-    if (a == SPW_REPLAY_DIFFERS || b == SPW_REPLAY_DIFFERS)
-        return SPW_REPLAY_DIFFERS;
-    return a == SPW_REPLAYABLE ? b : a;
-}
-
-/* It turned out to write what it was taken to read only, some time ago: what was made from that since cannot be relied on.
- */
-static void distrust(const struct exam *e, uint64_t changed)
-{
-    for (uint32_t i = 0; i < e->count; i++) {
-        const struct piece *p = &e->pieces[i];
-        uint64_t serial;
-        struct spw_versioned *v = p->hits & changed ? spw_versioned_at_locked(p->address, &serial) : NULL;
-        if (v && serial == p->serial)
-            spw_version_raise_locked(v);
-    }
-}
-
-/* Which pieces changed, or did not, by hits. What is doubted to be an address for this launch says nothing where it leads to
- * what the launch may have changed otherwise. */
-struct seen {
-    uint64_t changed, doubted_changed, unchanged;
-};
-
-static uint64_t bits_of(uint32_t hits)
-{
-    return hits >= SPW_WRITESET_HITS ? UINT64_MAX : (UINT64_C(1) << hits) - 1;
-}
-
-static void see(const struct exam *e, const struct piece *p, bool is_changed, struct seen *seen)
-{
-    const uint64_t known = p->hits & bits_of(e->hits);
-    if (!is_changed)
-        seen->unchanged |= p->hits;
-    else if (known)
-        seen->changed |= known;
-    else
-        seen->doubted_changed |= p->hits;
-}
-
-static void note_doubted(const struct exam *e, const struct seen *seen)
-{
-    for (uint32_t i = 0; i < e->doubted_count && e->hits + i < SPW_WRITESET_HITS; i++) {
-        const uint64_t hit = UINT64_C(1) << (e->hits + i);
-        struct spw_writeset *place = spw_writeset_of_place_locked(e->function, e->doubted[i]);
-        const bool was_spared = spw_writeset_is_spared(place);
-        if (place && hit & (seen->doubted_changed | seen->unchanged))
-            (void)spw_writeset_observed_locked(place, (hit & seen->doubted_changed) != 0, 1);
-        if (was_spared && hit & seen->doubted_changed)
-            distrust(e, hit);
-    }
-}
-
-static void note_look(struct spw_probe *t, const struct exam *e, const struct seen *seen)
-{
-    const uint64_t changed = seen->changed;
-    note_doubted(e, seen);
-    struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
-    if (kind && kind->number == e->number) {
-        const uint64_t before = kind->changed;
-        if (spw_writeset_observed_locked(kind, changed, UINT64_MAX))
-            distrust(e, changed);
-        spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
-        if (kind->changed != before)
-            spw_probe_kind_widened(&t->policy, e->lesson);
-    }
-    spw_probe_kind_observed(&t->policy, e->lesson, kind && kind->changed);
-}
-
-/* 1: taken note of; 0: not yet; negative: there will be no answer. */
-static int read_exam(struct spw_probe *t, struct exam *e)
-{
-    const bool is_look = e->step == SPW_PROBE_OBSERVE;
-    enum spw_replay_verdict verdict = SPW_REPLAYABLE;
-    struct seen seen = {0};
-    for (uint32_t i = 0; i < e->count; i++) {
-        struct spw_hash hashes[1 + PASSES];
-        const int r = read_hashes(t->device, &e->pieces[i], is_look ? 2 : 1 + PASSES, hashes);
-        if (r <= 0)
-            return r;
-        if (is_look)
-            see(e, &e->pieces[i], !spw_hash_equal(hashes[0], hashes[1]), &seen);
-        else
-            verdict = worse(verdict, judge(hashes));
-    }
-    if (is_look)
-        note_look(t, e, &seen);
-    else
-        spw_probe_kind_replayed(&t->policy, e->lesson, verdict);
-    if (!is_look && verdict == SPW_REPLAYABLE)
-        spw_validation_note_tried_locked(e->function, &e->given);
-    return 1;
-}
-
-static void poll(struct spw_probe *t, struct exam *e)
-{
-    const int r = e->step == SPW_PROBE_NOTHING || e == t->now ? 0 : read_exam(t, e);
+    const int r = e->step == SPW_PROBE_NOTHING || e == t->now ? 0 : spw_exam_read_locked(t->device, &t->policy, e);
     if (r > 0)
-        end_exam(e);
+        spw_exam_end_locked(e);
     else if (r < 0)
         miss_exam(t, e);
 }
@@ -351,82 +188,9 @@ void spw_probe_end(struct spw_probe *t)
     leave_scratch(t);
 }
 
-/* ---- what a launch touches ---- */
-
-static bool same_piece(const struct piece *p, const struct spw_block *b, const struct spw_slot *slot)
-{
-    return p->block == b && p->slot == slot;
-}
-
-/* Of what is pinned nobody says whether it was written: as if it were. */
-static bool add_piece(struct exam *e, const struct spw_op *op, struct spw_block *b, struct spw_slot *slot, unsigned hit)
-{
-    const struct spw_versioned *content = spw_versioned_at_locked(op->hits[hit], NULL);
-    for (uint32_t i = 0; i < e->count; i++)
-        if (same_piece(&e->pieces[i], b, slot)) {
-            e->pieces[i].hits |= UINT64_C(1) << hit;
-            return true;
-        }
-    if (e->count == SPW_WRITESET_HITS)
-        return false;
-    e->pieces[e->count++] = (struct piece){.block = b,
-                                           .slot = slot,
-                                           .serial = b ? b->serial : slot->serial,
-                                           .address = b ? b->address : spw_slot_address(slot),
-                                           .bytes = b ? b->size_bytes : slot->size_bytes,
-                                           .content = content && spw_version_is_fresh(content) ? FRESH : DEFINED,
-                                           .hits = UINT64_C(1) << hit};
-    return true;
-}
-
-/* What only one of several addresses in it says is not enough. */
-static void find_constants(struct exam *e, const struct spw_op *op)
-{
-    const uint64_t constant = op->writeset ? op->writeset->declared.constant & ~op->writeset->writes : 0;
-    for (uint32_t i = 0; i < e->count; i++)
-        if (e->pieces[i].content == DEFINED && !(e->pieces[i].hits & ~(constant & bits_of(op->count - op->doubtful))))
-            e->pieces[i].content = CONSTANT;
-}
-
-static bool list_pieces(struct exam *e, const struct spw_device *d, const struct spw_op *op)
-{
-    e->count = 0;
-    for (unsigned i = 0; i < op->count && i < SPW_WRITESET_HITS; i++) {
-        struct spw_object *o = spw_object_at_locked(op->hits[i]);
-        struct spw_slot *slot = NULL;
-        if (!o || o->attention & SPW_FREE)
-            continue;
-        if (o->device != d->ordinal)
-            return false;
-        if (o->kind == SPW_KIND_SLAB && !(slot = spw_slab_slot_at_locked((struct spw_slab *)o, op->hits[i])))
-            continue;
-        if (!add_piece(e, op, slot ? NULL : spw_block_of(o), slot, i))
-            return false;
-    }
-    find_constants(e, op);
-    return e->count > 0;
-}
-
-/* It is who it was, and its bytes are where they were. */
-static bool is_still_there(const struct piece *p)
-{
-    if (p->slot)
-        return p->slot->serial == p->serial && p->slot->size_bytes == p->bytes;
-    return p->block->serial == p->serial && !p->block->doomed &&
-           !(p->block->object.attention & (SPW_ABSENT | SPW_FREE | SPW_EVICTING));
-}
-
-static bool are_still_there(const struct exam *e)
-{
-    for (uint32_t i = 0; i < e->count; i++)
-        if (!is_still_there(&e->pieces[i]))
-            return false;
-    return true;
-}
-
 /* ---- what is submitted; the stream's next operation stands for all of it ---- */
 
-static int ask(struct spw_probe *t, const struct spw_op *op, struct exam *e, unsigned which)
+static int ask(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e, unsigned which)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++)
@@ -449,30 +213,25 @@ static uint64_t place(struct places *p, uint64_t room, size_t bytes)
 }
 
 /* Places for everything, in `room` bytes of scratch memory first: what is copied most often comes first. */
-static struct places lay_out(struct exam *e, uint64_t room)
+static struct places lay_out(struct spw_exam *e, uint64_t room)
 {
     struct places found = {0};
     for (uint32_t i = 0; i < e->count; i++)
-        if (e->pieces[i].content == DEFINED)
+        if (e->pieces[i].content == SPW_EXAM_DEFINED)
             e->pieces[i].before = place(&found, room, e->pieces[i].bytes);
     for (uint32_t i = 0; i < e->count; i++)
-        if (e->pieces[i].content != CONSTANT)
+        if (e->pieces[i].content != SPW_EXAM_CONSTANT)
             e->pieces[i].kept = place(&found, room, e->pieces[i].bytes);
     return found;
 }
 
-static struct spw_object *object_of(const struct piece *p)
-{
-    return p->block ? &p->block->object : &p->slot->slab->object;
-}
-
 /* Behind all that any stream does with what the launch touches: it may be given an address by chance (scan.h) that is none
  * of its business. Copies out of what it only reads are over, too. */
-static int follow_uses(const struct spw_probe *t, const struct spw_op *op, const struct exam *e)
+static int follow_uses(const struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
-        struct spw_uses users = spw_users_of_locked(object_of(&e->pieces[i]));
+        struct spw_uses users = spw_users_of_locked(spw_exam_object(&e->pieces[i]));
         r = spw_uses_order_locked(&users, op->stream);
         if (r == 0 && e->pieces[i].block)
             r = spw_mover_order_locked(t->device, e->pieces[i].block, op->stream, true);
@@ -480,40 +239,40 @@ static int follow_uses(const struct spw_probe *t, const struct spw_op *op, const
     return r;
 }
 
-static int fill(const struct spw_op *op, const struct piece *p)
+static int fill(const struct spw_op *op, const struct spw_exam_piece *p)
 {
     return spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, p->address, PATTERN, p->bytes, op->handle));
 }
 
 /* Before the program's launch: its bytes are saved, and those that are undefined are known. */
-static int save_before(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
+static int save_before(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
-        const struct piece *p = &e->pieces[i];
-        if (p->content == FRESH)
+        const struct spw_exam_piece *p = &e->pieces[i];
+        if (p->content == SPW_EXAM_FRESH)
             r = fill(op, p);
-        else if (p->content == DEFINED)
+        else if (p->content == SPW_EXAM_DEFINED)
             r = spw_probe_snapshot_save_locked(&t->snapshot, op->stream, p->before, p->address, p->bytes);
     }
     return r;
 }
 
-static int keep_all(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
+static int keep_all(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++)
-        if (e->pieces[i].content != CONSTANT)
+        if (e->pieces[i].content != SPW_EXAM_CONSTANT)
             r = spw_probe_snapshot_save_locked(&t->snapshot, op->stream, e->pieces[i].kept, e->pieces[i].address,
                                                e->pieces[i].bytes);
     return r;
 }
 
-static int put_back_all(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
+static int put_back_all(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int worst = 0;
     for (uint32_t i = 0; i < e->count; i++) {
-        int r = e->pieces[i].content == CONSTANT ? 0 : -EIO;
+        int r = e->pieces[i].content == SPW_EXAM_CONSTANT ? 0 : -EIO;
         for (unsigned attempt = 0; attempt < ATTEMPTS && r < 0; attempt++)
             r = spw_probe_snapshot_load_locked(&t->snapshot, op->stream, e->pieces[i].address, e->pieces[i].kept,
                                                e->pieces[i].bytes);
@@ -524,23 +283,23 @@ static int put_back_all(struct spw_probe *t, const struct spw_op *op, const stru
 
 /* What the launch was shown by the program it is shown again: no kernel is to run on an index, an address or a flag that is
  * not the program's. */
-static int restore(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
+static int restore(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
     for (uint32_t i = 0; i < e->count && r == 0; i++) {
-        const struct piece *p = &e->pieces[i];
-        if (p->content == FRESH)
+        const struct spw_exam_piece *p = &e->pieces[i];
+        if (p->content == SPW_EXAM_FRESH)
             r = fill(op, p);
-        else if (p->content == DEFINED)
+        else if (p->content == SPW_EXAM_DEFINED)
             r = spw_probe_snapshot_load_locked(&t->snapshot, op->stream, p->address, p->before, p->bytes);
     }
     return r;
 }
 
-static int run_again(struct spw_probe *t, const struct spw_op *op, struct exam *e)
+static int run_again(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)
 {
     int r = spw_twin_order_locked(op->function, op->stream->context, op->stream);
-    for (unsigned pass = 0; pass < PASSES && r == 0; pass++) {
+    for (unsigned pass = 0; pass < SPW_EXAM_PASSES && r == 0; pass++) {
         r = restore(t, op, e);
         if (r == 0)
             r = spw_recorded_op_submit_locked(op->recorded_op, op->stream);
@@ -550,11 +309,11 @@ static int run_again(struct spw_probe *t, const struct spw_op *op, struct exam *
     return r;
 }
 
-static void note_uses(struct spw_probe *t, const struct spw_op *op, const struct exam *e)
+static void note_uses(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     const uint64_t number = spw_stream_next_locked(op->stream);
     for (uint32_t i = 0; i < e->count; i++)
-        spw_uses_add_locked(&object_of(&e->pieces[i])->uses, op->stream, number);
+        spw_uses_add_locked(&spw_exam_object(&e->pieces[i])->uses, op->stream, number);
     if (e->step == SPW_PROBE_REPLAY)
         spw_probe_snapshot_used_locked(&t->snapshot, op->stream, number);
 }
@@ -569,20 +328,6 @@ static int be_followed(struct spw_probe *t, const struct spw_op *op)
 
 /* ---- before and after ---- */
 
-static void begin_exam(const struct spw_op *op, enum spw_probe_step step, uint32_t lesson, struct exam *e)
-{
-    e->step = step;
-    e->lesson = lesson;
-    e->function = op->function;
-    e->places = op->kind->places;
-    e->number = op->kind->number;
-    e->number_count = spw_call_args_numbers(op->submission, e->numbers);
-    e->hits = op->count - op->doubtful;
-    e->doubted_count = op->doubtful < SPW_WRITESET_HITS ? op->doubtful : SPW_WRITESET_HITS;
-    if (e->doubted_count)
-        memcpy(e->doubted, op->submission->launch.doubted, e->doubted_count * sizeof(*e->doubted));
-}
-
 /* Time that copies to the host and back take. */
 static double host_us(const struct spw_probe *t, uint64_t bytes)
 {
@@ -593,7 +338,7 @@ static double host_us(const struct spw_probe *t, uint64_t bytes)
 }
 
 /* Into scratch memory; or what has no room there into host memory, which takes longer. */
-static struct places find_memory(struct spw_probe *t, struct exam *e, struct spw_probe_launch *launch)
+static struct places find_memory(struct spw_probe *t, struct spw_exam *e, struct spw_probe_launch *launch)
 {
     const bool has_scratch = t->snapshot.scratch || t->denied < DENIALS;
     const struct places places = lay_out(e, has_scratch ? t->wanted_bytes : 0);
@@ -607,7 +352,7 @@ static struct places find_memory(struct spw_probe *t, struct exam *e, struct spw
 }
 
 /* What is filled may be another stream's: that stream comes behind it from here on, whatever becomes of the probe. */
-static int prepare(struct spw_probe *t, const struct spw_op *op, const struct exam *e, uint64_t host_bytes)
+static int prepare(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e, uint64_t host_bytes)
 {
     if (!spw_probe_snapshot_begin_locked(&t->snapshot, host_bytes))
         return -ENOMEM;
@@ -626,18 +371,18 @@ bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
     if (t->now || !op->kind)
         return false;
     poll_kind(t, op->kind);
-    struct exam *e = free_exam(t);
+    struct spw_exam *e = free_exam(t);
     if (!e)
         return false;
     struct places places = {0};
     struct spw_probe_launch launch = {.kind = op->kind, .geometry = op->signature.geometry, .us = us};
-    int r = list_pieces(e, t->device, op) ? 0 : -EINVAL;
+    int r = spw_exam_list_locked(e, t->device, op) ? 0 : -EINVAL;
     if (r == 0)
         places = find_memory(t, e, &launch);
     const enum spw_probe_step step = spw_probe_policy_next(&t->policy, &launch, &lesson);
     if (step == SPW_PROBE_NOTHING)
         return false;
-    begin_exam(op, step, lesson, e);
+    spw_exam_begin_locked(op, step, lesson, e);
     if (r == 0)
         r = step == SPW_PROBE_REPLAY ? prepare(t, op, e, places.host) : ask(t, op, e, 0);
     note_uses(t, op, e);
@@ -652,13 +397,13 @@ bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 }
 
 /* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */
-static int look(struct spw_probe *t, const struct spw_op *op, struct exam *e)
+static int look(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)
 {
     t->counts.looks++;
     return ask(t, op, e, 1) < 0 ? 1 : 0;
 }
 
-static int try_again(struct spw_probe *t, const struct spw_op *op, struct exam *e)
+static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)
 {
     if (!op->recorded_op || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
@@ -684,11 +429,11 @@ CUresult spw_probe_after(struct spw_op *op, CUresult result)
 {
     struct spw_probe *t = op->probe;
     spw_lock();
-    struct exam *e = t->now;
+    struct spw_exam *e = t->now;
     struct spw_context_guard guard;
     t->now = NULL;
     op->probe = NULL;
-    if (result != CUDA_SUCCESS || !are_still_there(e) || spw_context_enter(&guard, NULL) < 0) {
+    if (result != CUDA_SUCCESS || !spw_exam_is_there_locked(e) || spw_context_enter(&guard, NULL) < 0) {
         miss_exam(t, e);
         leave_scratch_late(t);
         spw_unlock();

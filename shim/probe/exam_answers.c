@@ -1,0 +1,118 @@
+/* exam_answers.c - reads the digests of an exam: what changed, and whether the launch gave the same when it ran again. */
+#include "exam_answers.h"
+
+#include "digest.h"
+#include "lock.h"
+#include "validation.h"
+#include "versions.h"
+
+/* 1: all are there, in `hashes`; 0: not yet; negative: some will never come. */
+static int read_hashes(struct spw_device *d, const struct spw_exam_piece *piece, unsigned count, struct spw_hash *hashes)
+{
+    for (unsigned k = 0; k < count; k++) {
+        const int r = spw_digest_answer_locked(d, piece->tickets[k], &hashes[k]);
+        if (r <= 0)
+            return r;
+    }
+    return 1;
+}
+
+/* Both runs found what the program's launch did. */
+static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + SPW_EXAM_PASSES])
+{
+    if (!spw_hash_equal(hashes[1], hashes[2]))
+        return SPW_REPLAY_DIFFERS;
+    return spw_hash_equal(hashes[0], hashes[1]) ? SPW_REPLAYABLE : SPW_REPLAY_HIDDEN_STATE;
+}
+
+/* The worst is what counts: results that differ explain everything else. */
+static enum spw_replay_verdict worse(enum spw_replay_verdict a, enum spw_replay_verdict b)
+{
+    if (a == SPW_REPLAY_DIFFERS || b == SPW_REPLAY_DIFFERS)
+        return SPW_REPLAY_DIFFERS;
+    return a == SPW_REPLAYABLE ? b : a;
+}
+
+/* It turned out to write what it was taken to read only, some time ago: what was made from that since cannot be relied on.
+ */
+static void distrust(const struct spw_exam *e, uint64_t changed)
+{
+    for (uint32_t i = 0; i < e->count; i++) {
+        const struct spw_exam_piece *p = &e->pieces[i];
+        uint64_t serial;
+        struct spw_versioned *v = p->hits & changed ? spw_versioned_at_locked(p->address, &serial) : NULL;
+        if (v && serial == p->serial)
+            spw_version_raise_locked(v);
+    }
+}
+
+/* Which pieces changed, or did not, by hits. What is doubted to be an address for this launch says nothing where it leads to
+ * what the launch may have changed otherwise. */
+struct seen {
+    uint64_t changed, doubted_changed, unchanged;
+};
+
+static void see(const struct spw_exam *e, const struct spw_exam_piece *p, bool is_changed, struct seen *seen)
+{
+    const uint64_t known = p->hits & spw_exam_hits(e->hits);
+    if (!is_changed)
+        seen->unchanged |= p->hits;
+    else if (known)
+        seen->changed |= known;
+    else
+        seen->doubted_changed |= p->hits;
+}
+
+static void note_doubted(const struct spw_exam *e, const struct seen *seen)
+{
+    for (uint32_t i = 0; i < e->doubted_count && e->hits + i < SPW_WRITESET_HITS; i++) {
+        const uint64_t hit = UINT64_C(1) << (e->hits + i);
+        struct spw_writeset *place = spw_writeset_of_place_locked(e->function, e->doubted[i]);
+        const bool was_spared = spw_writeset_is_spared(place);
+        if (place && hit & (seen->doubted_changed | seen->unchanged))
+            (void)spw_writeset_observed_locked(place, (hit & seen->doubted_changed) != 0, 1);
+        if (was_spared && hit & seen->doubted_changed)
+            distrust(e, hit);
+    }
+}
+
+static void note_look(struct spw_probe_policy *policy, const struct spw_exam *e, const struct seen *seen)
+{
+    const uint64_t changed = seen->changed;
+    note_doubted(e, seen);
+    struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
+    if (kind && kind->number == e->number) {
+        const uint64_t before = kind->changed;
+        if (spw_writeset_observed_locked(kind, changed, UINT64_MAX))
+            distrust(e, changed);
+        spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
+        if (kind->changed != before)
+            spw_probe_kind_widened(policy, e->lesson);
+    }
+    spw_probe_kind_observed(policy, e->lesson, kind && kind->changed);
+}
+
+int spw_exam_read_locked(struct spw_device *d, struct spw_probe_policy *policy, struct spw_exam *e)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const bool is_look = e->step == SPW_PROBE_OBSERVE;
+    enum spw_replay_verdict verdict = SPW_REPLAYABLE;
+    struct seen seen = {0};
+    for (uint32_t i = 0; i < e->count; i++) {
+        struct spw_hash hashes[1 + SPW_EXAM_PASSES];
+        const int r = read_hashes(d, &e->pieces[i], is_look ? 2 : 1 + SPW_EXAM_PASSES, hashes);
+        if (r <= 0)
+            return r;
+        if (is_look)
+            see(e, &e->pieces[i], !spw_hash_equal(hashes[0], hashes[1]), &seen);
+        else
+            verdict = worse(verdict, judge(hashes));
+    }
+    if (is_look)
+        note_look(policy, e, &seen);
+    else
+        spw_probe_kind_replayed(policy, e->lesson, verdict);
+    if (!is_look && verdict == SPW_REPLAYABLE)
+        spw_validation_note_tried_locked(e->function, &e->given);
+    return 1;
+}
