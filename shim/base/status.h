@@ -21,9 +21,6 @@ void spw_status_tell_locked(bool now);
 /* From the launch path, where every instruction counts: looked at once in so many operations. */
 #define SPW_STATUS_IS_TIME(tick) __builtin_expect(((tick)&255) == 0, 0)
 
-/* The figures of mode swap (engine lock) and what start.c tells; status_engine.c. */
-void spw_status_fill_engine(struct spw_status_page *page);
-
 /* After a wait of the program's, with no lock held. */
 void spw_status_after_wait(void);
 #endif

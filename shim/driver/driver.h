@@ -18,16 +18,4 @@ extern struct spw_driver spw_driver SPW_OURS;
 
 /* The driver's own function, as for a hook that passes its call on; what a driver that lacks it would answer. */
 #define SPW_DRIVER(symbol, args) (spw_driver.symbol ? spw_driver.symbol args : CUDA_ERROR_NOT_FOUND)
-
-/* Finds and opens the real driver, once; any thread, any time outside of constructors. False: there is none. */
-bool spw_driver_open(void);
-
-/* The path that was opened, for people; NULL while none is. */
-const char *spw_driver_path(void);
-
-/* A symbol of the real driver, whether in the table or not; NULL when it has none of that name. Opens the driver. */
-void *spw_driver_symbol(const char *name);
-
-/* What a call answers that the driver lacks: CUDA_ERROR_NOT_FOUND, or CUDA_ERROR_NO_DEVICE when there is no driver. */
-CUresult spw_driver_lacks(void);
 #endif

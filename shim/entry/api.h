@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_SHIM_API_H
 #define SPILLWAY_SHIM_API_H
 #include "live.h"
+#include "open.h"
 #include "ours.h"
 
 #define X(kind, symbol, asked, params, args) SPW_EXPORT CUresult CUDAAPI symbol params;

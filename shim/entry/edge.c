@@ -3,6 +3,7 @@
 #include "count.h"
 #include "driver.h"
 #include "life.h"
+#include "open.h"
 #include "resolve.h"
 #include <stddef.h>
 #include <string.h>

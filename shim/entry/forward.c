@@ -1,6 +1,6 @@
 /* forward.c - finds the driver's function behind a forwarder when it is first called. */
 #include "forward.h"
-#include "driver.h"
+#include "open.h"
 
 extern void **const spw_forward_slots[];
 

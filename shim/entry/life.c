@@ -8,6 +8,7 @@
 #include "live.h"
 #include "lock.h"
 #include "log.h"
+#include "open.h"
 #include "nvtx.h"
 #include "plan_follower.h"
 #include "recorder.h"

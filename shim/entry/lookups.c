@@ -5,7 +5,7 @@
  * loader sees who asked, which RTLD_NEXT and RTLD_DEFAULT count from; the next one is that of another preloaded library
  * where there is one. Sanitizers ask before their shadow memory is there: what runs by then is not instrumented and calls
  * nothing but the loader. */
-#include "lookups.h"
+#include "nccl.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

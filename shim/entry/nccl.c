@@ -2,7 +2,7 @@
  * write to them, and it keeps the physical memory of that moment registered.
  *
  * A program that was linked with NCCL, as PyTorch is, comes here first, since this library is loaded before it; one that
- * looks its calls up by name, as JAX does, is handed ours in their place (lookups.h).
+ * looks its calls up by name, as JAX does, is handed ours in their place (lookups.c).
  * The calls are those of NCCL's documentation, "NCCL API"; a result is 0 or one of its error numbers. */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include "pin.h"
 #include "log.h"
 #include "loader.h"
-#include "lookups.h"
+#include "nccl.h"
 
 enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2 }; /* ncclResult_t */
 

@@ -1,4 +1,5 @@
 /* open.c - opens the real driver when the first call arrives and looks up every line of calls.h in it. */
+#include "open.h"
 #include "driver.h"
 #include "find.h"
 #include "lock.h"

@@ -11,6 +11,7 @@
 #include "seek.h"
 #include "settings.h"
 #include "status.h"
+#include "status_engine.h"
 #include "summary.h"
 
 /* Whatever the engine needs of the driver; one that lacks any of it is too old to be kept within a budget. */

@@ -5,14 +5,6 @@
 #include "hooks.h"
 #include "outside.h"
 
-int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
-{
-    struct spw_device *d = params && params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE
-                               ? spw_device_billed_as(params->poolProps.location.id)
-                               : NULL;
-    return spw_graph_memory_promise(p, d, d ? params->bytesize : 0, "an allocation node of a graph");
-}
-
 CUresult spw_on_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                        size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
 {

@@ -7,6 +7,7 @@
 
 #include "ask.h"
 #include "unmanaged.h"
+#include "devices.h"
 #include "lock.h"
 #include "log.h"
 #include "tables.h"
@@ -230,4 +231,12 @@ void spw_graph_memory_reset(void)
 {
     SPW_TABLE_FREE(owners);
     memset(accounts, 0, sizeof(accounts));
+}
+
+int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+    struct spw_device *d = params && params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                               ? spw_device_billed_as(params->poolProps.location.id)
+                               : NULL;
+    return spw_graph_memory_promise(p, d, d ? params->bytesize : 0, "an allocation node of a graph");
 }

@@ -1,4 +1,6 @@
 /* status_engine.c - the engine's figures, as the status page tells them. */
+#include "status_engine.h"
+
 #include <string.h>
 
 #include "alloc.h"

@@ -1,6 +1,6 @@
-/* lookups.h - dlsym() as programs call it: all goes on to the loader's, but for the calls of NCCL's (nccl.c). */
-#ifndef SPILLWAY_SHIM_LOOKUPS_H
-#define SPILLWAY_SHIM_LOOKUPS_H
+/* nccl.h - which look-ups of NCCL's calls are handed ours. */
+#ifndef SPILLWAY_SHIM_NCCL_H
+#define SPILLWAY_SHIM_NCCL_H
 
 #include "ours.h"
 
