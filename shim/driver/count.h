@@ -3,8 +3,6 @@
 #define SPILLWAY_SHIM_COUNT_H
 #include "counters.h"
 
-extern struct spw_tally spw_counts[SPW_CALL_COUNT];
-
 static inline void spw_count(enum spw_call call, size_t bytes)
 {
     __atomic_fetch_add(&spw_counts[call].calls, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,5 @@
 /* counters.c - sums the counts of single calls into what people ask for. */
 #include "counters.h"
-#include "count.h"
 #include <string.h>
 
 struct spw_tally spw_counts[SPW_CALL_COUNT];

@@ -7,6 +7,13 @@ struct spw_tally {
     unsigned long long calls, bytes;
 };
 
+/* One count per line of calls.h, for count.h. */
+extern struct spw_tally spw_counts[SPW_CALL_COUNT];
+
+/* How often the program made this call, hooked or not; exact, any thread. */
+unsigned long long spw_calls_count(enum spw_call call);
+const char *spw_calls_name(enum spw_call call);
+
 enum spw_tally_kind {
     SPW_TALLY_LAUNCHES, /* kernels; graphs count as one each in GRAPH_LAUNCHES */
     SPW_TALLY_GRAPH_LAUNCHES,

@@ -19,10 +19,6 @@ enum spw_call {
         SPW_CALL_COUNT
 };
 
-/* How often the program made this call, hooked or not; exact, any thread. */
-unsigned long long spw_calls_count(enum spw_call call);
-const char *spw_calls_name(enum spw_call call);
-
 /* Nonzero while this thread is inside a hook or the driver's start: what it calls then goes straight to the driver. */
 extern __thread int spw_inside __attribute__((tls_model("initial-exec")));
 #endif

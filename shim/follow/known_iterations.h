@@ -7,6 +7,8 @@
 #include "plan_tuning.h"
 #include "observer.h"
 
+struct spw_op;
+
 /* How far the device has come with an iteration that is not known yet:
  *
  *     LOOKING --boundary(): one that is not known has ended--> RECORDING --boundary(): one more of it has ended--> RECORDED

@@ -5,7 +5,8 @@
 #ifndef SPILLWAY_SHIM_OBSERVER_H
 #define SPILLWAY_SHIM_OBSERVER_H
 #include "course/cursor.h"
-#include "plan_follower.h"
+#include "ledger.h"
+#include "place.h"
 
 struct spw_observer;
 

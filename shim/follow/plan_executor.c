@@ -10,6 +10,7 @@
 #include "dependents.h"
 #include "kept_ops.h"
 #include "settings.h"
+#include "versions.h"
 
 enum {
     TOUCHES = 64, /* of an operation in between, that are noted */

@@ -5,8 +5,10 @@
  * that are tied to its places. Engine lock held throughout. */
 #ifndef SPILLWAY_SHIM_PLAN_EXECUTOR_H
 #define SPILLWAY_SHIM_PLAN_EXECUTOR_H
-#include "plan_follower.h"
+#include "place.h"
 #include "plan_tuning.h"
+
+struct spw_op;
 
 struct spw_plan_executor {
     struct spw_device *device;

@@ -17,6 +17,7 @@
 #include "settings.h"
 #include "slab.h"
 #include "twins.h"
+#include "versions.h"
 
 static struct spw_device_loop *planned_of[SPW_MAX_DEVICES];
 

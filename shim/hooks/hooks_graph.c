@@ -3,7 +3,8 @@
  * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused
  * node pins for nothing, which costs memory only. Cloning, child graphs, instantiating and updating bring no addresses
  * that some node did not have before. */
-#include "graph.h"
+#include "hooks_graph.h"
+#include "hooks_pin.h"
 
 #include "arena.h"
 #include "pin.h"

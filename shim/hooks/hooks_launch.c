@@ -3,7 +3,7 @@
 
 #include "engine.h"
 #include "capture.h"
-#include "graph.h"
+#include "hooks_graph.h"
 #include "graph_memory.h"
 #include "hooks.h"
 #include "layout.h"
@@ -12,7 +12,7 @@
 #include "result.h"
 #include "scan.h"
 #include "seek.h"
-#include "structs.h"
+#include "filled.h"
 #include "call_args.h"
 #include "pointer_tables.h"
 #include "probe.h"

@@ -7,7 +7,7 @@
 
 #include "arena.h"
 #include "pin.h"
-#include "graph.h"
+#include "hooks_pin.h"
 #include "log.h"
 
 static const char why_memop[] = "a stream memory operation uses it";

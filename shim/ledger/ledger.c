@@ -15,7 +15,6 @@
 #include "settings.h"
 
 struct spw_device spw_devices[SPW_MAX_DEVICES];
-CUdeviceptr spw_arena_low, spw_arena_high;
 uint64_t spw_tick, spw_serials;
 
 enum { ARENA_GRANULES = 1 << 20, ARENA_LEAST_GRANULES = 1 << 12 };

@@ -1,5 +1,5 @@
 /* hostpool_system.c - what the host pool asks of the operating system: mappings, where they lie, how much is left. */
-#include "hostpool.h"
+#include "hostpool_system.h"
 
 #include <errno.h>
 #include <limits.h>

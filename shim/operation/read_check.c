@@ -8,6 +8,7 @@
 #include "digest.h"
 #include "op.h"
 #include "slab.h"
+#include "versioned.h"
 
 struct spw_read_check_counts spw_read_check_counts;
 

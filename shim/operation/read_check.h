@@ -15,8 +15,10 @@
  * nobody waits. */
 #ifndef SPILLWAY_SHIM_READ_CHECK_H
 #define SPILLWAY_SHIM_READ_CHECK_H
-#include "recorded_op.h"
+#include "recorded_touch.h"
 #include "slab.h"
+
+struct spw_op;
 
 struct spw_read_check_counts { /* since the start */
     uint64_t based_count;      /* first digests */

@@ -9,11 +9,12 @@
 #include "context.h"
 #include "devices.h"
 #include "op.h"
-#include "live.h"
+#include "counters.h"
 #include "outside.h"
 #include "slab.h"
 #include "stash.h"
 #include "twins.h"
+#include "versioned.h"
 #include "read_check.h"
 #include "writesets.h"
 

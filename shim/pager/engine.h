@@ -46,7 +46,6 @@ struct spw_engine_counts {                        /* for the summary; engine loc
 };
 
 extern struct spw_engine_counts spw_engine_counts;
-extern bool spw_pinning_everything; /* spw_pin_everything() was called */
 
 /* Makes one absent block resident, making room first; needs the device's slow lock and the engine lock, lets go of the
  * engine lock while it waits for the GPU. */

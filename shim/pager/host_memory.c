@@ -7,7 +7,7 @@
 #include "ask.h"
 #include "driver.h"
 #include "hostlimit.h"
-#include "hostpool.h"
+#include "hostpool_system.h"
 #include "log.h"
 #include "result.h"
 #include "settings.h"

@@ -2,6 +2,7 @@
 #ifndef SPILLWAY_SHIM_PIN_H
 #define SPILLWAY_SHIM_PIN_H
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Makes the allocation that holds `address` resident, with its bytes in place for whatever is submitted to any stream
@@ -11,6 +12,8 @@ void spw_pin_address(CUdeviceptr address, const char *why);
 
 /* The same for all that lives now and all that is allocated from now on. */
 void spw_pin_everything(const char *why);
+
+extern bool spw_pinning_everything; /* it was called */
 
 /* The last pin of this thread that failed, a negative result: there is no room for it beside what is pinned already.
  * Who must know sets it to 0 before. */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "architectures.h"
-#include "globals_parts.h"
+#include "globals_cubin.h"
+#include "globals_ptx.h"
 #include "unpack.h"
 
 #define FAT_MAGIC  UINT32_C(0xba55ed50)

@@ -12,27 +12,10 @@
  * Nothing outside of the image is read, however damaged it is. No state, any thread. */
 #ifndef SPILLWAY_SHIM_GLOBALS_H
 #define SPILLWAY_SHIM_GLOBALS_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#define SPW_GLOBALS_MAX      4096                /* names */
-#define SPW_GLOBALS_MAX_PART ((size_t)256 << 20) /* bytes of a part of a fat binary, unpacked */
-
-struct spw_global {
-    char *name;
-    bool is_constant; /* kernels cannot write it */
-};
-
-struct spw_globals {
-    struct spw_global *list; /* no name twice */
-    uint32_t count, room;
-};
+#include "globals_parts.h"
 
 /* NULL: these are all that there are, to be finished. Else why they cannot be listed, and *ret is empty; completes "the
  * variables of a module are not known: ". `architectures`: those of which parts are taken (architectures.h); NULL: of all.
  */
 const char *spw_globals_list(const void *image, size_t bytes, const bool *architectures, struct spw_globals *ret);
-
-void spw_globals_finish(struct spw_globals *globals);
 #endif

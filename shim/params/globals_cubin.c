@@ -1,8 +1,8 @@
 /* globals_cubin.c - finds variables in the table of symbols of a cubin. */
+#include "globals_cubin.h"
+
 #include <elf.h>
 #include <string.h>
-
-#include "globals_parts.h"
 
 enum { MACHINE = 190 /* EM_CUDA */, TYPE_TEXTURE = 10, TYPE_SURFACE = 11 };
 

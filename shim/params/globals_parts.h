@@ -1,19 +1,29 @@
-/* globals_parts.h - what the readers of the forms of images have in common. */
+/* globals_parts.h - a list of the variables of an image, and what the readers of the forms of images have in common. */
 #ifndef SPILLWAY_SHIM_GLOBALS_PARTS_H
 #define SPILLWAY_SHIM_GLOBALS_PARTS_H
-#include "globals.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct spw_image_part { /* of an image, or all of it */
     const char *bytes;
     size_t count;
 };
 
-/* NULL, or why not, as of spw_globals_list(). Names are added to what is listed already. */
-const char *spw_globals_of_cubin(struct spw_globals *globals, struct spw_image_part file);
-const char *spw_globals_of_ptx(struct spw_globals *globals, struct spw_image_part text);
+#define SPW_GLOBALS_MAX      4096                /* names */
+#define SPW_GLOBALS_MAX_PART ((size_t)256 << 20) /* bytes of a part of a fat binary, unpacked */
 
-/* The cubin says itself that it is for that architecture. */
-bool spw_globals_cubin_is_for(struct spw_image_part file, uint32_t architecture);
+struct spw_global {
+    char *name;
+    bool is_constant; /* kernels cannot write it */
+};
+
+struct spw_globals {
+    struct spw_global *list; /* no name twice */
+    uint32_t count, room;
+};
+
+void spw_globals_finish(struct spw_globals *globals);
 
 /* A name that ends with its length or a 0. */
 const char *spw_globals_add(struct spw_globals *globals, const char *name, size_t length, bool is_constant);

@@ -1,8 +1,8 @@
 /* globals_ptx.c - finds declarations of variables in PTX, word by word. */
+#include "globals_ptx.h"
+
 #include <ctype.h>
 #include <string.h>
-
-#include "globals_parts.h"
 
 struct word {
     const char *text;

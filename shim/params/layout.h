@@ -6,16 +6,12 @@
 #ifndef SPILLWAY_SHIM_LAYOUT_H
 #define SPILLWAY_SHIM_LAYOUT_H
 #include "ours.h"
+#include "param.h"
 #include <cuda.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct spw_param {
-    uint16_t offset_bytes; /* in the device's parameter image; a host struct does not show it */
-    uint16_t size_bytes;
-};
 
 struct spw_struct;
 

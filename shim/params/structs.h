@@ -10,7 +10,7 @@
 #include "dims.h"
 #include "inputs.h"
 #include "lists.h"
-#include "scan.h"
+#include "param.h"
 
 struct spw_struct_kind;
 
@@ -31,14 +31,8 @@ struct spw_struct {
 bool spw_struct_recognise(const char *name, const struct spw_param *params, unsigned count, unsigned param,
                           struct spw_struct *ret);
 
-/* What a launch passes, with zeros where its blocks look at nothing. */
-struct spw_filled {
-    void **params, **extra;          /* as given to a launch; one of them is NULL */
-    CUdeviceptr hits[SPW_SCAN_ROOM]; /* for the caller */
-};
-
-/* The launch's parameters filled in so, of a kernel whose layout has such structures; free() it. NULL: there is nothing
- * certain to leave out, or no memory. */
-struct spw_filled *spw_structs_filled(const struct spw_layout *layout, const unsigned grid[3], void *const *params,
-                                      void *const *extra);
+/* Copies what the launch uses of the structure, to where there are zeros. `first`: what it gives for its first parameter.
+ * False: the structure is not as it should be, and nothing was copied. */
+bool spw_struct_copy_used(const struct spw_struct *s, const unsigned grid[3], const unsigned char *first,
+                          const unsigned char *from, unsigned char *to);
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "versions.h"
 #include "layout.h"
 #include "log.h"
 #include "refusals.h"

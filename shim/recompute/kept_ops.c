@@ -16,6 +16,7 @@
 #include "stash.h"
 #include "comparison.h"
 #include "verify.h"
+#include "versions.h"
 #include "verify_records.h"
 
 struct iteration {

@@ -5,7 +5,7 @@
 #ifndef SPILLWAY_SHIM_REPLAY_OP_H
 #define SPILLWAY_SHIM_REPLAY_OP_H
 #include "dependents.h"
-#include "rebuild.h"
+#include "replay_run.h"
 
 enum spw_replay_reason { SPW_REPLAY_DEMAND, SPW_REPLAY_PLAN, SPW_REPLAY_RESCUE, SPW_REPLAY_REASONS };
 
@@ -17,24 +17,6 @@ struct spw_replayed {                   /* since the start; engine lock */
     uint64_t failed_count, owed_count; /* attempts; slots that could not be put back at once */
 };
 extern struct spw_replayed spw_replayed;
-
-struct spw_running_part {    /* a block that they touch */
-    struct spw_block *block; /* held */
-    bool writes;
-    bool attached; /* it was given memory to be written anew, and holds nothing yet */
-};
-
-struct spw_replay_op {
-    struct spw_recorded_op *recorded_op; /* whose making is wanted */
-    struct spw_rebuild *rebuild;         /* what that takes; the operations are held */
-    struct spw_running_part *parts;      /* rebuild->part_count of them */
-    bool is_begun;                       /* some of it was submitted */
-
-    /* verify.c */
-    unsigned looks; /* it differed, and was made so often again to find out why */
-    unsigned mismatch_count;
-    const struct spw_block *different;
-};
 
 /* Holds the operations that it takes to make what `recorded_op` made, and the blocks that they touch. 0; -ESTALE: these are
  * not all there; -ENOMEM. To be ended in any case. */

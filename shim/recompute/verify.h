@@ -18,7 +18,7 @@
 #ifndef SPILLWAY_SHIM_VERIFY_H
 #define SPILLWAY_SHIM_VERIFY_H
 #include "rematerialiser.h"
-#include "replay_op.h"
+#include "replay_run.h"
 
 struct spw_verified {          /* since the start */
     uint64_t equal_count;      /* comparisons of a block: it was as it had been */

@@ -5,7 +5,7 @@
 #include "layout.h"
 #include "note.h"
 #include "scan.h"
-#include "structs.h"
+#include "filled.h"
 #include "tensormap.h"
 
 enum { HITS = 512 };

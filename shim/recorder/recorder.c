@@ -26,8 +26,6 @@ enum { FLUSH_NS = 500000000, FLUSH_BEFORE_WAIT_NS = 50000000 };
 int spw_recording;
 _Thread_local struct spw_note spw_note_now __attribute__((tls_model("initial-exec")));
 
-atomic_int spw_recorder_lock;
-
 /* Guarded by it. */
 static struct spw_trace_writer *writer;
 static uint64_t next_op, flushed_ns, origin_ns;

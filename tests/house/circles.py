@@ -1,24 +1,37 @@
 #!/usr/bin/env python3
-"""No two files of the library need each other, be it by way of others, but for the modules that are stated here.
+"""No two files of the library need each other, be it by way of others, but for the modules that are stated here; and no file needs one of a
+higher room.
 
-usage: circles.py BUILD ROOM...
+usage: circles.py BUILD ROOM=FOLDER...        the rooms in their order, the lowest first
 
-A file needs another where its object uses a function or variable that the other one's object defines (nm). Rooms need none of a
-higher one (rooms.py), so that circles lie within a room."""
+A file is NAME.c with NAME.h. It needs another where its object uses a function or variable that the other one's object defines (nm), where
+it includes the other one's header, and where its header declares what the other one defines."""
 import collections
 import pathlib
 import re
 import subprocess
 import sys
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "shim"
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"/]+)"', re.MULTILINE)
+# A prototype or an extern variable, which begin in the first column; an inline function is no declaration of another file's.
+DECLARED = re.compile(r"^(?!typedef|static|#|return)[A-Za-z_][^;{}()#=]*?\b(spw_\w+)(?:\([^;{}]*\)|\[[^;{}]*\])?[^;{}()=]*;", re.MULTILINE)
+OF_THE_LOADER = {"dlsym"}  # whoever asks for it means the loader's; ours answers the program (lookups.c)
+
 # Several files that are one thing, with one header that others include.
 MODULES = [
-    "stream/streams stream/marks",                                   # the records of streams
-    "memory/phys_pool memory/split_merge",                           # physical memory in pieces: which are cut and joined
-    "entry/api entry/edge entry/life entry/open entry/resolve",      # exported symbols: each opens the driver, which learns of each
-    "entry/forward entry/forward.S",                                 # generated symbols, and what they jump to
-    # the recorder, under one lock: recorder_parts.h says where its parts meet
-    "recorder/definitions recorder/iteration_finder recorder/nvtx recorder/recorder recorder/recorder_memory recorder/recorder_touches",
+    # the records of streams: an operation's number, the marks behind it and its uses are told of each other; stream_table.h is their inside
+    "stream/marks stream/stream_table stream/streams stream/uses",
+    # physical memory in pieces: what is taken from the pool is cut and joined, and goes back there; phys_pool_parts.h is their inside
+    "memory/phys_pool memory/phys_pool_parts memory/split_merge",
+    # exported symbols: each opens the driver, which is told of each that it has
+    "entry/api entry/edge entry/life entry/open entry/resolve",
+    "entry/forward entry/forward.S",  # generated symbols, and what they jump to
+    # the recorder, under one lock: a record may define what it names, be the mark of an iteration and be timed; recorder_parts.h says where
+    # its parts meet
+    "recorder/definitions recorder/iteration_finder recorder/nvtx recorder/recorder recorder/recorder_memory recorder/recorder_parts "
+    "recorder/recorder_touches",
 ]
 
 
@@ -31,21 +44,34 @@ def symbols(library):
         yield file.removesuffix(".c").removeprefix("meson-generated_.._"), letter, name
 
 
+def headers_of(rooms, defined):
+    """(file, other, name) where a file includes a header of another, or declares in its own what another defines."""
+    paths = {path.name: (f"{room}/{path.stem}", path) for room, folder in rooms.items() for path in (SOURCE / folder).glob("*.[ch]")}
+    for file, path in paths.values():
+        text = COMMENT.sub("", path.read_text())
+        yield from ((file, paths[header][0], header) for header in INCLUDE.findall(text) if header in paths)
+        if path.suffix == ".h":
+            yield from ((file, defined[name], name) for name in DECLARED.findall(text) if name in defined)
+
+
 def uses_of(build, rooms):
-    """file -> {file that it needs: names}, by ROOM_NAME as the build calls objects."""
+    """file -> {file that it needs: names}, by ROOM/NAME."""
     defined, used = {}, collections.defaultdict(set)
     for room in rooms:
         for file, letter, name in symbols(build / "shim" / f"libspillway-{room}.a"):
             file = f"{room}/{file.removeprefix(room + '_')}"
             if letter in "TDBRVWC":
                 defined[name] = file
-            elif letter == "U":
+            elif letter == "U" and name not in OF_THE_LOADER:
                 used[file].add(name)
     uses = collections.defaultdict(lambda: collections.defaultdict(set))
     for file, names in used.items():
         for name in names:
             if defined.get(name, file) != file:
                 uses[file][defined[name]].add(name)
+    for file, other, name in headers_of(rooms, defined):
+        if other != file:
+            uses[file][other].add(name)
     return uses
 
 
@@ -67,13 +93,15 @@ def circles(uses):
 
 
 def main():
-    build, rooms = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    build, rooms = pathlib.Path(sys.argv[1]), dict(told.split("=") for told in sys.argv[2:])
     uses = uses_of(build, rooms)
     found = circles(uses)
     stated = [frozenset(module.split()) for module in MODULES]
     bad = [circle for circle in found if circle not in stated]
     gone = [module for module in stated if module not in found]
-    print("1..3")
+    rank = {room: number for number, room in enumerate(rooms)}
+    upward = [(file, other) for file in uses for other in uses[file] if rank[file.split("/")[0]] < rank[other.split("/")[0]]]
+    print("1..4")
     print(("not " if bad else "") + "ok 1 - no files need each other but those of a module")
     for circle in bad:
         print("# circle: " + " ".join(sorted(circle)))
@@ -83,9 +111,13 @@ def main():
     print(("not " if gone else "") + "ok 2 - each module that is stated is one")
     for module in gone:
         print("# no circle: " + " ".join(sorted(module)))
-    many = len(uses) > 100 and circles({"a": {"b": 1}, "b": {"c": 1}, "c": {"b": 1}}) == [frozenset("bc")]
-    print(("" if many else "not ") + f"ok 3 - circles are found where they are\n# {len(uses)} files use others")
-    return 1 if bad or gone or not many else 0
+    print(("not " if upward else "") + "ok 3 - no file needs one of a higher room, or declares what one defines")
+    for file, other in sorted(upward):
+        print(f"# {file} -> {other}: {', '.join(sorted(uses[file][other])[:6])}")
+    many = len(uses) > 100 and circles({"a": {"b": 1}, "b": {"c": 1}, "c": {"b": 1}}) == [frozenset("bc")] and DECLARED.findall(
+        "extern int spw_a[2] SPW_OURS;\nint spw_b(int *c);\nstatic inline int spw_d(void)\n{\n    return spw_b(0);\n}\n") == ["spw_a", "spw_b"]
+    print(("" if many else "not ") + f"ok 4 - circles are found where they are\n# {len(uses)} files use others")
+    return 1 if bad or gone or upward or not many else 0
 
 
 sys.exit(main())

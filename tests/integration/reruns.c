@@ -11,6 +11,7 @@
 #include "../unit/unlocked.h"
 #include "alloc.h"
 #include "devices.h"
+#include "versions.h"
 #include "driver.h"
 #include "op.h"
 #include "layout.h"

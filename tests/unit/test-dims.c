@@ -1,4 +1,5 @@
 /* test-dims.c - what a launch uses of shapes that PyTorch passes, compared with how many dimensions they have. */
+#include "filled.h"
 #include "structs.h"
 
 #include <stdarg.h>

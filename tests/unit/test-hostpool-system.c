@@ -1,6 +1,7 @@
 /* test-hostpool-system.c - memory as the system hands it to a pool: aligned, kept from children, bound to a node where that
  * is possible. */
 #include "host-world.h"
+#include "hostpool_system.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* test-inputs.c - what a launch uses of what PyTorch concatenates, compared with how many inputs its grid tells of. */
+#include "filled.h"
 #include "structs.h"
 
 #include <stdarg.h>

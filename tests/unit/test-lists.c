@@ -1,4 +1,5 @@
 /* test-lists.c - what a launch uses of PyTorch's lists of tensors, compared with what its blocks name. */
+#include "filled.h"
 #include "structs.h"
 
 #include <stdarg.h>

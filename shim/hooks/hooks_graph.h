@@ -1,15 +1,12 @@
-/* graph.h - graphs are pinned as a whole: what a node may touch stays resident, as launching a graph names none of it.
+/* hooks_graph.h - graphs are pinned as a whole: what a node may touch stays resident, as launching a graph names none of it.
  *
  * Nodes become known where they are made: by operations on a capturing stream, which come to the hooks of launches,
  * copies and sets, and by the calls that add a node or change its parameters, which hooks_graph.c answers. */
-#ifndef SPILLWAY_SHIM_GRAPH_H
-#define SPILLWAY_SHIM_GRAPH_H
+#ifndef SPILLWAY_SHIM_HOOKS_GRAPH_H
+#define SPILLWAY_SHIM_HOOKS_GRAPH_H
 #include <cuda.h>
 
 /* Pins all that a launch may touch, everything if it cannot be parsed. For launches on a capturing stream and kernel
  * nodes. Copies and sets on a capturing stream are pinned by spw_pin_address(). */
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra);
-
-/* Pins the word that one stream memory operation waits for or writes. */
-void spw_pin_memop(const CUstreamBatchMemOpParams *p);
 #endif
