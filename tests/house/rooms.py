@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The rooms of shim/ are closed: a file of a room that includes a header of a higher one does not compile, and one that calls a function of a
-higher one does not link with what is linked to find that out (shim/closed.c).
+"""The rooms of shim/ and the folders of planner/ are closed: a file of one that includes a header of a higher one does not compile, and one
+that calls a function of a higher one does not link with what is linked to find that out (shim/closed.c).
 
-usage: rooms.py BUILD ROOM=FOLDER...        the rooms in their order, the lowest first"""
+usage: rooms.py BUILD ROOM=FOLDER... --planner FOLDER...        the rooms and folders in their order, the lowest first"""
 import json
 import pathlib
 import shlex
@@ -10,20 +10,54 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2] / "shim"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
-def command_of(build, room):
+class Shim:
+    """Rooms by name, which name each other's headers without folders."""
+
+    def __init__(self, build, folders):
+        self.build, self.folders, self.rooms = build, folders, list(folders)
+
+    def library(self, room):
+        return f"shim/libspillway-{room}.a"
+
+    def beside(self):
+        return [str(self.build / path) for path in ("planner/libspillway-planner.a", "trace/libspillway-follow.a", "trace/libspillway-trace.a")]
+
+    def header_of(self, room):
+        """The first header that no other library has of that name, as the C library has <aliases.h>."""
+        names = sorted(path.name for path in (SOURCE / "shim" / self.folders[room]).glob("*.h"))
+        return next(name for name in names if not pathlib.Path("/usr/include", name).exists())
+
+
+class Planner:
+    """Folders, which stand in the names of headers."""
+
+    def __init__(self, build, folders):
+        self.build, self.rooms = build, folders
+
+    def library(self, folder):
+        return f"planner/libspillway-planner-{folder}.a"
+
+    def beside(self):
+        return []
+
+    def header_of(self, folder):
+        return f"{folder}/{min(path.name for path in (SOURCE / 'planner' / folder).glob('*.h'))}"
+
+
+def command_of(house, room):
     """How the compiler is called for the first file of the room."""
-    for each in json.loads((build / "compile_commands.json").read_text()):
-        if each["output"].startswith(f"shim/libspillway-{room}.a.p/"):
+    for each in json.loads((house.build / "compile_commands.json").read_text()):
+        if each["output"].startswith(f"{house.library(room)}.p/"):
             return shlex.split(each["command"]), each["directory"], each["file"], each["output"]
-    raise SystemExit(f"there is no file of room {room} in {build}/compile_commands.json")
+    raise SystemExit(f"there is no file of room {room} in {house.build}/compile_commands.json")
 
 
-def compiled(build, room, text, to):
+def compiled(house, room, text, to):
     """None, or what the compiler said."""
-    command, folder, file, output = command_of(build, room)
+    command, folder, file, output = command_of(house, room)
     source = to.with_suffix(".c")
     source.write_text(text)
     changed = [{file: str(source), output: str(to)}.get(word, word) for word in command]
@@ -32,53 +66,48 @@ def compiled(build, room, text, to):
     return done.stderr if done.returncode else None
 
 
-def linked(build, rooms, thing):
-    libraries = [str(build / "shim" / f"libspillway-{room}.a") for room in rooms]
-    beside = [str(build / path) for path in ("planner/libspillway-planner.a", "trace/libspillway-follow.a", "trace/libspillway-trace.a")]
-    sanitizers = [word for word in command_of(build, rooms[0])[0] if word.startswith("-fsanitize")]
-    whole, group = ["-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive"], ["-Wl,--start-group", *beside, "-Wl,--end-group"]
+def linked(house, rooms, thing):
+    libraries = [str(house.build / house.library(room)) for room in rooms]
+    sanitizers = [word for word in command_of(house, rooms[0])[0] if word.startswith("-fsanitize")]
+    whole, group = ["-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive"], ["-Wl,--start-group", *house.beside(), "-Wl,--end-group"]
     done = subprocess.run(["cc", *sanitizers, str(thing), *whole, *group, "-lzstd", "-pthread", "-ldl", "-lm", "-o", str(thing) + ".out"],
                           capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else None
 
 
-def header_of(folder):
-    """The first header that no other library has of that name, as the C library has <aliases.h>."""
-    names = sorted(path.name for path in (SOURCE / folder).glob("*.h"))
-    return next(name for name in names if not pathlib.Path("/usr/include", name).exists())
-
-
-def function_of(build, room):
-    symbols = subprocess.run(["nm", "--defined-only", str(build / "shim" / f"libspillway-{room}.a")], capture_output=True, text=True, check=True).stdout
+def function_of(house, room):
+    symbols = subprocess.run(["nm", "--defined-only", str(house.build / house.library(room))], capture_output=True, text=True, check=True).stdout
     return next(line.split()[2] for line in symbols.splitlines() if " T spw_" in line)
 
 
-def wrong_with(build, rooms, folders, number, place):
+def wrong_with(house, number, place):
     """What is not as it has to be, in a sentence; None."""
-    room, above, thing = rooms[number], rooms[number + 1], place / "thing.o"
-    header, function = header_of(folders[above]), function_of(build, above)
+    room, above, below, thing = house.rooms[number], house.rooms[number + 1], house.rooms[:number + 1], place / "thing.o"
+    header, function = house.header_of(above), function_of(house, above)
     main = "int main(void);\nint main(void)\n{\n    return 0;\n}\n"
-    said = compiled(build, room, f'#include "{header_of(folders[room])}"\n{main}', thing) or linked(build, rooms[:number + 1], thing)
+    said = compiled(house, room, f'#include "{house.header_of(room)}"\n{main}', thing) or linked(house, below, thing)
     if said:
         return f"{room}: what is right does not compile or link: {said}"
-    said = compiled(build, room, f'#include "{header}"\n{main}', thing)
+    said = compiled(house, room, f'#include "{header}"\n{main}', thing)
     if not said or f"{header}: No such file" not in said:
         return f"{room}: a file that includes {header} compiles, or fails for another reason: {said}"
-    said = compiled(build, room, f"int {function}(void);\nint main(void);\nint main(void)\n{{\n    return {function}();\n}}\n", thing)
-    said = said or linked(build, rooms[:number + 1], thing)
+    said = compiled(house, room, f"int {function}(void);\nint main(void);\nint main(void)\n{{\n    return {function}();\n}}\n", thing)
+    said = said or linked(house, below, thing)
     if not said or f"undefined reference to `{function}'" not in said:
         return f"{room}: a file that calls {function}() links, or fails for another reason: {said}"
     return None
 
 
 def main():
-    build, folders = pathlib.Path(sys.argv[1]), dict(told.split("=") for told in sys.argv[2:])
-    rooms = list(folders)
-    print(f"1..{len(rooms) - 1}")
+    build, told = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    planner = told.index("--planner")
+    houses = [Shim(build, dict(room.split("=") for room in told[:planner])), Planner(build, told[planner + 1:])]
+    tests = [(house, number) for house in houses for number in range(len(house.rooms) - 1)]
+    print(f"1..{len(tests)}")
     with tempfile.TemporaryDirectory() as place:
-        for number, room in enumerate(rooms[:-1]):
-            wrong = wrong_with(build, rooms, folders, number, pathlib.Path(place))
-            print(f"{'not ' if wrong else ''}ok {number + 1} - {room} includes and calls nothing of {rooms[number + 1]}")
+        for count, (house, number) in enumerate(tests, 1):
+            wrong = wrong_with(house, number, pathlib.Path(place))
+            print(f"{'not ' if wrong else ''}ok {count} - {house.rooms[number]} includes and calls nothing of {house.rooms[number + 1]}")
             if wrong:
                 print("\n".join("# " + line for line in wrong.splitlines()))
 
