@@ -1,6 +1,7 @@
 /* bounds.h - what no schedule can beat: lower bounds on an iteration's time within a budget, in closed form. */
 #ifndef SPILLWAY_PLANNER_BOUNDS_H
 #define SPILLWAY_PLANNER_BOUNDS_H
+#include "bounds/terms.h"
 #include "plan/graph.h"
 
 struct spw_bounds {
@@ -18,14 +19,6 @@ struct spw_bounds {
  * other. 0 or -ENOMEM. */
 int spw_bounds_find(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                     struct spw_bounds *ret_bounds);
-/* The machine, and what ends the look early; all zero: copies do not hinder each other, and nothing does. Each operation
- * gives a valid bound, so one for which fewer are looked at is lower. */
-struct spw_bounds_terms {
-    double duplex;                      /* speed of a copy while one runs in the other direction, as a share; 0: all of it */
-    double limit_s;                     /* about so much of the host's time; 0: half a second */
-    double (*now_s)(void *now_context); /* may be NULL; where it is infinite, the bound is not wanted any more */
-    void *now_context;
-};
 /* The same on these terms. 0, -ENOMEM, -ECANCELED. */
 int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                       const struct spw_bounds_terms *terms, struct spw_bounds *ret_bounds);

@@ -2,8 +2,9 @@
  * it absent: what bounds are made of. */
 #ifndef SPILLWAY_PLANNER_NEEDS_H
 #define SPILLWAY_PLANNER_NEEDS_H
-#include "bounds/bounds.h"
 #include "bounds/cut.h"
+#include "bounds/terms.h"
+#include "plan/graph.h"
 
 /* A tensor from one use to the next. It can be absent during the operations first .. last. */
 struct spw_need {

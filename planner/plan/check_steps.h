@@ -1,8 +1,10 @@
 /* check_steps.h - what each event of a schedule needs and changes under model S+, on paper. */
 #ifndef SPILLWAY_PLANNER_CHECK_STEPS_H
 #define SPILLWAY_PLANNER_CHECK_STEPS_H
-#include "plan/check.h"
+#include "plan/check_result.h"
+#include "plan/graph.h"
 #include "plan/instants.h"
+#include "plan/schedule.h"
 
 #define SPW_NOWHERE UINT32_MAX /* in place of a version */
 

@@ -158,7 +158,7 @@ static void place_at_start(const struct spw_graph *graph, const struct spw_sched
 }
 
 int spw_peaks(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *start_us,
-              const double *end_us, struct spw_timing *timing)
+              const double *end_us, uint64_t *ret_peak_bytes, uint64_t *ret_host_peak_bytes)
 {
     struct change *changes = malloc((2 * schedule->count + 1) * sizeof *changes);
     bool *there = malloc(2 * ((size_t)graph->tensor_count + 1) * sizeof *there);
@@ -178,8 +178,8 @@ int spw_peaks(const struct spw_graph *graph, const struct spw_schedule *schedule
             most = more(most, now.device_bytes += changes[i].device_bytes);
             host_most = more(host_most, now.host_bytes += changes[i].host_bytes);
         }
-        timing->peak_bytes = (uint64_t)most;
-        timing->host_peak_bytes = (uint64_t)host_most;
+        *ret_peak_bytes = (uint64_t)most;
+        *ret_host_peak_bytes = (uint64_t)host_most;
     }
     free(changes);
     free(there);

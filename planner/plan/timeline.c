@@ -484,7 +484,7 @@ int spw_timeline(const struct spw_graph *graph, const struct spw_schedule *sched
     for (size_t i = 0; i < schedule->count && r == 0; i++)
         ends[i] = end_of(timer, &schedule->steps[i], starts[i]);
     if (r == 0)
-        r = spw_peaks(graph, schedule, starts, ends, &timing);
+        r = spw_peaks(graph, schedule, starts, ends, &timing.peak_bytes, &timing.host_peak_bytes);
     if (r == 0)
         *ret_timing = timing;
     free(times);

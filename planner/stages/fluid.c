@@ -1,11 +1,12 @@
 /* fluid.c - the fluid relaxation of offloading: bytes leave and return one by one, and whatever has to be away must have
  * left. */
+#include "stages/fluid.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "stages/linear.h"
-#include "stages/offload.h"
 
 /* At each operation, in bytes. The arrays for behind the turn are used from the end. */
 struct curves {

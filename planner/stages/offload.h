@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "plan/graph.h"
+#include "stages/fluid.h"
 
 /* A tensor that could be on the host while the operations from .. to - 1 run; where it wraps, while those before `to` and
  * those from `from` on do: a persistent tensor that begins and ends there. */
@@ -22,15 +23,6 @@ struct spw_leave {
 /* One for each tensor that may leave and has a gap worth it: its longest by time. In the order in which the tensors are
  * made; persistent ones behind all others, the longest gap first. For free(). 0 or -ENOMEM. */
 int spw_offload_leaves(const struct spw_graph *graph, struct spw_leave **ret_leaves, uint32_t *ret_count);
-
-struct spw_fluid {
-    double us;            /* no schedule without replays is faster; INFINITY: there is none */
-    double forward_bytes; /* that have to be away at some operation before the turn; behind it */
-    double backward_bytes;
-};
-/* For tensors that do not persist within `bytes`; persistent ones are taken to be where they do no harm. O(tensors + ops).
- * 0 or -ENOMEM. */
-int spw_offload_fluid(const struct spw_graph *graph, uint64_t bytes, struct spw_fluid *ret_fluid);
 
 /* Takes leaves in their order, those that are absent somewhere where memory is short, until it is nowhere, and then gives
  * back, last first, what turned out not to be needed. `taken`, one for each: what is true at the start is taken before all
