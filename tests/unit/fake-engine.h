@@ -1,16 +1,11 @@
 /* fake-engine.h - an engine that only notes what it is asked to pin, for tests of the hooks. */
 #ifndef SPILLWAY_TESTS_FAKE_ENGINE_H
 #define SPILLWAY_TESTS_FAKE_ENGINE_H
+#include "fake-versions.h"
+#include "graph_memory.h"
 #include "pin.h"
 #include "unmanaged.h"
-#include "graph_memory.h"
-#include "versions.h"
 #include <errno.h>
-
-#define LOW  UINT64_C(0x700000000000)
-#define HIGH UINT64_C(0x700100000000)
-
-CUdeviceptr spw_arena_low = LOW, spw_arena_high = HIGH;
 
 static CUdeviceptr pinned[64];
 static unsigned pinned_count;
@@ -59,15 +54,6 @@ void spw_graph_memory_forget(const void *graph)
 
 void spw_graph_memory_settle(void)
 {
-}
-
-static unsigned breaks;   /* times that something was about to change what operations do */
-static int break_failure; /* negative: what depends on that cannot be recomputed */
-
-int spw_versions_break(void)
-{
-    breaks++;
-    return break_failure;
 }
 
 /* True when exactly this was pinned since the last question. */

@@ -4,7 +4,6 @@
 #define SPILLWAY_TESTS_REPLAYED_H
 #include "carried.h"
 #include "dependents.h"
-#include "plan_follower.h"
 #include "kept_ops.h"
 #include "replay.h"
 #include "settings.h"
@@ -115,8 +114,6 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
 {
     spw_kept_ops_reset();
     spw_replay_reset();
-    spw_plan_follower_reset();
-    spw_plan_follower_open();
     begin(budget + own_beside(budget), host_budget);
     struct spw_settings settings = *spw_settings_get();
     settings.plan = SPW_PLAN_OFF; /* the tests say what the plan is */

@@ -14,7 +14,6 @@
 #include "lock.h"
 #include "mover.h"
 #include "pin.h"
-#include "plan_follower.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "slab.h"
@@ -30,8 +29,6 @@ static CUdeviceptr other; /* what the other thread works on */
 
 static void begin(uint64_t budget)
 {
-    spw_plan_follower_reset();
-    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -16,7 +16,6 @@
 #include "fake-device.h"
 #include "lock.h"
 #include "mover.h"
-#include "plan_follower.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "unlocked.h"
@@ -29,8 +28,6 @@ static CUstream s, t;
 
 static void begin(unsigned budget)
 {
-    spw_plan_follower_reset();
-    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -12,7 +12,7 @@
 
 #include "ask.h"
 #include "driver.h"
-#include "fake-engine.h"
+#include "fake-versions.h"
 #include "hostpool.h"
 #include "layout.h"
 #include "result.h"

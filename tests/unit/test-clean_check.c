@@ -3,7 +3,7 @@
 #include "carried.h"
 #include "capture.h"
 #include "layout.h"
-#include "plan_follower.h"
+#include "idle-follower.h"
 #include "clean_check.h"
 #include "fast_path.h"
 #include "call_args.h"
@@ -95,6 +95,7 @@ static void begin_believing(uint64_t budget)
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);
+    spw_follower = &idle_follower;
     spw_plan_follower_any = true; /* as it is where versions are kept */
     spw_unlock();
     open_digests();

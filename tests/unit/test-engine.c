@@ -17,7 +17,6 @@
 #include "lock.h"
 #include "mover.h"
 #include "pin.h"
-#include "plan_follower.h"
 #include "fast_path.h"
 #include "reclaim.h"
 #include "slab.h"
@@ -31,8 +30,6 @@ static struct spw_device *device;
 
 static void begin(uint64_t budget, uint64_t host_budget)
 {
-    spw_plan_follower_reset();
-    spw_plan_follower_open();
     spw_ledger_reset();
     spw_mover_reset();
     spw_devices_reset();

@@ -14,8 +14,6 @@ static CUdeviceptr gone, used, leaving; /* `gone` waits for the memory of `leavi
 static void start(double us)
 {
     begin(2 * BYTES, 16 << 20);
-    device->stale.refused =
-        true; /* so many operations alike are an iteration, in which memory would change hands unawaited */
     pace = (struct spw_throttle){0};
     memset(known, 0, sizeof(known));
     for (int i = 0; i < OPS; i++)

@@ -1,5 +1,4 @@
 /* test-writesets.c - what launches write is learned from what changed, and everything else is taken to be written. */
-#include "clean_check.h"
 #include "writesets.h"
 
 #include <setjmp.h>
@@ -10,7 +9,7 @@
 
 #include "driver.h"
 #include "failing-memory.h"
-#include "fake-engine.h"
+#include "fake-versions.h"
 #include "layout.h"
 #include "function_attrs.h"
 #include "unlocked.h"
