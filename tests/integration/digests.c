@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../simgpu/tests/device.h"
-#include "../unit/unlocked.h"
+#include "../unit/common/unlocked.h"
 #include "devices.h"
 #include "digest.h"
 #include "driver.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../simgpu/tests/device.h"
-#include "../unit/unlocked.h"
+#include "../unit/common/unlocked.h"
 #include "alloc.h"
 #include "devices.h"
 #include "versions.h"

@@ -13,7 +13,7 @@
 #include "mempool_stats.h"
 #include "settings.h"
 #include "call_args.h"
-#include "../unit/unlocked.h"
+#include "../unit/common/unlocked.h"
 
 enum { THREADS = 2 };
 

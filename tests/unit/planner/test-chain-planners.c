@@ -81,7 +81,7 @@ static struct iteration load(const char *path)
 static void plans_for_well_known_models_are_valid_at_every_budget(void **state)
 {
     glob_t files;
-    assert_int_equal(glob(GRAPHS "/*-*.json", 0, NULL, &files), 0);
+    assert_int_equal(glob(GRAPHS_FOLDER "/*-*.json", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++) {
         struct iteration iteration = load(files.gl_pathv[i]);
         for (size_t p = 0; p < PLANNERS; p++) {
@@ -127,7 +127,7 @@ static void plans_are_as_good_as_they_have_been(void **state)
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         char path[1024];
-        (void)snprintf(path, sizeof path, "%s/%s.json", GRAPHS, known[i].graph);
+        (void)snprintf(path, sizeof path, "%s/%s.json", GRAPHS_FOLDER, known[i].graph);
         struct iteration iteration = load(path);
         const struct spw_plan_request request = request_for(iteration.graph, known[i].share);
         const double times = plan(known[i].planner, &request);

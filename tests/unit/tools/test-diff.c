@@ -1,6 +1,6 @@
 /* test-diff.c - how the places of one run are found in another, and what is called a difference. The models are made here,
  * and a frame's address is its text. */
-#include "../../tools/diff_model.h"
+#include "diff_model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../fuzz/training.h"
+#include "../../fuzz/training.h"
 #include "format.h"
 #include "report.h"
 #include "trace-file.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../trace/writer.h"
+#include "writer.h"
 #include "definitions.h"
 #include "driver.h"
 #include "capture.h"

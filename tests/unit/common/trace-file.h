@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../fuzz/records.h"
+#include "../../fuzz/records.h"
 #include "reader.h"
 #include "writer.h"
 
