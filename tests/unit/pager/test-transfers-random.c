@@ -1,5 +1,5 @@
 /* test-transfers-random.c - plans that ask for anything at any time, held against a model, while the driver's calls fail. */
-#include "model.h"
+#include "modelled.h"
 #include "deferred_unmap.h"
 #include "unlocked.h"
 

@@ -1,6 +1,6 @@
 /* test-replay-random.c - operations of any shape on tensors and small allocations, of which any may be dropped, freed,
  * written or made again at any time, held against a model, while the driver's calls fail. */
-#include "model.h"
+#include "modelled.h"
 #include "replayed.h"
 #include "unlocked.h"
 

@@ -1,4 +1,4 @@
-/* report_iteration.c - an iteration as a graph for the planner: operations with durations, tensors with lives. */
+/* model_export.c - an iteration as a graph for the planner: operations with durations, tensors with lives. */
 #include <stdlib.h>
 
 #include "live.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../trace/follow.h"
+#include "follow.h"
 #include "grow.h"
 #include "kernel_names.h"
 #include "live.h"

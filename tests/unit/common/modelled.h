@@ -1,8 +1,8 @@
-/* model.h - tensors that are used at random, each with the bytes that it has to hold, on either of two streams.
+/* modelled.h - tensors that are used at random, each with the bytes that it has to hold, on either of two streams.
  *
  * As programs do it: the next use on another stream is ordered behind the last one, and so is a free. */
-#ifndef SPILLWAY_TESTS_MODEL_H
-#define SPILLWAY_TESTS_MODEL_H
+#ifndef SPILLWAY_TESTS_MODELLED_H
+#define SPILLWAY_TESTS_MODELLED_H
 #include "carried.h"
 #include "unlocked.h"
 

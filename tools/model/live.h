@@ -1,7 +1,7 @@
 /* live.h - the allocations that are alive while a trace is read, by id. */
 #ifndef SPILLWAY_TOOLS_LIVE_H
 #define SPILLWAY_TOOLS_LIVE_H
-#include "../trace/record.h"
+#include "record.h"
 
 struct live_entry {
     uint64_t id; /* 0: an empty place */

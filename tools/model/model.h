@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../trace/reader.h"
+#include "reader.h"
 
 #define MODEL_NONE  UINT32_MAX
 #define MODEL_NO_OP UINT64_MAX
