@@ -10,6 +10,7 @@
 
 #include "diff_print.h"
 #include "iteration_file.h"
+#include "model_export.h"
 #include "report.h"
 
 static void require(bool holds, const char *what)
@@ -94,7 +95,7 @@ static bool check_taking(json_t *graph)
 /* True when the planner takes it. */
 static bool check_graph(struct model *m)
 {
-    json_t *graph = report_iteration(m, 0, "n\xe4me");
+    json_t *graph = model_export(m, 0, "n\xe4me");
     require((graph != NULL) == (m->iteration_count > 0), "an iteration can be exported");
     if (!graph)
         return false;

@@ -2,7 +2,6 @@
 #include "commands.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "spelling.h"
@@ -50,27 +49,4 @@ const struct argp_option *command_option(const struct command *command, size_t i
         if (!(option->flags & OPTION_HIDDEN) && index-- == 0)
             return option;
     return index < sizeof(added) / sizeof(added[0]) ? &added[index] : NULL;
-}
-
-/* ---- reading ---- */
-
-static const struct command *parsed; /* whose arguments are being read */
-
-/* Adds the example to what argp prints for --help. */
-static char *add_example(int key, const char *text, void *input)
-{
-    char *line;
-    if (key != ARGP_KEY_HELP_EXTRA || !parsed)
-        return (char *)(uintptr_t)text;
-    return asprintf(&line, "Example:\n    %s", parsed->example) < 0 ? NULL : line;
-}
-
-int command_parse(const struct argp *arguments, int argc, char **argv, unsigned flags, void *request)
-{
-    struct argp argp = *arguments;
-    const char *space = argc > 0 ? strchr(argv[0], ' ') : NULL;
-    parsed = space ? command_find(space + 1) : NULL;
-    argp.help_filter = add_example;
-    argp_err_exit_status = EXIT_USAGE;
-    return argp_parse(&argp, argc, argv, flags, NULL, request) ? EXIT_USAGE : 0;
 }

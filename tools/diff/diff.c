@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "diff_print.h"
 #include "open_model.h"
-#include "report.h"
+#include "shown.h"
 
 enum { KEY_JSON = 0x1000, KEY_PARTIAL, KEY_TOP, TOP = 10 };
 
@@ -87,7 +87,7 @@ static int compare(struct model *before, struct model *after, const struct reque
     else
         diff_text(d, request->traces, request->top, stdout);
     diff_free(d);
-    int ended = report_end(stdout);
+    int ended = shown_end(stdout);
     if (ended < 0 || r < 0) {
         fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : ENOMEM));
         return EXIT_FAILURE;

@@ -9,7 +9,6 @@
 
 #include "grow.h"
 #include "live.h"
-#include "report.h"
 
 const char *diff_match_name(enum diff_match match)
 {
@@ -228,7 +227,7 @@ static int compare_operations(struct diff *d)
     for (int s = 0; s < DIFF_SIDES; s++) {
         const struct model *m = d->model[s];
         for (uint32_t i = 0; d->iterations && i < m->iteration_count && r == 0; i++)
-            r = add_operations(d, s, &rows, report_op_name(m, &m->iteration[i]), 1,
+            r = add_operations(d, s, &rows, model_op_name(m, &m->iteration[i]), 1,
                                m->timed ? m->iteration[i].duration_ns : 0);
         for (uint32_t i = 0; !d->iterations && i < m->function_count && r == 0; i++) {
             const struct model_function *f = &m->functions[i];

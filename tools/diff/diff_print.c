@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "shown.h"
 
 enum { COLUMNS = 100, NUMBER = 40 };
 
@@ -77,12 +77,12 @@ static void tell_run(const char *which, const char *path, const struct model *m,
     put_name(m->command ? m->command : "", COLUMNS - 11, to);
     for (uint32_t i = 0; i < m->device_count; i++) {
         const struct model_device *d = &m->devices[i];
-        fprintf(to, "  device %" PRIu32 " %s, ", d->ordinal, report_bytes(d->total_bytes, total));
+        fprintf(to, "  device %" PRIu32 " %s, ", d->ordinal, shown_bytes(d->total_bytes, total));
         put_name(d->name && d->name[0] ? d->name : "unknown", COLUMNS - 28, to);
     }
     if (m->iteration_count)
-        fprintf(to, "  one iteration: peak %s, %s %s\n", report_bytes(m->peak_bytes, peak),
-                report_time(m->iteration_ns, time), m->timed ? "on the device" : "between calls of the host");
+        fprintf(to, "  one iteration: peak %s, %s %s\n", shown_bytes(m->peak_bytes, peak), shown_time(m->iteration_ns, time),
+                m->timed ? "on the device" : "between calls of the host");
 }
 
 /* Broken between words where it is too long for a line. */

@@ -12,7 +12,7 @@
 
 #include "diff_model.h"
 #include "live.h"
-#include "report.h"
+
 #include "site_names.h"
 
 struct place {                /* of a site that has a tensor in the iteration */
@@ -121,10 +121,9 @@ static int match_places(struct places places[DIFF_SIDES], enum diff_match match)
 static char *size_and_maker(const struct model *m, const struct model_tensor *t)
 {
     char *text;
-    int n =
-        t->first_write == MODEL_NONE || t->first_write >= m->iteration_count
-            ? asprintf(&text, "%" PRIu64 " bytes that the iteration does not write", t->bytes)
-            : asprintf(&text, "%" PRIu64 " bytes made by %s", t->bytes, report_op_name(m, &m->iteration[t->first_write]));
+    int n = t->first_write == MODEL_NONE || t->first_write >= m->iteration_count
+                ? asprintf(&text, "%" PRIu64 " bytes that the iteration does not write", t->bytes)
+                : asprintf(&text, "%" PRIu64 " bytes made by %s", t->bytes, model_op_name(m, &m->iteration[t->first_write]));
     return n < 0 ? NULL : text;
 }
 

@@ -8,7 +8,7 @@
 
 #include "commands.h"
 #include "past.h"
-#include "report.h"
+#include "shown.h"
 
 enum { KEY_JSON = 0x1000 };
 
@@ -41,23 +41,6 @@ const struct argp *arguments_doctor(void)
     return &argp;
 }
 
-const char *doctor_bytes(uint64_t bytes)
-{
-    static const char units[] = "KMGTP";
-    static char texts[4][32];
-    static unsigned next;
-    char *text = texts[next++ % 4];
-    double amount = (double)bytes;
-    int unit = -1;
-    for (; amount >= 1024 && units[unit + 1]; unit++)
-        amount /= 1024;
-    if (unit < 0)
-        snprintf(text, sizeof(texts[0]), "%llu bytes", (unsigned long long)bytes);
-    else
-        snprintf(text, sizeof(texts[0]), "%.1f %ciB", amount, units[unit]);
-    return text;
-}
-
 static void look(struct facts *facts)
 {
     char library[PATH_MAX];
@@ -65,7 +48,7 @@ static void look(struct facts *facts)
     bool found = find_library(library, sizeof(library));
     facts_add(facts, "spillway", "version", json_string(SPILLWAY_VERSION), "version", "%s", SPILLWAY_VERSION);
     if (found)
-        facts_add(facts, "spillway", "library", report_string(library), "library", "%s", library);
+        facts_add(facts, "spillway", "library", shown_string(library), "library", "%s", library);
     else
         facts_problem(facts, "spillway", "libspillway.so is not beside this command and not installed");
     doctor_settings(facts, &settings);

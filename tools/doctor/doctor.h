@@ -30,7 +30,4 @@ void doctor_tracing(struct facts *facts, const struct spw_settings *settings);
 
 /* What PyTorch, JAX and TensorFlow are told by the environment. */
 void doctor_frameworks(struct facts *facts);
-
-/* "12.3 GiB" for people; kept until the next but three. */
-const char *doctor_bytes(uint64_t bytes);
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "doctor.h"
-#include "report.h"
+#include "shown.h"
 #include "switches.h"
 
 #define SECTION "frameworks"
@@ -12,7 +12,7 @@ static void look_at(struct facts *facts, const struct spw_switch *s)
 {
     char line[100];
     const char *value = getenv(s->name);
-    json_t *string = value ? report_string(value) : NULL;
+    json_t *string = value ? shown_string(value) : NULL;
     const char *conflict = value ? spw_switch_conflict(s, value) : NULL;
     if (!value && s->unless && getenv(s->unless))
         facts_add(facts, SECTION, s->name, string, s->name, "not set; %s decides", s->unless);
@@ -32,7 +32,7 @@ static void look_at(struct facts *facts, const struct spw_switch *s)
 static void look_at_xla(struct facts *facts)
 {
     const char *flags = getenv(SPW_SWITCH_XLA_FLAGS);
-    facts_add(facts, SECTION, SPW_SWITCH_XLA_FLAGS, flags ? report_string(flags) : NULL, SPW_SWITCH_XLA_FLAGS, "%s",
+    facts_add(facts, SECTION, SPW_SWITCH_XLA_FLAGS, flags ? shown_string(flags) : NULL, SPW_SWITCH_XLA_FLAGS, "%s",
               flags ? flags : "not set; with a budget spillway run adds " SPW_SWITCH_NO_GRAPHS);
     if (spw_switch_wants_graphs())
         facts_advise(facts, "export " SPW_SWITCH_XLA_FLAGS "=\"$" SPW_SWITCH_XLA_FLAGS " " SPW_SWITCH_NO_GRAPHS "\"",

@@ -5,7 +5,7 @@
 
 #include "doctor.h"
 #include "hostlimit.h"
-#include "report.h"
+#include "shown.h"
 
 /* ---- settings ---- */
 
@@ -23,7 +23,7 @@ void doctor_settings(struct facts *facts, struct spw_settings *ret_settings)
     for (size_t i = 0; i < spw_setting_count; i++) {
         const struct spw_setting *s = &spw_setting_table[i];
         const char *value = getenv(s->variable);
-        facts_add(facts, "settings", s->variable, value ? report_string(value) : NULL, s->variable, "%s%s",
+        facts_add(facts, "settings", s->variable, value ? shown_string(value) : NULL, s->variable, "%s%s",
                   value ? value : s->fallback, value ? "" : " (default)");
     }
     if (spw_settings_read(ret_settings, message, sizeof(message)) < 0) {
@@ -41,7 +41,7 @@ static void add_bytes(struct facts *facts, const char *key, const char *label, i
     if (bytes == SPW_HOSTLIMIT_UNKNOWN)
         facts_add(facts, "host", key, NULL, label, "no limit known");
     else
-        facts_add(facts, "host", key, json_integer(bytes), label, "%s", doctor_bytes((uint64_t)bytes));
+        facts_add(facts, "host", key, json_integer(bytes), label, "%s", facts_bytes((uint64_t)bytes));
 }
 
 static void add_locked_limit(struct facts *facts)
@@ -51,7 +51,7 @@ static void add_locked_limit(struct facts *facts)
         facts_add(facts, "host", "locked_limit_bytes",
                   limit.rlim_cur == RLIM_INFINITY ? NULL : json_integer((json_int_t)limit.rlim_cur),
                   "limit of locked memory", "%s; the driver pins past it",
-                  limit.rlim_cur == RLIM_INFINITY ? "none" : doctor_bytes(limit.rlim_cur));
+                  limit.rlim_cur == RLIM_INFINITY ? "none" : facts_bytes(limit.rlim_cur));
 }
 
 /* The memory of the largest device, 0 without any. */
@@ -96,10 +96,10 @@ static void advise_budget(struct facts *facts, int64_t budget, int64_t available
              large ? 'G' : 'M');
     if (budget > available / ranks)
         facts_advise(facts, line, "the host budget of %s is more than the %s that are left here for each process",
-                     doctor_bytes((uint64_t)budget), doctor_bytes((uint64_t)(available / ranks)));
+                     facts_bytes((uint64_t)budget), facts_bytes((uint64_t)(available / ranks)));
     else if (device && (uint64_t)budget < device / SHARE && most > budget)
         facts_advise(facts, line, "the host budget of %s is small beside a device with %s: no more than that can leave it%s",
-                     doctor_bytes((uint64_t)budget), doctor_bytes(device),
+                     facts_bytes((uint64_t)budget), facts_bytes(device),
                      (uint64_t)most < device / SHARE ? ", and this machine or control group has little more to give" : "");
 }
 

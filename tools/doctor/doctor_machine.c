@@ -12,7 +12,7 @@
 
 #include "doctor.h"
 #include "past.h"
-#include "report.h"
+#include "shown.h"
 
 #define SECTION "machine"
 #define LOADED  "/proc/driver/nvidia/version" /* there while the kernel has NVIDIA's driver */
@@ -106,7 +106,7 @@ static void add_other_library(struct facts *facts, const char *library)
     char path[PATH_MAX];
     const bool is_other = past_other_library(path, sizeof(path));
     const enum past_way way = is_other && library ? try_both(library) : PAST_UNKNOWN;
-    facts_add(facts, SECTION, "preloaded_driver", is_other ? report_string(path) : NULL, "other preloaded driver", "%s%s",
+    facts_add(facts, SECTION, "preloaded_driver", is_other ? shown_string(path) : NULL, "other preloaded driver", "%s%s",
               is_other ? path : "none",
               way == PAST_NOT                ? "; calls come to spillway first"
               : is_other && way != PAST_OURS ? "; whether calls come to spillway cannot be tried here"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
-#include "report.h"
+#include "shown.h"
 #include "status_find.h"
 #include "symbols.h"
 #include "writable.h"
@@ -36,7 +36,7 @@ static const char *walker_file(void)
 static void look_at_stacks(struct facts *facts)
 {
     const char *file = walker_file();
-    facts_add(facts, SECTION, "libunwind", file ? report_string(file) : NULL, "call stacks", "%s",
+    facts_add(facts, SECTION, "libunwind", file ? shown_string(file) : NULL, "call stacks", "%s",
               file ? file : "none: libunwind.so.8 is not here");
     if (!file)
         facts_advise(facts, "sudo apt-get install libunwind8",
@@ -123,7 +123,7 @@ static void look_at_place(struct facts *facts, const char *file)
     int r = can_write(file), s = room_left(file, &room);
     if (slash || !getcwd(path, sizeof(path)))
         snprintf(path, sizeof(path), "%.*s", slash ? (int)(slash - file) : 0, file);
-    facts_add(facts, SECTION, "folder", report_string(path), "traces go to", "%s", path);
+    facts_add(facts, SECTION, "folder", shown_string(path), "traces go to", "%s", path);
     facts_add(facts, SECTION, "folder_writable", json_boolean(r == 0), "it can be written", "%s",
               r == 0 ? "yes" : strerror(-r));
     if (r < 0) {
@@ -131,8 +131,8 @@ static void look_at_place(struct facts *facts, const char *file)
         advise_place(facts, why);
     } else if (s == 0) {
         facts_add(facts, SECTION, "folder_room_bytes", json_integer((json_int_t)room), "room left there", "%s",
-                  doctor_bytes(room));
-        snprintf(why, sizeof(why), "%s has %s left, and a trace of a long run is large", path, doctor_bytes(room));
+                  facts_bytes(room));
+        snprintf(why, sizeof(why), "%s has %s left, and a trace of a long run is large", path, facts_bytes(room));
         if (room < LITTLE_ROOM)
             advise_place(facts, why);
     }
@@ -160,14 +160,14 @@ static void look_at_pages(struct facts *facts)
     int r = -ENOENT;
     for (unsigned i = 0; (folder = spw_status_folder(i)) && (r = try_page(folder)) < 0; i++)
         continue;
-    facts_add(facts, SECTION, "status_folder", folder ? report_string(folder) : NULL, "pages for spillway top", "%s",
+    facts_add(facts, SECTION, "status_folder", folder ? shown_string(folder) : NULL, "pages for spillway top", "%s",
               folder ? folder : strerror(-r));
     if (!folder)
         facts_advise(
             facts,
             "mkdir -p -m 700 /tmp/spillway-$UID && export XDG_RUNTIME_DIR=/tmp/spillway-$UID   # here and for spillway top",
             "spillway top sees no process: neither /dev/shm nor XDG_RUNTIME_DIR takes a file of %s",
-            doctor_bytes(sizeof(struct spw_status_page)));
+            facts_bytes(sizeof(struct spw_status_page)));
 }
 
 void doctor_tracing(struct facts *facts, const struct spw_settings *settings)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "shown.h"
 
 struct facts {
     json_t *found; /* an array: {section, key, value, label, text}, {section, problem} or {type, because} */
@@ -34,7 +34,7 @@ static json_t *format_string(const char *format, va_list arguments)
     char *text;
     if (vasprintf(&text, format, arguments) < 0)
         return NULL;
-    json_t *string = report_string(text);
+    json_t *string = shown_string(text);
     free(text);
     return string;
 }
@@ -80,7 +80,7 @@ void facts_advise(struct facts *facts, const char *line, const char *format, ...
 {
     va_list arguments;
     va_start(arguments, format);
-    keep(facts, json_pack("{s:o*, s:o*}", "because", format_string(format, arguments), "type", report_string(line)));
+    keep(facts, json_pack("{s:o*, s:o*}", "because", format_string(format, arguments), "type", shown_string(line)));
     va_end(arguments);
 }
 
@@ -191,4 +191,21 @@ json_t *facts_json(const struct facts *facts)
     (void)json_object_set_new(report, "problems", problems);
     (void)json_object_set_new(report, "advice", advice);
     return report;
+}
+
+const char *facts_bytes(uint64_t bytes)
+{
+    static const char units[] = "KMGTP";
+    static char texts[4][32];
+    static unsigned next;
+    char *text = texts[next++ % 4];
+    double amount = (double)bytes;
+    int unit = -1;
+    for (; amount >= 1024 && units[unit + 1]; unit++)
+        amount /= 1024;
+    if (unit < 0)
+        snprintf(text, sizeof(texts[0]), "%llu bytes", (unsigned long long)bytes);
+    else
+        snprintf(text, sizeof(texts[0]), "%.1f %ciB", amount, units[unit]);
+    return text;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct facts;
@@ -34,4 +35,7 @@ size_t facts_problem_count(const struct facts *facts);
 
 void facts_print(const struct facts *facts, FILE *to);
 json_t *facts_json(const struct facts *facts); /* NULL: no memory */
+
+/* "12.3 GiB" for people; kept until the next but three. */
+const char *facts_bytes(uint64_t bytes);
 #endif

@@ -2,7 +2,7 @@
 #include "calls.h"
 #include "doctor.h"
 #include "exports.h"
-#include "report.h"
+#include "shown.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -142,7 +142,7 @@ static int add_devices(struct facts *facts, const struct driver *driver)
     driver->count(&count);
     for (int i = 0; i < count && i < MOST; i++) {
         look_at_device(driver, i, &devices[i]);
-        (void)json_array_append_new(list, json_pack("{s:o, s:I, s:s, s:b}", "name", report_string(devices[i].name),
+        (void)json_array_append_new(list, json_pack("{s:o, s:I, s:s, s:b}", "name", shown_string(devices[i].name),
                                                     "total_bytes", (json_int_t)devices[i].total_bytes, "uuid",
                                                     devices[i].uuid, "is_slice", devices[i].is_slice));
     }
@@ -151,7 +151,7 @@ static int add_devices(struct facts *facts, const struct driver *driver)
         char label[16];
         const struct device *d = &devices[i];
         snprintf(label, sizeof(label), "%d", i);
-        facts_add(facts, "driver", NULL, NULL, label, "%s, %s%s%s%s", d->name, doctor_bytes(d->total_bytes),
+        facts_add(facts, "driver", NULL, NULL, label, "%s, %s%s%s%s", d->name, facts_bytes(d->total_bytes),
                   d->is_slice ? ", " : "", d->is_slice ? d->uuid : "", d->is_slice ? OF_SLICES : "");
     }
     return count;
@@ -254,7 +254,7 @@ int doctor_inside(struct facts *facts)
         return EXIT_SUCCESS;
     }
     driver.version(&version);
-    facts_add(facts, "driver", "path", report_string(path), "path", "%s", path);
+    facts_add(facts, "driver", "path", shown_string(path), "path", "%s", path);
     add_news(facts, &driver, path);
     facts_add(facts, "driver", "version", json_integer(version), "version", "%d.%d%s", version / 1000, version % 1000 / 10,
               version < 12040 ? " (below 12.4: no parameter layouts, everything stays on the device)" : "");

@@ -199,6 +199,9 @@ void model_free(struct model *model);
  * nearest symbol, else "file+0x…". Kept by the model. */
 const char *model_frame_text(struct model *model, uint64_t frame);
 
+/* What an operation is called: the kernel's readable name, or what it copies. */
+const char *model_op_name(const struct model *model, const struct model_op *op);
+
 /* The frame that says most: the innermost that is neither the CUDA runtime's nor an allocator's (malloc-like wrappers of
  * frameworks are skipped by name). MODEL_NONE site or nothing known: "unknown". */
 const char *model_site_text(struct model *model, uint32_t site);

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "live.h"
-#include "report.h"
+#include "model_export.h"
+#include "shown.h"
 
 /* Tensors of the device only; `ids` has a tensor's id in the graph, or MODEL_NONE. */
 static uint32_t number_tensors(const struct model *m, uint32_t device, uint32_t *ids)
@@ -110,8 +111,8 @@ static json_t *ops_of(struct model *m, const uint32_t *ids)
             list_alive(m, i, &lists);
         else
             list_touched(m, op, &lists);
-        json_array_append_new(list, json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", report_string(report_op_name(m, op)),
-                                              "us", us_of(m, i), "reads", lists.reads, "writes", lists.writes, "replayable",
+        json_array_append_new(list, json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", shown_string(model_op_name(m, op)), "us",
+                                              us_of(m, i), "reads", lists.reads, "writes", lists.writes, "replayable",
                                               replayable(op)));
     }
     free(lists.written);
@@ -160,7 +161,7 @@ static double bandwidth(const struct model *m, enum spw_op_kind kind)
     return ns ? (double)bytes * 1000.0 / (double)ns : 0;
 }
 
-json_t *report_iteration(struct model *m, uint32_t device, const char *name)
+json_t *model_export(struct model *m, uint32_t device, const char *name)
 {
     enum { ASSUMED = 25000 }; /* bytes per microsecond, PCIe 4 x16: where the iteration copies nothing large itself */
     if (m->iteration_count == 0)
@@ -178,10 +179,10 @@ json_t *report_iteration(struct model *m, uint32_t device, const char *name)
             profile = m->devices[i].name;
     json_t *graph =
         json_pack("{s:s, s:o, s:o, s:{s:f, s:f}, s:b, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
-                  report_string(name), "profile", report_string(profile), "copy_bytes_per_us", "d2h",
-                  out > 0 ? out : ASSUMED, "h2d", in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0,
-                  "persistent_bytes", (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids),
-                  "compute_us", compute, "tensors", tensors_of(m, ids), "ops", ops_of(m, ids));
+                  shown_string(name), "profile", shown_string(profile), "copy_bytes_per_us", "d2h", out > 0 ? out : ASSUMED,
+                  "h2d", in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "persistent_bytes",
+                  (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids), "compute_us", compute,
+                  "tensors", tensors_of(m, ids), "ops", ops_of(m, ids));
     free(ids);
     return graph;
 }

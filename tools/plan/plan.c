@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "plan_asked.h"
 #include "plan_show.h"
-#include "report.h"
+#include "shown.h"
 
 #define EXIT_INFEASIBLE 3
 
@@ -204,7 +204,7 @@ int command_plan(int argc, char **argv)
         plan_print_planners(stdout);
     else
         status = run(&request);
-    const int ended = report_end(stdout);
+    const int ended = shown_end(stdout);
     if (ended < 0)
         fprintf(stderr, "spillway: standard output: %s\n", strerror(-ended));
     return ended < 0 && !status ? EXIT_FAILURE : status;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "commands.h"
+#include "model_export.h"
 #include "open_model.h"
-#include "report.h"
 
 static int complain(const char *path, int error)
 {
@@ -55,8 +55,7 @@ static int of_trace(const struct plan_input *input, struct iteration *ret_iterat
     if (!m->timed)
         fprintf(stderr, "spillway: %s: the operations of this iteration were not timed: durations are 0\n", input->path);
     const char *slash = strrchr(input->path, '/');
-    int r =
-        json_text_made(input->path, report_iteration(m, input->device, slash ? slash + 1 : input->path), &text, &problem);
+    int r = json_text_made(input->path, model_export(m, input->device, slash ? slash + 1 : input->path), &text, &problem);
     model_free(m);
     if (r == 0)
         r = iteration_take(&text, ret_iteration, &problem);

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "plan_show.h"
-#include "report.h"
+#include "shown.h"
 
 enum { TOP = 5 };
 
 const char *plan_time(double us, char *buffer)
 {
-    return report_time(us < 1e15 ? (uint64_t)llround(us * 1000) : UINT64_MAX / 2, buffer);
+    return shown_time(us < 1e15 ? (uint64_t)llround(us * 1000) : UINT64_MAX / 2, buffer);
 }
 
 const char *plan_ratio(double us, double to_us, char *buffer)
@@ -32,8 +32,7 @@ static void print_head(const struct iteration *it, FILE *to)
     fprintf(to, "%s%s%s: %u operations, %u tensors\n", *it->name ? it->name : "iteration", *it->profile ? " on " : "",
             it->profile, g->op_count, g->tensor_count);
     fprintf(to, "With unlimited memory: %s, at most %s at once, %s of them from iteration to iteration\n\n",
-            plan_time(g->compute_us, time), report_bytes(g->peak_bytes, peak),
-            report_bytes(g->persistent_bytes, persistent));
+            plan_time(g->compute_us, time), shown_bytes(g->peak_bytes, peak), shown_bytes(g->persistent_bytes, persistent));
 }
 
 /* ---- what moves most ---- */
@@ -93,7 +92,7 @@ static int print_moved(const struct spw_graph *graph, const struct spw_schedule 
         char bytes[32], times[32] = "";
         if (moved[i].times > 1)
             (void)snprintf(times, sizeof times, "  %u times", moved[i].times);
-        fprintf(to, "  %10s  tensor %llu  %s%s\n", report_bytes(t->bytes, bytes), (unsigned long long)t->id,
+        fprintf(to, "  %10s  tensor %llu  %s%s\n", shown_bytes(t->bytes, bytes), (unsigned long long)t->id,
                 t->name ? t->name : "", times);
     }
     free(moved);
@@ -131,17 +130,17 @@ static void print_figures(const struct spw_graph *g, const struct plan_outcome *
 {
     const struct spw_timing *t = &o->plan.timing;
     char text[32], other[32], rest[160];
-    print_line(to, "memory", report_bytes(t->peak_bytes, text), "at most at once on the device");
-    print_line(to, "host memory", report_bytes(t->host_peak_bytes, text), "at most at once in copies on the host");
-    (void)snprintf(rest, sizeof rest, "and %s back", report_bytes(t->h2d_bytes, other));
-    print_line(to, "copied out", report_bytes(t->d2h_bytes, text), rest);
+    print_line(to, "memory", shown_bytes(t->peak_bytes, text), "at most at once on the device");
+    print_line(to, "host memory", shown_bytes(t->host_peak_bytes, text), "at most at once in copies on the host");
+    (void)snprintf(rest, sizeof rest, "and %s back", shown_bytes(t->h2d_bytes, other));
+    print_line(to, "copied out", shown_bytes(t->d2h_bytes, text), rest);
     (void)snprintf(rest, sizeof rest, "%zu operation%s again", t->replays, t->replays == 1 ? "" : "s");
     print_line(to, "recomputed", plan_time(t->replayed_us, text), rest);
     print_line(to, "stalled", plan_time(t->stall_us, text), "the compute lane runs nothing");
     if (o->smallest_bytes) {
         (void)snprintf(rest, sizeof rest, "smallest feasible budget: %.1f %% of the peak",
                        plan_percent((double)o->smallest_bytes, (double)g->peak_bytes));
-        print_line(to, "smallest", report_bytes(o->smallest_bytes, text), rest);
+        print_line(to, "smallest", shown_bytes(o->smallest_bytes, text), rest);
     }
     (void)snprintf(text, sizeof text, "%.2f s", o->planning_s);
     print_line(to, "planned in", text, "");
@@ -152,7 +151,7 @@ int plan_print(const struct iteration *it, const struct plan_outcome *o, FILE *t
     const struct spw_graph *g = it->graph;
     char budget[32];
     print_head(it, to);
-    fprintf(to, "Plan of %s within %s, %.1f %% of the peak:\n", o->planner->name, report_bytes(o->budget_bytes, budget),
+    fprintf(to, "Plan of %s within %s, %.1f %% of the peak:\n", o->planner->name, shown_bytes(o->budget_bytes, budget),
             plan_percent((double)o->budget_bytes, (double)g->peak_bytes));
     print_time(g, o, to);
     print_figures(g, o, to);
@@ -169,8 +168,8 @@ void plan_print_check(const struct iteration *it, const struct spw_check *check,
             "valid: %s, %s of the time with unlimited memory; at most %s on the device and %s on the host; %s copied out, "
             "%s back",
             plan_time(check->time_us, time), plan_ratio(check->time_us, it->graph->compute_us, text),
-            report_bytes(check->peak_bytes, peak), report_bytes(check->host_peak_bytes, host),
-            report_bytes(check->d2h_bytes, out), report_bytes(check->h2d_bytes, in));
+            shown_bytes(check->peak_bytes, peak), shown_bytes(check->host_peak_bytes, host),
+            shown_bytes(check->d2h_bytes, out), shown_bytes(check->h2d_bytes, in));
     fprintf(to, "; %s recomputed, %s stalled\n", plan_time(check->replayed_us, time), plan_time(check->stall_us, text));
 }
 
@@ -182,19 +181,19 @@ const char *plan_why_not(const struct spw_graph *g, const struct plan_outcome *o
                    name ? ")" : "");
     if (o->smallest_bytes)
         (void)snprintf(end, sizeof end, "the smallest feasible budget is %llu bytes (%s)",
-                       (unsigned long long)o->smallest_bytes, report_bytes(o->smallest_bytes, smallest));
+                       (unsigned long long)o->smallest_bytes, shown_bytes(o->smallest_bytes, smallest));
     else
         (void)snprintf(end, sizeof end, "it finds none at the peak either");
     if (o->budget_bytes < g->least_bytes)
         (void)snprintf(ret_sentence, 512, "does not fit within %llu bytes (%s): %s needs %llu bytes (%s) at once; %s",
-                       (unsigned long long)o->budget_bytes, report_bytes(o->budget_bytes, budget), what,
-                       (unsigned long long)g->least_bytes, report_bytes(g->least_bytes, needs), end);
+                       (unsigned long long)o->budget_bytes, shown_bytes(o->budget_bytes, budget), what,
+                       (unsigned long long)g->least_bytes, shown_bytes(g->least_bytes, needs), end);
     else
         (void)snprintf(
             ret_sentence, 512,
             "planner %s finds no plan within %llu bytes (%s), though %s, which needs most at once, needs %llu bytes "
             "(%s) only; %s",
-            o->planner->name, (unsigned long long)o->budget_bytes, report_bytes(o->budget_bytes, budget), what,
-            (unsigned long long)g->least_bytes, report_bytes(g->least_bytes, needs), end);
+            o->planner->name, (unsigned long long)o->budget_bytes, shown_bytes(o->budget_bytes, budget), what,
+            (unsigned long long)g->least_bytes, shown_bytes(g->least_bytes, needs), end);
     return ret_sentence;
 }

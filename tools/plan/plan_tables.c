@@ -2,13 +2,13 @@
 #include <errno.h>
 
 #include "plan_show.h"
-#include "report.h"
+#include "shown.h"
 
 static void print_name(const struct iteration *it, FILE *to)
 {
     char peak[32], time[32];
     fprintf(to, "%s%s%s: peak %s, %s with unlimited memory\n\n", *it->name ? it->name : "iteration",
-            *it->profile ? " on " : "", it->profile, report_bytes(it->graph->peak_bytes, peak),
+            *it->profile ? " on " : "", it->profile, shown_bytes(it->graph->peak_bytes, peak),
             plan_time(it->graph->compute_us, time));
 }
 
@@ -21,7 +21,7 @@ static void print_point(const struct spw_graph *g, const struct plan_outcome *o,
         plan_time(o->plan.timing.time_us, time);
         plan_ratio(o->plan.timing.time_us, g->compute_us, ratio);
     }
-    fprintf(to, "%10s %8.1f %% %12s %7s %7s  %s", report_bytes(o->budget_bytes, budget),
+    fprintf(to, "%10s %8.1f %% %12s %7s %7s  %s", shown_bytes(o->budget_bytes, budget),
             plan_percent((double)o->budget_bytes, (double)g->peak_bytes), time, ratio,
             plan_ratio(o->lower_bound_us, g->compute_us, bound), o->planner->name);
     if (o->jitter.trials && o->result == 0)
@@ -52,13 +52,13 @@ static void print_detail(const struct spw_graph *g, const struct plan_outcome *o
     char time[32], ratio[32], out[32], in[32], again[32], stall[32], smallest[32] = "-";
     fprintf(to, "%-14s ", o->planner->name);
     if (o->smallest_bytes)
-        report_bytes(o->smallest_bytes, smallest);
+        shown_bytes(o->smallest_bytes, smallest);
     if (o->result < 0) {
         fprintf(to, "%10s  %s\n", smallest, no_plan(o));
         return;
     }
     fprintf(to, "%10s %11s %7s %10s %10s %11s %11s %7.2f s\n", smallest, plan_time(t->time_us, time),
-            plan_ratio(t->time_us, g->compute_us, ratio), report_bytes(t->d2h_bytes, out), report_bytes(t->h2d_bytes, in),
+            plan_ratio(t->time_us, g->compute_us, ratio), shown_bytes(t->d2h_bytes, out), shown_bytes(t->h2d_bytes, in),
             plan_time(t->replayed_us, again), plan_time(t->stall_us, stall), o->planning_s);
 }
 
@@ -67,7 +67,7 @@ static void print_details(const struct iteration *it, const struct plan_outcomes
     const struct spw_graph *g = it->graph;
     char budget[32], bound[32], ratio[32];
     const struct plan_outcome *first = &outcomes->list[0];
-    fprintf(to, "Within %s, %.1f %% of the peak:\n", report_bytes(first->budget_bytes, budget),
+    fprintf(to, "Within %s, %.1f %% of the peak:\n", shown_bytes(first->budget_bytes, budget),
             plan_percent((double)first->budget_bytes, (double)g->peak_bytes));
     fprintf(to, "%-14s %10s %11s %7s %10s %10s %11s %11s %9s\n", "planner", "smallest", "time", "ratio", "out", "back",
             "recomputed", "stalled", "planned");
@@ -84,7 +84,7 @@ static void print_ratios(const struct spw_graph *g, const struct plan_outcome *o
 {
     char smallest[32] = "-";
     if (!bounds && outcomes[0].smallest_bytes)
-        report_bytes(outcomes[0].smallest_bytes, smallest);
+        shown_bytes(outcomes[0].smallest_bytes, smallest);
     fprintf(to, "%-14s %10s", bounds ? "lower bound" : outcomes[0].planner->name, bounds ? "" : smallest);
     for (size_t i = 0; i < count; i++) {
         char ratio[32] = "-";

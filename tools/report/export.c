@@ -6,7 +6,8 @@
 
 #include "commands.h"
 #include "open_model.h"
-#include "report.h"
+#include "model_export.h"
+#include "shown.h"
 
 enum { KEY_DEVICE = 0x1000, KEY_NAME, KEY_PARTIAL };
 
@@ -54,11 +55,11 @@ static error_t take_option(int key, char *value, struct argp_state *state)
 static int print(struct model *m, const struct request *request)
 {
     const char *slash = strrchr(request->trace, '/');
-    json_t *graph = report_iteration(m, request->device, request->name ? request->name : slash ? slash + 1 : request->trace);
+    json_t *graph = model_export(m, request->device, request->name ? request->name : slash ? slash + 1 : request->trace);
     int r = graph ? json_dumpf(graph, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : -1;
     json_decref(graph);
     putchar('\n');
-    int ended = report_end(stdout);
+    int ended = shown_end(stdout);
     if (ended < 0 || r < 0) {
         fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : ENOMEM));
         return EXIT_FAILURE;

@@ -152,7 +152,7 @@ static int write_all(struct model *m, const struct request *request)
         printed = print_json(m);
     else if (!request->html && !request->perfetto && !request->folded)
         report_text(m, request->trace, stdout);
-    ended = report_end(stdout);
+    ended = shown_end(stdout);
     if (ended < 0 || printed < 0) {
         fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : -printed));
         r = -1;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "model.h"
+#include "shown.h"
 
 /* A summary that fits a log: at most about 60 lines of 100 columns. */
 void report_text(struct model *model, const char *path, FILE *to);
@@ -25,9 +26,6 @@ enum report_weight { REPORT_PEAK_BYTES, REPORT_BYTE_SECONDS, REPORT_IDLE_BYTE_SE
 /* Stacks, outermost first, separated by semicolons, with a number: what flame graphs are made of. 0 or a negative errno. */
 int report_folded(struct model *model, enum report_weight weight, FILE *to);
 
-/* The iteration as spillway-iteration/1 of one device. NULL: no memory, or there is no iteration. The caller owns it. */
-json_t *report_iteration(struct model *model, uint32_t device, const char *name);
-
 /* What a smaller budget would cost: the budget-to-slowdown curve, as in "plan" of the report; JSON's null where there is no
  * timed iteration or it is too large to be planned in passing. NULL: no memory. The caller owns it. */
 json_t *report_plan(struct model *model);
@@ -38,19 +36,6 @@ json_t *report_refusals_json(const struct model *model);
 void report_refusals_text(const struct model *model, FILE *to);
 
 /* ---- shared by the forms ---- */
-
-/* 5.2 GiB, 312 bytes; 1.2 ms. In the caller's buffer, which has at least 32 bytes; returned. */
-const char *report_bytes(uint64_t bytes, char *buffer);
-const char *report_time(uint64_t ns, char *buffer);
-
-/* What an operation is called: the kernel's readable name, or what it copies. */
-const char *report_op_name(const struct model *model, const struct model_op *op);
-
-/* A name as JSON: names come from a foreign process, and what is no UTF-8 is shown byte by byte. NULL is "". */
-json_t *report_string(const char *s);
-
-/* 0 when the stream has taken all that it was given; else the negative errno of what keeps it from that. */
-int report_end(FILE *to);
 
 /* What lives at the operation with most memory, tensor indexes by size, largest first. Owned by the caller; NULL: no memory.
  */

@@ -1,56 +1,8 @@
-/* report_common.c - what all forms of a report say alike. */
-#include <errno.h>
+/* report_common.c - what several forms of a report look for alike. */
 #include <stdlib.h>
 
 #include "live.h"
 #include "report.h"
-
-const char *report_bytes(uint64_t bytes, char *buffer)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)bytes;
-    unsigned u = 0;
-    for (; x >= 1024 && u < 4; u++)
-        x /= 1024;
-    snprintf(buffer, 32, u && x < 100 ? "%.1f %s" : "%.0f %s", x, units[u]);
-    return buffer;
-}
-
-const char *report_time(uint64_t ns, char *buffer)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    double x = (double)ns;
-    unsigned u = 0;
-    for (; x >= 1000 && u < 3; u++)
-        x /= 1000;
-    snprintf(buffer, 32, u ? "%.2f %s" : "%.0f %s", x, units[u]);
-    return buffer;
-}
-
-const char *report_op_name(const struct model *m, const struct model_op *op)
-{
-    static const char *const names[SPW_OP_KINDS] = {[SPW_OP_LAUNCH] = "unknown kernel",
-                                                    [SPW_OP_GRAPH] = "graph",
-                                                    [SPW_OP_COPY_H2D] = "copy host to device",
-                                                    [SPW_OP_COPY_D2H] = "copy device to host",
-                                                    [SPW_OP_COPY_D2D] = "copy on the device",
-                                                    [SPW_OP_COPY_H2H] = "copy on the host",
-                                                    [SPW_OP_SET] = "set",
-                                                    [SPW_OP_HOST_FUNCTION] = "host function",
-                                                    [SPW_OP_VALUE] = "wait for or write a word"};
-    const char *readable = op->function != MODEL_NONE ? m->functions[op->function].readable : NULL;
-    return readable ? readable : names[op->kind];
-}
-
-int report_end(FILE *to)
-{
-    if (fflush(to) != 0)
-        return -errno;
-    if (!ferror(to))
-        return 0;
-    errno = 0; /* by now that of another call: the stream is asked again */
-    return fputc('\n', to) == EOF || fflush(to) != 0 ? errno ? -errno : -EIO : -EIO;
-}
 
 static const struct model *sorting;
 

@@ -64,5 +64,5 @@ int report_folded(struct model *m, enum report_weight weight, FILE *to)
         if (by_site[s] >= 0.5)
             put_stack(m, s, by_site[s], to);
     free(by_site);
-    return report_end(to);
+    return shown_end(to);
 }

@@ -21,13 +21,13 @@ static int write_escaped(const char *text, size_t size, void *to)
 
 int report_html(struct model *m, const char *path, FILE *to)
 {
-    json_t *report = report_json(m), *trace = report_string(path);
+    json_t *report = report_json(m), *trace = shown_string(path);
     int r = report && json_object_set_new(report, "trace", trace ? trace : json_string("")) == 0 ? 0 : -ENOMEM;
     bool whole = r == 0 && fwrite(page_before, 1, sizeof(page_before), to) == sizeof(page_before) &&
                  json_dump_callback(report, write_escaped, to, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
                  fwrite(page_after, 1, sizeof(page_after), to) == sizeof(page_after);
     if (r == 0)
-        r = report_end(to);
+        r = shown_end(to);
     if (r == 0 && !whole)
         r = -ENOMEM;
     json_decref(report);

@@ -17,24 +17,6 @@ static json_t *index_or_null(uint32_t i)
     return i == MODEL_NONE ? json_null() : json_integer(i);
 }
 
-static const char *text(const char *s)
-{
-    return s ? s : "";
-}
-
-json_t *report_string(const char *s)
-{
-    json_t *o = json_string(text(s));
-    if (o)
-        return o;
-    char *escaped = malloc(4 * strlen(s) + 1), *to = escaped;
-    for (const char *at = s; escaped && *at; at++)
-        to += sprintf(to, (unsigned char)*at < 0x80 ? "%c" : "\\x%02x", (unsigned char)*at);
-    o = json_string(escaped ? escaped : "");
-    free(escaped);
-    return o;
-}
-
 static json_t *run_of(const struct model *m)
 {
     static const char *const kinds[SPW_OP_KINDS] = {[SPW_OP_LAUNCH] = "launch",     [SPW_OP_GRAPH] = "graph",
@@ -47,8 +29,8 @@ static json_t *run_of(const struct model *m)
         json_object_set_new(by_kind, kinds[k],
                             json_pack("{s:o, s:o}", "count", integer(m->op_count[k]), "bytes", integer(m->op_bytes[k])));
     return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", (int)m->pid,
-                     "rank", (int)m->rank, "command", report_string(m->command), "host", report_string(m->host), "mode",
-                     report_string(m->mode), "version", report_string(m->version), "started_unix_ns",
+                     "rank", (int)m->rank, "command", shown_string(m->command), "host", shown_string(m->host), "mode",
+                     shown_string(m->mode), "version", shown_string(m->version), "started_unix_ns",
                      integer(m->started_unix_ns), "duration_ns", integer(m->duration_ns), "ended", m->ended, "lost_records",
                      integer(m->lost), "operations", integer(m->ops), "allocations", integer(m->allocs), "frees",
                      integer(m->frees), "waits", integer(m->waits), "waited_ns", integer(m->waited_ns), "by_kind", by_kind);
@@ -60,7 +42,7 @@ static json_t *devices_of(const struct model *m)
     for (uint32_t i = 0; i < m->device_count; i++) {
         const struct model_device *d = &m->devices[i];
         json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ordinal", (int)d->ordinal, "name",
-                                              report_string(d->name), "total_bytes", integer(d->total_bytes), "free_bytes",
+                                              shown_string(d->name), "total_bytes", integer(d->total_bytes), "free_bytes",
                                               integer(d->free_bytes), "budget_bytes", integer(d->budget_bytes), "peak_bytes",
                                               integer(d->peak_bytes), "peak_operation", integer(d->peak_op),
                                               "live_bytes_at_end", integer(d->live_bytes_at_end)));
@@ -129,7 +111,7 @@ static json_t *categories_of(const struct model *m)
 /* Each different name once; an operation has the index of its own. */
 static uint32_t name_index(json_t *names, json_t *known, const char *name)
 {
-    json_t *shown = report_string(name), *index = json_object_get(known, json_string_value(shown));
+    json_t *shown = shown_string(name), *index = json_object_get(known, json_string_value(shown));
     if (index) {
         json_decref(shown);
         return (uint32_t)json_integer_value(index);
@@ -147,7 +129,7 @@ static json_t *short_names_of(const json_t *names)
     json_array_foreach(names, i, name)
     {
         char *text = kernel_short_name(json_string_value(name));
-        json_array_append_new(list, report_string(text));
+        json_array_append_new(list, shown_string(text));
         free(text);
     }
     return list;
@@ -157,7 +139,7 @@ static json_t *ops_of(const struct model *m, json_t *names)
 {
     json_t *o = json_object(), *known = json_object();
 #define OP const struct model_op *op = &m->iteration[i]
-    COLUMN(o, "name", m->iteration_count, OP, json_integer(name_index(names, known, report_op_name(m, op))))
+    COLUMN(o, "name", m->iteration_count, OP, json_integer(name_index(names, known, model_op_name(m, op))))
     COLUMN(o, "kind", m->iteration_count, OP, json_integer(op->kind))
     COLUMN(o, "stream", m->iteration_count, OP, json_integer(op->stream))
     COLUMN(o, "start_ns", m->iteration_count, OP,
@@ -230,9 +212,9 @@ static json_t *sites_of(struct model *m)
     for (uint32_t i = 0; used && i < m->site_count; i++) {
         json_t *stack = json_array();
         for (uint32_t k = 0; used[i] && k < m->sites[i].count; k++)
-            json_array_append_new(stack, report_string(model_frame_text(m, m->sites[i].frames[k])));
-        json_array_append_new(list, used[i] ? json_pack("{s:o, s:o, s:o}", "name", report_string(model_site_name(m, i)),
-                                                        "text", report_string(model_site_text(m, i)), "stack", stack)
+            json_array_append_new(stack, shown_string(model_frame_text(m, m->sites[i].frames[k])));
+        json_array_append_new(list, used[i] ? json_pack("{s:o, s:o, s:o}", "name", shown_string(model_site_name(m, i)),
+                                                        "text", shown_string(model_site_text(m, i)), "stack", stack)
                                             : json_null());
         if (!used[i])
             json_decref(stack);

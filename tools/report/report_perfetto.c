@@ -54,7 +54,7 @@ static void put_op(const struct model *m, uint32_t i, FILE *to)
 {
     const struct model_op *op = &m->iteration[i];
     double called = us(op->time_ns - m->iteration[0].time_ns);
-    const char *name = report_op_name(m, op);
+    const char *name = model_op_name(m, op);
     fprintf(to, "{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"ts\":%.3f,\"dur\":1,\"name\":", HOST, called);
     put_text(name, to);
     fprintf(to, ",\"args\":{\"operation\":%" PRIu64 "}},\n", op->number);
@@ -105,5 +105,5 @@ int report_perfetto(const struct model *m, FILE *to)
     }
     /* The last event has no comma behind it. */
     fprintf(to, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":1,\"args\":{\"name\":\"calls\"}}\n]}\n", HOST);
-    return report_end(to);
+    return shown_end(to);
 }

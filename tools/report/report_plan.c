@@ -5,6 +5,7 @@
 
 #include "iteration_file.h"
 #include "plan_run.h"
+#include "model_export.h"
 #include "report.h"
 
 /* Beyond these a report would take too long over it; `spillway plan` has no such limits. */
@@ -89,7 +90,7 @@ json_t *report_plan(struct model *m)
     if (!is_worthwhile(m))
         return json_null();
     const uint32_t device = fullest_device(m);
-    int r = json_text_made("", report_iteration(m, device, ""), &text, &problem);
+    int r = json_text_made("", model_export(m, device, ""), &text, &problem);
     if (r == 0)
         r = iteration_take(&text, &it, &problem);
     if (r != 0 || !it.graph)

@@ -13,8 +13,8 @@ json_t *report_refusals_json(const struct model *m)
     for (uint32_t i = 0; list && i < m->refusal_count; i++) {
         const struct model_refusal *r = &m->refusals[i];
         (void)json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "device", (json_int_t)r->device,
-                                                    "kernel", report_string(r->readable), "reason", report_string(r->reason),
-                                                    "text", report_string(r->text), "operations", (json_int_t)r->operations,
+                                                    "kernel", shown_string(r->readable), "reason", shown_string(r->reason),
+                                                    "text", shown_string(r->text), "operations", (json_int_t)r->operations,
                                                     "bytes", (json_int_t)r->bytes));
     }
     return list;
@@ -28,7 +28,7 @@ void report_refusals_text(const struct model *m, FILE *to)
     for (uint32_t i = 0; i < m->refusal_count && i < SHOWN; i++) {
         const struct model_refusal *r = &m->refusals[i];
         char *name = kernel_short_name(r->readable);
-        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s: %s\n", report_bytes(r->bytes, a), r->operations, NAME,
+        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s: %s\n", shown_bytes(r->bytes, a), r->operations, NAME,
                 name ? name : r->readable, r->text);
         free(name);
     }

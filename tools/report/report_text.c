@@ -15,7 +15,7 @@ static void tell_run(const struct model *m, const char *path, FILE *to)
     fprintf(to, "  command     %.*s\n", 200, m->command ? m->command : "");
     fprintf(to, "  process     %" PRIu32 " on %s, rank %" PRIu32 ", mode %s, spillway %s\n", m->pid, m->host ? m->host : "?",
             m->rank, m->mode ? m->mode : "?", m->version ? m->version : "?");
-    fprintf(to, "  lasted      %s%s\n", report_time(m->duration_ns, a),
+    fprintf(to, "  lasted      %s%s\n", shown_time(m->duration_ns, a),
             m->ended ? "" : "; did not end by itself, or the trace was cut off");
     fprintf(to,
             "  operations  %" PRIu64 ": %" PRIu64 " kernels, %" PRIu64 " graphs, %" PRIu64 " sets, %" PRIu64
@@ -23,9 +23,9 @@ static void tell_run(const struct model *m, const char *path, FILE *to)
             m->ops, m->op_count[SPW_OP_LAUNCH], m->op_count[SPW_OP_GRAPH], m->op_count[SPW_OP_SET],
             m->op_count[SPW_OP_COPY_D2D]);
     fprintf(to, "  copies      to the device %" PRIu64 " (%s), to the host %" PRIu64 " (%s)\n", m->op_count[SPW_OP_COPY_H2D],
-            report_bytes(m->op_bytes[SPW_OP_COPY_H2D], a), m->op_count[SPW_OP_COPY_D2H],
-            report_bytes(m->op_bytes[SPW_OP_COPY_D2H], b));
-    fprintf(to, "  waits       %" PRIu64 " of the host for the device, %s in all\n", m->waits, report_time(m->waited_ns, a));
+            shown_bytes(m->op_bytes[SPW_OP_COPY_H2D], a), m->op_count[SPW_OP_COPY_D2H],
+            shown_bytes(m->op_bytes[SPW_OP_COPY_D2H], b));
+    fprintf(to, "  waits       %" PRIu64 " of the host for the device, %s in all\n", m->waits, shown_time(m->waited_ns, a));
     if (m->lost)
         fprintf(to, "  lost        %" PRIu64 " records could not be written\n", m->lost);
 }
@@ -36,10 +36,10 @@ static void tell_devices(const struct model *m, FILE *to)
     for (uint32_t i = 0; i < m->device_count; i++) {
         const struct model_device *d = &m->devices[i];
         fprintf(to, "\ndevice %" PRIu32 ": %s, %s\n", d->ordinal, d->name && d->name[0] ? d->name : "unknown",
-                report_bytes(d->total_bytes, a));
-        fprintf(to, "  peak        %s allocated at once, before operation %" PRIu64 "%s%s\n", report_bytes(d->peak_bytes, a),
-                d->peak_op, d->budget_bytes ? "; budget " : "", d->budget_bytes ? report_bytes(d->budget_bytes, b) : "");
-        fprintf(to, "  at the end  %s still allocated\n", report_bytes(d->live_bytes_at_end, c));
+                shown_bytes(d->total_bytes, a));
+        fprintf(to, "  peak        %s allocated at once, before operation %" PRIu64 "%s%s\n", shown_bytes(d->peak_bytes, a),
+                d->peak_op, d->budget_bytes ? "; budget " : "", d->budget_bytes ? shown_bytes(d->budget_bytes, b) : "");
+        fprintf(to, "  at the end  %s still allocated\n", shown_bytes(d->live_bytes_at_end, c));
     }
 }
 
@@ -54,7 +54,7 @@ static void tell_shapes(const struct model *m, FILE *to)
     for (uint32_t i = 0; i < m->shape_count && i < 8; i++)
         fprintf(to, "  %c %-9" PRIu64 " times %" PRIu64 " operations, %s each, first at operation %" PRIu64 "\n",
                 i == m->shape && m->iteration_count ? '*' : ' ', m->shapes[i].count, m->shapes[i].length,
-                report_time(m->shapes[i].time_ns, a), m->shapes[i].first_op);
+                shown_time(m->shapes[i].time_ns, a), m->shapes[i].first_op);
 }
 
 static void tell_iteration(const struct model *m, FILE *to)
@@ -63,18 +63,18 @@ static void tell_iteration(const struct model *m, FILE *to)
     char a[32], b[32], c[32], d[32];
     fprintf(to, "\none iteration, operations %" PRIu64 " to %" PRIu64 "\n", m->first_op,
             m->first_op + m->iteration_count - 1);
-    fprintf(to, "  time        %s%s\n", report_time(m->iteration_ns, a),
+    fprintf(to, "  time        %s%s\n", shown_time(m->iteration_ns, a),
             m->timed ? " on the device, as measured" : " between calls of the host; its operations were not timed");
     if (m->timed)
-        fprintf(to, "  compute     %s, the sum of what is no copy to or from the host\n", report_time(m->compute_ns, a));
+        fprintf(to, "  compute     %s, the sum of what is no copy to or from the host\n", shown_time(m->compute_ns, a));
     fprintf(to, "  memory      peak %s at operation %" PRIu32 "; %s live on from iteration to iteration\n",
-            report_bytes(m->peak_bytes, a), m->peak_at, report_bytes(m->persistent_bytes, b));
+            shown_bytes(m->peak_bytes, a), m->peak_at, shown_bytes(m->persistent_bytes, b));
     for (unsigned i = 0; i < MODEL_PHASES; i++) {
         const struct model_phase *p = &m->phases[i];
         if (p->end > p->first)
             fprintf(to, "  %-11s %" PRIu32 " operations, peak %s, leaves %s of the iteration's peak free%s%s\n", phases[i],
-                    p->end - p->first, report_bytes(p->peak_bytes, b), report_bytes(m->peak_bytes - p->peak_bytes, c),
-                    m->timed ? ", " : "", m->timed ? report_time(p->duration_ns, d) : "");
+                    p->end - p->first, shown_bytes(p->peak_bytes, b), shown_bytes(m->peak_bytes - p->peak_bytes, c),
+                    m->timed ? ", " : "", m->timed ? shown_time(p->duration_ns, d) : "");
     }
 }
 
@@ -91,7 +91,7 @@ static void tell_categories(const struct model *m, const uint32_t *at_peak, uint
     for (int c = 0; c < MODEL_CATEGORIES; c++)
         if (tensors[c])
             fprintf(to, "  %-11s %s in %" PRIu32 ", %.0f%%\n", model_category_name((enum model_category)c),
-                    report_bytes(bytes[c], a), tensors[c],
+                    shown_bytes(bytes[c], a), tensors[c],
                     100.0 * (double)bytes[c] / (double)(m->peak_bytes + !m->peak_bytes));
 }
 
@@ -101,8 +101,8 @@ static void tell_tensors(struct model *m, const uint32_t *at_peak, uint32_t coun
     fprintf(to, "\nlargest tensors at the peak\n");
     for (uint32_t i = 0; i < count && i < TENSORS; i++) {
         const struct model_tensor *t = &m->tensors[at_peak[i]];
-        fprintf(to, "  %-10s  %-10s  %" PRIu32 " uses, idle for up to %s; %.*s\n", report_bytes(t->bytes, a),
-                model_category_name(t->category), t->use_count, report_time(t->longest_idle_ns, b), NAME,
+        fprintf(to, "  %-10s  %-10s  %" PRIu32 " uses, idle for up to %s; %.*s\n", shown_bytes(t->bytes, a),
+                model_category_name(t->category), t->use_count, shown_time(t->longest_idle_ns, b), NAME,
                 model_site_name(m, t->site));
     }
 }
@@ -135,7 +135,7 @@ static void tell_sites(struct model *m, const uint32_t *at_peak, uint32_t count,
     qsort(sites, m->site_count + 1, sizeof(*sites), by_bytes);
     fprintf(to, "\nwhere they come from\n");
     for (uint32_t i = 0; i < SITES && i <= m->site_count && sites[i].tensors; i++)
-        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s\n", report_bytes(sites[i].bytes, a), sites[i].tensors, NAME + 20,
+        fprintf(to, "  %-10s  in %-6" PRIu32 " %.*s\n", shown_bytes(sites[i].bytes, a), sites[i].tensors, NAME + 20,
                 model_site_name(m, sites[i].site));
     free(sites);
 }
@@ -151,9 +151,9 @@ static void tell_point(const json_t *plan, const json_t *point, const char *what
     char a[32], b[32], c[32], d[32], share[32];
     (void)snprintf(share, sizeof(share), "%.0f%%", 100 * budget / number(plan, "peak_bytes"));
     fprintf(to, "  %-11s %s, %.3f of the time; %s copied out, %s back, %s recomputed\n", *what ? what : share,
-            report_bytes((uint64_t)budget, a), number(point, "time_ns") / number(plan, "compute_ns"),
-            report_bytes((uint64_t)number(point, "d2h_bytes"), b), report_bytes((uint64_t)number(point, "h2d_bytes"), c),
-            report_time((uint64_t)number(point, "replayed_ns"), d));
+            shown_bytes((uint64_t)budget, a), number(point, "time_ns") / number(plan, "compute_ns"),
+            shown_bytes((uint64_t)number(point, "d2h_bytes"), b), shown_bytes((uint64_t)number(point, "h2d_bytes"), c),
+            shown_time((uint64_t)number(point, "replayed_ns"), d));
 }
 
 /* Every second point, and the smallest feasible budget. */

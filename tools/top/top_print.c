@@ -1,7 +1,7 @@
 /* top_print.c - the figures of one process, once: as JSON and as lines of text. */
 #include <inttypes.h>
 
-#include "report.h"
+#include "shown.h"
 #include "top.h"
 
 #define I(x) ((json_int_t)(x))
@@ -75,9 +75,9 @@ static void planned_text(const struct spw_status_device *d, FILE *to)
         fprintf(to, "plan %-6" PRIu32 " %s\n", d->ordinal, top_planned(p, line));
     if (p->plan)
         fprintf(to, "step %-6" PRIu32 " %s by plan, %s predicted, %s on demand\n", d->ordinal,
-                p->step_ns ? report_time(p->step_ns, a) : "unknown",
-                p->predicted_ns ? report_time(p->predicted_ns, b) : "unknown",
-                p->on_demand_ns ? report_time(p->on_demand_ns, c) : "unknown");
+                p->step_ns ? shown_time(p->step_ns, a) : "unknown",
+                p->predicted_ns ? shown_time(p->predicted_ns, b) : "unknown",
+                p->on_demand_ns ? shown_time(p->on_demand_ns, c) : "unknown");
     if (p->plan)
         fprintf(to, "copies %-4" PRIu32 " %s\n", d->ordinal, top_copies(p, line));
 }
@@ -98,7 +98,7 @@ const char *top_copies(const struct spw_status_planned *p, char *line)
     char a[32], b[32], hidden[64] = "";
     if (p->hidden_permille != SPW_STATUS_UNKNOWN)
         snprintf(hidden, sizeof(hidden), ", %.1f %% of their time hidden", p->hidden_permille / 10.0);
-    snprintf(line, TOP_LINE, "%s out and %s back in each%s", report_bytes(p->out_bytes, a), report_bytes(p->in_bytes, b),
+    snprintf(line, TOP_LINE, "%s out and %s back in each%s", shown_bytes(p->out_bytes, a), shown_bytes(p->in_bytes, b),
              hidden);
     return line;
 }
@@ -111,17 +111,17 @@ void top_text(const struct spw_status_page *p, FILE *to)
     for (uint32_t i = 0; i < p->device_count; i++) {
         const struct spw_status_device *d = &p->devices[i];
         fprintf(to, "device %-4" PRIu32 " %s used%s%s, %s allocated by the program\n", d->ordinal,
-                report_bytes(d->physical_bytes, a), d->budget_bytes ? " of " : "",
-                d->budget_bytes ? report_bytes(d->budget_bytes, b) : "", report_bytes(d->live_bytes, c));
+                shown_bytes(d->physical_bytes, a), d->budget_bytes ? " of " : "",
+                d->budget_bytes ? shown_bytes(d->budget_bytes, b) : "", shown_bytes(d->live_bytes, c));
         if (d->planned.d2h_bytes_per_s)
             fprintf(to, "link %-6" PRIu32 " %s/s to the host, %s/s back\n", d->ordinal,
-                    report_bytes(d->planned.d2h_bytes_per_s, a), report_bytes(d->planned.h2d_bytes_per_s, b));
+                    shown_bytes(d->planned.d2h_bytes_per_s, a), shown_bytes(d->planned.h2d_bytes_per_s, b));
         planned_text(d, to);
     }
     if (p->host_limit_bytes)
-        fprintf(to, "host        %s used, %s held of %s\n", report_bytes(p->host_used_bytes, a),
-                report_bytes(p->host_held_bytes, b), report_bytes(p->host_limit_bytes, c));
-    fprintf(to, "moved       %s to the host, %s back\n", report_bytes(p->out_bytes, a), report_bytes(p->in_bytes, b));
+        fprintf(to, "host        %s used, %s held of %s\n", shown_bytes(p->host_used_bytes, a),
+                shown_bytes(p->host_held_bytes, b), shown_bytes(p->host_limit_bytes, c));
+    fprintf(to, "moved       %s to the host, %s back\n", shown_bytes(p->out_bytes, a), shown_bytes(p->in_bytes, b));
     if (p->left + p->restored)
         fprintf(to,
                 "by plan     %" PRIu64 " tensors went, %" PRIu64 " came back, %" PRIu64 " late, %" PRIu64
@@ -129,11 +129,11 @@ void top_text(const struct spw_status_page *p, FILE *to)
                 p->left, p->restored, p->late, p->cancelled, p->failed);
     top_recomputed_text(p, to);
     fprintf(to, "operations  %" PRIu64 ", %" PRIu64 " of them slow\n", p->operations, p->slow_operations);
-    fprintf(to, "stalls      %" PRIu64 ", %s\n", p->stalls, report_time(p->stalled_ns, a));
+    fprintf(to, "stalls      %" PRIu64 ", %s\n", p->stalls, shown_time(p->stalled_ns, a));
     fprintf(to, "cache       %" PRIu64 " hits, %" PRIu64 " misses\n", p->cache_hits, p->cache_misses);
     fprintf(to, "refused     %" PRIu64 " operations, %" PRIu64 " allocations\n", p->refused_operations,
             p->refused_allocations);
     if (p->iteration_length)
         fprintf(to, "iteration   %" PRIu64 ", %" PRIu32 " operations, %s%s\n", p->iterations, p->iteration_length,
-                p->step_ns ? "the last took " : "time not known", p->step_ns ? report_time(p->step_ns, a) : "");
+                p->step_ns ? "the last took " : "time not known", p->step_ns ? shown_time(p->step_ns, a) : "");
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel_names.h"
-#include "report.h"
+#include "shown.h"
 #include "top.h"
 #include "verdicts.h"
 
@@ -38,7 +38,7 @@ json_t *top_refusals_json(const struct spw_status_page *p)
         const struct spw_status_refusal *r = &p->refusals[i];
         (void)json_array_append_new(
             list,
-            json_pack("{s:I, s:o, s:s, s:I, s:I}", "device", I(r->device), "kernel", report_string(r->kernel), "reason",
+            json_pack("{s:I, s:o, s:s, s:I, s:I}", "device", I(r->device), "kernel", shown_string(r->kernel), "reason",
                       is_verdict(r->verdict) ? spw_replay_verdict_name((enum spw_replay_verdict)r->verdict) : "unknown",
                       "operations", I(r->operations), "bytes", I(r->bytes)));
     }
@@ -59,7 +59,7 @@ const char *top_recomputed(const struct spw_status_page *p, char *line)
     snprintf(line, TOP_LINE,
              "%" PRIu64 " tensors dropped (%s); %" PRIu64 " made again by plan (%s), %" PRIu64 " on demand, %" PRIu64
              " rescued, %" PRIu64 " failed",
-             r->dropped, report_bytes(r->dropped_bytes, a), r->by_plan, report_bytes(r->by_plan_bytes, b), r->on_demand,
+             r->dropped, shown_bytes(r->dropped_bytes, a), r->by_plan, shown_bytes(r->by_plan_bytes, b), r->on_demand,
              r->rescued, r->failed);
     return line;
 }
@@ -88,8 +88,8 @@ const char *top_proven(const struct spw_status_page *p, char *line)
 const char *top_records(const struct spw_status_page *p, char *line)
 {
     char a[32], b[32], c[32];
-    snprintf(line, TOP_LINE, "%s of operations, at most %s so far, of %s", report_bytes(p->recomputed.kept_bytes, a),
-             report_bytes(p->recomputed.kept_bytes_peak, b), report_bytes(p->recomputed.kept_bytes_limit, c));
+    snprintf(line, TOP_LINE, "%s of operations, at most %s so far, of %s", shown_bytes(p->recomputed.kept_bytes, a),
+             shown_bytes(p->recomputed.kept_bytes_peak, b), shown_bytes(p->recomputed.kept_bytes_limit, c));
     return line;
 }
 
@@ -98,7 +98,7 @@ const char *top_refusal(const struct spw_status_refusal *r, char *line)
     char bytes[32], kernel[SPW_STATUS_KERNEL];
     snprintf(kernel, sizeof(kernel), "%.*s", SPW_STATUS_KERNEL - 1, r->kernel);
     char *readable = kernel_readable_name(kernel), *name = readable ? kernel_short_name(readable) : NULL;
-    snprintf(line, TOP_LINE, "%s in %" PRIu32 " operations of %.*s: %s", report_bytes(r->bytes, bytes), r->operations, 80,
+    snprintf(line, TOP_LINE, "%s in %" PRIu32 " operations of %.*s: %s", shown_bytes(r->bytes, bytes), r->operations, 80,
              name ? name : kernel,
              is_verdict(r->verdict) ? spw_replay_verdict_text((enum spw_replay_verdict)r->verdict)
                                     : "for an unknown reason");

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "report.h"
+#include "shown.h"
 #include "settings.h"
 #include "top.h"
 
@@ -49,9 +49,9 @@ static void bar(const char *name, uint64_t part, uint64_t whole, const char *res
     int width = COLS - LABEL - 40;
     label(name);
     if (whole)
-        snprintf(figures, sizeof(figures), "%s of %s%s", report_bytes(part, a), report_bytes(whole, b), rest);
+        snprintf(figures, sizeof(figures), "%s of %s%s", shown_bytes(part, a), shown_bytes(whole, b), rest);
     else
-        snprintf(figures, sizeof(figures), "%s%s", report_bytes(part, a), rest);
+        snprintf(figures, sizeof(figures), "%s%s", shown_bytes(part, a), rest);
     if (!whole || width < 10) {
         say("%s", figures);
         return;
@@ -91,8 +91,8 @@ static void draw_planned(const struct spw_status_page *p)
         label("plan");
         say("%s", top_planned(planned, line));
         label("step");
-        say("%s   predicted %s", planned->step_ns ? report_time(planned->step_ns, a) : "not known",
-            planned->predicted_ns ? report_time(planned->predicted_ns, b) : "not known");
+        say("%s   predicted %s", planned->step_ns ? shown_time(planned->step_ns, a) : "not known",
+            planned->predicted_ns ? shown_time(planned->predicted_ns, b) : "not known");
         label("copies");
         say("%s", top_copies(planned, line));
     }
@@ -136,21 +136,21 @@ static void draw_process(const struct top_process *t)
     for (uint32_t i = 0; i < p->device_count; i++) {
         char name[32];
         snprintf(name, sizeof(name), "device %" PRIu32, p->devices[i].ordinal);
-        snprintf(rest, sizeof(rest), "; live %s", report_bytes(p->devices[i].live_bytes, a));
+        snprintf(rest, sizeof(rest), "; live %s", shown_bytes(p->devices[i].live_bytes, a));
         bar(name, p->devices[i].physical_bytes, p->devices[i].budget_bytes, rest);
     }
     if (p->host_limit_bytes)
         bar("host", p->host_used_bytes, p->host_limit_bytes, "");
     row++;
     label("to host");
-    say("%s/s   %s in all", report_bytes((uint64_t)t->out_per_s, a), report_bytes(p->out_bytes, b));
+    say("%s/s   %s in all", shown_bytes((uint64_t)t->out_per_s, a), shown_bytes(p->out_bytes, b));
     label("to device");
-    say("%s/s   %s in all", report_bytes((uint64_t)t->in_per_s, a), report_bytes(p->in_bytes, b));
+    say("%s/s   %s in all", shown_bytes((uint64_t)t->in_per_s, a), shown_bytes(p->in_bytes, b));
     row++;
     label("iteration");
     if (p->iteration_length)
         say("%" PRIu64 "   %" PRIu32 " operations   step %s", p->iterations, p->iteration_length,
-            p->step_ns ? report_time(p->step_ns, a) : "not known");
+            p->step_ns ? shown_time(p->step_ns, a) : "not known");
     else
         say("%s",
             p->mode == SPW_MODE_TRACE ? "none found" : "not known: it is looked for in the modes trace and swap+trace");
@@ -159,7 +159,7 @@ static void draw_process(const struct top_process *t)
     label("operations");
     say("%" PRIu64 "   %.0f/s   slow %" PRIu64, p->operations, t->operations_per_s, p->slow_operations);
     label("stalls");
-    say("%" PRIu64 "   %s waited for room", p->stalls, report_time(p->stalled_ns, a));
+    say("%" PRIu64 "   %s waited for room", p->stalls, shown_time(p->stalled_ns, a));
     label("cache");
     say("%" PRIu64 " hits   %" PRIu64 " misses   of %" PRIu64 " allocations", p->cache_hits, p->cache_misses,
         p->allocations);
@@ -185,9 +185,9 @@ static void draw_list(const struct top_process *list, unsigned count)
             budget += t->page.devices[k].budget_bytes;
         }
         snprintf(line, sizeof(line), "%7" PRIu32 " %-5s %11s %11s %11s %11s %11s  %s", t->page.pid,
-                 top_mode_name(t->page.mode), report_bytes(used, a), budget ? report_bytes(budget, b) : "none",
-                 report_bytes(t->page.host_used_bytes, c), report_bytes((uint64_t)t->out_per_s, d),
-                 report_bytes((uint64_t)t->in_per_s, e), t->page.command);
+                 top_mode_name(t->page.mode), shown_bytes(used, a), budget ? shown_bytes(budget, b) : "none",
+                 shown_bytes(t->page.host_used_bytes, c), shown_bytes((uint64_t)t->out_per_s, d),
+                 shown_bytes((uint64_t)t->in_per_s, e), t->page.command);
         mvaddnstr(row++, 0, line, COLS);
     }
 }

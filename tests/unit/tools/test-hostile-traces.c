@@ -14,6 +14,7 @@
 
 #include "../../fuzz/training.h"
 #include "format.h"
+#include "model_export.h"
 #include "report.h"
 #include "trace-file.h"
 
@@ -198,7 +199,7 @@ static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **s
     assert_int_equal(count_text(json_object_get(iteration, "names"), "k\\xe4rnel"), 1);
     json_decref(report);
 
-    json_t *graph = report_iteration(m, 0, "\xff.trace"), *ops = json_object_get(graph, "ops");
+    json_t *graph = model_export(m, 0, "\xff.trace"), *ops = json_object_get(graph, "ops");
     unsigned named = 0;
     assert_string_equal(json_string_value(json_object_get(graph, "name")), "\\xff.trace");
     assert_int_equal(json_array_size(ops), TRAINING_OPS);
