@@ -17,6 +17,8 @@ struct op *op_create(enum op_kind kind, struct context *context, const char *nam
 struct op *op_clone(const struct op *op);
 struct op *op_keep(struct op *op);
 void op_drop(struct op *op);
+/* Lets go of what only carrying it out needs. */
+void op_release_payload(struct op *op);
 /* Adds bytes that it touches. 0 or -ENOMEM. */
 int op_touch(struct op *op, uint64_t address, uint64_t bytes, bool writes);
 /* It starts after `earlier` is complete; NULL and complete ones don't matter. 0 or -ENOMEM. */
