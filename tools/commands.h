@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* One line per command, in the order in which they are shown; meson.build reads the names from here too.
  *
@@ -54,6 +55,9 @@ const struct argp_option *command_option(const struct command *command, size_t i
 /* Reads the arguments with the command's own argp into `request`. 0, or EXIT_USAGE. Ends the process where argp does: after
  * --help, and with EXIT_USAGE when an argument is refused. */
 int command_parse(const struct argp *arguments, int argc, char **argv, unsigned flags, void *request);
+
+/* A whole number from 0 to `most`, in digits and nothing else, as options take it. */
+bool parse_number(const char *value, uint64_t most, uint64_t *ret_number);
 
 /* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */
 bool find_library(char *ret_path, size_t size);

@@ -28,13 +28,12 @@ static const struct argp_option options[] = {
 
 static error_t take_top(const char *value, struct argp_state *state, struct request *request)
 {
-    char *end;
-    errno = 0;
-    request->top = strtoul(value, &end, 10);
-    if (errno || *end || value[0] < '0' || value[0] > '9') {
+    uint64_t rows;
+    if (!parse_number(value, SIZE_MAX, &rows)) {
         argp_error(state, "--top=%s is refused; accepted: a number of rows, from 0 on", value);
         return EINVAL;
     }
+    request->top = rows;
     return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "plan_asked.h"
 
 #include <argp.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,10 +109,8 @@ static struct spw_amount take_amount(struct argp_state *state, const char *optio
 
 static uint64_t take_number(struct argp_state *state, const char *option, const char *value, uint64_t most)
 {
-    char *end;
-    errno = 0;
-    const unsigned long long number = strtoull(value, &end, 10);
-    if (errno || *end || value[0] < '0' || value[0] > '9' || number > most)
+    uint64_t number = 0;
+    if (!parse_number(value, most, &number))
         argp_error(state, "--%s=%s is refused; accepted: a whole number from 0 to %llu", option, value,
                    (unsigned long long)most);
     return number;

@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 static error_t take_option(int key, char *value, struct argp_state *state)
 {
     struct request *request = state->input;
-    char *end;
+    uint64_t device;
     switch (key) {
     case ARGP_KEY_ARG:
         if (request->trace)
@@ -37,9 +37,10 @@ static error_t take_option(int key, char *value, struct argp_state *state)
         argp_error(state, "which trace?");
         return EINVAL;
     case KEY_DEVICE:
-        request->device = (uint32_t)strtoul(value, &end, 10);
-        if (*end || value[0] < '0' || value[0] > '9' || strlen(value) > 3)
+        if (!parse_number(value, 999, &device))
             argp_error(state, "--device=%s is refused; accepted: the number of a device, from 0 on", value);
+        else
+            request->device = (uint32_t)device;
         return 0;
     case KEY_NAME:
         request->name = value;

@@ -54,10 +54,7 @@ static error_t take_weight(const char *value, struct argp_state *state, struct r
 
 static error_t take_at(const char *value, struct argp_state *state, struct request *request)
 {
-    char *end;
-    errno = 0;
-    request->at_op = strtoull(value, &end, 10);
-    if (errno || *end || value[0] < '0' || value[0] > '9') {
+    if (!parse_number(value, UINT64_MAX, &request->at_op)) {
         argp_error(state, "--at=%s is refused; accepted: the number of an operation, from 0 on", value);
         return EINVAL;
     }

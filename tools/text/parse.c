@@ -1,6 +1,7 @@
-/* parse.c - reads the arguments of a command, whose --help ends with its example. */
-#include <stdint.h>
+/* parse.c - reads the arguments of a command, whose --help ends with its example, and numbers among them. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -35,4 +36,15 @@ int command_parse(const struct argp *arguments, int argc, char **argv, unsigned 
     argp.help_filter = add_example;
     argp_err_exit_status = EXIT_USAGE;
     return argp_parse(&argp, argc, argv, flags, NULL, request) ? EXIT_USAGE : 0;
+}
+
+bool parse_number(const char *value, uint64_t most, uint64_t *ret_number)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(value, &end, 10);
+    if (errno || *end || value[0] < '0' || value[0] > '9' || number > most)
+        return false;
+    *ret_number = number;
+    return true;
 }

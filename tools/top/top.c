@@ -22,10 +22,8 @@ static const struct argp_option options[] = {
 
 static error_t take_pid(const char *value, struct argp_state *state, struct request *request)
 {
-    char *end;
-    errno = 0;
-    unsigned long pid = strtoul(value, &end, 10);
-    if (errno || *end || value[0] < '1' || value[0] > '9' || pid > INT32_MAX) {
+    uint64_t pid;
+    if (value[0] == '0' || !parse_number(value, INT32_MAX, &pid)) {
         argp_error(state, "%s is refused; accepted: the number of a process", value);
         return EINVAL;
     }
