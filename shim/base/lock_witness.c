@@ -10,8 +10,15 @@ struct held {
     enum spw_lock_rank rank;
 };
 
-static __thread struct held held[MOST]; /* in the order in which they were taken */
-static __thread unsigned held_count;
+/* A library that is preloaded gets little static thread-local memory, so it has none for this without the checks. */
+#ifdef SPW_DEBUG_CHECKS
+#define OF_THIS_THREAD __thread
+#else
+#define OF_THIS_THREAD
+#endif
+
+static OF_THIS_THREAD struct held held[MOST]; /* in the order in which they were taken */
+static OF_THIS_THREAD unsigned held_count;
 static bool all_count_as_held;
 
 static const char *name_of(enum spw_lock_rank rank)
