@@ -18,6 +18,7 @@
 #include "plan_follower.h"
 #include "pointer_tables.h"
 #include "reclaim.h"
+#include "unlocked.h"
 
 #define BYTES ((size_t)64 << 10)
 

@@ -14,6 +14,7 @@
 #include "capture.h"
 #include "lock.h"
 #include "streams.h"
+#include "unlocked.h"
 
 enum { MOST = 16 };
 

@@ -13,6 +13,7 @@
 #include "ledger.h"
 #include "lock.h"
 #include "steptime.h"
+#include "unlocked.h"
 
 static struct spw_device *device;
 static struct spw_stream *s, *other;
