@@ -13,6 +13,6 @@ _Noreturn void spw_check_failed(const char *file, int line, const char *function
 #define SPW_ASSERT(condition, expected) \
     ((condition) ? (void)0 : spw_check_failed(__FILE__, __LINE__, __func__, #condition, expected))
 #else
-#define SPW_ASSERT(condition, expected) ((void)sizeof(!(condition)))
+#define SPW_ASSERT(condition, expected) ((void)(0 && (condition)))
 #endif
 #endif
