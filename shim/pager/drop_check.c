@@ -36,10 +36,9 @@ static int check_slot(struct spw_device *d, struct spw_slot *slot)
     return r;
 }
 
-/* 0: it is shown, or asked about. */
-static int check(struct spw_device *d, struct spw_block *b, struct spw_slot *slot)
+/* Of the block or the slot. 0: it is shown, or asked about. */
+static int check(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot)
 {
-    struct spw_read_check *u = b ? &b->content.unchanged : &slot->content.unchanged;
     spw_read_check_settle_locked(d, u);
     if (u->state == SPW_READ_CHECK_OPEN)
         return b ? check_block(d, b) : check_slot(d, slot);
@@ -50,7 +49,7 @@ void spw_drop_check_leaving_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_read_check_is_relied_on_locked(&b->content.unchanged))
-        (void)check(d, b, NULL);
+        (void)check(d, &b->content.unchanged, b, NULL);
 }
 
 /* ---- all that something is made of ---- */
@@ -114,7 +113,7 @@ static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block 
 {
     struct spw_block *leaving = context;
     struct spw_uses answer = {0};
-    if (b || slot ? check(d, b, slot) < 0 : u->state == SPW_READ_CHECK_UNKNOWN)
+    if (b || slot ? check(d, u, b, slot) < 0 : u->state == SPW_READ_CHECK_UNKNOWN)
         return -ESTALE;
     if (u->state == SPW_READ_CHECK_PENDING) {
         struct spw_stream *s = spw_stream_by_id_locked(u->stream);

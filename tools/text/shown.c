@@ -29,7 +29,9 @@ const char *shown_time(uint64_t ns, char *buffer)
 
 json_t *shown_string(const char *s)
 {
-    json_t *o = json_string(s ? s : "");
+    if (!s)
+        s = "";
+    json_t *o = json_string(s);
     if (o)
         return o;
     char *escaped = malloc(4 * strlen(s) + 1), *to = escaped;
