@@ -34,6 +34,8 @@ struct spw_op {
     /* Of a launch, while versions are kept (versions.h), and not for later than that: what it is a launch of, and that again
      * where it is believed of this one. */
     const struct spw_writeset *kind, *writeset;
+    uint64_t writes; /* bit per hit: what that said when the operation was looked at. What is learned while it is being begun
+                      * holds for later ones: all that is noted of this one has to agree */
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
     uint64_t fresh;  /* bit per hit: nothing was ever written there, so it is written now (versions.h) */
     /* Set while it is told of (follower.h), while versions are kept: it is to be kept as operation `wish` - 1
@@ -55,8 +57,8 @@ static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
     const bool is_spared = hit < 64 && op->spared >> hit & 1, is_fresh = hit < 64 && op->fresh >> hit & 1;
-    return hit >= op->count ||
-           (hit < op->count - op->read_only && !is_spared && (is_fresh || spw_writeset_writes(op->writeset, hit)));
+    const bool is_written = !op->writeset || hit >= SPW_WRITESET_HITS || op->writes >> hit & 1;
+    return hit >= op->count || (hit < op->count - op->read_only && !is_spared && (is_fresh || is_written));
 }
 
 /* What a launch is given, and is not known to write, while the kernel's type does not say that it only reads it: that it

@@ -114,6 +114,7 @@ void spw_versions_look_locked(struct spw_op *op)
     op->kind = set;
     op->fresh = fresh(op);
     op->writeset = set->is_strange ? NULL : set;
+    op->writes = set->writes;
     if (op->writeset && set->changed)
         op->spared = spared(op);
 }

@@ -160,6 +160,38 @@ static void what_was_changed_after_all_is_copied_and_nothing_is_believed(void **
 }
 
 /* The same, where somebody waits for its memory: on its way already, and evicted on the spot. */
+static CUdeviceptr told_of; /* the next operation is, and then it is learned that it writes this as well */
+
+static void learn_meanwhile(struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    CUdeviceptr hits[] = {output, told_of};
+    void *values[2];
+    const struct spw_call_args submission = submission_of(hits, values);
+    if (told_of)
+        (void)spw_writeset_observed_locked(spw_writeset_of_locked(function, spw_call_args_places(&submission), 2), 3, 3);
+    told_of = 0;
+}
+
+/* Such an answer comes for an earlier launch. All that is noted of the operation has to agree: that it wrote, or that it is
+ * believed not to have written. */
+static void what_is_learned_while_an_operation_begins_loses_nothing_of_it(void **state)
+{
+    struct spw_follower learning = idle_follower;
+    learning.op = learn_meanwhile;
+    begin_believing(BUDGET);
+    CUdeviceptr a = tensor_with_copy(1);
+    spw_follower = &learning;
+    told_of = a;
+    scale_on(s, a, 2);
+    assert_int_equal(told_of, 0);
+    gone(a);
+    restore(a);
+    expect_counts(0, 1, 0);
+    expect(a, 2);
+    fake_run_all();
+    spw_follower = &idle_follower;
+}
+
 static void room_is_made_with_nothing_lost(void **state)
 {
     for (int leaves = 0; leaves < 2; leaves++)
@@ -297,6 +329,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_a_plan_spares_the_digest_is_copied_again_where_it_would_be_believed),
         cmocka_unit_test(what_is_used_again_stays_and_is_in_order),
         cmocka_unit_test(what_was_changed_after_all_is_copied_and_nothing_is_believed),
+        cmocka_unit_test(what_is_learned_while_an_operation_begins_loses_nothing_of_it),
         cmocka_unit_test(room_is_made_with_nothing_lost),
         cmocka_unit_test(a_copy_that_may_be_torn_is_found_out),
         cmocka_unit_test(who_is_believed_to_read_waits_for_no_copy),

@@ -49,7 +49,8 @@ static void look_at(CUdeviceptr a, bool changes_it)
     struct spw_writeset set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
     spw_lock();
     struct spw_stream *record = spw_stream_of_locked(s);
-    struct spw_op op = {.hits = &a, .count = 1, .function = looker, .stream = record, .kind = &set, .writeset = &set};
+    struct spw_op op = {
+        .hits = &a, .count = 1, .function = looker, .stream = record, .kind = &set, .writeset = &set, .writes = set.writes};
     spw_read_check_touch_locked(&op, spw_version_clock);
     if (changes_it)
         fake_fill(s, a, BYTES, CHANGED);
@@ -146,7 +147,12 @@ static void what_the_launch_writes_anyway_is_not_hashed(void **state)
     struct spw_writeset set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
     CUdeviceptr hits[] = {input, input};
     spw_lock();
-    struct spw_op op = {.hits = hits, .count = 2, .function = looker, .stream = spw_stream_of_locked(s), .writeset = &set};
+    struct spw_op op = {.hits = hits,
+                        .count = 2,
+                        .function = looker,
+                        .stream = spw_stream_of_locked(s),
+                        .writeset = &set,
+                        .writes = set.writes};
     const uint64_t clock = spw_version_clock;
     spw_version_raise_locked(versioned_at(input));
     versioned_at(input)->unchanged = (struct spw_read_check){.epoch = spw_version_epoch, .is_relied_on = true};
