@@ -21,6 +21,7 @@ from harness import EXIT_CUDA_ERROR, Failed, finish, no_misuse, require, run, sa
 SHAPE = ["--layers", "24", "--size", "64", "--steps", "30"]
 DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 AT_ONCE = 2
+WRONG_ONCE = (2001783,)  # seeds that found a defect
 SLOWEST = 10  # s of computation; a run that takes more hangs
 
 
@@ -134,6 +135,11 @@ def main():
     @sentence("random programs of awkward layers: the same bits within every budget")
     def _():
         many(told.library, told.first, told.count, told.minutes)
+
+    @sentence("the programs that found defects: the same bits")
+    def _():
+        wrong = [why for seed in WRONG_ONCE for why in judged(seed, told.library)[2:] if why]
+        require(not wrong, *wrong)
     finish()
 
 
