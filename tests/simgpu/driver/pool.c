@@ -109,6 +109,17 @@ static bool reusable(const struct pool *p, const struct block *b, const struct s
     return p->opportunistic && b->free_op->state == OP_DONE;
 }
 
+/* The allocation takes its turn in the stream, behind the free on another one: so does what comes after that stream, the
+ * legacy stream among it. */
+static void follow_free(struct stream *stream, const struct op *free_op)
+{
+    const bool is_elsewhere = free_op->when.slot != stream->timeline.slot;
+    struct op *mark = is_elsewhere ? op_create(OP_MARK, stream->context, "cuMemAllocAsync") : NULL;
+    timeline_follow(&stream->timeline, &free_op->when);
+    if (mark)
+        (void)stream_submit(stream, mark);
+}
+
 static struct block *reuse(struct pool *p, struct stream *stream, size_t bytes)
 {
     uint64_t counted = (bytes + 511) & ~(uint64_t)511;
@@ -117,7 +128,7 @@ static struct block *reuse(struct pool *p, struct stream *stream, size_t bytes)
         if (b->counted_bytes != counted || !reusable(p, b, stream, bytes))
             continue;
         *at = b->next_free;
-        timeline_follow(&stream->timeline, &b->free_op->when);
+        follow_free(stream, b->free_op);
         op_drop(b->free_op);
         b->free_op = NULL;
         block_remove(b);
