@@ -49,7 +49,7 @@ static struct spw_stream *last_user(const struct spw_device *d, const struct spw
     const bool still = counts[1] || !is_on_course;
     struct spw_stream *s = found[still];
     if (!d->mover || counts[still] != 1 || uses->overflow || s->context != d->mover->context ||
-        !spw_stream_is_reachable_locked(s) || atomic_load_explicit(&s->in_call, memory_order_acquire))
+        !spw_stream_is_reachable_locked(s) || spw_stream_in_call_locked(s))
         return NULL;
     return spw_is_capturing(s->handle) ? NULL : s;
 }

@@ -360,6 +360,7 @@ static int begin_slowly(struct spw_op *op)
         spw_context_leave(&guard);
     if (r == 0) {
         uint64_t number = spw_stream_next_locked(op->stream);
+        spw_stream_begins_locked(op->stream);
         spw_tick++;
         for (unsigned i = 0; i < set.count; i++)
             note_use(set.list[i].object, op->stream, number, set.list[i].writes);
@@ -395,10 +396,12 @@ int spw_op_begin(struct spw_op *op)
     bool quickly = !spw_plan_follower_has_left(op->stream) && begin_quickly(op);
     int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
+    if (quickly)
+        spw_stream_begins_locked(op->stream);
     if (quickly && spw_plan_follower_any)
         spw_follower->op(op, NULL, 0);
-    if (r == 0) /* it is numbered: no event that is recorded from here on stands for it */
-        atomic_fetch_add_explicit(&op->stream->in_call, 1, memory_order_acquire);
+    if (r == 0)
+        spw_stream_begun_locked(op->stream);
     if (r == 0 && spw_versions_kept) {
         spw_clean_check_note_locked(op);
         spw_versions_op_locked(op);

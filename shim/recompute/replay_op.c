@@ -278,8 +278,7 @@ static int order(struct spw_device *d, struct spw_replay_op *run, struct spw_str
 {
     int r = 0;
     for (unsigned i = 0; i < run->rebuild->op_count; i++)
-        if ((run->rebuild->op_count > 1 || lends(run->rebuild->ops[i])) &&
-            atomic_load_explicit(&s->in_call, memory_order_acquire))
+        if ((run->rebuild->op_count > 1 || lends(run->rebuild->ops[i])) && spw_stream_in_call_locked(s))
             return -EAGAIN;
     for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
         r = order_op(d, run->rebuild->ops[i], s);

@@ -30,6 +30,7 @@ void spw_marks_drop_locked(struct spw_stream *s, bool destroy)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (unsigned i = 0; i < SPW_STREAM_MARKS; i++)
         spw_event_drop(&s->marks[i].event, destroy);
+    spw_event_drop(&s->behind, destroy);
     s->mark_first = s->mark_count = 0;
 }
 
@@ -84,7 +85,7 @@ int spw_stream_mark_locked(struct spw_stream *s)
     spw_context_leave(&guard);
     if (r < 0)
         return r;
-    s->marks[i].number = s->begun;
+    s->marks[i].number = s->beginning ? s->beginning - 1 : s->begun;
     s->mark_count++;
     return 0;
 }
@@ -111,7 +112,8 @@ int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_even
                 return 0;
             }
         }
-        if (atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
+        const bool is_being_begun = s->beginning && number >= s->beginning;
+        if (is_being_begun || atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
             return -EAGAIN;
         if (!spw_stream_may_record_locked(s))
             return -EXDEV;

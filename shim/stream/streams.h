@@ -30,10 +30,12 @@ struct spw_stream {
     uint32_t waiters;        /* threads that wait for one of its marks: its events have to stay */
     bool per_thread;         /* only its own thread can record an event on it; `owner` is the thread */
     uint64_t begun;          /* operations numbered so far */
+    uint64_t beginning;      /* the number of the one that is being begun, which the driver does not have yet; 0: none */
     uint64_t done;           /* all up to this number are known to be complete */
     atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */
     bool calm;               /* nothing is to be looked after behind the operation that was begun last (plan_follower.h) */
     struct spw_place *place; /* of its device in the iteration; NULL: it is not watched, or nobody has asked yet */
+    CUevent behind;          /* recorded anew wherever other streams come after what it was given last; or NULL */
     unsigned mark_first, mark_count;
     struct {
         uint64_t number; /* covers the operations up to this one */
@@ -101,10 +103,33 @@ static inline uint64_t spw_stream_next_locked(struct spw_stream *s)
     return ++s->begun;
 }
 
+/* From here on the operation that was numbered last is being begun: what is recorded on the stream meanwhile does not stand
+ * for it. Until spw_stream_begun_locked(), under one hold of the lock. */
+static inline void spw_stream_begins_locked(struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    s->beginning = s->begun;
+}
+
+/* It is begun, and in a call until spw_op_end() or the like. */
+static inline void spw_stream_begun_locked(struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    s->beginning = 0;
+    atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire);
+}
+
+/* True when an operation that has a number may not be with the driver yet. */
+static inline bool spw_stream_in_call_locked(const struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return s->beginning || atomic_load_explicit(&s->in_call, memory_order_acquire) != 0;
+}
+
 /* Records a mark if the last one is SPW_MARK_EVERY operations old. Errors are left to whoever has to wait. */
 void spw_stream_maybe_mark_locked(struct spw_stream *s);
 
-/* Records a mark now that covers all that was begun. 0 or a negative result. */
+/* Records a mark now that covers all that was begun before the operation that is being begun. 0 or a negative result. */
 int spw_stream_mark_locked(struct spw_stream *s);
 
 void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number);

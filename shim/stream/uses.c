@@ -6,6 +6,7 @@
 #include "context.h"
 #include "driver.h"
 #include "capture.h"
+#include "events.h"
 #include "lock.h"
 #include "result.h"
 #include "stream_table.h"
@@ -82,9 +83,8 @@ static int for_each_use(struct spw_uses *u, int (*each)(struct spw_stream *s, ui
 
 static int is_in_call(struct spw_stream *s, uint64_t number, void *arg)
 {
-    (void)number;
     (void)arg;
-    return atomic_load_explicit(&s->in_call, memory_order_acquire) != 0;
+    return atomic_load_explicit(&s->in_call, memory_order_acquire) != 0 || (s->beginning && number >= s->beginning);
 }
 
 bool spw_uses_in_call_locked(const struct spw_uses *u)
@@ -254,18 +254,35 @@ static bool may_work_on(const struct spw_stream *s, uint64_t devices)
     return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);
 }
 
+/* An event behind all that `s` was given. An operation that is being begun comes after it. */
+static int record_behind(struct spw_stream *s)
+{
+    struct spw_context_guard guard;
+    if (spw_is_capturing(s->handle) || !spw_stream_may_record_locked(s))
+        return -EXDEV;
+    int r = spw_context_enter(&guard, s->context);
+    if (r < 0)
+        return r;
+    r = spw_event_make(&s->behind, CU_EVENT_DISABLE_TIMING);
+    if (r == 0)
+        r = spw_result(SPW_ASK(cuEventRecord, s->behind, s->handle));
+    spw_context_leave(&guard);
+    return r;
+}
+
 int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    bool is_recorded = false;
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
         struct spw_stream *other = spw_stream_table[i];
         if (other == s || !may_work_on(other, devices))
             continue;
-        if (spw_is_capturing(other->handle) || !spw_stream_is_reachable_locked(other))
+        if (!is_recorded && record_behind(s) < 0)
+            return await(s);
+        is_recorded = true;
+        if (spw_is_capturing(other->handle) || !spw_stream_is_reachable_locked(other) || wait_event_on(other, s->behind) < 0)
             return await(s); /* for this one and all that follow */
-        int r = order_one(s, s->begun, other);
-        if (r < 0)
-            return r == -EAGAIN ? await(s) : r;
     }
     return 0;
 }

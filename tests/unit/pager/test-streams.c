@@ -12,6 +12,7 @@
 #include "driver.h"
 #include "engine.h"
 #include "fake-device.h"
+#include "follower.h"
 #include "capture.h"
 #include "lock.h"
 #include "mover.h"
@@ -181,6 +182,56 @@ static void an_old_operation_can_be_waited_for_without_the_newest(void **state)
     assert_int_equal(fake_counts()->events, SPW_STREAM_MARKS);
 }
 
+static int own_mark, own_follow;
+
+/* Who is told of an operation has the stream marked, as plans do at the beginning of an iteration. */
+static void mark_meanwhile(struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    struct spw_uses before = {0}, own = {0};
+    (void)objects;
+    (void)count;
+    spw_uses_add_locked(&before, op->stream, op->stream->begun - 1);
+    spw_uses_add_locked(&own, op->stream, op->stream->begun);
+    assert_int_equal(spw_uses_mark_locked(&before), 0);
+    assert_true(spw_uses_in_call_locked(&own));
+    own_mark = spw_uses_mark_locked(&own);
+    own_follow = spw_streams_follow_locked(op->stream, ~UINT64_C(0));
+}
+
+/* It has its number when it is told of, and the driver does not have it: no event stands for it. */
+static void an_event_that_is_recorded_while_an_operation_is_begun_does_not_stand_for_it(void **state)
+{
+    const struct spw_follower follower = {.op = mark_meanwhile};
+    CUdeviceptr a = 0;
+    begin();
+    s = fake_stream();
+    t = fake_stream();
+    assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
+    spw_follower = &follower;
+    for (int i = 0; i < 3; i++) { /* the slow way, where memory comes first, and the quick one */
+        struct spw_op other = {.handle = t, .name = "k"}, op = {.handle = s, .hits = &a, .count = 1, .room = 1, .name = "k"};
+        struct spw_uses uses = {0};
+        assert_int_equal(spw_op_begin(&other), 0);
+        spw_op_end(&other);
+        spw_plan_follower_any = true;
+        assert_int_equal(spw_op_begin(&op), 0);
+        spw_plan_follower_any = false;
+        assert_int_equal(own_mark, -EAGAIN);
+        assert_int_equal(own_follow, 0);
+        assert_int_equal(spw_driver.cuCtxSynchronize(), CUDA_SUCCESS);
+        spw_lock();
+        spw_uses_add_locked(&uses, op.stream, op.stream->begun);
+        assert_false(spw_uses_done_locked(&uses));
+        assert_true(op.stream->done < op.stream->begun);
+        spw_unlock();
+        spw_op_end(&op);
+        spw_lock();
+        assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+        spw_unlock();
+    }
+    spw_follower = NULL;
+}
+
 static CUstreamCaptureStatus capture_status;
 
 static CUresult capture_status_of(CUstream stream, CUstreamCaptureStatus *status)
@@ -324,6 +375,7 @@ int main(void)
         cmocka_unit_test(waiting_for_everything_does_not_wait_for_what_comes_later),
         cmocka_unit_test(an_old_operation_can_be_waited_for_without_the_newest),
         cmocka_unit_test(nothing_of_ours_gets_into_a_capture),
+        cmocka_unit_test(an_event_that_is_recorded_while_an_operation_is_begun_does_not_stand_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
