@@ -29,7 +29,8 @@
     X(SPW_REPLAY_OTHER_CALL, "other-call", "it is a call of a kind that is not kept") \
     X(SPW_REPLAY_POINTER_TABLE, "pointer-table", "it follows addresses that lie in memory") \
     X(SPW_REPLAY_OUTSIDE_MEMORY, "outside-memory", "it touches memory that is not the program's device memory alone") \
-    X(SPW_REPLAY_SEVERAL_STREAMS, "several-streams", "the iteration runs on several streams") \
+    X(SPW_REPLAY_UNSEEN_ORDER, "unseen-order", \
+      "the program orders its streams by values in memory or by semaphores, so what comes first cannot be seen") \
     X(SPW_REPLAY_TOO_LARGE, "too-large", \
       "what it touches does not fit into scratch memory, or its record into the room for records") \
     X(SPW_REPLAY_MISMATCH, "mismatch", "a replay gave other bytes than the program's launch") \

@@ -79,6 +79,12 @@ static void pin_memops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
         spw_pin_memop(&p->paramArray[i]);
 }
 
+static void pin_semaphores(const CUDA_EXT_SEM_WAIT_NODE_PARAMS *p)
+{
+    (void)p; /* whatever it waits for */
+    spw_pin_order_is_unseen();
+}
+
 static void pin_node(const CUgraphNodeParams *p)
 {
     switch (p ? p->type : CU_GRAPH_NODE_TYPE_EMPTY) {
@@ -96,13 +102,15 @@ static void pin_node(const CUgraphNodeParams *p)
         for (unsigned i = 0; p->memOp.paramArray && i < p->memOp.count; i++)
             spw_pin_memop(&p->memOp.paramArray[i]);
         break;
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+        spw_pin_order_is_unseen();
+        break;
     case CU_GRAPH_NODE_TYPE_HOST: /* no addresses, or memory of the graph's own */
     case CU_GRAPH_NODE_TYPE_GRAPH:
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
-    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
@@ -405,5 +413,6 @@ SET_NODE(cuGraphMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)
 SET_EXEC_NODE_IN_CONTEXT(cuGraphExecMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)
 
 ADD_NODE(cuGraphAddBatchMemOpNode, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)
+ADD_NODE(cuGraphAddExternalSemaphoresWaitNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS, pin_semaphores)
 SET_NODE(cuGraphBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)
 SET_EXEC_NODE(cuGraphExecBatchMemOpNodeSetParams, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)

@@ -9,6 +9,7 @@
 #include "pin.h"
 #include "hooks_pin.h"
 #include "log.h"
+#include "versions.h"
 
 static const char why_memop[] = "a stream memory operation uses it";
 static const char why_texture[] = "a texture reads it";
@@ -20,7 +21,13 @@ static void pin(CUdeviceptr address, const char *why)
         spw_pin_address(address, why);
 }
 
-/* ---- stream memory operations ---- */
+/* ---- stream memory operations, and semaphores ---- */
+
+void spw_pin_order_is_unseen(void)
+{
+    const int r = spw_versions_order_is_unseen();
+    spw_pin_failure = r < 0 ? r : spw_pin_failure;
+}
 
 void spw_pin_memop(const CUstreamBatchMemOpParams *p)
 {
@@ -28,6 +35,7 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
         pin(p->waitValue.address, why_memop);
+        spw_pin_order_is_unseen();
         break;
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
@@ -44,14 +52,20 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
         return SPW_PIN_THEN(pin(addr, why_memop), symbol, (stream, addr, value, flags)); \
     }
 
-VALUE(cuStreamWaitValue32, cuuint32_t)
-VALUE(cuStreamWaitValue32_ptsz, cuuint32_t)
-VALUE(cuStreamWaitValue32_v2, cuuint32_t)
-VALUE(cuStreamWaitValue32_v2_ptsz, cuuint32_t)
-VALUE(cuStreamWaitValue64, cuuint64_t)
-VALUE(cuStreamWaitValue64_ptsz, cuuint64_t)
-VALUE(cuStreamWaitValue64_v2, cuuint64_t)
-VALUE(cuStreamWaitValue64_v2_ptsz, cuuint64_t)
+#define WAIT(symbol, type) \
+    CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
+    { \
+        return SPW_PIN_THEN((pin(addr, why_memop), spw_pin_order_is_unseen()), symbol, (stream, addr, value, flags)); \
+    }
+
+WAIT(cuStreamWaitValue32, cuuint32_t)
+WAIT(cuStreamWaitValue32_ptsz, cuuint32_t)
+WAIT(cuStreamWaitValue32_v2, cuuint32_t)
+WAIT(cuStreamWaitValue32_v2_ptsz, cuuint32_t)
+WAIT(cuStreamWaitValue64, cuuint64_t)
+WAIT(cuStreamWaitValue64_ptsz, cuuint64_t)
+WAIT(cuStreamWaitValue64_v2, cuuint64_t)
+WAIT(cuStreamWaitValue64_v2_ptsz, cuuint64_t)
 VALUE(cuStreamWriteValue32, cuuint32_t)
 VALUE(cuStreamWriteValue32_ptsz, cuuint32_t)
 VALUE(cuStreamWriteValue32_v2, cuuint32_t)
@@ -77,6 +91,16 @@ BATCH(cuStreamBatchMemOp)
 BATCH(cuStreamBatchMemOp_ptsz)
 BATCH(cuStreamBatchMemOp_v2)
 BATCH(cuStreamBatchMemOp_v2_ptsz)
+
+#define WAIT_FOR_SEMAPHORES(symbol) \
+    CUresult spw_on_##symbol(const CUexternalSemaphore *list, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params, \
+                             unsigned int count, CUstream stream) \
+    { \
+        return SPW_PIN_THEN(spw_pin_order_is_unseen(), symbol, (list, params, count, stream)); \
+    }
+
+WAIT_FOR_SEMAPHORES(cuWaitExternalSemaphoresAsync)
+WAIT_FOR_SEMAPHORES(cuWaitExternalSemaphoresAsync_ptsz)
 
 /* ---- textures ---- */
 

@@ -46,8 +46,8 @@ enum {
     SPW_RETAINED = 128,   /* with FREE, or, while somebody still holds it, alone */
     SPW_UNVERIFIED = 512, /* about to be made again, or made and not yet compared (verify.h): resident, and the slow lock is
                            * held meanwhile */
-    SPW_FENCED = 1024, /* its memory came from others who may still be at it (deferred_unmap.h): resident, and whoever uses
-                        * it comes after `fence` */
+    SPW_FENCED = 1024, /* its memory came from others who may still be at it (deferred_unmap.h), or we write there beside the
+                        * program (mover.h): resident, and whoever uses it comes after `fence` */
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
     SPW_AWAITED =
         2048, /* what was copied to it from the host may be addresses, and was not read yet: settled first (seek.h) */
@@ -152,7 +152,7 @@ struct spw_block {
     uint32_t chain;   /* its place, plus 1, among those that are being made again; 0: none */
     uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
-    struct spw_uses fence;             /* with SPW_FENCED: who had its memory before, also among its uses */
+    struct spw_uses fence; /* with SPW_FENCED: who had its memory before, and fills of ours; also among its uses */
     struct spw_deferred_unmap *stale;  /* absent, and its address still mapped to what it had; or NULL */
     CUcontext context;                 /* whose allocation it is */
     struct spw_mempool_stats *pool;    /* never NULL while it lives */

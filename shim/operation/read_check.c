@@ -21,10 +21,13 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
-/* It is sent at once: who knows whether the stream is there when the answer is wanted. */
-static int hash(struct spw_device *d, const struct spw_stream *s, const struct spw_read_check_of *t, uint32_t *ret_ticket)
+/* Behind all uses by other streams, which need not come before what `s` does: what one of them writes meanwhile would be
+ * taken for a change. It is sent at once: who knows whether the stream is there when the answer is wanted. */
+static int hash(struct spw_device *d, struct spw_stream *s, const struct spw_read_check_of *t, uint32_t *ret_ticket)
 {
-    int r = spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket);
+    int r = spw_uses_order_locked(&spw_object_at_locked(t->address)->uses, s);
+    if (r == 0)
+        r = spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket);
     if (r < 0) {
         *ret_ticket = 0;
         return r;
@@ -130,7 +133,7 @@ void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)
 
 /* ---- the second digest ---- */
 
-int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, const struct spw_stream *s)
+int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_read_check *u = &t->what->unchanged;

@@ -67,7 +67,7 @@ void spw_read_check_settle_locked(struct spw_device *d, struct spw_read_check *u
 
 /* It is OPEN: submits the second digest to the stream, which comes behind all uses of it. NULL: there is none. 0: it is
  * PENDING; -ESTALE: it is UNKNOWN from now on. */
-int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, const struct spw_stream *s);
+int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, struct spw_stream *s);
 
 /* The block was made again, maybe of other undefined bytes. */
 void spw_read_check_renew_locked(struct spw_block *b);

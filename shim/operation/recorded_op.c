@@ -21,6 +21,7 @@
 enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
 
 struct spw_recorded_op_counts spw_recorded_op_counts;
+bool spw_recorded_op_order_unseen;
 
 /* ---- what it touches ---- */
 
@@ -129,6 +130,8 @@ enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
 {
     if (!op->submission)
         return SPW_REPLAY_OTHER_CALL;
+    if (spw_recorded_op_order_unseen)
+        return SPW_REPLAY_UNSEEN_ORDER;
     if (op->everything)
         return SPW_REPLAY_UNPARSED;
     if (op->reached != op->count)

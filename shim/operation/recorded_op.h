@@ -54,5 +54,7 @@ struct spw_recorded_op_counts {
 };
 extern struct spw_recorded_op_counts spw_recorded_op_counts SPW_OURS;
 
+extern bool spw_recorded_op_order_unseen; /* no operation is kept any more (versions.h) */
+
 void spw_recorded_ops_reset(void); /* forgets the counts: for tests, after the last one was let go of */
 #endif

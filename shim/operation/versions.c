@@ -256,6 +256,15 @@ int spw_versions_break_for(CUdeviceptr address)
     return spw_versions_break();
 }
 
+int spw_versions_order_is_unseen(void)
+{
+    spw_lock();
+    const bool is_known = spw_recorded_op_order_unseen && !spw_anything_dropped_locked();
+    spw_recorded_op_order_unseen = true;
+    spw_unlock();
+    return is_known ? 0 : spw_versions_break();
+}
+
 int spw_versions_settle(const void *whose, unsigned what, uint64_t value)
 {
     if (!spw_versions_kept)
@@ -278,7 +287,7 @@ void spw_versions_unsettle(void)
 
 void spw_versions_reset(void)
 {
-    spw_versions_kept = false;
+    spw_versions_kept = spw_recorded_op_order_unseen = false;
     raise_epoch();
     spw_function_attrs_reset();
 }

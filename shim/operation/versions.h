@@ -1,5 +1,10 @@
 /* versions.h - which bytes something holds: each possible write gives it a new version.
  *
+ * Versions follow the order of submission, over all streams and threads. That is an order in which a program without races
+ * could run: whatever it orders two operations by (a stream, an event, the legacy stream, the host that waits), the one that
+ * comes first has been submitted first. Waits for values in memory and for semaphores are the exception
+ * (spw_versions_order_is_unseen).
+ *
  * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. They are kept only
  * while recomputation wants them, of everything in our arenas at once. What may have been written without anybody seeing
  * what exactly raises the epoch, and then no version of before says anything any more. What is pinned is not versioned: by
@@ -50,8 +55,13 @@ int spw_versions_break(void);
 /* The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
 int spw_versions_break_for(CUdeviceptr address);
 
-/* The same where a function, kernel or context is told `value` of the matter `what`, unless that is what it was told last
- * (function_attrs.h): 0. 1: it may be something else. */
+/* Before a stream of the program waits for a value in memory or for a semaphore: it may go on after what is submitted later,
+ * so that the order of submission, which versions follow, is not the order in which things happen. What is dropped is made
+ * again, and nothing is kept from here on (SPW_REPLAY_UNSEEN_ORDER). Negative: the call must not be made. */
+int spw_versions_order_is_unseen(void);
+
+/* As spw_versions_break(), where a function, kernel or context is told `value` of the matter `what`, unless that is what it
+ * was told last (function_attrs.h): 0. 1: it may be something else. */
 int spw_versions_settle(const void *whose, unsigned what, uint64_t value);
 void spw_versions_unsettle(void); /* the driver refused: what was told last is not known any more */
 

@@ -114,13 +114,14 @@ int spw_seek_order_locked(struct spw_stream *s)
     return spw_uses_order_locked(&looking, s);
 }
 
-/* Looks through one allocation, behind operation l->uses of the stream. False: there is no room. */
+/* Looks through one allocation, behind operation l->uses of the stream and behind what other streams do there. False: there
+ * is no room, or another thread is about to give one of them something to do there. */
 static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, CUdeviceptr address)
 {
     struct spw_allocation a;
     if (!spw_allocation_at_locked(address, &a) || a.size_bytes < sizeof(CUdeviceptr) || is_in(l, a.address))
         return true;
-    if (l->end - range_first == RANGES)
+    if (l->end - range_first == RANGES || spw_uses_order_locked(&spw_object_at_locked(address)->uses, s) < 0)
         return false;
     const unsigned index = index_of(l, l->end++);
     ranges[index] = (struct range){a.address, a.size_bytes, a.serial};

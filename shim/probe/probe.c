@@ -365,6 +365,18 @@ static int prepare(struct spw_probe *t, const struct spw_op *op, const struct sp
     return r;
 }
 
+/* Hashes what the launch touches, and no other stream is at it meanwhile: the program orders them only where they have to do
+ * with the same bytes. */
+static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e, unsigned which)
+{
+    const bool is_alone = !spw_streams_others_locked(op->stream);
+    int r = is_alone ? 0 : follow_uses(t, op, e);
+    if (r == 0)
+        r = ask(t, op, e, which);
+    const int following = is_alone ? 0 : be_followed(t, op);
+    return r < 0 ? r : following;
+}
+
 bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 {
     uint32_t lesson;
@@ -384,7 +396,7 @@ bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
         return false;
     spw_exam_begin_locked(op, step, lesson, e);
     if (r == 0)
-        r = step == SPW_PROBE_REPLAY ? prepare(t, op, e, places.host) : ask(t, op, e, 0);
+        r = step == SPW_PROBE_REPLAY ? prepare(t, op, e, places.host) : observe(t, op, e, 0);
     note_uses(t, op, e);
     if (r < 0) {
         miss_exam(t, e);
@@ -400,7 +412,7 @@ bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 static int look(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)
 {
     t->counts.looks++;
-    return ask(t, op, e, 1) < 0 ? 1 : 0;
+    return observe(t, op, e, 1) < 0 ? 1 : 0;
 }
 
 static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)

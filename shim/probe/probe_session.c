@@ -29,8 +29,6 @@ struct spw_probe_session {
     struct spw_probe *probe;
     struct spw_course *course; /* NULL: nothing is being learned */
     struct fact *facts;        /* by operation */
-    const struct spw_stream *stream;
-    bool several_streams;
     bool is_begun;
     bool is_seen; /* a whole iteration was, so that it is known whether there are several */
     struct spw_probe_session_result result;
@@ -82,8 +80,7 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
     if (!l->facts)
         return -ENOMEM;
     l->course = course;
-    l->stream = NULL;
-    l->several_streams = l->is_seen = l->is_begun = false;
+    l->is_seen = l->is_begun = false;
     spw_versions_keep_locked(true);
     spw_probe_begin(l->probe, course, work_us(course));
     return 0;
@@ -149,9 +146,7 @@ void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op,
     const struct spw_course_op *o = &l->course->ops[ordinal];
     struct fact *f = &l->facts[ordinal];
     *f = fact_of(op);
-    l->several_streams |= l->stream && l->stream != op->stream;
-    l->stream = op->stream;
-    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || !l->is_seen || l->several_streams)
+    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || !l->is_seen)
         return;
     if (spw_probe_before(l->probe, op, o->us > 0 ? o->us : 0) && !op->wish)
         op->wish = ordinal + 1;
@@ -171,8 +166,6 @@ static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, con
 {
     if (f->refused != SPW_REPLAYABLE)
         return f->refused;
-    if (l->several_streams)
-        return SPW_REPLAY_SEVERAL_STREAMS;
     return f->function ? spw_probe_policy_verdict(spw_probe_get_policy(l->probe), kind) : SPW_REPLAYABLE;
 }
 
@@ -259,10 +252,8 @@ bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
         return false;
     }
     l->is_seen = true;
-    if (!l->several_streams && !spw_probe_round_unlocking(l->probe))
+    if (!spw_probe_round_unlocking(l->probe))
         return false;
-    if (l->several_streams)
-        spw_probe_end(l->probe);
     finish(l);
     return true;
 }

@@ -193,6 +193,9 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 /* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
 int spw_uses_wait_unlocking(struct spw_uses *u);
 
+/* True when the program has given work to another stream than `s`, on whichever device. */
+bool spw_streams_others_locked(const struct spw_stream *s);
+
 /* How many streams have a record, for the summary. */
 uint64_t spw_streams_count_locked(void);
 

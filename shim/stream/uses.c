@@ -254,6 +254,17 @@ static bool may_work_on(const struct spw_stream *s, uint64_t devices)
     return !s->gone && !s->ours && s->begun && (s->device < 0 || devices >> s->device & 1);
 }
 
+bool spw_streams_others_locked(const struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
+        const struct spw_stream *other = spw_stream_table[i];
+        if (other != s && !other->gone && !other->ours && other->begun)
+            return true;
+    }
+    return false;
+}
+
 /* An event behind all that `s` was given. An operation that is being begun comes after it. */
 static int record_behind(struct spw_stream *s)
 {

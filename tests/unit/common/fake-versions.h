@@ -17,4 +17,12 @@ int spw_versions_break(void)
     breaks++;
     return break_failure;
 }
+
+static unsigned unseen_orders; /* times that streams were about to be ordered by what nobody sees */
+
+int spw_versions_order_is_unseen(void)
+{
+    unseen_orders++;
+    return break_failure;
+}
 #endif

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 
 #include "fake-engine.h"
 #include "log.h"
@@ -57,8 +58,18 @@ static CUresult bind_endpoint(CUlogicalEndpointId id, CUdevice device, cuuint64_
     return answer;
 }
 
+static unsigned waits; /* for semaphores, that reached the driver */
+
+static CUresult wait_for_semaphores(const CUexternalSemaphore *list, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params,
+                                    unsigned count, CUstream stream)
+{
+    waits++;
+    return answer;
+}
+
 static int setup(void **state)
 {
+    spw_driver.cuWaitExternalSemaphoresAsync = wait_for_semaphores;
     spw_log_setup(SPW_LOG_QUIET, NULL);
     spw_driver.cuStreamWaitValue32_v2 = value32;
     spw_driver.cuStreamWriteValue64_v2_ptsz = value64;
@@ -93,6 +104,29 @@ static void each_word_of_a_batch_is_pinned(void **state)
     assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 3, list, 0), CUDA_SUCCESS);
     assert_int_equal(pinned_at_call, 2);
     assert_int_equal(pinned[1], LOW + 64);
+}
+
+/* The order of submission is not that of what happens, from there on. */
+static void a_wait_for_a_value_or_a_semaphore_is_told_before_it_is_made(void **state)
+{
+    CUstreamBatchMemOpParams write = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = LOW}},
+                             wait = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = LOW}};
+    unseen_orders = waits = 0;
+    assert_int_equal(spw_on_cuStreamWriteValue64_v2_ptsz(NULL, LOW + 8, 1, 0), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 1, &write, 0), CUDA_SUCCESS);
+    assert_int_equal(unseen_orders, 0);
+    assert_int_equal(spw_on_cuStreamWaitValue32_v2(NULL, HIGH, 1, 0), CUDA_SUCCESS);
+    assert_int_equal(unseen_orders, 1);
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 1, &wait, 0), CUDA_SUCCESS);
+    assert_int_equal(unseen_orders, 2);
+    assert_int_equal(spw_on_cuWaitExternalSemaphoresAsync(NULL, NULL, 0, NULL), CUDA_SUCCESS);
+    assert_int_equal(unseen_orders, 3);
+    assert_int_equal(waits, 1);
+    break_failure = -ENOMEM;
+    assert_int_equal(spw_on_cuWaitExternalSemaphoresAsync(NULL, NULL, 0, NULL), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(waits, 1); /* what was to be made again is not there */
+    break_failure = 0;
+    (void)pinned_nothing();
 }
 
 static void a_linear_texture_pins_its_memory(void **state)
@@ -162,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_word_that_a_stream_waits_for_is_pinned_first, setup),
         cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
+        cmocka_unit_test_setup(a_wait_for_a_value_or_a_semaphore_is_told_before_it_is_made, setup),
         cmocka_unit_test_setup(a_linear_texture_pins_its_memory, setup),
         cmocka_unit_test_setup(shared_memory_is_pinned_and_a_refusal_passed_on, setup),
         cmocka_unit_test_setup(what_lies_behind_our_addresses_is_not_handed_out, setup),

@@ -414,6 +414,20 @@ static void nothing_is_kept_of_what_is_pinned_or_collective(void **state)
     assert_int_equal(l.op.verdict, SPW_REPLAY_OTHER_CALL);
 }
 
+/* A stream that waits for a value may go on after what is submitted later: versions do not follow what happens any more. */
+static void nothing_is_kept_once_streams_wait_for_values(void **state)
+{
+    struct launch l;
+    const uint64_t epoch = spw_version_epoch;
+    describe(&l, 1, a, 0, 0);
+    assert_int_equal(spw_versions_order_is_unseen(), 0);
+    assert_int_equal(spw_versions_order_is_unseen(), 0);
+    assert_int_equal(spw_version_epoch, epoch + 1); /* nothing is dropped that the second time could matter to */
+    assert_null(keep_op(&l.op, 0));
+    assert_int_equal(l.op.verdict, SPW_REPLAY_UNSEEN_ORDER);
+    spw_recorded_op_order_unseen = false;
+}
+
 static void what_is_kept_takes_no_more_memory_than_it_may(void **state)
 {
     enum { MOST = 4096 };
@@ -516,6 +530,7 @@ int main(void)
         TEST(what_the_driver_refuses_is_void),
         TEST(what_cannot_be_saved_is_void),
         TEST(nothing_is_kept_of_what_is_pinned_or_collective),
+        TEST(nothing_is_kept_once_streams_wait_for_values),
         TEST(what_is_kept_takes_no_more_memory_than_it_may),
         TEST(without_memory_nothing_is_kept),
         TEST(all_is_let_go_of_when_versions_are_no_longer_kept),
