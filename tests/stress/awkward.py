@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Random programs of layers that are right, and awkward for whoever runs kernels again (harm --random, tests/workloads), keep their bits,
-whatever the budget: each is held against itself without spillway. In one of four no type says what a kernel may write (harm-untold).
+"""Random programs that are right, and awkward for whoever runs kernels again, keep their bits, whatever the budget: each is held
+against itself without spillway. In one of four no type says what a kernel may write (…-untold).
 
-usage: awkward.py LIBRARY [--first SEED] [--count N] [--minutes M]    so many seeds (default 40), and then as many as the time allows
-       awkward.py LIBRARY --reduce SEED                               which of a program's layers it takes for its bits to differ
+usage: awkward.py LIBRARY [KIND] [--first SEED] [--count N] [--minutes M]    so many seeds (default 40), and then as many as the time allows
+       awkward.py LIBRARY --reduce SEED                                      which of a program's layers it takes for its bits to differ
+
+KIND: harm, awkward layers on one stream (harm --random, tests/workloads); or crossing, operations on several streams, in one of
+six programs of two threads.
 
 LIBRARY: the one that makes its plans in no time, libhasty.so beside the other tests of this folder."""
 import argparse
@@ -19,9 +22,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import EXIT_CUDA_ERROR, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded, within  # pylint: disable=wrong-import-position
 
 SHAPE = ["--layers", "24", "--size", "64", "--steps", "30"]
+CROSSING = ["--size", "64", "--steps", "30", "--late", "20"]
 DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 AT_ONCE = 2
-WRONG_ONCE = (2001783,)  # seeds that found a defect
+WRONG_ONCE = {"harm": (2001783,), "crossing": ()}  # seeds that found a defect
+SENTENCES = {"harm": "random programs of awkward layers", "crossing": "random programs of several streams"}
 SLOWEST = 10  # s of computation; a run that takes more hangs
 
 
@@ -30,7 +35,16 @@ def is_untold(seed):
     return seed % 4 == 3
 
 
-def program(seed, places=()):
+def crossing(seed):
+    drawn = random.Random(seed)
+    shape = ["--streams", str(drawn.randint(2, 5)), "--operations", str(drawn.choice((30, 60, 100)))]
+    how = ["--threads", "2" if drawn.random() < 1 / 6 else "1", "--alloc", drawn.choice(("async", "async", "plain"))]
+    return ["crossing-untold" if is_untold(seed) else "crossing", "--seed", str(seed), *CROSSING, *shape, *how]
+
+
+def program(seed, kind="harm", places=()):
+    if kind == "crossing":
+        return crossing(seed)
     return ["harm-untold" if is_untold(seed) else "harm", "--random", "--seed", str(seed), *SHAPE, *(("--at", ",".join(map(str, places))) if places else ())]
 
 
@@ -46,8 +60,8 @@ def within_budget(command, budget, library, chosen):
                env={**DEVICE, **chosen, "LD_PRELOAD": os.path.abspath(library), "SPILLWAY_BUDGET": budget})
 
 
-def same(seed, library, places=()):
-    command = program(seed, places)
+def same(seed, library, kind="harm", places=()):
+    command = program(seed, kind, places)
     share, chosen = settings(seed)
     plain = run(command, env=DEVICE)
     succeeded(plain)
@@ -64,22 +78,22 @@ def same(seed, library, places=()):
     return finished.summary["replayed"]["by_plan_count"]
 
 
-def judged(seed, library):
+def judged(seed, library, kind):
     """How many replays there were, and what was wrong, if anything."""
     try:
-        return seed, same(seed, library), None
+        return seed, same(seed, library, kind), None
     except Failed as why:
         return seed, 0, str(why)
 
 
-def many(library, first, count, minutes):
+def many(library, kind, first, count, minutes):
     ends, wrong, done, replaying = time.monotonic() + 60 * minutes, [], 0, 0
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
         waiting = []
         for seed in itertools.count(first):
             if seed - first >= count and time.monotonic() > ends:
                 break
-            waiting.append(workers.submit(judged, seed, library))
+            waiting.append(workers.submit(judged, seed, library, kind))
             while len(waiting) > 2 * AT_ONCE:
                 seed_of, replays, text = waiting.pop(0).result()
                 done, replaying = done + 1, replaying + (replays > 0)
@@ -106,7 +120,7 @@ def reduced(library, seed):
 
     def judged_with(places):
         try:
-            same(seed, library, places)
+            same(seed, library, places=places)
         except Failed as why:
             return str(why)
         return None
@@ -123,6 +137,7 @@ def reduced(library, seed):
 def main():
     options = argparse.ArgumentParser(usage=__doc__)
     options.add_argument("library")
+    options.add_argument("kind", nargs="?", choices=SENTENCES, default="harm")
     options.add_argument("--first", type=int, default=1)
     options.add_argument("--count", type=int, default=40)
     options.add_argument("--minutes", type=float, default=0)
@@ -132,13 +147,13 @@ def main():
         reduced(told.library, told.reduce)
         return
 
-    @sentence("random programs of awkward layers: the same bits within every budget")
+    @sentence(f"{SENTENCES[told.kind]}: the same bits within every budget")
     def _():
-        many(told.library, told.first, told.count, told.minutes)
+        many(told.library, told.kind, told.first, told.count, told.minutes)
 
-    @sentence("the programs that found defects: the same bits")
+    @sentence(f"{SENTENCES[told.kind]} that found defects: the same bits")
     def _():
-        wrong = [why for seed in WRONG_ONCE for why in judged(seed, told.library)[2:] if why]
+        wrong = [why for seed in WRONG_ONCE[told.kind] for why in judged(seed, told.library, told.kind)[2:] if why]
         require(not wrong, *wrong)
     finish()
 

@@ -1,0 +1,54 @@
+/* iteration.h - an iteration of several streams, drawn by a seed: what is submitted, in which order and to which stream, and
+ * just those waits without which two of its operations would race. */
+#ifndef CROSSING_ITERATION_H
+#define CROSSING_ITERATION_H
+#include <stddef.h>
+#include <stdint.h>
+#include <vector>
+
+enum { MAX_STREAMS = 6, LEGACY = MAX_STREAMS, LANES }; /* the legacy stream comes after the program's own */
+
+enum action_kind {
+    ALLOCATE, /* tensor `out` */
+    FREE,
+    MAKE,       /* out = f(a, b), all of it or one half */
+    FOLD,       /* out = f(out, a), all of it or one half */
+    ZERO,       /* a half of it, or all */
+    SCATTER,    /* out[permuted] = f(a), which leaves gaps once it is late */
+    LATE_SIDE,  /* out = f(a, b), and b changes once it is late */
+    COUNT,      /* adds up a; `out` is a single word */
+    UPLOAD,     /* from the host, which writes anew there in each step */
+    RECORD,     /* event `event` on the stream */
+    WAIT,       /* for event `event`, by the stream */
+    HOST_EVENT, /* the host waits for it */
+    HOST_STREAM /* the host waits for the stream */
+};
+
+enum { LOW = 1, HIGH = 2, BOTH = 3 }; /* halves of a tensor, a bit for each */
+
+struct action {
+    enum action_kind kind;
+    int stream;
+    int a = -1, b = -1, out = -1; /* tensors */
+    int part = BOTH;              /* of `out` */
+    int part_of_a = BOTH;         /* that is read */
+    int event = -1;
+};
+
+struct iteration_options {
+    uint32_t seed = 1;
+    int streams = 3, operations = 60;
+    bool crosses_threads = false; /* two host threads share the streams: no wait by the host, and nothing legacy */
+};
+
+struct iteration {
+    std::vector<action> actions;
+    std::vector<size_t> words;    /* of each tensor */
+    std::vector<bool> persistent; /* it lives from the first step to the last */
+    std::vector<bool> blocking;   /* of each stream: it waits for the legacy stream, and is waited for */
+    int events = 0;
+    int result; /* a persistent tensor that hears of everything */
+};
+
+struct iteration draw_iteration(const struct iteration_options &o, size_t words);
+#endif
