@@ -6,10 +6,8 @@
  *         not tried --tried, and right--> replayable --writes more than it was tried with--> not tried
  *             |                               |
  *             +--tried, and wrong-------------+--a replay was wrong--> refused, with a verdict
- *     a function, of the process       what comparisons of replays have shown since             validation.h
- *         unknown --> right --> suspected --> condemned
- *     an operation of a course         whether it was compared, and with which numbers; barred  verify_records.h
- *                                      once it was wrong
+ *     a function, of the process       condemned once a replay of it was wrong                  writesets.h
+ *     an operation of a course         whether it was compared; barred once it was wrong        verify_records.h
  *
  * A refusal is for good in all three. What is refused before anything was tried is found where a launch is kept
  * (recorded_op.h). */

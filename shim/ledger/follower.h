@@ -40,9 +40,9 @@ struct spw_follower {
     /* Nothing else can go. True: what was taken for finding something out about the program went to the cache. Slow lock
      * too. */
     bool (*give_room)(struct spw_device *d);
-    /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it, and
-     * unless it is `alone` in that no launch of its function is taken for one that can be replayed any more. */
-    void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone);
+    /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it and
+     * all others of its function, no launch of which is taken for one that can be replayed any more. */
+    void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong);
 };
 extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: nobody follows */
 extern bool spw_plan_follower_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */

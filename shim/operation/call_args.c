@@ -384,17 +384,6 @@ struct spw_kept_call_args *spw_call_args_keep(const struct spw_call_args *s, voi
     return kept;
 }
 
-const unsigned char *spw_call_args_image(const struct spw_kept_call_args *kept, uint32_t ret_geometry[], size_t *ret_bytes)
-{
-    memset(ret_geometry, 0, SPW_CALL_ARGS_GEOMETRY * sizeof(*ret_geometry));
-    *ret_bytes = 0;
-    if (kept->kind != SPW_SUBMIT_LAUNCH)
-        return NULL;
-    take_geometry(&kept->launch.config, ret_geometry);
-    *ret_bytes = kept->launch.image_bytes;
-    return kept->launch.image;
-}
-
 /* ---- telling it again ---- */
 
 static CUresult send_launch(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream)

@@ -69,10 +69,6 @@ enum spw_replay_verdict spw_call_args_verdict(const struct spw_call_args *submis
 size_t spw_call_args_bytes(const struct spw_call_args *submission);
 struct spw_kept_call_args *spw_call_args_keep(const struct spw_call_args *submission, void *memory);
 
-/* What one launch of a function differs in from another: the image of its parameters, and its geometry (grid, block, shared
- * memory). Of what is no launch: NULL, nothing in *ret_bytes, zeros. */
-const unsigned char *spw_call_args_image(const struct spw_kept_call_args *kept, uint32_t ret_geometry[], size_t *ret_bytes);
-
 /* Tells the driver again, for stream `stream` of the current context; a launch is one of `function`, which takes the same
  * parameters. 0 or a negative result. */
 int spw_call_args_send(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream);

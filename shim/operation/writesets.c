@@ -18,7 +18,8 @@ struct entry {
 static struct entry *buckets[BUCKETS];
 static unsigned entries;
 static uint32_t numbers;
-static uint64_t revoked; /* functions of which nothing is believed */
+static uint64_t revoked;       /* functions of which nothing is believed */
+static bool all_are_condemned; /* there was no memory to note one */
 
 uint64_t spw_writesets_refuted_count;
 bool spw_writesets_doubted;
@@ -40,19 +41,21 @@ static bool is_collective(CUfunction f)
     return strstr(spw_function_name(f, name, sizeof(name)), "nccl") != NULL;
 }
 
-struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
+static struct spw_writeset *find(CUfunction function, uint64_t places)
 {
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct entry **first = bucket_of(function, places), *e = *first;
-    if (revoked & spw_writeset_bit_of(function))
-        return NULL;
+    struct entry *e = *bucket_of(function, places);
     while (e && (e->set.function != function || e->set.places != places))
         e = e->next;
-    if (e || entries == MOST)
-        return e ? &e->set : NULL;
-    e = calloc(1, sizeof(*e));
+    return e ? &e->set : NULL;
+}
+
+static struct spw_writeset *find_or_add(CUfunction function, uint64_t places, unsigned hits)
+{
+    struct entry **first = bucket_of(function, places);
+    struct spw_writeset *set = find(function, places);
+    struct entry *e = set || entries == MOST ? NULL : calloc(1, sizeof(*e));
     if (!e)
-        return NULL;
+        return set;
     e->set = (struct spw_writeset){.function = function,
                                    .places = places,
                                    .number = ++numbers,
@@ -63,6 +66,12 @@ struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places
     *first = e;
     entries++;
     return &e->set;
+}
+
+struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return revoked & spw_writeset_bit_of(function) ? NULL : find_or_add(function, places, hits);
 }
 
 /* No launch has places like these: they are mixed to a number of 64 bits. */
@@ -136,6 +145,27 @@ void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *
         set->numbers[count + i] |= numbers[i] != set->numbers[i];
 }
 
+/* ---- functions as a whole ---- */
+
+#define WHOLE UINT64_MAX /* in place of the places of a launch */
+
+void spw_function_condemn_locked(CUfunction function)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_writeset *whole = function ? find_or_add(function, WHOLE, 0) : NULL;
+    if (whole)
+        whole->is_condemned = true;
+    all_are_condemned |= function && !whole;
+}
+
+bool spw_function_is_condemned_locked(CUfunction function)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return function && (all_are_condemned || find(function, WHOLE));
+}
+
+/* ---- gone ---- */
+
 static void forget(struct entry **at)
 {
     struct entry *e = *at;
@@ -149,7 +179,7 @@ static void forget_some(bool all)
 {
     for (unsigned i = 0; i < BUCKETS; i++)
         for (struct entry **at = &buckets[i]; *at;) {
-            if (all || !spw_layout_remembers((*at)->set.function))
+            if (all || (!(*at)->set.is_condemned && !spw_layout_remembers((*at)->set.function)))
                 forget(at);
             else
                 at = &(*at)->next;
@@ -181,5 +211,6 @@ void spw_writesets_refuted_locked(int device, uint64_t functions)
 void spw_writesets_reset(void)
 {
     revoked = 0;
+    all_are_condemned = false;
     forget_some(true);
 }

@@ -30,6 +30,7 @@ struct spw_writeset {
     uint32_t number;                 /* of the set, never used again: what else is known of the class goes with it */
     uint8_t count;                   /* hits */
     bool is_collective;              /* it talks to other devices */
+    bool is_condemned;               /* of what stands for a whole function: a replay of it was wrong */
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
 };
 
@@ -83,6 +84,11 @@ void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *
 /* False: no launch that was observed was given these, but for those that differed between them: nothing is believed of it.
  */
 bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers, unsigned count);
+
+/* A replay of the function was wrong: none is made any more, whatever a comparison under way may tell. That outlives its
+ * module. Once there was no memory to note one, it holds of all. NULL: nothing happens. */
+void spw_function_condemn_locked(CUfunction function);
+bool spw_function_is_condemned_locked(CUfunction function); /* NULL: false */
 
 /* Modules are gone: functions that layout.h does not remember any more are forgotten here too. */
 void spw_writesets_sweep_locked(void);

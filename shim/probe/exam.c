@@ -104,6 +104,5 @@ void spw_exam_end_locked(struct spw_exam *e)
     for (uint32_t i = 0; i < e->count; i++)
         for (unsigned k = 0; k <= SPW_EXAM_PASSES; k++)
             spw_digest_forget_locked(e->pieces[i].tickets[k]);
-    spw_scalar_args_finish(&e->given);
     e->step = SPW_PROBE_NOTHING;
 }

@@ -4,10 +4,10 @@
  * throughout. */
 #ifndef SPILLWAY_SHIM_EXAM_H
 #define SPILLWAY_SHIM_EXAM_H
+#include "call_args.h"
 #include "ledger.h"
 #include "op.h"
 #include "probe_policy.h"
-#include "scalar_args.h"
 #include "slab.h"
 #include "writesets.h"
 
@@ -45,7 +45,6 @@ struct spw_exam {
     uint16_t doubted[SPW_WRITESET_HITS];     /* their places */
     uint32_t numbers[SPW_CALL_ARGS_NUMBERS]; /* that it was given */
     unsigned number_count;
-    struct spw_scalar_args given; /* the same with its addresses, once it was run again; or all zeroes */
 };
 
 /* One bit for each of the first `hits` addresses. */

@@ -3,7 +3,6 @@
 
 #include "digest.h"
 #include "lock.h"
-#include "validation.h"
 #include "versions.h"
 
 /* 1: all are there, in `hashes`; 0: not yet; negative: some will never come. */
@@ -112,7 +111,5 @@ int spw_exam_read_locked(struct spw_device *d, struct spw_probe_policy *policy, 
         note_look(policy, e, &seen);
     else
         spw_probe_kind_replayed(policy, e->lesson, verdict);
-    if (!is_look && verdict == SPW_REPLAYABLE)
-        spw_validation_note_tried_locked(e->function, &e->given);
     return 1;
 }

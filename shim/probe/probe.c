@@ -420,7 +420,6 @@ static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_ex
     if (!op->recorded_op || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
-    (void)spw_scalar_args_take(&e->given, op->recorded_op); /* or it was not seen to be right with them */
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
     if (back < 0)
         return back;

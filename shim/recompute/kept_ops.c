@@ -206,19 +206,18 @@ static void unlearn(struct spw_course *course, uint32_t operation)
             course->touches[op->first_touch + i].access |= SPW_COURSE_READS;
 }
 
-void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
-                                 bool alone)
+void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct iteration *now = &iteration_of[d->ordinal];
     for (uint32_t i = 0; i < now->count && i < course->op_count; i++) {
         const struct spw_recorded_op *kept = now->kept[i];
-        if (!kept || (kept != wrong && (alone || !wrong->function || kept->function != wrong->function)))
+        if (!kept || (kept != wrong && (!wrong->function || kept->function != wrong->function)))
             continue;
         const struct spw_course_call *call = &course->calls[i];
         for (uint32_t k = 0; k < course->op_count; k++)
-            if (k == i || (!alone && kept->function && course->calls[k].kind == call->kind &&
-                           course->calls[k].function == call->function))
+            if (k == i ||
+                (kept->function && course->calls[k].kind == call->kind && course->calls[k].function == call->function))
                 unlearn(course, k);
     }
 }

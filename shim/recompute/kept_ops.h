@@ -27,10 +27,9 @@ bool spw_kept_ops_is_over_locked(const struct spw_device *d, uint32_t tensor, ui
 /* It is to run again now, on the stream `s`: replay.h says how, and about waiting. Locks as at the beginning. */
 int spw_kept_ops_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait);
 
-/* A replay of the operation gave other bytes: in the course that is followed no operation of its function (`alone`: not this
- * one) can be replayed, and what they write they may read as well. */
-void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong,
-                                 bool alone);
+/* A replay of the operation gave other bytes: in the course that is followed no operation of its function can be replayed,
+ * and what they write they may read as well. */
+void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong);
 
 void spw_kept_ops_reset(void); /* forgets everything: for tests, and in a forked child */
 #endif

@@ -178,14 +178,14 @@ static struct spw_refusal *find_mismatch(struct spw_refusals *r, const char *ker
     return &r->list[0];
 }
 
-static bool is_meant(const struct spw_course *course, uint32_t o, uint32_t operation, bool alone)
+static bool is_meant(const struct spw_course *course, uint32_t o, uint32_t operation, CUfunction function)
 {
     const struct spw_course_call *a = &course->calls[o], *b = &course->calls[operation];
-    return o == operation || (!alone && a->kind == b->kind && a->function == b->function);
+    return o == operation || (function && a->kind == b->kind && a->function == b->function);
 }
 
 void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_course *course, uint32_t operation,
-                                  CUfunction function, bool alone)
+                                  CUfunction function)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     char kernel[SPW_REFUSAL_KERNEL] = "";
@@ -197,12 +197,10 @@ void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_c
     name(kernel, function, is_known ? course->calls[operation].kind : SPW_ITERATION_COPY_D2D);
     struct spw_refusal *it = find_mismatch(r, kernel);
     const uint32_t before = it->operations;
-    if (!alone) {
-        it->operations = 0;
-        it->bytes = 0;
-    }
+    if (function)
+        it->operations = it->bytes = 0;
     for (uint32_t o = 0; bytes && o < course->op_count; o++)
-        if (is_meant(course, o, operation, alone || !function)) {
+        if (is_meant(course, o, operation, function)) {
             it->operations++;
             it->bytes += bytes[o];
         }

@@ -41,10 +41,10 @@ struct spw_judged {      /* an operation */
 void spw_refusals_learned_locked(const struct spw_device *d, const struct spw_course *course,
                                  const struct spw_judged *judged);
 
-/* A replay of `operation` gave other bytes: it cannot be run again, nor can others of its function unless it is `alone`.
+/* A replay of `operation` gave other bytes: it cannot be run again, nor can others of its function.
  * Course NULL: it is not the one that is followed, so that the operations are not known. */
 void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_course *course, uint32_t operation,
-                                  CUfunction function, bool alone);
+                                  CUfunction function);
 
 const struct spw_refusals *spw_refusals_of_locked(const struct spw_device *d); /* NULL: nothing was learned */
 

@@ -19,9 +19,9 @@
 #include "result.h"
 #include "settings.h"
 #include "spot_checks.h"
-#include "validation.h"
 #include "read_check.h"
 #include "verify_records.h"
+#include "writesets.h"
 
 struct spw_verified spw_verified;
 
@@ -40,22 +40,6 @@ enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* recorded_op->compare */
 
 /* ---- which ---- */
 
-/* Nothing is lost if it is given something that makes it another thing: all that it has to do with has a true copy. */
-static bool is_given_nothing(const struct spw_recorded_op *m)
-{
-    for (unsigned i = 0; i < m->touch_count; i++)
-        if (spw_touch_reads(&m->touches[i]))
-            return false;
-    return true;
-}
-
-/* Its first replay by the plan is compared, whatever it is given: as far as that goes it was tried. Later on it is what it
- * was, or leaves with a copy that is brought back. */
-static bool is_what_it_was(const struct spw_verify_record *w, const struct spw_recorded_op *m)
-{
-    return !w || !w->was_compared || is_given_nothing(m) || spw_validation_covers_locked(m);
-}
-
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -63,19 +47,18 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     if (!m || !m->course)
         return true;
     const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    return !spw_comparison_is_blind_locked(d) && spw_validation_of(m->function) != SPW_VALIDATION_CONDEMNED &&
-           !(w && w->is_barred) && is_what_it_was(w, m);
+    return !spw_comparison_is_blind_locked(d) && !spw_function_is_condemned_locked(m->function) && !(w && w->is_barred);
 }
 
-/* What was right with the same numbers is expected to be so again: a copy would cost what dropping it is to spare, and the
- * memory would be free when that is done. Where each one is compared, nothing is left to expectation. */
-static uint8_t decide(struct spw_verify_record *w, const struct spw_recorded_op *m)
+/* A copy would cost what dropping it is to spare, and the memory would be free when that is done: so there is one the first
+ * time alone, and where each one is compared. */
+static uint8_t decide(struct spw_verify_record *w)
 {
     if (w && w->left)
         w->left--;
     if (w && !w->was_compared && w->unclaimed >= UNCLAIMED)
         return NOT_COMPARED;
-    if (!w || !w->was_compared || !spw_verify_record_was_right_with(w, m))
+    if (!w || !w->was_compared)
         return BY_COPY;
     return w->left ? NOT_COMPARED : spw_settings_get()->verify_every > 1 ? BY_DIGEST : BY_COPY;
 }
@@ -88,7 +71,7 @@ enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block 
     if (!m || !m->course)
         return SPW_DUE_NOT;
     if (m->compare == UNDECIDED)
-        m->compare = decide(spw_verify_record_of(d->ordinal, m), m);
+        m->compare = decide(spw_verify_record_of(d->ordinal, m));
     return m->compare == BY_COPY ? SPW_DUE_BY_COPY : m->compare == BY_DIGEST ? SPW_DUE_BY_DIGEST : SPW_DUE_NOT;
 }
 
@@ -262,18 +245,13 @@ static void give_up(struct spw_device *d, struct spw_block *b)
     lose(d, b);
 }
 
-/* Nothing that the function makes is made again. `alone`: only the operation is wrong, by numbers that no other was given,
- * and those that were compared with theirs are believed. */
-static void distrust(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone)
+/* Nothing that the function makes is made again. */
+static void distrust(struct spw_device *d, const struct spw_recorded_op *wrong)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
         const struct spw_recorded_op *m = b->drops ? b->content.maker : NULL;
-        if (!m || (m != wrong && (!m->function || m->function != wrong->function)))
-            continue;
-        const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-        const bool is_same = m->course == wrong->course && m->operation == wrong->operation;
-        if (!alone || is_same || b->has_true_copy || !w || !w->was_compared || !spw_validation_covers_locked(m))
+        if (m && (m == wrong || (m->function && m->function == wrong->function)))
             give_up(d, b);
     }
 }
@@ -304,31 +282,16 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
     char buffer[256];
     const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
     struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    /* A number may make one operation another thing than others of its function, which were right with theirs. */
-    const enum spw_validation_state known = spw_validation_of(m->function);
-    const bool was_right = known == SPW_VALIDATION_RIGHT || known == SPW_VALIDATION_SUSPECTED;
-    const bool alone = w && !w->was_compared && was_right && !spw_validation_covers_locked(m);
     if (is_lost)
         say_lost(d, b, name);
     else
         say_mismatch(d, m, b, name, w && w->was_compared);
     if (w)
         w->is_barred = true;
-    if (alone)
-        spw_validation_suspect_locked(m->function);
-    else
-        spw_validation_condemn_locked(m->function);
-    distrust(d, m, alone);
+    spw_function_condemn_locked(m->function);
+    distrust(d, m);
     if (spw_plan_follower_any)
-        spw_follower->condemned(d, m, alone);
-}
-
-static void note_equal(struct spw_device *d, const struct spw_recorded_op *m)
-{
-    struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    if (w)
-        spw_verify_record_note_equal_locked(w, m);
-    spw_validation_note_equal_locked(m);
+        spw_follower->condemned(d, m);
 }
 
 /* The first of its blocks that differs; *ret_known: all were compared. */
@@ -480,7 +443,7 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run)
         spw_verified.mismatch_count += run->mismatch_count;
         follow_from_mismatch(d, run->recorded_op, different, is_lost);
     } else if (is_known)
-        note_equal(d, run->recorded_op);
+        spw_verify_record_note_equal_locked(d->ordinal, run->recorded_op);
     return r;
 }
 
@@ -509,7 +472,6 @@ void spw_verify_reset(void)
     spw_comparison_reset();
     spw_spot_check_reset();
     spw_verify_record_reset();
-    spw_validation_reset();
     spw_read_check_reset();
     memset(&spw_verified, 0, sizeof(spw_verified));
 }

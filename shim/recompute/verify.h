@@ -1,20 +1,17 @@
 /* verify.h - the watch over replays: what some of them made is compared with the true bytes, and mended where it differs.
  *
- * What may be replayed was tried on a few launches; another launch of the same kind may differ by a parameter that is no
- * address. So when a block is dropped whose making is DUE - the first time for each operation of a course, and one time in
- * `verify_every` after that - a digest is taken of it. Another is taken behind the operation that makes it again, and nobody
- * uses what that wrote before the two were compared: the slow lock is held until then, and the blocks are UNVERIFIED, so
- * that no operation takes the quick way past it. The first time it leaves with a copy as well, as if it was evicted. Later
- * it does not: the copy would take the link, and hold the memory for as long; and where what was right is wrong one day,
- * what it made since it was compared last may have been wrong as well, so that to stop is the better answer.
- *
- * What is made again without being compared was right, in some comparison, with the numbers among its parameters that it has
- * this time (validation.h). With others it leaves with a copy that is brought back.
+ * A replay of a correct program's launch is right (docs/design/recompute.md). That the program is correct, and all of this
+ * as well, is not taken on trust: when a block is dropped whose making is DUE - the first time for each operation of a
+ * course, and one time in `verify_every` after that - a digest is taken of it. Another is taken behind the operation that
+ * makes it again, and nobody uses what that wrote before the two were compared: the slow lock is held until then, and the
+ * blocks are UNVERIFIED, so that no operation takes the quick way past it. The first time it leaves with a copy as well, as
+ * if it was evicted. Later it does not: the copy would take the link, and hold the memory for as long; and where what was
+ * right is wrong one day, what it made since it was compared last may have been wrong as well, so that to stop is the better
+ * answer.
  *
  * Where they differ the true bytes are copied in, no replay of the function happens any more, and its operations are
- * planned anew. What has left without a copy, this one too, is refused to whoever wants it. Only where an operation is wrong
- * in its first comparison, with numbers that no other of its function has, the others are made again, and all of them
- * compared. Without digests there can be no watch, and without that nothing is dropped. Engine lock throughout. */
+ * planned anew. What has left without a copy, this one too, is refused to whoever wants it. Without digests there can be no
+ * watch, and without that nothing is dropped. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERIFY_H
 #define SPILLWAY_SHIM_VERIFY_H
 #include "rematerialiser.h"

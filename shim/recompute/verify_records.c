@@ -6,7 +6,6 @@
 
 #include "detect/iteration.h"
 #include "settings.h"
-#include "validation.h"
 
 enum { COURSES = SPW_ITERATION_SHAPES };
 
@@ -22,9 +21,6 @@ static uint64_t clock_of_courses;
 
 static void forget(struct course *c)
 {
-    for (uint32_t i = 0; i < c->count; i++)
-        for (unsigned k = 0; k < SPW_VERIFY_RECORD_GIVEN; k++)
-            spw_scalar_args_finish(&c->list[i].given[k]);
     free(c->list);
     *c = (struct course){0};
 }
@@ -70,44 +66,17 @@ struct spw_verify_record *spw_verify_record_of(int device, const struct spw_reco
     return c && recorded_op->operation < c->count ? &c->list[recorded_op->operation] : NULL;
 }
 
-/* ---- comparisons ---- */
-
-bool spw_verify_record_was_right_with(const struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
-{
-    struct spw_scalar_args given;
-    if (spw_validation_of(recorded_op->function) != SPW_VALIDATION_SUSPECTED)
-        return spw_validation_covers_locked(recorded_op);
-    if (!spw_scalar_args_take(&given, recorded_op))
-        return false;
-    const bool is_covered = spw_scalar_args_are_among(w->given, SPW_VERIFY_RECORD_GIVEN, &given);
-    spw_scalar_args_finish(&given);
-    return is_covered;
-}
-
-/* Without memory for these it is compared the next time as well, where that matters. */
-static void keep_numbers(struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
-{
-    struct spw_scalar_args given;
-    if (!recorded_op->function || !spw_scalar_args_take(&given, recorded_op))
-        return;
-    if (spw_scalar_args_are_among(w->given, SPW_VERIFY_RECORD_GIVEN, &given)) {
-        spw_scalar_args_finish(&given);
-        return;
-    }
-    struct spw_scalar_args *oldest = &w->given[w->given_count++ % SPW_VERIFY_RECORD_GIVEN];
-    spw_scalar_args_finish(oldest);
-    *oldest = given;
-}
-
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
-void spw_verify_record_note_equal_locked(struct spw_verify_record *w, const struct spw_recorded_op *recorded_op)
+void spw_verify_record_note_equal_locked(int device, const struct spw_recorded_op *recorded_op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_verify_record *w = spw_verify_record_of(device, recorded_op);
+    if (!w)
+        return;
     const uint32_t every = spw_settings_get()->verify_every;
     const uint32_t place = (uint32_t)((recorded_op->operation * UINT64_C(2654435761) >> 7) % every);
     w->left = w->was_compared ? every : 1 + place;
     w->was_compared = true;
-    keep_numbers(w, recorded_op);
 }
 
 void spw_verify_record_reset(void)

@@ -1,23 +1,18 @@
-/* verify_records.h - what comparisons have told of each operation of a course: whether it was compared, with what, and when
- * it is its turn again.
+/* verify_records.h - what comparisons have told of each operation of a course: whether it was compared, and when it is its
+ * turn again.
  *
  * A course is what a plan is for. Plans come and go, and the program may turn to another course and back (an evaluation
  * every so many steps): what is known of its operations stays. The course followed longest ago is forgotten when there are
  * too many. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_VERIFY_RECORDS_H
 #define SPILLWAY_SHIM_VERIFY_RECORDS_H
-#include "scalar_args.h"
-
-enum { SPW_VERIFY_RECORD_GIVEN = 4 };
+#include "recorded_op.h"
 
 struct spw_verify_record { /* an operation of a course */
     uint32_t left;         /* drops of what it makes until the next is due; 0: the first that comes */
     bool was_compared, is_barred;
     bool leaves_undefined; /* of what it makes a part was seen to stay undefined */
     uint8_t unclaimed;     /* so often what it made was dropped with a copy, and freed without having been made again */
-    /* When it was compared, and right; padding is now this, now that. */
-    struct spw_scalar_args given[SPW_VERIFY_RECORD_GIVEN];
-    unsigned given_count; /* so far; the oldest are forgotten */
 };
 
 /* A plan for the course is followed, which has `count` operations. `course` is a number that no other course ever has, not
@@ -27,11 +22,8 @@ uint64_t spw_verify_record_follow_locked(int device, uint64_t course, uint32_t c
 /* NULL: the operation is of no course that is known. */
 struct spw_verify_record *spw_verify_record_of(int device, const struct spw_recorded_op *recorded_op);
 
-/* It is given what it, or another of its function, was right with in a comparison. */
-bool spw_verify_record_was_right_with(const struct spw_verify_record *w, const struct spw_recorded_op *recorded_op);
-
 /* It was compared, and right. */
-void spw_verify_record_note_equal_locked(struct spw_verify_record *w, const struct spw_recorded_op *recorded_op);
+void spw_verify_record_note_equal_locked(int device, const struct spw_recorded_op *recorded_op);
 
 void spw_verify_record_reset(void); /* for tests */
 #endif

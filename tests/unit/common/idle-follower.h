@@ -49,7 +49,7 @@ static inline bool idle_give_room(struct spw_device *d)
     return false;
 }
 
-static inline void idle_condemned(struct spw_device *d, const struct spw_recorded_op *wrong, bool alone)
+static inline void idle_condemned(struct spw_device *d, const struct spw_recorded_op *wrong)
 {
 }
 

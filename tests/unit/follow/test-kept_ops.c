@@ -300,7 +300,7 @@ static void plan_anew(void)
 {
     const struct spw_recorded_op none = {0};
     spw_lock();
-    spw_follower->condemned(device, &none, true);
+    spw_follower->condemned(device, &none);
     spw_unlock();
 }
 

@@ -145,6 +145,29 @@ static void what_was_learned_goes_with_the_module(void **state)
     assert_false(spw_writeset_writes(spw_writeset_of_locked(OTHER, 1, 3), 0));
 }
 
+static void a_function_that_was_wrong_stays_condemned_when_its_module_goes(void **state)
+{
+    assert_false(spw_function_is_condemned_locked(FUNCTION));
+    spw_function_condemn_locked(NULL); /* a copy or set */
+    spw_function_condemn_locked(FUNCTION);
+    spw_layout_forget(MODULE);
+    spw_writesets_sweep_locked();
+    assert_true(spw_function_is_condemned_locked(FUNCTION));
+    assert_false(spw_function_is_condemned_locked(OTHER));
+    assert_false(spw_function_is_condemned_locked(NULL));
+    assert_true(spw_writeset_writes(spw_writeset_of_locked(FUNCTION, 1, 3), 0)); /* it says nothing of what it writes */
+}
+
+static void where_it_cannot_be_noted_which_function_was_wrong_all_are_condemned(void **state)
+{
+    memory_fails_after(0);
+    spw_function_condemn_locked(FUNCTION);
+    assert_true(memory_is_back());
+    assert_true(spw_function_is_condemned_locked(FUNCTION));
+    assert_true(spw_function_is_condemned_locked(OTHER));
+    assert_false(spw_function_is_condemned_locked(NULL));
+}
+
 static void kernels_that_talk_to_other_devices_are_known_by_their_names(void **state)
 {
     assert_false(spw_writeset_of_locked(FUNCTION, 1, 3)->is_collective);
@@ -217,6 +240,8 @@ int main(void)
         cmocka_unit_test_setup(launches_with_addresses_in_other_places_are_another_class, begin),
         cmocka_unit_test_setup(a_place_is_spared_once_nothing_was_written_through_it_often_enough, begin),
         cmocka_unit_test_setup(what_was_learned_goes_with_the_module, begin),
+        cmocka_unit_test_setup(a_function_that_was_wrong_stays_condemned_when_its_module_goes, begin),
+        cmocka_unit_test_setup(where_it_cannot_be_noted_which_function_was_wrong_all_are_condemned, begin),
         cmocka_unit_test_setup(what_is_given_numbers_that_nobody_observed_is_not_believed, begin),
         cmocka_unit_test_setup(where_numbers_could_not_be_kept_nothing_is_believed, begin),
         cmocka_unit_test_setup(kernels_that_talk_to_other_devices_are_known_by_their_names, begin),

@@ -4,20 +4,6 @@
 
 /* ---- the program ---- */
 
-/* What is kept is right to be run again without being compared, as far as its numbers go. */
-static bool is_trusted(enum kernel k)
-{
-    void *values[HITS + 1];
-    struct spw_recorded_op_touch touches[HITS];
-    const struct spw_call_args submission = submission_of(k, values);
-    struct spw_recorded_op recorded_op = kept(k, &submission, touches);
-    spw_lock();
-    const bool is_trusted = spw_validation_covers_locked(&recorded_op);
-    spw_unlock();
-    free(recorded_op.submission);
-    return is_trusted;
-}
-
 static uint64_t written_by(enum kernel k)
 {
     spw_lock();
@@ -241,29 +227,6 @@ static void scratch_memory_that_goes_each_time_serves_those_before_it(void **sta
     assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAY_NOT_TRIED);
 }
 
-/* Nobody knows that it is padding: it may differ from what it was in any probe. */
-static void what_differed_in_trials_that_were_right_may_differ(void **state)
-{
-    unsigned number = 0;
-    while (!next_round()) {
-        assert_true(number < ROUNDS);
-        padding = 1000 + number;
-        iterate(number++, 1 << PLAIN | 1 << REMEMBERS);
-    }
-    padding = 77;
-    assert_true(is_trusted(PLAIN));
-    assert_false(is_trusted(REMEMBERS));
-    assert_false(is_trusted(IN_PLACE));
-}
-
-static void what_was_the_same_in_all_trials_may_not_differ(void **state)
-{
-    learn(1 << PLAIN);
-    assert_true(is_trusted(PLAIN));
-    padding = 77;
-    assert_false(is_trusted(PLAIN));
-}
-
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_trials, end_trials)
@@ -279,8 +242,6 @@ int main(int argc, char **argv)
         TEST(without_room_for_scratch_and_host_memory_it_is_too_large),
         TEST(without_room_for_scratch_memory_the_host_serves),
         TEST(scratch_memory_that_goes_each_time_serves_those_before_it),
-        TEST(what_differed_in_trials_that_were_right_may_differ),
-        TEST(what_was_the_same_in_all_trials_may_not_differ),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("trial", tests, NULL, NULL);

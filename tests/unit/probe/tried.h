@@ -10,7 +10,6 @@
 #include "scratch.h"
 #include "call_args.h"
 #include "probe.h"
-#include "validation.h"
 #include "unmanaged.h"
 #include "versions.h"
 #include "writesets.h"
@@ -43,7 +42,7 @@ static unsigned char clock_now;
 static unsigned doubtful;                /* of a launch's addresses the last so many */
 static unsigned refuse_submits, submits; /* the n-th of them fails; so many were made */
 static bool refused;                     /* the program's launch is */
-static uint32_t padding;                 /* behind the parameters, for nobody to look at */
+static const uint32_t padding;           /* behind the parameters, for nobody to look at */
 
 static inline CUfunction function_of(enum kernel k)
 {
@@ -141,7 +140,7 @@ static inline struct spw_call_args submission_of(enum kernel k, void *values[])
     struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH};
     for (unsigned i = 0; i < HITS; i++)
         values[i] = &of[k].hits[i];
-    values[HITS] = &padding;
+    values[HITS] = (void *)(uintptr_t)&padding;
     submission.launch.function = function_of(k);
     submission.launch.layout = &layout;
     submission.launch.params = values;
@@ -266,7 +265,6 @@ static inline int begin_trials(void **state)
     spw_digest_charge = spw_unmanaged_take_locked; /* as it is by the time that anything is tried */
     spw_driver.cuFuncGetName = no_name;
     spw_writesets_reset();
-    spw_validation_reset();
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);
@@ -275,7 +273,6 @@ static inline int begin_trials(void **state)
     assert_non_null(probe);
     memset(of, 0, sizeof(of));
     clock_now = 0;
-    padding = 0;
     refuse_submits = submits = doubtful = 0;
     meanwhile = NULL;
     for (enum kernel k = 0; k < KERNELS; k++)

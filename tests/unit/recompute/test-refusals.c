@@ -192,17 +192,31 @@ static void a_replay_that_was_wrong_comes_first_with_all_operations_of_its_funct
     OP(3, SPW_REPLAYABLE, {0, R}, {1, R}, {2, R});
     OP(3, SPW_REPLAYABLE, {3, R});
     const struct spw_refusals *r = learn();
-    spw_refusals_mismatch_locked(&device, &course, 1, kernel(2), false);
-    spw_refusals_mismatch_locked(&device, &course, 1, kernel(2), false); /* again: nothing is counted twice */
+    spw_refusals_mismatch_locked(&device, &course, 1, kernel(2));
+    spw_refusals_mismatch_locked(&device, &course, 1, kernel(2)); /* again: nothing is counted twice */
     assert_int_equal(r->count, 2);
     assert_int_equal(r->replayable, 3);
     holds(r, 0, "kernel-2", SPW_REPLAY_MISMATCH, 2, 2 * BIG + 3);
     holds(r, 1, "kernel-1", SPW_REPLAY_DIFFERS, 1, BIG);
-    spw_refusals_mismatch_locked(&device, &course, 3, kernel(3), true);
-    holds(r, 0, "kernel-3", SPW_REPLAY_MISMATCH, 1, BIG + 3);
-    assert_int_equal(r->replayable, 2);
-    spw_refusals_mismatch_locked(&device, NULL, 3, kernel(9), false); /* of another iteration */
+    spw_refusals_mismatch_locked(&device, NULL, 3, kernel(9)); /* of another iteration */
     holds(r, 0, "kernel-9", SPW_REPLAY_MISMATCH, 0, 0);
+}
+
+static void each_copy_whose_replay_was_wrong_counts_alone(void **state)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        OP(0, SPW_REPLAYABLE, {i, W});
+        calls[i].kind = SPW_ITERATION_COPY_D2D;
+        judged[i].function = NULL;
+    }
+    OP(1, SPW_REPLAYABLE, {3, W});
+    OP(1, SPW_REPLAYABLE, {0, R}, {1, R}, {2, R});
+    const struct spw_refusals *r = learn();
+    spw_refusals_mismatch_locked(&device, &course, 0, NULL);
+    holds(r, 0, "a copy on the device", SPW_REPLAY_MISMATCH, 1, BIG);
+    spw_refusals_mismatch_locked(&device, &course, 2, NULL);
+    holds(r, 0, "a copy on the device", SPW_REPLAY_MISMATCH, 2, 2 * BIG + 2);
+    assert_int_equal(r->replayable, 3);
 }
 
 static void a_wrong_replay_finds_room_in_a_full_list(void **state)
@@ -213,7 +227,7 @@ static void a_wrong_replay_finds_room_in_a_full_list(void **state)
     for (unsigned i = 0; i < SPW_REFUSALS; i++)
         OP(101, SPW_REPLAYABLE, {i, R});
     const struct spw_refusals *r = learn();
-    spw_refusals_mismatch_locked(&device, &course, SPW_REFUSALS, kernel(100), false);
+    spw_refusals_mismatch_locked(&device, &course, SPW_REFUSALS, kernel(100));
     assert_int_equal(r->count, SPW_REFUSALS);
     assert_int_equal(r->left_out, 1);
     assert_int_equal(r->left_out_bytes, BIG);
@@ -230,6 +244,7 @@ int main(void)
         TEST(those_that_hold_least_are_left_out_and_counted),
         TEST(a_shorter_iteration_does_not_take_the_place_of_a_longer_one_yet_one_as_long_does),
         TEST(a_replay_that_was_wrong_comes_first_with_all_operations_of_its_function),
+        TEST(each_copy_whose_replay_was_wrong_counts_alone),
         TEST(a_wrong_replay_finds_room_in_a_full_list),
     };
     return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);

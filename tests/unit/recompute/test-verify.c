@@ -87,64 +87,9 @@ static void what_has_true_bytes_of_a_wrong_function_keeps_them(void **state)
     refused(compared);
 }
 
-/* Of operation 1. */
-static unsigned times_watched(uint32_t first_number, uint32_t second_number)
+static bool is_dropped(uint32_t n, CUfunction function)
 {
-    unsigned times = 0;
-    for (unsigned i = 0; i < MOST; i++) {
-        number = i % 2 ? second_number : first_number;
-        CUdeviceptr a = make(1, one);
-        let_go(a);
-        times += is_watched(a);
-        expect(a, right_value());
-        give_back(a, s, false);
-    }
-    number = 0;
-    return times;
-}
-
-/* Nobody was given its numbers: the others are what they were. Each is compared from then on where its numbers are not what
- * they were when it was compared, even if they were right in another. */
-static void an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone(void **state)
-{
-    CUdeviceptr kept = drop_unwatched(1, one);
-    number = 7;
-    spoils = 1;
-    CUdeviceptr wrong = make(2, one);
-    let_go(wrong);
-    assert_true(is_watched(wrong));
-    expect(wrong, right_value());
-    spoils = 0;
-    number = 0;
-    assert_int_equal(spw_verified.mismatch_count, 1);
-    assert_int_equal(spw_verified.lost_count, 0);
-    expect(kept, right_value());
-    assert_int_equal(times_watched(0, 0), MOST / EVERY);
-    number = 1;
-    CUdeviceptr other = make(3, one);
-    let_go(other);
-    expect(other, right_value());
-    number = 1;
-    CUdeviceptr again = make(1, one);
-    let_go(again);
-    assert_true(is_watched(again) && has_copy(again));
-    expect(again, right_value());
-    assert_int_equal(times_watched(1, 0), MOST / EVERY);
-    assert_int_equal(times_watched(2, 3), 2 + (MOST - 2) / EVERY); /* two of these are new to it */
-}
-
-/* With the same numbers that were right in another it is not by those. */
-static void an_operation_that_is_wrong_with_numbers_that_were_right_condemns_its_function(void **state)
-{
-    CUdeviceptr lost = drop_unwatched(1, one);
-    assert_int_equal(turn_wrong(2, one), 0);
-    assert_int_equal(spw_verified.lost_count, 1);
-    refused(lost);
-}
-
-static bool is_dropped(uint32_t n)
-{
-    CUdeviceptr a = make(n, one);
+    CUdeviceptr a = make(n, function);
     drop(a);
     for (int i = 0; i < 3; i++) {
         let_run();
@@ -156,43 +101,19 @@ static bool is_dropped(uint32_t n)
     return dropped;
 }
 
-/* From one step to the next a number is another one, as when a kernel begins to accumulate. */
-static void what_is_given_other_numbers_than_were_right_is_not_run_again(void **state)
+/* Whether it was right before in another operation, or is wrong in the first that is compared. */
+static void a_function_that_was_wrong_is_not_run_again_in_any_operation(void **state)
 {
-    assert_true(is_dropped(1));
-    assert_true(is_dropped(1));
-    number = 1;
-    assert_false(is_dropped(1));
-    number = 0;
-    assert_true(is_dropped(1));
-    assert_int_equal(spw_verified.mismatch_count, 0);
-}
-
-/* Sizes do, and so do offsets of random numbers, from one layer to the next. */
-static void numbers_that_differ_where_all_is_right_may_differ(void **state)
-{
-    assert_true(is_dropped(1));
-    number = 1;
-    assert_true(is_dropped(2)); /* the first of its operation, and compared */
-    number = 2;
-    assert_true(is_dropped(1));
-    assert_true(is_dropped(2));
-}
-
-/* As a bias is, in some layers. What they were right with says nothing of the others. */
-static void launches_that_leave_out_an_address_are_held_against_their_own_sort(void **state)
-{
-    assert_true(is_dropped(1));
-    leaves_out = true;
-    assert_true(is_dropped(2)); /* the first of its operation, and compared */
-    assert_true(is_dropped(2));
-    number = 1;
-    assert_true(is_dropped(3));
-    leaves_out = false;
-    assert_false(is_dropped(1));
-    leaves_out = true;
-    assert_true(is_dropped(2));
-    assert_int_equal(spw_verified.mismatch_count, 0);
+    CUdeviceptr lost = drop_unwatched(1, one);
+    assert_int_equal(turn_wrong(2, one), 0);
+    assert_int_equal(turn_wrong(4, another), 0);
+    assert_int_equal(spw_verified.lost_count, 1);
+    refused(lost);
+    for (uint32_t n = 0; n < OPERATIONS; n++) {
+        assert_false(is_dropped(n, one));
+        assert_false(is_dropped(n, another));
+    }
+    assert_true(is_dropped(5, other));
 }
 
 /* ---- by digests alone ---- */
@@ -211,30 +132,6 @@ static void what_was_right_once_is_compared_without_a_copy(void **state)
     assert_int_equal(fake_counts()->copies_out, copies);
     assert_false(is_watched(a));
     check_needs();
-}
-
-/* The numbers say that nothing may be relied on. */
-static void what_is_given_other_numbers_is_compared_with_a_copy(void **state)
-{
-    CUdeviceptr kept = drop_unwatched(1, one);
-    number = 7;
-    spoils = 1;
-    CUdeviceptr wrong = make(2, one);
-    let_go(wrong);
-    expect(wrong, right_value());
-    spoils = 0;
-    number = 1;
-    CUdeviceptr other = make(3, one);
-    let_go(other);
-    expect(other, right_value());
-    for (number = 1; number < 2 * EVERY; number++) {
-        CUdeviceptr a = make(1, one);
-        let_go(a);
-        assert_true(is_watched(a) && has_copy(a));
-        expect(a, right_value());
-        give_back(a, s, false);
-    }
-    expect(kept, right_value());
 }
 
 static void where_each_is_compared_each_has_a_copy(void **state)
@@ -310,13 +207,8 @@ int main(int argc, char **argv)
         TEST(what_depends_on_lost_bytes_is_refused_as_well),
         TEST(other_operations_of_a_wrong_function_are_lost_as_well),
         TEST(what_has_true_bytes_of_a_wrong_function_keeps_them),
-        TEST(an_operation_that_is_wrong_by_its_numbers_condemns_itself_alone),
-        TEST(an_operation_that_is_wrong_with_numbers_that_were_right_condemns_its_function),
-        TEST(what_is_given_other_numbers_than_were_right_is_not_run_again),
-        TEST(numbers_that_differ_where_all_is_right_may_differ),
-        TEST(launches_that_leave_out_an_address_are_held_against_their_own_sort),
+        TEST(a_function_that_was_wrong_is_not_run_again_in_any_operation),
         TEST(what_was_right_once_is_compared_without_a_copy),
-        TEST(what_is_given_other_numbers_is_compared_with_a_copy),
         TEST(where_each_is_compared_each_has_a_copy),
         TEST(where_no_digest_is_to_be_had_it_is_not_compared),
         TEST(wrong_bytes_that_cannot_be_unmapped_are_used_by_nobody),

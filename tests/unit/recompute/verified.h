@@ -13,17 +13,15 @@
 #include "recorded_op.h"
 #include "result.h"
 #include "spot_checks.h"
-#include "call_args.h"
 #include "verify.h"
 #include "verify_records.h"
+#include "writesets.h"
 
-enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY, MADE = 64 };
+enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY };
 
-static const CUfunction one = (CUfunction)(uintptr_t)0x110, another = (CUfunction)(uintptr_t)0x120;
+static const CUfunction one = (CUfunction)(uintptr_t)0x110, another = (CUfunction)(uintptr_t)0x120,
+                        other = (CUfunction)(uintptr_t)0x130;
 static CUdeviceptr input;
-static uint32_t number; /* that launches are given */
-static bool leaves_out; /* no address of what they read is among it */
-static unsigned made;
 static uint64_t course;
 static char log_path[64];
 
@@ -37,6 +35,7 @@ static inline int begin_watch(void **state)
     (void)state;
     begin_replays(64 * BYTES, 16 << 20);
     spw_verify_reset();
+    spw_writesets_reset();
     spw_driver.cuFuncGetName = no_name;
     struct spw_settings settings = *spw_settings_get();
     settings.verify_every = EVERY;
@@ -49,8 +48,6 @@ static inline int begin_watch(void **state)
     assert_true(course > 0);
     input = allocate(BYTES);
     fill(input, VALUE);
-    number = made = 0;
-    leaves_out = false;
     return 0;
 }
 
@@ -83,23 +80,6 @@ static inline unsigned char right_value(void)
     return fake_mixed(&value, 1, SALT);
 }
 
-/* As if it was a launch of the function with these two addresses, and a number. */
-static inline struct spw_kept_call_args *told(CUfunction function, CUdeviceptr from, CUdeviceptr to, uint32_t number)
-{
-    static max_align_t room[MADE][1024 / sizeof(max_align_t)];
-    static const uint16_t words[] = {0, 1};
-    static const struct spw_param params[] = {{0, 8}, {8, 8}, {16, 4}};
-    static const struct spw_layout layout = {
-        .known = true, .param_count = 3, .word_count = 2, .image_bytes = 20, .words = words, .params = params};
-    void *values[] = {&from, &to, &number};
-    struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH};
-    submission.launch.function = function;
-    submission.launch.layout = &layout;
-    submission.launch.params = values;
-    assert_true(spw_call_args_bytes(&submission) <= sizeof(room[0]));
-    return spw_call_args_keep(&submission, room[made++ % MADE]);
-}
-
 /* Operation number n of the plan, of that function, makes a tensor. */
 static inline CUdeviceptr make(uint32_t n, CUfunction function)
 {
@@ -110,7 +90,6 @@ static inline CUdeviceptr make(uint32_t n, CUfunction function)
     maker->course = course;
     maker->operation = n;
     maker->function = function;
-    maker->submission = told(function, leaves_out ? 0 : a[0], a[1], number);
     return a[1];
 }
 
