@@ -2,10 +2,10 @@
  *
  * Three things have a say in it, and each knows what it is about; a launch is run again where none objects:
  *
- *     a kind of launch, of a device    what probes have shown, before a plan makes use of it    probe_policy.h
+ *     a kind of launch, of a device    what probes have shown, before a plan makes use of it    writesets.h
  *         not tried --tried, and right--> replayable --writes more than it was tried with--> not tried
  *             |                               |
- *             +--tried, and wrong-------------+--a replay was wrong--> refused, with a verdict
+ *             +--tried, and wrong-------------+--> refused, with a verdict
  *     a function, of the process       condemned once a replay of it was wrong                  writesets.h
  *     an operation of a course         whether it was compared; barred once it was wrong        verify_records.h
  *

@@ -107,8 +107,6 @@ static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong)
     struct spw_device_loop *p = find(d);
     if (!p)
         return;
-    if (p->session && wrong->function)
-        spw_probe_session_condemn_locked(p->session, wrong->function);
     const bool is_of_plan = p->on.now && p->on.kept == p->on.now->plan;
     spw_refusals_mismatch_locked(d, is_of_plan ? p->on.now->course : NULL, wrong->operation, wrong->function);
     if (!is_of_plan)

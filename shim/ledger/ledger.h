@@ -211,11 +211,12 @@ struct spw_device {
     struct spw_slab_set *slabs;
     struct spw_mover *mover;
     struct spw_block *idle_retained; /* in no order */
-    struct spw_uses replays; /* by operations that were run again: what a stream that was not there then comes after */
-    uint32_t dropping;       /* blocks that `drop` */
-    unsigned making;         /* somebody relies on it that nothing more is dropped */
-    size_t small_bytes;      /* smaller allocations go to slabs */
-    uint64_t total_bytes;    /* of the real device */
+    struct spw_uses replays;   /* by operations that were run again: what a stream that was not there then comes after */
+    struct spw_probed *probed; /* what probes have shown on it (writesets.h); in no order */
+    uint32_t dropping;         /* blocks that `drop` */
+    unsigned making;           /* somebody relies on it that nothing more is dropped */
+    size_t small_bytes;        /* smaller allocations go to slabs */
+    uint64_t total_bytes;      /* of the real device */
     uint64_t live_bytes, live_bytes_peak;
     uint64_t live_count;
     uint64_t largest_bytes;       /* of any allocation so far */

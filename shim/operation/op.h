@@ -33,7 +33,8 @@ struct spw_op {
     unsigned reached;
     /* Of a launch, while versions are kept (versions.h), and not for later than that: what it is a launch of, and that again
      * where it is believed of this one. */
-    const struct spw_writeset *kind, *writeset;
+    struct spw_writeset *kind;
+    const struct spw_writeset *writeset;
     uint64_t writes; /* bit per hit: what that said when the operation was looked at. What is learned while it is being begun
                       * holds for later ones: all that is noted of this one has to agree */
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */

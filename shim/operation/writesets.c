@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layout.h"
+#include "ledger.h"
 #include "log.h"
 #include "lock.h"
 
@@ -80,6 +81,37 @@ struct spw_writeset *spw_writeset_of_place_locked(CUfunction function, unsigned 
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_writeset_of_locked(function, (uint64_t)place + 1, 1);
 }
+
+struct spw_writeset *spw_writeset_numbered_locked(CUfunction function, uint64_t places, uint32_t number)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_writeset *set = find(function, places);
+    return set && set->number == number ? set : NULL;
+}
+
+/* ---- what probes have shown ---- */
+
+struct spw_probed *spw_probed_find(const struct spw_writeset *set, const struct spw_device *d)
+{
+    struct spw_probed *it = set->probed;
+    while (it && it->device != d)
+        it = it->other;
+    return it;
+}
+
+struct spw_probed *spw_probed_of_locked(struct spw_writeset *set, struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_probed *it = spw_probed_find(set, d), *made = it ? NULL : malloc(sizeof(*made));
+    if (!made)
+        return it;
+    *made = (struct spw_probed){
+        .kind = set, .next = d->probed, .other = set->probed, .device = d, .verdict = SPW_REPLAY_NOT_TRIED};
+    d->probed = set->probed = made;
+    return made;
+}
+
+/* ---- observations ---- */
 
 /* Hits that were seen unchanged often enough, and never otherwise. */
 static uint64_t read_only(const struct spw_writeset *set)
@@ -166,10 +198,34 @@ bool spw_function_is_condemned_locked(CUfunction function)
 
 /* ---- gone ---- */
 
+/* Of a class, where `at` leads. */
+static void forget_probed(struct spw_probed **at)
+{
+    struct spw_probed *it = *at, **link = &it->device->probed;
+    while (*link != it)
+        link = &(*link)->next;
+    *link = it->next;
+    *at = it->other;
+    free(it);
+}
+
+void spw_probed_forget_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    while (d->probed) {
+        struct spw_probed **at = &d->probed->kind->probed;
+        while (*at != d->probed)
+            at = &(*at)->other;
+        forget_probed(at);
+    }
+}
+
 static void forget(struct entry **at)
 {
     struct entry *e = *at;
     *at = e->next;
+    while (e->set.probed)
+        forget_probed(&e->set.probed);
     free(e->set.numbers);
     free(e);
     entries--;

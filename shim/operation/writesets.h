@@ -1,4 +1,6 @@
-/* writesets.h - which of the addresses that a launch is given it writes to, as was learned from what changed.
+/* writesets.h - what is known of each class of launches: which of the addresses that a launch is given it writes to, as was
+ * learned from what changed, what probes have shown of it, and whether a replay of its function was wrong. All of it goes
+ * with the module, but the last.
  *
  * A launch is one of a class: the same function, and the same parameters that hold addresses of ours. An address is
  * taken to be written until several observations of its class, each with contents that a write would have been likely to
@@ -8,6 +10,7 @@
 #define SPILLWAY_SHIM_WRITESETS_H
 #include "ours.h"
 #include "signature.h"
+#include "verdicts.h"
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +18,28 @@
 enum {
     SPW_WRITESET_HITS = 64, /* of one launch; those behind are always taken to be written */
     SPW_WRITESET_SURE = 2   /* observations */
+};
+
+struct spw_device;
+struct spw_writeset;
+
+/* What probes have shown of the launches of a class on one device: probe_policy.h says what follows. */
+struct spw_probed {
+    struct spw_writeset *kind;       /* of which it is a part */
+    struct spw_probed *next, *other; /* of the device; of the class, on another device */
+    struct spw_device *device;
+    uint8_t looks, tries, failures; /* ended; of either without an answer */
+    bool under_way;
+    uint64_t tried_at; /* geometry of the last probe */
+    enum spw_replay_verdict verdict;
+    bool is_strange; /* a launch came since the last look that was given other numbers than those looked at */
+
+    /* in the iterations that came since the beginning */
+    bool came, fits;      /* any launch did, and the memory for probes sufficed for it */
+    bool fits_late;       /* or would for one, with the help of host memory */
+    bool is_varied;       /* of those that fit: not all had the same geometry */
+    uint64_t first_shape; /* that of the first of them */
+    unsigned first_round; /* in which one came first */
 };
 
 struct spw_writeset {
@@ -32,6 +57,7 @@ struct spw_writeset {
     bool is_collective;              /* it talks to other devices */
     bool is_condemned;               /* of what stands for a whole function: a replay of it was wrong */
     uint8_t seen[SPW_WRITESET_HITS]; /* observations that saw it unchanged, up to SPW_WRITESET_SURE */
+    struct spw_probed *probed;       /* of each device; NULL: of none */
 };
 
 /* The function as a bit, which a few may share. */
@@ -53,6 +79,14 @@ static inline bool spw_writeset_is_spared(const struct spw_writeset *place)
 {
     return place && !place->changed && place->seen[0] >= SPW_WRITESET_SURE;
 }
+
+/* The set of that number, whatever is believed of it by now. NULL: it went with its module. */
+struct spw_writeset *spw_writeset_numbered_locked(CUfunction function, uint64_t places, uint32_t number);
+
+/* What probes have shown of the class on the device. NULL: nothing; or there was no memory to begin with it. */
+struct spw_probed *spw_probed_find(const struct spw_writeset *set, const struct spw_device *d);
+struct spw_probed *spw_probed_of_locked(struct spw_writeset *set, struct spw_device *d);
+void spw_probed_forget_locked(struct spw_device *d); /* all of the device */
 
 /* What the kernel's type says. What that lets it write is never believed not to be written. */
 void spw_writeset_declare_locked(struct spw_writeset *set, const struct spw_declared *declared);

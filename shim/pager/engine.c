@@ -377,7 +377,8 @@ int spw_op_begin(struct spw_op *op)
 {
     op->timed = NULL;
     op->reached = op->count;
-    op->kind = op->writeset = NULL;
+    op->kind = NULL;
+    op->writeset = NULL;
     op->spared = op->fresh = 0;
     op->wish = 0;
     op->recorded_op = NULL;

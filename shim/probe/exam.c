@@ -83,11 +83,10 @@ bool spw_exam_is_there_locked(const struct spw_exam *e)
     return true;
 }
 
-void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, uint32_t lesson, struct spw_exam *e)
+void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, struct spw_exam *e)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     e->step = step;
-    e->lesson = lesson;
     e->function = op->function;
     e->places = op->kind->places;
     e->number = op->kind->number;
@@ -96,6 +95,13 @@ void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, ui
     e->doubted_count = op->doubtful < SPW_WRITESET_HITS ? op->doubtful : SPW_WRITESET_HITS;
     if (e->doubted_count)
         memcpy(e->doubted, op->submission->launch.doubted, e->doubted_count * sizeof(*e->doubted));
+}
+
+struct spw_probed *spw_exam_kind_locked(const struct spw_exam *e, struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_writeset *set = spw_writeset_numbered_locked(e->function, e->places, e->number);
+    return set ? spw_probed_find(set, d) : NULL;
 }
 
 void spw_exam_end_locked(struct spw_exam *e)

@@ -35,7 +35,6 @@ struct spw_exam_piece {
 
 struct spw_exam {
     enum spw_probe_step step; /* NOTHING: this one is free */
-    uint32_t lesson;
     uint32_t count;
     struct spw_exam_piece *pieces; /* SPW_WRITESET_HITS of them */
     CUfunction function;
@@ -64,7 +63,10 @@ bool spw_exam_list_locked(struct spw_exam *e, const struct spw_device *d, const 
 /* All that was listed is what it was, and its bytes are where they were. */
 bool spw_exam_is_there_locked(const struct spw_exam *e);
 
-void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, uint32_t lesson, struct spw_exam *e);
+void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, struct spw_exam *e);
+
+/* The kind of launch on the device; NULL: it went with its module. */
+struct spw_probed *spw_exam_kind_locked(const struct spw_exam *e, struct spw_device *d);
 
 /* The answers are not awaited any more: the exam is free for another launch. */
 void spw_exam_end_locked(struct spw_exam *e);

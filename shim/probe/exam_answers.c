@@ -75,23 +75,19 @@ static void note_doubted(const struct spw_exam *e, const struct seen *seen)
     }
 }
 
-static void note_look(struct spw_probe_policy *policy, const struct spw_exam *e, const struct seen *seen)
+static void note_look(struct spw_probed *probed, const struct spw_exam *e, const struct seen *seen)
 {
-    const uint64_t changed = seen->changed;
-    note_doubted(e, seen);
-    struct spw_writeset *kind = spw_writeset_of_locked(e->function, e->places, e->hits);
-    if (kind && kind->number == e->number) {
-        const uint64_t before = kind->changed;
-        if (spw_writeset_observed_locked(kind, changed, UINT64_MAX))
-            distrust(e, changed);
-        spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
-        if (kind->changed != before)
-            spw_probe_kind_widened(policy, e->lesson);
-    }
-    spw_probe_kind_observed(policy, e->lesson, kind && kind->changed);
+    struct spw_writeset *kind = probed->kind;
+    const uint64_t before = kind->changed;
+    if (spw_writeset_observed_locked(kind, seen->changed, UINT64_MAX))
+        distrust(e, seen->changed);
+    spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
+    if (kind->changed != before)
+        spw_probe_kind_widened(probed);
+    spw_probe_kind_observed(probed);
 }
 
-int spw_exam_read_locked(struct spw_device *d, struct spw_probe_policy *policy, struct spw_exam *e)
+int spw_exam_read_locked(struct spw_device *d, struct spw_exam *e)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool is_look = e->step == SPW_PROBE_OBSERVE;
@@ -107,9 +103,12 @@ int spw_exam_read_locked(struct spw_device *d, struct spw_probe_policy *policy, 
         else
             verdict = worse(verdict, judge(hashes));
     }
+    struct spw_probed *kind = spw_exam_kind_locked(e, d);
     if (is_look)
-        note_look(policy, e, &seen);
-    else
-        spw_probe_kind_replayed(policy, e->lesson, verdict);
+        note_doubted(e, &seen);
+    if (kind && is_look)
+        note_look(kind, e, &seen);
+    else if (kind)
+        spw_probe_kind_replayed(kind, verdict);
     return 1;
 }

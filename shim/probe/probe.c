@@ -47,18 +47,8 @@ struct spw_probe *spw_probe_create(struct spw_device *d)
 {
     struct spw_probe *t = calloc(1, sizeof(*t));
     if (t)
-        t->device = d;
+        t->device = t->policy.device = d;
     return t;
-}
-
-const struct spw_probe_policy *spw_probe_get_policy(const struct spw_probe *t)
-{
-    return &t->policy;
-}
-
-struct spw_probe_policy *spw_probe_get_policy_mutable(struct spw_probe *t)
-{
-    return &t->policy;
 }
 
 struct spw_probe_counts spw_probe_counts_of(const struct spw_probe *t)
@@ -83,8 +73,10 @@ static struct spw_exam *free_exam(struct spw_probe *t)
 
 static void miss_exam(struct spw_probe *t, struct spw_exam *e)
 {
+    struct spw_probed *kind = spw_exam_kind_locked(e, t->device);
     t->counts.failures++;
-    spw_probe_kind_missed(&t->policy, e->lesson);
+    if (kind)
+        spw_probe_kind_missed(kind);
     spw_exam_end_locked(e);
 }
 
@@ -97,13 +89,13 @@ void spw_probe_destroy(struct spw_probe *t)
             spw_exam_end_locked(&t->exams[i]);
         free(t->exams[i].pieces);
     }
-    spw_probe_policy_finish(&t->policy);
+    spw_probed_forget_locked(t->device);
     free(t);
 }
 
 static void poll(struct spw_probe *t, struct spw_exam *e)
 {
-    const int r = e->step == SPW_PROBE_NOTHING || e == t->now ? 0 : spw_exam_read_locked(t->device, &t->policy, e);
+    const int r = e->step == SPW_PROBE_NOTHING || e == t->now ? 0 : spw_exam_read_locked(t->device, e);
     if (r > 0)
         spw_exam_end_locked(e);
     else if (r < 0)
@@ -379,7 +371,6 @@ static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam
 
 bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 {
-    uint32_t lesson;
     if (t->now || !op->kind)
         return false;
     poll_kind(t, op->kind);
@@ -391,10 +382,10 @@ bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
     int r = spw_exam_list_locked(e, t->device, op) ? 0 : -EINVAL;
     if (r == 0)
         places = find_memory(t, e, &launch);
-    const enum spw_probe_step step = spw_probe_policy_next(&t->policy, &launch, &lesson);
+    const enum spw_probe_step step = spw_probe_policy_next(&t->policy, &launch);
     if (step == SPW_PROBE_NOTHING)
         return false;
-    spw_exam_begin_locked(op, step, lesson, e);
+    spw_exam_begin_locked(op, step, e);
     if (r == 0)
         r = step == SPW_PROBE_REPLAY ? prepare(t, op, e, places.host) : observe(t, op, e, 0);
     note_uses(t, op, e);

@@ -24,9 +24,6 @@ struct spw_probe; /* of one device */
 struct spw_probe *spw_probe_create(struct spw_device *d);
 void spw_probe_destroy(struct spw_probe *probe); /* NULL is fine; of the driver it asks nothing */
 
-const struct spw_probe_policy *spw_probe_get_policy(const struct spw_probe *probe);
-struct spw_probe_policy *spw_probe_get_policy_mutable(struct spw_probe *probe);
-
 /* Iterations of the course are to be learned from, beginning with the next one. */
 void spw_probe_begin(struct spw_probe *probe, const struct spw_course *course, double iteration_us);
 

@@ -1,10 +1,9 @@
 /* probe_policy.c - chooses what is to be learned from which launch, within the time that learning may take. */
 #include "probe_policy.h"
 
-#include <stdlib.h>
-
-#include "course/grow.h"
 #include "check.h"
+#include "ledger.h"
+#include "lock.h"
 
 enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launches that are given something else */
 
@@ -26,17 +25,18 @@ void spw_probe_policy_begin(struct spw_probe_policy *l, double iteration_us)
     l->is_complete = false;
     l->is_fresh = true;
     l->rounds = 0;
-    for (uint32_t i = 0; i < l->count; i++)
-        l->list[i].came = l->list[i].fits = l->list[i].fits_late = l->list[i].is_varied = false;
+    for (struct spw_probed *it = l->device->probed; it; it = it->next)
+        it->came = it->fits = it->fits_late = it->is_varied = false;
 }
 
-static bool may_try(const struct spw_probe_kind *lesson)
+static bool may_try(const struct spw_probed *lesson)
 {
-    return lesson->changes && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
-           lesson->tries < TRIES && lesson->failures < FAILURES && (lesson->fits || !lesson->tries);
+    return lesson->kind->changed && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
+           lesson->tries < TRIES && lesson->failures < FAILURES && (lesson->fits || !lesson->tries) &&
+           !spw_function_is_condemned_locked(lesson->kind->function);
 }
 
-static bool is_wanted(const struct spw_probe_kind *lesson)
+static bool is_wanted(const struct spw_probed *lesson)
 {
     return lesson->came && lesson->failures < FAILURES &&
            (lesson->looks < LOOKS || (lesson->is_strange && lesson->looks < MORE_LOOKS) || may_try(lesson));
@@ -51,8 +51,7 @@ static bool is_short_of_time(const struct spw_probe_policy *l)
 bool spw_probe_policy_wants_probes(const struct spw_probe_policy *l)
 {
     bool trials = false, looks = false;
-    for (uint32_t i = 0; i < l->count; i++) {
-        const struct spw_probe_kind *lesson = &l->list[i];
+    for (const struct spw_probed *lesson = l->device->probed; lesson; lesson = lesson->next) {
         trials |= lesson->came && may_try(lesson);
         looks |= is_wanted(lesson) && lesson->looks < LOOKS;
     }
@@ -62,9 +61,9 @@ bool spw_probe_policy_wants_probes(const struct spw_probe_policy *l)
 bool spw_probe_policy_round(struct spw_probe_policy *l)
 {
     bool under_way = false, wanted = false;
-    for (uint32_t i = 0; i < l->count; i++) {
-        under_way |= l->list[i].under_way;
-        wanted |= is_wanted(&l->list[i]);
+    for (const struct spw_probed *lesson = l->device->probed; lesson; lesson = lesson->next) {
+        under_way |= lesson->under_way;
+        wanted |= is_wanted(lesson);
     }
     l->rounds++;
     l->left_us -= l->spent_us;
@@ -74,36 +73,15 @@ bool spw_probe_policy_round(struct spw_probe_policy *l)
     return l->is_complete;
 }
 
-static struct spw_probe_kind *find(const struct spw_probe_policy *l, const struct spw_writeset *kind)
-{
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->list[i].number == kind->number)
-            return &l->list[i];
-    return NULL;
-}
-
-static struct spw_probe_kind *add(struct spw_probe_policy *l)
-{
-    return SPW_GROW(l->list, l->room, l->count + 1) == 0 ? &l->list[l->count++] : NULL;
-}
-
-static struct spw_probe_kind *find_or_add(struct spw_probe_policy *l, const struct spw_writeset *kind)
-{
-    struct spw_probe_kind *it = find(l, kind);
-    if (!it && (it = add(l)))
-        *it = (struct spw_probe_kind){.number = kind->number, .function = kind->function, .verdict = SPW_REPLAY_NOT_TRIED};
-    return it;
-}
-
 /* No launch of the kind fitted in a whole iteration: it is tried once with the help of host memory. */
-static bool is_tried_late(const struct spw_probe_policy *l, const struct spw_probe_kind *lesson,
+static bool is_tried_late(const struct spw_probe_policy *l, const struct spw_probed *lesson,
                           const struct spw_probe_launch *launch)
 {
     return !lesson->fits && !lesson->tries && lesson->came && lesson->first_round < l->rounds && launch->fits_late &&
            launch->late_us <= l->late_left_us;
 }
 
-static enum spw_probe_step step_of(const struct spw_probe_policy *l, const struct spw_probe_kind *lesson,
+static enum spw_probe_step step_of(const struct spw_probe_policy *l, const struct spw_probed *lesson,
                                    const struct spw_probe_launch *launch)
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
@@ -117,12 +95,11 @@ static enum spw_probe_step step_of(const struct spw_probe_policy *l, const struc
     return may_try(lesson) && fits && !leaves_it_to_another ? SPW_PROBE_REPLAY : SPW_PROBE_NOTHING;
 }
 
-static void note(const struct spw_probe_policy *l, struct spw_probe_kind *lesson, const struct spw_probe_launch *launch)
+static void note(const struct spw_probe_policy *l, struct spw_probed *lesson, const struct spw_probe_launch *launch)
 {
     lesson->first_round = lesson->came ? lesson->first_round : l->rounds;
     lesson->came = true;
     lesson->is_strange |= launch->kind->is_strange;
-    lesson->changes |= launch->kind->changed != 0;
     lesson->fits_late |= launch->fits_late && launch->late_us <= l->late_left_us;
     if (!launch->fits)
         return;
@@ -144,12 +121,11 @@ static bool can_afford(struct spw_probe_policy *l, enum spw_probe_step step, con
     return true;
 }
 
-enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const struct spw_probe_launch *launch,
-                                          uint32_t *ret_lesson)
+enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const struct spw_probe_launch *launch)
 {
     if (!launch->kind || !launch->kind->count || l->is_complete)
         return SPW_PROBE_NOTHING;
-    struct spw_probe_kind *lesson = find_or_add(l, launch->kind);
+    struct spw_probed *lesson = spw_probed_of_locked(launch->kind, l->device);
     if (!lesson)
         return SPW_PROBE_NOTHING;
     note(l, lesson, launch);
@@ -162,66 +138,54 @@ enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const stru
     lesson->under_way = true;
     if (step == SPW_PROBE_REPLAY)
         lesson->tried_at = launch->geometry;
-    *ret_lesson = (uint32_t)(lesson - l->list);
     return step;
 }
 
 /* The only place where the verdict on a kind changes: a refusal is for good. */
-static void judge(struct spw_probe_kind *it, enum spw_replay_verdict verdict)
+static void judge(struct spw_probed *it, enum spw_replay_verdict verdict)
 {
     SPW_ASSERT(it->verdict <= SPW_REPLAYABLE || verdict > SPW_REPLAYABLE, "a refusal is for good");
     it->verdict = verdict;
 }
 
-void spw_probe_kind_observed(struct spw_probe_policy *l, uint32_t lesson, bool changes)
+void spw_probe_kind_observed(struct spw_probed *it)
 {
-    l->list[lesson].changes |= changes;
-    l->list[lesson].is_strange = false; /* or the next one says so again */
-    l->list[lesson].under_way = false;
-    l->list[lesson].looks++;
+    it->is_strange = false; /* or the next one says so again */
+    it->under_way = false;
+    it->looks++;
 }
 
-void spw_probe_kind_widened(struct spw_probe_policy *l, uint32_t lesson)
+void spw_probe_kind_widened(struct spw_probed *it)
 {
-    struct spw_probe_kind *it = &l->list[lesson];
     if (!it->tries || it->verdict > SPW_REPLAYABLE)
         return;
     it->tries = 0;
     judge(it, SPW_REPLAY_NOT_TRIED);
 }
 
-void spw_probe_kind_replayed(struct spw_probe_policy *l, uint32_t lesson, enum spw_replay_verdict verdict)
+void spw_probe_kind_replayed(struct spw_probed *it, enum spw_replay_verdict verdict)
 {
-    struct spw_probe_kind *it = &l->list[lesson];
     it->under_way = false;
     it->tries++;
     if (it->verdict <= SPW_REPLAYABLE)
         judge(it, verdict);
 }
 
-void spw_probe_kind_missed(struct spw_probe_policy *l, uint32_t lesson)
+void spw_probe_kind_missed(struct spw_probed *it)
 {
-    l->list[lesson].under_way = false;
-    l->list[lesson].failures++;
+    it->under_way = false;
+    it->failures++;
 }
 
-enum spw_replay_verdict spw_probe_policy_verdict(const struct spw_probe_policy *l, const struct spw_writeset *kind)
+enum spw_replay_verdict spw_probe_verdict_locked(const struct spw_writeset *kind, const struct spw_device *d)
 {
-    const struct spw_probe_kind *it = kind ? find(l, kind) : NULL;
-    if (it && it->verdict == SPW_REPLAY_NOT_TRIED && it->changes && it->came && !it->fits && !it->fits_late)
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct spw_probed *it = kind ? spw_probed_find(kind, d) : NULL;
+    if (!it)
+        return SPW_REPLAY_NOT_TRIED;
+    if (spw_function_is_condemned_locked(kind->function))
+        return SPW_REPLAY_MISMATCH;
+    if (it->verdict == SPW_REPLAY_NOT_TRIED && kind->changed && it->came && !it->fits && !it->fits_late)
         return SPW_REPLAY_TOO_LARGE;
-    return it ? it->verdict : SPW_REPLAY_NOT_TRIED;
-}
-
-void spw_probe_policy_condemn(struct spw_probe_policy *l, CUfunction function, enum spw_replay_verdict verdict)
-{
-    for (uint32_t i = 0; i < l->count; i++)
-        if (l->list[i].function == function)
-            judge(&l->list[i], verdict);
-}
-
-void spw_probe_policy_finish(struct spw_probe_policy *l)
-{
-    free(l->list);
-    *l = (struct spw_probe_policy){0};
+    return it->verdict;
 }

@@ -1,8 +1,8 @@
 /* probe_policy.h - how far learning about each kind of launch has come, what is to be learned from which launch next, and
  * whether launches of the kind can be replayed.
  *
- * A kind is what has a write set of its own (writesets.h, which keeps what is written). It is first looked at: what of all
- * that a launch touches is different afterwards? Then it is tried: launched again, with something else where its output
+ * A kind is what has a write set of its own (writesets.h, which keeps what is known of it). It is first looked at: what of
+ * all that a launch touches is different afterwards? Then it is tried: launched again, with something else where its output
  * was. Each is done twice where there is time, probes with different geometry where there is any. Trials take memory that
  * the program's tensors would use, for as long as any is wanted: so they come last, and in few iterations. A launch that is
  * too large for that memory leaves it to others of its kind. All of it takes time of the device, so an iteration gets an
@@ -27,27 +27,8 @@
 
 enum spw_probe_step { SPW_PROBE_NOTHING, SPW_PROBE_OBSERVE, SPW_PROBE_REPLAY };
 
-struct spw_probe_kind {
-    uint32_t number; /* of the write set */
-    CUfunction function;
-    uint8_t looks, tries, failures; /* ended; of either without an answer */
-    bool under_way;
-    uint64_t tried_at; /* geometry of the last probe */
-    enum spw_replay_verdict verdict;
-    bool changes;    /* it was seen to write something */
-    bool is_strange; /* a launch came since the last look that was given other numbers than those looked at */
-
-    /* in the iterations that came since the beginning */
-    bool came, fits;      /* any launch did, and the memory for probes sufficed for it */
-    bool fits_late;       /* or would for one, with the help of host memory */
-    bool is_varied;       /* of those that fit: not all had the same geometry */
-    uint64_t first_shape; /* that of the first of them */
-    unsigned first_round; /* in which one came first */
-};
-
 struct spw_probe_policy {
-    struct spw_probe_kind *list;
-    uint32_t count, room;
+    struct spw_device *device;
     double allowed_us, spent_us; /* of this iteration, at most and so far; as the durations of operations let expect */
     double left_us;              /* of all iterations */
     double late_left_us;         /* likewise, for copies to the host */
@@ -69,7 +50,7 @@ bool spw_probe_policy_round(struct spw_probe_policy *policy);
 bool spw_probe_policy_wants_probes(const struct spw_probe_policy *policy);
 
 struct spw_probe_launch {
-    const struct spw_writeset *kind;
+    struct spw_writeset *kind;
     uint64_t geometry;
     double us, late_us; /* that it takes, and that copies to host memory and back take, about */
     bool fits;          /* into the memory for probes */
@@ -77,19 +58,14 @@ struct spw_probe_launch {
     bool has_memory;    /* that for probes is there */
 };
 
-/* What is to be done with this launch. Unless that is nothing, what is probed is under way, *ret_lesson its index, until one
- * of the three below ends it. */
-enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *policy, const struct spw_probe_launch *launch,
-                                          uint32_t *ret_lesson);
-void spw_probe_kind_observed(struct spw_probe_policy *policy, uint32_t lesson, bool changes);
-void spw_probe_kind_widened(struct spw_probe_policy *policy, uint32_t lesson); /* it writes more than it was tried with */
-void spw_probe_kind_replayed(struct spw_probe_policy *policy, uint32_t lesson, enum spw_replay_verdict verdict);
-void spw_probe_kind_missed(struct spw_probe_policy *policy, uint32_t lesson); /* there was no answer */
+/* What is to be done with this launch. Unless that is nothing, a probe of its kind is under way until one of the three below
+ * ends it. */
+enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *policy, const struct spw_probe_launch *launch);
+void spw_probe_kind_observed(struct spw_probed *it);
+void spw_probe_kind_widened(struct spw_probed *it); /* it writes more than it was tried with */
+void spw_probe_kind_replayed(struct spw_probed *it, enum spw_replay_verdict verdict);
+void spw_probe_kind_missed(struct spw_probed *it); /* there was no answer */
 
-enum spw_replay_verdict spw_probe_policy_verdict(const struct spw_probe_policy *policy, const struct spw_writeset *kind);
-
-/* A replay turned out to be wrong, for good: of all launches of the function. */
-void spw_probe_policy_condemn(struct spw_probe_policy *policy, CUfunction function, enum spw_replay_verdict verdict);
-
-void spw_probe_policy_finish(struct spw_probe_policy *policy);
+/* Of launches of the kind on the device; NULL: not tried. */
+enum spw_replay_verdict spw_probe_verdict_locked(const struct spw_writeset *kind, const struct spw_device *d);
 #endif

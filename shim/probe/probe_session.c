@@ -166,7 +166,7 @@ static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, con
 {
     if (f->refused != SPW_REPLAYABLE)
         return f->refused;
-    return f->function ? spw_probe_policy_verdict(spw_probe_get_policy(l->probe), kind) : SPW_REPLAYABLE;
+    return f->function ? spw_probe_verdict_locked(kind, l->device) : SPW_REPLAYABLE;
 }
 
 /* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
@@ -262,12 +262,6 @@ bool spw_probe_session_give_room_locked(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     return l && spw_probe_give_up_scratch_locked(l->probe);
-}
-
-void spw_probe_session_condemn_locked(struct spw_probe_session *l, CUfunction function)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    spw_probe_policy_condemn(spw_probe_get_policy_mutable(l->probe), function, SPW_REPLAY_MISMATCH);
 }
 
 struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *l)

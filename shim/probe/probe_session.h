@@ -33,9 +33,6 @@ void spw_probe_session_op_locked(struct spw_probe_session *session, struct spw_o
 /* It comes to no end: the course is about to go. Slow lock too. */
 void spw_probe_session_stop_locked(struct spw_probe_session *session);
 
-/* A replay of the function gave other bytes: never again. */
-void spw_probe_session_condemn_locked(struct spw_probe_session *session, CUfunction function);
-
 /* Of the operations of the course that was learned last, by verdict. */
 struct spw_probe_session_result {
     uint32_t count[SPW_REPLAY_VERDICT_COUNT];

@@ -11,6 +11,7 @@
 #include "failing-memory.h"
 #include "fake-versions.h"
 #include "layout.h"
+#include "ledger.h"
 #include "function_attrs.h"
 #include "unlocked.h"
 
@@ -137,12 +138,29 @@ static void a_place_is_spared_once_nothing_was_written_through_it_often_enough(v
 
 static void what_was_learned_goes_with_the_module(void **state)
 {
+    static struct spw_device devices[2];
+    for (unsigned i = 0; i < 4; i++) {
+        struct spw_writeset *set = spw_writeset_of_locked(i % 2 ? FUNCTION : OTHER, 1, 3);
+        struct spw_probed *probed = spw_probed_of_locked(set, &devices[i / 2]);
+        assert_non_null(probed);
+        assert_ptr_equal(spw_probed_of_locked(set, &devices[i / 2]), probed);
+        assert_ptr_equal(spw_probed_find(set, &devices[i / 2]), probed);
+    }
+    const uint32_t number = spw_writeset_of_locked(FUNCTION, 1, 3)->number;
     observe(spw_writeset_of_locked(FUNCTION, 1, 3), 4, ALL);
     observe(spw_writeset_of_locked(OTHER, 1, 3), 4, ALL);
     spw_layout_forget(MODULE);
     spw_writesets_sweep_locked();
     assert_true(spw_writeset_writes(spw_writeset_of_locked(FUNCTION, 1, 3), 0));
     assert_false(spw_writeset_writes(spw_writeset_of_locked(OTHER, 1, 3), 0));
+    assert_null(spw_writeset_numbered_locked(FUNCTION, 1, number));
+    for (unsigned i = 0; i < 2; i++) {
+        assert_null(spw_probed_find(spw_writeset_of_locked(FUNCTION, 1, 3), &devices[i]));
+        assert_ptr_equal(devices[i].probed, spw_probed_find(spw_writeset_of_locked(OTHER, 1, 3), &devices[i]));
+        assert_null(devices[i].probed->next);
+        spw_probed_forget_locked(&devices[i]);
+        assert_null(devices[i].probed);
+    }
 }
 
 static void a_function_that_was_wrong_stays_condemned_when_its_module_goes(void **state)

@@ -7,9 +7,13 @@
 
 #include "probe_policy.h"
 
+#include "ledger.h"
+#include "unlocked.h"
+
 enum { KINDS = 256, TOO_LARGE = 99 };
 
-static struct spw_probe_policy policy;
+static struct spw_device device;
+static struct spw_probe_policy policy = {.device = &device};
 static bool has_memory;
 static struct spw_writeset kinds[KINDS];
 
@@ -19,6 +23,7 @@ static int begin(void **state)
 {
     (void)state;
     has_memory = true;
+    spw_writesets_reset();
     for (unsigned i = 0; i < KINDS; i++)
         kinds[i] = (struct spw_writeset){.function = (CUfunction)(uintptr_t)(0x1000 + 16 * i), .number = i + 1, .count = 3};
     return 0;
@@ -27,29 +32,41 @@ static int begin(void **state)
 static int finish(void **state)
 {
     (void)state;
-    spw_probe_policy_finish(&policy);
+    spw_probed_forget_locked(&device);
     return 0;
 }
 
-static enum spw_probe_step next(const struct spw_writeset *kind, uint64_t geometry, double us, uint32_t *ret_lesson)
+static enum spw_replay_verdict verdict_of(const struct spw_writeset *kind)
+{
+    return spw_probe_verdict_locked(kind, &device);
+}
+
+/* What is known of the kind. */
+static struct spw_probed *of(const struct spw_writeset *kind)
+{
+    struct spw_probed *it = spw_probed_find(kind, &device);
+    assert_non_null(it);
+    return it;
+}
+
+static enum spw_probe_step next(struct spw_writeset *kind, uint64_t geometry, double us)
 {
     const struct spw_probe_launch told = {
         .kind = kind, .geometry = geometry, .us = us, .fits = geometry != TOO_LARGE, .has_memory = has_memory};
-    return spw_probe_policy_next(&policy, &told, ret_lesson);
+    return spw_probe_policy_next(&policy, &told);
 }
 
 /* One launch; answers at once. `verdict` is what a probe would say. */
 static enum spw_probe_step launch(struct spw_writeset *kind, uint64_t geometry, double us, uint64_t written,
                                   enum spw_replay_verdict verdict)
 {
-    uint32_t i;
-    const enum spw_probe_step step = next(kind, geometry, us, &i);
+    const enum spw_probe_step step = next(kind, geometry, us);
     if (step == SPW_PROBE_OBSERVE) {
         kind->changed |= written;
-        spw_probe_kind_observed(&policy, i, kind->changed);
+        spw_probe_kind_observed(of(kind));
     }
     if (step == SPW_PROBE_REPLAY)
-        spw_probe_kind_replayed(&policy, i, verdict);
+        spw_probe_kind_replayed(of(kind), verdict);
     return step;
 }
 
@@ -60,12 +77,12 @@ static void a_function_is_looked_at_twice_and_tried_twice_then_left_alone(void *
                                             SPW_PROBE_NOTHING};
     spw_probe_policy_begin(&policy, 1000);
     assert_false(spw_probe_policy_round(&policy)); /* none has gone by yet */
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAY_NOT_TRIED);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_NOT_TRIED);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(launch(F(0), 7 + i % 2, 1, 1u << i, SPW_REPLAYABLE), expected[i]);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAYABLE);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(1)), SPW_REPLAY_NOT_TRIED);
-    assert_int_equal(spw_probe_policy_verdict(&policy, NULL), SPW_REPLAY_NOT_TRIED);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(F(1)), SPW_REPLAY_NOT_TRIED);
+    assert_int_equal(verdict_of(NULL), SPW_REPLAY_NOT_TRIED);
     assert_true(spw_probe_policy_round(&policy)); /* nothing is left, which no further iteration has to show */
     assert_int_equal(launch(F(0), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     spw_probe_policy_begin(&policy, 1000); /* another shape: what is known stays */
@@ -88,7 +105,7 @@ static void what_writes_nothing_or_failed_is_not_tried(void **state)
     assert_int_equal(launch(F(2), 7, 1, 1, SPW_REPLAY_DIFFERS), SPW_PROBE_REPLAY);
     assert_int_equal(launch(F(2), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     assert_false(spw_probe_policy_wants_probes(&policy));
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(2)), SPW_REPLAY_DIFFERS);
+    assert_int_equal(verdict_of(F(2)), SPW_REPLAY_DIFFERS);
 }
 
 static void a_launch_that_is_too_large_leaves_it_to_others_of_its_kind(void **state)
@@ -103,13 +120,13 @@ static void a_launch_that_is_too_large_leaves_it_to_others_of_its_kind(void **st
                                                                 : i < 3 ? SPW_PROBE_REPLAY
                                                                         : SPW_PROBE_NOTHING);
     }
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAY_TOO_LARGE); /* there are no others */
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(1)), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_TOO_LARGE); /* there are no others */
+    assert_int_equal(verdict_of(F(1)), SPW_REPLAYABLE);
     assert_true(spw_probe_policy_round(&policy));
     spw_probe_policy_begin(&policy, 1000); /* in another iteration there are */
     assert_false(spw_probe_policy_round(&policy));
     assert_int_equal(launch(F(0), 5, 1, 1, SPW_REPLAYABLE), SPW_PROBE_REPLAY);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
 }
 
 static void the_second_trial_is_of_another_geometry_where_there_is_any(void **state)
@@ -128,16 +145,15 @@ static void the_second_trial_is_of_another_geometry_where_there_is_any(void **st
 static void trials_come_last_and_wait_for_memory(void **state)
 {
     (void)state;
-    uint32_t i;
     has_memory = false;
     spw_probe_policy_begin(&policy, 1000);
     assert_false(spw_probe_policy_round(&policy));
     for (unsigned k = 0; k < 2; k++)
         (void)launch(F(0), 7, 1, 1, SPW_REPLAYABLE);
-    assert_int_equal(next(F(1), 7, 1, &i), SPW_PROBE_OBSERVE);
+    assert_int_equal(next(F(1), 7, 1), SPW_PROBE_OBSERVE);
     assert_false(spw_probe_policy_round(&policy));
     assert_false(spw_probe_policy_wants_probes(&policy));
-    spw_probe_kind_observed(&policy, i, false);
+    spw_probe_kind_observed(of(F(1)));
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     assert_int_equal(launch(F(1), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_OBSERVE);
     assert_true(spw_probe_policy_wants_probes(&policy));
@@ -157,16 +173,38 @@ static void one_pass_is_not_enough_where_the_next_one_fails(void **state)
     spw_probe_policy_begin(&policy, 1000);
     for (unsigned i = 0; i < 4; i++)
         (void)launch(F(0), i, 1, 1, i == 3 ? SPW_REPLAY_MISMATCH : SPW_REPLAYABLE);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAY_MISMATCH);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_MISMATCH);
     (void)launch(F(3), 1, 1, 1, SPW_REPLAYABLE);
     (void)launch(F(3), 1, 1, 1, SPW_REPLAYABLE);
-    spw_probe_policy_condemn(&policy, F(3)->function, SPW_REPLAY_MISMATCH);
-    (void)launch(F(3), 2, 1, 1, SPW_REPLAYABLE);
-    (void)launch(F(3), 2, 1, 1, SPW_REPLAYABLE);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(3)), SPW_REPLAY_MISMATCH);
-    F(3)->number = 1000; /* its function is another one by now: nothing is known of that */
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(3)), SPW_REPLAY_NOT_TRIED);
-    assert_int_equal(launch(F(3), 2, 1, 1, SPW_REPLAYABLE), SPW_PROBE_OBSERVE);
+    (void)launch(F(3), 1, 1, 1, SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(F(3)), SPW_REPLAYABLE);
+    assert_true(spw_probe_policy_wants_probes(&policy));
+    spw_function_condemn_locked(F(3)->function);
+    assert_false(spw_probe_policy_wants_probes(&policy));
+    assert_int_equal(launch(F(3), 2, 1, 1, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
+    assert_int_equal(verdict_of(F(3)), SPW_REPLAY_MISMATCH);
+}
+
+static void what_one_device_was_shown_says_nothing_of_another(void **state)
+{
+    static struct spw_device another;
+    struct spw_probe_policy there = {.device = &another};
+    struct spw_probe_launch told = {.kind = F(0), .geometry = 7, .us = 1, .fits = true, .has_memory = true};
+    (void)state;
+    spw_probe_policy_begin(&policy, 1000);
+    spw_probe_policy_begin(&there, 1000);
+    for (unsigned i = 0; i < 3; i++)
+        (void)launch(F(0), 7, 1, 1, SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
+    assert_int_equal(spw_probe_verdict_locked(F(0), &another), SPW_REPLAY_NOT_TRIED);
+    assert_int_equal(spw_probe_policy_next(&there, &told), SPW_PROBE_OBSERVE);
+    assert_int_equal(of(F(0))->looks, 2);
+    spw_probed_forget_locked(&device);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_NOT_TRIED);
+    spw_probe_kind_observed(spw_probed_find(F(0), &another));
+    assert_int_equal(spw_probe_policy_next(&there, &told), SPW_PROBE_OBSERVE);
+    spw_probed_forget_locked(&another);
+    assert_null(F(0)->probed);
 }
 
 /* Iterations of `count` functions that take `us` each: how many until nothing is left, and what they cost at most. */
@@ -192,29 +230,28 @@ static void learning_takes_no_more_than_it_may_in_one_iteration_and_in_all(void 
     double most, all;
     (void)learn(200, 10, &most, &all);
     assert_true(most <= 1.5 * 2000 && all <= 2.5 * 2000 + 1.5 * 2000);
-    assert_true(all > 2 * 2000);                                        /* and as much as there is time for */
-    assert_true(policy.list[0].tries > 0 && policy.list[0].looks == 1); /* not all of it is for looks */
-    spw_probe_policy_finish(&policy);
+    assert_true(all > 2 * 2000);                              /* and as much as there is time for */
+    assert_true(of(F(0))->tries > 0 && of(F(0))->looks == 1); /* not all of it is for looks */
+    spw_probed_forget_locked(&device);
     (void)learn(1, 10, &most, &all); /* one that is more than the allowance of an iteration has its turn all the same */
-    assert_int_equal(policy.list[0].looks, 1);
+    assert_int_equal(of(F(0))->looks, 1);
 }
 
 /* The host runs ahead: when an iteration ends, its answers are not there yet, and come with the end of the next one. */
 static void answers_that_come_an_iteration_late_do_not_end_the_learning(void **state)
 {
     (void)state;
-    uint32_t i;
     spw_probe_policy_begin(&policy, 1000);
     assert_false(spw_probe_policy_round(&policy));
     for (unsigned k = 0; k < 4; k++) {
-        assert_int_equal(next(F(0), 7, 1, &i), k < 2 ? SPW_PROBE_OBSERVE : SPW_PROBE_REPLAY);
+        assert_int_equal(next(F(0), 7, 1), k < 2 ? SPW_PROBE_OBSERVE : SPW_PROBE_REPLAY);
         assert_false(spw_probe_policy_round(&policy));
-        assert_int_equal(next(F(0), 7, 1, &i), SPW_PROBE_NOTHING);
+        assert_int_equal(next(F(0), 7, 1), SPW_PROBE_NOTHING);
         F(0)->changed |= 1;
         if (k < 2)
-            spw_probe_kind_observed(&policy, 0, true);
+            spw_probe_kind_observed(of(F(0)));
         else
-            spw_probe_kind_replayed(&policy, 0, SPW_REPLAYABLE);
+            spw_probe_kind_replayed(of(F(0)), SPW_REPLAYABLE);
         assert_int_equal(spw_probe_policy_round(&policy), k == 3); /* nothing was spent, yet there is more to learn */
     }
 }
@@ -222,46 +259,44 @@ static void answers_that_come_an_iteration_late_do_not_end_the_learning(void **s
 static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
 {
     (void)state;
-    uint32_t i;
     unsigned times = 0;
     spw_probe_policy_begin(&policy, 1e9);
-    while (next(F(0), 1, 1, &i) != SPW_PROBE_NOTHING) {
-        assert_int_equal(next(F(0), 1, 1, &i), SPW_PROBE_NOTHING); /* it is under way */
+    while (next(F(0), 1, 1) != SPW_PROBE_NOTHING) {
+        assert_int_equal(next(F(0), 1, 1), SPW_PROBE_NOTHING); /* it is under way */
         assert_false(spw_probe_policy_round(&policy));
-        spw_probe_kind_missed(&policy, 0);
+        spw_probe_kind_missed(of(F(0)));
         assert_true(++times < 100);
     }
     assert_true(times > 1);
-    assert_int_equal(policy.list[0].looks, 0);
+    assert_int_equal(of(F(0))->looks, 0);
     F(1)->count = 0;
-    assert_int_equal(next(F(1), 1, 1, &i), SPW_PROBE_NOTHING);
-    assert_int_equal(next(NULL, 1, 1, &i), SPW_PROBE_NOTHING);
+    assert_int_equal(next(F(1), 1, 1), SPW_PROBE_NOTHING);
+    assert_int_equal(next(NULL, 1, 1), SPW_PROBE_NOTHING);
 }
 
 static void a_launch_that_is_given_something_else_is_looked_at_and_one_that_writes_more_is_tried_anew(void **state)
 {
-    uint32_t i;
     (void)state;
     spw_probe_policy_begin(&policy, 1000);
     (void)spw_probe_policy_round(&policy);
     for (unsigned k = 0; k < 5; k++)
         (void)launch(F(0), 7 + k % 2, 1, 1, SPW_REPLAYABLE);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAYABLE);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
     F(0)->is_strange = true;
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_OBSERVE);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAYABLE);
-    assert_int_equal(next(F(0), 7, 1, &i), SPW_PROBE_OBSERVE);
-    spw_probe_kind_widened(&policy, i);
-    spw_probe_kind_observed(&policy, i, true);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAY_NOT_TRIED);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
+    assert_int_equal(next(F(0), 7, 1), SPW_PROBE_OBSERVE);
+    spw_probe_kind_widened(of(F(0)));
+    spw_probe_kind_observed(of(F(0)));
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_NOT_TRIED);
     F(0)->is_strange = false;
     assert_int_equal(launch(F(0), 8, 1, 3, SPW_REPLAY_DIFFERS), SPW_PROBE_REPLAY);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAY_DIFFERS);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_DIFFERS);
     F(0)->is_strange = true; /* each time something else: that comes to an end */
     for (unsigned k = 0; k < 8; k++)
         (void)launch(F(0), 7, 1, 3, SPW_REPLAYABLE);
     assert_int_equal(launch(F(0), 7, 1, 3, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
-    assert_int_equal(spw_probe_policy_verdict(&policy, F(0)), SPW_REPLAY_DIFFERS);
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAY_DIFFERS);
 }
 
 int main(void)
@@ -274,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_launch_that_is_too_large_leaves_it_to_others_of_its_kind, begin, finish),
         cmocka_unit_test_setup_teardown(the_second_trial_is_of_another_geometry_where_there_is_any, begin, finish),
         cmocka_unit_test_setup_teardown(trials_come_last_and_wait_for_memory, begin, finish),
+        cmocka_unit_test_setup_teardown(what_one_device_was_shown_says_nothing_of_another, begin, finish),
         cmocka_unit_test_setup_teardown(one_pass_is_not_enough_where_the_next_one_fails, begin, finish),
         cmocka_unit_test_setup_teardown(learning_takes_no_more_than_it_may_in_one_iteration_and_in_all, begin, finish),
         cmocka_unit_test_setup_teardown(answers_that_come_an_iteration_late_do_not_end_the_learning, begin, finish),

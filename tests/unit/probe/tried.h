@@ -235,7 +235,7 @@ static inline const struct spw_writeset *kind_of(enum kernel k)
 static inline enum spw_replay_verdict verdict_of(enum kernel k)
 {
     spw_lock();
-    const enum spw_replay_verdict verdict = spw_probe_policy_verdict(spw_probe_get_policy(probe), kind_of(k));
+    const enum spw_replay_verdict verdict = spw_probe_verdict_locked(kind_of(k), device);
     spw_unlock();
     return verdict;
 }
