@@ -2,7 +2,7 @@
 #include "plan_follower.h"
 
 #include <pthread.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "devices.h"
 #include "op.h"
@@ -19,17 +19,10 @@
 #include "twins.h"
 #include "versions.h"
 
-static struct spw_device_loop *planned_of[SPW_MAX_DEVICES];
-
-static struct spw_device_loop *find(const struct spw_device *d)
-{
-    return planned_of[d->ordinal];
-}
-
 static struct spw_device_loop *planned_of_stream(struct spw_stream *s)
 {
     const struct spw_device *d = spw_device_of_stream_locked(s);
-    return d ? find(d) : NULL;
+    return d ? d->loop : NULL;
 }
 
 static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsigned count)
@@ -60,7 +53,7 @@ static void go_before_unlocking(struct spw_stream *s)
 
 static void note_alloc(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_device_loop *p = find(d);
+    struct spw_device_loop *p = d->loop;
     const uint64_t serial = b->serial;
     b->expected = 0;
     if (spw_versions_kept) {
@@ -80,7 +73,7 @@ static void note_alloc(struct spw_device *d, struct spw_block *b)
 
 static void note_free(struct spw_device *d, struct spw_block *b)
 {
-    struct spw_device_loop *p = find(d);
+    struct spw_device_loop *p = d->loop;
     if (!p)
         return;
     if (spw_device_loop_is_told(p))
@@ -90,21 +83,21 @@ static void note_free(struct spw_device *d, struct spw_block *b)
 
 static void note_free_slot(struct spw_device *d, const struct spw_slot *slot)
 {
-    struct spw_device_loop *p = find(d);
+    struct spw_device_loop *p = d->loop;
     if (p && spw_device_loop_is_told(p))
         spw_observer_free_small(p->known.watch, slot->serial);
 }
 
 static void note_pin(struct spw_block *b)
 {
-    struct spw_device_loop *p = find(&spw_devices[b->object.device]);
+    struct spw_device_loop *p = spw_devices[b->object.device].loop;
     if (p)
         spw_observer_pin(p->known.watch, b->serial);
 }
 
 static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong)
 {
-    struct spw_device_loop *p = find(d);
+    struct spw_device_loop *p = d->loop;
     if (!p)
         return;
     const bool is_of_plan = p->on.now && p->on.kept == p->on.now->plan;
@@ -118,14 +111,14 @@ static void condemn(struct spw_device *d, const struct spw_recorded_op *wrong)
 static void look_at_versions(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (planned_of[i])
-            spw_plan_executor_look_closer(&planned_of[i]->on, planned_of[i]->on.place.told);
+        if (spw_devices[i].loop)
+            spw_plan_executor_look_closer(&spw_devices[i].loop->on, spw_devices[i].loop->on.place.told);
 }
 
 static bool anybody_wants_versions(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (planned_of[i] && spw_device_loop_want_versions(planned_of[i]))
+        if (spw_devices[i].loop && spw_device_loop_want_versions(spw_devices[i].loop))
             return true;
     return false;
 }
@@ -147,21 +140,21 @@ void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw
 
 static void press(struct spw_device *d)
 {
-    if (planned_of[d->ordinal] || spw_settings_get()->plan == SPW_PLAN_OFF)
+    if (d->loop || spw_settings_get()->plan == SPW_PLAN_OFF)
         return;
     struct spw_device_loop *p;
     if (spw_device_loop_create(d, &p) < 0) {
         spw_device_loop_lack_memory(d, "to watch for the iteration");
         return; /* the next time that memory is short it is tried again */
     }
-    planned_of[d->ordinal] = p;
+    d->loop = p;
     spw_plan_follower_any = true;
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
 static bool give_room(struct spw_device *d)
 {
-    struct spw_device_loop *p = find(d);
+    struct spw_device_loop *p = d->loop;
     return p && spw_probe_session_give_room_locked(p->session);
 }
 
@@ -172,7 +165,7 @@ static void look_after(struct spw_stream *s)
         return;
     const bool is_ours = spw_mutex_try_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
-    struct spw_device_loop *p = find(d);
+    struct spw_device_loop *p = d->loop;
     spw_stream_maybe_mark_locked(s);
     if (p && is_ours) {
         p->on.stream = s;
@@ -210,8 +203,8 @@ void spw_plan_follower_stop(void)
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: nothing that is being planned can be relied on */
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (planned_of[i])
-            spw_tuned_iterations_stop(&planned_of[i]->known.shapes);
+        if (spw_devices[i].loop)
+            spw_tuned_iterations_stop(&spw_devices[i].loop->known.shapes);
     spw_plan_thread_reap_locked(true);
     spw_unlock();
 }
@@ -220,10 +213,13 @@ void spw_plan_follower_stop(void)
 void spw_plan_follower_in_child(void)
 {
     spw_lock();
-    memset(planned_of, 0, sizeof(planned_of));
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        spw_devices[i].loop = NULL;
+        free(spw_devices[i].refusals);
+        spw_devices[i].refusals = NULL;
+    }
     spw_plan_follower_any = false;
     spw_plan_thread_forget_abandoned();
-    spw_refusals_reset();
     spw_versions_reset();
     spw_twins_reset();
     spw_unlock();
@@ -233,8 +229,8 @@ void spw_plan_follower_reset(void)
 {
     spw_lock();
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (planned_of[i])
-            spw_device_loop_destroy(planned_of[i]);
+        if (spw_devices[i].loop)
+            spw_device_loop_destroy(spw_devices[i].loop);
     spw_plan_thread_reap_locked(true);
     spw_unlock();
     spw_plan_follower_in_child();

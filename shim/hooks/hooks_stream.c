@@ -167,19 +167,13 @@ CUresult spw_on_cuCtxDestroy(CUcontext ctx)
     return spw_driver.cuCtxDestroy(ctx);
 }
 
-/* A primary context lives from its first retain to its last release. Guarded by the engine lock. */
-static struct {
-    CUcontext context;
-    unsigned retained;
-} primaries[SPW_MAX_DEVICES];
-
 CUresult spw_on_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     CUresult r = spw_driver.cuDevicePrimaryCtxRetain(pctx, dev);
     if (r == CUDA_SUCCESS && dev >= 0 && dev < SPW_MAX_DEVICES) {
         spw_lock();
-        primaries[dev].context = *pctx;
-        primaries[dev].retained++;
+        spw_devices[dev].primary.context = *pctx;
+        spw_devices[dev].primary.retained++;
         spw_unlock();
     }
     return r;
@@ -191,9 +185,9 @@ static void primary_released(CUdevice dev, bool reset)
     if (dev < 0 || dev >= SPW_MAX_DEVICES)
         return;
     spw_lock();
-    if (primaries[dev].retained && (reset || --primaries[dev].retained == 0)) {
-        goes = primaries[dev].context;
-        primaries[dev].context = NULL; /* what is retained next is another one, or the same made anew */
+    if (spw_devices[dev].primary.retained && (reset || --spw_devices[dev].primary.retained == 0)) {
+        goes = spw_devices[dev].primary.context;
+        spw_devices[dev].primary.context = NULL; /* what is retained next is another one, or the same made anew */
     }
     spw_unlock();
     context_goes(goes);

@@ -2,7 +2,6 @@
 #include "devices.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "ask.h"
 #include "context.h"
@@ -19,7 +18,6 @@ struct note { /* what a handle stands for */
 
 /* Guarded by the engine lock. */
 static struct note *contexts, *known_pools;
-CUmemoryPool spw_device_pools[SPW_MAX_DEVICES];
 static uint64_t generation; /* raised when a context goes: its handle may come again for another device */
 
 CUcontext spw_failed_context;
@@ -169,7 +167,6 @@ void spw_devices_reset(void)
 {
     SPW_TABLE_FREE(contexts);
     SPW_TABLE_FREE(known_pools);
-    memset(spw_device_pools, 0, sizeof(spw_device_pools));
     generation++;
 }
 
@@ -177,9 +174,9 @@ void spw_devices_reset(void)
 
 CUmemoryPool spw_device_find_pool_locked(struct spw_device *d)
 {
-    if (!spw_device_pools[d->ordinal] && spw_driver.cuDeviceGetMemPool)
-        (void)SPW_ASK_QUIETLY(cuDeviceGetMemPool, &spw_device_pools[d->ordinal], d->ordinal);
-    return spw_device_pools[d->ordinal];
+    if (!d->pool && spw_driver.cuDeviceGetMemPool)
+        (void)SPW_ASK_QUIETLY(cuDeviceGetMemPool, &d->pool, d->ordinal);
+    return d->pool;
 }
 
 void spw_device_pool_changed(int ordinal)
@@ -187,7 +184,7 @@ void spw_device_pool_changed(int ordinal)
     if (ordinal < 0 || ordinal >= SPW_MAX_DEVICES)
         return;
     spw_lock();
-    spw_device_pools[ordinal] = NULL;
+    spw_devices[ordinal].pool = NULL;
     spw_unlock();
 }
 
@@ -221,7 +218,7 @@ void spw_mempool_gone(CUmemoryPool pool)
     spw_lock();
     drop(&known_pools, (uint64_t)(uintptr_t)pool);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_device_pools[i] == pool)
-            spw_device_pools[i] = NULL;
+        if (spw_devices[i].pool == pool)
+            spw_devices[i].pool = NULL;
     spw_unlock();
 }

@@ -31,13 +31,11 @@ void spw_note_fault(CUcontext context, CUresult result);
 
 /* The pool that stream-ordered allocations on the device are booked on when none is named. */
 CUmemoryPool spw_device_find_pool_locked(struct spw_device *d);
-extern CUmemoryPool spw_device_pools[SPW_MAX_DEVICES] SPW_OURS;
 
 static inline CUmemoryPool spw_device_pool_locked(struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    CUmemoryPool pool = spw_device_pools[d->ordinal];
-    return pool ? pool : spw_device_find_pool_locked(d);
+    return d->pool ? d->pool : spw_device_find_pool_locked(d);
 }
 void spw_device_pool_changed(int ordinal);
 

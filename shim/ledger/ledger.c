@@ -375,25 +375,32 @@ bool spw_block_check_locked(const struct spw_block *b)
     return b->memory.granules == b->granules && (!b->host_copy_valid || b->host_copy);
 }
 
+static void forget_memory(struct spw_device *d)
+{
+    for (uint32_t k = 0; k < d->block_count; k++) {
+        if (d->blocks[k]->memory.count > 1)
+            free(d->blocks[k]->memory.pieces);
+        free(d->blocks[k]);
+    }
+    if (d->stale.forget)
+        d->stale.forget(d);
+    spw_phys_pool_reset(&d->handles);
+    (void)munmap(d->table, (d->arena_bytes >> d->granule_shift) * sizeof(*d->table));
+    spw_ranges_destroy(d->ranges);
+    free(d->blocks);
+    free(d->free_by_granules);
+    free(d->mover);
+}
+
 void spw_ledger_reset(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_device *d = &spw_devices[i];
-        if (!d->ready)
-            continue;
-        for (uint32_t k = 0; k < d->block_count; k++) {
-            if (d->blocks[k]->memory.count > 1)
-                free(d->blocks[k]->memory.pieces);
-            free(d->blocks[k]);
-        }
-        if (d->stale.forget)
-            d->stale.forget(d);
-        spw_phys_pool_reset(&d->handles);
-        (void)munmap(d->table, (d->arena_bytes >> d->granule_shift) * sizeof(*d->table));
-        spw_ranges_destroy(d->ranges);
-        free(d->blocks);
-        free(d->free_by_granules);
-        free(d->mover);
+        if (d->ready)
+            forget_memory(d);
+        free(d->stash);
+        free(d->digests);
+        free(d->refusals);
         memset(d, 0, sizeof(*d));
     }
     spw_arena_low = spw_arena_high = 0;

@@ -193,6 +193,13 @@ struct spw_mover { /* one per device, for the context whose blocks it moves */
     struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
 };
 
+struct spw_graph_account {   /* of memory that the driver reserves for graphs (graph_memory.h) */
+    uint64_t promised_bytes; /* to nodes that were not launched */
+    uint64_t asking_bytes;   /* on the bill for nodes that the driver is asked for just now */
+    uint64_t billed_bytes;   /* in all */
+    uint64_t launches;
+};
+
 struct spw_device {
     int ordinal;
     bool ready;
@@ -223,6 +230,22 @@ struct spw_device {
     uint64_t out_bytes, in_bytes; /* copied to the host and back since the start */
     uint64_t foreign_bytes;       /* passed through to the driver by the program, counted against the budget */
     pthread_mutex_t slow;         /* rank SPW_LOCK_SLOW */
+
+    /* What the rooms above keep of the device. What is behind a pointer is theirs to make; NULL: nothing yet. */
+    struct {
+        CUcontext context;
+        unsigned retained;
+    } primary;         /* a primary context lives from its first retain to its last release */
+    CUmemoryPool pool; /* that stream-ordered allocations are booked on (devices.h); NULL: not asked for */
+    uint64_t peers;    /* bit per device that may use its memory */
+    struct spw_graph_account graphs;
+    struct spw_stash *stash;
+    struct spw_digest_ring *digests;
+    CUcontext digests_refused; /* whose kernel was refused */
+    struct spw_kept_iteration *kept;
+    bool is_blind; /* nothing that is made again can be compared */
+    struct spw_refusals *refusals;
+    struct spw_device_loop *loop;
 };
 
 enum { SPW_FREE_BINS = 1024 };
@@ -319,7 +342,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
 /* Makes one of two such blocks, of which `next` begins where `b` ends: it goes. 0 or -ENOMEM. */
 int spw_block_join_locked(struct spw_device *d, struct spw_block *b, struct spw_block *next);
 
-/* Forgets all devices and what lies on them, without a driver call: for tests. */
+/* Forgets all devices, what lies on them and what is kept of them, without a driver call: for tests. Nobody follows one. */
 void spw_ledger_reset(void);
 
 /* True when the invariants above hold; for tests and debug builds. */

@@ -41,7 +41,8 @@ struct slot {
     bool is_dirty; /* there may be something other than zeros on the device */
 };
 
-struct ring {
+/* A device has one, or the context whose kernel it refused, or neither. */
+struct spw_digest_ring {
     CUcontext context;
     struct spw_hash_kernel kernel;
     CUdeviceptr results;     /* 0: not made yet */
@@ -56,14 +57,10 @@ struct ring {
 
 int (*spw_digest_charge)(struct spw_device *d, uint64_t bytes);
 
-/* Engine lock. A device has a ring, or the context whose kernel it refused, or neither. */
-static struct ring *rings[SPW_MAX_DEVICES];
-static CUcontext refused[SPW_MAX_DEVICES];
-
 /* ---- rings ---- */
 
 /* The context is current. */
-static int make_memory(struct spw_device *d, struct ring *ring)
+static int make_memory(struct spw_device *d, struct spw_digest_ring *ring)
 {
     void *mirror = NULL;
     int r = spw_digest_charge ? spw_digest_charge(d, RING_BYTES) : -ENOMEM;
@@ -91,25 +88,25 @@ static int make_memory(struct spw_device *d, struct ring *ring)
 /* The context is current. */
 static int make_ring(struct spw_device *d, CUcontext context)
 {
-    struct ring *ring = calloc(1, sizeof(*ring));
+    struct spw_digest_ring *ring = calloc(1, sizeof(*ring));
     if (!ring)
         return -ENOMEM;
     ring->context = context;
     int r = spw_hash_kernel_load(d->ordinal, &ring->kernel);
     if (r < 0) {
-        refused[d->ordinal] = context;
+        d->digests_refused = context;
         free(ring);
         return r;
     }
-    rings[d->ordinal] = ring;
+    d->digests = ring;
     return 0;
 }
 
 static int check_context(const struct spw_device *d, CUcontext context)
 {
     static int warned;
-    const struct ring *ring = rings[d->ordinal];
-    if (refused[d->ordinal] == context)
+    const struct spw_digest_ring *ring = d->digests;
+    if (d->digests_refused == context)
         return -ENOTSUP;
     if (!ring || ring->context == context)
         return 0;
@@ -120,16 +117,16 @@ static int check_context(const struct spw_device *d, CUcontext context)
 /* The context is current. */
 static int make_ready(struct spw_device *d, CUcontext context)
 {
-    int r = rings[d->ordinal] ? 0 : make_ring(d, context);
-    if (r == 0 && !rings[d->ordinal]->results)
-        r = make_memory(d, rings[d->ordinal]);
+    int r = d->digests ? 0 : make_ring(d, context);
+    if (r == 0 && !d->digests->results)
+        r = make_memory(d, d->digests);
     return r;
 }
 
 int spw_digests_lacking_locked(const struct spw_device *d, CUcontext context, uint64_t *ret_bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    *ret_bytes = rings[d->ordinal] && rings[d->ordinal]->results ? 0 : RING_BYTES;
+    *ret_bytes = d->digests && d->digests->results ? 0 : RING_BYTES;
     return check_context(d, context);
 }
 
@@ -149,28 +146,20 @@ void spw_digests_context_gone_locked(CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        struct ring *ring = rings[i];
-        if (refused[i] == context)
-            refused[i] = NULL;
+        struct spw_device *d = &spw_devices[i];
+        struct spw_digest_ring *ring = d->digests;
+        if (d->digests_refused == context)
+            d->digests_refused = NULL;
         if (!ring || ring->context != context)
             continue;
         if (ring->results) {
             (void)SPW_ASK_QUIETLY(cuMemFree_v2, ring->results);
             (void)SPW_ASK_QUIETLY(cuMemFreeHost, ring->mirror);
-            spw_device_credit_locked(&spw_devices[i], RING_BYTES);
+            spw_device_credit_locked(d, RING_BYTES);
         }
         spw_hash_kernel_unload(&ring->kernel);
         free(ring);
-        rings[i] = NULL;
-    }
-}
-
-void spw_digests_reset(void)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        free(rings[i]);
-        rings[i] = NULL;
-        refused[i] = NULL;
+        d->digests = NULL;
     }
 }
 
@@ -202,7 +191,7 @@ static bool can_take(const struct slot *slot, const struct spw_stream *s, unsign
     return false;
 }
 
-static int take_slot(struct ring *ring, struct spw_stream *s, unsigned *ret_index)
+static int take_slot(struct spw_digest_ring *ring, struct spw_stream *s, unsigned *ret_index)
 {
     unsigned budget = FORGOTTEN_ASKED_ABOUT;
     for (unsigned n = 0; n < SLOTS; n++) {
@@ -216,15 +205,15 @@ static int take_slot(struct ring *ring, struct spw_stream *s, unsigned *ret_inde
     return -EAGAIN;
 }
 
-static uint32_t ticket_of(const struct spw_device *d, const struct ring *ring, unsigned i)
+static uint32_t ticket_of(const struct spw_device *d, const struct spw_digest_ring *ring, unsigned i)
 {
     return (uint32_t)d->ordinal << (SLOT_BITS + GENERATION_BITS) | (uint32_t)ring->slots[i].generation << SLOT_BITS | i;
 }
 
 /* The ticket's slot and ring; NULL: there is none any more. */
-static struct slot *slot_of(uint32_t ticket, struct ring **ret_ring)
+static struct slot *slot_of(uint32_t ticket, struct spw_digest_ring **ret_ring)
 {
-    struct ring *ring = rings[ticket >> (SLOT_BITS + GENERATION_BITS)];
+    struct spw_digest_ring *ring = spw_devices[ticket >> (SLOT_BITS + GENERATION_BITS)].digests;
     struct slot *slot = ring ? &ring->slots[ticket % SLOTS] : NULL;
     if (!slot || slot->state == FREE || slot->state == FORGOTTEN ||
         slot->generation != (ticket >> SLOT_BITS & ((1 << GENERATION_BITS) - 1)))
@@ -242,15 +231,15 @@ struct question {
     uint32_t ticket; /* of what it is subtracted from; 0: of nothing */
 };
 
-static int submit(const struct ring *ring, CUstream stream, const struct question *q, CUdeviceptr result)
+static int submit(const struct spw_digest_ring *ring, CUstream stream, const struct question *q, CUdeviceptr result)
 {
     return q->sample ? spw_hash_kernel_sample(&ring->kernel, stream, q->sample, q->ticket, result)
                      : spw_hash_kernel_submit(&ring->kernel, stream, q->address, q->bytes, result);
 }
 
-static int slot_for(struct ring *ring, struct spw_stream *s, const struct question *q, unsigned *ret_index)
+static int slot_for(struct spw_digest_ring *ring, struct spw_stream *s, const struct question *q, unsigned *ret_index)
 {
-    struct ring *its;
+    struct spw_digest_ring *its;
     const struct slot *slot = q->ticket ? slot_of(q->ticket, &its) : NULL;
     if (!q->ticket)
         return take_slot(ring, s, ret_index);
@@ -261,7 +250,7 @@ static int slot_for(struct ring *ring, struct spw_stream *s, const struct questi
 /* The context is current. */
 static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, const struct question *q, uint32_t *ret_ticket)
 {
-    struct ring *ring = rings[d->ordinal];
+    struct spw_digest_ring *ring = d->digests;
     unsigned i;
     int r = slot_for(ring, s, q, &i);
     if (r < 0)
@@ -274,7 +263,7 @@ static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, cons
     if (r == 0)
         r = submit(ring, stream, q, result);
     if (r == -ENOTSUP)
-        refused[d->ordinal] = ring->context;
+        d->digests_refused = ring->context;
     slot->stream = s->id;
     slot->number = spw_stream_next_locked(s); /* in any case: part of it may be under way */
     if (!q->ticket) {
@@ -345,13 +334,13 @@ int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream str
         return r;
     r = make_ready(d, context);
     if (r == 0)
-        r = spw_hash_kernel_fill(&rings[d->ordinal]->kernel, stream, sample);
+        r = spw_hash_kernel_fill(&d->digests->kernel, stream, sample);
     spw_context_leave(&guard);
     return r;
 }
 
 /* Moves what was asked for on the stream from one list to the other; tells how much it is. */
-static unsigned take_unsent(struct ring *ring, const struct spw_stream *s)
+static unsigned take_unsent(struct spw_digest_ring *ring, const struct spw_stream *s)
 {
     unsigned kept = 0, taken = 0;
     for (unsigned n = 0; n < ring->unsent_count; n++) {
@@ -365,7 +354,7 @@ static unsigned take_unsent(struct ring *ring, const struct spw_stream *s)
 }
 
 /* The context is current. */
-static int send(struct ring *ring, struct spw_stream *s, CUstream stream, unsigned count)
+static int send(struct spw_digest_ring *ring, struct spw_stream *s, CUstream stream, unsigned count)
 {
     const uint16_t *slots = ring->sending;
     uint64_t number = spw_stream_next_locked(s);
@@ -389,7 +378,7 @@ static int send(struct ring *ring, struct spw_stream *s, CUstream stream, unsign
 int spw_digests_send_locked(struct spw_device *d, CUstream stream)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct ring *ring = rings[d->ordinal];
+    struct spw_digest_ring *ring = d->digests;
     struct spw_context_guard guard;
     if (!ring || !ring->unsent_count)
         return 0;
@@ -413,9 +402,9 @@ int spw_digests_send_locked(struct spw_device *d, CUstream stream)
 int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_hash *ret_hash)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct ring *ring;
+    struct spw_digest_ring *ring;
     const struct slot *slot = slot_of(ticket, &ring);
-    if (!slot || ring != rings[d->ordinal])
+    if (!slot || ring != d->digests)
         return -EINVAL;
     if (slot->state == FAILED || ring->context == spw_failed_context)
         return -EIO;
@@ -433,7 +422,7 @@ int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_h
 void spw_digest_forget_locked(uint32_t ticket)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct ring *ring;
+    struct spw_digest_ring *ring;
     struct slot *slot = slot_of(ticket, &ring);
     if (!slot)
         return;
@@ -450,11 +439,11 @@ void spw_digest_forget_locked(uint32_t ticket)
 unsigned spw_digests_held_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return rings[d->ordinal] ? rings[d->ordinal]->held : 0;
+    return d->digests ? d->digests->held : 0;
 }
 
 uint64_t spw_digests_bytes_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return rings[d->ordinal] && rings[d->ordinal]->results ? RING_BYTES : 0;
+    return d->digests && d->digests->results ? RING_BYTES : 0;
 }

@@ -75,7 +75,4 @@ uint64_t spw_digests_bytes_locked(const struct spw_device *d);
 
 /* The context, which is current and synchronised, is about to go, and with it all tickets. */
 void spw_digests_context_gone_locked(CUcontext context);
-
-/* Forgets everything without a driver call: for tests. */
-void spw_digests_reset(void);
 #endif

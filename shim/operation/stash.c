@@ -12,14 +12,12 @@
 
 enum { UNIT = 256 };
 
-struct stash {
+struct spw_stash {
     struct spw_block *block; /* of ours, always resident */
     uint32_t next;           /* unit where the search begins */
     uint32_t units;
     bool taken[];
 };
-
-static struct stash *stash_of[SPW_MAX_DEVICES];
 
 static uint64_t units_of(uint64_t bytes)
 {
@@ -29,24 +27,24 @@ static uint64_t units_of(uint64_t bytes)
 bool spw_stash_is_open_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return stash_of[d->ordinal];
+    return d->stash;
 }
 
 int spw_stash_open_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t units = (uint32_t)(b->size_bytes / UNIT);
-    struct stash *stash = calloc(1, sizeof(*stash) + units);
+    struct spw_stash *stash = calloc(1, sizeof(*stash) + units);
     if (!stash)
         return -ENOMEM;
     stash->units = units;
     stash->block = b;
-    stash_of[d->ordinal] = stash;
+    d->stash = stash;
     return 0;
 }
 
 /* The first of `count` free units in a row, from `from` on and before `end`; `end`: there are none. */
-static uint32_t find_room(const struct stash *stash, uint32_t from, uint32_t end, uint32_t count)
+static uint32_t find_room(const struct spw_stash *stash, uint32_t from, uint32_t end, uint32_t count)
 {
     uint32_t free = 0;
     for (uint32_t i = from; i < end; i++) {
@@ -58,7 +56,7 @@ static uint32_t find_room(const struct stash *stash, uint32_t from, uint32_t end
 }
 
 /* Of the units before `end`, from `next` on as long as there are any. */
-static int take(struct stash *stash, uint64_t bytes, uint32_t next, uint32_t end, uint32_t *ret_first)
+static int take(struct spw_stash *stash, uint64_t bytes, uint32_t next, uint32_t end, uint32_t *ret_first)
 {
     if (!bytes || units_of(bytes) > end)
         return -ENOSPC;
@@ -73,7 +71,7 @@ static int take(struct stash *stash, uint64_t bytes, uint32_t next, uint32_t end
     return 0;
 }
 
-static uint32_t units_for_long(const struct stash *stash)
+static uint32_t units_for_long(const struct spw_stash *stash)
 {
     return stash->units / 2;
 }
@@ -82,7 +80,7 @@ static uint32_t units_for_long(const struct stash *stash)
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct stash *stash = stash_of[d->ordinal];
+    struct spw_stash *stash = d->stash;
     uint32_t first = 0;
     const int r = stash ? take(stash, bytes, units_for_long(stash), stash->units, &first) : -ENOSPC;
     if (r == 0)
@@ -93,7 +91,7 @@ int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_of
 int spw_stash_take_for_long_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct stash *stash = stash_of[d->ordinal];
+    struct spw_stash *stash = d->stash;
     uint32_t first = 0;
     const int r = stash ? take(stash, bytes, stash->next, units_for_long(stash), &first) : -ENOSPC;
     if (r < 0)
@@ -111,14 +109,14 @@ uint64_t spw_stash_rounded(uint64_t bytes)
 uint64_t spw_stash_moment_bytes_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct stash *stash = stash_of[d->ordinal];
+    const struct spw_stash *stash = d->stash;
     return stash ? (uint64_t)(stash->units - units_for_long(stash)) * UNIT : 0;
 }
 
 void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct stash *stash = stash_of[d->ordinal];
+    struct spw_stash *stash = d->stash;
     if (stash)
         memset(stash->taken + offset / UNIT, false, units_of(bytes));
 }
@@ -126,7 +124,7 @@ void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes
 static int copy(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr to, CUdeviceptr from,
                 uint64_t bytes)
 {
-    struct spw_uses *uses = &stash_of[d->ordinal]->block->object.uses;
+    struct spw_uses *uses = &d->stash->block->object.uses;
     int r = spw_uses_order_locked(uses, s);
     if (r == 0)
         r = spw_result(SPW_ASK_QUIETLY(cuMemcpyDtoDAsync_v2, to, from, bytes, s->handle));
@@ -139,22 +137,12 @@ int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t n
                           uint32_t offset)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return stash_of[d->ordinal] ? copy(d, s, number, stash_of[d->ordinal]->block->address + offset, address, bytes)
-                                : -ENOSPC;
+    return d->stash ? copy(d, s, number, d->stash->block->address + offset, address, bytes) : -ENOSPC;
 }
 
 int spw_stash_load_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
                           uint32_t offset)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return stash_of[d->ordinal] ? copy(d, s, number, address, stash_of[d->ordinal]->block->address + offset, bytes)
-                                : -ENOSPC;
-}
-
-void spw_stash_reset(void)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        free(stash_of[i]);
-        stash_of[i] = NULL;
-    }
+    return d->stash ? copy(d, s, number, address, d->stash->block->address + offset, bytes) : -ENOSPC;
 }

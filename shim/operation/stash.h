@@ -38,5 +38,4 @@ int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t n
 int spw_stash_load_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
                           uint32_t offset);
 
-void spw_stash_reset(void); /* forgets them, without a driver call: for tests, and in a forked child */
 #endif

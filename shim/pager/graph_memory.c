@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ask.h"
 #include "unmanaged.h"
@@ -24,12 +23,6 @@ struct owner {
 
 /* Guarded by the engine lock. */
 static struct owner *owners;
-static struct account {
-    uint64_t promised_bytes; /* to nodes that were not launched */
-    uint64_t asking_bytes;   /* on the bill for nodes that the driver is asked for just now */
-    uint64_t billed_bytes;   /* in all */
-    uint64_t launches;
-} accounts[SPW_MAX_DEVICES];
 
 static const char what_grew[] = "memory that graphs allocate";
 
@@ -47,7 +40,7 @@ static bool ask_reserved(const struct spw_device *d, uint64_t *ret_bytes)
 /* What is over goes off the bill; what is missing, is returned. Without an answer the bill stays. */
 static uint64_t settle_locked(struct spw_device *d)
 {
-    struct account *a = &accounts[d->ordinal];
+    struct spw_graph_account *a = &d->graphs;
     uint64_t reserved;
     if (!ask_reserved(d, &reserved))
         return 0;
@@ -68,7 +61,7 @@ static void settle(struct spw_device *d)
     if (!missing || spw_unmanaged_take(d, missing, what_grew) < 0)
         return;
     spw_lock();
-    accounts[d->ordinal].billed_bytes += missing;
+    d->graphs.billed_bytes += missing;
     spw_unlock();
 }
 
@@ -91,7 +84,7 @@ static struct owner *find_or_add(const void *key, struct spw_device *d)
 static void stop_waiting_locked(struct owner *o)
 {
     if (o->waiting)
-        accounts[o->device->ordinal].promised_bytes -= o->bytes;
+        o->device->graphs.promised_bytes -= o->bytes;
     o->waiting = false;
 }
 
@@ -109,9 +102,9 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
         return r;
     *p = (struct spw_graph_promise){.device = d, .bytes = bytes};
     spw_lock();
-    accounts[d->ordinal].billed_bytes += bytes;
-    accounts[d->ordinal].asking_bytes += bytes;
-    p->launches = accounts[d->ordinal].launches;
+    d->graphs.billed_bytes += bytes;
+    d->graphs.asking_bytes += bytes;
+    p->launches = d->graphs.launches;
     if (!ask_reserved(d, &p->reserved_bytes))
         p->reserved_bytes = UINT64_MAX;
     spw_unlock();
@@ -122,7 +115,7 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
 static bool is_reserved(const struct spw_graph_promise *p)
 {
     uint64_t now;
-    return p->launches == accounts[p->device->ordinal].launches && ask_reserved(p->device, &now) && now >= p->bytes &&
+    return p->launches == p->device->graphs.launches && ask_reserved(p->device, &now) && now >= p->bytes &&
            now - p->bytes >= p->reserved_bytes;
 }
 
@@ -131,7 +124,7 @@ void spw_graph_memory_answered(const struct spw_graph_promise *p, CUgraph graph,
     if (!p->device)
         return;
     spw_lock();
-    struct account *a = &accounts[p->device->ordinal];
+    struct spw_graph_account *a = &p->device->graphs;
     a->asking_bytes -= p->bytes;
     if (made && !is_reserved(p)) {
         struct owner *o = find_or_add(graph, p->device);
@@ -174,9 +167,9 @@ int spw_graph_memory_before_instance(CUgraph graph)
         return r;
     spw_lock();
     struct owner *again = find(graph);
-    accounts[d->ordinal].billed_bytes += bytes;
+    d->graphs.billed_bytes += bytes;
     if (again && !again->waiting) {
-        accounts[d->ordinal].promised_bytes += bytes;
+        d->graphs.promised_bytes += bytes;
         again->waiting = true;
     }
     spw_unlock();
@@ -202,7 +195,7 @@ void spw_graph_memory_launched(CUgraphExec exec)
     spw_lock();
     struct owner *o = find(exec);
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        accounts[i].launches++;
+        spw_devices[i].graphs.launches++;
     if (o)
         stop_waiting_locked(o);
     spw_unlock();
@@ -223,14 +216,13 @@ void spw_graph_memory_forget(const void *graph)
 void spw_graph_memory_settle(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (__atomic_load_n(&accounts[i].billed_bytes, __ATOMIC_RELAXED))
+        if (__atomic_load_n(&spw_devices[i].graphs.billed_bytes, __ATOMIC_RELAXED))
             settle(&spw_devices[i]);
 }
 
 void spw_graph_memory_reset(void)
 {
     SPW_TABLE_FREE(owners);
-    memset(accounts, 0, sizeof(accounts));
 }
 
 int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)

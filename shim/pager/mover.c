@@ -19,8 +19,6 @@
 
 struct spw_moved spw_moved;
 
-static uint64_t peers[SPW_MAX_DEVICES]; /* [owner]: bit per device that may use its memory */
-
 /* ---- host copies ---- */
 
 void spw_mover_drop_host_copy_locked(struct spw_block *b)
@@ -155,14 +153,14 @@ void spw_mover_give_back_host_memory_locked(void)
 uint64_t spw_mover_users_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return peers[d->ordinal] | (uint64_t)1 << d->ordinal;
+    return d->peers | (uint64_t)1 << d->ordinal;
 }
 
 static unsigned access_list(const struct spw_device *d, CUmemAccessDesc *list)
 {
     unsigned n = 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        if (i != d->ordinal && !(peers[d->ordinal] >> i & 1))
+        if (i != d->ordinal && !(d->peers >> i & 1))
             continue;
         list[n].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
         list[n].location.id = i;
@@ -286,7 +284,7 @@ int spw_mover_enable_peer_locked(int user, int owner)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_device *d = &spw_devices[owner];
     int r = 0;
-    peers[owner] |= (uint64_t)1 << user;
+    spw_devices[owner].peers |= (uint64_t)1 << user;
     for (uint32_t i = 0; i < d->block_count && r == 0; i++)
         if (d->blocks[i]->memory.count)
             r = set_access(d, d->blocks[i]);
@@ -296,7 +294,7 @@ int spw_mover_enable_peer_locked(int user, int owner)
 static void connect_one_way(int user, int owner)
 {
     int can = 0;
-    if (peers[owner] >> user & 1)
+    if (spw_devices[owner].peers >> user & 1)
         return;
     if (SPW_ASK_QUIETLY(cuDeviceCanAccessPeer, &can, user, owner) == CUDA_SUCCESS && can)
         (void)spw_mover_enable_peer_locked(user, owner);
@@ -429,6 +427,5 @@ void spw_mover_reset(void)
 {
     spw_host_memory_reset();
     memset(&spw_moved, 0, sizeof(spw_moved));
-    memset(peers, 0, sizeof(peers));
     spw_bandwidth_reset();
 }

@@ -9,7 +9,7 @@
  *
  * So a launch is never shown anything that the program did not show it: no index, address, flag or counter is made up.
  *
- * Nobody waits: hashes are read when they are there. What is known is kept in probe_policy.h. Engine lock, but where it says
+ * Nobody waits: hashes are read when they are there. What is known is kept in writesets.h. Engine lock, but where it says
  * otherwise. */
 #ifndef SPILLWAY_SHIM_PROBE_H
 #define SPILLWAY_SHIM_PROBE_H

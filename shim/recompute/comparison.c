@@ -3,21 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clean_check.h"
 #include "digest.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-
-static bool is_blind[SPW_MAX_DEVICES];
-
-bool spw_comparison_is_blind_locked(const struct spw_device *d)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return is_blind[d->ordinal];
-}
 
 /* The digest of what it holds in the order of the stream. */
 static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, uint32_t *ret_ticket)
@@ -41,7 +32,7 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
     if (b->proof.copied || b->proof.known)
         return true;
     if (ask(d, b, d->mover->out, &ticket) == -ENOTSUP) {
-        is_blind[d->ordinal] = true;
+        d->is_blind = true;
         spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be",
                  d->ordinal);
     } else
@@ -56,7 +47,6 @@ int spw_comparison_begin_with_copy_locked(struct spw_device *d, struct spw_block
     struct spw_comparison *check = has_digest(d, b) ? calloc(1, sizeof(*check)) : NULL;
     if (!check)
         return -ENOMEM;
-    check->ordinal = d->ordinal;
     b->check = check;
     b->has_true_copy = true;
     return 0;
@@ -70,7 +60,6 @@ void spw_comparison_begin_locked(struct spw_device *d, struct spw_block *b)
         free(check);
         return;
     }
-    check->ordinal = d->ordinal;
     b->check = check;
 }
 
@@ -110,9 +99,4 @@ void spw_comparison_forget_locked(struct spw_block *b)
     b->has_true_copy = false;
     if (b->object.attention & SPW_DROPPED)
         spw_mover_drop_host_copy_locked(b);
-}
-
-void spw_comparison_reset(void)
-{
-    memset(is_blind, 0, sizeof(is_blind));
 }

@@ -8,16 +8,12 @@
 #include "hash.h"
 #include "ledger.h"
 
-struct spw_comparison { /* of a block that is dropped, and will be compared */
-    int ordinal;
+struct spw_comparison {   /* of a block that is dropped, and will be compared */
     uint32_t before;      /* ticket of the true bytes' digest; 0: these have a copy */
     uint32_t after;       /* of those made again; 0: none */
     int answer;           /* 1: they are equal; 0: they are not; negative: nobody knows */
     struct spw_hash made; /* of what was made last, where that differs */
 };
-
-/* Digests are not to be had on the device, so that nothing can be compared. */
-bool spw_comparison_is_blind_locked(const struct spw_device *d);
 
 /* Its copy out is submitted. Negative: it must not be dropped. */
 int spw_comparison_begin_with_copy_locked(struct spw_device *d, struct spw_block *b);
@@ -33,6 +29,4 @@ int spw_comparison_answer_locked(struct spw_device *d, struct spw_block *b);
 
 /* It is not dropped after all, or nobody wants it any more: its copy is an ordinary one. */
 void spw_comparison_forget_locked(struct spw_block *b);
-
-void spw_comparison_reset(void); /* for tests */
 #endif

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "context.h"
 #include "lock.h"
@@ -20,14 +19,12 @@
 #include "versions.h"
 #include "verify_records.h"
 
-struct iteration {
+struct spw_kept_iteration {
     struct spw_recorded_op **kept; /* by operation; those that have not come yet are of the iteration before */
     uint32_t *until;               /* by tensor: the last action of the plan that has to do with it, plus 1 */
     uint32_t count, tensor_count;
     uint64_t course; /* verify_records.h */
 };
-
-static struct iteration iteration_of[SPW_MAX_DEVICES];
 
 /* ---- what the rooms below ask ---- */
 
@@ -77,7 +74,7 @@ static int define(struct spw_device *d, const struct spw_op *op, struct spw_reco
 static int kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
 {
     struct spw_device *d = spw_device_of_stream_locked(op->stream);
-    struct iteration *now = d ? &iteration_of[d->ordinal] : NULL;
+    struct spw_kept_iteration *now = d ? d->kept : NULL;
     struct spw_context_guard guard;
     if (!now || recorded_op->operation >= now->count || !can_be_put_away(d, recorded_op) ||
         spw_context_enter(&guard, recorded_op->context) < 0)
@@ -116,7 +113,7 @@ static const struct spw_rematerialiser rematerialiser = {.kept = kept,
 
 /* ---- iterations ---- */
 
-static void find_ends(struct iteration *now, const struct spw_course *course, const struct spw_actions *actions)
+static void find_ends(struct spw_kept_iteration *now, const struct spw_course *course, const struct spw_actions *actions)
 {
     for (uint32_t i = 0; i < actions->count; i++) {
         const struct spw_action *a = &actions->list[i];
@@ -134,8 +131,10 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
                                  const struct spw_actions *actions)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct iteration *now = &iteration_of[d->ordinal];
     spw_kept_ops_end_locked(d);
+    struct spw_kept_iteration *now = d->kept = calloc(1, sizeof(*now));
+    if (!now)
+        return -ENOMEM;
     now->kept = calloc((size_t)course->op_count + 1, sizeof(struct spw_recorded_op *));
     now->until = calloc((size_t)course->tensor_count + 1, sizeof(*now->until));
     if (!now->kept || !now->until) {
@@ -163,19 +162,22 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
 bool spw_kept_ops_is_over_locked(const struct spw_device *d, uint32_t tensor, uint32_t action)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct iteration *now = &iteration_of[d->ordinal];
-    return tensor < now->tensor_count && now->until[tensor] <= action + 1;
+    const struct spw_kept_iteration *now = d->kept;
+    return now && tensor < now->tensor_count && now->until[tensor] <= action + 1;
 }
 
 void spw_kept_ops_end_locked(struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct iteration *now = &iteration_of[d->ordinal];
+    struct spw_kept_iteration *now = d->kept;
+    if (!now)
+        return;
     for (uint32_t i = 0; i < now->count; i++)
         spw_recorded_op_let_go(now->kept[i]);
     free(now->kept);
     free(now->until);
-    *now = (struct iteration){0};
+    free(now);
+    d->kept = NULL;
 }
 
 void spw_kept_ops_wish_locked(struct spw_op *op, uint32_t operation)
@@ -187,8 +189,8 @@ void spw_kept_ops_wish_locked(struct spw_op *op, uint32_t operation)
 int spw_kept_ops_again_unlocking(struct spw_device *d, uint32_t operation, struct spw_stream *s, bool may_wait)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct iteration *now = &iteration_of[d->ordinal];
-    struct spw_recorded_op *recorded_op = operation < now->count ? now->kept[operation] : NULL;
+    const struct spw_kept_iteration *now = d->kept;
+    struct spw_recorded_op *recorded_op = now && operation < now->count ? now->kept[operation] : NULL;
     if (!recorded_op)
         return 0;
     spw_recorded_op_hold(recorded_op);
@@ -209,8 +211,8 @@ static void unlearn(struct spw_course *course, uint32_t operation)
 void spw_kept_ops_unlearn_locked(struct spw_device *d, struct spw_course *course, const struct spw_recorded_op *wrong)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct iteration *now = &iteration_of[d->ordinal];
-    for (uint32_t i = 0; i < now->count && i < course->op_count; i++) {
+    const struct spw_kept_iteration *now = d->kept;
+    for (uint32_t i = 0; now && i < now->count && i < course->op_count; i++) {
         const struct spw_recorded_op *kept = now->kept[i];
         if (!kept || (kept != wrong && (!wrong->function || kept->function != wrong->function)))
             continue;
@@ -229,5 +231,4 @@ void spw_kept_ops_reset(void)
         spw_kept_ops_end_locked(&spw_devices[i]);
     spw_unlock();
     spw_rematerialiser = NULL;
-    spw_stash_reset();
 }

@@ -12,8 +12,6 @@
 
 enum { SAID = 8 };
 
-static struct spw_refusals *refusals_of[SPW_MAX_DEVICES];
-
 uint64_t spw_refusals_changes;
 void (*spw_refusals_listener)(uint32_t device, const struct spw_refusals *refusals);
 
@@ -87,12 +85,11 @@ static void name(char *kernel, CUfunction function, uint32_t call)
         (void)snprintf(kernel, SPW_REFUSAL_KERNEL, "%s", calls[call < SPW_ITERATION_KINDS ? call : SPW_ITERATION_OTHER]);
 }
 
-static struct spw_refusals *list_of(const struct spw_device *d)
+static struct spw_refusals *list_of(struct spw_device *d)
 {
-    struct spw_refusals **it = &refusals_of[d->ordinal];
-    if (!*it)
-        *it = calloc(1, sizeof(**it));
-    return *it;
+    if (!d->refusals)
+        d->refusals = calloc(1, sizeof(*d->refusals));
+    return d->refusals;
 }
 
 static void list(struct spw_refusals *r, const struct kind *kinds, uint32_t count)
@@ -133,8 +130,7 @@ static void say(const struct spw_device *d, const struct spw_refusals *r)
         spw_info("device %d: nor are %u others", d->ordinal, r->count + r->left_out - SAID);
 }
 
-void spw_refusals_learned_locked(const struct spw_device *d, const struct spw_course *course,
-                                 const struct spw_judged *judged)
+void spw_refusals_learned_locked(struct spw_device *d, const struct spw_course *course, const struct spw_judged *judged)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     uint64_t *bytes = waiting_bytes(course);
@@ -184,7 +180,7 @@ static bool is_meant(const struct spw_course *course, uint32_t o, uint32_t opera
     return o == operation || (function && a->kind == b->kind && a->function == b->function);
 }
 
-void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_course *course, uint32_t operation,
+void spw_refusals_mismatch_locked(struct spw_device *d, const struct spw_course *course, uint32_t operation,
                                   CUfunction function)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -208,19 +204,4 @@ void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_c
     const uint32_t more = it->operations > before ? it->operations - before : 0;
     r->replayable -= more < r->replayable ? more : r->replayable;
     changed(d, r);
-}
-
-const struct spw_refusals *spw_refusals_of_locked(const struct spw_device *d)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return refusals_of[d->ordinal];
-}
-
-void spw_refusals_reset(void)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        free(refusals_of[i]);
-        refusals_of[i] = NULL;
-    }
-    spw_refusals_changes = 0;
 }

@@ -1,7 +1,7 @@
 /* refusals.h - which operations of a device's iteration cannot be run again, why, and what that keeps from being dropped.
  *
  * Of each device the list of the longest iteration that was learned from; by kernel and reason, those first that hold most
- * bytes. Engine lock. */
+ * bytes; `refusals` of the device, NULL while nothing was learned. Engine lock. */
 #ifndef SPILLWAY_SHIM_REFUSALS_H
 #define SPILLWAY_SHIM_REFUSALS_H
 #include <cuda.h>
@@ -38,20 +38,15 @@ struct spw_judged {      /* an operation */
 
 /* All operations of the course were judged, as many as it has. Says so at level info. Without memory
  * nothing is listed. */
-void spw_refusals_learned_locked(const struct spw_device *d, const struct spw_course *course,
-                                 const struct spw_judged *judged);
+void spw_refusals_learned_locked(struct spw_device *d, const struct spw_course *course, const struct spw_judged *judged);
 
 /* A replay of `operation` gave other bytes: it cannot be run again, nor can others of its function.
  * Course NULL: it is not the one that is followed, so that the operations are not known. */
-void spw_refusals_mismatch_locked(const struct spw_device *d, const struct spw_course *course, uint32_t operation,
+void spw_refusals_mismatch_locked(struct spw_device *d, const struct spw_course *course, uint32_t operation,
                                   CUfunction function);
-
-const struct spw_refusals *spw_refusals_of_locked(const struct spw_device *d); /* NULL: nothing was learned */
 
 extern uint64_t spw_refusals_changes SPW_OURS; /* rises when a list changes */
 
 /* Is told of each list that changed: the recorder, while there is a trace. */
 extern void (*spw_refusals_listener)(uint32_t device, const struct spw_refusals *refusals) SPW_OURS;
-
-void spw_refusals_reset(void); /* for tests, and in a forked child */
 #endif

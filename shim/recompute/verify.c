@@ -47,7 +47,7 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     if (!m || !m->course)
         return true;
     const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    return !spw_comparison_is_blind_locked(d) && !spw_function_is_condemned_locked(m->function) && !(w && w->is_barred);
+    return !d->is_blind && !spw_function_is_condemned_locked(m->function) && !(w && w->is_barred);
 }
 
 /* A copy would cost what dropping it is to spare, and the memory would be free when that is done: so there is one the first
@@ -93,7 +93,7 @@ void spw_verify_unclaimed_locked(const struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_recorded_op *m = b->check ? b->content.maker : NULL;
-    struct spw_verify_record *w = m ? spw_verify_record_of(b->check->ordinal, m) : NULL;
+    struct spw_verify_record *w = m ? spw_verify_record_of(b->object.device, m) : NULL;
     if (w && !w->was_compared && w->unclaimed < UNCLAIMED)
         w->unclaimed++;
 }
@@ -469,7 +469,6 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run)
 
 void spw_verify_reset(void)
 {
-    spw_comparison_reset();
     spw_spot_check_reset();
     spw_verify_record_reset();
     spw_read_check_reset();

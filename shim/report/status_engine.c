@@ -85,7 +85,7 @@ static void fill_recomputed(struct spw_status_page *p)
 
 static void list_refusals(struct spw_status_page *p, const struct spw_device *d)
 {
-    const struct spw_refusals *r = spw_refusals_of_locked(d);
+    const struct spw_refusals *r = d->refusals;
     for (uint32_t i = 0; r && i < r->count; i++) {
         if (p->refusal_count == SPW_STATUS_REFUSALS) {
             p->refusals_left_out++;

@@ -46,7 +46,7 @@ static const char *human_time(double us, char *buffer, size_t size)
 /* What can be run again, and what most is kept for. */
 static const char *say_refused(const struct spw_device *d, char *buffer, size_t size)
 {
-    const struct spw_refusals *r = spw_refusals_of_locked(d);
+    const struct spw_refusals *r = d->refusals;
     uint64_t bytes = r ? r->left_out_bytes : 0;
     char human[32];
     buffer[0] = 0;
@@ -156,7 +156,7 @@ static void write_text(FILE *f, const char *text)
 
 void spw_summary_write_refused(FILE *f, const struct spw_device *d)
 {
-    const struct spw_refusals *r = spw_refusals_of_locked(d);
+    const struct spw_refusals *r = d->refusals;
     if (!r) {
         fprintf(f, "\"learned\": null");
         return;

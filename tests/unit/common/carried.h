@@ -42,7 +42,6 @@ static inline void begin(uint64_t budget, uint64_t host_budget)
     spw_devices_reset();
     spw_streams_reset();
     spw_transfer_reset();
-    spw_digests_reset();
     spw_clean_check_reset();
     spw_reclaim_pressed = false;
     fake_start(4096, 128 << 20, budget, host_budget);

@@ -110,7 +110,6 @@ static inline int begin(void **state)
     spw_pointer_tables_reset();
     spw_writesets_reset();
     spw_recorded_ops_reset();
-    spw_digests_reset();
     spw_reclaim_pressed = spw_pinning_everything = false;
     fake_start(GRANULE, 128 << 20, 4 << 20, 16 << 20);
     spw_driver.cuPointerGetAttribute = on_cuPointerGetAttribute;
