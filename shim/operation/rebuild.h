@@ -38,6 +38,15 @@ const struct spw_rebuild_part *spw_rebuild_part_of(const struct spw_rebuild *reb
 /* Some of the operations touches it. */
 bool spw_rebuild_touches(const struct spw_rebuild *rebuild, const struct spw_versioned *what);
 
+/* Of how many of the operations all was filled, before the program's own launch, that they leave undefined. */
+static inline unsigned spw_rebuild_defined(const struct spw_rebuild *rebuild)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < rebuild->op_count; i++)
+        count += rebuild->ops[i]->is_defined;
+    return count;
+}
+
 /* Each of them is good (recorded_op.h). */
 bool spw_rebuild_is_good(const struct spw_rebuild *rebuild);
 #endif

@@ -89,14 +89,6 @@ void spw_spot_check_give_up_locked(struct spw_block *b)
     spw_spot_check_forget_locked(b);
 }
 
-static bool is_defined(const struct spw_rebuild *rebuild)
-{
-    bool is = true;
-    for (unsigned i = 0; i < rebuild->op_count; i++)
-        is &= rebuild->ops[i]->is_defined;
-    return is;
-}
-
 static void look_at_answers(void);
 
 /* The second sample, on `s`, to be held against the first. */
@@ -128,7 +120,7 @@ void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struc
     p.course = b->content.maker->course;
     for (unsigned i = 0; i < rebuild->op_count; i++)
         p.operations[p.operation_count++] = rebuild->ops[i]->operation;
-    p.is_defined = is_defined(rebuild);
+    p.is_defined = spw_rebuild_defined(rebuild) == rebuild->op_count;
     ask(d, &sample, &p, s);
     spw_uses_add_locked(&b->object.uses, s, s->begun);
 }

@@ -149,19 +149,10 @@ int spw_verify_fill_locked(const struct spw_block *b, const struct spw_stream *s
     return fill(b, s, SPOILED);
 }
 
-/* Some of the operations leaves undefined what is filled altogether for the sake of comparisons. */
-static bool is_any_defined(const struct spw_replay_op *run)
-{
-    for (unsigned i = 0; i < run->rebuild->op_count; i++)
-        if (run->rebuild->ops[i]->is_defined)
-            return true;
-    return false;
-}
-
 int spw_verify_spoil_locked(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const bool whole = is_compared(run) || is_any_defined(run);
+    const bool whole = is_compared(run) || spw_rebuild_defined(run->rebuild) > 0;
     int r = 0;
     for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++) {
         struct spw_block *b = run->parts[i].block;
@@ -386,22 +377,13 @@ static struct made_again take_answers(struct spw_device *d, const struct spw_rep
     return found;
 }
 
-/* What its makers leave undefined was filled with the pattern before the program's own launch. */
-static bool is_defined(const struct spw_replay_op *run)
-{
-    for (unsigned i = 0; i < run->rebuild->op_count; i++)
-        if (!run->rebuild->ops[i]->is_defined)
-            return false;
-    return true;
-}
-
 /* All that differs from the true bytes comes out as something else where something else is beneath, and as it was where that
  * is as it was: its makers leave a part of it as it is. A correct program does not depend on that. Where it has a copy that
  * is taken all the same, and from then on what they leave is defined (kept_ops.c), so that this is asked once. True: the
  * answer takes another making. */
 static bool looks_into(struct spw_device *d, struct spw_replay_op *run, bool *ret_undefined)
 {
-    if (is_defined(run))
+    if (spw_rebuild_defined(run->rebuild) == run->rebuild->op_count)
         return false;
     const struct made_again found = take_answers(d, run);
     const bool is_as_expected = !found.unknown && !(run->looks == LOOK_OTHERWISE ? found.same : found.other);
