@@ -41,6 +41,7 @@ struct simgpu_range { /* bytes that a kernel may touch */
 struct simgpu_footprint { /* what one launch costs and touches, known before it runs */
     double flops;         /* arithmetic operations, before the scale factor of the device */
     double bytes;         /* device memory traffic in bytes, before the scale factor */
+    double link_bytes;    /* of a kernel that meets others: bytes over the link between devices, before the scale factor */
     uint32_t range_count; /* 0: nothing is touched */
     struct simgpu_range ranges[SIMGPU_MAX_RANGES];
     uint64_t token; /* for run() */
@@ -59,6 +60,16 @@ struct simgpu_param { /* one kernel parameter in the device-side layout, as cuFu
     uint32_t flags;
 };
 
+/* A kernel that exchanges with kernels of other devices, which may be in other processes. It occupies its stream while it
+ * waits for them and no lane of the device, and the link from the moment at which all are there; then it runs. */
+struct simgpu_meeting {
+    /* All before it in its stream is complete at this time of the device's clock: it offers what it reads. */
+    void (*arrive)(const struct simgpu_launch *launch, const void *image, double now_ns);
+    /* Asked again and again after that, and never waits itself: nonzero once it may go on, with the time of the device's
+     * clock at which the last of them came. It also may where it was given up; run() then has nothing to do. */
+    int (*is_complete)(const struct simgpu_launch *launch, const void *image, double *ret_since_ns);
+};
+
 struct simgpu_kernel {
     const char *name; /* what cuFuncGetName() answers: mangled as nvcc would, or plain for extern "C" */
     uint32_t param_count;
@@ -69,6 +80,7 @@ struct simgpu_kernel {
     /* Fills in cost and ranges; NULL when the program declares none. */
     void (*describe)(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret_footprint);
     uint32_t static_shared_bytes;
+    const struct simgpu_meeting *meeting; /* NULL: it meets nobody */
 };
 
 struct simgpu_global { /* a __device__ or __constant__ variable; kernels know it by its host address (driver/variables.h) */

@@ -29,7 +29,8 @@ CUresult chronicle_init(void)
 /* Empty: it takes no time on the device. */
 static const char *lane_name(const struct op *op)
 {
-    static const char *const names[LANE_COUNT] = {[LANE_COMPUTE] = "compute", [LANE_H2D] = "h2d", [LANE_D2H] = "d2h"};
+    static const char *const names[LANE_COUNT] = {
+        [LANE_COMPUTE] = "compute", [LANE_H2D] = "h2d", [LANE_D2H] = "d2h", [LANE_LINK] = "link"};
     const struct lane *lanes = op->context->device->lanes;
     return op->lane >= lanes && op->lane < lanes + LANE_COUNT ? names[op->lane - lanes] : "";
 }

@@ -199,6 +199,18 @@ void exec_run(struct op *op)
         fail(op, fault_address);
 }
 
+static void run_arrive(void *argument)
+{
+    struct op *op = argument;
+    op->u.run.kernel->meeting->arrive(&op->u.run.launch, op->u.run.image, op->ready_ns);
+}
+
+void exec_arrive(struct op *op)
+{
+    if (reachable(op) && !guarded(run_arrive, op))
+        fail(op, fault_address);
+}
+
 struct reading {
     void *target;
     uint64_t source;

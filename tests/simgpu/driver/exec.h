@@ -5,6 +5,8 @@
 
 /* Carries out anything but host functions. A fault becomes the context's sticky error. */
 void exec_run(struct op *op);
+/* A kernel that meets others (../image.h) offers them what it reads, at op->ready_ns. A fault as above. */
+void exec_arrive(struct op *op);
 /* Puts the program's own signal handlers back; before the lock is given up. */
 void exec_close(void);
 /* Reads memory that may not be readable. False on a fault. */

@@ -82,7 +82,7 @@ static CUresult footprint(struct op *op, const struct simgpu_kernel *k)
 {
     struct simgpu_footprint print;
     const struct profile *p = &settings.profile;
-    print.flops = print.bytes = 0;
+    print.flops = print.bytes = print.link_bytes = 0;
     print.range_count = 0;
     print.token = 0;
     print.unknown = !k->describe;
@@ -101,6 +101,7 @@ static CUresult footprint(struct op *op, const struct simgpu_kernel *k)
     double compute_ns = print.flops * settings.scale_ops / p->flops * 1e9;
     double memory_ns = sim_bytes_ns(print.bytes, p->memory_gbps);
     op->work_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
+    op->u.run.link_ns = p->link_ns + sim_bytes_ns(print.link_bytes, p->link_gbps);
     return CUDA_SUCCESS;
 }
 

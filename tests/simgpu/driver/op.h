@@ -28,7 +28,7 @@ enum op_kind {
     OP_GRAPH_END
 };
 enum op_state { OP_PENDING, OP_READY, OP_RUNNING, OP_DONE };
-enum lane_kind { LANE_COMPUTE, LANE_H2D, LANE_D2H, LANE_COUNT };
+enum lane_kind { LANE_COMPUTE, LANE_H2D, LANE_D2H, LANE_LINK, LANE_COUNT };
 
 struct access { /* bytes that an operation touches */
     uint64_t address, bytes;
@@ -89,7 +89,8 @@ struct op {
             const void *handle;          /* what was launched */
             struct variables *variables; /* of its module, held; NULL: there are none */
             struct simgpu_launch launch;
-            void *image; /* the parameters; owned unless it is image_inline */
+            double link_ns; /* of a kernel that meets others: how long it takes once they are there */
+            void *image;    /* the parameters; owned unless it is image_inline */
             uint64_t image_inline[24];
         } run;
         struct copy copy;

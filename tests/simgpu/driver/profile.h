@@ -23,6 +23,8 @@
     X(NUMBER, d2h_gbps, "device to host alone, pinned, 1e9 bytes/s") \
     X(NUMBER, duplex, "rate of either direction while both are busy, as a part of its rate alone") \
     X(NUMBER, pageable_gbps, "through pageable host memory, 1e9 bytes/s") \
+    X(NUMBER, link_gbps, "from device to device, one direction, 1e9 bytes/s, effective") \
+    X(NUMBER, link_ns, "fixed part of an exchange between devices") \
     X(NUMBER, pin_gbps, "pinning host memory, 1e9 bytes/s") \
     X(NUMBER, call_ns, "any call, on the host") \
     X(NUMBER, launch_ns, "a launch, on the host") \

@@ -16,6 +16,7 @@
 #include "chronicle.h"
 #include "driver.h"
 #include "exec.h"
+#include "meeting.h"
 #include "memory.h"
 #include "order.h"
 #include "stats.h"
@@ -51,6 +52,7 @@ void sim_init(void)
     for (int d = 0; d < settings.devices; d++) {
         struct lane *lanes = devices[d].lanes;
         lane_init(&lanes[LANE_COMPUTE], NULL);
+        lane_init(&lanes[LANE_LINK], NULL);
         lane_init(&lanes[LANE_H2D], &lanes[LANE_D2H]);
         lane_init(&lanes[LANE_D2H], &lanes[LANE_H2D]);
         lanes[LANE_H2D].slower = &settings.slower_h2d;
@@ -292,6 +294,10 @@ static void lane_finish(struct lane *lane, double now)
         sim.blocked = op;
         return;
     }
+    if (lane == &sim.instant && meeting_is(op)) {
+        meeting_begin(op);
+        return;
+    }
     if (op->kind == OP_KERNEL) {
         op->u.run.launch.serial = ++sim.kernels;
         op->u.run.launch.order = settings.vary_blocks ? sim.kernels : 0;
@@ -302,12 +308,22 @@ static void lane_finish(struct lane *lane, double now)
         wake_blocked(now);
 }
 
+/* What has met the others takes its turn on the link. */
+static void end_meetings(void)
+{
+    for (struct op *op; (op = meeting_take());) {
+        op->lane = &op->context->device->lanes[LANE_LINK];
+        lane_add(op->lane, op);
+    }
+}
+
 enum step { STEP_NOTHING, STEP_DONE, STEP_HOST_FUNCTION };
 
 /* One change at or before `limit`. A host function is left where it is: STEP_HOST_FUNCTION. */
 static enum step step(double limit)
 {
     double due;
+    end_meetings();
     struct lane *lane = lane_next(&due);
     if (!lane || due > limit)
         return STEP_NOTHING;
@@ -349,26 +365,49 @@ static bool pass_host_function(unsigned milliseconds)
     return true;
 }
 
-/* Nothing is due and yet something is awaited: only the host can still write the value that a stream waits for. */
-static void wait_for_the_host(unsigned *naps)
+static void nap(void)
 {
-    if (++*naps == 100000)
-        fprintf(stderr,
-                "simgpu: a stream has been waiting for a value for seconds, and nothing on the device will write it\n");
     driver_unlock();
     usleep(50);
     driver_lock();
+}
+
+/* Nothing is due and yet something is awaited: only the host can still write the value that a stream waits for, or kernels
+ * of other devices are still to come. */
+static void wait_for_the_host(unsigned *naps)
+{
+    if (sim.blocked && ++*naps == 100000)
+        fprintf(stderr,
+                "simgpu: a stream has been waiting for a value for seconds, and nothing on the device will write it\n");
+    nap();
     if (sim.blocked)
         wake_blocked(later(sim.device_ns, sim.host_ns));
 }
 
+/* Gives other devices some real time to come to where a kernel of this one waits for theirs, before this one does what is
+ * due later than that kernel could end. Not for ever: they may wait for what the host does after that. */
+static bool wait_for_others(unsigned *naps)
+{
+    enum { MOST_NAPS = 400 };
+    double due;
+    end_meetings();
+    (void)lane_next(&due);
+    if (due <= meeting_horizon_ns() || *naps == MOST_NAPS)
+        return false;
+    ++*naps;
+    nap();
+    return true;
+}
+
 void sim_wait(struct op *op)
 {
-    unsigned naps = 0;
+    unsigned naps = 0, naps_for_others = 0;
     if (!op)
         return;
     op_keep(op);
     while (op->state != OP_DONE) {
+        if (wait_for_others(&naps_for_others))
+            continue;
         enum step s = step(INFINITY);
         if (s == STEP_HOST_FUNCTION)
             pass_host_function(0);
@@ -445,6 +484,7 @@ static struct lane *lane_of(const struct op *op)
     struct lane *lanes = op->context->device->lanes;
     switch (op->kind) {
     case OP_KERNEL:
+        return meeting_is(op) ? &sim.instant : &lanes[LANE_COMPUTE];
     case OP_SET:
         return &lanes[LANE_COMPUTE];
     case OP_COPY:
@@ -476,7 +516,7 @@ void op_issue(struct op *op, struct timeline *timeline, unsigned long long strea
     op->stream_id = stream_id;
     op->lane = lane_of(op);
     if (op->kind == OP_KERNEL)
-        op->work_ns = kernel_ns(op);
+        op->work_ns = meeting_is(op) ? 0 : kernel_ns(op);
     if (op->lane == &sim.host)
         op->work_ns = settings.profile.host_function_ns;
     op->ready_ns = op->submitted_ns = op->could_start_ns = sim.host_ns;

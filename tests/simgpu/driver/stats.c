@@ -15,11 +15,12 @@ static void write_devices(FILE *f)
         fprintf(f,
                 "    {\"peak_mapped_bytes\": %llu, \"peak_physical_bytes\": %llu, \"mapped_bytes_at_exit\": %llu, "
                 "\"capacity_bytes\": %llu, \"granularity_bytes\": %llu, \"busy_ns\": {\"compute\": %.0f, \"h2d\": %.0f, "
-                "\"d2h\": %.0f}}%s\n",
+                "\"d2h\": %.0f, \"link\": %.0f}}%s\n",
                 (unsigned long long)devices[d].mapped_peak, (unsigned long long)devices[d].physical_peak,
                 (unsigned long long)devices[d].mapped_bytes, (unsigned long long)settings.memory_bytes,
                 (unsigned long long)settings.granularity_bytes, devices[d].lanes[LANE_COMPUTE].busy_ns,
-                devices[d].lanes[LANE_H2D].busy_ns, devices[d].lanes[LANE_D2H].busy_ns, d + 1 < settings.devices ? "," : "");
+                devices[d].lanes[LANE_H2D].busy_ns, devices[d].lanes[LANE_D2H].busy_ns, devices[d].lanes[LANE_LINK].busy_ns,
+                d + 1 < settings.devices ? "," : "");
     fprintf(f, "  ],\n");
 }
 

@@ -18,6 +18,8 @@ memory_gbps = 1400                          # 1555 GB/s of the data sheet, less 
 h2d_gbps = 25.3                             # 25 to 26 GB/s, nvbandwidth (driver-facts, section 5)
 d2h_gbps = 25.9                             # the same
 pageable_gbps = 9                           # assumption: about half of the pinned rate
+link_gbps = 235                             # 600 GB/s of NVLink 3 in both directions (data sheet), less what is lost in practice; assumption
+link_ns = 15000                             # an all-reduce of a few bytes takes 10 to 20 us; assumption
 
 call_ns = 200                               # measured order of a cheap driver call; assumption
 launch_ns = 3500                            # host cost of a launch, 3 to 5 us

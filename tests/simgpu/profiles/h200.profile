@@ -18,6 +18,8 @@ memory_gbps = 4300                          # 4.8 TB/s of the data sheet, less w
 h2d_gbps = 55.6                             # 55.6 GB/s, nvbandwidth on H100 (driver-facts, section 5)
 d2h_gbps = 55.6                             # the same
 pageable_gbps = 14                          # assumption: about half of the pinned rate
+link_gbps = 370                             # 900 GB/s of NVLink 4 in both directions (data sheet), less what is lost in practice; assumption
+link_ns = 15000                             # an all-reduce of a few bytes takes 10 to 20 us; assumption
 
 call_ns = 200                               # measured order of a cheap driver call; assumption
 launch_ns = 3500                            # host cost of a launch, 3 to 5 us

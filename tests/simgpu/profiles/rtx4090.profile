@@ -18,6 +18,8 @@ memory_gbps = 920                           # 1008 GB/s of the data sheet, less 
 h2d_gbps = 25.1                             # 25 to 26 GB/s, nvbandwidth (driver-facts, section 5)
 d2h_gbps = 25.9                             # the same
 pageable_gbps = 10                          # assumption: about half of the pinned rate
+link_gbps = 18                              # over PCIe 4 and the host, since the device has no other link; assumption
+link_ns = 15000                             # an all-reduce of a few bytes takes 10 to 20 us; assumption
 
 call_ns = 200                               # measured order of a cheap driver call; assumption
 launch_ns = 3500                            # host cost of a launch, 3 to 5 us

@@ -18,6 +18,8 @@ memory_gbps = 800                           # 900 GB/s of the data sheet, less w
 h2d_gbps = 12.3                             # usual PCIe 3 x16 result; 15.75 GB/s on paper
 d2h_gbps = 12.8                             # the same
 pageable_gbps = 6                           # assumption: about half of the pinned rate
+link_gbps = 125                             # 300 GB/s of NVLink 2 in both directions (data sheet), less what is lost in practice; assumption
+link_ns = 15000                             # an all-reduce of a few bytes takes 10 to 20 us; assumption
 
 call_ns = 200                               # measured order of a cheap driver call; assumption
 launch_ns = 3500                            # host cost of a launch, 3 to 5 us
