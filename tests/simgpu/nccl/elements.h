@@ -1,0 +1,32 @@
+/* elements.h - the element types of NCCL, and reductions of them. */
+#ifndef SIMGPU_NCCL_ELEMENTS_H
+#define SIMGPU_NCCL_ELEMENTS_H
+#include <nccl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 0: there is no such type. */
+size_t element_bytes(ncclDataType_t type);
+/* One element. */
+double element_value(ncclDataType_t type, const void *at);
+
+enum { REDUCTION_ELEMENTS = 4096 }; /* at most at a time */
+
+/* Sums (or the like) of elements, which are added one rank after the other: in double precision, or, of whole numbers, in
+ * 64 bits. They are rounded once, when they are taken. */
+struct reduction {
+    ncclDataType_t type;
+    ncclRedOp_t op; /* a built-in one */
+    unsigned ranks; /* that have been added */
+    union {
+        double real[REDUCTION_ELEMENTS];
+        uint64_t whole[REDUCTION_ELEMENTS];
+    } u;
+};
+
+void reduction_begin(struct reduction *reduction, ncclDataType_t type, ncclRedOp_t op);
+/* Each of the next rank's elements is multiplied by `scale` first. */
+void reduction_add(struct reduction *reduction, const void *elements, size_t count, double scale);
+void reduction_take(const struct reduction *reduction, void *ret_elements, size_t count);
+#endif
