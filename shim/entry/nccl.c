@@ -1,5 +1,6 @@
-/* nccl.c - what is handed to NCCL stays resident: its kernels find buffers by structures in device memory, other devices
- * write to them, and it keeps the physical memory of that moment registered.
+/* nccl.c - what is handed to NCCL stays resident until its kernel is through with it: its kernels find buffers by structures
+ * in device memory, and other devices write to them meanwhile. What it knows for longer is pinned: registered buffers and
+ * windows, what graphs use, scalars of operators.
  *
  * A program that was linked with NCCL, as PyTorch is, comes here first, since this library is loaded before it; one that
  * looks its calls up by name, as JAX does, is handed ours in their place (lookups.c).
@@ -8,15 +9,18 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arena.h"
+#include "capture.h"
+#include "handed.h"
 #include "pin.h"
 #include "log.h"
 #include "loader.h"
 #include "nccl.h"
 
-enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2 }; /* ncclResult_t */
+enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2, IN_PROGRESS = 7 }; /* ncclResult_t */
 
 static const char why[] = "it was handed to NCCL";
 
@@ -62,42 +66,19 @@ static void *find(const char *name, const void *caller)
     return function;
 }
 
-/* ---- the calls ---- */
+/* ---- what is handed over ---- */
 
-/* X(name, parameters, arguments, what is sent or registered, what is received or the same) */
-#define CALLS(X) \
-    X(ncclReduce, (const void *from, void *to, size_t count, int type, int op, int root, void *comm, CUstream s), \
-      (from, to, count, type, op, root, comm, s), from, to) \
-    X(ncclBcast, (void *buffer, size_t count, int type, int root, void *comm, CUstream s), \
-      (buffer, count, type, root, comm, s), buffer, buffer) \
-    X(ncclBroadcast, (const void *from, void *to, size_t count, int type, int root, void *comm, CUstream s), \
-      (from, to, count, type, root, comm, s), from, to) \
-    X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int op, void *comm, CUstream s), \
-      (from, to, count, type, op, comm, s), from, to) \
-    X(ncclReduceScatter, (const void *from, void *to, size_t count, int type, int op, void *comm, CUstream s), \
-      (from, to, count, type, op, comm, s), from, to) \
-    X(ncclAllGather, (const void *from, void *to, size_t count, int type, void *comm, CUstream s), \
-      (from, to, count, type, comm, s), from, to) \
-    X(ncclAlltoAll, (const void *from, void *to, size_t count, int type, void *comm, CUstream s), \
-      (from, to, count, type, comm, s), from, to) \
-    X(ncclGather, (const void *from, void *to, size_t count, int type, int root, void *comm, CUstream s), \
-      (from, to, count, type, root, comm, s), from, to) \
-    X(ncclScatter, (const void *from, void *to, size_t count, int type, int root, void *comm, CUstream s), \
-      (from, to, count, type, root, comm, s), from, to) \
-    X(ncclSend, (const void *from, size_t count, int type, int peer, void *comm, CUstream s), \
-      (from, count, type, peer, comm, s), from, from) \
-    X(ncclRecv, (void *to, size_t count, int type, int peer, void *comm, CUstream s), (to, count, type, peer, comm, s), to, \
-      to) \
-    X(ncclPutSignal, \
-      (const void *from, size_t count, int type, int peer, void *window, size_t offset, int signal, int context, \
-       unsigned int flags, void *comm, CUstream s), \
-      (from, count, type, peer, window, offset, signal, context, flags, comm, s), from, from) \
-    X(ncclRedOpCreatePreMulSum, (int *op, void *scalar, int type, int residence, void *comm), \
-      (op, scalar, type, residence, comm), scalar, scalar) \
-    X(ncclCommRegister, (const void *comm, void *buffer, size_t bytes, void **handle), (comm, buffer, bytes, handle), \
-      buffer, buffer) \
-    X(ncclCommWindowRegister, (void *comm, void *buffer, size_t bytes, void **window, int flags), \
-      (comm, buffer, bytes, window, flags), buffer, buffer)
+static _Thread_local struct {
+    unsigned depth; /* of the open group */
+    bool has_lost;  /* something that what it writes was needed for */
+} group;
+
+/* True: NCCL knows the memory behind addresses from one call to the next, because the user wants that (switches.c). */
+static bool is_registered(void)
+{
+    const char *wanted = getenv("NCCL_LOCAL_REGISTER");
+    return wanted && strcmp(wanted, "0") != 0;
+}
 
 /* Pins both. False: there is no room for it, and nothing may run on missing memory. */
 static bool stay(const void *from, const void *to)
@@ -110,6 +91,92 @@ static bool stay(const void *from, const void *to)
     return spw_pin_failure >= 0;
 }
 
+/* Both are there until the call's kernel is submitted. */
+static bool hand(const char *call, size_t count, CUstream stream, const void *from, const void *to)
+{
+    const CUdeviceptr read = spw_in_arena((CUdeviceptr)from) ? (CUdeviceptr)from : 0,
+                      written = spw_in_arena((CUdeviceptr)to) ? (CUdeviceptr)to : 0;
+    if (!read && !written)
+        return true;
+    return is_registered() || spw_is_capturing(stream) ? stay(from, to)
+                                                       : spw_handed_begin(call, count, stream, read, written) == 0;
+}
+
+/* In a group that ends later, kernels are still to come; a communicator that does not block launches them any time. */
+static int handed(int result)
+{
+    if (group.depth == 0 && result == IN_PROGRESS)
+        spw_handed_keep(why);
+    else if (group.depth == 0)
+        spw_handed_submitted();
+    return result;
+}
+
+static int group_begun(int result)
+{
+    group.depth += result == 0;
+    return result;
+}
+
+static bool end_group(void)
+{
+    group.has_lost = group.depth == 1 && spw_handed_renew() < 0;
+    return true;
+}
+
+static int group_ended(int result)
+{
+    group.depth -= group.depth > 0;
+    result = handed(result);
+    return result == 0 && group.has_lost ? UNHANDLED_CUDA_ERROR : result;
+}
+
+static int as_it_is(int result)
+{
+    return result;
+}
+
+/* ---- the calls ---- */
+
+/* X(name, parameters, arguments, what must be so before, what becomes of the result); `call` is the name there. What is sent
+ * comes first, what is received after it. */
+#define CALLS(X) \
+    X(ncclReduce, (const void *from, void *to, size_t count, int type, int op, int root, void *comm, CUstream s), \
+      (from, to, count, type, op, root, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclBcast, (void *buffer, size_t count, int type, int root, void *comm, CUstream s), \
+      (buffer, count, type, root, comm, s), hand(call, count, s, buffer, buffer), handed) \
+    X(ncclBroadcast, (const void *from, void *to, size_t count, int type, int root, void *comm, CUstream s), \
+      (from, to, count, type, root, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int op, void *comm, CUstream s), \
+      (from, to, count, type, op, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclReduceScatter, (const void *from, void *to, size_t count, int type, int op, void *comm, CUstream s), \
+      (from, to, count, type, op, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclAllGather, (const void *from, void *to, size_t count, int type, void *comm, CUstream s), \
+      (from, to, count, type, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclAlltoAll, (const void *from, void *to, size_t count, int type, void *comm, CUstream s), \
+      (from, to, count, type, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclGather, (const void *from, void *to, size_t count, int type, int root, void *comm, CUstream s), \
+      (from, to, count, type, root, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclScatter, (const void *from, void *to, size_t count, int type, int root, void *comm, CUstream s), \
+      (from, to, count, type, root, comm, s), hand(call, count, s, from, to), handed) \
+    X(ncclSend, (const void *from, size_t count, int type, int peer, void *comm, CUstream s), \
+      (from, count, type, peer, comm, s), hand(call, count, s, from, NULL), handed) \
+    X(ncclRecv, (void *to, size_t count, int type, int peer, void *comm, CUstream s), (to, count, type, peer, comm, s), \
+      hand(call, count, s, NULL, to), handed) \
+    X(ncclGroupStart, (void), (), true, group_begun) \
+    X(ncclGroupEnd, (void), (), end_group(), group_ended) \
+    X(ncclGroupSimulateEnd, (void *info), (info), true, group_ended) \
+    X(ncclPutSignal, \
+      (const void *from, size_t count, int type, int peer, void *window, size_t offset, int signal, int context, \
+       unsigned int flags, void *comm, CUstream s), \
+      (from, count, type, peer, window, offset, signal, context, flags, comm, s), stay(from, from), as_it_is) \
+    X(ncclRedOpCreatePreMulSum, (int *op, void *scalar, int type, int residence, void *comm), \
+      (op, scalar, type, residence, comm), stay(scalar, scalar), as_it_is) \
+    X(ncclCommRegister, (const void *comm, void *buffer, size_t bytes, void **handle), (comm, buffer, bytes, handle), \
+      stay(buffer, buffer), as_it_is) \
+    X(ncclCommWindowRegister, (void *comm, void *buffer, size_t bytes, void **window, int flags), \
+      (comm, buffer, bytes, window, flags), stay(buffer, buffer), as_it_is)
+
 /* The function of NCCL's that the call goes to; found once. NULL: there is none. */
 static void *real_of(void **known, const char *name, const void *caller)
 {
@@ -121,13 +188,14 @@ static void *real_of(void **known, const char *name, const void *caller)
     return function;
 }
 
-#define X(name, parameters, arguments, from, to) \
+#define X(name, parameters, arguments, before, after) \
     __attribute__((visibility("default"))) int name parameters; \
     int name parameters \
     { \
         static void *known; \
+        static const char call[] __attribute__((unused)) = #name; \
         int(*real) parameters = real_of(&known, #name, __builtin_return_address(0)); \
-        return !real ? SYSTEM_ERROR : !stay(from, to) ? UNHANDLED_CUDA_ERROR : real arguments; \
+        return !real ? SYSTEM_ERROR : !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments); \
     }
 CALLS(X)
 #undef X
@@ -147,11 +215,12 @@ enum call {
 };
 static void *found[CALL_COUNT][PLACES]; /* filled from the left, each once */
 
-#define PLACE(place, name, parameters, arguments, from, to) \
+#define PLACE(place, name, parameters, arguments, before, after) \
     static int name##_##place parameters \
     { \
+        static const char call[] __attribute__((unused)) = #name; \
         int(*real) parameters = __atomic_load_n(&found[CALL_##name][place], __ATOMIC_ACQUIRE); \
-        return !stay(from, to) ? UNHANDLED_CUDA_ERROR : real arguments; \
+        return !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments); \
     }
 #define X(...) EACH_PLACE(PLACE, __VA_ARGS__)
 CALLS(X)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is handed to NCCL stays on the device: its kernels find it by structures there, and run when the group ends.
+"""What is handed to NCCL stays on the device until it is used: its kernels find it by structures there, and run when the group ends.
 
 usage: nccl.py PROGRAM PROGRAM_BY_NAME LIBRARY"""
 import os
@@ -26,6 +26,18 @@ def stays(way, command):
 
     for percent in (80, 50, 30):
         within(percent)
+
+    @sentence(f"{way}: buffers of other groups leave, so that more can be handed over one after the other than fits")
+    def _():
+        rest = run([*command, "--others", "3"])
+        budget = rest.peak * 40 // 100
+        finished = run([*command, "--others", "3"], budget=budget)
+        same_in_budget(rest, finished, budget)
+
+    @sentence(f"{way}: where NCCL is to know buffers from one call to the next, each stays for good")
+    def _():
+        refused = run([*command, "--others", "3"], budget=plain[way].peak * 40 // 100, env={"NCCL_LOCAL_REGISTER": "1"})
+        require(refused.status == 3 and "bytes that cannot move" in refused.errors, "buffers were moved", refused.describe())
 
     @sentence(f"{way}: where what is handed over has no room, NCCL's call is refused, and nothing runs on missing memory")
     def _():

@@ -26,6 +26,7 @@ static __global__ void collective_kernel(const struct work *works, int count)
 
 static std::vector<work> group;
 static bool is_open;
+static cudaStream_t of_group;
 static struct work *on_device;
 
 enum { MOST = 16, INTERNAL_ERROR = 3 }; /* what goes wrong in here; what spillway refuses is another one */
@@ -53,10 +54,10 @@ extern "C" int ncclGroupStart()
 }
 
 /* Where the buffers are was noted by kernels that nobody can tell from others. */
-extern "C" int ncclGroupEnd(cudaStream_t stream)
+extern "C" int ncclGroupEnd()
 {
     is_open = false;
-    return run(stream);
+    return run(of_group);
 }
 
 extern "C" int ncclAllReduce(const float *from, float *to, size_t count, int type, int op, void *comm, cudaStream_t stream)
@@ -67,5 +68,6 @@ extern "C" int ncclAllReduce(const float *from, float *to, size_t count, int typ
         return 5;
     note_kernel<<<1, 1, 0, stream>>>(on_device + group.size(), from, to, count);
     group.push_back({from, to, count});
+    of_group = stream;
     return is_open ? 0 : run(stream);
 }
