@@ -201,6 +201,18 @@ def _():
     says(r"CatArrayBatchedCopy_contig", "0:8:writes 8:1024:tensors/1/128/0/y 2696:4:value")
 
 
+@sentence("of tables of addresses in memory what is read and written is told, and where they end; what lies behind them does not count")
+def _():
+    names_of = {"at::native::detail::chunk_cat_cuda_kernel": ("char**", "char*", *["long*"] * 6, "long", "long", "long"),
+                "split_with_sizes_copy_out_contiguous_no_cast_kernel": ("char**", "char**", "long*", "long*", "long*", "long", "long")}
+    expected = {"at::native::detail::chunk_cat_cuda_kernel": "0:8:table/16/0 8:8:writes 64:8:value 72:8:value 80:8:value",
+                "split_with_sizes_copy_out_contiguous_no_cast_kernel": "0:8:table/8/1 8:8:table/16/0 40:8:value 48:8:value"}
+    for function, parameters in names_of.items():
+        kernel = cubin.Kernel(function, 8 * len(parameters), 0, 0, tuple((8 * number, 8) for number in range(len(parameters))), 0, None)
+        got = shown(classify.uses_of(kernel, names.Name(function, (), parameters)))
+        require(got == expected[function], function, got)
+
+
 @sentence("lists in a struct of a size that is not known are words like any")
 def _():
     kernel, name = ours(r"older::TensorListMetadata<2>,")

@@ -194,6 +194,10 @@ static bool read_how(struct use *u, const char *how)
         u->is_part = true;
         return u->bytes == 8;
     }
+    if (sscanf(how, "table/%u/%u", &u->table_end, &u->written) == 2) {
+        u->how = USE_TABLE;
+        return u->bytes == 8 && u->written <= 1;
+    }
     if (sscanf(how, "words/%u", &u->first_written) == 1) {
         u->how = USE_WORDS;
         return true;
@@ -218,7 +222,7 @@ static bool read_use(const struct layout *l, struct use *u, const char *value)
     char how[64];
     return sscanf(value, "%u:%u:%63[a-z0-9/]", &u->offset, &u->bytes, how) == 3 && is_inside(l, u->offset, u->bytes) &&
            read_how(u, how) && (u->how != USE_TENSORS || u->blocks < l->kernel.param_bytes) &&
-           (!u->is_part || is_inside(l, u->region, 5 * 8));
+           (!u->is_part || is_inside(l, u->region, 5 * 8)) && (u->how != USE_TABLE || is_inside(l, u->table_end, 8));
 }
 
 static bool read_uses(struct layout *l, const char *value, size_t length)

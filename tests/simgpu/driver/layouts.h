@@ -15,13 +15,13 @@
  *     reads/B, overwrites/B  the address of bytes in a tensor, and only of these: at offset B of the image are five numbers
  *                            of 8 bytes: bytes of a row, rows, bytes from one row to the next, slices of so many rows,
  *                            bytes from one slice to the next. What is overwritten isn't read
- *     words/K                words of 8 bytes: those that are addresses of tensors are read, the first K of them written;
- *                            the others are numbers
- *     addresses/K            the same, but what is no address doesn't count
- *     tensors/D/M/W/B/N      addresses[D][M]: D lists of M tensors each. At offset B of the image are numbers of N bytes,
- *                            the i-th of which says which of the M the launch's block i works on; only those count.
- *                            Bit d of W: list d is written
- *     tensors/D/M/W/x        the same where the launch has a block for each of the M that counts; y: a row of blocks
+ *     table/E/B              the address of addresses of tensors, in a tensor that the program has copied from the host: up
+ * to the address that is at offset E of the image. What they lead to is read, and if B is 1 written words/K words of 8
+ * bytes: those that are addresses of tensors are read, the first K of them written; the others are numbers addresses/K the
+ * same, but what is no address doesn't count tensors/D/M/W/B/N      addresses[D][M]: D lists of M tensors each. At offset B
+ * of the image are numbers of N bytes, the i-th of which says which of the M the launch's block i works on; only those
+ * count. Bit d of W: list d is written tensors/D/M/W/x        the same where the launch has a block for each of the M that
+ * counts; y: a row of blocks
  *
  * A kernel of an image that the program made by itself goes by NAME@HASH (cubin.h).
  *
@@ -39,13 +39,14 @@
 
 #define LAYOUT_MOST_TENSORS 4096 /* in a list */
 
-enum how { USE_VALUE, USE_FLOPS, USE_READS, USE_WRITES, USE_OVERWRITES, USE_WORDS, USE_ADDRESSES, USE_TENSORS };
+enum how { USE_VALUE, USE_FLOPS, USE_READS, USE_WRITES, USE_OVERWRITES, USE_TABLE, USE_WORDS, USE_ADDRESSES, USE_TENSORS };
 
 struct use {
     uint32_t offset, bytes; /* in the image, and inside it */
     enum how how;
     bool is_part;                  /* reads, overwrites: not of the whole tensor, but of the bytes that are told */
     uint32_t region;               /* there */
+    uint32_t table_end;            /* where in the image it says where a table ends; `written`: what it leads to is */
     uint32_t first_written;        /* of words and addresses: that many of the addresses */
     uint32_t lists, most, written; /* of tensors; `written` is a mask of lists */
     char along;                    /* x, y: as many of the tensors as the grid has blocks there; 0: those that are named */

@@ -138,6 +138,17 @@ static bool touch(struct reading *r, uint64_t address, enum how how, const void 
     return true;
 }
 
+/* What the device finds in the table when the launch runs, the program's host has already had copied there. */
+static void read_table(struct reading *r, const struct use *u)
+{
+    const uint64_t end = word_at(r, u->table_end);
+    for (uint64_t at = word_at(r, u->offset); at + PIECE <= end; at += PIECE) {
+        uint64_t address;
+        if (tensors_copied(at, &address))
+            (void)touch(r, address, u->written ? USE_WRITES : USE_READS, NULL);
+    }
+}
+
 static void read_words(struct reading *r, const struct use *u)
 {
     uint32_t addresses = 0, start = (u->offset + PIECE - 1) / PIECE * PIECE, end = u->offset + u->bytes, at = u->offset;
@@ -195,6 +206,9 @@ static void read_use(struct reading *r, const struct use *u)
     case USE_WRITES:
     case USE_OVERWRITES:
         (void)touch(r, word_at(r, u->offset), u->how, u->is_part ? r->image + u->region : NULL);
+        break;
+    case USE_TABLE:
+        read_table(r, u);
         break;
     case USE_WORDS:
     case USE_ADDRESSES:

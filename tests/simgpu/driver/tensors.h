@@ -11,6 +11,7 @@
 struct tensor {
     struct span span;      /* its addresses */
     uint64_t serial;       /* in the order in which they were made, from 1 */
+    uint64_t copied_from;  /* where on the host its first byte came from, of a tensor that was copied whole; else 0 */
     struct ranges written; /* by a launch, a copy or a set of the program's, since it was made */
 };
 
@@ -24,6 +25,9 @@ bool tensor_write(struct tensor *tensor, uint64_t address, uint64_t bytes);
 /* The same of bytes at `address`, in whatever tensor, that come from `source`: where that is a tensor, too, what nobody has
  * written there nobody has written here. 0: they come from elsewhere. */
 bool tensors_copy(uint64_t address, uint64_t bytes, uint64_t source);
+/* The word at `address` as the host had it that the program has copied the whole tensor from, and has not written to the
+ * tensor since. False: there is none. */
+bool tensors_copied(uint64_t address, uint64_t *ret_word);
 /* Whether the program's runtime has ever said anything. */
 bool tensors_are_told(void);
 #endif

@@ -263,6 +263,28 @@ def concatenation(uses):
     return True
 
 
+@family("split_with_sizes_copy_out_contiguous_no_cast_kernel")
+def split_copies(uses):
+    """Addresses that are written and addresses that are read, in one table, then where the parts are."""
+    at = [offset for offset, _ in uses.kernel.params]
+    uses.add(at[0], WORD, f"table/{at[1]}/1")
+    uses.add(at[1], WORD, f"table/{at[2]}/0")
+    for number in (5, 6):
+        uses.parameter(number)
+    return True
+
+
+@family("chunk_cat_cuda_kernel")
+def chunks(uses):
+    """Addresses that are read, in a table, and the output; then where the parts are, in the same table."""
+    at = [offset for offset, _ in uses.kernel.params]
+    uses.add(at[0], WORD, f"table/{at[2]}/0")
+    uses.parameter(1)
+    for number in range(8, len(uses.kernel.params)):
+        uses.parameter(number)
+    return True
+
+
 @family("lpnorm_cleanup", "lpmax_cleanup")
 def norms(uses):
     """One block for each of the addresses."""
