@@ -12,11 +12,16 @@
 #define REGISTERS "NCCL goes on using the memory that it has found behind an address, which another tensor has by then"
 
 #define NO_CACHING "PYTORCH_NO_CUDA_MEMORY_CACHING"
+/* PyTorch (2.15) has two ways to NCCL: the newer one, its default, asks the allocator for a list of its blocks when it ends.
+ * That of cudaMallocAsync() has none, and PyTorch aborts the process. */
+#define NEWER_NCCL "TORCH_DIST_USE_NCCL2"
+#define LISTS      "PyTorch ends the process when its process group ends, since this allocator cannot list its blocks"
 
 const struct spw_switch spw_switch_table[] = {
     {"PyTorch", "PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_ALLOC_CONF", NULL, "PyTorch" PIECES},
     {"PyTorch", "PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", "PYTORCH_CUDA_ALLOC_CONF", NULL, "PyTorch" PIECES},
     {"PyTorch", NO_CACHING, NULL, NULL, NULL, UNCACHED},
+    {"PyTorch", NEWER_NCCL, "0", NULL, NULL, LISTS},
     {"JAX", "XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", NULL, "platform", "JAX" PIECES},
     {"JAX", "XLA_PYTHON_CLIENT_PREALLOCATE", "false", NULL, "False,0", "JAX takes most of the device when it starts"},
     {"NCCL", "NCCL_LOCAL_REGISTER", "0", NULL, NULL, REGISTERS},
@@ -64,20 +69,6 @@ static void tell_of_graphs(void (*tell)(const char *line))
 
 /* ---- all of them ---- */
 
-void spw_switches_set(void)
-{
-    bool wanted[sizeof(spw_switch_table) / sizeof(spw_switch_table[0])]; /* decided before the first is set: two are each
-                                                                            other's `unless` */
-    for (size_t i = 0; i < spw_switch_count; i++) {
-        const struct spw_switch *s = &spw_switch_table[i];
-        wanted[i] = s->value && !getenv(s->name) && !(s->unless && getenv(s->unless));
-    }
-    for (size_t i = 0; i < spw_switch_count; i++)
-        if (wanted[i])
-            setenv(spw_switch_table[i].name, spw_switch_table[i].value, 0);
-    add_to_flags();
-}
-
 /* Whether `option`, of this many letters, is one of those in a list with commas in between. */
 static bool is_among(const char *list, const char *option, size_t length)
 {
@@ -122,11 +113,31 @@ static bool is_pytorchs_own_chosen(void)
     return chosen;
 }
 
+/* Of no use to PyTorch's own allocator, which lists its blocks. */
+static bool is_needless(const struct spw_switch *which)
+{
+    return !strcmp(which->name, NEWER_NCCL) && is_pytorchs_own_chosen();
+}
+
+void spw_switches_set(void)
+{
+    bool wanted[sizeof(spw_switch_table) / sizeof(spw_switch_table[0])]; /* decided before the first is set: two are each
+                                                                            other's `unless` */
+    for (size_t i = 0; i < spw_switch_count; i++) {
+        const struct spw_switch *s = &spw_switch_table[i];
+        wanted[i] = s->value && !getenv(s->name) && !(s->unless && getenv(s->unless)) && !is_needless(s);
+    }
+    for (size_t i = 0; i < spw_switch_count; i++)
+        if (wanted[i])
+            setenv(spw_switch_table[i].name, spw_switch_table[i].value, 0);
+    add_to_flags();
+}
+
 const char *spw_switch_conflict(const struct spw_switch *which, const char *value)
 {
     if (!which->value) /* no other allocator of PyTorch's reads it */
         return is_pytorchs_own_chosen() ? which->otherwise : NULL;
-    if (spw_switch_is_fine(which, value))
+    if (spw_switch_is_fine(which, value) || is_needless(which))
         return NULL;
     if (!is_pytorchs_backend(which))
         return which->otherwise;

@@ -18,7 +18,7 @@ LACKING, SECOND, LOOKUPS, SOURCE = (os.path.abspath(path) for path in sys.argv[1
 # A small device, so that this machine's memory is enough for it, and no folder of the one who runs the tests.
 HERE = {**SMALL_DEVICE, "LD_LIBRARY_PATH": DEVICE}
 OURS = ("XDG_RUNTIME_DIR", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "XLA_PYTHON_CLIENT_ALLOCATOR", "XLA_PYTHON_CLIENT_PREALLOCATE",
-        "TF_GPU_ALLOCATOR", "XLA_FLAGS", "NCCL_LOCAL_REGISTER", "NCCL_GRAPH_REGISTER", "RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
+        "TF_GPU_ALLOCATOR", "XLA_FLAGS", "NCCL_LOCAL_REGISTER", "NCCL_GRAPH_REGISTER", "TORCH_DIST_USE_NCCL2", "RANK", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
 
 
 def doctor(*options, start_in=None, after="true", **settings):
@@ -282,11 +282,11 @@ def _():
 WRONG = {"PYTORCH_CUDA_ALLOC_CONF": ["max_split_size_mb:64", "backend:native", "", "expandable_segments:True"],
          "PYTORCH_ALLOC_CONF": ["backend:native"], "XLA_PYTHON_CLIENT_ALLOCATOR": ["bfc"], "XLA_PYTHON_CLIENT_PREALLOCATE": ["true"],
          "TF_GPU_ALLOCATOR": ["something"],
-         "NCCL_LOCAL_REGISTER": ["1"], "NCCL_GRAPH_REGISTER": ["1"]}
+         "NCCL_LOCAL_REGISTER": ["1"], "NCCL_GRAPH_REGISTER": ["1"], "TORCH_DIST_USE_NCCL2": ["1"]}
 RIGHT = {"PYTORCH_CUDA_ALLOC_CONF": ["backend:cudaMallocAsync", "max_split_size_mb:64,backend:cudaMallocAsync"],
          "PYTORCH_ALLOC_CONF": ["backend:cudaMallocAsync"], "XLA_PYTHON_CLIENT_ALLOCATOR": ["cuda_async", "platform"],
          "XLA_PYTHON_CLIENT_PREALLOCATE": ["false", "0"], "TF_GPU_ALLOCATOR": ["cuda_malloc_async"],
-         "NCCL_LOCAL_REGISTER": ["0"], "NCCL_GRAPH_REGISTER": ["0"]}
+         "NCCL_LOCAL_REGISTER": ["0"], "NCCL_GRAPH_REGISTER": ["0"], "TORCH_DIST_USE_NCCL2": ["0"]}
 for name, values in WRONG.items():
     @sentence(f"{name} set so that spillway does not see each tensor: what that means, and to unset it helps")
     def _(name=name, values=values):

@@ -198,7 +198,8 @@ static int start(const struct argp *arguments, int argc, char **argv)
 #define SWITCHES \
     "Where they are not set, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF, XLA_PYTHON_CLIENT_ALLOCATOR, " \
     "XLA_PYTHON_CLIENT_PREALLOCATE and TF_GPU_ALLOCATOR are set so that each tensor is an allocation of its own, and " \
-    "NCCL_LOCAL_REGISTER and NCCL_GRAPH_REGISTER so that NCCL looks for no memory behind addresses ahead. With a budget, " \
+    "NCCL_LOCAL_REGISTER and NCCL_GRAPH_REGISTER so that NCCL looks for no memory behind addresses ahead. " \
+    "TORCH_DIST_USE_NCCL2 is set so that PyTorch takes the way to NCCL that goes with its allocator. With a budget, " \
     "--xla_gpu_enable_command_buffer= is added to XLA_FLAGS, unless that has the option, is empty or names a file: JAX " \
     "then makes no CUDA graphs, whose memory would have to stay on the device.\n\n"
 #define STATUS \

@@ -18,6 +18,7 @@ static void clear(void)
     unsetenv("PYTORCH_NO_CUDA_MEMORY_CACHING");
     unsetenv("TF_FORCE_GPU_ALLOW_GROWTH");
     unsetenv("NCCL_LOCAL_REGISTER");
+    unsetenv("TORCH_DIST_USE_NCCL2");
     unsetenv("NCCL_GRAPH_REGISTER");
     unsetenv("XLA_FLAGS");
     unsetenv("SPILLWAY_BUDGET");
@@ -34,6 +35,7 @@ static void all_are_set_for_a_user_who_has_set_none(void **state)
     assert_string_equal(getenv("TF_GPU_ALLOCATOR"), "cuda_malloc_async");
     assert_string_equal(getenv("NCCL_LOCAL_REGISTER"), "0");
     assert_string_equal(getenv("NCCL_GRAPH_REGISTER"), "0");
+    assert_string_equal(getenv("TORCH_DIST_USE_NCCL2"), "0");
 }
 
 static void setting_them_twice_changes_nothing(void **state)
@@ -93,6 +95,7 @@ static void a_conflict_is_told_in_one_line_that_names_what_happens_and_what_to_s
         {"XLA_PYTHON_CLIENT_ALLOCATOR", "bfc", "pieces of large blocks", "cuda_async"},
         {"TF_GPU_ALLOCATOR", "cuda_malloc", "pieces of large blocks", "cuda_malloc_async"},
         {"NCCL_GRAPH_REGISTER", "1", "another tensor", "0"},
+        {"TORCH_DIST_USE_NCCL2", "1", "cannot list its blocks", "0"},
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         char begin[256], end[256];
@@ -113,6 +116,19 @@ static void what_shows_each_tensor_is_no_conflict(void **state)
     assert_int_equal(conflicts_with("XLA_PYTHON_CLIENT_PREALLOCATE", "false"), 0);
     assert_int_equal(conflicts_with("TF_GPU_ALLOCATOR", "cuda_malloc_async"), 0);
     assert_int_equal(conflicts_with("TF_FORCE_GPU_ALLOW_GROWTH", "false"), 0);
+}
+
+/* PyTorch's own allocator lists its blocks, and so may be used with either way to NCCL. */
+static void with_pytorchs_own_allocator_its_way_to_nccl_stays(void **state)
+{
+    clear();
+    setenv("PYTORCH_ALLOC_CONF", "backend:native", 1);
+    spw_switches_set();
+    assert_null(getenv("TORCH_DIST_USE_NCCL2"));
+    setenv("TORCH_DIST_USE_NCCL2", "1", 1);
+    for (size_t i = 0; i < spw_switch_count; i++)
+        if (!strcmp(spw_switch_table[i].name, "TORCH_DIST_USE_NCCL2"))
+            assert_null(spw_switch_conflict(&spw_switch_table[i], "1"));
 }
 
 /* PyTorch's own allocator reads it, ours does not: it counts where the user has decided for the former. */
@@ -205,6 +221,7 @@ int main(void)
         cmocka_unit_test(either_name_of_pytorchs_setting_decides),
         cmocka_unit_test(a_conflict_is_told_in_one_line_that_names_what_happens_and_what_to_set),
         cmocka_unit_test(what_shows_each_tensor_is_no_conflict),
+        cmocka_unit_test(with_pytorchs_own_allocator_its_way_to_nccl_stays),
         cmocka_unit_test(no_caching_is_a_conflict_of_pytorchs_own_allocator_only),
         cmocka_unit_test(a_value_is_fine_when_one_of_its_options_shows_each_tensor),
         cmocka_unit_test(xla_makes_no_graphs_within_a_budget),
