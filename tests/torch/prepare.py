@@ -5,13 +5,14 @@ Made are three things after another: a table of the kernels of PyTorch's wheel a
 programs launch, and what they compile themselves, by running each for two steps; and the table again, which tells more of these. It lies in
 FOLDER under a name made of all that it was made from, so that it is made once, and beside it what was compiled. Where something is missing for
 it, one line on stderr says what, and the exit status is 77; where a program does not run on the simulated device, 1."""
+import functools
 import hashlib
 import os
 import subprocess
 import sys
 import tempfile
 
-from simulated import HERE, ROWS, command, compiled_beside, compiles_not, settings
+from simulated import HERE, RANKS, ROWS, beside_ranks, command, command_of_ranks, compiled_beside, compiles_not, nccl_of, settings
 
 MAKER = os.path.join(HERE, "layouts")
 PATIENCE = 900
@@ -48,7 +49,7 @@ def sources():
     """Of the tables, and of what is launched; the suites may change without either."""
     for folder in (HERE, os.path.join(HERE, "layouts"), os.path.join(HERE, "sim")):
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-            if name.endswith(".py") and name not in ("sim.py", "cpu.py"):
+            if name.endswith(".py") and name not in ("sim.py", "sim_ranks.py", "cpu.py"):
                 yield os.path.join(folder, name)
 
 
@@ -68,19 +69,21 @@ def make(python, path, *options):
         raise (Missing if done.returncode in LACKS else Failed)(f"no table of kernel layouts: {last_line(done.stderr)}")
 
 
-def launch(python, program, options, environment):
+def launch(line_of, program, options, environment):
+    """`line_of` the options and a number of steps is what to run."""
     steps = 2 if "--evaluate-every" not in options else int(options[options.index("--evaluate-every") + 1])
-    done = subprocess.run(command(python, program, options, steps), env=environment, capture_output=True, text=True, timeout=PATIENCE,
-                          check=False)
+    done = subprocess.run(line_of(options, steps), env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     if done.returncode != 0:
         raise Failed(f"{program} {' '.join(options)} does not run on the simulated device: {last_line(done.stderr)}")
 
 
-def launch_all(python, environment):
+def launch_all(python, build, environment):
     for program, rows in ROWS.items():
         for options, _, compiles in rows.values():
             if not (compiles and compiles_not(python)):
-                launch(python, program, options, environment)
+                launch(functools.partial(command, python, program), program, options, environment)
+    for options, _, _ in RANKS.values() if os.path.exists(nccl_of(build)) else ():
+        launch(functools.partial(command_of_ranks, python), "ranks", options, {**environment, **beside_ranks(build)})
 
 
 def prepare(python, build, folder):
@@ -91,7 +94,7 @@ def prepare(python, build, folder):
             first, launched, images, whole = (os.path.join(scratch, name) for name in ("first", "launched", "images", "whole"))
             os.mkdir(images)
             make(python, first)
-            launch_all(python, {**os.environ, **settings(build, first, compiled=compiled_beside(path)), "SIMGPU_LAUNCHED": launched,
+            launch_all(python, build, {**os.environ, **settings(build, first, compiled=compiled_beside(path)), "SIMGPU_LAUNCHED": launched,
                                 "SIMGPU_IMAGES": images, "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu")})
             make(python, whole, "--launched", launched, "--images", images)
             os.replace(whole, path)

@@ -43,6 +43,13 @@ ROWS = {
                                                    compiles=True)},
     "kernels": {"written in Triton": Row(("--optimizer", "written"), 12, compiles=True)},
 }
+# The same on several ranks (sim/ranks.py): what is exchanged, and how.
+RANKS = {"gradients in buckets": Row(("--how", "shared"), 10),
+         "gradients that are views of buckets, accumulated, a stream that copies, evaluations":
+             Row(("--how", "views", "--accumulate", "2", "--streams", "--evaluate-every", "4"), 10),
+         "parameters in parts, gathered twice": Row(("--how", "sharded", "--accumulate", "2"), 8),
+         "parameters in parts, gathered once": Row(("--how", "kept"), 8)}
+RANK_COUNT = 2
 # What makes each byte and each operation cost as many of a model of usual size: operations are cheaper than copies then.
 SCALE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 # A small device with small granules, so that small tensors are moved too.
@@ -52,6 +59,12 @@ ASYNC, NATIVE = "backend:cudaMallocAsync", "backend:native"  # each tensor an al
 
 def command(python, program, options, steps):
     return [python, os.path.join(HERE, "sim", program + ".py"), "--steps", str(steps), *options]
+
+
+def command_of_ranks(python, options, steps, before=(), between=()):
+    """Several of them, started by torchrun with the options `before`, each by the words `between`."""
+    return [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANK_COUNT), *before, "--no-python", *between,
+            *command(python, "ranks", options, steps)]
 
 
 @functools.cache
@@ -72,3 +85,16 @@ def settings(build, layouts, allocator=ASYNC, compiled=None):
     return {**DEVICE, "TRITON_CACHE_DIR": os.path.join(compiled, "triton"), "TORCHINDUCTOR_CACHE_DIR": os.path.join(compiled, "inductor"),
             "TORCHINDUCTOR_COMPILE_THREADS": "1", "LD_PRELOAD": ":".join(os.path.join(folder, name) for name in LIBRARIES), "SIMGPU_LAYOUTS": layouts,
             "PYTORCH_ALLOC_CONF": allocator, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def nccl_of(build):
+    """The stand-in, which is built where the toolkit has NCCL's header."""
+    return os.path.join(build, "tests", "simgpu", "libnccl.so.2")
+
+
+def beside_ranks(build):
+    """What several ranks want beside or instead of that. Each has to go on while it waits for others by other means than the device
+    (SIMGPU_IDLE). At its end PyTorch's newer way to NCCL asks its allocator for a list that cudaMallocAsync() has not
+    (TORCH_DIST_USE_NCCL2)."""
+    return {"LD_PRELOAD": ":".join((*(os.path.join(build, "tests", "simgpu", name) for name in LIBRARIES), nccl_of(build))), "SIMGPU_IDLE": "20",
+            "TORCH_DIST_USE_NCCL2": "0"}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""sim_ranks.py [kill COUNT [SEED]] - PyTorch as its maker ships it trains on two ranks that torchrun starts, each with a simulated device of its own.
+
+The ranks exchange through the stand-in for NCCL. Fingerprints of both are the same within budgets. With "kill", so many long runs are made of
+which a rank is killed at a random moment: the others end as without spillway, soon, and nothing is left."""
+import functools
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+from harness import (BUILD, SPILLWAY, Run, environment, finish, no_misuse, read_json, require, same_results, sentence, within)
+from simulated import RANK_COUNT as COUNT
+from simulated import RANKS, beside_ranks, command_of_ranks, nccl_of, settings
+
+PYTHON, LAYOUTS = os.environ["TORCH_PYTHON"], os.environ["TORCH_LAYOUTS"]
+PATIENCE = 300
+SOON = 10  # seconds in which the others end once a rank is gone
+EACH_ITS_OWN = 'eval "SPILLWAY_BUDGET=\\$BUDGET_$LOCAL_RANK"; export SPILLWAY_BUDGET; exec "$@"'
+MARK = "RANKS_OF_TEST"
+FIRST = next(iter(RANKS))
+
+
+def line_of(folder, options, steps, budgets):
+    """A shell gives each rank its own budget."""
+    line = command_of_ranks(PYTHON, options, steps, ("--redirects", "3", "--log-dir", folder), ("sh", "-c", EACH_ITS_OWN, "sh") if budgets else ())
+    return [SPILLWAY, "run", "--budget", str(budgets[0]), "--", *line] if budgets else line
+
+
+def settings_of(folder, mark, budgets):
+    files = {"SIMGPU_STATS": "stats.%p", "SPILLWAY_SUMMARY": "summary.%p"}
+    return environment({**settings(BUILD, LAYOUTS), **beside_ranks(BUILD), "LD_LIBRARY_PATH": os.path.dirname(nccl_of(BUILD)),
+                        "SIMGPU_ALIASES": "newest", "SPILLWAY_PLAN": "wait", "SPILLWAY_LOG": "info", MARK: mark,
+                        **{name: os.path.join(folder, file) for name, file in files.items()},
+                        **{f"BUDGET_{rank}": str(budget) for rank, budget in enumerate(budgets)}})
+
+
+def said_by(folder, rank, what):
+    """In the file that torchrun has sent it to."""
+    for path, _, names in os.walk(folder):
+        if path.endswith(f"attempt_0/{rank}") and what in names:
+            with open(os.path.join(path, what), encoding="utf-8", errors="replace") as file:
+                return file.read()
+    return ""
+
+
+def process_of(folder, rank):
+    found = re.search(r"^memory of process (\d+)$", said_by(folder, rank, "stdout.log"), re.MULTILINE)
+    return int(found.group(1)) if found else None
+
+
+def start(folder, options, steps, budgets):
+    mark = uuid.uuid4().hex
+    with open(os.path.join(folder, "torchrun"), "w", encoding="utf-8") as log:
+        return mark, subprocess.Popen(line_of(folder, options, steps, budgets), env=settings_of(folder, mark, budgets), cwd=folder,
+                                      stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def processes_with(mark):
+    """That are left of a run, wherever they went."""
+    found, wanted = [], f"{MARK}={mark}".encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if wanted in file.read().split(b"\0"):
+                    found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def end(mark):
+    for process in processes_with(mark):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def trained(row, budgets=()):
+    """A Run for each rank."""
+    what = RANKS[row]
+    with tempfile.TemporaryDirectory(prefix="spillway-ranks-") as folder:
+        began = time.monotonic()
+        mark, torchrun = start(folder, what.options, what.steps, budgets)
+        try:
+            status = torchrun.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            status = -signal.SIGKILL
+        finally:
+            end(mark)
+        with open(os.path.join(folder, "torchrun"), encoding="utf-8") as file:
+            of_torchrun = file.read()
+        return [Run(f"rank {rank}: {row} {budgets}", status, said_by(folder, rank, "stdout.log"), said_by(folder, rank, "stderr.log") or of_torchrun,
+                    read_json(os.path.join(folder, f"stats.{process_of(folder, rank)}")),
+                    read_json(os.path.join(folder, f"summary.{process_of(folder, rank)}")), time.monotonic() - began) for rank in range(COUNT)]
+
+
+@functools.cache
+def plain(row):
+    every = trained(row)
+    for one in every:
+        require(one.status == 0, one.describe())
+        require("has no layout" not in one.errors, "the table lacks kernels", one.errors)
+        no_misuse(one)
+    return every
+
+
+def peak(row, rank):
+    return int(re.search(r'^memory .*"peak_bytes": (\d+)', plain(row)[rank].output, re.MULTILINE).group(1))
+
+
+def same_within(row, shares):
+    budgets = [peak(row, rank) * share // 100 for rank, share in enumerate(shares)]
+    every = trained(row, budgets)
+    for rank, one in enumerate(every):
+        same_results(plain(row)[rank], one)
+        no_misuse(one)
+        within(budgets[rank], one)
+        moved = one.copied("d2h") - plain(row)[rank].copied("d2h")
+        print(f"# rank {rank}: {one.peak} of {budgets[rank]} bytes, {moved} bytes moved out, {one.seconds:.1f} s", flush=True)
+        if shares[rank] <= 60:
+            require(moved > 0, "nothing was moved, so nothing was tested", one.describe())
+            require("planned an iteration" in one.errors, "no plan was made", one.describe())
+    return every
+
+
+def wait_for_begin(folder, torchrun):
+    until = time.monotonic() + PATIENCE
+    while not all(process_of(folder, rank) for rank in range(COUNT)):
+        require(torchrun.poll() is None and time.monotonic() < until, "the ranks did not begin", said_by(folder, 0, "stderr.log")[-2000:])
+        time.sleep(0.1)
+
+
+def seconds_until_gone(mark, torchrun):
+    began = time.monotonic()
+    while processes_with(mark) and time.monotonic() < began + 3 * SOON:
+        torchrun.poll()
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def killed(row, share, seed, steps):
+    """One long run; how long it took from the kill of a rank until all were gone, and what may have been left by name."""
+    choice = random.Random(seed)
+    victim, when = choice.randrange(COUNT), choice.uniform(0, 20)
+    with tempfile.TemporaryDirectory(prefix="spillway-ranks-") as folder:
+        mark, torchrun = start(folder, RANKS[row].options, steps, [peak(row, rank) * share // 100 for rank in range(COUNT)])
+        try:
+            wait_for_begin(folder, torchrun)
+            time.sleep(when)
+            require(torchrun.poll() is None, "it ended too early to kill a rank of it", said_by(folder, victim, "stderr.log")[-2000:])
+            processes = [process_of(folder, rank) for rank in range(COUNT)]
+            os.kill(processes[victim], signal.SIGKILL)
+            seconds = seconds_until_gone(mark, torchrun)
+            require(seconds < SOON, f"rank {victim} was killed, and {processes_with(mark)} were still there {seconds:.1f} s later")
+            require(torchrun.wait() != 0, "torchrun has not noticed")
+            other = said_by(folder, 1 - victim, "stderr.log")
+            require("simgpu: kernel" not in other and "ordering error" not in other, "the other rank did what it must not", other[-2000:])
+            print(f"# seed {seed}: all gone {seconds:.1f} s after rank {victim} was killed, {when:.1f} s after it began", flush=True)
+            require(not left_of(processes), "left behind", left_of(processes))
+        finally:
+            end(mark)
+            torchrun.wait()
+
+
+def left_of(processes):
+    """What has a name: shared memory and sockets. Pages of the dead go with the next look at the living."""
+    subprocess.run([SPILLWAY, "top", "--once"], env=environment({}), capture_output=True, timeout=60, check=False)
+    with open("/proc/net/unix", encoding="utf-8") as file:
+        named = [line.split("@")[1].strip() for line in file if "@simgpu-nccl-" in line] + os.listdir("/dev/shm")
+    return [name for name in named if any(str(process) in re.findall(r"\d+", name) for process in processes)]
+
+
+if sys.argv[1:2] == ["kill"]:
+    RUNS, SEED = int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1
+
+    @sentence(f"{RUNS} runs of which a rank is killed: the other ends within {SOON} s, and nothing is left")
+    def _():
+        for seed in range(SEED, SEED + RUNS):
+            killed(FIRST, 60, seed, 1000)
+
+    finish()
+
+for each in RANKS:
+    @sentence(f"{each}: both ranks are as they are without it where there is memory enough")
+    def _(row=each):
+        same_within(row, (100, 100))
+
+    for some in (80, 60, 40):
+        @sentence(f"{each}: the same fingerprints within {some} % of the peak")
+        def _(row=each, share=some):
+            same_within(row, (share, share))
+
+@sentence("each rank keeps a budget of its own, and shares the host's memory with the others")
+def _():
+    every = same_within(FIRST, (50, 90))
+    limits = [one.summary["host"]["limit_bytes"] for one in every]
+    print(f"# host budgets {limits}", flush=True)
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        whole = int(re.search(r"^MemTotal: *(\d+)", file.read()).group(1)) << 10
+    require(0 < sum(limits) <= whole // 2, "more than half of the machine together", limits, whole)
+
+
+@sentence("of two ranks one is killed: the other ends soon, and nothing is left")
+def _():
+    for seed in (1, 2):
+        killed(FIRST, 60, seed, 1000)
+
+
+finish()
