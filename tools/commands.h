@@ -62,7 +62,7 @@ bool parse_number(const char *value, uint64_t most, uint64_t *ret_number);
 /* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */
 bool find_library(char *ret_path, size_t size);
 
-/* The folder that has the library under the name libcuda.so too, for the LD_LIBRARY_PATH of programs. */
+/* The folder whose libcuda.so leads to the library, for the LD_LIBRARY_PATH of programs. */
 bool find_names_folder(const char *library, char *ret_path, size_t size);
 
 /* Sets the environment so that the loader gives a program the library at this absolute path under every name of the driver.

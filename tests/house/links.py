@@ -54,7 +54,7 @@ def listed(page):
 
 def misplaced(tree):
     """Headers of shim/ that their room's page does not list, or that another one's does."""
-    rooms = [path for path in sorted((tree / "shim").iterdir()) if path.is_dir()]
+    rooms = [path for path in sorted((tree / "shim").iterdir()) if any(path.glob("*.h"))]
     headers = {path.name: room.name for room in rooms for path in room.glob("*.h")}
     lists = {room.name: listed(tree / "docs/design" / f"{room.name}.md") for room in rooms}
     for header, room in headers.items():

@@ -60,13 +60,31 @@ def _():
         require("libcuda.so.1" in names_in_cache(folder, os.path.dirname(library)), "the test finds nothing even where it lies")
 
 
-@sentence("a program that opens libcuda.so without the 1 gets us from where it was installed")
+# The file that has the cuInit which a program finds in what it opened.
+OPENED = """import ctypes
+at = ctypes.cast(ctypes.CDLL("libcuda.so").cuInit, ctypes.c_void_p).value
+for line in open("/proc/self/maps"):
+    first, last = (int(word, 16) for word in line.split()[0].split("-"))
+    if first <= at < last:
+        print(line.split(None, 5)[5].strip())"""
+
+
+@sentence("a program that opens libcuda.so without the 1 gets us from where it was installed, and the driver where we are not preloaded")
 def _():
     with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
         files = installed(folder)
-        opened = "import ctypes, os; ctypes.CDLL('libcuda.so'); print([line.split()[-1] for line in open('/proc/self/maps') if 'names/libcuda.so' in line or 'libspillway' in line][0])"
-        said = output([files["spillway"], "run", "--", "python3", "-c", opened], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+        said = output([files["spillway"], "run", "--", "python3", "-c", OPENED], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
         require(os.path.realpath(said.strip()) == os.path.realpath(files["libspillway.so"]), said)
+        names = os.path.dirname(files["libcuda.so"])
+        said = output(["python3", "-c", OPENED], LD_LIBRARY_PATH=f"{names}:{DEVICE}", **SMALL_DEVICE)
+        require(os.path.realpath(said.strip()) == os.path.realpath(os.path.join(DEVICE, "libcuda.so.1")), said)
+
+
+@sentence("no symbolic link is installed: wheels have none")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        links = [path for path in installed(folder).values() if os.path.islink(path)]
+        require(not links, links)
 
 
 @sentence("an installed spillway runs a program from a folder with spaces in its name, and doctor finds nothing wrong there")

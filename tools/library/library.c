@@ -42,11 +42,10 @@ bool find_library(char *ret_path, size_t size)
 bool find_names_folder(const char *library, char *ret_path, size_t size)
 {
     const char *slash = strrchr(library, '/');
-    char link[PATH_MAX * 2], real_path[PATH_MAX];
+    char file[PATH_MAX * 2];
     const int length = slash ? (int)(slash - library) : 0;
-    snprintf(link, sizeof(link), "%.*s/names/libcuda.so", length, library);
-    return slash && realpath(link, real_path) && !strcmp(real_path, library) &&
-           (size_t)snprintf(ret_path, size, "%.*s/names", length, library) < size;
+    snprintf(file, sizeof(file), "%.*s/unversioned/libcuda.so", length, library);
+    return slash && access(file, R_OK) == 0 && (size_t)snprintf(ret_path, size, "%.*s/unversioned", length, library) < size;
 }
 
 /* Puts `first` before what the variable holds. 0, or -1 when memory is short. */
