@@ -9,6 +9,7 @@
 #include "recorder_lock.h"
 #include "log.h"
 #include "tables.h"
+#include "walker.h"
 
 enum {
     LOOK_AGAIN = 4096, /* a known key is walked at every power of two of its uses, and once in so many */
@@ -118,25 +119,20 @@ struct spw_sites_counts spw_sites_counts_locked(void)
 
 /* ---- walking ---- */
 
-typedef int unw_backtrace_function(void **buffer, int size);
-
-static unw_backtrace_function *walker;
+static spw_walker *walker;
 static uintptr_t own_start; /* our own code, which no stack shows, goes from here to _end */
 extern char _end[] __attribute__((visibility("hidden")));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* In a name space where nobody else finds it: its _Unwind_* would take the place of the compiler's for the program's
- * exceptions. */
 static void open_walker(void)
 {
     static int said;
-    Dl_info self;
-    void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-    walker = library ? (unw_backtrace_function *)dlsym(library, "unw_backtrace") : NULL;
-    if (!walker)
-        spw_warn_once(&said, "libunwind.so.8 is not here: the trace does not tell where allocations come from");
+    Dl_info self = {0};
     if (dladdr((void *)(uintptr_t)&open_walker, &self))
         own_start = (uintptr_t)self.dli_fbase;
+    walker = spw_walker_open(self.dli_fname);
+    if (!walker)
+        spw_warn_once(&said, "libunwind.so.8 is not here: the trace does not tell where allocations come from");
 }
 
 static bool is_own(const void *frame)

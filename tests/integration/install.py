@@ -2,12 +2,16 @@
 """What `meson install` puts somewhere works from there: the command finds its library, pkg-config names it.
 
 usage: install.py SOURCE_FOLDER"""
+import ctypes
+import ctypes.util
+import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 
-from harness import BUILD, DEVICE, PRELOAD, SMALL_DEVICE, TINY, WORKLOADS, environment, finish, require, sentence
+from harness import BUILD, DEVICE, PRELOAD, SMALL_DEVICE, TINY, WORKLOADS, Skipped, environment, finish, require, sentence
 
 
 def installed(folder):
@@ -23,6 +27,13 @@ def output(command, **settings):
     done = subprocess.run(command, env=environment(settings), capture_output=True, text=True, check=False, timeout=120)
     require(done.returncode == 0, command, done.stdout, done.stderr)
     return done.stdout
+
+
+def path_of(name):
+    """The file that the loader takes for a library's name."""
+    ctypes.CDLL(name)
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return next(line.split(None, 5)[5].strip() for line in maps if line.rstrip().endswith("/" + name) or os.path.basename(line.strip()).startswith(name))
 
 
 @sentence("an installed spillway runs a program from where it was put")
@@ -78,6 +89,27 @@ def _():
         names = os.path.dirname(files["libcuda.so"])
         said = output(["python3", "-c", OPENED], LD_LIBRARY_PATH=f"{names}:{DEVICE}", **SMALL_DEVICE)
         require(os.path.realpath(said.strip()) == os.path.realpath(os.path.join(DEVICE, "libcuda.so.1")), said)
+
+
+@sentence("a libunwind that lies beside the library walks stacks where the machine has none")
+def _():
+    found = ctypes.util.find_library("unwind")
+    if not found:
+        raise Skipped("libunwind is not installed")
+    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
+        files = installed(folder)
+        lacking = {"LD_PRELOAD": os.path.join(BUILD, "tests", "integration", "liblacking.so"), "LACKS": "libunwind"}
+        doctor = [files["spillway"], "doctor", "--json"]
+        said = json.loads(subprocess.run(doctor, env=environment(lacking), capture_output=True, check=False, timeout=60).stdout)
+        require(said["tracing"]["libunwind"] is None, "the test finds nothing even where there is none", said["tracing"])
+        beside = os.path.join(os.path.dirname(files["libspillway.so"]), "libunwind.so.8")
+        shutil.copy(path_of(found), beside)
+        said = json.loads(subprocess.run(doctor, env=environment(lacking), capture_output=True, check=False, timeout=60).stdout)
+        require(said["tracing"]["libunwind"] == beside, said["tracing"])
+        trace, program = os.path.join(folder, "mlp.trace"), [os.path.join(WORKLOADS, "mlp"), "--size", "small", "--steps", "12"]
+        output([files["spillway"], "trace", "--output", trace, "--", *program], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE, **lacking)
+        told = json.loads(output([files["spillway"], "report", "--json", trace]))["sites"]
+        require(any(site and any("mlp" in frame for frame in site["stack"]) for site in told), "no stack is told", told)
 
 
 @sentence("no symbolic link is installed: wheels have none")

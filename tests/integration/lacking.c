@@ -28,7 +28,7 @@ __attribute__((constructor)) static void start(void)
 void *dlopen(const char *name, int flags)
 {
     void *(*real)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
-    return name && strstr(name, "libunwind") && lacks("libunwind") ? NULL : real(name, flags);
+    return name && !strcmp(name, "libunwind.so.8") && lacks("libunwind") ? NULL : real(name, flags);
 }
 
 int open(const char *path, int flags, ...)

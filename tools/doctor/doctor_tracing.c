@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "doctor.h"
 #include "shown.h"
 #include "status_find.h"
 #include "symbols.h"
+#include "walker.h"
 #include "writable.h"
 
 #define SECTION "tracing"
@@ -23,10 +25,10 @@
 static const char *walker_file(void)
 {
     static char path[PATH_MAX];
+    char library[PATH_MAX];
     void *frames[16];
     Dl_info info;
-    void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-    int (*walk)(void **, int) = library ? (int (*)(void **, int))dlsym(library, "unw_backtrace") : NULL;
+    spw_walker *walk = spw_walker_open(find_library(library, sizeof(library)) ? library : NULL);
     if (!walk || walk(frames, 16) < 2 || !dladdr((void *)(uintptr_t)walk, &info))
         return NULL;
     snprintf(path, sizeof(path), "%s", info.dli_fname);
@@ -67,14 +69,14 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* Whether a function of a library that is loaded here gets its name back from its address. */
+/* Whether a function of a library that is loaded here, libdw's own, gets its name back from its address. */
 static bool can_name(void)
 {
-    struct wanted wanted = {.address = (uintptr_t)dlsym(RTLD_DEFAULT, "json_object")};
+    struct wanted wanted = {.address = (uintptr_t)dlsym(RTLD_DEFAULT, "dwfl_begin")};
     if (!wanted.address || !dl_iterate_phdr(find_module, &wanted))
         return false;
     struct symbols *symbols = symbols_create(&wanted.module, 1);
-    bool named = strstr(symbols_text(symbols, wanted.address + 1), "json_object") != NULL;
+    bool named = strstr(symbols_text(symbols, wanted.address + 1), "dwfl_begin") != NULL;
     symbols_destroy(symbols);
     return named;
 }
