@@ -71,6 +71,10 @@ def _():
         require("libcuda.so.1" in names_in_cache(folder, os.path.dirname(library)), "the test finds nothing even where it lies")
 
 
+SHOWN = """import os
+print(os.environ["LD_PRELOAD"])
+print(*{line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "/libspillway" in line}, sep="\\n")"""
+
 # The file that has the cuInit which a program finds in what it opened.
 OPENED = """import ctypes
 at = ctypes.cast(ctypes.CDLL("libcuda.so").cuInit, ctypes.c_void_p).value
@@ -80,15 +84,15 @@ for line in open("/proc/self/maps"):
         print(line.split(None, 5)[5].strip())"""
 
 
-@sentence("a program that opens libcuda.so without the 1 gets us from where it was installed, and the driver where we are not preloaded")
+@sentence("a program that opens libcuda.so without the 1 gets us from where it was installed, once")
 def _():
-    with tempfile.TemporaryDirectory(prefix="spillway-install-") as folder:
-        files = installed(folder)
-        said = output([files["spillway"], "run", "--", "python3", "-c", OPENED], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
-        require(os.path.realpath(said.strip()) == os.path.realpath(files["libspillway.so"]), said)
-        names = os.path.dirname(files["libcuda.so"])
-        said = output(["python3", "-c", OPENED], LD_LIBRARY_PATH=f"{names}:{DEVICE}", **SMALL_DEVICE)
-        require(os.path.realpath(said.strip()) == os.path.realpath(os.path.join(DEVICE, "libcuda.so.1")), said)
+    for prefix in "spillway-install-", "spillway install ":
+        with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+            files = installed(folder)
+            said = output([files["spillway"], "run", "--", "python3", "-c", OPENED], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
+            require(os.path.realpath(said.strip()) == os.path.realpath(files["libspillway.so"]), said)
+            said = output([files["spillway"], "run", "--", "python3", "-c", "import ctypes; ctypes.CDLL('libcuda.so')\n" + SHOWN], LD_LIBRARY_PATH=DEVICE)
+            require(said.splitlines()[1:] == [files["libspillway.so"]], said)
 
 
 @sentence("a libunwind that lies beside the library walks stacks where the machine has none")
@@ -129,11 +133,6 @@ def _():
         require(os.path.exists(summary), "the library was not there")
         doctor = output([files["spillway"], "doctor"], LD_LIBRARY_PATH=DEVICE, **SMALL_DEVICE)
         require("PROBLEM" not in doctor and re.search("devices +1\n", doctor), doctor)
-
-
-SHOWN = """import os
-print(os.environ["LD_PRELOAD"])
-print(*{line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if "/libspillway" in line}, sep="\\n")"""
 
 
 @sentence("of two installations the one whose command was given last keeps the budget, alone and without a word of the other")
