@@ -443,6 +443,11 @@ void spw_settings_use(const struct spw_settings *settings)
     in_force = *settings;
 }
 
+void spw_settings_set_budget(int device, uint64_t bytes)
+{
+    in_force.budget.device[device] = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = bytes};
+}
+
 bool spw_settings_ask_for_budget(const struct spw_settings *settings)
 {
     bool asked = settings->budget.every.kind != SPW_AMOUNT_UNSET;

@@ -84,6 +84,10 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
 const struct spw_settings *spw_settings_get(void);
 void spw_settings_use(const struct spw_settings *settings);
 
+/* Another budget for one device (0 to SPW_SETTINGS_DEVICES - 1), from the next time on that it is asked for; the caller sees
+ * to it that nobody does at the moment. */
+void spw_settings_set_budget(int device, uint64_t bytes);
+
 /* Whether somebody asked for a budget, for any device. */
 bool spw_settings_ask_for_budget(const struct spw_settings *settings);
 

@@ -90,6 +90,11 @@ void spw_observer_free(struct spw_observer *w, uint64_t serial)
         w->broken = true;
 }
 
+void spw_observer_hint(struct spw_observer *w)
+{
+    spw_iteration_hint(w->detector);
+}
+
 void spw_observer_free_small(struct spw_observer *w, uint64_t serial)
 {
     if (w->is_recording && spw_recording_free(w->recording, serial) < 0)

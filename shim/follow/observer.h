@@ -20,6 +20,9 @@ void spw_observer_pin(struct spw_observer *watch, uint64_t serial);
 
 void spw_observer_free_small(struct spw_observer *watch, uint64_t serial); /* a slot of a slab */
 
+/* The program says that an iteration begins (spw_iteration_hint()). */
+void spw_observer_hint(struct spw_observer *watch);
+
 struct spw_observer_touch {
     uint64_t serial, bytes, offset; /* serial 0: nothing of the device's */
     bool writes;

@@ -158,6 +158,23 @@ static bool give_room(struct spw_device *d)
     return p && spw_probe_session_give_room_locked(p->session);
 }
 
+static void hint(void)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].loop && spw_device_loop_is_told(spw_devices[i].loop))
+            spw_observer_hint(spw_devices[i].loop->known.watch);
+}
+
+static void plan_for_other_budget(struct spw_device *d)
+{
+    struct spw_device_loop *p = d->loop;
+    struct spw_tuned_iterations *shapes = p ? &p->known.shapes : NULL;
+    for (unsigned i = 0; shapes && i < shapes->count; i++)
+        if (shapes->list[i].course && shapes->list[i].state != SPW_TUNING_UNPLANNED &&
+            shapes->list[i].state != SPW_TUNING_STRAYED)
+            spw_tuning_unlearned(&shapes->list[i]);
+}
+
 static void look_after(struct spw_stream *s)
 {
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;
@@ -189,6 +206,8 @@ static const struct spw_follower follower = {
     .free = note_free,
     .free_slot = note_free_slot,
     .pin = note_pin,
+    .budget_changed = plan_for_other_budget,
+    .hint = hint,
     .give_room = give_room,
     .condemned = condemn,
 };

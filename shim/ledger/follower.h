@@ -37,6 +37,10 @@ struct spw_follower {
     void (*free_slot)(struct spw_device *d, const struct spw_slot *slot); /* while it has its serial still */
     void (*pin)(struct spw_block *b);
 
+    /* The device has another budget: plans for the one before are worth nothing. Slow lock too. */
+    void (*budget_changed)(struct spw_device *d);
+    /* The program says that an iteration begins. */
+    void (*hint)(void);
     /* Nothing else can go. True: what was taken for finding something out about the program went to the cache. Slow lock
      * too. */
     bool (*give_room)(struct spw_device *d);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "budget.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -75,12 +76,7 @@ int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
     spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
-    int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
-    while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
-        r = spw_unmap_all_unlocking(d);
-        if (r == 0)
-            r = spw_reclaim_make(d, bytes);
-    }
+    int r = spw_budget_free_unlocking(d, bytes);
     if (r == 0) {
         put_on_bill(d, bytes);
     } else if (r == -ENOMEM) {

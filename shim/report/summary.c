@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 #include "hostpool.h"
 #include "ledger.h"
 #include "lock.h"
+#include "names.h"
+#include "residency.h"
 #include "log.h"
 #include "mover.h"
 #include "pin.h"
@@ -171,6 +174,44 @@ static void write_sought(FILE *f)
             U(s->looks), U(s->waits), U(s->sweeps), U(s->found), U(spw_seek_host_bytes_locked()));
 }
 
+/* As the JSON's strings have them. */
+static void write_string(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
+        if (*at < ' ' || *at == '"' || *at == '\\')
+            fprintf(f, "\\u%04x", *at);
+        else
+            fputc(*at, f);
+    fputc('"', f);
+}
+
+struct named_list {
+    FILE *file;
+    const char *separator;
+};
+
+static void write_named(const struct spw_named *named, void *data)
+{
+    static const char *const where[] = {
+        [SPW_RESIDENCY_EMPTY] = "nowhere",    [SPW_RESIDENCY_RESIDENT] = "device", [SPW_RESIDENCY_RESTORING] = "device",
+        [SPW_RESIDENCY_EVICTING] = "leaving", [SPW_RESIDENCY_EVICTED] = "host",    [SPW_RESIDENCY_DROPPED] = "recomputed"};
+    struct named_list *list = data;
+    fprintf(list->file, "%s\n    {\"name\": ", list->separator);
+    write_string(list->file, named->name);
+    fprintf(list->file, ", \"device\": %d, \"bytes\": %llu, \"where\": \"%s\"}", named->device, U(named->bytes),
+            named->block ? where[spw_block_residency(named->block)] : "device");
+    list->separator = ",";
+}
+
+static void write_names(FILE *f)
+{
+    struct named_list list = {f, ""};
+    fprintf(f, "  \"named\": [");
+    spw_names_each_locked(write_named, &list);
+    fprintf(f, "],\n");
+}
+
 static void write_json(FILE *f)
 {
     static const char *const modes[] = {"swap", "trace", "off"};
@@ -200,6 +241,7 @@ static void write_json(FILE *f)
     fprintf(f, ",\n");
     write_verified(f);
     write_host(f);
+    write_names(f);
     fprintf(f, "  \"devices\": [");
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].ready) {
@@ -219,6 +261,26 @@ static void write_file(const char *path)
     write_json(f);
     if (fclose(f) != 0)
         spw_warn("cannot write the summary to %s: %s", path, strerror(errno));
+}
+
+int spw_summary_text(char **ret_text, size_t *ret_length)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    if (!f)
+        return -ENOMEM;
+    spw_lock();
+    write_json(f);
+    spw_unlock();
+    const bool failed = ferror(f) != 0;
+    if (fclose(f) != 0 || failed) {
+        free(text);
+        return -ENOMEM;
+    }
+    *ret_text = text;
+    *ret_length = length;
+    return 0;
 }
 
 __attribute__((destructor)) static void tell(void)

@@ -49,6 +49,14 @@ static inline bool idle_give_room(struct spw_device *d)
     return false;
 }
 
+static inline void idle_budget_changed(struct spw_device *d)
+{
+}
+
+static inline void idle_hint(void)
+{
+}
+
 static inline void idle_condemned(struct spw_device *d, const struct spw_recorded_op *wrong)
 {
 }
@@ -62,6 +70,8 @@ static const struct spw_follower idle_follower = {.press = idle_press,
                                                   .free = idle_free,
                                                   .free_slot = idle_free_slot,
                                                   .pin = idle_pin,
+                                                  .budget_changed = idle_budget_changed,
+                                                  .hint = idle_hint,
                                                   .give_room = idle_give_room,
                                                   .condemned = idle_condemned};
 #endif
