@@ -4,9 +4,12 @@
 usage: control.py RESTLESS MODULE     a library that changes the budget all the time; the folder of the Python module"""
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 
-from harness import PRELOAD, TINY, finish, no_misuse, require, run, same_results, sentence, succeeded
+from harness import PRELOAD, SPILLWAY, TINY, finish, no_misuse, require, run, same_results, sentence, succeeded
 
 RESTLESS, MODULE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 MIB = 1 << 20
@@ -231,6 +234,41 @@ assert os.waitpid(child, 0)[1] == 0
 spillway.budget("6MiB")
 assert all(is_intact(t, i) for i, t in enumerate(tensors))
 """, budget="64MiB")
+
+
+@sentence("python -m spillway says why the command cannot be run: an old glibc, another C library, another processor, nothing installed")
+def _():
+    talk("""
+import platform
+import spillway.__main__ as command
+assert command.obstacle() is None
+platform.libc_ver = lambda: ("glibc", "2.17")
+assert "glibc 2.17" in command.obstacle() and "2.28 or newer" in command.obstacle()
+platform.libc_ver = lambda: ("", "")
+assert "musl" in command.obstacle()
+""")
+    with tempfile.TemporaryDirectory(prefix="spillway-control-") as folder:
+        places = [os.path.join(folder, name) for name in ("bin", "libexec/spillway", "lib/site-packages/spillway")]
+        for place in places:
+            os.makedirs(place)
+        for name in os.listdir(os.path.join(MODULE, "spillway")):
+            if name.endswith(".py"):
+                shutil.copy(os.path.join(MODULE, "spillway", name), places[2])
+
+        def said():
+            done = subprocess.run([sys.executable, "-B", "-m", "spillway", "--version"], cwd=os.path.dirname(places[2]), capture_output=True, text=True, check=False)
+            require(done.returncode == 1 and "Traceback" not in done.stderr, done.stderr)
+            return done.stderr
+
+        require("install spillway-cuda again" in said(), said())
+        with open(SPILLWAY, "rb") as file:
+            head = bytearray(file.read(4096))
+        head[18:20] = (243).to_bytes(2, "little")  # the header's processor: RISC-V
+        with open(os.path.join(places[0], "spillway"), "wb") as file:
+            file.write(head)
+        os.chmod(os.path.join(places[0], "spillway"), 0o755)
+        shutil.copy(PRELOAD, places[1])
+        require("is not for this processor" in said(), said())
 
 
 def restless(name):

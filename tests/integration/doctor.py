@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,8 @@ def doctor(*options, start_in=None, after="true", **settings):
 def found(**settings):
     done = doctor("--json", **settings)
     report = json.loads(done.stdout)
-    require(done.returncode == (1 if report["problems"] else 0) and not done.stderr, done.returncode, done.stdout, done.stderr)
+    said = [line for line in done.stderr.splitlines() if not line.startswith("ERROR: ld.so:")]  # of preloads that are not there
+    require(done.returncode == (1 if report["problems"] else 0) and not said, done.returncode, done.stdout, done.stderr)
     return report
 
 
@@ -233,6 +235,39 @@ def _():
 def _():
     alone, four = found()["host"], found(LOCAL_WORLD_SIZE="4")["host"]
     require(four["local_ranks"] == 4 and abs(four["default_budget_bytes"] * 4 / alone["default_budget_bytes"] - 1) < 0.2, alone, four)
+
+
+# ----------------------------------------------------------------------------------------- installation
+@sentence("an LD_PRELOAD that names a removed file is a problem, with the line to type; after that line all is well")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-doctor-") as folder:
+        gone = os.path.join(folder, "libspillway.so")
+        report = found(LD_PRELOAD=f"libm.so.6 {gone}")
+        require([problem for problem in report["problems"] if gone in problem], report["problems"])
+        lines = [each["type"] for each in report["advice"] if "LD_PRELOAD" in each["type"]]
+        require(len(lines) == 1 and PRELOAD in lines[0], report["advice"])
+        after = found(after=lines[0], LD_PRELOAD=gone)
+        require(not after["problems"] and not advised(after, lines[0]), after["problems"], after["advice"])
+        other = os.path.join(folder, "libother.so")
+        report = found(LD_PRELOAD=other)
+        require(advised(report, "unset LD_PRELOAD") and [problem for problem in report["problems"] if other in problem], report["problems"])
+
+
+@sentence("a preload of another installation, and a second command on PATH, are named")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-doctor-") as folder:
+        copy, command = os.path.join(folder, "libspillway.so"), os.path.join(folder, "spillway")
+        shutil.copy(PRELOAD, copy)
+        require(found(LD_PRELOAD=copy)["spillway"]["preloaded_library"] == os.path.realpath(copy), "another library")
+        shutil.copy(SPILLWAY, command)
+        os.symlink(SPILLWAY, os.path.join(folder, "link"))
+        report = found(PATH=f"{folder}:{os.environ['PATH']}")
+        require(report["spillway"]["other_command"] == os.path.realpath(command), report["spillway"])
+        require(any("two installations" in each["because"] for each in report["advice"]), report["advice"])
+        os.remove(command)
+        os.rename(os.path.join(folder, "link"), command)
+        report = found(PATH=f"{folder}:{os.environ['PATH']}")
+        require("other_command" not in report["spillway"], "a link to this command is no other one", report["spillway"])
 
 
 # ---------------------------------------------------------------------------------------------- tracing

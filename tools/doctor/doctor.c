@@ -51,6 +51,7 @@ static void look(struct facts *facts)
         facts_add(facts, "spillway", "library", shown_string(library), "library", "%s", library);
     else
         facts_problem(facts, "spillway", "libspillway.so is not beside this command and not installed");
+    doctor_installation(facts, found ? library : NULL);
     doctor_settings(facts, &settings);
     if (found)
         doctor_driver(facts, library);

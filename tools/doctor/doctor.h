@@ -8,6 +8,9 @@
 
 #define DOCTOR_INSIDE "--inside" /* followed by a file descriptor: how doctor starts itself under the library */
 
+/* What LD_PRELOAD names, and whether another installation is there; `library` is ours, NULL when that is not found. */
+void doctor_installation(struct facts *facts, const char *library);
+
 /* The settings in force, with defaults for those that are refused. */
 void doctor_settings(struct facts *facts, struct spw_settings *ret_settings);
 
