@@ -9,8 +9,9 @@ from harness import TINY, Failed, finish, require, run, same_in_budget, sentence
 
 COMMAND = ["mlp", *TINY["mlp"], "--streams", "2"]
 PLACES = (7, 19, 43, 69, 93, 120)
-# Most waits of a stream order what the host has waited for already, or another wait orders as well.
-WAITS = range(1, 140, 6)
+# Most waits of a stream order what the host has waited for already, or another wait orders as well: the first ones are those of the look for
+# addresses.
+WAITS = range(56, 200, 4)
 # switch: how many of the places have to show
 SWITCHES = {"skip-copy": 4, "truncate-copy": 3, "wrong-map": 3, "drop-wait": 4, "early-event": 1, "skip-kernel": 4}
 
