@@ -143,6 +143,7 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     struct spw_stream *s = spw_stream_of_locked(stream);
     struct spw_device *d = s && s->context != spw_failed_context ? source_locked(s, &pool) : NULL;
     if (d) {
+        spw_stream_take_turn_locked(s);
         struct spw_mempool_stats *book = spw_mempool_stats_of_locked(pool);
         r = spw_mempool_has_room(book, bytes) ? spw_allocate_unlocking(d, bytes, s, s->context, book, &address) : -ENOMEM;
     }
@@ -239,7 +240,10 @@ static int free_on(CUdeviceptr dptr, CUstream stream)
         return 0;
     }
     spw_lock();
-    int r = spw_free_locked(dptr, spw_stream_of_locked(stream));
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    int r = spw_free_locked(dptr, s);
+    if (r == 0 && s)
+        spw_stream_take_turn_locked(s);
     spw_unlock();
     return r;
 }

@@ -117,7 +117,7 @@ spw_fast_path_launch(const struct spw_launch *launch, CUstream handle, const str
     if (s && !spw_pointer_tables_any() &&
         (spw_plan_follower_any ? spw_fast_path_planned_uses(&q, s, launch, layout, params)
                                : spw_fast_path_uses(&q, s, layout, params))) {
-        spw_stream_begun_locked(s);
+        atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire); /* nothing is recorded in between */
         if (SPW_STATUS_IS_TIME(q.tick))
             spw_status_tell_locked(false);
         spw_unlock();

@@ -30,7 +30,7 @@ struct spw_probe_session {
     struct spw_course *course; /* NULL: nothing is being learned */
     struct fact *facts;        /* by operation */
     bool is_begun;
-    bool is_seen; /* a whole iteration was, so that it is known whether there are several */
+    bool is_seen; /* all operations have come */
     struct spw_probe_session_result result;
 };
 
@@ -240,8 +240,8 @@ static void finish(struct spw_probe_session *l)
     forget_course(l);
 }
 
-/* What another stream reads at the same time must not be written here, not even to what it was. So the first iteration is
- * only looked at, and nothing is tried in one of several streams. */
+/* What is learned from begins anywhere in an iteration, and the first whole one is only looked at: nothing is probed before
+ * all operations have come. */
 bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -20,6 +20,7 @@ static uint32_t bucket_next[SPW_MAX_STREAMS], bucket_first[BUCKETS];
 
 _Thread_local struct spw_stream_answer spw_last_stream;
 uint64_t spw_streams_generation = 1;
+unsigned spw_streams_blocking;
 
 static _Thread_local uint64_t thread_number; /* from 1; 0 until the thread uses its own default stream */
 static uint64_t threads_numbered;
@@ -105,7 +106,7 @@ static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_
     s->place = NULL;
     s->calm = false;
     s->owner = owner;
-    s->gone = s->ours = false;
+    s->gone = s->ours = s->blocking = false;
     s->per_thread = handle == CU_STREAM_PER_THREAD;
     bucket_insert(s);
     return s;
@@ -144,6 +145,14 @@ static uint64_t owner_of(CUstream handle, CUcontext context)
     return handle == CU_STREAM_PER_THREAD ? this_thread() : (uint64_t)(uintptr_t)context;
 }
 
+/* Per-thread default streams are. */
+static bool is_blocking(CUstream handle)
+{
+    unsigned flags = 0;
+    return handle_is_shared(handle) || !spw_driver.cuStreamGetFlags ||
+           SPW_ASK_QUIETLY(cuStreamGetFlags, handle, &flags) != CUDA_SUCCESS || !(flags & CU_STREAM_NON_BLOCKING);
+}
+
 static struct spw_stream *find_or_make(CUstream handle, CUcontext context, uint64_t owner)
 {
     struct spw_stream *s = bucket_find(handle, context, owner);
@@ -151,7 +160,11 @@ static struct spw_stream *find_or_make(CUstream handle, CUcontext context, uint6
         return s;
     if (!context && spw_driver.cuStreamGetCtx(handle, &context) != CUDA_SUCCESS)
         return NULL;
-    return new_record(handle, context, owner);
+    s = new_record(handle, context, owner);
+    if (s)
+        s->blocking = is_blocking(handle);
+    spw_streams_blocking += s && s->blocking;
+    return s;
 }
 
 /* A default stream is another one in each context, so the driver is asked which context this is. */
@@ -288,5 +301,6 @@ void spw_streams_reset(void)
     memset(spw_stream_table, 0, sizeof(spw_stream_table));
     memset(bucket_first, 0, sizeof(bucket_first));
     spw_stream_table_used = 1;
+    spw_streams_blocking = 0;
     spw_streams_generation++;
 }

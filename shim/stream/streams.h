@@ -26,6 +26,7 @@ struct spw_stream {
     uint64_t owner;          /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
     uint32_t id;             /* index in the table of streams; 0 is never used */
     bool ours;               /* adopted */
+    bool blocking;           /* the program's, and it takes turns with the legacy stream of its context, or is that */
     bool gone;               /* destroyed by the program: only its last mark is left of it */
     uint32_t waiters;        /* threads that wait for one of its marks: its events have to stay */
     bool per_thread;         /* only its own thread can record an event on it; `owner` is the thread */
@@ -193,8 +194,22 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 /* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
 int spw_uses_wait_unlocking(struct spw_uses *u);
 
-/* True when the program has given work to another stream than `s`, on whichever device. */
+/* True when another stream of the program's than `s` may have work, or get some that it is not known to have had before; on
+ * whichever device. */
 bool spw_streams_others_locked(const struct spw_stream *s);
+
+extern unsigned spw_streams_blocking SPW_OURS; /* records that were made for blocking streams; engine lock */
+
+void spw_stream_take_turn_slow_locked(struct spw_stream *s);
+
+/* In place of an operation of the program's that is none here, as an allocation or a free in stream order is. Among blocking
+ * streams and the legacy stream it would take its turn: what comes after it would come after what the others have, too. */
+static inline void spw_stream_take_turn_locked(struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (__builtin_expect(spw_streams_blocking > 1, 0))
+        spw_stream_take_turn_slow_locked(s);
+}
 
 /* How many streams have a record, for the summary. */
 uint64_t spw_streams_count_locked(void);

@@ -259,7 +259,7 @@ bool spw_streams_others_locked(const struct spw_stream *s)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
         const struct spw_stream *other = spw_stream_table[i];
-        if (other != s && !other->gone && !other->ours && other->begun)
+        if (other != s && !other->ours && (other->gone ? other->done < other->begun : other->begun > 0))
             return true;
     }
     return false;
@@ -296,6 +296,24 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
             return await(s); /* for this one and all that follow */
     }
     return 0;
+}
+
+static bool is_legacy(const struct spw_stream *s)
+{
+    return s->handle == CU_STREAM_LEGACY;
+}
+
+void spw_stream_take_turn_slow_locked(struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    bool has_others = false;
+    for (uint32_t i = 1; i < spw_stream_table_used && !has_others; i++) {
+        const struct spw_stream *other = spw_stream_table[i];
+        has_others = other != s && other->blocking && s->blocking && other->context == s->context &&
+                     (is_legacy(s) || is_legacy(other)) && other->done < other->begun;
+    }
+    if (has_others && record_behind(s) < 0 && !spw_anything_captures())
+        (void)synchronize(s->context);
 }
 
 struct pending {

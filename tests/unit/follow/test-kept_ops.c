@@ -14,6 +14,7 @@ static struct {
     unsigned step;
     bool copies_only; /* whatever runs may read and write all that it is given, as before anything was learned */
     bool counts;      /* each layer also counts, in a small allocation that it reads and writes */
+    unsigned fenced;  /* activations that other streams come behind the launch of */
 } loop;
 
 /* ---- what was learned ---- */
@@ -75,6 +76,8 @@ static unsigned char forward(unsigned layer, unsigned char from)
         launch(COUNTING + layer, a, 3, 2, salt);
     else
         launch(FORWARD + layer, (CUdeviceptr[]){a[0], a[1], a[3]}, 2, 1, salt);
+    const struct spw_block *b = block_at(loop.activations[layer]);
+    loop.fenced += b->object.attention & SPW_FENCED && b->fence.stream[0] == spw_stream_of_locked(s)->id;
     release(squeezed);
     const unsigned char value = fake_mixed(values, loop.counts ? 3 : 2, salt);
     if (loop.counts)
@@ -139,6 +142,13 @@ static void steps(unsigned count)
         step();
 }
 
+static unsigned fenced_in_steps(unsigned count)
+{
+    loop.fenced = 0;
+    steps(count);
+    return loop.fenced;
+}
+
 static void nobody_is_left(void)
 {
     steps(1);
@@ -171,6 +181,18 @@ static void activations_are_made_again_by_plan(void **state)
         check();
         nobody_is_left();
     }
+}
+
+/* What is filled before a launch, another stream may be writing another part of. */
+static void other_streams_come_behind_what_is_filled(void **state)
+{
+    start(13 * BYTES, false);
+    steps(KNOWN_AFTER + 3);
+    assert_int_equal(fenced_in_steps(4), 0);
+    (void)spw_stream_next_locked(spw_stream_of_locked(t)); /* the program has another one */
+    assert_true(fenced_in_steps(4) > 0);
+    check();
+    nobody_is_left();
 }
 
 /* Behind an operation the program frees what that was the last to use: what there is no room for before that, since there is
@@ -388,6 +410,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(activations_are_made_again_by_plan),
+        cmocka_unit_test(other_streams_come_behind_what_is_filled),
         cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),

@@ -399,6 +399,8 @@ static struct options read_options(char **argv)
             refuse(name + " " + value);
     }
     o.drawn.crosses_threads = o.threads > 1;
+    o.drawn.in_stream_order =
+        o.allocator == ALLOCATE_ASYNC || o.threads > 1; /* a thread frees what the other is through with */
     return o;
 }
 

@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { INPUTS = 8, CHANGING = 2 };
+enum { INPUTS = 8, CHANGING = 2, KINDS = 9 /* of layers */ };
 
 struct random_numbers {
     uint32_t state;
@@ -53,6 +53,7 @@ class drawing
     drawing(const struct iteration_options &options, size_t words)
         : o(options), size(words), random{options.seed * 7919u + 5u}
     {
+        favourite = random.below(KINDS);
     }
     struct iteration draw();
 
@@ -70,6 +71,7 @@ class drawing
     std::vector<kept> all_kept; /* for the backward part */
     std::vector<int> inputs;    /* persistent tensors; the first CHANGING of them change */
     int indices = -1, counter = -1;
+    uint32_t favourite; /* the kind of every second layer */
 
     int any_stream()
     {
@@ -89,6 +91,7 @@ class drawing
     void order_before_touch(int stream, const touch &t);
     void submit(struct action a, const std::vector<touch> &touches);
     void note(const point &here, const std::vector<touch> &touches);
+    void take_or_give(struct action a);
     int allocate(int stream);
     void release(int tensor);
     kept forward(const kept &x);
@@ -178,17 +181,26 @@ void drawing::note(const point &here, const std::vector<touch> &touches)
         }
 }
 
+/* The host's own free waits for all that uses the memory. */
+void drawing::take_or_give(struct action a)
+{
+    if (o.in_stream_order)
+        submit(a, {{a.out, BOTH, true}});
+    else
+        made.actions.push_back(a);
+}
+
 int drawing::allocate(int stream)
 {
     static const size_t sizes[] = {4, 4, 4, 2, 3, 1};
     const int tensor = add_tensor(size * sizes[random.below(6)] / 4, false);
-    submit({.kind = ALLOCATE, .stream = stream, .out = tensor}, {{tensor, BOTH, true}});
+    take_or_give({.kind = ALLOCATE, .stream = stream, .out = tensor});
     return tensor;
 }
 
 void drawing::release(int tensor)
 {
-    submit({.kind = FREE, .stream = (int)random.below((uint32_t)o.streams), .out = tensor}, {{tensor, BOTH, true}});
+    take_or_give({.kind = FREE, .stream = (int)random.below((uint32_t)o.streams), .out = tensor});
 }
 
 /* Each half by a stream of its own, which nothing orders. */
@@ -221,7 +233,7 @@ drawing::kept drawing::forward(const kept &x)
 {
     const int s = any_stream(), w = any_input(), y = allocate(s == LEGACY ? 0 : s);
     kept result = {y, BOTH};
-    switch (random.below(9)) {
+    switch (random.one_in(2) ? favourite : random.below(KINDS)) {
     case 0:
         make_halves(y, x);
         break;

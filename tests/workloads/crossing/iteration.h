@@ -38,6 +38,7 @@ struct action {
 struct iteration_options {
     uint32_t seed = 1;
     int streams = 3, operations = 60;
+    bool in_stream_order = true; /* allocations and frees are operations of a stream; else the host's, which order nothing */
     bool crosses_threads = false; /* two host threads share the streams: no wait by the host, and nothing legacy */
 };
 
