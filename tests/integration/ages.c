@@ -133,7 +133,7 @@ static CUgraphExec instantiate(CUgraph graph)
 {
     CUgraphExec exec;
     if (version >= 12000)
-        CALL(cuGraphInstantiate, (CUgraphExec *, CUgraph, unsigned long long), &exec, graph, 0);
+        CALL(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long), &exec, graph, 0);
     else
         CALL(cuGraphInstantiate, (CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t), &exec, graph, NULL, NULL, 0);
     return exec;

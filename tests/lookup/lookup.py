@@ -29,7 +29,7 @@ def version_of(age):
 
 
 def read_introduced():
-    """The version that brought each name, where that matters; 0 for the others."""
+    """The version that brought each name; 0 for those that cuGetProcAddress does not answer."""
     since = dict.fromkeys(NAMES, 0)
     for line in (SOURCE / "tests/lookup/fake/introduced.list").read_text().split("\n"):
         if line and not line.startswith("#"):

@@ -134,7 +134,9 @@ class Variants(lookup.Case):
         self.assert_answer(12020, 0, "cuMemPrefetchAsync", "cuMemPrefetchAsync_v2")
         self.assert_answer(10000, 0, "cuGraphInstantiate", "cuGraphInstantiate")
         self.assert_answer(11000, 0, "cuGraphInstantiate", "cuGraphInstantiate_v2")
-        self.assert_answer(12000, 0, "cuGraphInstantiate", "cuGraphInstantiateWithFlags")
+        self.assert_answer(12000, 0, "cuGraphInstantiate", "cuGraphInstantiate_v2")  # the headers of 12.0 mean another one
+        self.assert_answer(2000, 0, "cuMemAlloc", "cuMemAlloc")
+        self.assert_answer(3020, 0, "cuMemAlloc", "cuMemAlloc_v2")
 
     def test_asking_for_the_asking_gives_ours_in_both_forms(self):
         self.assert_answer(11030, 0, "cuGetProcAddress", "cuGetProcAddress")
@@ -159,7 +161,8 @@ class Variants(lookup.Case):
         self.assertEqual(self.ask(13000, 0, "cuProfilerStart"), ["cuProfilerStart", "cuProfilerStart", "libcuda.so.1"])
 
     def test_a_name_that_the_driver_lacks_is_not_invented(self):
-        self.assertEqual(self.ask(13000, 0, "cuFuncGetParamInfo", age="12.2"), ["cuFuncGetParamInfo", "?", "nowhere"])
+        for version, name, status in ((13000, "cuFuncGetParamInfo", "1"), (3020, "cuMemCreate", "2"), (13000, "cuNothing", "1")):
+            self.assertEqual(self.ask(version, 0, name, age="12.2"), f"status of {name} is {status} {name} ? nowhere".split())
 
     def answers(self, version, flags, names, age):
         """What each of the names is answered with, as {name: (symbol, object)}."""
@@ -191,7 +194,6 @@ class Variants(lookup.Case):
                 since = lookup.INTRODUCED[symbol]
                 of_version[since] = max(symbol, of_version.get(since, ""))
         forms = {asked: symbols for asked, symbols in forms.items() if len(symbols) > 1 and asked != "cuGetProcAddress"}
-        forms["cuGraphInstantiate"][lookup.version_of("12.0")] = "cuGraphInstantiateWithFlags"
         self.assertGreater(len(forms), 15)
         for age in lookup.AGES:
             for version in map(lookup.version_of, lookup.AGES):

@@ -49,53 +49,37 @@ int fake_called(const char *name, void *caller)
 
 static void *find(const char *name)
 {
+    static void *self;
     Dl_info info;
-    void *self = dladdr((void *)&fake_called, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (!self)
+        self = dladdr((void *)&fake_called, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     return self ? dlsym(self, name) : NULL;
 }
 
-/* The symbol with the ending of per-thread default streams if that is asked for and exists, else without. */
-static void *find_form(const char *symbol, cuuint64_t flags, char *ret_symbol, size_t size)
-{
-    static const char *const endings[] = {"_ptsz", "_ptds", ""};
-    for (unsigned i = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ? 0 : 2; i < 3; i++) {
-        snprintf(ret_symbol, size, "%s%s", symbol, endings[i]);
-        void *found = find(ret_symbol);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-/* A form of which the version is known. */
-static bool is_variant(const char *symbol)
+static bool has_per_thread_form(const char *name)
 {
     for (const struct fake_variant *v = fake_variants; v->asked; v++)
-        if (!strcmp(v->symbol, symbol))
+        if (v->per_thread && !strcmp(v->asked, name) && find(v->symbol))
             return true;
     return false;
 }
 
-/* The newest form that this driver has and that is not newer than what is asked for. */
-static void *choose(const char *name, int version, cuuint64_t flags, char *ret_symbol, size_t size)
+/* The newest form that this driver has and that is not newer than what is asked for; NULL if there is none. Versions are
+ * compared without a sign. */
+static const struct fake_variant *choose(const char *name, unsigned version, cuuint64_t flags,
+                                         CUdriverProcAddressQueryResult *ret_status)
 {
-    char versioned[128];
-    bool has_versions = false;
+    bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) && has_per_thread_form(name);
+    *ret_status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     for (const struct fake_variant *v = fake_variants; v->asked; v++) {
-        if (strcmp(v->asked, name))
+        if (strcmp(v->asked, name) || v->per_thread != per_thread || !find(v->symbol))
             continue;
-        void *found = version >= v->since ? find_form(v->symbol, flags, ret_symbol, size) : NULL;
-        if (found)
-            return found;
-        has_versions |= !strcmp(v->symbol, name);
+        *ret_status =
+            version < (unsigned)v->since ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT : CU_GET_PROC_ADDRESS_SUCCESS;
+        if (*ret_status == CU_GET_PROC_ADDRESS_SUCCESS)
+            return v;
     }
-    for (int v = 4; v > 1 && !has_versions; v--) {
-        snprintf(versioned, sizeof(versioned), "%s_v%d", name, v);
-        void *found = is_variant(versioned) ? NULL : find_form(versioned, flags, ret_symbol, size);
-        if (found)
-            return found;
-    }
-    return has_versions ? NULL : find_form(name, flags, ret_symbol, size);
+    return NULL;
 }
 
 static CUresult odd_function(void)
@@ -103,33 +87,49 @@ static CUresult odd_function(void)
     return (CUresult)CALLED();
 }
 
-static CUresult answer(const char *symbol, void **pfn, int version, cuuint64_t flags)
+static void *answer(const char *symbol, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *ret_status)
 {
-    char chosen[128] = "", line[512];
-    const int own = number("FAKE_VERSION", 13000); /* what came later it does not know */
-    void *found = choose(symbol, version < own ? version : own, flags, chosen, sizeof(chosen));
+    char line[512];
+    const struct fake_variant *chosen = choose(symbol, (unsigned)version, flags, ret_status);
     const char *odd = getenv("FAKE_ODD");
+    note(line,
+         snprintf(line, sizeof(line), "ask %s %d %d %s\n", symbol, version, (int)flags, chosen ? chosen->symbol : "-"));
     if (odd && !strcmp(odd, symbol))
-        found = (void *)odd_function;
-    note(line, snprintf(line, sizeof(line), "ask %s %d %d %s\n", symbol, version, (int)flags, found ? chosen : "-"));
-    *pfn = found;
-    return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+        return (void *)odd_function;
+    return chosen ? find(chosen->symbol) : NULL;
+}
+
+static bool flags_are_known(cuuint64_t flags)
+{
+    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    return !(flags & ~known);
 }
 
 CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
+    CUdriverProcAddressQueryResult status;
     CALLED();
-    return answer(symbol, pfn, cudaVersion, flags);
+    if (!flags_are_known(flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    void *found = answer(symbol, cudaVersion, flags, &status);
+    if (!found)
+        return CUDA_ERROR_NOT_FOUND;
+    *pfn = found;
+    return CUDA_SUCCESS;
 }
 
+/* Succeeds where it finds nothing, too: the status tells. */
 CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *symbolStatus)
 {
+    CUdriverProcAddressQueryResult status;
     CALLED();
-    CUresult result = answer(symbol, pfn, cudaVersion, flags);
+    if (!flags_are_known(flags))
+        return CUDA_ERROR_INVALID_VALUE;
+    *pfn = answer(symbol, cudaVersion, flags, &status);
     if (symbolStatus)
-        *symbolStatus = result == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    return result;
+        *symbolStatus = status;
+    return CUDA_SUCCESS;
 }
 
 /* ---- the few calls whose answers programs need ---- */

@@ -2,12 +2,15 @@
 #ifndef LOOKUP_FAKE_H
 #define LOOKUP_FAKE_H
 
+#include <stdbool.h>
+
 struct fake_variant {
     const char *asked, *symbol;
-    int since; /* the version from which it is what `asked` means */
+    bool per_thread; /* the form for per-thread default streams */
+    int since;       /* the version from which it is what `asked` means */
 };
 
-/* By version, the newest first; the last one is all 0. Of names that are not here the newest _vN is what is meant. */
+/* By version, the newest first; the last one is all 0. */
 extern const struct fake_variant fake_variants[];
 
 /* Writes down that `name` was called from code at `caller`; 0. */

@@ -143,7 +143,6 @@
     X(CALL, cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", 11010, NONE) \
     X(CALL, cuGraphNodeSetParams, "cuGraphNodeSetParams", 12020, NONE) \
     X(CALL, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", 11040, NONE) \
-    X(CALL, cuGraphInstantiateWithFlags, "cuGraphInstantiate", 12000, NONE) \
     X(CALL, cuGraphInstantiateWithParams, "cuGraphInstantiateWithParams", 12000, PTSZ) \
     X(CALL, cuGraphInstantiate, "cuGraphInstantiate", 10000, NONE) \
     X(CALL, cuGraphInstantiate_v2, "cuGraphInstantiate", 11000, NONE) \

@@ -96,22 +96,38 @@ static void *find(const char *name, int version, bool per_thread, CUdriverProcAd
     return found;
 }
 
+static CUresult look_up(const char *symbol, int version, cuuint64_t flags, void **ret_function,
+                        CUdriverProcAddressQueryResult *ret_status)
+{
+    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    if (flags & ~known)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_function = find(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, ret_status);
+    return CUDA_SUCCESS;
+}
+
+/* As NVIDIA's driver does, this form succeeds where it finds nothing, and the status tells why; the older form fails. */
 SIMGPU_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                            CUdriverProcAddressQueryResult *symbol_status)
 {
-    const cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     CUdriverProcAddressQueryResult status;
-    if (!symbol || !pfn || flags & ~known || flags == known)
-        return CUDA_ERROR_INVALID_VALUE;
-    *pfn = find(symbol, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, &status);
-    if (symbol_status)
+    CUresult result = symbol && pfn ? look_up(symbol, version, flags, pfn, &status) : CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && symbol_status)
         *symbol_status = status;
-    return *pfn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return result;
 }
 
 SIMGPU_EXPORT CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-    return cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
+    CUdriverProcAddressQueryResult status;
+    void *function = NULL;
+    CUresult result = symbol && pfn ? look_up(symbol, version, flags, &function, &status) : CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!function)
+        return CUDA_ERROR_NOT_FOUND;
+    *pfn = function;
+    return CUDA_SUCCESS;
 }
 
 SIMGPU_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *id)

@@ -162,11 +162,10 @@ cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *symbol, void 
     error = rt_error(DRIVER->cuGetProcAddress(symbol, function, (int)version, lookup_flags(flags), &found));
     if (status)
         *status = (enum cudaDriverEntryPointQueryResult)found;
+    else if (error == cudaSuccess && found != CU_GET_PROC_ADDRESS_SUCCESS)
+        error = cudaErrorSymbolNotFound; /* whoever asks for the status learns it from that */
     if (found != CU_GET_PROC_ADDRESS_SUCCESS)
         *function = NULL;
-    /* Whoever asks for the status learns from it that there is no such function. */
-    if (error == cudaErrorSymbolNotFound && status)
-        error = cudaSuccess;
     return rt_leave(error);
 }
 

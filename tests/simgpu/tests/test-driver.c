@@ -1,4 +1,4 @@
-/* test-driver.c - calls, look-ups, misuse, time, faults on request, sabotage, graphs and statistics. */
+/* test-driver.c - calls, misuse, time, faults on request, sabotage, graphs and statistics. */
 #include "device.h"
 
 #include <string.h>
@@ -55,31 +55,6 @@ CHILD_TEST(a_host_function_may_not_call)
     OK(cuLaunchHostFunc(NULL, call_cuda, NULL));
     OK(cuCtxSynchronize());
     assert_int_equal(inside, CUDA_ERROR_NOT_PERMITTED);
-}
-
-CHILD_TEST(look_ups_choose_version_and_variant)
-{
-    void *legacy, *thread, *old, *new;
-    CUdriverProcAddressQueryResult status;
-    OK(cuGetProcAddress("cuMemcpyAsync", &legacy, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
-    OK(cuGetProcAddress("cuMemcpyAsync", &thread, 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status));
-    assert_ptr_not_equal(legacy, thread);
-    OK(cuGetProcAddress("cuMemcpyBatchAsync", &old, 12080, 0, &status));
-    OK(cuGetProcAddress("cuMemcpyBatchAsync", &new, 13000, 0, &status));
-    assert_ptr_not_equal(old, new);
-    assert_int_equal(cuGetProcAddress("cuMemcpyBatchAsync", &old, 12000, 0, &status), CUDA_ERROR_NOT_FOUND);
-    assert_int_equal(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
-    assert_int_equal(cuGetProcAddress("cuNoSuchThing", &old, 13000, 0, &status), CUDA_ERROR_NOT_FOUND);
-    assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-    OK(cuGetProcAddress("cuGraphInstantiate", &new, 13000, 0, &status));
-    assert_ptr_equal(new, (void *)cuGraphInstantiateWithFlags);
-}
-
-CHILD_TEST(what_is_missing_says_so)
-{
-    void *f;
-    OK(cuGetProcAddress("cuTexObjectCreate", &f, 13000, 0, NULL));
-    assert_int_equal(((CUresult(*)(void))f)(), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CHILD_TEST(parameters_end_where_the_layout_ends)
@@ -563,8 +538,6 @@ int main(void)
         cmocka_unit_test(misuse_is_answered_as_the_driver_does),
         cmocka_unit_test(a_forked_child_has_no_device),
         cmocka_unit_test(a_host_function_may_not_call),
-        cmocka_unit_test(look_ups_choose_version_and_variant),
-        cmocka_unit_test(what_is_missing_says_so),
         cmocka_unit_test(parameters_end_where_the_layout_ends),
         cmocka_unit_test(a_copy_takes_its_bytes_over_its_rate),
         cmocka_unit_test(both_directions_at_once_are_slower),

@@ -309,7 +309,7 @@ static CUresult resolve(const char *name, void **function, int version, cuuint64
                             : functions[i].function;
     if (status)
         *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return CUDA_SUCCESS;
 }
 
 __attribute__((visibility("default"))) CUresult cuGetProcAddress_v2(const char *name, void **function, int version,
