@@ -5,6 +5,7 @@
 #include "life.h"
 #include "open.h"
 #include "resolve.h"
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -41,19 +42,40 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
     return counted(SPW_CALL_cuGetProcAddress, looked_up(result, symbol, pfn, cudaVersion, flags));
 }
 
-/* A driver before 12.0 has only the first form. A program tells its age by that, but finds the second one here: it is
- * answered through the first, so that it learns the age as it would have. */
+/* Whether the driver has `symbol` in a form that is newer than what was asked for. */
+static bool has_newer_form(const char *symbol, cuuint64_t flags)
+{
+    void *function;
+    return SPW_PASS(cuGetProcAddress, (symbol, &function, INT_MAX, flags)) == CUDA_SUCCESS;
+}
+
+/* A driver before 12.0 has only the first form, and one before 11.3 has none. A program tells its age by that, but finds the
+ * second one here: it is answered through the first, so that it learns the age as it would have. Like the drivers that have
+ * it, the second form succeeds where it finds nothing, and the status tells why. */
 static CUresult ask_older_driver(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status)
 {
+    void *function = NULL;
+    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
     CUresult result = CUDA_SUCCESS;
-    if (version >= 12000 && symbol && pfn && !strcmp(symbol, "cuGetProcAddress"))
-        *pfn = (void *)cuGetProcAddress_v2; /* whoever asks this will pass a status */
+    if (!symbol || !pfn)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (version >= 12000 && !strcmp(symbol, "cuGetProcAddress"))
+        function = (void *)cuGetProcAddress_v2; /* whoever asks this will pass a status */
+    else if (!spw_driver.cuGetProcAddress && !strcmp(symbol, "cuDriverGetVersion"))
+        function = (void *)cuDriverGetVersion; /* with which a newer runtime says that the driver is too old */
     else
-        result = looked_up(SPW_PASS(cuGetProcAddress, (symbol, pfn, version, flags)), symbol, pfn, version, flags);
+        result =
+            looked_up(SPW_PASS(cuGetProcAddress, (symbol, &function, version, flags)), symbol, &function, version, flags);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND)
+        return result;
+    if (result == CUDA_ERROR_NOT_FOUND)
+        found = has_newer_form(symbol, flags) ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                              : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    *pfn = function;
     if (status)
-        *status = result == CUDA_SUCCESS ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    return result;
+        *status = found;
+    return CUDA_SUCCESS;
 }
 
 static CUresult ask_driver(const char *symbol, void **pfn, int version, cuuint64_t flags,

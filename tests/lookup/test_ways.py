@@ -161,8 +161,14 @@ class Variants(lookup.Case):
         self.assertEqual(self.ask(13000, 0, "cuProfilerStart"), ["cuProfilerStart", "cuProfilerStart", "libcuda.so.1"])
 
     def test_a_name_that_the_driver_lacks_is_not_invented(self):
-        for version, name, status in ((13000, "cuFuncGetParamInfo", "1"), (3020, "cuMemCreate", "2"), (13000, "cuNothing", "1")):
-            self.assertEqual(self.ask(version, 0, name, age="12.2"), f"status of {name} is {status} {name} ? nowhere".split())
+        for age in ("12.2", "11.8"):  # the second has no form that tells a status: ours tells it
+            for version, name, status in ((13000, "cuFuncGetParamInfo", "1"), (3020, "cuMemCreate", "2"), (13000, "cuNothing", "1")):
+                self.assertEqual(self.ask(version, 0, name, age=age), f"status of {name} is {status} {name} ? nowhere".split())
+
+    def test_a_driver_that_answers_no_look_ups_tells_its_version(self):
+        """A newer runtime finds the second form here, and says with this that the driver is too old for it."""
+        self.assert_answer(12000, 0, "cuDriverGetVersion", "cuDriverGetVersion", age="10.1")
+        self.assertEqual(self.ask(12000, 0, "cuMemAlloc", age="10.1"), "status of cuMemAlloc is 1 cuMemAlloc ? nowhere".split())
 
     def answers(self, version, flags, names, age):
         """What each of the names is answered with, as {name: (symbol, object)}."""
