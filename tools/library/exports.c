@@ -3,7 +3,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The table says nowhere how long it is; the hash of GNU systems knows the last symbol: the end of the longest chain. */
+/* The table says nowhere how long it is. The older kind of hash has a chain for each symbol. */
+static unsigned long count_chains(const uint32_t *hash)
+{
+    return hash[1];
+}
+
+/* The kind that GNU systems brought knows the last symbol: the end of the longest chain. */
 static unsigned long count_symbols(const uint32_t *hash)
 {
     const uint32_t buckets = hash[0], first = hash[1], bloom_words = hash[2];
@@ -23,7 +29,7 @@ static unsigned long count_symbols(const uint32_t *hash)
 bool exports_read(void *handle, struct exports *ret_exports)
 {
     const struct link_map *map = handle;
-    const uint32_t *hash = NULL;
+    const uint32_t *hash = NULL, *older_hash = NULL;
     struct exports exports = {0};
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_SYMTAB)
@@ -32,10 +38,12 @@ bool exports_read(void *handle, struct exports *ret_exports)
             exports.strings = (const char *)entry->d_un.d_ptr;
         else if (entry->d_tag == DT_GNU_HASH)
             hash = (const uint32_t *)entry->d_un.d_ptr;
+        else if (entry->d_tag == DT_HASH)
+            older_hash = (const uint32_t *)entry->d_un.d_ptr;
     }
-    if (!exports.symbols || !exports.strings || !hash)
+    if (!exports.symbols || !exports.strings || (!hash && !older_hash))
         return false;
-    exports.count = count_symbols(hash);
+    exports.count = hash ? count_symbols(hash) : count_chains(older_hash);
     *ret_exports = exports;
     return true;
 }
