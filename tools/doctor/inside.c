@@ -83,7 +83,8 @@ static int find_path(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* Names that the driver exports and the library does not: a program linked against them would not start. */
+/* Names that the driver exports and the library does not: a program linked against them would not start. Those of the
+ * debugger's interface are no business of a program's; the debugger finds them in the driver's file. */
 static void add_news(struct facts *facts, const struct driver *driver, const char *path)
 {
     struct exports exports;
@@ -96,7 +97,8 @@ static void add_news(struct facts *facts, const struct driver *driver, const cha
     }
     for (const char *name = exports_next(&exports); name; name = exports_next(&exports)) {
         size_t length = strlen(text);
-        if (strncmp(name, "cu", 2) || base_of(dlsym(driver->handle, name)) == driver->base)
+        if (strncmp(name, "cu", 2) || !strncmp(name, "cudbg", strlen("cudbg")) ||
+            base_of(dlsym(driver->handle, name)) == driver->base)
             continue;
         (void)json_array_append_new(names, json_string(name));
         if (length + strlen(name) + 2 < sizeof(text))
