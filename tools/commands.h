@@ -1,6 +1,6 @@
 /* commands.h - the commands of spillway, one line each. From this table and from each command's options, as argp has them,
  * come
- * --help, the man pages, the completions of the shells and the README's list. */
+ * --help, the man pages, the completions of the shells and the list in docs/use.md. */
 #ifndef SPILLWAY_TOOLS_COMMANDS_H
 #define SPILLWAY_TOOLS_COMMANDS_H
 #include <argp.h>

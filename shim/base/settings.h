@@ -53,7 +53,7 @@ struct spw_settings {
     char summary[SPW_SETTINGS_PATH]; /* file for the summary at exit, as JSON, %r and %p already filled in; "" for none */
 };
 
-/* One line of the table: what --help, the man page, the README and error messages say of a setting. */
+/* One line of the table: what --help, the man page, docs/settings.md and error messages say of a setting. */
 struct spw_setting {
     const char *variable; /* "SPILLWAY_BUDGET" */
     const char *option;   /* "budget" */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --help, the man pages, the completions and the README say of the commands is the same, and the completions complete.
+"""What --help, the man pages, the completions and docs/use.md say of the commands is the same, and the completions complete.
 
 usage: texts.py SOURCE_FOLDER"""
 import os
@@ -80,11 +80,11 @@ def _():
     require("budget" in OPTIONS["run"] and "html" in OPTIONS["report"] and all("help" in options for options in OPTIONS.values()), OPTIONS)
 
 
-@sentence("the README, the man page and each completion name the commands that --help names")
+@sentence("docs/use.md, the man page and each completion name the commands that --help names")
 def _():
-    table = read(SOURCE, "README.md").split("<!-- commands: begin", 1)[1].split("\n", 1)[1].split("<!-- commands: end", 1)[0]
-    require(table == say("texts", "commands"), "the README's table is not what `spillway texts commands` prints")
-    same("README", COMMANDS, re.findall(r"^\| `spillway (\w+)`", table, re.MULTILINE))
+    table = read(SOURCE, "docs/use.md").split("<!-- commands: begin", 1)[1].split("\n", 1)[1].split("<!-- commands: end", 1)[0]
+    require(table == say("texts", "commands"), "the table of docs/use.md is not what `spillway texts commands` prints")
+    same("docs/use.md", COMMANDS, re.findall(r"^\| `spillway (\w+)`", table, re.MULTILINE))
     same("spillway(1)", COMMANDS, re.findall(r"^\.TP\n\.BR spillway-(\w+) \(1\)", man(), re.MULTILINE))
     same("man pages", COMMANDS, re.findall(r"^spillway-(\w+)\.1$", "\n".join(os.listdir(TEXTS)), re.MULTILINE))
     same("bash", [*COMMANDS, "help", "--help", "--version"], bash([""]))
@@ -222,24 +222,6 @@ def _():
             process.kill()
             process.wait()
             say("top", "--once")
-
-
-# ------------------------------------------------------------------------------------------------ the README's example
-@sentence("what the README shows of trace and report is what they print")
-def _():
-    example = read(SOURCE, "README.md").split("<!-- example: begin", 1)[1].split("\n", 1)[1].split("<!-- example: end", 1)[0]
-    shown = [line[4:] for line in example.splitlines()]
-    with tempfile.TemporaryDirectory(prefix="spillway-readme-") as folder:
-        os.symlink(BUILD, os.path.join(folder, "build"))
-        said = ""
-        for line in (line[2:].replace("./dev sim -- ", "") for line in shown if line.startswith("$ ")):
-            done = subprocess.run(line.split(), cwd=folder, env=environment({"LD_LIBRARY_PATH": DEVICE}), capture_output=True, text=True,
-                                  check=False, timeout=60)
-            require(done.returncode == 0, line, done.stdout, done.stderr)
-            said += done.stdout
-        missing = [line for line in shown if line[:2] != "$ " and line not in said.splitlines()]
-        require(not missing and len(shown) > 5, "not printed:", missing, said)
-        require("Where the device memory goes" in read(folder, "gpt.html"))
 
 
 # ------------------------------------------------------------------------------------------------ what is no command

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The spillway command: what it refuses, how it starts programs, and that help, README and man page are of one table."""
+"""The spillway command: what it refuses, how it starts programs, and that help, docs/settings.md and man page are of one table."""
 import re
 import subprocess
 import sys
@@ -99,9 +99,9 @@ class Texts(lookup.Case):
                 self.assertIn(variable, text)
                 self.assertIn(f"--{option}", text)
 
-    def test_the_readme_has_the_table(self):
-        readme = (SOURCE / "README.md").read_text()
-        table = readme.split("<!-- settings: begin", 1)[1].split("\n", 1)[1].split("<!-- settings: end", 1)[0]
+    def test_the_page_of_settings_has_the_table(self):
+        page = (SOURCE / "docs/settings.md").read_text()
+        table = page.split("<!-- settings: begin", 1)[1].split("\n", 1)[1].split("<!-- settings: end", 1)[0]
         self.assertEqual(table, self.say("texts", "settings"))
 
     def test_version_and_help(self):

@@ -1,4 +1,4 @@
-/* texts.h - what is written of the commands elsewhere: man pages, completions, the README's lists. Made from the table of
+/* texts.h - what is written of the commands elsewhere: man pages, completions, the lists in docs/. Made from the table of
  * commands, their options and the table of settings, so that they cannot disagree with what the commands do. */
 #ifndef SPILLWAY_TOOLS_TEXTS_H
 #define SPILLWAY_TOOLS_TEXTS_H
