@@ -21,7 +21,7 @@ void spw_log_setup(enum spw_log_level level, const char *file)
 
     int fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
-        spw_warn("cannot open the log file %s: %s; logging to stderr", file, strerror(errno));
+        spw_warn("cannot open the log file %s: %s; logging to stderr" SPW_SEE("log-file"), file, strerror(errno));
     else
         log_fd = fd;
 }

@@ -4,6 +4,7 @@
  * allocated, nothing fails, errno stays. */
 #ifndef SPILLWAY_SHIM_LOG_H
 #define SPILLWAY_SHIM_LOG_H
+#include "see.h"
 #include <stdbool.h>
 #include <stdint.h>
 

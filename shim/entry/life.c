@@ -57,7 +57,7 @@ static void in_child(void)
 
 static void tell(const char *line)
 {
-    spw_warn("%s", line);
+    spw_warn("%s" SPW_SEE("allocator-hides-tensors"), line);
 }
 
 static CUresult read_settings(void)
@@ -68,7 +68,7 @@ static CUresult read_settings(void)
     spw_log_setup(settings.log_level, settings.log_file);
     spw_settings_use(&settings);
     if (r < 0) {
-        spw_warn("%s", message);
+        spw_warn("%s" SPW_SEE("setting-refused"), message);
         return CUDA_ERROR_INVALID_VALUE;
     }
 
@@ -158,6 +158,6 @@ __attribute__((destructor)) static void tell_what_went_past(void)
         return;
     spw_log_setup(settings.log_level, settings.log_file);
     spw_warn("SPILLWAY_BUDGET=%s was not kept: %s was started past spillway; another preloaded library takes the driver's "
-             "calls, or the program opens that file (spillway doctor)",
+             "calls, or the program opens that file (spillway doctor)" SPW_SEE("another-library"),
              budget, path);
 }

@@ -62,7 +62,7 @@ static void *find(const char *name, const void *caller)
     if (!function)
         function = spw_lookups_of_loader(RTLD_NEXT, name);
     if (!function)
-        spw_warn_once(&warned, "%s was called, and no NCCL that has it is loaded", name);
+        spw_warn_once(&warned, "%s was called, and no NCCL that has it is loaded" SPW_SEE("nccl"), name);
     return function;
 }
 
@@ -247,9 +247,10 @@ static void *instead_of(enum call call, void *function)
             there == function)
             return ours[call].places[i];
     }
-    spw_warn_once(&warned,
-                  "%s is looked up in more than %d libraries: what the last ones are handed is not kept on the device",
-                  ours[call].name, PLACES);
+    spw_warn_once(
+        &warned,
+        "%s is looked up in more than %d libraries: what the last ones are handed is not kept on the device" SPW_SEE("nccl"),
+        ours[call].name, PLACES);
     return NULL;
 }
 

@@ -52,9 +52,10 @@ static void tell_absence(const char *reason)
 {
     const char *named = getenv("SPILLWAY_DRIVER");
     if (named)
-        spw_warn("SPILLWAY_DRIVER=%s cannot be used as the driver%s%s", named, reason ? ": " : "", reason ? reason : "");
+        spw_warn("SPILLWAY_DRIVER=%s cannot be used as the driver%s%s" SPW_SEE("driver-not-opened"), named,
+                 reason ? ": " : "", reason ? reason : "");
     else if (reason)
-        spw_warn("the driver cannot be opened: %s", reason);
+        spw_warn("the driver cannot be opened: %s" SPW_SEE("driver-not-opened"), reason);
 }
 
 /* Member by member, because other threads may be looking at them. */

@@ -94,7 +94,7 @@ static void note_escape(const char *name, int version, cuuint64_t flags)
     spw_count_escape();
     spw_warn_once(&warned,
                   "the driver answered %s (version %d, flags %llu) with a function that is not known; calls to it are "
-                  "not seen. Please report this with the output of `spillway doctor`",
+                  "not seen. Please report this with the output of `spillway doctor`" SPW_SEE("unknown-function"),
                   name, version, (unsigned long long)flags);
 }
 

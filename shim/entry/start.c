@@ -39,7 +39,7 @@ CUresult spw_library_start(void)
     const char *missing = missing_call();
     if (missing && spw_settings_ask_for_budget(spw_settings_get())) {
         spw_warn("the driver is too old to keep a budget (it has no %s; those since CUDA 10.2 do), so CUDA does not start; "
-                 "without SPILLWAY_BUDGET the program runs as if spillway were not there",
+                 "without SPILLWAY_BUDGET the program runs as if spillway were not there" SPW_SEE("driver-too-old"),
                  missing);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -48,7 +48,8 @@ CUresult spw_library_start(void)
     if (!spw_layout_supported())
         spw_warn(
             "the driver is older than CUDA 12.4 and does not tell what kernels get for parameters: any launch may touch "
-            "everything, so nothing leaves the device, and what does not fit into the budget is out of memory");
+            "everything, so nothing leaves the device, and what does not fit into the budget is out of memory" SPW_SEE(
+                "driver-too-old"));
     spw_seek_allowed = true;
     spw_plan_follower_open();
     spw_summary_arm();

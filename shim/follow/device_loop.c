@@ -33,8 +33,9 @@ static const double AS_FAST = 1.005; /* times what the operations take by themse
 void spw_device_loop_lack_memory(const struct spw_device *d, const char *what)
 {
     static int warned;
-    spw_warn_once(&warned, "device %d: the host has no memory left %s: eviction on demand goes on meanwhile", d->ordinal,
-                  what);
+    spw_warn_once(&warned,
+                  "device %d: the host has no memory left %s: eviction on demand goes on meanwhile" SPW_SEE("host-memory"),
+                  d->ordinal, what);
 }
 
 int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_rounds)

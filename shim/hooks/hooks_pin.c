@@ -143,7 +143,7 @@ static CUresult shared(CUresult result, CUdeviceptr address, const char *call)
         spw_warn_once(
             &warned,
             "%s: the driver refused (error %d) to share memory that spillway allocated; with SPILLWAY_MODE=off the "
-            "program allocates it itself",
+            "program allocates it itself" SPW_SEE("sharing-refused"),
             call, (int)result);
     return result;
 }

@@ -49,7 +49,9 @@ static void release(struct spw_phys_pool *h, struct spw_piece piece)
     CUresult r = SPW_ASK(cuMemRelease, piece.handle);
     if (r != CUDA_SUCCESS) {
         /* The memory may still be taken: it stays on the bill. */
-        spw_warn_once(&warned, "the driver refused to release %llu bytes of device memory (error %d); they count as used",
+        spw_warn_once(&warned,
+                      "the driver refused to release %llu bytes of device memory (error %d); they count as used" SPW_SEE(
+                          "driver-refused"),
                       (unsigned long long)bytes, (int)r);
         return;
     }
@@ -155,7 +157,7 @@ static void learn_what_lacks(struct spw_phys_pool *h)
         return;
     spw_warn_once(&warned,
                   "device %d has less memory left than the budget says: %llu bytes are used from here on, and more when "
-                  "nothing else helps",
+                  "nothing else helps" SPW_SEE("less-memory"),
                   h->device, (unsigned long long)h->made_bytes);
     h->lacking_bytes += h->budget_bytes - h->made_bytes;
     h->budget_bytes = h->made_bytes;

@@ -110,7 +110,10 @@ static int check_context(const struct spw_device *d, CUcontext context)
         return -ENOTSUP;
     if (!ring || ring->context == context)
         return 0;
-    spw_warn_once(&warned, "device %d has several contexts: only what one of them computes can be recomputed", d->ordinal);
+    spw_warn_once(
+        &warned,
+        "device %d has several contexts: only what one of them computes can be recomputed" SPW_SEE("several-contexts"),
+        d->ordinal);
     return -ENOTSUP;
 }
 

@@ -37,7 +37,7 @@ int spw_seek_kernel_load(int device, struct spw_seek_kernel *ret_kernel)
         spw_warn_once(
             &warned,
             "the driver does not take the kernel that looks for addresses in device memory (it answers %d): memory "
-            "is read by the host instead, which is slow",
+            "is read by the host instead, which is slow" SPW_SEE("driver-refused"),
             (int)r);
         return -ENOTSUP;
     }
@@ -69,7 +69,7 @@ int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream
         spw_warn_of(
             &told, (uint64_t)r,
             "cuLaunchKernel answers %d to the kernel that looks for addresses in device memory: %llu bytes are read by "
-            "the host instead",
+            "the host instead" SPW_SEE("driver-refused"),
             (int)r, (unsigned long long)bytes);
     return spw_result(r);
 }

@@ -258,7 +258,7 @@ void spw_writesets_refuted_locked(int device, uint64_t functions)
     spw_warn_of(
         &told, spw_writesets_refuted_count,
         "device %d: a tensor was changed by a kernel that had not changed it before; from now on it is copied, and that "
-        "kernel is taken to write all that it is given",
+        "kernel is taken to write all that it is given" SPW_SEE("changed-late"),
         device);
     revoked |= functions;
     spw_writesets_doubted = true;

@@ -88,11 +88,12 @@ static int add_slab(struct spw_device *d, size_t bytes)
         spw_retire_block_locked(d, b);
     uint64_t needed = spw_reclaim_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes;
     if (r == -ENOMEM)
-        spw_warn_of(&told, needed,
-                    "out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
-                    "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
-                    slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
-                    (unsigned long long)needed);
+        spw_warn_of(
+            &told, needed,
+            "out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
+            "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
+            slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
+            (unsigned long long)needed);
 out:
     spw_mutex_unlock(&d->slow);
     return r;
@@ -133,7 +134,7 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
         spw_warn_of(
             &told_alone, needed,
             "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
-            "budget that would do: %llu bytes",
+            "budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
             bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed);
         return false;
     }
@@ -146,7 +147,7 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
         spw_warn_of(
             &told_together, needed,
             "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
-            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together",
+            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together" SPW_SEE("host-memory"),
             (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
             (unsigned long long)host);
         return false;

@@ -161,16 +161,17 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct spw_work
         spw_warn_of(
             &told, needed + d->foreign_bytes,
             "out of device memory: %s touches %llu bytes at once in %u tensors%s, beside %llu bytes that cannot move; the "
-            "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes",
+            "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
             what, (unsigned long long)bytes, tensors, op->everything ? " (its parameters cannot be parsed)" : "",
             (unsigned long long)unmovable, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
             (unsigned long long)(needed + d->foreign_bytes));
     else
-        spw_warn_of(&told_stuck, bytes,
-                    "out of memory: %s needs %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
-                    (unsigned long long)bytes, d->ordinal,
-                    spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
-                                                 : "the device has less memory than the budget says");
+        spw_warn_of(
+            &told_stuck, bytes,
+            "out of memory: %s needs %llu bytes on device %d, and what lies there cannot be evicted: %s" SPW_SEE("no-room"),
+            what, (unsigned long long)bytes, d->ordinal,
+            spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
+                                         : "the device has less memory than the budget says");
 }
 
 /* What the driver refuses is told of with the call (ask.h), what does not fit with its sizes. */
@@ -180,7 +181,8 @@ static void say_why_refused(const struct spw_op *op, int failure)
     char name[256];
     if (failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE)
         return;
-    spw_warn_of(&told, (uint64_t)-failure, "%s is refused with error %d: what it touches cannot be made ready (%s)",
+    spw_warn_of(&told, (uint64_t)-failure,
+                "%s is refused with error %d: what it touches cannot be made ready (%s)" SPW_SEE("not-made-ready"),
                 op->function ? spw_function_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
                 failure == -ESTALE ? "bytes that were to be recomputed are lost" : strerror(-failure));
 }

@@ -101,8 +101,10 @@ int spw_host_memory_take_locked(size_t bytes, void **ret_address)
     }
     int r = spw_hostpool_take(host_pool, bytes, ret_address);
     if (r == 0 && !spw_hostpool_is_pinned(host_pool, *ret_address, bytes))
-        spw_warn_once(&warned,
-                      "the system refuses to page-lock host memory; copies go through pageable memory, which is slower");
+        spw_warn_once(
+            &warned,
+            "the system refuses to page-lock host memory; copies go through pageable memory, which is slower" SPW_SEE(
+                "not-page-locked"));
     return r;
 }
 

@@ -86,7 +86,7 @@ void spw_pin_address(CUdeviceptr address, const char *why)
         spw_pin_failure = r;
         spw_warn_once(&warned,
                       "an allocation that has to stay resident (pinned because %s) does not fit into the budget of "
-                      "%llu bytes beside what is pinned already",
+                      "%llu bytes beside what is pinned already" SPW_SEE("budget-too-small"),
                       why, (unsigned long long)d->handles.budget_bytes);
     }
 }
@@ -98,7 +98,7 @@ void spw_pin_everything(const char *why)
     spw_pinning_everything = true;
     spw_unlock();
     if (first)
-        spw_warn("everything stays resident from here on: %s", why);
+        spw_warn("everything stays resident from here on: %s" SPW_SEE("nothing-moves"), why);
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_device *d = &spw_devices[i];
         if (!d->ready)

@@ -42,15 +42,16 @@ static void say_what_does_not_fit(const struct spw_device *d, uint64_t bytes, co
         spw_warn_of(
             &told, needed,
             "out of device memory: %s takes %llu bytes, which cannot move, beside %llu that cannot either; the budget of "
-            "device %d is %llu bytes; smallest budget that would do: %llu bytes",
+            "device %d is %llu bytes; smallest budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
             what, (unsigned long long)bytes, (unsigned long long)staying, d->ordinal, (unsigned long long)budget,
             (unsigned long long)needed);
     else
-        spw_warn_of(&told_stuck, bytes,
-                    "out of memory: %s takes %llu bytes on device %d, and what lies there cannot be evicted: %s", what,
-                    (unsigned long long)bytes, d->ordinal,
-                    spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
-                                                 : "the device has less memory than the budget says");
+        spw_warn_of(
+            &told_stuck, bytes,
+            "out of memory: %s takes %llu bytes on device %d, and what lies there cannot be evicted: %s" SPW_SEE("no-room"),
+            what, (unsigned long long)bytes, d->ordinal,
+            spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
+                                         : "the device has less memory than the budget says");
 }
 
 static void put_on_bill(struct spw_device *d, uint64_t bytes)

@@ -423,7 +423,7 @@ static void say_lost(const struct spw_op *op)
     char name[256];
     spw_warn(
         "%s was launched again to see whether it gives the same, and then the driver refused to copy what it touches back "
-        "to its place: the program is told that the launch failed",
+        "to its place: the program is told that the launch failed" SPW_SEE("not-made-ready"),
         spw_function_name(op->function, name, sizeof(name)));
 }
 

@@ -33,7 +33,8 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
         return true;
     if (ask(d, b, d->mover->out, &ticket) == -ENOTSUP) {
         d->is_blind = true;
-        spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be",
+        spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be" SPW_SEE(
+                     "driver-refused"),
                  d->ordinal);
     } else
         spw_digest_forget_locked(ticket);

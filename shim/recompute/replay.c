@@ -320,7 +320,7 @@ static void say_what_is_lost(const struct spw_device *d, const struct spw_block 
                            (unsigned long long)b->content.maker->touches[i].address);
     spw_warn_of(&told, b->size_bytes,
                 "out of memory: %zu bytes at 0x%llx on device %d are to be computed again from %s, and cannot be now (%s); "
-                "what would change the latter is refused",
+                "what would change the latter is refused" SPW_SEE("not-made-ready"),
                 b->size_bytes, (unsigned long long)b->address, d->ordinal, of,
                 r == -ENOMEM ? "no room" : "the driver refuses");
 }

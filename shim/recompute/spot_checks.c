@@ -161,10 +161,11 @@ static void fail(const struct pair *p)
     if (has_failed)
         return;
     has_failed = true;
-    spw_warn("device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), and things were computed "
-             "with them: no result reaches the host any more. SPILLWAY_RECOMPUTE=off runs nothing again",
-             p->ordinal, p->function ? spw_function_name(p->function, buffer, sizeof(buffer)) : "a copy", p->bytes,
-             (unsigned long long)p->address);
+    spw_warn(
+        "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), and things were computed "
+        "with them: no result reaches the host any more. SPILLWAY_RECOMPUTE=off runs nothing again" SPW_SEE("other-bytes"),
+        p->ordinal, p->function ? spw_function_name(p->function, buffer, sizeof(buffer)) : "a copy", p->bytes,
+        (unsigned long long)p->address);
 }
 
 /* `left`: what is left of the sample before when the one behind is subtracted, and how many words of both are the pattern.

@@ -211,7 +211,7 @@ static void lose(const struct spw_device *d, const struct spw_block *b)
     m->is_void = true;
     spw_verified.lost_count++;
     spw_warn("device %d: %zu bytes at 0x%llx were to be computed again by %s, which gives other results by now: whatever "
-             "needs them is refused",
+             "needs them is refused" SPW_SEE("other-bytes"),
              d->ordinal, b->size_bytes, (unsigned long long)b->address,
              m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy");
 }
@@ -251,7 +251,7 @@ static void say_lost(const struct spw_device *d, const struct spw_block *b, cons
 {
     spw_warn(
         "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), of which there is no copy; "
-        "it was right when it was compared before, but what it made since then was not compared",
+        "it was right when it was compared before, but what it made since then was not compared" SPW_SEE("other-bytes"),
         d->ordinal, name, b->size_bytes, (unsigned long long)b->address);
 }
 
@@ -260,7 +260,7 @@ static void say_mismatch(const struct spw_device *d, const struct spw_recorded_o
 {
     spw_warn(
         "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx): these are restored from a "
-        "copy, and that is not done again%s",
+        "copy, and that is not done again%s" SPW_SEE("other-bytes"),
         d->ordinal, name, b->size_bytes, (unsigned long long)b->address,
         was_compared && spw_settings_get()->verify_every > 1 && m->function
             ? "; it was right when it was compared before, but what it made since then was not compared"

@@ -163,7 +163,9 @@ void spw_iteration_finder_tell(void)
 {
     const struct spw_settings *s = spw_settings_get();
     if (s->hint_kernel[0] && hints == 0)
-        spw_warn("no kernel with \"%s\" in its name was launched: SPILLWAY_ITERATION_KERNEL had no effect", s->hint_kernel);
+        spw_warn("no kernel with \"%s\" in its name was launched: SPILLWAY_ITERATION_KERNEL had no effect" SPW_SEE(
+                     "iteration-hint"),
+                 s->hint_kernel);
     if (s->hint_range[0] && hints == 0)
         spw_nvtx_tell_unheard(s->hint_range);
 }

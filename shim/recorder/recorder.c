@@ -48,7 +48,7 @@ static void stop_noting(void)
 /* The end of recording, with the file as good as it can be left. */
 static void give_up_locked(int r)
 {
-    spw_warn("the trace ends here: %s; the program goes on", strerror(-r));
+    spw_warn("the trace ends here: %s; the program goes on" SPW_SEE("trace-not-written"), strerror(-r));
     stop_noting();
     spw_timing_set(false);
 }
@@ -265,7 +265,7 @@ int spw_recorder_start(void)
     struct spw_trace_writer *made;
     int r = spw_trace_writer_create(path, &made);
     if (r < 0) {
-        spw_warn("cannot write the trace %s: %s", path, strerror(-r));
+        spw_warn("cannot write the trace %s: %s" SPW_SEE("trace-not-written"), path, strerror(-r));
         return r;
     }
     spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
@@ -285,7 +285,7 @@ int spw_recorder_start(void)
         spw_status_start(SPW_MODE_TRACE, fill_status);
     }
     if (r < 0)
-        spw_warn("no memory to look for the iteration: operations are not timed");
+        spw_warn("no memory to look for the iteration: operations are not timed" SPW_SEE("not-timed"));
     return 0;
 }
 
@@ -304,7 +304,8 @@ void spw_recorder_stop(void)
         spw_warn("traced %llu operations and %llu allocations; to see them: spillway report %s", (unsigned long long)next_op,
                  (unsigned long long)spw_recorder_allocs_locked(), spw_settings_get()->trace_file);
     else if (writer && spw_recording)
-        spw_warn("the end of the trace %s could not be written: %s", spw_settings_get()->trace_file, strerror(-failed));
+        spw_warn("the end of the trace %s could not be written: %s" SPW_SEE("trace-not-written"),
+                 spw_settings_get()->trace_file, strerror(-failed));
     writer = NULL;
     spw_iteration_finder_stop();
     stop_noting();

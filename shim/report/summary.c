@@ -77,7 +77,7 @@ static void tell_verified(void)
     if (v->mismatch_count)
         spw_warn(
             "%llu of %llu tensors that were computed again and compared were other than before: %llu were restored, %llu "
-            "could not be",
+            "could not be" SPW_SEE("other-bytes"),
             U(v->mismatch_count), U(v->equal_count + v->mismatch_count), U(v->repaired_count), U(v->lost_count));
     else if (v->equal_count)
         spw_info("all of %llu tensors that were computed again and compared were as before", U(v->equal_count));
@@ -255,12 +255,12 @@ static void write_file(const char *path)
 {
     FILE *f = fopen(path, "we");
     if (!f) {
-        spw_warn("cannot write the summary to %s: %s", path, strerror(errno));
+        spw_warn("cannot write the summary to %s: %s" SPW_SEE("summary-not-written"), path, strerror(errno));
         return;
     }
     write_json(f);
     if (fclose(f) != 0)
-        spw_warn("cannot write the summary to %s: %s", path, strerror(errno));
+        spw_warn("cannot write the summary to %s: %s" SPW_SEE("summary-not-written"), path, strerror(errno));
 }
 
 int spw_summary_text(char **ret_text, size_t *ret_length)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Each code block of the pages says in a comment before it whether a test runs it: `<!-- run -->`, which shown.py does, or `<!-- not run:
-REASON -->` with one of few reasons. Pages of the design need it only for blocks that have commands.
+"""Each code block of the pages says in a comment before it whether a test runs it: `<!-- run -->`, which shown.py does, or
+`<!-- not run: REASON -->` with one of few reasons. A page may say `<!-- no block is run: REASON -->` of all its blocks. Pages of the
+design need it only for blocks that have commands.
 
 usage: blocks.py [FOLDER]        the source tree (default: this one)"""
 import collections
@@ -11,6 +12,7 @@ import sys
 # What a reason begins with, and who may have it.
 REASONS = ("needs a GPU", "needs jq", "needs a cluster", "needs a container", "builds everything", "installs packages", "runs other tests", "takes long",
            "part of a program", "a drawing", "a formula", "a file's contents", "a message")
+ALL = re.compile(r"^<!-- no block is run: ([^>]+?) -->$", re.MULTILINE)  # a page whose blocks are all of one kind
 MARK = re.compile(r"<!-- (run|not run: [^>]+?) -->$")
 COMMAND = re.compile(r"^\s*(?:\$ |(?:\w+=\S+ +)*(?:sudo |\./|build/|spillway |export |pip |meson |ninja |docker |srun |sbatch |apptainer |kubectl |torchrun |python3? ))")
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/design/*.md", "docs/measurements/*.md", "docs/decisions/*.md")
@@ -25,7 +27,9 @@ def pages_of(tree):
 
 def blocks_of(text):
     """The code blocks of a page: fenced ones, and indented ones that follow an empty line outside of lists."""
-    blocks, mark, before, listed, lines = [], None, "", False, text.splitlines()
+    whole = ALL.search(text)
+    usual = f"not run: {whole.group(1)}" if whole else None
+    blocks, mark, before, listed, lines = [], usual, "", False, text.splitlines()
     at = 0
     while at < len(lines):
         line = lines[at]
@@ -45,13 +49,13 @@ def blocks_of(text):
                 while inside and not inside[-1].strip():
                     inside.pop()
             blocks.append(Block(begin + 1, mark, inside))
-            mark, before = None, ""
+            mark, before = usual, ""
             continue
         found = MARK.match(line.strip())
         if found:
             mark = found.group(1)
         elif line.strip():
-            mark = None
+            mark = usual
             listed = bool(re.match(r"\s*(?:[-*]|\d+\.) ", line)) or (listed and line.startswith(" "))
         before = line
         at += 1

@@ -16,7 +16,8 @@ FILE = re.compile(r"`([\w-]+\.(?:c|h|py|cu|ptx|list))`")
 IDENTIFIER = re.compile(r"\b(?:spw_\w+|SPW_\w+)\b")
 WIDTH = 130
 DESIGN = ("docs/design.md", "docs/design/*.md", "docs/decisions/*.md", "CONTRIBUTING.md")
-NARROW = (*DESIGN, "README.md", "docs/planning.md", "docs/testing.md", "docs/use.md", "docs/promises.md", "docs/packaging.md")
+NARROW = (*DESIGN, "README.md", "docs/planning.md", "docs/testing.md", "docs/use.md", "docs/promises.md", "docs/packaging.md", "docs/troubleshooting.md",
+          "docs/clusters.md", "docs/comparison.md", "docs/faq.md")
 SKIPPED = {"build", ".git", "subprojects", "shared"}
 
 

@@ -1,6 +1,7 @@
 /* run.c - `spillway run`: checks the settings, puts them into the environment, and becomes the program. */
 #include "commands.h"
 #include "past.h"
+#include "see.h"
 #include "settings.h"
 #include "switches.h"
 #include "writable.h"
@@ -65,14 +66,14 @@ static int apply_settings(const struct request *request, struct spw_settings *se
         if (!request->values[i])
             continue;
         if (spw_setting_take(setting, request->values[i], settings, message, sizeof(message)) < 0) {
-            fprintf(stderr, "spillway: --%s: %s\n", setting->option, message);
+            fprintf(stderr, "spillway: --%s: %s" SPW_SEE("setting-refused") "\n", setting->option, message);
             return -EINVAL;
         }
         setenv(setting->variable, request->values[i], 1);
     }
     int r = spw_settings_read(settings, message, sizeof(message));
     if (r < 0)
-        fprintf(stderr, "spillway: %s\n", message);
+        fprintf(stderr, "spillway: %s" SPW_SEE("setting-refused") "\n", message);
     return r;
 }
 
@@ -107,7 +108,8 @@ static int preload(void)
     char library[PATH_MAX];
     if (find_library(library, sizeof(library)))
         return preload_library(library);
-    fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it\n");
+    fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it" SPW_SEE(
+                        "library-not-found") "\n");
     return -1;
 }
 
@@ -137,7 +139,8 @@ static int check_trace_file(const struct spw_settings *settings)
 {
     int r = can_write(settings->trace_file);
     if (r < 0)
-        fprintf(stderr, "spillway: cannot write the trace %s: %s\n", settings->trace_file, strerror(-r));
+        fprintf(stderr, "spillway: cannot write the trace %s: %s" SPW_SEE("trace-not-written") "\n", settings->trace_file,
+                strerror(-r));
     return r;
 }
 
@@ -146,7 +149,8 @@ static int check_summary_file(const struct spw_settings *settings)
 {
     int r = settings->summary[0] ? can_write_to(settings->summary) : 0;
     if (r < 0)
-        fprintf(stderr, "spillway: cannot write the summary %s: %s\n", settings->summary, strerror(-r));
+        fprintf(stderr, "spillway: cannot write the summary %s: %s" SPW_SEE("summary-not-written") "\n", settings->summary,
+                strerror(-r));
     return r;
 }
 
@@ -161,7 +165,7 @@ static int check_other_library(const struct spw_settings *settings)
     fprintf(
         stderr,
         "spillway: SPILLWAY_BUDGET=%s cannot be kept: %s is preloaded as well and takes the driver's calls past spillway; "
-        "take it out of LD_PRELOAD, or run without a budget\n",
+        "take it out of LD_PRELOAD, or run without a budget" SPW_SEE("another-library") "\n",
         getenv("SPILLWAY_BUDGET"), other);
     return -EINVAL;
 }

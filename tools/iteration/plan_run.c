@@ -10,6 +10,7 @@
 #include "bounds/bounds.h"
 #include "plan/check.h"
 #include "progress.h"
+#include "see.h"
 
 static double now_s(void *context)
 {
@@ -119,10 +120,12 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
         r = spw_check_events(wish->graph, schedule->start, events, schedule->count, &rules, &check);
     free(events);
     if (r == 0 && check.fault != SPW_FAULT_NONE) {
-        fprintf(stderr,
-                "spillway: the plan of %s for %llu bytes is wrong, which is a mistake of spillway's: event %zu: %s: %s\n",
-                outcome->planner->name, (unsigned long long)outcome->budget_bytes, check.event, spw_fault_name(check.fault),
-                check.message);
+        fprintf(
+            stderr,
+            "spillway: the plan of %s for %llu bytes is wrong, which is a mistake of spillway's: event %zu: %s: %s" SPW_SEE(
+                "mistake") "\n",
+            outcome->planner->name, (unsigned long long)outcome->budget_bytes, check.event, spw_fault_name(check.fault),
+            check.message);
         return -EBADMSG;
     }
     return r == 0 || r == -ENOMEM ? r : -EBADMSG;

@@ -1,5 +1,6 @@
 /* library.c - finds libspillway.so for a command that was built or installed together with it. */
 #include "commands.h"
+#include "see.h"
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -99,7 +100,10 @@ int preload_library(const char *library)
 {
     char names[PATH_MAX], folder[PATH_MAX];
     if (strpbrk(library, ":;")) {
-        fprintf(stderr, "spillway: %s cannot be preloaded: a folder's name may hold no colon and no semicolon\n", library);
+        fprintf(stderr,
+                "spillway: %s cannot be preloaded: a folder's name may hold no colon and no semicolon" SPW_SEE(
+                    "library-not-found") "\n",
+                library);
         return -1;
     }
     if (find_names_folder(library, names, sizeof(names)) && put_first("LD_LIBRARY_PATH", names) < 0)

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "progress.h"
+#include "see.h"
 
 int open_model(const char *path, bool partial, uint64_t at_op, struct model **ret_model)
 {
@@ -20,7 +21,8 @@ int open_model(const char *path, bool partial, uint64_t at_op, struct model **re
     if (r == 0)
         return 0;
     if (r == -EBADMSG) {
-        fprintf(stderr, "spillway: %s: offset %llu: %s%s\n", path, (unsigned long long)problem.offset, problem.reason,
+        fprintf(stderr, "spillway: %s: offset %llu: %s%s" SPW_SEE("trace-damaged") "\n", path,
+                (unsigned long long)problem.offset, problem.reason,
                 partial || problem.offset == 0 ? "" : "; --partial reports what can be read");
         return EXIT_USAGE;
     }

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "plan_asked.h"
 #include "plan_show.h"
+#include "see.h"
 #include "shown.h"
 
 #define EXIT_INFEASIBLE 3
@@ -70,12 +71,15 @@ static int show_outcome(const struct plan_asked *request, const struct iteration
     else if (outcome->result == 0)
         status = plan_print(it, outcome, stdout) < 0 ? out_of_memory() : EXIT_SUCCESS;
     if (outcome->result == -ENOTSUP) {
-        fprintf(stderr, "spillway: %s: planner %s is not for this iteration, or not without what was forbidden\n",
-                it->text.file, outcome->planner->name);
+        fprintf(
+            stderr,
+            "spillway: %s: planner %s is not for this iteration, or not without what was forbidden" SPW_SEE("no-plan") "\n",
+            it->text.file, outcome->planner->name);
         return EXIT_USAGE;
     }
     if (outcome->result < 0) {
-        fprintf(stderr, "spillway: %s: %s\n", it->text.file, plan_why_not(it->graph, outcome, sentence));
+        fprintf(stderr, "spillway: %s: %s" SPW_SEE("no-plan") "\n", it->text.file,
+                plan_why_not(it->graph, outcome, sentence));
         return EXIT_INFEASIBLE;
     }
     return status || !request->events ? status : write_events(request->events, it->graph, outcome);
@@ -124,7 +128,8 @@ static int plan_many(const struct plan_asked *request, const struct iteration *i
         plan_print_sweep(it, &outcomes, stdout);
     if (status) {
         char sentence[512];
-        fprintf(stderr, "spillway: %s: %s\n", it->text.file, plan_why_not(it->graph, &outcomes.list[0], sentence));
+        fprintf(stderr, "spillway: %s: %s" SPW_SEE("no-plan") "\n", it->text.file,
+                plan_why_not(it->graph, &outcomes.list[0], sentence));
     }
     plan_outcomes_finish(&outcomes);
     return shown ? shown : status;
@@ -142,7 +147,7 @@ static int show_check(const struct plan_asked *request, const struct iteration *
     if (check->fault == SPW_FAULT_NONE)
         return status;
     (void)snprintf(path, sizeof path, "events[%zu]", check->event);
-    fprintf(stderr, "spillway: %s:%zu: %s: %s: %s\n", text->file, json_text_line(text, path),
+    fprintf(stderr, "spillway: %s:%zu: %s: %s: %s" SPW_SEE("file-refused") "\n", text->file, json_text_line(text, path),
             check->fault == SPW_FAULT_END ? "events" : path, spw_fault_name(check->fault), check->message);
     return EXIT_FAILURE;
 }
@@ -161,7 +166,7 @@ static int check_events(const struct plan_asked *request, const struct iteration
         return status;
     int r = events_take(&text, it, &events, &problem);
     if (r < 0) {
-        fprintf(stderr, "spillway: %s\n", problem.message);
+        fprintf(stderr, "spillway: %s" SPW_SEE("file-refused") "\n", problem.message);
         status = r == -ENOMEM ? EXIT_FAILURE : EXIT_USAGE;
     } else {
         r = spw_check_events(it->graph, events.start, events.steps, events.count, &rules, &check);

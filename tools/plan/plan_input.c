@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "model_export.h"
 #include "open_model.h"
+#include "see.h"
 
 static int complain(const char *path, int error)
 {
@@ -17,7 +18,7 @@ static int complain(const char *path, int error)
 
 static int complain_of(const struct json_problem *problem, int r)
 {
-    fprintf(stderr, "spillway: %s\n", problem->message);
+    fprintf(stderr, "spillway: %s" SPW_SEE("file-refused") "\n", problem->message);
     return r == -ENOMEM ? EXIT_FAILURE : EXIT_USAGE;
 }
 
@@ -48,12 +49,16 @@ static int of_trace(const struct plan_input *input, struct iteration *ret_iterat
     if (!m)
         return status;
     if (m->iteration_count == 0) {
-        fprintf(stderr, "spillway: %s: no iteration was found in it: nothing repeats three times\n", input->path);
+        fprintf(stderr,
+                "spillway: %s: no iteration was found in it: nothing repeats three times" SPW_SEE("no-iteration") "\n",
+                input->path);
         model_free(m);
         return EXIT_USAGE;
     }
     if (!m->timed)
-        fprintf(stderr, "spillway: %s: the operations of this iteration were not timed: durations are 0\n", input->path);
+        fprintf(stderr,
+                "spillway: %s: the operations of this iteration were not timed: durations are 0" SPW_SEE("not-timed") "\n",
+                input->path);
     const char *slash = strrchr(input->path, '/');
     int r = json_text_made(input->path, model_export(m, input->device, slash ? slash + 1 : input->path), &text, &problem);
     model_free(m);

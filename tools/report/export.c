@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "open_model.h"
 #include "model_export.h"
+#include "see.h"
 #include "shown.h"
 
 enum { KEY_DEVICE = 0x1000, KEY_NAME, KEY_PARTIAL };
@@ -66,7 +67,8 @@ static int print(struct model *m, const struct request *request)
         return EXIT_FAILURE;
     }
     if (!m->timed)
-        fprintf(stderr, "spillway: the operations of this iteration were not timed: durations are 0\n");
+        fprintf(stderr,
+                "spillway: the operations of this iteration were not timed: durations are 0" SPW_SEE("not-timed") "\n");
     return EXIT_SUCCESS;
 }
 
@@ -95,7 +97,9 @@ int command_export(int argc, char **argv)
     if (!m)
         return status;
     if (m->iteration_count == 0) {
-        fprintf(stderr, "spillway: %s: no iteration was found in it: nothing repeats three times\n", request.trace);
+        fprintf(stderr,
+                "spillway: %s: no iteration was found in it: nothing repeats three times" SPW_SEE("no-iteration") "\n",
+                request.trace);
         status = EXIT_FAILURE;
     } else {
         int printed = print(m, &request);

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "open_model.h"
+#include "see.h"
 
 enum { KEY_JSON = 0x1000, KEY_HTML, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PARTIAL, KEY_AT };
 
@@ -181,8 +182,10 @@ int command_report(int argc, char **argv)
     if (!m)
         return status;
     if (request.at_op != MODEL_NO_OP && m->iteration_count == 0) {
-        fprintf(stderr, "spillway: %s: no whole iteration holds operation %llu; there are %llu operations\n", request.trace,
-                (unsigned long long)request.at_op, (unsigned long long)m->ops);
+        fprintf(
+            stderr,
+            "spillway: %s: no whole iteration holds operation %llu; there are %llu operations" SPW_SEE("no-iteration") "\n",
+            request.trace, (unsigned long long)request.at_op, (unsigned long long)m->ops);
         status = EXIT_USAGE;
     } else if (write_all(m, &request) != 0) {
         status = EXIT_FAILURE;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "see.h"
 #include "settings.h"
 #include "status_find.h"
 #include "top.h"
@@ -51,16 +52,20 @@ static int explain(uint32_t pid, int how)
     unsigned user;
     bool runs = kill((pid_t)pid, 0) == 0 || errno == EPERM;
     if (how == UNREADABLE)
-        fprintf(stderr, "spillway top: the status page of process %u is of another version of spillway, or damaged\n", pid);
+        fprintf(
+            stderr,
+            "spillway top: the status page of process %u is of another version of spillway, or damaged" SPW_SEE("top") "\n",
+            pid);
     else if (runs && find_of_others(pid, &user))
-        fprintf(stderr, "spillway top: process %u is user %u's; only that user can look at it\n", pid, user);
+        fprintf(stderr, "spillway top: process %u is user %u's; only that user can look at it" SPW_SEE("top") "\n", pid,
+                user);
     else if (runs)
         fprintf(stderr,
                 "spillway top: process %u does not run under spillway, or has not started CUDA yet; without a number, "
-                "spillway top lists those that do\n",
+                "spillway top lists those that do" SPW_SEE("top") "\n",
                 pid);
     else
-        fprintf(stderr, "spillway top: there is no process %u\n", pid);
+        fprintf(stderr, "spillway top: there is no process %u" SPW_SEE("top") "\n", pid);
     return EXIT_USAGE;
 }
 
