@@ -330,7 +330,7 @@ const struct spw_setting spw_setting_table[] = {
      "the real libcuda.so.1", take_driver},
     {"SPILLWAY_LOG", "log", "quiet|warn|info|debug[:FILE]", "warn",
      "quiet, warn, info or debug, optionally followed by :FILE", "how much to say, and where if not to stderr", take_log},
-    {"SPILLWAY_SMALL", "small", "auto|BYTES", "auto: half of the device's granularity",
+    {"SPILLWAY_SMALL", "small", "auto|BYTES", "auto: 32 KiB, or half of the device's granularity where that is less",
      "auto, or bytes such as 1048576, 1MiB or 1M (above 0, up to 1G)",
      "allocations below this many bytes always stay on the device", take_small},
     {"SPILLWAY_TRACE_FILE", "output", "FILE", SPW_TRACE_FILE,

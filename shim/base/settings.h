@@ -45,7 +45,7 @@ struct spw_settings {
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;
     char log_file[SPW_SETTINGS_PATH];    /* "" is stderr */
-    uint64_t small_bytes;                /* allocations below this live in slabs; 0: half the device's granularity */
+    uint64_t small_bytes;                /* allocations below this live in slabs; 0: auto (SPILLWAY_SMALL) */
     uint32_t timed_iterations;           /* in mode trace: how many are timed; SPW_SETTINGS_TIMED_ALL: every operation is */
     char hint_kernel[SPW_SETTINGS_HINT]; /* part of the name of the kernel that begins an iteration; "" for none */
     char hint_range[SPW_SETTINGS_HINT];  /* name of the NVTX range that does, maybe with * at its end; "" for none */

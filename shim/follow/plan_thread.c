@@ -17,6 +17,7 @@
 #include "planners/planners.h"
 #include "lock.h"
 #include "search/compose.h"
+#include "settings.h"
 #include "versions.h"
 
 /* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
@@ -374,7 +375,8 @@ static void be_modest(void)
 static void *run(void *context)
 {
     struct spw_plan_thread *p = context;
-    be_modest();
+    if (spw_settings_get()->plan != SPW_PLAN_WAIT) /* which stands still meanwhile */
+        be_modest();
     if (spw_plan_course(p->course, &p->terms, false, &p->cancelled, &p->plan) < 0)
         p->plan = NULL;
     __atomic_store_n(&p->done, true, __ATOMIC_RELEASE);

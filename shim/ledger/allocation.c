@@ -4,9 +4,10 @@
 #include "lock.h"
 #include "ledger.h"
 #include "mempool_stats.h"
+#include "pack.h"
 #include "slab.h"
 
-bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
+bool spw_content_at_locked(CUdeviceptr address, struct spw_allocation *ret)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_object *o = spw_object_at_locked(address);
@@ -27,6 +28,36 @@ bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
     return address < ret->address + ret->size_bytes;
 }
 
+/* The slot of a pack; NULL: there is none, or no pack. */
+static struct spw_pack_slot *packed_at(CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    const struct spw_pack *pack = o && o->kind == SPW_KIND_BLOCK ? spw_block_of(o)->pack : NULL;
+    return pack ? spw_pack_slot_at_locked(pack, address) : NULL;
+}
+
+static bool is_packed(CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    return o && o->kind == SPW_KIND_BLOCK && spw_block_of(o)->pack;
+}
+
+bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (!spw_content_at_locked(address, ret))
+        return false;
+    const struct spw_pack_slot *slot = packed_at(address);
+    if (!slot)
+        return !is_packed(address);
+    ret->address += slot->offset;
+    ret->size_bytes = slot->size_bytes;
+    ret->pool = slot->pool->pool;
+    ret->serial = slot->serial;
+    ret->sync_memops = slot->sync_memops == slot->serial;
+    return true;
+}
+
 void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -34,7 +65,10 @@ void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on)
     if (!spw_allocation_at_locked(address, &a))
         return;
     struct spw_object *o = spw_object_at_locked(address);
-    if (o->kind == SPW_KIND_BLOCK)
+    struct spw_pack_slot *packed = packed_at(address);
+    if (packed)
+        packed->sync_memops = on ? a.serial : 0;
+    else if (o->kind == SPW_KIND_BLOCK)
         spw_block_of(o)->sync_memops = on ? a.serial : 0;
     else
         spw_slab_slot_at_locked((struct spw_slab *)o, address)->sync_memops = on ? a.serial : 0;

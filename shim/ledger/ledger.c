@@ -17,7 +17,7 @@
 struct spw_device spw_devices[SPW_MAX_DEVICES];
 uint64_t spw_tick, spw_serials;
 
-enum { ARENA_GRANULES = 1 << 20, ARENA_LEAST_GRANULES = 1 << 12 };
+enum { ARENA_GRANULES = 1 << 20, ARENA_LEAST_GRANULES = 1 << 12, SMALL_BYTES = 32 << 10 };
 
 /* ---- devices ---- */
 
@@ -105,6 +105,14 @@ static void publish_arena(const struct spw_device *d)
         spw_arena_high = d->arena + d->arena_bytes;
 }
 
+/* Below half a granule, a granule of its own would be wasted for the larger part. */
+static void size_allocations(struct spw_device *d)
+{
+    const size_t half = ((size_t)1 << d->granule_shift) / 2, set = spw_settings_get()->small_bytes;
+    d->small_bytes = set ? set : half < SMALL_BYTES ? half : SMALL_BYTES;
+    d->packed_below_bytes = d->small_bytes > half ? d->small_bytes : half;
+}
+
 static int make_device(struct spw_device *d)
 {
     uint32_t granules = 0;
@@ -123,9 +131,7 @@ static int make_device(struct spw_device *d)
         d->arena_bytes = 0;
         return r;
     }
-    d->small_bytes = spw_settings_get()->small_bytes;
-    if (d->small_bytes == 0)
-        d->small_bytes = ((size_t)1 << d->granule_shift) / 2;
+    size_allocations(d);
     pthread_mutex_init(&d->slow, NULL);
     d->ready = true;
     publish_arena(d);

@@ -133,7 +133,7 @@ struct spw_deferred_unmap;
 struct spw_block {
     struct spw_object object;
     CUdeviceptr address;
-    size_t size_bytes; /* as the program asked */
+    size_t size_bytes; /* as the program asked; of a pack, all of it */
     struct spw_versioned content;
     uint32_t first, granules;
     struct spw_memory memory; /* mapped from the address on */
@@ -164,6 +164,7 @@ struct spw_block {
     uint32_t index;                    /* in device->blocks */
     uint32_t expected;                 /* which tensor of the device's course it is, plus 1; 0: none */
     struct spw_block *next_idle;
+    struct spw_pack *pack; /* pack.h: several allocations of the program's share it; NULL: it is one of them, or nobody's */
     struct spw_comparison *check; /* comparison.h: it `drops`, and what is made again is compared; else NULL */
     uint32_t spot;                /* spot_checks.c: ticket of a sample of what it held, it `drops`; else 0 */
     uint32_t spot_choice;         /* and by which the pages for that are chosen */
@@ -172,6 +173,7 @@ struct spw_block {
 
 struct spw_slab;
 struct spw_slab_set;
+struct spw_pack;
 
 struct spw_device;
 
@@ -216,6 +218,7 @@ struct spw_device {
     struct spw_phys_pool handles;             /* physical memory, and with it the budget */
     struct spw_deferred_unmaps stale;
     struct spw_slab_set *slabs;
+    struct spw_pack *packs; /* newest first */
     struct spw_mover *mover;
     struct spw_block *idle_retained; /* in no order */
     struct spw_uses replays;   /* by operations that were run again: what a stream that was not there then comes after */
@@ -223,6 +226,7 @@ struct spw_device {
     uint32_t dropping;         /* blocks that `drop` */
     unsigned making;           /* somebody relies on it that nothing more is dropped */
     size_t small_bytes;        /* smaller allocations go to slabs */
+    size_t packed_below_bytes; /* others below this share packs; not less than that */
     uint64_t total_bytes;      /* of the real device */
     uint64_t live_bytes, live_bytes_peak;
     uint64_t live_count;

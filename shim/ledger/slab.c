@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_STEP = 256, LINEAR_CLASSES = 8, CLASSES = 96, SLOTS_WANTED = 8, LOOK_AT = 8 };
+enum { CLASS_STEP = 256, LINEAR_CLASSES = 8, CLASSES = 96, SLOTS_WANTED = 8, LOOK_AT = 8, LARGER = 32, FEW = 256 };
 
 #define SLAB_LEAST_BYTES ((size_t)64 << 10)
 
@@ -49,13 +49,24 @@ static bool usable(struct spw_slot *slot, struct spw_stream *s)
              : spw_uses_done_locked(&slot->uses);
 }
 
+/* The list of the smallest slots that are large enough, and not much larger: a slab takes a granule at least, so a few
+ * allocations of each of many sizes would take as many granules. NULL: there are none. */
+static struct spw_slot **first_free(struct spw_slab_set *set, size_t bytes)
+{
+    const unsigned least = class_of(bytes);
+    for (unsigned c = least; c < CLASSES && class_bytes(c) <= LARGER * class_bytes(least); c++)
+        if (set->free_first[c])
+            return &set->free_first[c];
+    return NULL;
+}
+
 int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_slot **ret_slot,
                          bool *ret_must_wait)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!d->slabs || !d->slabs->free_first[class_of(bytes)])
+    struct spw_slot **first = d->slabs ? first_free(d->slabs, bytes) : NULL, **at = first;
+    if (!first)
         return -ENOSPC;
-    struct spw_slot **first = &d->slabs->free_first[class_of(bytes)], **at = first;
     *ret_must_wait = false;
     for (int seen = 0; *at && !usable(*at, s); at = &(*at)->next_free) {
         if (++seen == LOOK_AT || !(*at)->next_free) {
@@ -76,6 +87,16 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
     return 0;
 }
 
+/* The first slab for allocations that are much smaller than it has few slots, so that those of other sizes can share it. */
+static unsigned class_of_new(const struct spw_slab_set *set, size_t slab_bytes, size_t bytes)
+{
+    const unsigned least = class_of(bytes), wide = class_of(slab_bytes / FEW);
+    for (const struct spw_slab *slab = set->slabs; slab; slab = slab->next)
+        if (slab->slot_bytes == class_bytes(wide))
+            return least;
+    return wide > least ? wide : least;
+}
+
 int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -83,7 +104,7 @@ int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t 
         d->slabs = calloc(1, sizeof(*d->slabs));
     if (!d->slabs)
         return -ENOMEM;
-    unsigned c = class_of(bytes);
+    const unsigned c = class_of_new(d->slabs, backing->size_bytes, bytes);
     uint32_t count = (uint32_t)(backing->size_bytes / class_bytes(c));
     struct spw_slab *slab = calloc(1, sizeof(*slab) + count * sizeof(slab->slots[0]));
     if (!slab)

@@ -1,5 +1,6 @@
 /* alloc.c - allocates and frees blocks and small slots, and keeps the books of pools. */
 #include "alloc.h"
+#include "alloc_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,41 +17,14 @@
 #include "cache_merge.h"
 #include "dependents.h"
 #include "owed.h"
+#include "packed.h"
 #include "reclaim.h"
 #include "slab.h"
 #include "status.h"
 #include "transfers.h"
 #include "pointer_tables.h"
 
-struct spw_alloc_counts spw_alloc_counts;
-
-/* ---- books ---- */
-
-static inline void book(struct spw_device *d, struct spw_mempool_stats *pool, size_t bytes)
-{
-    d->live_count++;
-    d->live_bytes += bytes;
-    if (d->live_bytes_peak < d->live_bytes)
-        d->live_bytes_peak = d->live_bytes;
-    spw_mempool_stats_add(pool, bytes);
-}
-
-static inline void unbook(struct spw_device *d, struct spw_mempool_stats *pool, size_t bytes)
-{
-    d->live_count--;
-    d->live_bytes -= bytes;
-    pool->used -= bytes;
-}
-
 /* ---- small ---- */
-
-/* Who used the memory before is out of the way: in the stream's order, or, for no stream in particular, for good. The memory
- * is the caller's already, so nobody else looks at `uses` while the lock is let go. */
-static int get_past_uses(struct spw_uses *uses, struct spw_stream *s)
-{
-    int r = s ? spw_uses_order_locked(uses, s) : -EAGAIN;
-    return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
-}
 
 static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_slot **ret_slot)
 {
@@ -58,7 +32,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
     int r = spw_slab_take_locked(d, bytes, s, ret_slot, &must_wait);
     if (r < 0 || !must_wait)
         return r;
-    r = get_past_uses(&(*ret_slot)->uses, s);
+    r = spw_alloc_get_past_uses_unlocking(&(*ret_slot)->uses, s);
     if (r < 0)
         spw_slab_give_locked(d, *ret_slot, NULL, true);
     return r;
@@ -114,7 +88,7 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
         return r;
     slot->context = context;
     slot->pool = pool;
-    book(d, pool, bytes);
+    spw_alloc_book(d, pool, bytes);
     spw_mempool_note_reserved(pool, d);
     *ret_address = spw_slot_address(slot);
     return 0;
@@ -122,76 +96,10 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
 
 /* ---- large ---- */
 
-static bool fits_at_all(struct spw_device *d, size_t bytes)
-{
-    static struct spw_log_threshold told_alone, told_together;
-    uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
-    uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
-    uint64_t host = spw_host_memory_limit_locked();
-    if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
-        if (__builtin_add_overflow(mapped, spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
-            needed = UINT64_MAX;
-        spw_warn_of(
-            &told_alone, needed,
-            "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
-            "budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
-            bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed);
-        return false;
-    }
-    if (mapped > d->largest_bytes)
-        d->largest_bytes = mapped;
-    /* Where not everything fits, one tensor's worth of host memory is needed for changing places. */
-    needed = d->live_bytes + bytes;
-    needed += needed > d->handles.budget_bytes ? d->largest_bytes : 0;
-    if (needed > d->handles.budget_bytes + d->handles.lacking_bytes + host) {
-        spw_warn_of(
-            &told_together, needed,
-            "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
-            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together" SPW_SEE("host-memory"),
-            (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
-            (unsigned long long)host);
-        return false;
-    }
-    return true;
-}
-
 /* The cheap answer for the usual case: all that lives and this fit on the device itself. */
 static bool fits_plainly(const struct spw_device *d, size_t bytes)
 {
     return bytes <= d->largest_bytes && d->live_bytes + bytes <= d->handles.budget_bytes;
-}
-
-/* A cached block, its former users out of the way; where memory is short, or a piece would have to be cut that is to be
- * spared, one made of those of other sizes. NULL: there is none. */
-static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
-{
-    bool must_wait = false;
-    uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
-    struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
-    if (!b && (spw_phys_pool_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
-               (spw_size_histogram_spares(&d->handles.demand) && spw_phys_pool_unserved_locked(&d->handles, granules)))) {
-        b = spw_cache_merge_locked(d, granules, s);
-        must_wait = false;
-    }
-    *ret_block = b;
-    if (!b)
-        return 0;
-    if (must_wait || b->host_copy) {
-        b->holds++; /* it is neither cached nor given out: nobody else may take it meanwhile, or free it again */
-        b->object.attention |= SPW_FREE;
-        int r = b->host_copy ? spw_uses_wait_unlocking(&b->object.uses) : get_past_uses(&b->object.uses, s);
-        b->holds--;
-        if (r < 0) {
-            spw_block_cache_locked(d, b);
-            return r;
-        }
-    }
-    if (b->host_copy)
-        spw_mover_drop_host_copy_locked(b);
-    b->object.attention = 0;
-    b->size_bytes = bytes;
-    spw_alloc_counts.from_cache++;
-    return 0;
 }
 
 /* The usual case: the newest cached block of the size, last used on this very stream. NULL: a closer look is needed. */
@@ -216,14 +124,9 @@ static inline struct spw_block *take_cached_plainly(struct spw_device *d, size_t
 static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext context, struct spw_mempool_stats *pool,
                            CUdeviceptr *ret_address)
 {
-    b->context = context;
-    b->pool = pool;
-    b->serial = ++spw_serials;
-    spw_object_use(&b->object, spw_tick, false);
-    book(d, pool, b->size_bytes);
+    spw_alloc_book(d, pool, b->size_bytes);
     *ret_address = b->address;
-    if (__builtin_expect(spw_plan_follower_any, 0))
-        spw_follower->alloc(d, b);
+    spw_alloc_begin_life(d, b, context, pool);
 }
 
 static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d, size_t bytes, struct spw_stream *s,
@@ -231,24 +134,9 @@ static __attribute__((noinline)) int allocate_large_slowly(struct spw_device *d,
                                                            CUdeviceptr *ret_address)
 {
     struct spw_block *b;
-    if (!fits_at_all(d, bytes))
-        return -ENOMEM;
-    int r = take_cached(d, bytes, s, &b);
+    int r = spw_alloc_obtain_unlocking(d, bytes, s, &b);
     if (r < 0)
         return r;
-    if (!b) {
-        spw_alloc_counts.not_cached++;
-        r = spw_block_create_locked(d, bytes, &b);
-        if (r < 0)
-            return r;
-        /* Memory at once where it can be had without taking it from anybody; else with the first use. */
-        struct spw_context_guard guard;
-        bool entered = spw_context_enter(&guard, NULL) == 0;
-        if (spw_phys_pool_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
-            (void)spw_transfer_bring_in_locked(d, b);
-        if (entered)
-            spw_context_leave(&guard);
-    }
     give_to(d, b, context, pool, ret_address);
     spw_mempool_note_reserved(pool, d);
     return 0;
@@ -258,8 +146,9 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
                                                      CUcontext context, struct spw_mempool_stats *pool,
                                                      CUdeviceptr *ret_address)
 {
-    int r = bytes < d->small_bytes ? allocate_small(d, bytes, s, context, pool, ret_address)
-                                   : allocate_large_slowly(d, bytes, s, context, pool, ret_address);
+    int r = bytes < d->small_bytes          ? allocate_small(d, bytes, s, context, pool, ret_address)
+            : bytes < d->packed_below_bytes ? spw_packed_allocate_unlocking(d, bytes, s, context, pool, ret_address)
+                                            : allocate_large_slowly(d, bytes, s, context, pool, ret_address);
     if (r == -ENOMEM)
         spw_alloc_counts.refused++;
     spw_status_tell_locked(r < 0);
@@ -272,7 +161,7 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (bytes == 0)
         return -EINVAL;
-    bool plain = bytes >= d->small_bytes && fits_plainly(d, bytes);
+    bool plain = bytes >= d->packed_below_bytes && fits_plainly(d, bytes);
     struct spw_block *b = plain ? take_cached_plainly(d, bytes, s) : NULL;
     if (!b)
         return allocate_slowly(d, bytes, s, context, pool, ret_address);
@@ -295,29 +184,15 @@ int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcon
 
 static inline void free_block(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
-    unbook(d, b->pool, b->size_bytes);
-    if (__builtin_expect(spw_plan_follower_any, 0))
-        spw_follower->free(d, b);
-    if (s)
-        spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
-    else if (b->pinned)
-        b->object.uses.overflow = true; /* by what it is used no operation tells: anything submitted until now */
-    if (spw_pointer_tables_or_outside())
-        spw_pointer_tables_forget(b->address, b->address + b->size_bytes);
-    if (b->holds)
-        b->doomed = true;
-    else if (b->object.attention || b->host_copy || b->pinned)
-        spw_retire_block_locked(d, b);
-    else { /* resident, with nothing else to it */
-        spw_object_clean(&b->object);
-        spw_block_cache_locked(d, b);
-    }
+    spw_alloc_unbook(d, b->pool, b->size_bytes);
+    spw_alloc_forget_addresses(b->address, b->size_bytes);
+    spw_alloc_end_life(d, b, s);
 }
 
 static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
 {
     CUdeviceptr address = spw_slot_address(slot);
-    unbook(d, slot->pool, slot->size_bytes);
+    spw_alloc_unbook(d, slot->pool, slot->size_bytes);
     if (__builtin_expect(spw_plan_follower_any, 0))
         spw_follower->free_slot(d, slot);
     if (slot->owed)
@@ -337,6 +212,8 @@ int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
         return -EINVAL;
     struct spw_device *d = &spw_devices[o->device];
     if (o->kind == SPW_KIND_BLOCK) {
+        if (__builtin_expect(spw_block_of(o)->pack != NULL, 0))
+            return spw_packed_free_locked(d, spw_block_of(o), address, s);
         if (spw_block_of(o)->address != address || spw_block_of(o)->doomed)
             return -EINVAL;
         free_block(d, spw_block_of(o), s);
@@ -381,7 +258,10 @@ void spw_free_of_context_locked(CUcontext context)
                 continue;
             }
             uint32_t before = d->block_count;
-            free_block(d, b, NULL);
+            if (b->pack)
+                spw_packed_free_all_locked(d, b);
+            else
+                free_block(d, b, NULL);
             i += before == d->block_count; /* a block that is gone left its place to another */
         }
     }

@@ -25,12 +25,4 @@ void spw_free_of_context_locked(CUcontext context);
 
 /* Devices on which nothing is allocated get back all memory that is kept for reuse. */
 void spw_free_unused_devices_locked(void);
-
-struct spw_alloc_counts { /* for the summary; engine lock */
-    uint64_t from_cache;  /* large allocations that needed no driver call */
-    uint64_t not_cached;  /* large allocations that no cached memory fitted */
-    uint64_t refused;     /* answered with out of memory */
-};
-
-extern struct spw_alloc_counts spw_alloc_counts;
 #endif

@@ -119,7 +119,7 @@ int spw_seek_order_locked(struct spw_stream *s)
 static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, CUdeviceptr address)
 {
     struct spw_allocation a;
-    if (!spw_allocation_at_locked(address, &a) || a.size_bytes < sizeof(CUdeviceptr) || is_in(l, a.address))
+    if (!spw_content_at_locked(address, &a) || a.size_bytes < sizeof(CUdeviceptr) || is_in(l, a.address))
         return true;
     if (l->end - range_first == RANGES || spw_uses_order_locked(&spw_object_at_locked(address)->uses, s) < 0)
         return false;
@@ -224,7 +224,7 @@ static uint64_t strip(CUdeviceptr *word, uint64_t count, const struct spw_alloca
     for (uint64_t i = 0; i < count; i++) {
         const bool is_known = word[i] - to.address < to.size_bytes;
         if (!spw_in_arena(word[i]) || word[i] - home->address < home->size_bytes ||
-            (!is_known && !spw_allocation_at_locked(word[i], &to)))
+            (!is_known && !spw_content_at_locked(word[i], &to)))
             word[i] = 0;
         left += word[i] != 0;
     }
@@ -299,7 +299,7 @@ static int conclude_slab(const struct range *r, unsigned index, struct spw_slab 
 {
     for (uint32_t i = 0; i < slab->slot_count; i++) {
         struct spw_allocation a;
-        if (!slab->slots[i].size_bytes || !spw_allocation_at_locked(spw_slot_address(&slab->slots[i]), &a))
+        if (!slab->slots[i].size_bytes || !spw_content_at_locked(spw_slot_address(&slab->slots[i]), &a))
             continue;
         int failure = read_parts(r, index, &a, changed);
         if (failure < 0)
@@ -323,7 +323,7 @@ static int conclude_range_unlocking(unsigned index, bool wait, bool *changed)
         return 0;
     if (!r.serial)
         return o->kind == SPW_KIND_SLAB ? conclude_slab(&r, index, (struct spw_slab *)o, changed) : 0;
-    if (!spw_allocation_at_locked(r.address, &a) || a.serial != r.serial)
+    if (!spw_content_at_locked(r.address, &a) || a.serial != r.serial)
         return 0;
     return read_parts(&r, index, &a, changed);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "alloc.h"
+#include "alloc_parts.h"
 #include "arrivals.h"
 #include "bandwidth.h"
 #include "transfers.h"

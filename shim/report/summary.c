@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc.h"
+#include "alloc_parts.h"
 #include "bandwidth.h"
 #include "counters.h"
 #include "digest.h"

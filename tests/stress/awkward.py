@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random programs that are right, and awkward for whoever runs kernels again, keep their bits, whatever the budget: each is held
-against itself without spillway. In one of four no type says what a kernel may write (…-untold).
+against itself without spillway. In one of four no type says what a kernel may write (…-untold). In one of three the device's granules are so
+large that tensors share them.
 
 usage: awkward.py LIBRARY [KIND] [--first SEED] [--count N] [--minutes M]    so many seeds (default 40), and then as many as the time allows
        awkward.py LIBRARY --reduce SEED                                      which of a program's layers it takes for its bits to differ
@@ -24,6 +25,7 @@ from harness import EXIT_CUDA_ERROR, Failed, finish, no_misuse, require, run, sa
 SHAPE = ["--layers", "24", "--size", "64", "--steps", "30"]
 CROSSING = ["--size", "64", "--steps", "30", "--late", "20"]
 DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+PACKED = {"SIMGPU_GRANULARITY": "256KiB", "SPILLWAY_SMALL": "4KiB"}  # a granule for sixteen tensors of the usual size
 AT_ONCE = 2
 WRONG_ONCE = {"harm": (2001783,), "crossing": (229,)}  # seeds that found a defect
 SENTENCES = {"harm": "random programs of awkward layers", "crossing": "random programs of several streams"}
@@ -55,22 +57,26 @@ def settings(seed):
                                                         "SPILLWAY_VERIFY": drawn.choice(("1", "64", "64", "1000000"))}
 
 
-def within_budget(command, budget, library, chosen):
+def device(seed):
+    return {**DEVICE, **(PACKED if random.Random(-seed).random() < 1 / 3 else {})}
+
+
+def within_budget(command, budget, library, seed):
     return run(command, via="none", timeout=20 * SLOWEST, cpu_seconds=SLOWEST,
-               env={**DEVICE, **chosen, "LD_PRELOAD": os.path.abspath(library), "SPILLWAY_BUDGET": budget})
+               env={**device(seed), **settings(seed)[1], "LD_PRELOAD": os.path.abspath(library), "SPILLWAY_BUDGET": budget})
 
 
 def same(seed, library, kind="harm", places=()):
     command = program(seed, kind, places)
-    share, chosen = settings(seed)
-    plain = run(command, env=DEVICE)
+    share, _ = settings(seed)
+    plain = run(command, env=device(seed))
     succeeded(plain)
     no_misuse(plain)
     budget = plain.peak * share // 100
-    finished = within_budget(command, budget, library, chosen)
+    finished = within_budget(command, budget, library, seed)
     while finished.status == EXIT_CUDA_ERROR and "out of memory" in finished.errors and budget < plain.peak:
         budget = budget * 5 // 4  # one launch needs more by itself
-        finished = within_budget(command, budget, library, chosen)
+        finished = within_budget(command, budget, library, seed)
     no_misuse(finished)
     within(budget, finished)
     same_results(plain, finished)

@@ -1,0 +1,113 @@
+/* alloc_parts.c - finds a block for whoever allocates: a cached one, one made of others, or a new one. */
+#include "alloc_parts.h"
+
+#include <errno.h>
+
+#include "cache_merge.h"
+#include "context.h"
+#include "lock.h"
+#include "log.h"
+#include "mover.h"
+#include "reclaim.h"
+#include "see.h"
+#include "transfers.h"
+
+struct spw_alloc_counts spw_alloc_counts;
+
+int spw_alloc_get_past_uses_unlocking(struct spw_uses *uses, struct spw_stream *s)
+{
+    int r = s ? spw_uses_order_locked(uses, s) : -EAGAIN;
+    return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
+}
+
+static bool fits_at_all(struct spw_device *d, size_t bytes)
+{
+    static struct spw_log_threshold told_alone, told_together;
+    uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
+    uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
+    uint64_t host = spw_host_memory_limit_locked();
+    if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
+        if (__builtin_add_overflow(mapped, spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
+            needed = UINT64_MAX;
+        spw_warn_of(
+            &told_alone, needed,
+            "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
+            "budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
+            bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed);
+        return false;
+    }
+    if (mapped > d->largest_bytes)
+        d->largest_bytes = mapped;
+    /* Where not everything fits, one tensor's worth of host memory is needed for changing places. */
+    needed = d->live_bytes + bytes;
+    needed += needed > d->handles.budget_bytes ? d->largest_bytes : 0;
+    if (needed > d->handles.budget_bytes + d->handles.lacking_bytes + host) {
+        spw_warn_of(
+            &told_together, needed,
+            "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
+            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together" SPW_SEE("host-memory"),
+            (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
+            (unsigned long long)host);
+        return false;
+    }
+    return true;
+}
+
+/* A cached block, its former users out of the way; where memory is short, or a piece would have to be cut that is to be
+ * spared, one made of those of other sizes. NULL: there is none. */
+static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
+{
+    bool must_wait = false;
+    uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
+    struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
+    if (!b && (spw_phys_pool_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
+               (spw_size_histogram_spares(&d->handles.demand) && spw_phys_pool_unserved_locked(&d->handles, granules)))) {
+        b = spw_cache_merge_locked(d, granules, s);
+        must_wait = false;
+    }
+    *ret_block = b;
+    if (!b)
+        return 0;
+    if (must_wait || b->host_copy) {
+        b->holds++; /* it is neither cached nor given out: nobody else may take it meanwhile, or free it again */
+        b->object.attention |= SPW_FREE;
+        int r =
+            b->host_copy ? spw_uses_wait_unlocking(&b->object.uses) : spw_alloc_get_past_uses_unlocking(&b->object.uses, s);
+        b->holds--;
+        if (r < 0) {
+            spw_block_cache_locked(d, b);
+            return r;
+        }
+    }
+    if (b->host_copy)
+        spw_mover_drop_host_copy_locked(b);
+    b->object.attention = 0;
+    b->size_bytes = bytes;
+    spw_alloc_counts.from_cache++;
+    return 0;
+}
+
+int spw_alloc_obtain_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
+{
+    struct spw_block *b;
+    if (!fits_at_all(d, bytes))
+        return -ENOMEM;
+    int r = take_cached(d, bytes, s, &b);
+    if (r < 0)
+        return r;
+    if (!b) {
+        spw_alloc_counts.not_cached++;
+        r = spw_block_create_locked(d, bytes, &b);
+        if (r < 0)
+            return r;
+        /* Memory at once where it can be had without taking it from anybody; else with the first use. */
+        struct spw_context_guard guard;
+        bool entered = spw_context_enter(&guard, NULL) == 0;
+        if (spw_phys_pool_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))
+            (void)spw_transfer_bring_in_locked(d, b);
+        if (entered)
+            spw_context_leave(&guard);
+    }
+    *ret_block = b;
+    return 0;
+}
