@@ -47,6 +47,8 @@ static inline bool spw_log_is_worth(struct spw_log_threshold *told, uint64_t amo
     return true;
 }
 
+#define SPW_MIB(bytes) ((double)(bytes) / (1 << 20)) /* for messages */
+
 /* `told` is static and begins as {0}; callers of one place exclude each other. */
 #define spw_warn_of(told, amount, ...) \
     do { \

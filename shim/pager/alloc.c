@@ -62,12 +62,13 @@ static int add_slab(struct spw_device *d, size_t bytes)
         spw_retire_block_locked(d, b);
     uint64_t needed = spw_reclaim_unmovable_bytes_locked(d) + slab_bytes + d->foreign_bytes;
     if (r == -ENOMEM)
-        spw_warn_of(
-            &told, needed,
-            "out of device memory: %zu bytes for small allocations (below %zu bytes, never evicted) do not fit; the "
-            "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
-            slab_bytes, d->small_bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
-            (unsigned long long)needed);
+        spw_warn_of(&told, needed,
+                    "out of device memory: %.1f MiB for small allocations (below %zu bytes, never evicted) do not fit; the "
+                    "budget of "
+                    "device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program has "
+                    "come" SPW_SEE("budget-too-small"),
+                    SPW_MIB(slab_bytes), d->small_bytes, d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes),
+                    (unsigned long long)needed, SPW_MIB(needed));
 out:
     spw_mutex_unlock(&d->slow);
     return r;

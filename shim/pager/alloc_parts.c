@@ -31,9 +31,10 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
             needed = UINT64_MAX;
         spw_warn_of(
             &told_alone, needed,
-            "out of device memory: one allocation of %zu bytes is larger than the budget of device %d, %llu bytes; smallest "
-            "budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
-            bytes, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed);
+            "out of device memory: one allocation of %.1f MiB is larger than the budget of device %d, %.1f MiB; smallest "
+            "budget that would do: %llu bytes (%.1f MiB), as far as the program has come" SPW_SEE("budget-too-small"),
+            SPW_MIB(bytes), d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)needed,
+            SPW_MIB(needed));
         return false;
     }
     if (mapped > d->largest_bytes)

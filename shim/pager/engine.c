@@ -9,13 +9,13 @@
 #include "transfers.h"
 #include "context.h"
 #include "follower.h"
-#include "layout.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
 #include "clean_check.h"
 #include "fast_path.h"
 #include "owed.h"
+#include "readable.h"
 #include "rematerialiser.h"
 #include "result.h"
 #include "reclaim.h"
@@ -155,21 +155,23 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct spw_work
         bytes += spw_block_mapped_bytes(d, spw_block_of(o));
         tensors++;
     }
-    const char *what = op->function ? spw_function_name(op->function, name, sizeof(name)) : op->name;
+    const char *what = op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name;
     uint64_t needed = bytes + unmovable;
     if (needed > d->handles.budget_bytes)
         spw_warn_of(
             &told, needed + d->foreign_bytes,
-            "out of device memory: %s touches %llu bytes at once in %u tensors%s, beside %llu bytes that cannot move; the "
-            "budget of device %d is %llu bytes; smallest budget that would do: %llu bytes" SPW_SEE("budget-too-small"),
-            what, (unsigned long long)bytes, tensors, op->everything ? " (its parameters cannot be parsed)" : "",
-            (unsigned long long)unmovable, d->ordinal, (unsigned long long)(d->handles.budget_bytes + d->foreign_bytes),
-            (unsigned long long)(needed + d->foreign_bytes));
+            "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
+            "budget "
+            "of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program has "
+            "come" SPW_SEE("budget-too-small"),
+            what, SPW_MIB(bytes), tensors, op->everything ? " (its parameters cannot be parsed)" : "", SPW_MIB(unmovable),
+            d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
+            SPW_MIB(needed + d->foreign_bytes));
     else
         spw_warn_of(
             &told_stuck, bytes,
-            "out of memory: %s needs %llu bytes on device %d, and what lies there cannot be evicted: %s" SPW_SEE("no-room"),
-            what, (unsigned long long)bytes, d->ordinal,
+            "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: %s" SPW_SEE("no-room"),
+            what, SPW_MIB(bytes), d->ordinal,
             spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
                                          : "the device has less memory than the budget says");
 }
@@ -183,7 +185,7 @@ static void say_why_refused(const struct spw_op *op, int failure)
         return;
     spw_warn_of(&told, (uint64_t)-failure,
                 "%s is refused with error %d: what it touches cannot be made ready (%s)" SPW_SEE("not-made-ready"),
-                op->function ? spw_function_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
+                op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
                 failure == -ESTALE ? "bytes that were to be recomputed are lost" : strerror(-failure));
 }
 

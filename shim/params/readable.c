@@ -1,0 +1,43 @@
+/* readable.c - has the program's own C++ library demangle a kernel's name. */
+#include "readable.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+
+typedef char *demangle_fn(const char *symbol, char *buffer, size_t *length, int *status);
+
+/* Up to the parameters of the function itself; those of templates and of lambdas are in brackets of their own. */
+static void cut_parameters(char *name)
+{
+    int depth = 0;
+    for (char *at = name; *at; at++) {
+        depth += (*at == '<') - (*at == '>');
+        if (*at == '(' && depth == 0 && strncmp(at, "(anonymous", 10) != 0) {
+            *at = '\0';
+            return;
+        }
+    }
+}
+
+void spw_readable_make(char *buffer, size_t size)
+{
+    int status = -1;
+    demangle_fn *const demangle = (demangle_fn *)dlsym(RTLD_DEFAULT, "__cxa_demangle"); /* nothing is loaded for it */
+    char *full = demangle && !strncmp(buffer, "_Z", 2) ? demangle(buffer, NULL, NULL, &status) : NULL;
+    if (full && status == 0) {
+        cut_parameters(full);
+        (void)snprintf(buffer, size, "%s", strncmp(full, "void ", 5) ? full : full + 5);
+    }
+    free(full);
+}
+
+const char *spw_readable_name(CUfunction f, char *buffer, size_t size)
+{
+    (void)spw_function_name(f, buffer, size);
+    spw_readable_make(buffer, size);
+    return buffer;
+}
