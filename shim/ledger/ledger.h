@@ -218,7 +218,8 @@ struct spw_device {
     struct spw_phys_pool handles;             /* physical memory, and with it the budget */
     struct spw_deferred_unmaps stale;
     struct spw_slab_set *slabs;
-    struct spw_pack *packs; /* newest first */
+    struct spw_pack *packs;            /* newest first */
+    uint64_t pack_bytes, packed_bytes; /* of all packs, and of the slots in them */
     struct spw_mover *mover;
     struct spw_block *idle_retained; /* in no order */
     struct spw_uses replays;   /* by operations that were run again: what a stream that was not there then comes after */

@@ -2,6 +2,7 @@
 #include "pack.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 #include "streams.h"
 
 enum {
-    NEWEST = 2, /* packs of a size that new slots are looked for in */
+    NEWEST = 2, /* packs of a size that new slots are looked for in, while packs are mostly full */
+    SPARE = 8,  /* granules that may be gaps, and as many more as are not */
     LEAST = 4   /* slots of one size that fit into a pack at least */
 };
 
@@ -38,6 +40,7 @@ int spw_pack_create_locked(struct spw_device *d, struct spw_block *b)
     pack->former = b->object.uses;
     pack->next = d->packs;
     d->packs = pack;
+    d->pack_bytes += b->size_bytes;
     b->pack = pack;
     return 0;
 }
@@ -85,13 +88,20 @@ static bool are_past(struct spw_uses *uses, struct spw_stream *s)
     return s ? spw_uses_plainly_only(uses, s) || spw_uses_only_locked(uses, s) : spw_uses_done_locked(uses);
 }
 
+/* A program that keeps one of many, time and again, has packs of gaps. These are filled before there are more of them. */
+static bool is_full_of_gaps(const struct spw_device *d)
+{
+    return d->pack_bytes > 2 * d->packed_bytes + ((uint64_t)SPARE << d->granule_shift);
+}
+
 int spw_pack_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
                          struct spw_pack **ret_pack, struct spw_pack_slot **ret_slot, bool *ret_must_wait)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const size_t wanted = spw_pack_bytes(d, bytes);
+    const unsigned most = is_full_of_gaps(d) ? UINT_MAX : NEWEST;
     unsigned seen = 0;
-    for (struct spw_pack *pack = d->packs; pack && seen < NEWEST; pack = pack->next) {
+    for (struct spw_pack *pack = d->packs; pack && seen < most; pack = pack->next) {
         if (pack->block->size_bytes != wanted || pack->block->context != context)
             continue;
         const uint32_t index = find_gap(pack, rounded(bytes));
@@ -100,6 +110,7 @@ int spw_pack_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
             continue;
         *ret_must_wait = !are_past(&pack->former, s);
         *ret_slot = insert(pack, index, bytes);
+        d->packed_bytes += rounded(bytes);
         *ret_pack = pack;
         return 0;
     }
@@ -135,6 +146,7 @@ static bool end_if_empty(struct spw_device *d, struct spw_pack *pack)
     if (pack->count)
         return false;
     unlink_pack(d, pack);
+    d->pack_bytes -= pack->block->size_bytes;
     spw_uses_merge_locked(&pack->block->object.uses, &pack->former);
     pack->block->pack = NULL;
     free(pack);
@@ -152,6 +164,7 @@ bool spw_pack_give_locked(struct spw_device *d, struct spw_pack *pack, struct sp
         spw_uses_merge_locked(&pack->former, &pack->block->object.uses);
     pack->former.overflow |= !s && (anybody || pack->block->pinned);
     pack->count--;
+    d->packed_bytes -= rounded(slot->size_bytes);
     memmove(slot, slot + 1, (pack->count - index) * sizeof(*slot));
     const uint32_t gap = gap_end(pack, index) - gap_begin(pack, index);
     pack->largest_gap = gap > pack->largest_gap ? gap : pack->largest_gap;

@@ -5,8 +5,9 @@
  *     block  |slot 0  |slot 1     |gap    |slot 2  |gap           |     offsets in steps of SPW_PACK_ALIGNMENT
  *
  * What was allocated at about the same time lies together: a slot is taken in the first gap of one of the newest packs, and
- * in a new pack where these have none. A program that allocates and frees the same in each iteration so has the same slots
- * in the same packs each time. A pack lives until its last slot is freed. All slots of a pack are of one context. */
+ * in a new pack where these have none. Where gaps are more than half of all packs, the older ones are looked through first.
+ * A program that allocates and frees the same in each iteration so has the same slots in the same packs each time. A pack
+ * lives until its last slot is freed. All slots of a pack are of one context. */
 #ifndef SPILLWAY_SHIM_PACK_H
 #define SPILLWAY_SHIM_PACK_H
 #include "ledger.h"

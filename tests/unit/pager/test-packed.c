@@ -282,6 +282,50 @@ static void nothing_overlaps_whatever_is_made_and_freed(void **state)
     assert_null(device->packs);
 }
 
+/* One of each pack stays, again and again: memory does not grow with what is gone. */
+static void gaps_are_filled_before_there_are_many_of_them(void **state)
+{
+    enum { TURNS = 200 };
+    CUdeviceptr kept[TURNS], rest[2 * IN_A_PACK];
+    size_t live = 0;
+    begin(64 * GRANULE);
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        for (unsigned i = 0; i < 2 * IN_A_PACK; i++)
+            rest[i] = allocate(BYTES);
+        kept[turn] = rest[turn % (2 * IN_A_PACK)];
+        live += BYTES;
+        for (unsigned i = 0; i < 2 * IN_A_PACK; i++)
+            if (rest[i] != kept[turn])
+                assert_int_equal(spw_free(rest[i], NULL), 0);
+        assert_true(device->pack_bytes <= 2 * live + 12 * GRANULE);
+    }
+    for (unsigned turn = 0; turn < TURNS; turn++)
+        assert_int_equal(spw_free(kept[turn], NULL), 0);
+    assert_int_equal(device->pack_bytes, 0);
+    assert_int_equal(device->packed_bytes, 0);
+}
+
+/* The same where lives are such that the newest packs never have the gaps. */
+static void old_gaps_are_filled_too(void **state)
+{
+    enum { COUNT = 40 * IN_A_PACK };
+    CUdeviceptr a[COUNT];
+    begin(64 * GRANULE);
+    for (unsigned i = 0; i < COUNT; i++)
+        a[i] = allocate(BYTES);
+    const uint64_t before = device->pack_bytes;
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i % IN_A_PACK)
+            assert_int_equal(spw_free(a[i], NULL), 0);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i % IN_A_PACK)
+            a[i] = allocate(BYTES);
+    assert_true(device->pack_bytes <= before + 24 * GRANULE);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(spw_free(a[i], NULL), 0);
+    assert_null(device->packs);
+}
+
 static void a_context_takes_all_of_its_packs_along(void **state)
 {
     begin(8 * GRANULE);
@@ -324,6 +368,8 @@ int main(void)
         cmocka_unit_test(what_a_pack_leaves_comes_after_all_that_was_freed),
         cmocka_unit_test(what_is_made_the_same_way_again_lies_where_it_lay),
         cmocka_unit_test(nothing_overlaps_whatever_is_made_and_freed),
+        cmocka_unit_test(gaps_are_filled_before_there_are_many_of_them),
+        cmocka_unit_test(old_gaps_are_filled_too),
         cmocka_unit_test(a_context_takes_all_of_its_packs_along),
         cmocka_unit_test(what_is_pinned_pins_its_pack),
     };
