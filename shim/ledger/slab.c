@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_STEP = 256, LINEAR_CLASSES = 8, CLASSES = 96, SLOTS_WANTED = 8, LOOK_AT = 8, LARGER = 32, FEW = 256 };
+enum { CLASS_STEP = 256, LINEAR_CLASSES = 8, CLASSES = 96, SLOTS_WANTED = 8, LOOK_AT = 8, FEW = 256 };
 
 #define SLAB_LEAST_BYTES ((size_t)64 << 10)
 
@@ -49,14 +49,20 @@ static bool usable(struct spw_slot *slot, struct spw_stream *s)
              : spw_uses_done_locked(&slot->uses);
 }
 
-/* The list of the smallest slots that are large enough, and not much larger: a slab takes a granule at least, so a few
- * allocations of each of many sizes would take as many granules. NULL: there are none. */
-static struct spw_slot **first_free(struct spw_slab_set *set, size_t bytes)
+/* A slab takes a granule at least. One for such small allocations has so many slots that a few allocations of each of many
+ * sizes take as many granules, and hardly anything of them: these share. */
+static bool is_shared(size_t slab_bytes, size_t bytes)
 {
-    const unsigned least = class_of(bytes);
-    for (unsigned c = least; c < CLASSES && class_bytes(c) <= LARGER * class_bytes(least); c++)
-        if (set->free_first[c])
-            return &set->free_first[c];
+    return slab_bytes > FEW * class_bytes(class_of(bytes));
+}
+
+/* The list of the smallest slots that are large enough. NULL: there are none. */
+static struct spw_slot **first_free(const struct spw_device *d, size_t bytes)
+{
+    const unsigned least = class_of(bytes), most = is_shared(spw_slab_bytes(d, bytes), bytes) ? CLASSES : least + 1;
+    for (unsigned c = least; c < most; c++)
+        if (d->slabs->free_first[c])
+            return &d->slabs->free_first[c];
     return NULL;
 }
 
@@ -64,7 +70,7 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
                          bool *ret_must_wait)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_slot **first = d->slabs ? first_free(d->slabs, bytes) : NULL, **at = first;
+    struct spw_slot **first = d->slabs ? first_free(d, bytes) : NULL, **at = first;
     if (!first)
         return -ENOSPC;
     *ret_must_wait = false;
@@ -87,14 +93,14 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
     return 0;
 }
 
-/* The first slab for allocations that are much smaller than it has few slots, so that those of other sizes can share it. */
+/* The first slab that is shared has few slots, so that those of other sizes can share it. */
 static unsigned class_of_new(const struct spw_slab_set *set, size_t slab_bytes, size_t bytes)
 {
-    const unsigned least = class_of(bytes), wide = class_of(slab_bytes / FEW);
-    for (const struct spw_slab *slab = set->slabs; slab; slab = slab->next)
-        if (slab->slot_bytes == class_bytes(wide))
-            return least;
-    return wide > least ? wide : least;
+    const unsigned wide = class_of(slab_bytes / FEW);
+    bool is_first = is_shared(slab_bytes, bytes);
+    for (const struct spw_slab *slab = set->slabs; slab && is_first; slab = slab->next)
+        is_first = slab->slot_bytes != class_bytes(wide);
+    return is_first ? wide : class_of(bytes);
 }
 
 int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t bytes)
