@@ -63,12 +63,13 @@ static inline void spw_alloc_forget_addresses(CUdeviceptr address, size_t bytes)
 }
 
 struct spw_alloc_counts { /* for the summary; engine lock */
-    uint64_t from_cache;  /* large allocations that needed no driver call */
-    uint64_t not_cached;  /* large allocations that no cached memory fitted */
+    uint64_t from_cache;  /* blocks that needed no driver call */
+    uint64_t not_cached;  /* blocks that no cached memory fitted */
     uint64_t refused;     /* answered with out of memory */
 };
 
 extern struct spw_alloc_counts spw_alloc_counts;
+
 /* A block of so many bytes that is nobody's, with memory where it can be had at once. The engine lock may be let go of. 0,
  * -ENOMEM or a failure of the driver. */
 int spw_alloc_obtain_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block);

@@ -161,8 +161,8 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct spw_work
         spw_warn_of(
             &told, needed + d->foreign_bytes,
             "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
-            "budget "
-            "of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program has "
+            "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
+            "has "
             "come" SPW_SEE("budget-too-small"),
             what, SPW_MIB(bytes), tensors, op->everything ? " (its parameters cannot be parsed)" : "", SPW_MIB(unmovable),
             d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
