@@ -22,6 +22,8 @@ static bool add_piece(struct spw_exam *e, const struct spw_op *op, struct spw_bl
             e->pieces[i].hits |= UINT64_C(1) << hit;
             return true;
         }
+    if (b && b->pack && b->pinned) /* somebody may write what lies beside it at any time, and would lose it */
+        return false;
     if (e->count == SPW_WRITESET_HITS)
         return false;
     e->pieces[e->count++] =
