@@ -392,17 +392,14 @@ static double seconds_of(const struct spw_course *course, bool quick, bool cance
     return (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
 }
 
-#ifdef __SANITIZE_ADDRESS__ /* which makes all of it several times as slow */
-#define SLOWER 5
-#else
-#define SLOWER 1
-#endif
-
-static void a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time(void **state)
+/* Ratios, as machines differ: reading the iteration is most of the first plan, and all of the cancelled one. */
+static void a_first_plan_takes_a_part_of_a_whole_one_and_a_cancelled_one_less(void **state)
 {
-    struct spw_course *course = training_course(1000, true); /* 0.2 s on the device */
-    assert_true(seconds_of(course, true, false) < 0.1 * SLOWER);
-    assert_true(seconds_of(course, false, true) < 0.05 * SLOWER);
+    struct spw_course *course = training_course(1000, true);
+    const double whole = seconds_of(course, false, false), quick = seconds_of(course, true, false),
+                 cancelled = seconds_of(course, false, true);
+    assert_true(quick < whole / 5);
+    assert_true(cancelled < quick / 4);
     spw_course_destroy(course);
 }
 
@@ -550,7 +547,7 @@ int main(void)
         cmocka_unit_test(copies_take_as_long_as_their_bytes_in_plan_and_bound),
         cmocka_unit_test(what_is_freed_late_need_not_come_back),
         cmocka_unit_test(the_plan_to_do_nothing_does_nothing),
-        cmocka_unit_test(a_first_plan_takes_no_longer_than_an_iteration_and_a_cancelled_one_no_time),
+        cmocka_unit_test(a_first_plan_takes_a_part_of_a_whole_one_and_a_cancelled_one_less),
         cmocka_unit_test(replays_are_planned_where_that_is_faster_and_what_they_run_is_to_be_recorded),
         cmocka_unit_test(nothing_is_run_again_where_copies_cost_no_time),
         cmocka_unit_test(where_nothing_is_replayable_the_plan_is_the_same_as_without_replays),
