@@ -52,8 +52,7 @@ class Header:
     """What cuda.h declares: calls and their parameters, and which structures hold addresses."""
 
     def __init__(self):
-        compiler = shutil.which(os.environ.get("CC", "cc").split()[0])
-        command = [compiler or "cc", "-E", "-P", "-D__CUDA_API_VERSION_INTERNAL", "-x", "c", HEADERS / "cuda.h"]
+        command = [*(os.environ.get("CC") or "cc").split(), "-E", "-P", "-D__CUDA_API_VERSION_INTERNAL", "-x", "c", HEADERS / "cuda.h"]
         self.text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         self.calls = {name: " ".join(parameters.split())
                       for name, parameters in re.findall(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(([^;]*)\)\s*;", self.text)}
