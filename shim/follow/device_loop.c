@@ -216,23 +216,16 @@ static bool next_round(struct spw_device_loop *p)
     return true;
 }
 
-/* The detector has seen the last operation of an iteration that it knows. What is followed meanwhile, if anything, may be a
- * part of it, or the same operations on tensors of other sizes: then it goes on being followed until there is a plan for
- * what was seen. */
-static void learn(struct spw_device_loop *p)
+/* The iteration is known, and the device goes by its course from here on. What is followed now, if anything, may be a part
+ * of it, or the same operations on tensors of other sizes: that goes on being followed until there is a plan for the other,
+ * or as long as it has one itself. */
+static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
 {
-    if (!p->on.now) {
-        p->known.clock++;
-        spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->known.ended_shape, 0);
-    }
-    struct spw_tuned_iteration *shape = spw_known_iterations_boundary(&p->known);
-    if (!shape || shape == p->on.now)
-        return;
     (void)spw_tuning_improve(p->on.device, shape, false);
-    const bool is_better =
-        p->on.now && shape->course->op_count >= p->on.now->course->op_count && shape->plan->predicted_us < INFINITY;
+    const bool is_better = p->on.now && shape->course->op_count >= p->on.now->course->op_count &&
+                           (shape->plan->predicted_us < INFINITY || !p->on.now->number);
     if (p->on.now && !is_better)
-        return;
+        return false;
     leave_course(p);
     shape->last_used = p->known.clock;
     const int r = enter_course(p, shape);
@@ -240,6 +233,19 @@ static void learn(struct spw_device_loop *p)
         spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
     else if (r == -ENOENT)
         spw_known_iterations_forget_locked(&p->known, shape, "work on other tensors than they did");
+    return r == 0;
+}
+
+/* The detector has seen the last operation of an iteration that it knows. */
+static void learn(struct spw_device_loop *p)
+{
+    const uint32_t ended = p->known.ended_shape;
+    if (!p->on.now)
+        p->known.clock++;
+    struct spw_tuned_iteration *shape = spw_known_iterations_boundary(&p->known);
+    const bool is_taken_up = shape && shape != p->on.now && take_up(p, shape);
+    if (!is_taken_up && !p->on.now)
+        spw_plan_follower_begins_locked(p->on.device, p->on.stream, ended, 0);
 }
 
 void spw_device_loop_settle_locked(struct spw_device_loop *p)

@@ -172,7 +172,7 @@ static void plan_for_other_budget(struct spw_device *d)
     for (unsigned i = 0; shapes && i < shapes->count; i++)
         if (shapes->list[i].course && shapes->list[i].state != SPW_TUNING_UNPLANNED &&
             shapes->list[i].state != SPW_TUNING_STRAYED)
-            spw_tuning_unlearned(&shapes->list[i]);
+            spw_tuning_budget_changed(&shapes->list[i]);
 }
 
 static void look_after(struct spw_stream *s)

@@ -26,6 +26,7 @@ enum {
     STRAYED = 4,         /* looks that must agree before a shape is given up */
 };
 static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
+static const double LOSES = 1.05;  /* against on demand: it is judged at once */
 static const double LAGS = 1.1;    /* behind what was predicted: the host may be what takes the time */
 static const double STRAYS = 1.15; /* from what it was */
 
@@ -217,12 +218,30 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
     return before;
 }
 
+/* What a step of the shape takes on demand; INFINITY: that was not measured, or under other terms than those of today. */
+static double on_demand_us(const struct spw_device *d, const struct spw_tuned_iteration *shape)
+{
+    const struct spw_steptime times = spw_steptime_locked(d->ordinal, shape->id);
+    return times.count && !shape->on_other_terms ? times.mean_us : INFINITY;
+}
+
+static void say_on_demand(const struct spw_device *d, const struct spw_tuned_iteration *shape, double by_plan_us)
+{
+    spw_info("device %d: an iteration of %u operations takes %.3f ms by plan and %.3f ms on demand: no plan for it",
+             d->ordinal, shape->course->op_count, by_plan_us / 1000, on_demand_us(d, shape) / 1000);
+}
+
 /* A plan that has not been tried: a better one for the same terms, or the next one to be tried. */
 static void take_plan(struct spw_device *d, struct spw_tuned_iteration *shape, struct spw_course_plan *plan)
 {
     if (!plan)
         return;
     const bool is_trial = shape->state == SPW_TUNING_TRYING;
+    if (!is_trial && !shape->number && plan->predicted_us >= on_demand_us(d, shape)) {
+        say_on_demand(d, shape, plan->predicted_us);
+        spw_course_plan_destroy(plan);
+        return;
+    }
     if (!is_trial && plan->predicted_us >= shape->plan->predicted_us) {
         shape->plan->is_quick = false; /* there is no better one, but it has found a better bound */
         shape->plan->lower_bound_us = fmax(shape->plan->lower_bound_us, plan->lower_bound_us);
@@ -276,21 +295,19 @@ void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
 /* Back to the best one that was tried; to none, where on demand is faster. */
 static void settle(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
-    const double on_demand_us = spw_steptime_locked(d->ordinal, shape->id).mean_us;
     if (shape->best)
         spw_course_plan_destroy(put_in_force(d, shape, shape->best));
     shape->best = NULL;
     shape->strayed = 0;
     enter(shape, SPW_TUNING_SETTLED);
-    if (on_demand_us <= 0 || shape->on_another_link || shape->best_us <= on_demand_us)
+    if (shape->best_us <= on_demand_us(d, shape))
         return;
     struct spw_course_plan *none = spw_course_plan_none(shape->course);
     if (!none)
         return;
-    spw_info("device %d: an iteration of %u operations takes %.3f ms by plan and %.3f ms on demand: no plan for it",
-             d->ordinal, shape->course->op_count, shape->best_us / 1000, on_demand_us / 1000);
+    say_on_demand(d, shape, shape->best_us);
     spw_course_plan_destroy(put_in_force(d, shape, none));
-    shape->best_us = on_demand_us;
+    shape->best_us = on_demand_us(d, shape);
 }
 
 /* For the plan that is tried next; 0: all were. Where operations run again steps differ, for some of them are compared: less
@@ -342,6 +359,12 @@ void spw_tuning_unlearned(struct spw_tuned_iteration *shape)
     enter(shape, SPW_TUNING_FIRST);
 }
 
+void spw_tuning_budget_changed(struct spw_tuned_iteration *shape)
+{
+    shape->on_other_terms = true;
+    spw_tuning_unlearned(shape);
+}
+
 /* As for the first plan, but that there is something to hold it against. */
 static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
@@ -370,7 +393,7 @@ static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape
     if (shape->planning || !spw_drift_round_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
         return false;
     shape->best_us = step_us;
-    shape->on_another_link = true;
+    shape->on_other_terms = true;
     enter(shape, SPW_TUNING_TRYING);
     plan_with(d, shape, shape->plan->reserve);
     return true;
@@ -401,11 +424,18 @@ static bool is_tried_enough(struct spw_device *d, struct spw_tuned_iteration *sh
     return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
 }
 
+/* Nobody waits for long while steps take more by plan than without. */
+static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *shape, double usual_us)
+{
+    return shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF && usual_us > LOSES * on_demand_us(d, shape);
+}
+
 /* The plan in force is measured once it has been followed for long enough. */
 static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
 {
     const double usual_us = spw_plan_follower_times_locked(d, shape->number).median_us;
-    if (is_tried_enough(d, shape, went_by_plan) && shape->number && !shape->planning && usual_us > 0)
+    const bool is_tried = is_tried_enough(d, shape, went_by_plan) || is_lost(d, shape, usual_us);
+    if (is_tried && shape->number && !shape->planning && usual_us > 0)
         judge(d, shape, usual_us);
 }
 

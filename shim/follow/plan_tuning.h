@@ -37,7 +37,7 @@
  *     STRAYED    a step has come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
  *
  * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: FIRST and
- * TRYING begin anew. That a thread is at work, that the link is not what it was on demand, and that memory is regrouped are
+ * TRYING begin anew. That a thread is at work, that the link or the budget is not what it was on demand, and that memory is regrouped are
  * facts beside the state. */
 enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
 
@@ -65,7 +65,7 @@ struct spw_tuned_iteration {
     uint64_t cut_count;           /* pieces, until then */
     bool regrouped;               /* pieces of memory were for a plan of it, and are for each one from then on */
     struct spw_drift drift;       /* of steps by the one in force */
-    bool on_another_link;         /* than its steps on demand were measured on */
+    bool on_other_terms;          /* than its steps on demand were measured on: another link, another budget */
     unsigned strayed;             /* SETTLED: looks in a row at which a step took something else than best_us */
 };
 
@@ -99,6 +99,9 @@ void spw_tuning_learned(struct spw_tuned_iteration *shape, bool may_replay);
 
 /* It knows less than it did: the plans that were made with that are worth nothing, and the next one takes their place. */
 void spw_tuning_unlearned(struct spw_tuned_iteration *shape);
+
+/* The budget is another one: plans for the former one are worth nothing, nor is what steps took on demand. */
+void spw_tuning_budget_changed(struct spw_tuned_iteration *shape);
 
 /* An iteration of the shape begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */

@@ -14,6 +14,7 @@
 #include "pin.h"
 #include "result.h"
 #include "reclaim.h"
+#include "settings.h"
 
 enum { PITCH_BYTES = 512 };
 
@@ -421,6 +422,17 @@ CUresult spw_on_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map
     return spw_cuda(failed);
 }
 
+/* Memory within a budget that was asked for is this process's, whatever others do: it is kept for the next allocation, since
+ * making it anew would take longer than most copies. Otherwise it goes back to the device, as the program wants. */
+static void trim(struct spw_device *d, uint64_t keep_bytes)
+{
+    const uint64_t cached = d->free_bytes + d->handles.pooled_bytes;
+    if (spw_settings_ask_for_budget(spw_settings_get()))
+        d->trimmed_bytes = cached > keep_bytes ? cached - keep_bytes : 0;
+    else
+        spw_cached_blocks_trim_locked(d, keep_bytes);
+}
+
 CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     CUresult r = spw_driver.cuMemPoolTrimTo(pool, minBytesToKeep);
@@ -428,7 +440,7 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     if (d) {
         spw_lock();
         uint64_t used = spw_mempool_stats_of_locked(pool)->used;
-        spw_cached_blocks_trim_locked(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
+        trim(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
         spw_unlock();
     }
     return r;

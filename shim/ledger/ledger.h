@@ -214,6 +214,7 @@ struct spw_device {
     uint32_t block_count, block_room;
     struct spw_block **free_by_granules;      /* SPW_FREE_BINS lists: [n] exactly n granules, [0] all larger ones */
     uint64_t free_bytes;                      /* in cached blocks */
+    uint64_t trimmed_bytes;                   /* of cached memory, what the program has given back to the device */
     struct spw_queue queues[SPW_QUEUE_COUNT]; /* oldest first */
     struct spw_phys_pool handles;             /* physical memory, and with it the budget */
     struct spw_deferred_unmaps stale;

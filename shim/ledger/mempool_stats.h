@@ -31,10 +31,12 @@ static inline void spw_mempool_stats_add(struct spw_mempool_stats *book, size_t 
         book->used_high = book->used;
 }
 
-/* Used, and with it the memory that is cached for whoever allocates next on the device. */
+/* Used, and with it the memory that is cached for whoever allocates next on the device, but for what the program has given
+ * back and is only kept for it. */
 static inline uint64_t spw_mempool_reserved(const struct spw_mempool_stats *book, const struct spw_device *d)
 {
-    return book->used + d->free_bytes + d->handles.pooled_bytes;
+    const uint64_t cached = d->free_bytes + d->handles.pooled_bytes;
+    return book->used + (cached > d->trimmed_bytes ? cached - d->trimmed_bytes : 0);
 }
 
 /* New memory was booked: what is served from the cache changes nothing in what is reserved. */

@@ -158,6 +158,48 @@ static void where_on_demand_is_faster_there_is_no_plan(void **state)
     spw_tuned_iterations_finish(&shapes);
 }
 
+/* Not after the forty steps that a first plan is followed for. */
+static void a_plan_that_is_slower_than_on_demand_goes_within_a_few_steps(void **state)
+{
+    struct spw_tuned_iteration *shape = planned(70000);
+    int first = 0, all = 0;
+    for (; all < 100 && !is_settled(shape); all++) {
+        first += shape->number == 1;
+        assert_true(iterate(shape, shape->number, 75000));
+    }
+    assert_in_range(first, SPW_STEPTIME_MEDIAN_OF, SPW_STEPTIME_MEDIAN_OF + 3);
+    assert_in_range(all, 1, TRIALS * (SPW_STEPTIME_MEDIAN_OF + 3));
+    assert_int_equal(shape->number, 0);
+    spw_tuned_iterations_finish(&shapes);
+}
+
+static void a_plan_that_is_a_little_slower_is_measured_like_others(void **state)
+{
+    struct spw_tuned_iteration *shape = planned(70000);
+    for (int i = 0; i < 39; i++)
+        assert_true(iterate(shape, shape->number, 72000));
+    assert_int_equal(shape->number, 1);
+    spw_tuned_iterations_finish(&shapes);
+}
+
+static void a_plan_that_would_take_longer_than_on_demand_is_not_put_in_force(void **state)
+{
+    struct spw_tuned_iteration *shape;
+    begin(50 * MIB, SPW_PLAN_WAIT);
+    shape = add(ID, 1, NULL);
+    on_demand(shape, 1000);
+    spw_tuning_plan(loop.device, shape);
+    assert_int_equal(shape->number, 0);
+    assert_true(isinf(shape->plan->predicted_us));
+    for (int i = 0; i < 50; i++)
+        assert_true(iterate(shape, 0, 1000));
+    assert_int_equal(spw_plan_stats[0].plans, 0);
+    spw_tuning_budget_changed(shape); /* which says nothing of another budget */
+    assert_true(iterate(shape, 0, 1000));
+    assert_int_equal(shape->number, 1);
+    spw_tuned_iterations_finish(&shapes);
+}
+
 static void a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not(void **state)
 {
     struct spw_tuned_iteration *shape = planned(120000);
@@ -224,6 +266,9 @@ int main(void)
         cmocka_unit_test(a_plan_for_which_pieces_are_always_cut_is_taken_at_that),
         cmocka_unit_test(a_plan_as_fast_as_can_be_is_not_tried_against_others),
         cmocka_unit_test(where_on_demand_is_faster_there_is_no_plan),
+        cmocka_unit_test(a_plan_that_is_slower_than_on_demand_goes_within_a_few_steps),
+        cmocka_unit_test(a_plan_that_is_a_little_slower_is_measured_like_others),
+        cmocka_unit_test(a_plan_that_would_take_longer_than_on_demand_is_not_put_in_force),
         cmocka_unit_test(a_shape_whose_steps_change_for_good_is_given_up_and_a_few_slow_ones_are_not),
         cmocka_unit_test(what_fits_nowhere_goes_on_without_a_plan),
         cmocka_unit_test(the_seventeenth_shape_takes_the_place_of_the_one_that_was_not_used_longest),
