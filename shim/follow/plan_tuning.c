@@ -424,10 +424,12 @@ static bool is_tried_enough(struct spw_device *d, struct spw_tuned_iteration *sh
     return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
 }
 
-/* Nobody waits for long while steps take more by plan than without. */
+/* Nobody waits for long while steps take more by plan than without. What runs operations again is slow at first, while each
+ * of them is compared. */
 static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *shape, double usual_us)
 {
-    return shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF && usual_us > LOSES * on_demand_us(d, shape);
+    return is_of_copies(shape->plan) && shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF &&
+           usual_us > LOSES * on_demand_us(d, shape);
 }
 
 /* The plan in force is measured once it has been followed for long enough. */
