@@ -5,6 +5,7 @@
 #include "arena.h"
 #include "pin.h"
 #include "layout.h"
+#include "readable.h"
 #include "lock.h"
 #include "result.h"
 #include "tensormap.h"
@@ -28,6 +29,7 @@ static CUresult loaded(CUresult result, void *const *handle, struct spw_image *i
     if (result == CUDA_SUCCESS) {
         forget(*handle);
         spw_twins_loaded(*handle, image);
+        spw_readable_look_for_library();
     } else if (image) {
         spw_twins_not_loaded(image);
     }

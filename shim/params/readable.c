@@ -2,6 +2,7 @@
 #include "readable.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,28 @@ static void cut_parameters(char *name)
     }
 }
 
+static _Atomic(demangle_fn *) demangle; /* NULL: not found so far */
+
+/* The C++ library may be there for a module of Python's alone, out of the sight of others. Nothing is loaded that is not. */
+void spw_readable_look_for_library(void)
+{
+    static const char name[] = "__cxa_demangle";
+    if (demangle)
+        return;
+    void *found = dlsym(RTLD_DEFAULT, name);
+    void *library = found ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (library) {
+        found = dlsym(library, name);
+        (void)dlclose(library); /* whoever loaded it keeps it: a C++ library is not unloaded */
+    }
+    demangle = (demangle_fn *)found;
+}
+
 void spw_readable_make(char *buffer, size_t size)
 {
     int status = -1;
-    demangle_fn *const demangle = (demangle_fn *)dlsym(RTLD_DEFAULT, "__cxa_demangle"); /* nothing is loaded for it */
-    char *full = demangle && !strncmp(buffer, "_Z", 2) ? demangle(buffer, NULL, NULL, &status) : NULL;
+    demangle_fn *const read = demangle;
+    char *full = read && !strncmp(buffer, "_Z", 2) ? read(buffer, NULL, NULL, &status) : NULL;
     if (full && status == 0) {
         cut_parameters(full);
         (void)snprintf(buffer, size, "%s", strncmp(full, "void ", 5) ? full : full + 5);

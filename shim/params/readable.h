@@ -4,8 +4,12 @@
 #include <cuda.h>
 #include <stddef.h>
 
-/* The function's name without its parameters, where the program has a C++ library that can read it; else as the image has
- * it. Answers `buffer`, whose `size` is not 0. No lock needed. */
+/* Looks whether the program has a C++ library by now, which can read names. The loader's lock is taken: to be called with none
+ * of ours held, since a library that is being loaded may call the driver. */
+void spw_readable_look_for_library(void);
+
+/* The function's name without its parameters, where a C++ library was found; else as the image has it. Answers `buffer`,
+ * whose `size` is not 0. No lock needed. */
 const char *spw_readable_name(CUfunction f, char *buffer, size_t size);
 
 /* The same of a symbol that is in `buffer` already. */
