@@ -10,6 +10,9 @@
  *     the tensor is small beside what its makers make as well                      it is not evictable
  *     otherwise                                                                    what makes the tensor is not replayable
  *     it comes behind the last use, not soon                                       it is not left to be made again
+ *
+ * The engine does not follow more than SPW_COURSE_MAKERS operations that write one tensor either: none of them is
+ * replayable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +20,9 @@
 #include "course/course_lives.h"
 
 enum {
-    SOON = 32,       /* operations; or, if that is more, */
-    SOON_SHARE = 16, /* one in so many of the iteration */
-    MAKERS = 16,     /* of one tensor: more are not followed (rebuild.h) */
-    CHAIN = 64,      /* with those of what these read, and the program frees: no more is looked at */
+    SOON = 32,                     /* operations; or, if that is more, */
+    SOON_SHARE = 16,               /* one in so many of the iteration */
+    CHAIN = 2 * SPW_COURSE_MAKERS, /* with those of what these read, and the program frees: no more is looked at */
     SMALL_SHARE = 8
 };
 
@@ -213,8 +215,13 @@ static void look_at(struct guarding *g, uint32_t tensor)
     for (uint32_t i = first; i < end; i++) {
         const uint32_t op = g->uses.ops[i];
         const bool is_maker = writes(g, op, tensor);
-        if (is_maker && (m.direct_count == MAKERS || !g->course->ops[op].replayable))
+        if (is_maker && !g->course->ops[op].replayable)
             return; /* it is never dropped from here on */
+        if (is_maker && m.direct_count == SPW_COURSE_MAKERS) {
+            bar(g, &m);
+            g->guards->barred[op] = true;
+            continue; /* all that follow are barred likewise */
+        }
         if (is_maker) {
             m.list[m.direct_count++] = (struct maker){op, 0};
             follow(g, &m);

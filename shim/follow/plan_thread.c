@@ -16,9 +16,12 @@
 #include "bounds/bounds.h"
 #include "planners/planners.h"
 #include "lock.h"
+#include "recorded_op.h"
 #include "search/compose.h"
 #include "settings.h"
 #include "versions.h"
+
+_Static_assert(SPW_COURSE_MAKERS == SPW_RECORDED_OP_DEPTH, "what a plan makes again is followed as far");
 
 /* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
 #define AMPLE 0.12

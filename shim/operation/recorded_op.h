@@ -19,7 +19,7 @@ struct spw_op;
 /* Small allocations up to this travel with what reads them, so that it does not matter who changes them. */
 #define SPW_LENT_MAX_BYTES ((uint64_t)64 << 10)
 
-enum { SPW_RECORDED_OP_DEPTH = 16 }; /* operations that one thing is made by, one after the other; more are not followed */
+enum { SPW_RECORDED_OP_DEPTH = 64 }; /* operations that one thing is made by, one after the other; more are not followed */
 
 /* SPW_REPLAYABLE where the operation can be kept, as far as that can be told before it is, else why not. */
 enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op);

@@ -12,7 +12,7 @@
 
 enum { R = SPW_COURSE_READS, W = SPW_COURSE_WRITES, B = SPW_COURSE_READS | SPW_COURSE_BELIEVED };
 enum { INPUT = 1, OTHER, MADE, BESIDE, BETWEEN, SMALL }; /* ids */
-enum { BYTES = 1 << 20, FEW = 1 << 10, OPS = 60, MOST = 4 };
+enum { BYTES = 1 << 20, FEW = 1 << 10, OPS = 140, MOST = 4 };
 
 struct use {
     uint32_t op;
@@ -123,6 +123,23 @@ static void what_one_comes_between_much_later_is_not_made_again(void **state)
     assert_false(holds(40, MADE));
 }
 
+/* One launch a sample, for instance: the engine follows so many of them, and no more. */
+static void who_is_written_by_more_launches_than_are_followed_is_not_made_again(void **state)
+{
+    for (unsigned more = 0; more < 2; more++) {
+        struct use uses[SPW_COURSE_MAKERS + 2];
+        const unsigned makers = SPW_COURSE_MAKERS + more;
+        for (unsigned i = 0; i < makers; i++)
+            uses[i] = (struct use){i, MADE, i ? R | W : W};
+        uses[makers] = (struct use){OPS - 10, MADE, R};
+        plan_for(uses, makers + 1, usual, at_the_end);
+        for (unsigned i = 0; i < makers; i++)
+            assert_int_equal(graph->ops[i].replayable, !more);
+        if (!more)
+            finish(state);
+    }
+}
+
 static void a_by_product_stays(void **state)
 {
     const uint64_t bytes[SMALL + 1] = {[MADE] = BYTES, [BESIDE] = BYTES / 32};
@@ -175,6 +192,7 @@ int main(void)
         cmocka_unit_test_teardown(a_launch_that_comes_soon_finds_it_there, finish),
         cmocka_unit_test_teardown(one_that_is_known_to_read_asks_nothing, finish),
         cmocka_unit_test_teardown(what_one_comes_between_much_later_is_not_made_again, finish),
+        cmocka_unit_test_teardown(who_is_written_by_more_launches_than_are_followed_is_not_made_again, finish),
         cmocka_unit_test_teardown(a_by_product_stays, finish),
         cmocka_unit_test_teardown(behind_the_last_use_it_is_kept_for_good, finish),
         cmocka_unit_test_teardown(what_is_made_by_way_of_a_tensor_that_is_freed_is_looked_at_as_well, finish),
