@@ -9,6 +9,8 @@
 
 #include "layout.h"
 
+enum { LONG = 80 }; /* characters that a name in a message may have */
+
 typedef char *demangle_fn(const char *symbol, char *buffer, size_t *length, int *status);
 
 /* Up to the parameters of the function itself; those of templates and of lambdas are in brackets of their own. */
@@ -22,6 +24,15 @@ static void cut_parameters(char *name)
             return;
         }
     }
+}
+
+/* The arguments of a template say less the longer they are. */
+static void cut_arguments(char *name)
+{
+    static const char left_out[] = "<...>";
+    char *const begin = strlen(name) > LONG ? strchr(name, '<') : NULL;
+    if (begin && strlen(begin) >= sizeof(left_out))
+        memcpy(begin, left_out, sizeof(left_out));
 }
 
 static _Atomic(demangle_fn *) demangle; /* NULL: not found so far */
@@ -48,6 +59,7 @@ void spw_readable_make(char *buffer, size_t size)
     char *full = read && !strncmp(buffer, "_Z", 2) ? read(buffer, NULL, NULL, &status) : NULL;
     if (full && status == 0) {
         cut_parameters(full);
+        cut_arguments(full);
         (void)snprintf(buffer, size, "%s", strncmp(full, "void ", 5) ? full : full + 5);
     }
     free(full);

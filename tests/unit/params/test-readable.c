@@ -12,7 +12,7 @@
 
 static const char *readable(const char *symbol)
 {
-    static char buffer[64];
+    static char buffer[256];
     (void)snprintf(buffer, sizeof(buffer), "%s", symbol);
     spw_readable_make(buffer, sizeof(buffer));
     return buffer;
@@ -32,6 +32,10 @@ static void with_one_names_are_readable_even_where_others_do_not_see_it(void **s
     spw_readable_look_for_library();
     assert_string_equal(readable("_Z10sum_kernelPKfS0_Pfm"), "sum_kernel");
     assert_string_equal(readable("_ZN2at6native3addIfEEvT_"), "at::native::add<float>");
+    assert_string_equal(
+        readable("_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi3EEENS1_24BinaryOpList"
+                 "AlphaFunctorIfLi3ELi2ELi2EEEJSt4plusIfEfEEEvT_T0_DpT1_"),
+        "at::native::(anonymous namespace)::multi_tensor_apply_kernel<...>");
     assert_string_equal(readable("triton_red_fused_0"), "triton_red_fused_0");
     assert_string_equal(readable("_Znonsense"), "_Znonsense");
     assert_string_equal(readable("_ZN12_GLOBAL__N_16kernelEv"), "(anonymous namespace)::kernel");
