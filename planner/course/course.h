@@ -88,7 +88,7 @@ struct spw_course {
 void spw_course_destroy(struct spw_course *course);                                   /* NULL is fine */
 int spw_course_copy(const struct spw_course *course, struct spw_course **ret_course); /* 0 or -ENOMEM */
 
-#define SPW_COURSE_SMALL 0x80000000u
+#define SPW_COURSE_SMALL  0x80000000u
 #define SPW_COURSE_MAKERS 64 /* operations that one tensor is made again by, at most */
 
 /* How operation `op` really uses what it was told to touch: `access` (enum spw_course_access, or-ed) by the order in which
