@@ -4,8 +4,8 @@
 #include <cuda.h>
 #include <stddef.h>
 
-/* Looks whether the program has a C++ library by now, which can read names. The loader's lock is taken: to be called with none
- * of ours held, since a library that is being loaded may call the driver. */
+/* Looks whether the program has a C++ library by now, which can read names. The loader's lock is taken: to be called with
+ * none of ours held, since a library that is being loaded may call the driver. */
 void spw_readable_look_for_library(void);
 
 /* The function's name without its parameters, where a C++ library was found; else as the image has it. Answers `buffer`,
