@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "ask.h"
 #include "devices.h"
 #include "engine.h"
 #include "unmanaged.h"
@@ -422,15 +423,27 @@ CUresult spw_on_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map
     return spw_cuda(failed);
 }
 
-/* Memory within a budget that was asked for is this process's, whatever others do: it is kept for the next allocation, since
+/* Where a budget was asked for, and the device has as much free beside what is cached, that is kept for the next allocation:
  * making it anew would take longer than most copies. Otherwise it goes back to the device, as the program wants. */
-static void trim(struct spw_device *d, uint64_t keep_bytes)
+static void trim(struct spw_device *d, uint64_t keep_bytes, uint64_t device_free_bytes)
 {
     const uint64_t cached = d->free_bytes + d->handles.pooled_bytes;
-    if (spw_settings_ask_for_budget(spw_settings_get()))
+    if (spw_settings_ask_for_budget(spw_settings_get()) && device_free_bytes >= cached)
         d->trimmed_bytes = cached > keep_bytes ? cached - keep_bytes : 0;
-    else
+    else {
         spw_cached_blocks_trim_locked(d, keep_bytes);
+        d->trimmed_bytes = 0;
+    }
+}
+
+/* What the device has free; 0 where that cannot be asked, since the current context is none of it. */
+static size_t left_on_device(const struct spw_device *d)
+{
+    CUdevice current;
+    size_t left, total;
+    const bool is_there = SPW_ASK_QUIETLY(cuCtxGetDevice, &current) == CUDA_SUCCESS && current == d->ordinal &&
+                          SPW_ASK_QUIETLY(cuMemGetInfo_v2, &left, &total) == CUDA_SUCCESS;
+    return is_there ? left : 0;
 }
 
 CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
@@ -438,9 +451,10 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     CUresult r = spw_driver.cuMemPoolTrimTo(pool, minBytesToKeep);
     struct spw_device *d = r == CUDA_SUCCESS ? device_of_pool(pool) : NULL;
     if (d) {
+        const size_t left = left_on_device(d);
         spw_lock();
         uint64_t used = spw_mempool_stats_of_locked(pool)->used;
-        trim(d, minBytesToKeep > used ? minBytesToKeep - used : 0);
+        trim(d, minBytesToKeep > used ? minBytesToKeep - used : 0, left);
         spw_unlock();
     }
     return r;

@@ -30,6 +30,15 @@ def _():
     same_in_budget(plain, run([PROGRAM, str(MANY)], budget="20MiB"), 20 << 20)
 
 
+@sentence("within a budget, on a device that has less free than is cached, it goes back to the device as well")
+def _():
+    full = {"SIMGPU_MEMORY": "48MiB"}  # of which the program caches 32
+    plain = run([PROGRAM, str(MANY)], env=full)
+    few, many = (run([PROGRAM, str(steps)], budget="48MiB", env=full) for steps in (FEW, MANY))
+    same_results(plain, many)
+    require(made(many) >= made(few) * MANY // FEW, few.describe(), many.describe())
+
+
 @sentence("without a budget, what is given back goes to the device")
 def _():
     plain = run([PROGRAM, str(MANY)])
