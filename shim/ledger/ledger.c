@@ -60,6 +60,26 @@ static int read_budget(struct spw_device *d)
     return 0;
 }
 
+/* Where data that is no address seldom looks like one of the arena's, since what looks like one is read back and keeps what
+ * it would lead to (seek.h). A driver that is asked for any place gives a low one, where eight truth values, a counter or
+ * two small integers are addresses. Here the upper half of a word is 0x7800 to 0x7bff, the lower one is any: to be met by
+ * chance that takes a half of 32768 or more or a bfloat16 of 1e34 or more, followed by a zero. */
+static const CUdeviceptr ARENA_PLACE = UINT64_C(0x7a0000000000), ARENA_LEAST_PLACE = UINT64_C(0x100000000000);
+
+/* The place is a hint: the driver may give another one. */
+static int reserve_at(struct spw_device *d, uint64_t bytes, CUdeviceptr place)
+{
+    return spw_result(SPW_ASK_QUIETLY(cuMemAddressReserve, &d->arena, bytes, (size_t)1 << d->granule_shift, place, 0));
+}
+
+static int reserve(struct spw_device *d, uint64_t bytes)
+{
+    const CUdeviceptr below = bytes * (uint64_t)d->ordinal;
+    if (below < ARENA_PLACE - ARENA_LEAST_PLACE && reserve_at(d, bytes, ARENA_PLACE - below) == 0)
+        return 0;
+    return reserve_at(d, bytes, 0);
+}
+
 /* The more addresses the better for finding long free stretches; a driver or sandbox that gives less is asked for less. */
 static int reserve_arena(struct spw_device *d, uint32_t *ret_granules)
 {
@@ -68,14 +88,13 @@ static int reserve_arena(struct spw_device *d, uint32_t *ret_granules)
     while (granules < 8 * least && granules < SPW_RANGES_MAX_GRANULES)
         granules *= 2;
     for (; granules >= ARENA_LEAST_GRANULES && granules > least; granules /= 2) {
-        uint64_t bytes = (uint64_t)granules << d->granule_shift;
-        int r = spw_result(SPW_ASK_QUIETLY(cuMemAddressReserve, &d->arena, bytes, (size_t)1 << d->granule_shift, 0, 0));
-        if (r == 0) {
-            d->arena_bytes = bytes;
+        d->arena_bytes = (uint64_t)granules << d->granule_shift;
+        if (reserve(d, d->arena_bytes) == 0) {
             *ret_granules = granules;
             return 0;
         }
     }
+    d->arena_bytes = 0;
     return -ENOMEM;
 }
 

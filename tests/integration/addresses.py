@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Programs that keep addresses in device memory which no call shows compute the same within any budget, and never fault.
 
-usage: addresses.py PROGRAM [WAY...]"""
+usage: addresses.py PROGRAM MASKS [WAY...]"""
 import sys
 
 from harness import finish, no_misuse, require, run, same_results, sentence, within
 
-PROGRAM = sys.argv[1]
+PROGRAM, MASKS = sys.argv[1:3]
+LOW = {"SIMGPU_WINDOW": "10100000000"}  # eight truth values are an address there
 WAYS = ("upload-128k", "upload-2m", "upload-5m", "pinned", "pinned-at-once", "early", "kernel", "kernel-2m", "anew", "chained", "copied", "swapped", "reallocated", "list")
 # What the tables and one operation need at once is more than 40 % of the peak where the table is large.
 SHARES = {"upload-5m": (80, 70), "upload-2m": (80, 60, 50), "kernel-2m": (80, 60, 50)}
@@ -55,6 +56,18 @@ def _():
     require(fits["looks"] == fits["sweeps"] == fits["host_bytes"] == 0, fits)
 
 
-for name in sys.argv[2:] or WAYS:
+@sentence("truth values are taken for no addresses, wherever the driver puts what it is asked for no place of")
+def _():
+    plain = run([MASKS, "8"], env=LOW)
+    budget = plain.peak * 60 // 100
+    for plan in ("on", "off"):
+        finished = run([MASKS, "8"], budget=budget, options=["--plan", plan], env=LOW)
+        same_results(plain, finished)
+        no_misuse(finished)
+        within(budget, finished)
+        require(finished.summary["addresses"]["sweeps"] == 1 and finished.summary["addresses"]["found"] == 0, finished.summary["addresses"])
+
+
+for name in sys.argv[3:] or WAYS:
     kept_in(name)
 finish()

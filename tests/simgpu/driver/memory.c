@@ -19,19 +19,27 @@ static struct span_map blocks;
 static struct extents addresses; /* the free part of the window that all device addresses come from */
 static uint64_t next_id = 1;
 
+/* Of the process, so that nothing else comes to lie there. NULL: some of it is taken. */
+static void *occupy(uint64_t hint, uint64_t bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (hint ? MAP_FIXED_NOREPLACE : 0);
+    void *there = mmap((void *)(uintptr_t)hint, bytes, PROT_NONE, flags, -1, 0);
+    return there == MAP_FAILED ? NULL : there;
+}
+
 /* Reserves the window. A fixed place makes addresses the same in every run; smaller ones are for places with less room. */
 CUresult memory_init(void)
 {
-    static const struct {
+    const struct {
         uint64_t hint, bytes;
-    } windows[] = {{UINT64_C(0x200000000000), UINT64_C(1) << 45},
+    } windows[] = {{settings.window, UINT64_C(1) << 42},
+                   {UINT64_C(0x200000000000), UINT64_C(1) << 45},
                    {0, UINT64_C(1) << 42},
                    {0, UINT64_C(1) << 38},
                    {0, UINT64_C(1) << 35}};
     for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
-        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (windows[i].hint ? MAP_FIXED_NOREPLACE : 0);
-        void *window = mmap((void *)(uintptr_t)windows[i].hint, windows[i].bytes, PROT_NONE, flags, -1, 0);
-        if (window == MAP_FAILED)
+        void *window = i == 0 && !settings.window ? NULL : occupy(windows[i].hint, windows[i].bytes);
+        if (!window)
             continue;
         uint64_t start = (uint64_t)(uintptr_t)window, end = start + windows[i].bytes;
         start = (start + (2 << 20)) & ~(uint64_t)((2 << 20) - 1);
@@ -46,8 +54,14 @@ int address_take(uint64_t bytes, uint64_t alignment, uint64_t *ret_address)
     return extents_take(&addresses, bytes, alignment, ret_address);
 }
 
+/* Outside the window too, where the process has nothing. */
 int address_take_at(uint64_t address, uint64_t bytes)
 {
+    if (extents_take_at(&addresses, address, bytes) == 0)
+        return 0;
+    if (address % PAGE || address > UINT64_MAX - bytes || !occupy(address, bytes))
+        return -EBUSY;
+    extents_give(&addresses, address, bytes);
     return extents_take_at(&addresses, address, bytes);
 }
 

@@ -217,6 +217,18 @@ static int parse_idle(void)
     return 0;
 }
 
+static int parse_window(void)
+{
+    const char *value = getenv("SIMGPU_WINDOW");
+    char *end;
+    if (!value || !*value)
+        return 0;
+    settings.window = strtoull(value, &end, 16);
+    if (*end || *value == '-' || settings.window == 0 || settings.window % (UINT64_C(1) << 32))
+        return refuse("SIMGPU_WINDOW", value, "a multiple of 4 GiB as a hexadecimal address");
+    return 0;
+}
+
 static int parse_devices(void)
 {
     uint64_t devices = 1;
@@ -271,7 +283,7 @@ int settings_read(void)
         parse_bytes("SIMGPU_GRANULARITY", &settings.granularity_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_aliases() < 0 ||
-        parse_block_order() < 0 || parse_idle() < 0 || parse_devices() < 0 ||
+        parse_block_order() < 0 || parse_idle() < 0 || parse_devices() < 0 || parse_window() < 0 ||
         parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
         parse_switch("SIMGPU_CAPTURE_ELSEWHERE", &settings.capture_elsewhere) < 0 || parse_bounds() < 0 ||
         parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||

@@ -31,6 +31,7 @@ struct settings {
     struct profile profile;
     int devices;
     uint64_t memory_bytes, granularity_bytes;
+    uint64_t window; /* where the device's addresses are to begin; 0: at the usual place */
     double scale_bytes, scale_ops;
     bool host_numa;
     bool bounds;      /* kernels with footprints may touch nothing else */
