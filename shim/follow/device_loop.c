@@ -62,7 +62,7 @@ static void enter(struct spw_device_loop *p, enum spw_device_state state)
     if (state == SPW_DEVICE_WATCHED)
         return; /* leave_course() has seen to the rest */
     spw_plan_executor_look_closer(&p->on, !is_confirmed);
-    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && !spw_tuning_was_regrouped_for(p->on.now));
+    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed);
 }
 
 static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
@@ -128,7 +128,6 @@ static void rewind_course(struct spw_device_loop *p, bool catches_up)
     else
         spw_cursor_rewind(&p->on.place.cursor);
     spw_plan_executor_rewind_locked(&p->on);
-    spw_phys_pool_iteration_locked(&p->on.device->handles);
 }
 
 /* Something else came than the course expects. */

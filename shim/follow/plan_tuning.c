@@ -20,14 +20,12 @@
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
     FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
-    REGROUP_AFTER = 16,  /* by a plan, of which the last tell whether the host keeps up: the first ones are slower anyway */
     ROUNDS = 10,         /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
     STRAYED = 4,         /* looks that must agree before a shape is given up */
 };
 static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
 static const double LOSES = 1.05;  /* against on demand: it is judged at once */
-static const double LAGS = 1.1;    /* behind what was predicted: the host may be what takes the time */
 static const double STRAYS = 1.15; /* from what it was */
 
 /* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
@@ -190,20 +188,12 @@ static void say_plan(const struct spw_device *d, const struct spw_course_plan *p
         plan->is_quick ? ", looking for a better one" : "");
 }
 
-/* What runs operations again has other reasons to lag (they are compared, and wait for memory), and regrouping makes it
- * slower: gpt within 60 % on a H200 by a fifth, for as long as it went on. */
 static bool is_of_copies(const struct spw_course_plan *plan)
 {
     return !plan->recorded_count;
 }
 
-bool spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape)
-{
-    return shape->regrouped && shape->number && is_of_copies(shape->plan);
-}
-
-/* `plan` is in force from now on; the one before is the caller's. Another plan wants other pieces of memory at once, and is
- * tried for too few iterations to find out that it lags. */
+/* `plan` is in force from now on; the one before is the caller's. */
 static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_iteration *shape,
                                             struct spw_course_plan *plan)
 {
@@ -213,8 +203,6 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
     shape->number = plan->predicted_us < INFINITY ? spw_plan_follower_adopt_locked(d, shape->id, plan->predicted_us,
                                                                                    plan->compute_us, plan->lower_bound_us)
                                                   : 0;
-    if (shape->number && shape->regrouped && is_of_copies(plan))
-        spw_phys_pool_regroup_locked(&d->handles);
     return before;
 }
 
@@ -399,62 +387,34 @@ static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape
     return true;
 }
 
-/* Where steps take longer than predicted, it may be that the host maps too many small pieces of memory for them. That is
- * mended for the plan in force, and for each that follows as it is put in force: so it comes to an end as these do. */
-static void regroup_where_it_lags(struct spw_device *d, struct spw_tuned_iteration *shape)
+static bool is_tried_enough(const struct spw_tuned_iteration *shape)
 {
-    if (shape->regrouped || !shape->number || shape->rounds < REGROUP_AFTER || !is_of_copies(shape->plan))
-        return;
-    const struct spw_steptime times = spw_plan_follower_times_locked(d, shape->number);
-    if (times.count < SPW_STEPTIME_MEDIAN_OF || times.median_us <= LAGS * shape->plan->predicted_us)
-        return;
-    spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted: pieces of memory are regrouped", d->ordinal,
-              times.median_us / 1000, shape->plan->predicted_us / 1000);
-    shape->regrouped = true;
-    spw_phys_pool_regroup_locked(&d->handles);
-}
-
-/* Cutting pieces for a plan takes longer than most of what it is held against, and comes to an end once there are some of
- * each size that it wants; if it does not, that is what the plan takes. */
-static bool is_tried_enough(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
-{
-    const unsigned rounds = shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS;
-    shape->calm_rounds = went_by_plan && shape->cut_count == d->handles.cut_count ? shape->calm_rounds + 1 : 0;
-    shape->cut_count = d->handles.cut_count;
-    return shape->rounds >= rounds && (shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF || shape->rounds >= rounds + ROUNDS);
+    return shape->rounds >= (shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS);
 }
 
 /* Nobody waits for long while steps take more by plan than without. What runs operations again is slow at first, while each
  * of them is compared. */
 static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *shape, double usual_us)
 {
-    return is_of_copies(shape->plan) && shape->calm_rounds > SPW_STEPTIME_MEDIAN_OF &&
-           usual_us > LOSES * on_demand_us(d, shape);
+    return is_of_copies(shape->plan) && shape->rounds > SPW_STEPTIME_MEDIAN_OF && usual_us > LOSES * on_demand_us(d, shape);
 }
 
 /* The plan in force is measured once it has been followed for long enough. */
-static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     const double usual_us = spw_plan_follower_times_locked(d, shape->number).median_us;
-    const bool is_tried = is_tried_enough(d, shape, went_by_plan) || is_lost(d, shape, usual_us);
+    const bool is_tried = is_tried_enough(shape) || is_lost(d, shape, usual_us);
     if (is_tried && shape->number && !shape->planning && usual_us > 0)
         judge(d, shape, usual_us);
 }
 
 /* ---- an iteration in each state ---- */
 
-static void go_on_trying(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
-{
-    if (went_by_plan)
-        regroup_where_it_lags(d, shape);
-    judge_if_tried(d, shape, went_by_plan);
-}
-
 static void go_on_with_first(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
 {
     if (went_by_plan)
         (void)look_at_link(d, shape);
-    go_on_trying(d, shape, went_by_plan);
+    judge_if_tried(d, shape);
 }
 
 static void look_for_strays(struct spw_device *d, struct spw_tuned_iteration *shape)
@@ -471,11 +431,9 @@ static void look_for_strays(struct spw_device *d, struct spw_tuned_iteration *sh
 static void go_on_settled(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
 {
     if (went_by_plan && look_at_link(d, shape)) {
-        go_on_trying(d, shape, went_by_plan);
+        judge_if_tried(d, shape);
         return;
     }
-    if (went_by_plan)
-        regroup_where_it_lags(d, shape);
     look_for_strays(d, shape);
 }
 
@@ -502,7 +460,7 @@ bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape,
     switch (shape->state) {
     case SPW_TUNING_UNPLANNED:
     case SPW_TUNING_TRYING:
-        go_on_trying(d, shape, went_by_plan);
+        judge_if_tried(d, shape);
         break;
     case SPW_TUNING_FIRST:
         go_on_with_first(d, shape, went_by_plan);

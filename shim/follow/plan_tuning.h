@@ -37,8 +37,8 @@
  *     STRAYED    a step has come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
  *
  * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: FIRST and
- * TRYING begin anew. That a thread is at work, that the link or the budget is not what it was on demand, and that memory is
- * regrouped are facts beside the state. */
+ * TRYING begin anew. That a thread is at work, and that the link or the budget is not what it was on demand, are facts beside
+ * the state. */
 enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
 
 struct spw_tuned_iteration {
@@ -61,9 +61,6 @@ struct spw_tuned_iteration {
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
     double best_us;               /* what a step took by the best; 0: none was measured yet */
     unsigned tried, rounds;       /* plans; iterations by the one in force */
-    unsigned calm_rounds;         /* of these, the last ones, in which no piece of memory was cut */
-    uint64_t cut_count;           /* pieces, until then */
-    bool regrouped;               /* pieces of memory were for a plan of it, and are for each one from then on */
     struct spw_drift drift;       /* of steps by the one in force */
     bool on_other_terms;          /* than its steps on demand were measured on: another link, another budget */
     unsigned strayed;             /* SETTLED: looks in a row at which a step took something else than best_us */
@@ -84,10 +81,6 @@ struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations
                                                      const struct spw_tuned_iteration *but);
 void spw_tuning_forget(struct spw_tuned_iteration *shape); /* pointers to others stay good */
 void spw_tuned_iterations_finish(struct spw_tuned_iterations *shapes);
-
-/* Pieces of memory were made larger for the plan in force, or go on being so. Memory had better not change hands then
- * (deferred_unmap.h): whoever takes what comes early, and not what fits, has pieces cut until they are small again. */
-bool spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape);
 
 /* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a
  * better one be made. */

@@ -7,9 +7,9 @@
 
 #include "ask.h"
 #include "lock.h"
-#include "phys_pool_parts.h"
 #include "log.h"
-#include "split_merge.h"
+#include "phys_pool_parts.h"
+#include "remake.h"
 #include "result.h"
 
 /* ---- the pool ---- */
@@ -150,7 +150,7 @@ int spw_phys_pool_make(struct spw_phys_pool *h, uint32_t granules, struct spw_pi
 }
 
 /* Others have taken memory on the device: what we have made is all there is for us. */
-static void learn_what_lacks(struct spw_phys_pool *h)
+void spw_phys_pool_learn_what_lacks(struct spw_phys_pool *h)
 {
     static int warned;
     if (h->made_bytes == 0 || h->made_bytes >= h->budget_bytes)
@@ -163,35 +163,14 @@ static void learn_what_lacks(struct spw_phys_pool *h)
     h->budget_bytes = h->made_bytes;
 }
 
-/* Appends pooled pieces of at most *missing granules, the largest first, and takes them off *missing. */
-int spw_phys_pool_take_pooled(struct spw_phys_pool *h, uint32_t *missing, struct spw_memory *m)
+uint64_t spw_phys_pool_releasable_bytes(const struct spw_phys_pool *h, uint32_t first_bin, uint32_t end_bin)
 {
-    for (uint32_t i = spw_phys_pool_bin_position(h, *missing + 1); i > 0 && *missing; i--) {
-        struct spw_phys_bin *bin = &h->bins[i - 1];
-        while (bin->count && bin->granules <= *missing) {
-            struct spw_piece piece = spw_phys_pool_take_from(h, bin);
-            int r = spw_memory_append(m, piece);
-            if (r < 0) {
-                spw_phys_pool_keep(h, piece);
-                return r;
-            }
-            *missing -= piece.granules;
-        }
-    }
-    return 0;
-}
-
-void spw_phys_pool_regroup_locked(struct spw_phys_pool *h)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    spw_size_histogram_begin(&h->demand);
-}
-
-void spw_phys_pool_iteration_locked(struct spw_phys_pool *h)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    spw_size_histogram_iteration(&h->demand);
-    h->joined_granules = 0;
+    const bool any = spw_alias_map_any(&h->aliases);
+    uint64_t granules = 0;
+    for (uint32_t i = first_bin; i < end_bin; i++)
+        for (uint32_t k = 0; k < h->bins[i].count; k++)
+            granules += any && spw_alias_map_has(&h->aliases, h->bins[i].handles[k]) ? 0 : h->bins[i].granules;
+    return granules << h->granule_shift;
 }
 
 /* ---- taking and giving ---- */
@@ -199,7 +178,8 @@ void spw_phys_pool_iteration_locked(struct spw_phys_pool *h)
 uint32_t spw_phys_pool_unserved_locked(const struct spw_phys_pool *h, uint32_t granules)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (spw_phys_pool_bytes_of(h, granules) <= spw_phys_pool_unmade_bytes(h))
+    const uint64_t unmade_bytes = spw_phys_pool_unmade_bytes(h), bytes = spw_phys_pool_bytes_of(h, granules);
+    if (bytes <= unmade_bytes || bytes <= unmade_bytes + spw_phys_pool_releasable_bytes(h, 0, h->bin_count))
         return 0;
     for (uint32_t i = spw_phys_pool_bin_position(h, granules + 1); i > 0 && granules; i--) {
         const struct spw_phys_bin *bin = &h->bins[i - 1];
@@ -207,6 +187,20 @@ uint32_t spw_phys_pool_unserved_locked(const struct spw_phys_pool *h, uint32_t g
         granules -= (fit < bin->count ? fit : bin->count) * bin->granules;
     }
     return granules;
+}
+
+static uint32_t pooled_of(const struct spw_phys_pool *h, uint32_t granules)
+{
+    const uint32_t i = spw_phys_pool_bin_position(h, granules);
+    return i < h->bin_count && h->bins[i].granules == granules ? h->bins[i].count : 0;
+}
+
+bool spw_phys_pool_suits_locked(const struct spw_phys_pool *h, uint32_t granules)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const uint32_t rest = granules % SPW_PIECE_GRANULES, whole = granules / SPW_PIECE_GRANULES;
+    return spw_phys_pool_bytes_of(h, granules) <= spw_phys_pool_unmade_bytes(h) ||
+           ((!rest || pooled_of(h, rest)) && (!whole || pooled_of(h, SPW_PIECE_GRANULES) >= whole));
 }
 
 bool spw_phys_pool_has_pooled_locked(const struct spw_phys_pool *h, struct spw_piece piece)
@@ -221,81 +215,43 @@ bool spw_phys_pool_has_pooled_locked(const struct spw_phys_pool *h, struct spw_p
     return false;
 }
 
-static bool has_releasable(const struct spw_phys_pool *h, const struct spw_phys_bin *bin)
-{
-    for (uint32_t i = 0; i < bin->count; i++)
-        if (!spw_alias_map_has(&h->aliases, bin->handles[i]))
-            return true;
-    return false;
-}
-
-bool spw_phys_pool_can_serve_locked(const struct spw_phys_pool *h, uint32_t granules)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const uint32_t unserved = spw_phys_pool_unserved_locked(h, granules);
-    const uint32_t least = unserved < SPW_PIECE_GRANULES ? unserved : SPW_PIECE_GRANULES;
-    for (uint32_t i = spw_phys_pool_bin_position(h, least); unserved && i < h->bin_count; i++)
-        if (has_releasable(h, &h->bins[i]))
-            return true;
-    return !unserved;
-}
-
 int spw_phys_pool_take_locked(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *memory)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const uint32_t had = memory->count, had_granules = memory->granules;
+    const uint32_t had = memory->count, whole = memory->granules + granules;
     if (spw_phys_pool_bytes_of(h, granules) > spw_phys_pool_room_locked(h))
         return -ENOMEM;
-    spw_pieces_merge_locked(h, granules);
-    const uint32_t cut = spw_pieces_split_out_of_locked(h, granules);
-    uint32_t missing = granules - cut;
-    int r = spw_phys_pool_take_pooled(h, &missing, memory);
-    if (r == 0 && missing + cut)
-        r = spw_pieces_split_locked(h, missing + cut, memory);
-    spw_size_histogram_remove(&h->demand, had_granules);
-    spw_size_histogram_add(&h->demand, memory->granules);
+    int r = 0;
+    while (r == 0 && memory->granules < whole) {
+        const uint32_t left = whole - memory->granules;
+        r = spw_pieces_take_locked(h, left < SPW_PIECE_GRANULES ? left : SPW_PIECE_GRANULES, memory);
+    }
     if (r == 0)
         return 0;
     spw_phys_pool_give_locked(h, memory, had);
     if (r != -ENOSPC)
         return r;
-    learn_what_lacks(h);
+    spw_phys_pool_learn_what_lacks(h);
     return -ENOMEM;
 }
 
 void spw_phys_pool_give_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    spw_size_histogram_remove(&h->demand, memory->granules);
     while (memory->count > keep)
         spw_phys_pool_keep(h, spw_memory_remove_last(memory));
-    spw_size_histogram_add(&h->demand, memory->granules);
 }
 
 int spw_phys_pool_split_locked(struct spw_phys_pool *h, struct spw_memory *memory, uint32_t keep, struct spw_memory *rest)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const uint32_t granules = memory->granules;
-    int r = spw_memory_split(memory, keep, rest);
-    if (r < 0)
-        return r;
-    spw_size_histogram_remove(&h->demand, granules);
-    spw_size_histogram_add(&h->demand, memory->granules);
-    spw_size_histogram_add(&h->demand, rest->granules);
-    return 0;
+    return spw_memory_split(memory, keep, rest);
 }
 
 int spw_phys_pool_join_locked(struct spw_phys_pool *h, struct spw_memory *into, struct spw_memory *from)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const uint32_t granules = into->granules, more = from->granules;
-    int r = spw_memory_join(into, from);
-    if (r < 0)
-        return r;
-    spw_size_histogram_remove(&h->demand, granules);
-    spw_size_histogram_remove(&h->demand, more);
-    spw_size_histogram_add(&h->demand, into->granules);
-    return 0;
+    return spw_memory_join(into, from);
 }
 
 bool spw_phys_pool_ask_again_locked(struct spw_phys_pool *h)

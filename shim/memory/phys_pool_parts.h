@@ -32,6 +32,9 @@ void spw_phys_pool_release(struct spw_phys_pool *h, struct spw_piece piece);
 /* 0; -ENOSPC: the device has no room; another failure of the driver. */
 int spw_phys_pool_make(struct spw_phys_pool *h, uint32_t granules, struct spw_piece *ret_piece);
 
-/* Appends pooled pieces of at most *missing granules, the largest first, and takes them off *missing. 0 or -ENOMEM. */
-int spw_phys_pool_take_pooled(struct spw_phys_pool *h, uint32_t *missing, struct spw_memory *memory);
+/* Of what is pooled in these bins, how much can be released now. */
+uint64_t spw_phys_pool_releasable_bytes(const struct spw_phys_pool *h, uint32_t first_bin, uint32_t end_bin);
+
+/* Others have taken memory on the device: what was made is all there is until spw_phys_pool_ask_again_locked(). */
+void spw_phys_pool_learn_what_lacks(struct spw_phys_pool *h);
 #endif

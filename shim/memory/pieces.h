@@ -4,8 +4,8 @@
 #include <cuda.h>
 #include <stdint.h>
 
-/* Larger pieces would save few mappings, and take long to be made again when they are cut. */
-enum { SPW_PIECE_GRANULES = 16 };
+/* Of the largest pieces. Larger ones would save few mappings, and take long to be released where smaller ones are wanted. */
+enum { SPW_PIECE_GRANULES = 64 };
 
 struct spw_piece {
     CUmemGenericAllocationHandle handle; /* of exactly so many granules */

@@ -62,7 +62,7 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
     if (!b && (spw_phys_pool_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
-               (spw_size_histogram_spares(&d->handles.demand) && spw_phys_pool_unserved_locked(&d->handles, granules)))) {
+               !spw_phys_pool_suits_locked(&d->handles, granules))) {
         b = spw_cache_merge_locked(d, granules, s);
         must_wait = false;
     }

@@ -3,9 +3,8 @@
  *
  * Freed blocks serve allocations of their own size (ledger.h). A program whose tensors are of many sizes would so need the
  * sum of what each size needs at its worst moment, and in a budget that has room for what lives, but not for that sum,
- * memory would be unmapped here and mapped there in each iteration. So where memory is short, or a piece would
- * have to be cut that is to be spared (size_histogram.h), cached blocks that lie side by side are taken together and cut
- * where one of their pieces ends. */
+ * memory would be unmapped here and mapped there in each iteration. So where memory is short, cached blocks that lie side by
+ * side are taken together and cut where one of their pieces ends. */
 #ifndef SPILLWAY_SHIM_CACHE_MERGE_H
 #define SPILLWAY_SHIM_CACHE_MERGE_H
 #include "ledger.h"

@@ -69,10 +69,9 @@ static bool note_aliases(struct spw_device *d, struct spw_deferred_unmap *s)
     return true;
 }
 
-/* What is regrouped has to be released. */
 static bool may_become_stale(const struct spw_device *d, const struct spw_block *b)
 {
-    return d->stale.allowed && !b->stale && b->memory.count && !spw_size_histogram_regroups(&d->handles.demand);
+    return d->stale.allowed && !b->stale && b->memory.count;
 }
 
 /* Whoever comes after its users needs an event for each; a digest of it is waited for by the host, and so is a copy that is
@@ -223,24 +222,21 @@ int spw_unmap_all_unlocking(struct spw_device *d)
     return r;
 }
 
-/* The pool has a piece of at least so many granules that is stale there. */
-static bool has_pooled_piece(const struct spw_device *d, const struct spw_deferred_unmap *s, uint32_t least)
+/* The pool has a piece that is stale there. */
+static bool has_pooled_piece(const struct spw_device *d, const struct spw_deferred_unmap *s)
 {
-    for (uint32_t i = 0; i < s->memory.count; i++) {
-        const struct spw_piece piece = spw_memory_piece(&s->memory, i);
-        if (piece.granules >= least && spw_phys_pool_has_pooled_locked(&d->handles, piece))
+    for (uint32_t i = 0; i < s->memory.count; i++)
+        if (spw_phys_pool_has_pooled_locked(&d->handles, spw_memory_piece(&s->memory, i)))
             return true;
-    }
     return false;
 }
 
-/* One that keeps a piece from being cut for the block; rather one that nobody is at any more. NULL: there is none. */
-static struct spw_deferred_unmap *in_the_way(const struct spw_device *d, const struct spw_block *b)
+/* One that keeps a piece from being released for another; rather one that nobody is at any more. NULL: there is none. */
+static struct spw_deferred_unmap *in_the_way(const struct spw_device *d)
 {
-    const uint32_t least = spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules);
     struct spw_deferred_unmap *found = NULL;
     for (struct spw_deferred_unmap *s = d->stale.first; s; s = s->next) {
-        if (!has_pooled_piece(d, s, least < SPW_PIECE_GRANULES ? least : SPW_PIECE_GRANULES))
+        if (!has_pooled_piece(d, s))
             continue;
         if (spw_uses_done_locked(&s->uses))
             return s;
@@ -254,9 +250,9 @@ static int end_until_it_is_served_unlocking(struct spw_device *d, const struct s
 {
     int r = 0;
     do {
-        struct spw_deferred_unmap *s = in_the_way(d, b);
+        struct spw_deferred_unmap *s = in_the_way(d);
         r = s ? end_unlocking(d, s) : d->stale.first ? end_unlocking(d, d->stale.first) : 0;
-    } while (r == 0 && d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules));
+    } while (r == 0 && d->stale.first && spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules));
     return r;
 }
 
@@ -277,8 +273,8 @@ bool spw_unmap_try_clear_locked(struct spw_device *d, struct spw_block *b)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_unmap_now_locked(d, b) < 0)
         return false;
-    while (d->stale.first && !spw_phys_pool_can_serve_locked(&d->handles, b->granules - b->memory.granules)) {
-        struct spw_deferred_unmap *s = in_the_way(d, b);
+    while (d->stale.first && spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules)) {
+        struct spw_deferred_unmap *s = in_the_way(d);
         if (!s || !spw_uses_done_locked(&s->uses) || unmap(d, s) < 0)
             return false;
     }

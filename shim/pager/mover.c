@@ -234,6 +234,8 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     const uint32_t had = b->memory.count;
     uint32_t mapped = had, missing = b->granules - b->memory.granules;
     int r = spw_unmap_now_locked(d, b);
+    if (r == 0 && missing && !spw_phys_pool_suits_locked(&d->handles, missing))
+        spw_unmap_sweep_locked(d, 0); /* what is mapped nowhere any more can be made into a piece that fits */
     if (r == 0 && missing)
         r = spw_phys_pool_take_locked(&d->handles, missing, &b->memory);
     if (r < 0)

@@ -288,7 +288,7 @@ bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules)
         struct spw_block *b = d->free_bytes ? spw_cached_blocks_most_suitable_locked(d, left) : NULL;
         if (!b && spw_transfer_hand_over_locked(d))
             continue;
-        if (!b || (spw_size_histogram_spares(&d->handles.demand) && spw_cached_block_serves(b, left) < (left + 1) / 2))
+        if (!b)
             return false;
         spw_block_uncache_this_locked(d, b);
         if (spw_dissolve_block_locked(d, b) == 0)
@@ -339,15 +339,11 @@ static bool has_memory(struct spw_device *d, uint64_t bytes)
     return true;
 }
 
-/* There is memory; where pieces are to be spared, in such as need not be cut for it: a tensor smaller than the largest waits
- * for others, since its copy takes no longer than that; an operation that needs it waits for none. */
 static bool has_room(struct spw_device *d, struct spw_block *b)
 {
-    const bool waits = spw_size_histogram_spares(&d->handles.demand) && b->granules < SPW_PIECE_GRANULES;
     if (spw_unmap_now_locked(d, b) < 0 || !has_memory(d, spw_block_lacking_bytes(d, b)))
         return false;
-    const bool suits = spw_transfer_suit_locked(d, b->granules - b->memory.granules);
-    return suits || (!waits && spw_unmap_try_clear_locked(d, b));
+    return spw_transfer_suit_locked(d, b->granules - b->memory.granules) || spw_unmap_try_clear_locked(d, b);
 }
 
 static int restore(struct spw_device *d, struct spw_block *b)

@@ -24,7 +24,7 @@ MODULES = [
     # the records of streams: an operation's number, the marks behind it and its uses are told of each other; stream_table.h is their inside
     "stream/marks stream/stream_table stream/streams stream/uses",
     # physical memory in pieces: what is taken from the pool is cut and joined, and goes back there; phys_pool_parts.h is their inside
-    "memory/phys_pool memory/phys_pool_parts memory/split_merge",
+    "memory/phys_pool memory/phys_pool_parts memory/remake",
     # exported symbols: each opens the driver, which is told of each that it has
     "entry/api entry/edge entry/life entry/open entry/resolve",
     "entry/forward entry/forward.S",  # generated symbols, and what they jump to

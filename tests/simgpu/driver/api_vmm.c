@@ -110,7 +110,7 @@ SIMGPU_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     if (r == CUDA_SUCCESS && !p)
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS) {
-        sim_spend(settings.profile.release_ns);
+        sim_spend(settings.profile.release_ns + sim_bytes_ns((double)p->bytes, settings.profile.release_gbps));
         if (--p->refs == 0)
             stats.live_handles--;
         stats.release++;

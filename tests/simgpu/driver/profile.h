@@ -39,7 +39,8 @@
     X(NUMBER, reserve_ns, "cuMemAddressReserve and cuMemAddressFree") \
     X(NUMBER, create_ns, "cuMemCreate, fixed part") \
     X(NUMBER, create_gbps, "cuMemCreate, clearing, 1e9 bytes/s") \
-    X(NUMBER, release_ns, "cuMemRelease of the last reference") \
+    X(NUMBER, release_ns, "cuMemRelease of the last reference, fixed part") \
+    X(NUMBER, release_gbps, "cuMemRelease of the last reference, 1e9 bytes/s") \
     X(NUMBER, map_ns, "cuMemMap") \
     X(NUMBER, unmap_ns, "cuMemUnmap, for each mapping") \
     X(NUMBER, set_access_ns, "cuMemSetAccess, for each mapping")

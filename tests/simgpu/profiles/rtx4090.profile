@@ -35,6 +35,7 @@ reserve_ns = 19000                          # reserve of 8 GiB, kvcached bench_v
 create_ns = 29000                           # cuMemCreate, vAttention paper (driver-facts, section 3.3)
 create_gbps = 20                            # makes 2 MiB cost about 130 us: between vAttention (29 us) and kvcached (193 us)
 release_ns = 23000                          # vAttention paper (driver-facts, section 3.3)
+release_gbps = 1850                         # as on an H200; assumption
 map_ns = 1450                               # kvcached bench_vmm on A100 (driver-facts, section 3.3)
 unmap_ns = 25600                            # kvcached bench_vmm on A100 (driver-facts, section 3.3)
 set_access_ns = 36000                       # kvcached bench_vmm on A100 (driver-facts, section 3.3)

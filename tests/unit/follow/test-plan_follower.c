@@ -197,30 +197,6 @@ static void what_the_course_does_not_have_meets_no_old_address(void **state)
     assert_int_equal(stale_beside, 0);
 }
 
-static bool is_regrouped;
-
-bool __real_spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape);
-bool __wrap_spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape);
-bool __wrap_spw_tuning_was_regrouped_for(const struct spw_tuned_iteration *shape)
-{
-    return is_regrouped || __real_spw_tuning_was_regrouped_for(shape);
-}
-
-/* It would take the larger pieces apart again. */
-static void where_pieces_were_regrouped_memory_does_not_change_hands(void **state)
-{
-    for (int regrouped = 0; regrouped < 2; regrouped++) {
-        is_regrouped = regrouped;
-        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
-        spw_unmap_counts = (struct spw_unmap_counts){0};
-        loop_steps(&loop, KNOWN_AFTER);
-        goes_by_plan(30);
-        assert_int_equal(spw_unmap_counts.count > 0, !regrouped);
-        loop_check(&loop);
-    }
-    is_regrouped = false;
-}
-
 static void an_unexpected_operation_costs_two_steps_at_most(void **state)
 {
     static const unsigned after[] = {KNOWN_AFTER + 3, 30}; /* while the detector is told everything, and later */
@@ -374,7 +350,6 @@ int main(void)
         cmocka_unit_test(what_the_stack_had_hides_no_iteration_beside_a_table_of_addresses),
         cmocka_unit_test(what_nobody_frees_in_between_is_planned_as_well),
         cmocka_unit_test(what_the_course_does_not_have_meets_no_old_address),
-        cmocka_unit_test(where_pieces_were_regrouped_memory_does_not_change_hands),
         cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
         cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
         cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),

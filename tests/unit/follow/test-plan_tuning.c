@@ -97,41 +97,6 @@ static void of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled(vo
     spw_tuned_iterations_finish(&shapes);
 }
 
-/* Pieces are cut in steps of the second plan, which take longer; the last ones are faster than the other plans'. */
-static unsigned iterate_while_cutting(struct spw_tuned_iteration *shape, unsigned cut_rounds, double later_us)
-{
-    const unsigned before = shape->number;
-    unsigned rounds = 0;
-    for (unsigned i = 0; i < 200 && !is_settled(shape); i++) {
-        const bool is_second = shape->number == before + 1;
-        const bool cuts = is_second && rounds < cut_rounds;
-        rounds += is_second;
-        loop.device->handles.cut_count += cuts;
-        assert_true(iterate(shape, shape->number, !is_second ? 90000 : cuts ? 130000 : later_us));
-    }
-    assert_true(is_settled(shape));
-    return rounds;
-}
-
-static void a_plan_is_tried_for_longer_while_pieces_are_cut_for_it(void **state)
-{
-    struct spw_tuned_iteration *shape = planned(120000);
-    const unsigned calm = iterate_while_cutting(shape, 0, 80000);
-    spw_tuned_iterations_finish(&shapes);
-    shape = planned(120000);
-    assert_true(iterate_while_cutting(shape, 8, 80000) > calm);
-    assert_true(fabs(shape->best_us - 80000) < 1);
-    spw_tuned_iterations_finish(&shapes);
-}
-
-static void a_plan_for_which_pieces_are_always_cut_is_taken_at_that(void **state)
-{
-    struct spw_tuned_iteration *shape = planned(120000);
-    assert_true(iterate_while_cutting(shape, 200, 80000) <= 24);
-    assert_true(fabs(shape->best_us - 90000) < 1);
-    spw_tuned_iterations_finish(&shapes);
-}
-
 static void a_plan_as_fast_as_can_be_is_not_tried_against_others(void **state)
 {
     struct spw_tuned_iteration *shape = planned_within(HIDDEN, 60 * MIB, 120000);
@@ -262,8 +227,6 @@ int main(void)
         cmocka_unit_test(less_of_the_budget_is_left_alone_where_that_was_faster_and_else_more),
         cmocka_unit_test(of_plans_that_run_operations_again_one_that_leaves_more_alone_is_tried_in_any_case),
         cmocka_unit_test(of_a_plan_that_is_tried_the_usual_step_counts_once_it_has_settled),
-        cmocka_unit_test(a_plan_is_tried_for_longer_while_pieces_are_cut_for_it),
-        cmocka_unit_test(a_plan_for_which_pieces_are_always_cut_is_taken_at_that),
         cmocka_unit_test(a_plan_as_fast_as_can_be_is_not_tried_against_others),
         cmocka_unit_test(where_on_demand_is_faster_there_is_no_plan),
         cmocka_unit_test(a_plan_that_is_slower_than_on_demand_goes_within_a_few_steps),

@@ -256,29 +256,10 @@ static void to_the_pool(CUdeviceptr a)
     spw_unlock();
 }
 
-static void a_cached_block_goes_rather_than_that_a_piece_is_cut(void **state)
-{
-    begin(21);
-    CUdeviceptr large = allocate(16, s), one = allocate(1, s), four = allocate(4, s);
-    to_the_pool(large);
-    to_the_pool(one);
-    release(four, s);
-    everything_is_done(s);
-    unsigned creates = fake_counts()->creates;
-    CUdeviceptr five = allocate_and_fill(5, s, 1);
-    assert_true(has_memory(five));
-    assert_int_equal(fake_counts()->creates, creates);
-    assert_int_equal(fake_counts()->releases, 0);
-    assert_int_equal(device->free_bytes, 0);
-    fake_run_all();
-    check();
-}
-
 /* The pool has as much, but in a piece that is too large. */
-static void freed_neighbours_serve_rather_than_that_a_piece_is_cut(void **state)
+static void freed_neighbours_serve_rather_than_that_a_piece_is_made(void **state)
 {
     begin(20);
-    device->handles.demand.followed = SPW_SIZE_HISTOGRAM_SETTLES;
     CUdeviceptr large = allocate(16, s), two = allocate_and_fill(2, s, 1), other = allocate_and_fill(2, s, 2);
     to_the_pool(large);
     release(two, s);
@@ -291,11 +272,10 @@ static void freed_neighbours_serve_rather_than_that_a_piece_is_cut(void **state)
     check();
 }
 
-/* It would have to be cut all the same. */
+/* A piece would have to be made all the same. */
 static void a_cached_block_that_would_serve_little_stays(void **state)
 {
     begin(18);
-    device->handles.demand.followed = SPW_SIZE_HISTOGRAM_SETTLES;
     CUdeviceptr large = allocate(16, s), one = allocate_and_fill(1, s, 1), other = allocate_and_fill(1, s, 2);
     to_the_pool(large);
     release(one, s);
@@ -367,8 +347,7 @@ int main(void)
         cmocka_unit_test(who_uses_a_part_may_use_the_whole),
         cmocka_unit_test(pieces_move_all_or_none),
         cmocka_unit_test(memory_is_made_as_long_as_the_budget_lasts),
-        cmocka_unit_test(a_cached_block_goes_rather_than_that_a_piece_is_cut),
-        cmocka_unit_test(freed_neighbours_serve_rather_than_that_a_piece_is_cut),
+        cmocka_unit_test(freed_neighbours_serve_rather_than_that_a_piece_is_made),
         cmocka_unit_test(a_cached_block_that_would_serve_little_stays),
         cmocka_unit_test(whatever_comes_and_goes_the_bytes_are_the_owners),
         cmocka_unit_test(an_allocation_of_ours_that_fails_costs_only_the_occasion),

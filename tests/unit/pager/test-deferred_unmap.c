@@ -196,25 +196,6 @@ static void a_piece_is_cut_when_it_is_stale_nowhere(void **state)
     finish();
 }
 
-/* The first tensor's memory is in use elsewhere: that its old address is unmapped is of no use to what is to be cut. */
-static void to_cut_a_piece_nothing_else_is_unmapped(void **state)
-{
-    begin_changing_hands(2 * BYTES);
-    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES), d = allocate(BYTES / 2);
-    fill(a, 1);
-    fill(b, 2);
-    leave(a);
-    assert_int_equal(fill_on(t, c, BYTES, 3), 0);
-    leave(b);
-    assert_int_equal(fill_on(t, d, BYTES / 2, 4), 0);
-    assert_non_null(block_at(a)->stale);
-    assert_null(block_at(b)->stale);
-    assert_int_equal(fake_counts()->releases, 1);
-    expect(b, 2);
-    assert_int_equal(expect_on(t, d, BYTES / 2, 4), 0);
-    finish();
-}
-
 static int hand_over(struct spw_device *d, struct spw_block *b)
 {
     return spw_transfer_hand_over_locked(d) ? 0 : -ENOENT;
@@ -419,7 +400,6 @@ int main(void)
         cmocka_unit_test(what_is_freed_on_its_way_out_keeps_its_places),
         cmocka_unit_test(memory_that_is_stale_somewhere_is_released_later),
         cmocka_unit_test(a_piece_is_cut_when_it_is_stale_nowhere),
-        cmocka_unit_test(to_cut_a_piece_nothing_else_is_unmapped),
         cmocka_unit_test(of_pieces_that_are_stale_one_is_cut_that_takes_no_waiting),
         cmocka_unit_test(who_waits_for_memory_leaves_stale_addresses_alone),
         cmocka_unit_test(a_slab_waits_for_the_former_owner),

@@ -470,44 +470,6 @@ static void a_steady_state_makes_nothing_new(void **state)
     assert_true(spw_transfer_counts.left_count > STEPS * N / 4 && spw_transfer_counts.restored_count > STEPS * N / 4);
 }
 
-/* Where pieces are to be spared, and the only memory that is free is in a piece that is too large, a small tensor waits. An
- * operation that needs it has the piece cut. */
-static void a_tensor_waits_rather_than_that_a_piece_is_cut(void **state)
-{
-    for (int needed = 0; needed < 2; needed++) {
-        begin(BYTES + 4096, 16 << 20);
-        device->handles.demand.followed = SPW_SIZE_HISTOGRAM_SETTLES;
-        CUdeviceptr large = allocate(BYTES), small = allocate(4096), other = allocate(4096);
-        fill(large, 1);
-        assert_int_equal(fill_on(s, small, 4096, 2), 0);
-        leave(small);
-        let_run();
-        pump();
-        assert_int_equal(fill_on(s, other, 4096, 3), 0);
-        leave(large);
-        let_run();
-        pump();
-        unsigned creates = fake_counts()->creates;
-        restore(small);
-        pump();
-        assert_int_equal(attention(small), SPW_EVICTED);
-        if (needed) {
-            assert_int_equal(expect_on(s, small, 4096, 2), 0);
-            assert_true(fake_counts()->creates > creates);
-            assert_int_equal(spw_transfer_counts.late_count, 1);
-        } else {
-            leave(other);
-            let_run();
-            pump();
-            assert_int_equal(attention(small), SPW_RESTORING);
-            assert_int_equal(expect_on(s, small, 4096, 2), 0);
-            assert_int_equal(fake_counts()->creates, creates);
-        }
-        fake_run_all();
-        check_blocks();
-    }
-}
-
 /* `test-transfers eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
@@ -529,7 +491,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_tensor_that_the_host_has_no_room_for_stays),
         cmocka_unit_test(a_tensor_freed_while_its_leaving_is_waited_for_is_cached),
         cmocka_unit_test(a_steady_state_makes_nothing_new),
-        cmocka_unit_test(a_tensor_waits_rather_than_that_a_piece_is_cut),
     };
     fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
