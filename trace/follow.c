@@ -150,12 +150,27 @@ static inline uint64_t number_of(const struct spw_trace_follow *f, uint64_t dete
     return detectors >= f->now.from ? detectors + f->now.by : old_number_of(f, detectors);
 }
 
+/* Nothing is recognised by touches whose places said so, nor by what looks like an address that no number of 4 bytes has:
+ * few addresses are like that, and most of what only looks like one is. */
+static bool is_any_loose(const struct spw_record_op *op, uint64_t offsets, unsigned access)
+{
+    return access & SPW_ACCESS_LOOSE || (op->kind == SPW_OP_LAUNCH && offsets % sizeof(uint32_t));
+}
+
+static bool is_loose(const struct spw_record_op *op, uint32_t touch)
+{
+    return is_any_loose(op, op->touches[touch].offset, op->touches[touch].access);
+}
+
 static bool any_loose(const struct spw_record_op *op, uint32_t count)
 {
     unsigned access = 0;
-    for (uint32_t i = 0; i < count; i++)
+    uint64_t offsets = 0;
+    for (uint32_t i = 0; i < count; i++) {
         access |= op->touches[i].access;
-    return access & SPW_ACCESS_LOOSE;
+        offsets |= op->touches[i].offset;
+    }
+    return is_any_loose(op, offsets, access);
 }
 
 /* The loose ones come behind the others. */
@@ -163,11 +178,11 @@ static __attribute__((noinline)) void part(struct spw_iteration_op *o, const str
                                            struct spw_iteration_touch parted[static SPW_FOLLOW_TOUCHES])
 {
     uint32_t count = 0;
-    for (unsigned loose = 0; loose <= SPW_ACCESS_LOOSE; loose += SPW_ACCESS_LOOSE)
+    for (int loose = 0; loose < 2; loose++)
         for (uint32_t i = 0; i < o->touch_count; i++)
-            if ((op->touches[i].access & SPW_ACCESS_LOOSE) == loose) {
+            if (is_loose(op, i) == loose) {
                 parted[count++] = o->touches[i];
-                o->loose_count += loose != 0;
+                o->loose_count += (uint32_t)loose;
             }
     o->touches = parted;
 }

@@ -2,7 +2,8 @@
  * in the tools, so that both find the same.
  *
  * Memory that counts is the device's; operations that are captured into a graph are left out, since the graph's launches are
- * what repeats. Numbers in answers are the trace's. One user at a time. */
+ * what repeats. A launch is not recognised by what it touches at a place that no number of 4 bytes has: words of structures
+ * that look like addresses by chance look like these. Numbers in answers are the trace's. One user at a time. */
 #ifndef SPILLWAY_TRACE_FOLLOW_H
 #define SPILLWAY_TRACE_FOLLOW_H
 #include "../planner/detect/iteration.h"

@@ -1,8 +1,9 @@
 /* boundary.c - chooses where an iteration begins, since every rotation of a period is one too.
  *
- * The live set must be the same a period earlier. Among those points, in this order: one that the program named; where the
- * fewest bytes are alive, so that no tensor of an iteration is; before a copy from the host, the iteration's input; the
- * first since the program has begun to repeat itself. */
+ * The live set must be the same a period earlier, but for what is slight (live.h). Among those points, in this order: one
+ * that the program named; where the fewest bytes are alive, so that no tensor of an iteration is; before a copy from the
+ * host, the iteration's input; the first since the program has begun to repeat itself. Where memory grows with each period,
+ * points that differ by no more than that have equally few: which ones lie behind the growth depends on where one begins. */
 #include "detect/boundary.h"
 
 struct point {
@@ -42,28 +43,37 @@ uint64_t spw_boundary_point(const struct spw_history *history, uint64_t bone)
     return best_of_gap(history, bone).event;
 }
 
-static bool is_better(const struct point *a, const struct point *b)
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* `growth`: of live bytes within a period. */
+static bool is_better(const struct point *a, const struct point *b, uint64_t growth)
 {
     if (a->hint != b->hint)
         return a->hint;
-    if (a->live_bytes != b->live_bytes)
+    if (difference(a->live_bytes, b->live_bytes) > growth)
         return a->live_bytes < b->live_bytes;
     return a->input && !b->input;
 }
 
-struct spw_window spw_boundary_choose(const struct spw_history *history, uint64_t end, uint64_t period, uint64_t phase)
+struct spw_window spw_boundary_choose(const struct spw_history *history, const struct spw_live *live, uint64_t end,
+                                      uint64_t period, uint64_t phase)
 {
     struct point best = {.live_bytes = UINT64_MAX};
     uint64_t best_bone = end - 1;
     for (uint64_t k = 0; k < period;
          k++) { /* in the order of the phase: the bones p of (end - period, end) with p = phase + k */
         const uint64_t p = end - 1 - ((end - 1 + period - phase % period - k) % period);
-        if (spw_bone_at(history, p)->live_hash != spw_bone_at(history, p - period)->live_hash)
+        if (!spw_history_lives_alike(history, live, p, p - period))
             continue;
         struct point point = best_of_gap(history, p);
         if (point.hint && !best_of_gap(history, p - period).hint)
             point.hint = false;
-        if (is_better(&point, &best) || best.live_bytes == UINT64_MAX) {
+        const uint64_t growth =
+            difference(spw_bone_at(history, p)->live_bytes, spw_bone_at(history, p - period)->live_bytes);
+        if (is_better(&point, &best, growth) || best.live_bytes == UINT64_MAX) {
             best = point;
             best_bone = p;
         }

@@ -126,7 +126,7 @@ static void begin(struct spw_iteration *detector, struct spw_shape *shape, uint6
     const bool goes_on = detector->shape && detector->cursor == detector->shape->backbone;
     struct expected expected = {0};
     const uint64_t live = spw_bone_at(history, bone)->live_bytes - (uint64_t)shape->steps[0].live_bytes;
-    if (goes_on && detector->whole && detector->start_live_bytes == live)
+    if (goes_on && detector->whole && spw_live_alike(&detector->live, detector->start_live_bytes, live))
         shape->boundary_live_bytes = live; /* the same at both ends: so it is, whatever it was when the shape was learned */
     if (goes_on)
         expect(&expected, 0, detector->shape, detector->shape->backbone);

@@ -172,6 +172,14 @@ static inline void spw_history_add_bone(struct spw_history *history, const struc
 }
 /* ---- */
 
+/* Whether the live set was the same before both, but for what is slight. */
+static inline bool spw_history_lives_alike(const struct spw_history *history, const struct spw_live *live, uint64_t position,
+                                           uint64_t other)
+{
+    const struct spw_bone *a = spw_bone_at(history, position), *b = spw_bone_at(history, other);
+    return a->live_hash == b->live_hash && spw_live_alike(live, a->live_bytes, b->live_bytes);
+}
+
 /* The events of the gap before bone `position`: from here to the bone's own event. */
 static inline uint64_t spw_history_gap(const struct spw_history *history, uint64_t position)
 {

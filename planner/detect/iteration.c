@@ -80,8 +80,9 @@ static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, ui
 {
     const struct spw_shape *shape = detector->shape;
     const bool same_memory =
-        detector->start_live_bytes == shape->boundary_live_bytes &&
-        (int64_t)(live_bytes - detector->start_live_bytes) == shape->steps[detector->cursor - 1].live_bytes;
+        spw_live_alike(&detector->live, detector->start_live_bytes, shape->boundary_live_bytes) &&
+        spw_live_alike(&detector->live, live_bytes,
+                       detector->start_live_bytes + (uint64_t)shape->steps[detector->cursor - 1].live_bytes);
     return detector->whole && !detector->doubtful && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
 }
 

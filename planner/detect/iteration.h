@@ -6,8 +6,9 @@
  * same again is recognised by what it calls, by the sizes that this touches and by who was allocated how long ago.
  *
  * Words. A *boundary* is the point between two iterations: the live set is the same at both ends, and smallest there.
- * Operations that make up the backbone (launches, graphs, sets, copies within the device) must come in the same order;
- * copies from and to the host may be missing, added or come a little sooner or later (loaders, logging).
+ * What an iteration keeps does not count as long as all of it is slight beside what a program needs: 1/65536 of the most
+ * that was alive at once. Operations that make up the backbone (launches, graphs, sets, copies within the device) must come
+ * in the same order; copies from and to the host may be missing, added or come a little sooner or later (loaders, logging).
  *
  * Plain C over numbers: no threads, no globals, no environment. One detector is used by one thread at a time.
  *

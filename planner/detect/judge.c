@@ -1,7 +1,8 @@
 /* judge.c - whether a stretch that repeats is an iteration, or only a loop inside one.
  *
  * Inner loops (layers, time steps) repeat too. What tells an iteration from them:
- *   1. the live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind;
+ *   1. the live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind. What is
+ *      slight beside all that is alive does not count (a loss that is kept on the device; live.h);
  *   2. what was there before is touched again by the same operation: a layer has weights of its own. Every operation is
  *      compared with the one a period earlier; an allocation that was alive then already must be the same one, a younger one
  *      must have been made about as many allocations ago, and so must one that was made in the period before (an input
@@ -14,8 +15,8 @@
  *   5. while the program gives hints, they come at the same operations in both, and there is one. Hints that have stopped
  *      (65536 operations without one, or twice as many as there were between the last two) do not count.
  * Limits: a loop that repeats exactly, on the same memory, and uses most of what is kept is taken for the iteration until
- * the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps a little more memory with
- * every iteration (a list of losses on the device) never has the same live set again and is not recognised. */
+ * the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps more than a little with
+ * every iteration (outputs of a size with its layers') never has the same live set again and is not recognised. */
 #include "detect/period.h"
 
 enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7, FEW_KEPT = 8, HINTS_STOPPED = 1 << 16 };
@@ -55,11 +56,11 @@ static bool same_objects(const struct spw_history *history, uint64_t position, u
     return true;
 }
 
-static bool corresponds(const struct spw_history *history, uint64_t end, uint64_t lag)
+static bool corresponds(const struct spw_history *history, const struct spw_live *live, uint64_t end, uint64_t lag)
 {
     uint64_t different = 0, same_live = 0;
     for (uint64_t p = end - lag; p < end; p++) {
-        same_live += spw_bone_at(history, p)->live_hash == spw_bone_at(history, p - lag)->live_hash;
+        same_live += spw_history_lives_alike(history, live, p, p - lag);
         if (!same_objects(history, p, lag) && ++different * DIFFERENT_SHARE > lag)
             return false;
     }
@@ -93,7 +94,7 @@ struct spw_coverage spw_period_coverage(const struct spw_history *history, struc
     const uint64_t newest_id = live->newest - (uint32_t)((uint32_t)live->newest - newest);
     const uint32_t mark = ++live->mark;
     for (size_t i = 0; i < live->capacity; i++)
-        if (live->slots[i].id && live->slots[i].id <= newest_id) {
+        if (live->slots[i].id && live->slots[i].id <= newest_id && !live->slots[i].slight) {
             coverage.all_count++;
             coverage.all_bytes += live->slots[i].bytes;
         }
@@ -109,7 +110,7 @@ struct spw_coverage spw_period_coverage(const struct spw_history *history, struc
             if ((int32_t)(id - newest) > 0)
                 continue;
             struct spw_live_entry *entry = spw_live_find(live, live->newest - (uint32_t)((uint32_t)live->newest - id));
-            if (!entry || entry->mark == mark)
+            if (!entry || entry->slight || entry->mark == mark)
                 continue;
             entry->mark = mark;
             coverage.count++;
@@ -156,7 +157,7 @@ enum spw_verdict spw_period_judge(const struct spw_history *history, struct spw_
 {
     if (end < 2 * lag || !spw_history_has(history, end - 2 * lag))
         return SPW_VERDICT_FORGOTTEN;
-    if (!hints_agree(history, end, lag) || !corresponds(history, end, lag))
+    if (!hints_agree(history, end, lag) || !corresponds(history, live, end, lag))
         return SPW_VERDICT_NO;
     if (run < FEWEST_OPERATIONS && operations(history, end - run - lag, end) < FEWEST_OPERATIONS)
         return SPW_VERDICT_NO;

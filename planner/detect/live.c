@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 256 };
+enum { FIRST_CAPACITY = 256, SLIGHT_SHARE = 1 << 16 };
 
 static size_t home(const struct spw_live *live, uint64_t id)
 {
@@ -13,7 +13,7 @@ static size_t home(const struct spw_live *live, uint64_t id)
 
 static uint64_t share(const struct spw_live_entry *entry)
 {
-    return spw_live_mix(entry->bytes ^ (uint64_t)entry->kind << 56) | 1;
+    return entry->slight ? 0 : spw_live_mix(entry->bytes ^ (uint64_t)entry->kind << 56) | 1;
 }
 
 int spw_live_init(struct spw_live *live)
@@ -28,12 +28,13 @@ void spw_live_finish(struct spw_live *live)
     live->slots = NULL;
 }
 
-static void place(struct spw_live *live, const struct spw_live_entry *entry)
+static struct spw_live_entry *place(struct spw_live *live, const struct spw_live_entry *entry)
 {
     size_t i = home(live, entry->id);
     while (live->slots[i].id)
         i = (i + 1) & (live->capacity - 1);
     live->slots[i] = *entry;
+    return &live->slots[i];
 }
 
 static int grow(struct spw_live *live)
@@ -60,11 +61,16 @@ int spw_live_add(struct spw_live *live, const struct spw_live_entry *entry)
         if (r < 0)
             return r;
     }
-    place(live, entry);
+    struct spw_live_entry *added = place(live, entry);
+    added->slight = added->bytes <= live->slight;
     live->count++;
-    live->newest = entry->id;
-    live->bytes += entry->bytes;
-    live->hash += share(entry);
+    live->newest = added->id;
+    live->bytes += added->bytes;
+    live->hash += share(added);
+    if (live->bytes > live->most) {
+        live->most = live->bytes;
+        live->slight = live->most / SLIGHT_SHARE;
+    }
     return 0;
 }
 

@@ -166,7 +166,7 @@ int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *sh
     const struct spw_history *history = &detector->history;
     const uint64_t bones = end - begin;
     if (bones <= SMALL_BONES || bones * SMALL_SHARE <= shape->backbone || !spw_history_has(history, begin) ||
-        spw_bone_at(history, begin)->live_hash != spw_bone_at(history, end)->live_hash)
+        !spw_history_lives_alike(history, &detector->live, begin, end))
         return 0;
     const uint64_t hash = hash_of(history, begin, end);
     for (int i = 0; i < SPW_STRETCHES; i++) {

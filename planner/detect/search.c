@@ -59,7 +59,7 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     if (period == 0)
         return 0;
     const uint64_t phase = end - run - period;
-    const struct spw_window window = spw_boundary_choose(&detector->history, end, period, phase);
+    const struct spw_window window = spw_boundary_choose(&detector->history, &detector->live, end, period, phase);
     struct spw_shape *shape;
     const int r = spw_search_keep(detector, &window, &shape);
     if (r < 0)

@@ -91,7 +91,12 @@ static bool bytes_lead_outside(const void *source, size_t bytes, size_t step)
     return false;
 }
 
-/* Parameters shorter than a word hold no address. */
+/* Of a parameter, those that an address may be in. One shorter than a word holds none. */
+static size_t bytes_to_look_at(const struct spw_layout *layout, unsigned i)
+{
+    return spw_layout_is_number(layout, i) ? 0 : layout->params[i].size_bytes;
+}
+
 static enum spw_replay_verdict launch_verdict(const struct spw_call_args *s)
 {
     const struct spw_layout *layout = s->launch.layout;
@@ -110,7 +115,7 @@ static enum spw_replay_verdict launch_verdict(const struct spw_call_args *s)
         return SPW_REPLAY_UNPARSED;
     for (unsigned i = 0; i < layout->param_count; i++) {
         const struct spw_param *p = &layout->params[i];
-        if (bytes_lead_outside(s->launch.params[i], p->size_bytes, step_of(p)))
+        if (bytes_lead_outside(s->launch.params[i], bytes_to_look_at(layout, i), step_of(p)))
             return SPW_REPLAY_OUTSIDE_MEMORY;
     }
     return SPW_REPLAYABLE;
@@ -184,7 +189,7 @@ uint64_t spw_call_args_places(const struct spw_call_args *s)
                    : mix_places(s, places, buffer, 0, bytes, layout->known && !layout->loose ? 8 : 4);
     for (unsigned i = 0; s->launch.params && i < layout->param_count; i++) {
         const struct spw_param *p = &layout->params[i];
-        places = mix_places(s, places, s->launch.params[i], p->offset_bytes, p->size_bytes, step_of(p));
+        places = mix_places(s, places, s->launch.params[i], p->offset_bytes, bytes_to_look_at(layout, i), step_of(p));
     }
     return places;
 }
@@ -211,13 +216,15 @@ static void add_number(struct numbers *n, uint32_t number)
         n->list[n->count - 1] = (n->list[n->count - 1] ^ number) * UINT32_C(0x01000193);
 }
 
-static void add_numbers(struct numbers *n, const struct spw_call_args *s, const void *source, size_t offset, size_t bytes)
+/* `looked_at`: so many bytes from the first on may hold addresses. */
+static void add_numbers(struct numbers *n, const struct spw_call_args *s, const void *source, size_t offset, size_t bytes,
+                        size_t looked_at)
 {
     for (size_t at = 0; at < bytes;) {
         const char *from = (const char *)source + at;
         CUdeviceptr word = 0;
         uint32_t number = 0;
-        if (at + sizeof(word) <= bytes)
+        if (at + sizeof(word) <= looked_at)
             memcpy(&word, from, sizeof(word));
         const bool leads = is_address(s, word, offset + at);
         memcpy(&number, from, bytes - at < sizeof(number) ? bytes - at : sizeof(number));
@@ -234,12 +241,12 @@ unsigned spw_call_args_numbers(const struct spw_call_args *s, uint32_t ret_numbe
     take_geometry(&s->launch.config, ret_numbers);
     if (is_packed(s)) {
         if (spw_scan_buffer(s->launch.extra, &buffer, &bytes) == 0)
-            add_numbers(&n, s, buffer, 0, bytes);
+            add_numbers(&n, s, buffer, 0, bytes, bytes);
         return n.count;
     }
     for (unsigned i = 0; s->launch.params && i < s->launch.layout->param_count; i++)
         add_numbers(&n, s, s->launch.params[i], s->launch.layout->params[i].offset_bytes,
-                    s->launch.layout->params[i].size_bytes);
+                    s->launch.layout->params[i].size_bytes, bytes_to_look_at(s->launch.layout, i));
     return n.count;
 }
 
@@ -259,8 +266,8 @@ static void declare_tensors(const struct spw_call_args *s, int tensors, unsigned
     CUdeviceptr word;
     for (int i = 0; i <= tensors; i++) {
         const struct spw_param *p = &s->launch.layout->params[i];
-        const size_t step = step_of(p);
-        for (size_t at = 0; p->size_bytes > sizeof(word) && at + sizeof(word) <= p->size_bytes; at += step) {
+        const size_t step = step_of(p), bytes = bytes_to_look_at(s->launch.layout, (unsigned)i);
+        for (size_t at = 0; bytes > sizeof(word) && at + sizeof(word) <= bytes; at += step) {
             memcpy(&word, (const char *)s->launch.params[i] + at, sizeof(word));
             if (!is_address(s, word, p->offset_bytes + at))
                 continue;
@@ -284,7 +291,7 @@ void spw_call_args_declared(const struct spw_call_args *s, struct spw_declared *
     const unsigned count = spw_signature_read(name, pointees, MOST);
     for (unsigned i = 0; i < layout->param_count; i++) {
         CUdeviceptr word;
-        if (layout->params[i].size_bytes != sizeof(word))
+        if (bytes_to_look_at(layout, i) != sizeof(word))
             continue;
         memcpy(&word, s->launch.params[i], sizeof(word));
         if (spw_in_arena(word))

@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "log.h"
 #include "module_variables.h"
+#include "readable.h"
 #include "result.h"
 #include "settings.h"
 #include "streams.h"
@@ -485,7 +486,7 @@ static void find_counterpart_in_twin(struct counterpart *c)
         return;
     c->function = NULL;
     spw_info("%s is not to be had a second time (%d): what it makes is not recomputed",
-             spw_function_name(c->place.function, name, sizeof(name)), r);
+             spw_readable_name(c->place.function, name, sizeof(name)), r);
 }
 
 int spw_twin_make_locked(CUfunction f, CUcontext context)

@@ -10,6 +10,7 @@
 #include "tables.h"
 #include "course/grow.h"
 #include "ask.h"
+#include "casts.h"
 #include "driver.h"
 #include "lock.h"
 #include "structs.h"
@@ -60,6 +61,7 @@ bool spw_layout_supported(void)
 struct params {
     struct spw_param *list;
     unsigned count, room;
+    uint64_t numbers; /* as in a layout */
 };
 
 static CUresult ask_one(CUfunction f, bool kernel, size_t index, size_t *ret_offset, size_t *ret_size)
@@ -123,27 +125,37 @@ static int ask_both(CUfunction f, struct params *p)
 
 /* ---- layouts ---- */
 
-static bool is_word(const struct spw_param *p)
+/* In bytes: 0 where there is no address in it. */
+static unsigned size_to_look_at(const struct params *p, unsigned i)
 {
-    return p->size_bytes == 8;
+    return i < 64 && p->numbers >> i & 1 ? 0 : p->list[i].size_bytes;
 }
 
-static bool is_span(const struct spw_param *p)
+static bool is_word(const struct params *p, unsigned i)
 {
-    return p->size_bytes > 8;
+    return size_to_look_at(p, i) == 8;
+}
+
+static bool is_span(const struct params *p, unsigned i)
+{
+    return size_to_look_at(p, i) > 8;
 }
 
 static void fill_layout(struct spw_layout *l, const struct params *p, struct spw_param *params, uint16_t *words,
                         uint16_t *spans)
 {
     memcpy(params, p->list, p->count * sizeof *params);
-    *l = (struct spw_layout){
-        .known = true, .param_count = (uint16_t)p->count, .params = params, .words = words, .spans = spans};
+    *l = (struct spw_layout){.known = true,
+                             .param_count = (uint16_t)p->count,
+                             .numbers = p->numbers,
+                             .params = params,
+                             .words = words,
+                             .spans = spans};
     for (unsigned i = 0; i < p->count; i++) {
         const struct spw_param *q = &params[i];
-        if (is_word(q))
+        if (is_word(p, i))
             words[l->word_count++] = (uint16_t)i;
-        if (is_span(q)) {
+        if (is_span(p, i)) {
             spans[l->span_count++] = (uint16_t)i;
             l->loose |= (q->offset_bytes | q->size_bytes) % 8 != 0;
         }
@@ -152,11 +164,11 @@ static void fill_layout(struct spw_layout *l, const struct params *p, struct spw
     }
 }
 
-static size_t count_of(const struct params *p, bool (*is)(const struct spw_param *))
+static size_t count_of(const struct params *p, bool (*is)(const struct params *p, unsigned i))
 {
     size_t count = 0;
     for (unsigned i = 0; i < p->count; i++)
-        count += is(&p->list[i]);
+        count += is(p, i);
     return count;
 }
 
@@ -226,7 +238,8 @@ static const struct spw_layout *twin_of(const struct spw_layout *layout, bool wa
     return layout + watched - layout->watched;
 }
 
-/* The one object for these parameters, of functions of that name where they have spans; NULL when out of memory. */
+/* The one object for these parameters, of functions of that name where that matters: where they have spans, or it says what
+ * they are. NULL when out of memory. */
 static const struct spw_layout *share_locked(const struct params *p, const char *name)
 {
     if (p->count == 0)
@@ -234,7 +247,7 @@ static const struct spw_layout *share_locked(const struct params *p, const char 
 
     struct shared *s;
     size_t bytes;
-    char *key = make_key(p, count_of(p, is_span) ? name : NULL, &bytes);
+    char *key = make_key(p, count_of(p, is_span) || p->numbers ? name : NULL, &bytes);
     if (!key)
         return NULL;
     HASH_FIND(hh, layouts, key, bytes, s);
@@ -343,6 +356,7 @@ const struct spw_layout *spw_layout_find(CUfunction f)
     if (r == 0) {
         const char *name = ask_name(f, kernel);
         name = name || told ? name : ask_name(f, true);
+        p.numbers = spw_casts_recognise(name, p.list, p.count);
         spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
         layout = share_locked(&p, name);
         if (layout) {

@@ -29,7 +29,8 @@ struct spw_layout {
     uint16_t span_count;   /* longer ones: structs, tensor maps */
     uint16_t image_bytes;  /* end of the last parameter */
     uint16_t struct_count; /* of the longer ones, those that are known for what they are */
-    const uint16_t *words; /* indexes of parameters; those shorter than 8 bytes are in neither list */
+    uint64_t numbers;      /* a bit for each parameter that no address is in, by the function's name: of the first 64 */
+    const uint16_t *words; /* indexes of parameters; those shorter than 8 bytes and `numbers` are in neither list */
     const uint16_t *spans;
     const struct spw_param *params; /* all of them, by index */
     /* Of functions with spans, which share layouts only where they have the same name: what is known of each word of the
@@ -55,6 +56,12 @@ struct spw_layout_table {
 };
 
 extern _Atomic(struct spw_layout_table *) spw_layout_functions SPW_OURS;
+
+/* Whether no address is in that parameter, whatever it looks like. */
+static inline bool spw_layout_is_number(const struct spw_layout *layout, unsigned param)
+{
+    return param < 64 && layout->numbers >> param & 1;
+}
 
 static inline size_t spw_layout_hash(CUfunction f)
 {

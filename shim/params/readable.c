@@ -9,7 +9,8 @@
 
 #include "layout.h"
 
-enum { LONG = 80 }; /* characters that a name in a message may have */
+enum { LONG = 80 };           /* characters that a name in a message may have */
+enum { SYMBOL_BYTES = 4096 }; /* that is read of a symbol: part of one cannot be, and PyTorch's have hundreds */
 
 typedef char *demangle_fn(const char *symbol, char *buffer, size_t *length, int *status);
 
@@ -52,22 +53,23 @@ void spw_readable_look_for_library(void)
     demangle = (demangle_fn *)found;
 }
 
-void spw_readable_make(char *buffer, size_t size)
+const char *spw_readable_symbol(const char *symbol, char *buffer, size_t size)
 {
     int status = -1;
     demangle_fn *const read = demangle;
-    char *full = read && !strncmp(buffer, "_Z", 2) ? read(buffer, NULL, NULL, &status) : NULL;
+    char *full = read && !strncmp(symbol, "_Z", 2) ? read(symbol, NULL, NULL, &status) : NULL;
     if (full && status == 0) {
         cut_parameters(full);
         cut_arguments(full);
-        (void)snprintf(buffer, size, "%s", strncmp(full, "void ", 5) ? full : full + 5);
+        symbol = strncmp(full, "void ", 5) ? full : full + 5;
     }
+    (void)snprintf(buffer, size, "%s", symbol);
     free(full);
+    return buffer;
 }
 
 const char *spw_readable_name(CUfunction f, char *buffer, size_t size)
 {
-    (void)spw_function_name(f, buffer, size);
-    spw_readable_make(buffer, size);
-    return buffer;
+    char symbol[SYMBOL_BYTES];
+    return spw_readable_symbol(spw_function_name(f, symbol, sizeof(symbol)), buffer, size);
 }

@@ -12,6 +12,6 @@ void spw_readable_look_for_library(void);
  * whose `size` is not 0. No lock needed. */
 const char *spw_readable_name(CUfunction f, char *buffer, size_t size);
 
-/* The same of a symbol that is in `buffer` already. */
-void spw_readable_make(char *buffer, size_t size);
+/* The same of a symbol. */
+const char *spw_readable_symbol(const char *symbol, char *buffer, size_t size);
 #endif

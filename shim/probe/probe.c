@@ -13,10 +13,10 @@
 #include "exam_answers.h"
 #include "own_memory.h"
 #include "driver.h"
-#include "layout.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "readable.h"
 #include "recorded_op.h"
 #include "result.h"
 #include "scratch.h"
@@ -424,7 +424,7 @@ static void say_lost(const struct spw_op *op)
     spw_warn(
         "%s was launched again to see whether it gives the same, and then the driver refused to copy what it touches back "
         "to its place: the program is told that the launch failed" SPW_SEE("not-made-ready"),
-        spw_function_name(op->function, name, sizeof(name)));
+        spw_readable_name(op->function, name, sizeof(name)));
 }
 
 CUresult spw_probe_after(struct spw_op *op, CUresult result)

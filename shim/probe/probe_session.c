@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "versions.h"
-#include "layout.h"
 #include "log.h"
 #include "refusals.h"
 #include "recorded_op.h"
 #include "call_args.h"
 #include "probe.h"
+#include "readable.h"
 #include "writesets.h"
 
 /* What an operation was like when it came last. */
@@ -216,7 +216,7 @@ static void say_kinds(const struct spw_probe_session *l)
         for (uint32_t k = 0; k < i && is_first; k++)
             is_first = l->facts[k].function != f->function || l->facts[k].places != f->places;
         if (is_first)
-            spw_debug("device %d: replay of %s: %s", l->device->ordinal, spw_function_name(f->function, name, sizeof(name)),
+            spw_debug("device %d: replay of %s: %s", l->device->ordinal, spw_readable_name(f->function, name, sizeof(name)),
                       spw_replay_verdict_text(verdict_of(l, f, kind_of(f))));
     }
 }

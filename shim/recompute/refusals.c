@@ -9,6 +9,7 @@
 #include "layout.h"
 #include "ledger.h"
 #include "log.h"
+#include "readable.h"
 
 enum { SAID = 8 };
 
@@ -74,15 +75,19 @@ static int by_bytes(const void *a, const void *b)
     return x->operations > y->operations ? -1 : x->operations < y->operations;
 }
 
-static void name(char *kernel, CUfunction function, uint32_t call)
+static void name(struct spw_refusal *it, CUfunction function, uint32_t call)
 {
     static const char *const calls[SPW_ITERATION_KINDS] = {
         "a launch",           "a graph",     "a set", "a copy on the device", "a copy from the host",
         "a copy to the host", "another call"};
-    if (function)
-        spw_function_name(function, kernel, SPW_REFUSAL_KERNEL);
-    else
-        (void)snprintf(kernel, SPW_REFUSAL_KERNEL, "%s", calls[call < SPW_ITERATION_KINDS ? call : SPW_ITERATION_OTHER]);
+    if (function) {
+        spw_function_name(function, it->kernel, sizeof(it->kernel));
+        spw_readable_name(function, it->readable, sizeof(it->readable));
+        return;
+    }
+    const char *what = calls[call < SPW_ITERATION_KINDS ? call : SPW_ITERATION_OTHER];
+    (void)snprintf(it->kernel, sizeof(it->kernel), "%s", what);
+    (void)snprintf(it->readable, sizeof(it->readable), "%s", what);
 }
 
 static struct spw_refusals *list_of(struct spw_device *d)
@@ -102,7 +107,7 @@ static void list(struct spw_refusals *r, const struct kind *kinds, uint32_t coun
     for (uint32_t k = 0; k < r->count; k++) {
         r->list[k] =
             (struct spw_refusal){.verdict = kinds[k].verdict, .operations = kinds[k].operations, .bytes = kinds[k].bytes};
-        name(r->list[k].kernel, kinds[k].function, kinds[k].call);
+        name(&r->list[k], kinds[k].function, kinds[k].call);
     }
 }
 
@@ -124,7 +129,7 @@ static void say(const struct spw_device *d, const struct spw_refusals *r)
     for (uint32_t i = 0; i < r->count && i < SAID; i++)
         spw_info(
             "device %d: %s is not run again: %s (%u operations of an iteration; %.1f MiB that they made cannot be dropped)",
-            d->ordinal, r->list[i].kernel, spw_replay_verdict_text(r->list[i].verdict), r->list[i].operations,
+            d->ordinal, r->list[i].readable, spw_replay_verdict_text(r->list[i].verdict), r->list[i].operations,
             (double)r->list[i].bytes / (1 << 20));
     if (r->count + r->left_out > SAID)
         spw_info("device %d: nor are %u others", d->ordinal, r->count + r->left_out - SAID);
@@ -158,10 +163,10 @@ void spw_refusals_learned_locked(struct spw_device *d, const struct spw_course *
 /* ---- replays that were wrong ---- */
 
 /* The one with least bytes makes room; the place stays where it is in the order. */
-static struct spw_refusal *find_mismatch(struct spw_refusals *r, const char *kernel)
+static struct spw_refusal *find_mismatch(struct spw_refusals *r, const struct spw_refusal *named)
 {
     for (uint32_t i = 0; i < r->count; i++)
-        if (r->list[i].verdict == SPW_REPLAY_MISMATCH && !strcmp(r->list[i].kernel, kernel))
+        if (r->list[i].verdict == SPW_REPLAY_MISMATCH && !strcmp(r->list[i].kernel, named->kernel))
             return &r->list[i];
     if (r->count == SPW_REFUSALS) {
         r->left_out++;
@@ -169,8 +174,7 @@ static struct spw_refusal *find_mismatch(struct spw_refusals *r, const char *ker
     }
     memmove(&r->list[1], &r->list[0], r->count * sizeof(r->list[0])); /* it is what one wants to know first */
     r->count++;
-    r->list[0] = (struct spw_refusal){.verdict = SPW_REPLAY_MISMATCH};
-    memcpy(r->list[0].kernel, kernel, SPW_REFUSAL_KERNEL);
+    r->list[0] = *named;
     return &r->list[0];
 }
 
@@ -184,14 +188,14 @@ void spw_refusals_mismatch_locked(struct spw_device *d, const struct spw_course 
                                   CUfunction function)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    char kernel[SPW_REFUSAL_KERNEL] = "";
+    struct spw_refusal named = {.verdict = SPW_REPLAY_MISMATCH};
     struct spw_refusals *r = list_of(d);
     if (!r)
         return;
     const bool is_known = course && operation < course->op_count;
     uint64_t *bytes = is_known ? waiting_bytes(course) : NULL;
-    name(kernel, function, is_known ? course->calls[operation].kind : SPW_ITERATION_COPY_D2D);
-    struct spw_refusal *it = find_mismatch(r, kernel);
+    name(&named, function, is_known ? course->calls[operation].kind : SPW_ITERATION_COPY_D2D);
+    struct spw_refusal *it = find_mismatch(r, &named);
     const uint32_t before = it->operations;
     if (function)
         it->operations = it->bytes = 0;

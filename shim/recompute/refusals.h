@@ -14,10 +14,11 @@
 struct spw_course;
 struct spw_device;
 
-enum { SPW_REFUSALS = 32, SPW_REFUSAL_KERNEL = 240 };
+enum { SPW_REFUSALS = 32, SPW_REFUSAL_KERNEL = 240, SPW_REFUSAL_READABLE = 96 };
 
 struct spw_refusal {
-    char kernel[SPW_REFUSAL_KERNEL]; /* as the driver names it, cut off; or the kind of call */
+    char kernel[SPW_REFUSAL_KERNEL];     /* as the driver names it, cut off; or the kind of call */
+    char readable[SPW_REFUSAL_READABLE]; /* for messages (readable.h) */
     enum spw_replay_verdict verdict;
     uint32_t operations; /* of an iteration */
     uint64_t bytes; /* tensors that they wrote and that are read again in the iteration, but not by the next operation */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "digest.h"
-#include "layout.h"
 #include "lock.h"
 #include "log.h"
 #include "clean_check.h"
+#include "readable.h"
 #include "result.h"
 #include "verify_records.h"
 
@@ -164,7 +164,7 @@ static void fail(const struct pair *p)
     spw_warn(
         "device %d: running %s again gave other bytes than it had made (%zu bytes at 0x%llx), and things were computed "
         "with them: no result reaches the host any more. SPILLWAY_RECOMPUTE=off runs nothing again" SPW_SEE("other-bytes"),
-        p->ordinal, p->function ? spw_function_name(p->function, buffer, sizeof(buffer)) : "a copy", p->bytes,
+        p->ordinal, p->function ? spw_readable_name(p->function, buffer, sizeof(buffer)) : "a copy", p->bytes,
         (unsigned long long)p->address);
 }
 

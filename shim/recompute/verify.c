@@ -9,7 +9,6 @@
 #include "residency.h"
 #include "transfers.h"
 #include "digest.h"
-#include "layout.h"
 #include "log.h"
 #include "mover.h"
 #include "clean_check.h"
@@ -20,6 +19,7 @@
 #include "settings.h"
 #include "spot_checks.h"
 #include "read_check.h"
+#include "readable.h"
 #include "verify_records.h"
 #include "writesets.h"
 
@@ -213,7 +213,7 @@ static void lose(const struct spw_device *d, const struct spw_block *b)
     spw_warn("device %d: %zu bytes at 0x%llx were to be computed again by %s, which gives other results by now: whatever "
              "needs them is refused" SPW_SEE("other-bytes"),
              d->ordinal, b->size_bytes, (unsigned long long)b->address,
-             m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy");
+             m->function ? spw_readable_name(m->function, buffer, sizeof(buffer)) : "a copy");
 }
 
 /* What made it is not run again. What is dropped then is one of these:
@@ -271,7 +271,7 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
                                  bool is_lost)
 {
     char buffer[256];
-    const char *name = m->function ? spw_function_name(m->function, buffer, sizeof(buffer)) : "a copy";
+    const char *name = m->function ? spw_readable_name(m->function, buffer, sizeof(buffer)) : "a copy";
     struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
     if (is_lost)
         say_lost(d, b, name);

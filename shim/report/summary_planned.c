@@ -55,7 +55,7 @@ static const char *say_refused(const struct spw_device *d, char *buffer, size_t 
     int n = r ? snprintf(buffer, size, "; %u of %u operations can be run again", r->replayable, r->operations) : 0;
     if (r && r->count && (size_t)n < size)
         snprintf(buffer + n, size - (size_t)n, ", %s cannot be dropped for others (most for %.80s: %s)",
-                 spw_summary_human(bytes, human, sizeof(human)), r->list[0].kernel,
+                 spw_summary_human(bytes, human, sizeof(human)), r->list[0].readable,
                  spw_replay_verdict_text(r->list[0].verdict));
     return buffer;
 }

@@ -58,12 +58,12 @@ def _():
     refused = sum(entry["operations"] for entry in learned["refused"]) + learned["replayable"]
     require(0 < learned["replayable"] < refused <= learned["operations"] and learned["refused_left_out"] == 0, learned)
     for kernel, reason in REASONS.items():
-        require(re.search(rf"{kernel}\S* is not run again: {WORDS[reason]} \(\d+ operations of an iteration; [0-9.]+ MiB", finished.errors),
+        require(re.search(rf": {kernel} is not run again: {WORDS[reason]} \(\d+ operations of an iteration; [0-9.]+ MiB", finished.errors),
                 kernel, finished.errors)
     last = [line for line in finished.errors.splitlines() if "iterations by plan" in line][-1]
     first = learned["refused"][0]
     require(f"{learned['replayable']} of {learned['operations']} operations can be run again" in last, last)
-    require(first["kernel"] in last and "cannot be dropped for others" in last, last)
+    require(f"for {short(first['kernel'])}:" in last and "cannot be dropped for others" in last, last)
 
 
 @sentence("where recomputation is off, or everything fits, there is nothing of it in the summary")

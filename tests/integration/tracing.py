@@ -20,7 +20,8 @@ VARIANTS = {"plain steps": ([], 7),
             "an evaluation every 7 steps": (["--evaluate-every", "7"], 16),
             "two streams": (["--streams", "2"], 7),
             "three streams": (["--streams", "3"], 7),
-            "a short last batch": (["--short-last"], 7)}
+            "a short last batch": (["--short-last"], 7),
+            "a loss that is kept from each": (["--keep-losses"], 7)}
 
 
 def spillway(*arguments, status=0):

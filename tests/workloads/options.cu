@@ -19,6 +19,7 @@ enum {
     EVALUATE,
     SCHEDULE,
     SHORT,
+    KEEP,
     NOISE,
     TIMES,
     DROPOUT,
@@ -44,6 +45,7 @@ static const struct argp_option known[] = {
     {"evaluate-every", EVALUATE, "N", 0, "after every N steps a forward pass on data held out (never)", 0},
     {"batch-schedule", SCHEDULE, "N,N,...", 0, "batch sizes of the steps, used in turn", 0},
     {"short-last", SHORT, nullptr, 0, "the last step's batch has half the size", 0},
+    {"keep-losses", KEEP, nullptr, 0, "each batch's loss stays on the device, in memory of its own", 0},
     {"noise", NOISE, "N", 0, "in every N-th step a few kernels more, at a place that changes (never)", 0},
     {"step-times", TIMES, nullptr, 0, "print how long each step took", 0},
     {"dropout", DROPOUT, "P", 0, "while training, zero this share of some activations (0)", 0},
@@ -170,6 +172,9 @@ static error_t read_option(int key, char *text, struct argp_state *state)
         return 0;
     case SHORT:
         o.short_last = true;
+        return 0;
+    case KEEP:
+        o.keep_losses = true;
         return 0;
     case NOISE:
         o.noise_every = (int)number(state, "noise", text, 1, 1000000);

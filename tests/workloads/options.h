@@ -24,7 +24,7 @@ struct options {
     int streams, accumulate, device;
     int evaluate_every, noise_every; /* steps; 0: never */
     std::vector<int> schedule;       /* batch sizes, used in turn; empty: always size.batch */
-    bool short_last, step_times, check;
+    bool short_last, keep_losses, step_times, check;
     float dropout; /* share of numbers that become 0, from 0 to less than 1 */
     bool in_place; /* activations and their gradients, where no one needs what was there */
     bool fused;    /* the optimizer updates several parameters with each kernel */

@@ -11,6 +11,7 @@ struct meter {
     double total_ms = 0;
     int timed = 0;
     std::vector<float> from_begin_to_begin; /* ms */
+    std::vector<tensor> kept;               /* losses on the device */
 
     explicit meter(int count)
     {
@@ -29,6 +30,13 @@ struct meter {
 static void read_back(float *to, const tensor &one_number)
 {
     CHECK(cudaMemcpyAsync(to, one_number.data(), sizeof(float), cudaMemcpyDeviceToHost, stream_of(COMPUTE)));
+}
+
+static tensor copy_of(const tensor &one_number)
+{
+    tensor copy(1, 1);
+    CHECK(cudaMemcpyAsync(copy.data(), one_number.data(), sizeof(float), cudaMemcpyDeviceToDevice, stream_of(COMPUTE)));
+    return copy;
 }
 
 static void print_loss(const char *what, int step, float loss)
@@ -76,6 +84,8 @@ static void train_step(const struct options &o, int step, optimizer &optimizer, 
         variable loss = loss_of(g, now);
         g.backward(loss, 1.0f / (float)o.accumulate);
         read_back(&meter.losses[k], loss.value);
+        if (o.keep_losses)
+            meter.kept.push_back(copy_of(loss.value));
     }
     optimizer.step();
 }

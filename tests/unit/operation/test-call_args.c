@@ -518,6 +518,41 @@ static void what_an_elementwise_kernel_writes_is_known_by_its_name(void **state)
     assert_int_equal(declared.mutable | declared.constant, 0);
 }
 
+/* Two words, of which the second is known to be a number: what a launch is known by is as if it did not look like an
+ * address. */
+static void a_parameter_that_is_known_for_numbers_holds_no_address(void **state)
+{
+    static const struct spw_param two[] = {{0, 8}, {8, 8}, {16, 8}};
+    static const uint16_t words[] = {0, 2};
+    static const struct spw_layout with_number = {.known = true,
+                                                  .plain = true,
+                                                  .param_count = 3,
+                                                  .word_count = 2,
+                                                  .image_bytes = 24,
+                                                  .numbers = 2,
+                                                  .words = words,
+                                                  .params = two};
+    uint64_t to = LOW + 4096, number = 7, from = LOW + 8192;
+    void *list[] = {&to, &number, &from};
+    const struct spw_call_args s = {.kind = SPW_SUBMIT_LAUNCH,
+                                    .launch = {FUNCTION, {1, 1, 1, 1, 1, 1, 0, 0, NULL, 0}, &with_number, list, NULL}};
+    uint32_t before[SPW_CALL_ARGS_NUMBERS], now[SPW_CALL_ARGS_NUMBERS];
+    struct spw_declared declared;
+    const uint64_t places = spw_call_args_places(&s);
+    const unsigned count = spw_call_args_numbers(&s, before);
+    number = LOW + 12288;
+    assert_int_equal(spw_call_args_places(&s), places);
+    assert_int_equal(spw_call_args_numbers(&s, now), count);
+    assert_memory_not_equal(now, before, count * sizeof(*now));
+    spw_driver.cuFuncGetName = on_cuFuncGetName;
+    function_name = "_Z7convertPfmPKf";
+    spw_call_args_declared(&s, &declared);
+    assert_int_equal(declared.mutable, 1);
+    assert_int_equal(declared.constant, 2);
+    number = OUTSIDE;
+    assert_int_equal(spw_call_args_verdict(&s), SPW_REPLAYABLE);
+}
+
 static void what_is_no_copy_of_a_known_form_is_not_kept(void **state)
 {
     assert_int_equal(spw_call_args_verdict(&(struct spw_call_args){.kind = SPW_SUBMIT_OTHER}), SPW_REPLAY_OTHER_CALL);
@@ -553,6 +588,7 @@ int main(void)
         cmocka_unit_test_setup(copies_are_told_again, begin),
         cmocka_unit_test_setup(sets_are_told_again, begin),
         cmocka_unit_test_setup(what_an_elementwise_kernel_writes_is_known_by_its_name, begin),
+        cmocka_unit_test_setup(a_parameter_that_is_known_for_numbers_holds_no_address, begin),
         cmocka_unit_test_setup(what_is_no_copy_of_a_known_form_is_not_kept, begin),
         cmocka_unit_test_setup(what_the_driver_answers_is_passed_on, begin),
     };

@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver.h"
 #include "readable.h"
 
 static const char *readable(const char *symbol)
 {
     static char buffer[256];
-    (void)snprintf(buffer, sizeof(buffer), "%s", symbol);
-    spw_readable_make(buffer, sizeof(buffer));
-    return buffer;
+    return spw_readable_symbol(symbol, buffer, sizeof(buffer));
 }
 
 static void without_a_library_names_stay(void **state)
@@ -43,12 +42,24 @@ static void with_one_names_are_readable_even_where_others_do_not_see_it(void **s
 
 static void what_is_too_long_is_cut(void **state)
 {
-    char buffer[8] = "_Z1fv";
-    spw_readable_make(buffer, sizeof(buffer));
-    assert_string_equal(buffer, "f");
-    char small[5] = "_Z1g";
-    spw_readable_make(small, sizeof(small));
-    assert_true(strlen(small) < sizeof(small));
+    char buffer[8], small[5];
+    assert_string_equal(spw_readable_symbol("_Z1fv", buffer, sizeof(buffer)), "f");
+    assert_string_equal(spw_readable_symbol("_Z10sum_kernelPKfS0_Pfm", small, sizeof(small)), "sum_");
+}
+
+static CUresult CUDAAPI name_of(const char **name, CUfunction f)
+{
+    *name = "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastINS0_15CUDAFunctor_addIfEEEEvRNS_18Ten"
+            "sorIteratorBaseERKT_EUliE_EEviT1_";
+    return CUDA_SUCCESS;
+}
+
+/* Only a whole symbol can be read. */
+static void a_symbol_may_be_longer_than_what_is_made_of_it(void **state)
+{
+    char buffer[64];
+    spw_driver.cuFuncGetName = name_of;
+    assert_string_equal(spw_readable_name((CUfunction)0x100, buffer, sizeof(buffer)), "at::native::elementwise_kernel<...>");
 }
 
 int main(void)
@@ -57,6 +68,7 @@ int main(void)
         cmocka_unit_test(without_a_library_names_stay),
         cmocka_unit_test(with_one_names_are_readable_even_where_others_do_not_see_it),
         cmocka_unit_test(what_is_too_long_is_cut),
+        cmocka_unit_test(a_symbol_may_be_longer_than_what_is_made_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,8 @@ enum {
     SITE_SETUP,
     SITE_LOSS,
     SITE_READ,
-    SITE_MARK
+    SITE_MARK,
+    SITE_KEEP
 };
 enum { SITE_SHIFT = 40 };
 
@@ -372,6 +373,12 @@ void model_log(struct program *program, struct model *model, uint32_t kernels)
         launch(program, 950 + k, 1, label_of(SITE_LOG, k, 1, 0), loss, NONE, NONE);
     program_op(program, SPW_ITERATION_COPY_D2H, 0, 777, label_of(SITE_LOG, 0, 2, 0), &loss, 1);
     program_free(program, loss.id);
+}
+
+void model_keep(struct program *program, const struct model *model, uint64_t bytes)
+{
+    const struct object kept = make(program, bytes, label_of(SITE_KEEP, 0, 0, 0));
+    launch(program, 160, 1, label_of(SITE_KEEP, 0, 1, 0), model->weight[0], kept, NONE);
 }
 
 void model_train(struct program *program, struct model *model)

@@ -101,5 +101,6 @@ void model_micro_step(struct program *program, struct model *model, uint32_t mic
 void model_update(struct program *program, struct model *model);
 void model_evaluate(struct program *program, struct model *model, uint64_t batch);
 void model_log(struct program *program, struct model *model, uint32_t kernels);
-void model_train(struct program *program, struct model *model); /* program_step, micro-step, update */
+void model_keep(struct program *program, const struct model *model, uint64_t bytes); /* a tensor that stays for ever */
+void model_train(struct program *program, struct model *model);                      /* program_step, micro-step, update */
 #endif

@@ -394,6 +394,81 @@ static void an_operation_that_comes_to_stay_is_expected_soon(void **state)
     program_destroy(program);
 }
 
+/* A step that keeps `bytes` for ever, at its end or between its passes. */
+static void train_and_keep(struct program *program, struct model *model, uint64_t bytes, bool at_the_end)
+{
+    program_step(program);
+    model_micro_step(program, model, 0);
+    if (!at_the_end)
+        model_keep(program, model, bytes);
+    model_update(program, model);
+    if (at_the_end)
+        model_keep(program, model, bytes);
+}
+
+static struct model model_of_half_a_mebibyte(void)
+{
+    return (struct model){.layers = 12, .seed = 5, .batch = 8, .times = 1, .equal = true, .momentum = true, .input = true};
+}
+
+/* Every step keeps its loss: the live set is never the same again, and the iteration is as sure as any. */
+static void a_little_that_each_iteration_keeps_does_not_hide_it(void **state)
+{
+    for (unsigned variant = 0; variant < 8; variant++) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model model = model_of_half_a_mebibyte();
+        model.grads_stay = variant & 1; /* the update is as good an end as the loss behind it, but for its few bytes */
+        model.lazy_states = variant & 4;
+        model_setup(program, &model);
+        for (int i = 0; i < 1000; i++) {
+            train_and_keep(program, &model, 4, variant & 2);
+            if (i < 2 + model.lazy_states)
+                continue;
+            assert_int_equal(program_followed(program), model_length(&model) + 1);
+            assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+            assert_int_equal(program->place.began, program->step_op);
+        }
+        assert_no_mistake(program);
+        model_free(program, &model);
+        program_destroy(program);
+    }
+}
+
+/* As many losses as there are by now say nothing of how much an iteration uses of what is kept. */
+static void an_iteration_is_learned_beside_many_losses(void **state)
+{
+    struct program *program = program_create(1 << 16, 1);
+    struct model model = model_of_half_a_mebibyte();
+    model_setup(program, &model);
+    for (int i = 0; i < 1000; i++)
+        train_and_keep(program, &model, 4, true);
+    for (int i = 0; i < 4; i++) {
+        program_step(program);
+        model_micro_step(program, &model, 0);
+        program_op(program, SPW_ITERATION_LAUNCH, 777, 1, 777, &model.weight[2], 1);
+        model_update(program, &model);
+        model_keep(program, &model, 4);
+    }
+    assert_int_equal(program_followed(program), model_length(&model) + 2);
+    assert_int_equal(program->wrong_sure, 0);
+    model_free(program, &model);
+    program_destroy(program);
+}
+
+/* One part in a thousand of what lives is a tensor among others, however small: nothing repeats where each step keeps one.
+ */
+static void much_that_each_iteration_keeps_is_growth(void **state)
+{
+    struct program *program = program_create(1 << 16, 1);
+    struct model model = model_of_half_a_mebibyte();
+    model_setup(program, &model);
+    for (int i = 0; i < 20; i++)
+        train_and_keep(program, &model, 600, true);
+    assert_int_equal(program->found_op, UINT64_MAX);
+    model_free(program, &model);
+    program_destroy(program);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +484,9 @@ int main(void)
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
         cmocka_unit_test(an_operation_that_comes_to_stay_is_expected_soon),
+        cmocka_unit_test(a_little_that_each_iteration_keeps_does_not_hide_it),
+        cmocka_unit_test(an_iteration_is_learned_beside_many_losses),
+        cmocka_unit_test(much_that_each_iteration_keeps_is_growth),
         cmocka_unit_test(a_loop_that_loses_its_place_as_it_comes_back_is_learned_anew),
     };
     return cmocka_run_group_tests_name("iteration", tests, NULL, NULL);
