@@ -8,8 +8,72 @@
 
 static const char no_memory[] = "there was no memory to list them";
 
+/* ---- what no kernel writes, though it lies where it could ---- */
+
+static bool is(const char *name, size_t length, const char *text)
+{
+    return length == strlen(text) && memcmp(name, text, length) == 0;
+}
+
+static bool begins(const char *name, size_t length, const char *text)
+{
+    return length >= strlen(text) && memcmp(name, text, strlen(text)) == 0;
+}
+
+/* What the compiler makes of the program's literals has no name in the program: the texts of assertions, names of functions.
+ */
+static bool is_literal(const char *name, size_t length)
+{
+    static const char *const names[] = {"__unnamed_", "$str$"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (begins(name, length, names[i]) && length > strlen(names[i]) &&
+            strspn(name + strlen(names[i]), "0123456789") >= length - strlen(names[i]))
+            return true;
+    return is(name, length, "$str");
+}
+
+/* The tables of CUDA's mathematical functions and of cuRAND's generators (curand_precalc.h, curand_mrg32k3a.h). */
+static bool is_table(const char *name, size_t length)
+{
+    static const char *const names[] = {"__cudart_i2opi_f",
+                                        "__cudart_i2opi_d",
+                                        "__cudart_sin_cos_coeffs",
+                                        "precalc_xorwow_matrix",
+                                        "precalc_xorwow_offset_matrix",
+                                        "mrg32k3aM1",
+                                        "mrg32k3aM2",
+                                        "mrg32k3aM1SubSeq",
+                                        "mrg32k3aM2SubSeq",
+                                        "mrg32k3aM1Seq",
+                                        "mrg32k3aM2Seq"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (is(name, length, names[i]))
+            return true;
+    return false;
+}
+
+/* The objects of cuda::std, thrust and CuTe are functions without a state, places of arguments and tags:
+ * cuda::std::ranges::swap, thrust::placeholders::_1. They have no members. */
+static bool is_stateless(const char *name, size_t length)
+{
+    static const char *const spaces[] = {"4cuda3std", "6thrust", "4cute"};
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++)
+        if (begins(name, length, "_ZN") && memmem(name, length, spaces[i], strlen(spaces[i])))
+            return true;
+    return false;
+}
+
+static bool is_never_written(const char *name, size_t length)
+{
+    length = strnlen(name, length);
+    return is_literal(name, length) || is_table(name, length) || is_stateless(name, length);
+}
+
+/* ---- the list ---- */
+
 const char *spw_globals_add(struct spw_globals *g, const char *name, size_t length, bool is_constant)
 {
+    is_constant |= is_never_written(name, length);
     for (uint32_t i = 0; i < g->count; i++)
         if (strncmp(g->list[i].name, name, length) == 0 && strlen(g->list[i].name) == strnlen(name, length)) {
             g->list[i].is_constant &= is_constant;

@@ -25,7 +25,8 @@ struct spw_globals {
 
 void spw_globals_finish(struct spw_globals *globals);
 
-/* A name that ends with its length or a 0. */
+/* A name that ends with its length or a 0. What no kernel writes, though it does not lie in constant memory, is a constant
+ * too: literals of the compiler, the tables of CUDA's libraries, objects of its C++ libraries that have no state. */
 const char *spw_globals_add(struct spw_globals *globals, const char *name, size_t length, bool is_constant);
 
 /* A kernel calls a function that it does not have: NULL where this keeps nothing that outlives a launch. */

@@ -207,6 +207,25 @@ static void ptx_lists_what_it_declares(void **state)
     assert_string_equal(listed_text(".version 9.0\n.target sm_80"), "");
 }
 
+/* Literals, tables of CUDA's libraries, objects of its C++ libraries; and names that are hardly others. */
+static void what_no_kernel_writes_is_a_constant(void **state)
+{
+    (void)state;
+    assert_string_equal(listed_text(".version 9.0\n.target sm_80\n"
+                                    ".global .b8 __unnamed_12[9];\n.global .b8 $str[9];\n.global .b8 $str$3[9];\n"
+                                    ".global .b32 precalc_xorwow_matrix[800];\n.global .b32 __cudart_i2opi_f[6];\n"
+                                    ".global .b8 _ZN37_INTERNAL_828df8ec_7_Copy_cu_f4c3a6974cuda3std3__45__cpo5beginE;\n"
+                                    ".global .b8 _ZN6thrust12placeholders2_1E;\n"),
+                        "__unnamed_12(c) $str(c) $str$3(c) precalc_xorwow_matrix(c) __cudart_i2opi_f(c) "
+                        "_ZN37_INTERNAL_828df8ec_7_Copy_cu_f4c3a6974cuda3std3__45__cpo5beginE(c) "
+                        "_ZN6thrust12placeholders2_1E(c)");
+    assert_string_equal(listed_text(".version 9.0\n.target sm_80\n"
+                                    ".global .b8 __unnamed_[9];\n.global .b8 __unnamed_1x[9];\n.global .b8 $string[9];\n"
+                                    ".global .b8 $str$[9];\n.global .b32 precalc_xorwow_matrix_[800];\n"
+                                    ".global .b8 n4cuda3std;\n.global .b8 _ZN4mine4cudaE;\n"),
+                        "__unnamed_ __unnamed_1x $string $str$ precalc_xorwow_matrix_ n4cuda3std _ZN4mine4cudaE");
+}
+
 static void ptx_that_may_hide_variables_is_refused(void **state)
 {
     (void)state;
@@ -434,6 +453,7 @@ int main(void)
         TEST(first_values_that_are_there_twice_need_names_once),
         TEST(a_cubin_that_may_hide_variables_is_refused),
         TEST(ptx_lists_what_it_declares),
+        TEST(what_no_kernel_writes_is_a_constant),
         TEST(ptx_that_may_hide_variables_is_refused),
         TEST(a_fat_binary_lists_what_its_parts_do),
         TEST(parts_that_no_device_takes_are_left_out),
