@@ -37,8 +37,8 @@
  *     STRAYED    a step has come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
  *
  * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: FIRST and
- * TRYING begin anew. That a thread is at work, and that the link or the budget is not what it was on demand, are facts beside
- * the state. */
+ * TRYING begin anew. That a thread is at work, and that the link or the budget is not what it was on demand, are facts
+ * beside the state. */
 enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
 
 struct spw_tuned_iteration {

@@ -8,7 +8,7 @@ TORCH = place.SCRIPTS / 'train_torch.py'
 JAX = place.SCRIPTS / 'train_jax.py'
 
 MODULE_MISSING = 77     # the exit status with which they say so
-RUN_LIMIT_S = 60
+RUN_LIMIT_S = 120
 LEAST_S = 15            # a run that has less is not begun: importing the framework alone takes a good part of that
 
 # Per cent of the plain run's peak, and how many times the plain run's step time are aimed at there.

@@ -8,7 +8,7 @@ ABOUT = 'save_on_cpu, checkpoint and compiled activation budgets beside spillway
 LIMIT_S = 175
 SIMULATED = False
 
-STEPS = 24
+STEPS = 120
 MODELS = {'gpt2': ('--batch', 4, '--precision', 'bf16'), 'resnet50': ('--batch', 64)}
 
 # What the script calls them, and what they are.
