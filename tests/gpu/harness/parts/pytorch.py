@@ -10,7 +10,7 @@ BUDGETS = (100, 80, 60, 40)     # per cent of the plain run's peak
 QUICK_BUDGETS = (100, 60)
 
 BATCH = {'gpt2': 4, 'resnet50': 64, 'bert-base': 16, 'resnet101': 64}
-STEPS = 120     # the host takes seconds for a plan, and the device a tenth of one for a step: the last third is to go by it
+STEPS = 240     # the host takes seconds for a plan, and the device a tenth of one for a step: the last third is to go by it
 
 # (model, precision): the models that everyone knows, each precision once; and when all parts had their turn, the others.
 BASE = (('gpt2', 'bf16'), ('resnet50', 'fp32'), ('bert-base', 'tf32'))
