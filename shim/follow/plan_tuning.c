@@ -393,10 +393,11 @@ static bool is_tried_enough(const struct spw_tuned_iteration *shape)
 }
 
 /* Nobody waits for long while steps take more by plan than without. What runs operations again is slow at first, while each
- * of them is compared. */
+ * of them is compared. A plan that becomes slow later was good: something else has changed. */
 static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *shape, double usual_us)
 {
-    return is_of_copies(shape->plan) && shape->rounds > SPW_STEPTIME_MEDIAN_OF && usual_us > LOSES * on_demand_us(d, shape);
+    const bool is_new = shape->rounds > SPW_STEPTIME_MEDIAN_OF && shape->rounds <= 2 * SPW_STEPTIME_MEDIAN_OF;
+    return is_new && is_of_copies(shape->plan) && usual_us > LOSES * on_demand_us(d, shape);
 }
 
 /* The plan in force is measured once it has been followed for long enough. */

@@ -92,7 +92,7 @@ static int make(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *m
     if (granules > 1)
         return make(h, granules / 2, m);
     spw_phys_pool_learn_what_lacks(h);
-    return fits && !h->make_refused ? make(h, granules, m) : r;
+    return fits && !h->make_refused && !fits_unmade(h, granules) ? make(h, granules, m) : r;
 }
 
 /* The largest that fits. */

@@ -225,6 +225,16 @@ static void a_device_that_has_less_than_the_budget_is_asked_for_less(void **stat
     assert_int_equal(h.budget_bytes, 11 * GRANULE);
 }
 
+static void a_device_that_has_nothing_is_asked_for_no_more_than_that(void **state)
+{
+    begin(32);
+    fake_fail("cuMemCreate", 1, CUDA_ERROR_OUT_OF_MEMORY, true);
+    assert_int_equal(spw_phys_pool_take_locked(&h, 11, &held[0]), -ENOMEM);
+    fake_fail("", 0, 0, false);
+    assert_int_equal(h.made_bytes, 0);
+    take(0, 11);
+}
+
 static void what_the_driver_refuses_to_release_stays_on_the_bill(void **state)
 {
     begin_with(16, 1);
@@ -274,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_device_that_gives_less_than_it_took_is_not_asked_again),
         cmocka_unit_test(where_there_are_only_larger_ones_one_goes_in_any_case),
         cmocka_unit_test(a_device_that_has_less_than_the_budget_is_asked_for_less),
+        cmocka_unit_test(a_device_that_has_nothing_is_asked_for_no_more_than_that),
         cmocka_unit_test(what_the_driver_refuses_to_release_stays_on_the_bill),
         cmocka_unit_test(no_range_has_more_than_twice_as_many_pieces_as_it_needs),
     };
