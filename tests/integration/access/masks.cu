@@ -1,5 +1,5 @@
-/* masks.cu - dropout as in a training loop: each step makes random masks of truth values, one byte each, and uses them again in
- * the opposite order. Eight truth values are a word that leads to the low addresses of a device, where its memory may be.
+/* masks.cu - dropout as in a training loop: each step makes random masks of truth values, one byte each, and uses them again
+ * in the opposite order. Eight truth values are a word that leads to the low addresses of a device, where its memory may be.
  *
  *     masks STEPS */
 #include <stdint.h>
