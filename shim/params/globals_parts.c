@@ -52,15 +52,34 @@ static bool is_table(const char *name, size_t length)
     return false;
 }
 
-/* The objects of cuda::std, thrust and CuTe are functions without a state, places of arguments and tags:
- * cuda::std::ranges::swap, thrust::placeholders::_1. They have no members. */
+/* The next part of a mangled name, as in 4cuda3std: its length and its letters. NULL: there is none. */
+static const char *next_part(const char **at, const char *end, size_t *ret_length)
+{
+    size_t length = 0;
+    while (*at < end && **at >= '0' && **at <= '9' && length < (size_t)(end - *at))
+        length = length * 10 + (size_t)(*(*at)++ - '0');
+    const char *part = *at;
+    if (!length || length > (size_t)(end - part))
+        return NULL;
+    *ret_length = length;
+    *at += length;
+    return part;
+}
+
+/* The objects of cuda::std and thrust are functions without a state, places of arguments and tags: cuda::std::ranges::swap,
+ * thrust::placeholders::_1. They have no members. Each file has its own of some, in a part that names the file. */
 static bool is_stateless(const char *name, size_t length)
 {
-    static const char *const spaces[] = {"4cuda3std", "6thrust", "4cute"};
-    for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++)
-        if (begins(name, length, "_ZN") && memmem(name, length, spaces[i], strlen(spaces[i])))
-            return true;
-    return false;
+    const char *at = name + 3, *end = name + length, *part = NULL;
+    size_t letters = 0;
+    if (!begins(name, length, "_ZN"))
+        return false;
+    do
+        part = next_part(&at, end, &letters);
+    while (part && (begins(part, letters, "_INTERNAL_") || begins(part, letters, "_GLOBAL__N_")));
+    if (part && is(part, letters, "cuda"))
+        return (part = next_part(&at, end, &letters)) && is(part, letters, "std");
+    return part && is(part, letters, "thrust");
 }
 
 static bool is_never_written(const char *name, size_t length)

@@ -222,8 +222,11 @@ static void what_no_kernel_writes_is_a_constant(void **state)
     assert_string_equal(listed_text(".version 9.0\n.target sm_80\n"
                                     ".global .b8 __unnamed_[9];\n.global .b8 __unnamed_1x[9];\n.global .b8 $string[9];\n"
                                     ".global .b8 $str$[9];\n.global .b32 precalc_xorwow_matrix_[800];\n"
-                                    ".global .b8 n4cuda3std;\n.global .b8 _ZN4mine4cudaE;\n"),
-                        "__unnamed_ __unnamed_1x $string $str$ precalc_xorwow_matrix_ n4cuda3std _ZN4mine4cudaE");
+                                    ".global .b8 n4cuda3std;\n.global .b8 _ZN4mine4cudaE;\n"
+                                    ".global .b8 _ZN4mine16thrust_vector_xyE;\n.global .b8 _ZN4mine6thrust1aE;\n"
+                                    ".global .b8 _ZN4cuda4mineE;\n.global .b8 _ZN99thrustE;\n.global .b8 _ZN;\n"),
+                        "__unnamed_ __unnamed_1x $string $str$ precalc_xorwow_matrix_ n4cuda3std _ZN4mine4cudaE "
+                        "_ZN4mine16thrust_vector_xyE _ZN4mine6thrust1aE _ZN4cuda4mineE _ZN99thrustE _ZN");
 }
 
 static void ptx_that_may_hide_variables_is_refused(void **state)
