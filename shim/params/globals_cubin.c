@@ -1,58 +1,13 @@
 /* globals_cubin.c - finds variables in the table of symbols of a cubin. */
 #include "globals_cubin.h"
 
-#include <elf.h>
 #include <string.h>
 
-enum { MACHINE = 190 /* EM_CUDA */, TYPE_TEXTURE = 10, TYPE_SURFACE = 11 };
+#include "cubin.h"
 
-struct file {
-    struct spw_image_part all;
-    Elf64_Ehdr header;
-    uint64_t sections; /* how many */
-    uint32_t names;    /* the section with the names of sections */
-};
+enum { TYPE_TEXTURE = 10, TYPE_SURFACE = 11 };
 
 static const char damaged[] = "a cubin is not as such are";
-
-static bool read_at(const struct file *f, uint64_t offset, void *to, size_t bytes)
-{
-    if (offset > f->all.count || bytes > f->all.count - offset)
-        return false;
-    memcpy(to, f->all.bytes + offset, bytes);
-    return true;
-}
-
-static bool read_section(const struct file *f, uint64_t number, Elf64_Shdr *ret)
-{
-    return number < f->sections && read_at(f, f->header.e_shoff + number * sizeof(*ret), ret, sizeof(*ret));
-}
-
-/* The name at `offset` of a section of names; NULL: there is none. */
-static const char *name_in(const struct file *f, uint64_t section, uint64_t offset)
-{
-    Elf64_Shdr names;
-    if (!read_section(f, section, &names) || names.sh_type != SHT_STRTAB || names.sh_offset > f->all.count ||
-        names.sh_size > f->all.count - names.sh_offset || offset >= names.sh_size)
-        return NULL;
-    const char *name = f->all.bytes + names.sh_offset + offset;
-    return memchr(name, 0, names.sh_size - offset) ? name : NULL;
-}
-
-/* More sections than fit into the header's fields are counted by the first of them. */
-static bool open_file(struct file *f, struct spw_image_part all)
-{
-    Elf64_Shdr first = {0};
-    *f = (struct file){.all = all};
-    if (!read_at(f, 0, &f->header, sizeof(f->header)) || f->header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        f->header.e_ident[EI_DATA] != ELFDATA2LSB || f->header.e_machine != MACHINE ||
-        f->header.e_shentsize != sizeof(Elf64_Shdr) || f->header.e_shoff > all.count ||
-        !read_at(f, f->header.e_shoff, &first, sizeof(first)))
-        return false;
-    f->sections = f->header.e_shnum ? f->header.e_shnum : first.sh_size;
-    f->names = f->header.e_shstrndx == SHN_XINDEX ? first.sh_link : f->header.e_shstrndx;
-    return f->sections <= (all.count - f->header.e_shoff) / sizeof(Elf64_Shdr);
-}
 
 enum place { NOWHERE, VARIABLES, CONSTANTS, UNKNOWN };
 
@@ -64,8 +19,8 @@ static bool begins(const char *name, const char *with)
 /* From ABI 8 on it is in the second byte of the flags, before that in the first. */
 bool spw_globals_cubin_is_for(struct spw_image_part all, uint32_t architecture)
 {
-    struct file f;
-    if (!open_file(&f, all))
+    struct spw_cubin f;
+    if (!spw_cubin_open(&f, all))
         return false;
     const unsigned shift = f.header.e_ident[EI_ABIVERSION] >= 8 ? 8 : 0;
     return (f.header.e_flags >> shift & 0xff) == architecture;
@@ -82,7 +37,8 @@ static enum place place_of(const char *section, uint64_t flags)
     return flags & SHF_WRITE && !is_own ? UNKNOWN : NOWHERE;
 }
 
-static const char *look_at_symbol(struct spw_globals *g, const struct file *f, const Elf64_Sym *symbol, const char *name)
+static const char *look_at_symbol(struct spw_globals *g, const struct spw_cubin *f, const Elf64_Sym *symbol,
+                                  const char *name)
 {
     const unsigned type = ELF64_ST_TYPE(symbol->st_info);
     Elf64_Shdr section;
@@ -96,7 +52,7 @@ static const char *look_at_symbol(struct spw_globals *g, const struct file *f, c
     }
     if (type == STT_FUNC)
         return NULL;
-    const char *section_name = read_section(f, symbol->st_shndx, &section) ? name_in(f, f->names, section.sh_name) : NULL;
+    const char *section_name = spw_cubin_section(f, symbol->st_shndx, &section) ? spw_cubin_section_name(f, &section) : NULL;
     if (!section_name)
         return damaged;
     const enum place place = place_of(section_name, section.sh_flags);
@@ -105,42 +61,42 @@ static const char *look_at_symbol(struct spw_globals *g, const struct file *f, c
     return place == NOWHERE ? NULL : spw_globals_add(g, name, strlen(name), place == CONSTANTS);
 }
 
-static const char *list_symbols(struct spw_globals *g, const struct file *f, const Elf64_Shdr *table)
+static const char *list_symbols(struct spw_globals *g, const struct spw_cubin *f, const Elf64_Shdr *table)
 {
     const char *why = NULL;
     Elf64_Sym symbol;
     if (table->sh_entsize != sizeof(symbol))
         return damaged;
     for (uint64_t i = 0; i < table->sh_size / sizeof(symbol) && !why; i++) {
-        if (!read_at(f, table->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)))
+        if (!spw_cubin_read(f, table->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)))
             return damaged;
-        const char *name = name_in(f, table->sh_link, symbol.st_name);
+        const char *name = spw_cubin_name(f, table->sh_link, symbol.st_name);
         why = name ? look_at_symbol(g, f, &symbol, name) : damaged;
     }
     return why;
 }
 
 /* True: symbols stand for all of the section, but for what fills it up between them. */
-static bool is_named(const struct file *f, const Elf64_Shdr *table, const Elf64_Shdr *section, uint64_t number)
+static bool is_named(const struct spw_cubin *f, const Elf64_Shdr *table, const Elf64_Shdr *section, uint64_t number)
 {
     uint64_t bytes = 0;
     Elf64_Sym symbol;
     for (uint64_t i = 0; i < table->sh_size / sizeof(symbol); i++)
-        if (read_at(f, table->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)) && symbol.st_shndx == number &&
+        if (spw_cubin_read(f, table->sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)) && symbol.st_shndx == number &&
             symbol.st_size && symbol.st_size <= section->sh_size && ELF64_ST_TYPE(symbol.st_info) != STT_SECTION)
             bytes += symbol.st_size + (section->sh_addralign > 1 ? section->sh_addralign - 1 : 0);
     return bytes >= section->sh_size;
 }
 
 /* Code for later architectures comes in two forms, and so do its sections: ".nv.merc.X" has what ".X" has. */
-static bool is_repeated(const struct file *f, const Elf64_Shdr *section, const char *name)
+static bool is_repeated(const struct spw_cubin *f, const Elf64_Shdr *section, const char *name)
 {
     static const char with[] = ".nv.merc.";
     Elf64_Shdr other;
     if (!begins(name, with) || section->sh_offset > f->all.count || section->sh_size > f->all.count - section->sh_offset)
         return false;
-    for (uint64_t i = 0; i < f->sections && read_section(f, i, &other); i++) {
-        const char *other_name = name_in(f, f->names, other.sh_name);
+    for (uint64_t i = 0; i < f->sections && spw_cubin_section(f, i, &other); i++) {
+        const char *other_name = spw_cubin_section_name(f, &other);
         if (other_name && strcmp(other_name, name + sizeof(with) - 2) == 0)
             return other.sh_type == SHT_PROGBITS && other.sh_size == section->sh_size && other.sh_offset <= f->all.count &&
                    other.sh_size <= f->all.count - other.sh_offset &&
@@ -150,13 +106,13 @@ static bool is_repeated(const struct file *f, const Elf64_Shdr *section, const c
 }
 
 /* Variables without names have been stripped of them. Constants without a name nobody can change. */
-static const char *find_nameless(const struct file *f, const Elf64_Shdr *table)
+static const char *find_nameless(const struct spw_cubin *f, const Elf64_Shdr *table)
 {
     for (uint64_t i = 0; i < f->sections; i++) {
         Elf64_Shdr section;
-        if (!read_section(f, i, &section))
+        if (!spw_cubin_section(f, i, &section))
             return damaged;
-        const char *name = name_in(f, f->names, section.sh_name);
+        const char *name = spw_cubin_section_name(f, &section);
         if (section.sh_type != SHT_NULL && !name)
             return damaged;
         if (name && section.sh_type != SHT_NULL && place_of(name, section.sh_flags) != NOWHERE &&
@@ -169,12 +125,12 @@ static const char *find_nameless(const struct file *f, const Elf64_Shdr *table)
 
 const char *spw_globals_of_cubin(struct spw_globals *g, struct spw_image_part all)
 {
-    struct file f;
+    struct spw_cubin f;
     Elf64_Shdr section, table = {.sh_type = SHT_NULL};
-    if (!open_file(&f, all))
+    if (!spw_cubin_open(&f, all))
         return damaged;
     for (uint64_t i = 0; i < f.sections; i++) {
-        if (!read_section(&f, i, &section))
+        if (!spw_cubin_section(&f, i, &section))
             return damaged;
         if (section.sh_type != SHT_SYMTAB)
             continue;

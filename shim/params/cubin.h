@@ -1,0 +1,30 @@
+/* cubin.h - reads a cubin, which is an ELF file: sections, and names of them and of symbols.
+ *
+ * Nothing outside of the file is read, however damaged it is. No state, any thread. */
+#ifndef SPILLWAY_SHIM_CUBIN_H
+#define SPILLWAY_SHIM_CUBIN_H
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "globals_parts.h"
+
+struct spw_cubin {
+    struct spw_image_part all;
+    Elf64_Ehdr header;
+    uint64_t sections; /* how many */
+    uint32_t names;    /* the section with the names of sections */
+};
+
+/* False: it is none. */
+bool spw_cubin_open(struct spw_cubin *ret, struct spw_image_part all);
+
+/* False: it has no such bytes, no such section. */
+bool spw_cubin_read(const struct spw_cubin *f, uint64_t offset, void *to, size_t bytes);
+bool spw_cubin_section(const struct spw_cubin *f, uint64_t number, Elf64_Shdr *ret);
+
+/* The name at `offset` of a section of names; NULL: there is none. */
+const char *spw_cubin_name(const struct spw_cubin *f, uint64_t section, uint64_t offset);
+const char *spw_cubin_section_name(const struct spw_cubin *f, const Elf64_Shdr *section);
+#endif
