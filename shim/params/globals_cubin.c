@@ -33,7 +33,8 @@ static enum place place_of(const char *section, uint64_t flags)
         return VARIABLES;
     if (strcmp(section, ".nv.constant3") == 0)
         return CONSTANTS;
-    const bool is_own = begins(section, ".nv.shared") || begins(section, ".nv.local") || begins(section, ".nv.reserved");
+    const char *what = begins(section, ".nv.merc.") ? section + strlen(".nv.merc") : section; /* see is_repeated() */
+    const bool is_own = begins(what, ".nv.shared") || begins(what, ".nv.local") || begins(what, ".nv.reserved");
     return flags & SHF_WRITE && !is_own ? UNKNOWN : NOWHERE;
 }
 

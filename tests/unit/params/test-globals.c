@@ -36,7 +36,8 @@ enum section {
 
 static const char section_names[] =
     "\0.shstrtab\0.strtab\0.symtab\0.nv.global\0.nv.global.init\0.nv.constant3\0.nv.shared.f\0"
-    ".text.f\0.strange\0.nv.merc.nv.global.init";
+    ".text.f\0.strange\0.nv.merc.nv.global.init\0.nv.merc.nv.shared.reserved.0";
+enum { OTHER_SHARED = 122 };
 static const uint32_t name_at[SECTIONS] = {0, 1, 11, 19, 27, 38, 54, 68, 81, 89, 98};
 static const char names[] = "\0count\0table\0factor\0scratch\0f\0malloc\0vprintf\0outside";
 enum name { COUNT = 1, TABLE = 7, FACTOR = 13, SCRATCH = 20, KERNEL = 28, MALLOC = 30, VPRINTF = 37, OUTSIDE = 45 };
@@ -156,6 +157,8 @@ static void first_values_that_are_there_twice_need_names_once(void **state)
     cubin.sections[REPEATED].sh_name = name_at[STRANGE];
     cubin.sections[STRANGE].sh_flags = 0;
     assert_string_equal(listed_cubin(), "they have no names");
+    cubin.sections[REPEATED].sh_name = OTHER_SHARED; /* what blocks share with nobody needs none */
+    assert_string_equal(listed_cubin(), "count table factor(c)");
 }
 
 static void a_cubin_that_may_hide_variables_is_refused(void **state)
