@@ -417,10 +417,26 @@ static bool is_good(const struct counterpart *c)
     return c->function && !lacks(c->twin->source) && !c->twin->source->stateful;
 }
 
+static CUresult ask_name(CUfunction f, bool is_kernel, const char **ret_name)
+{
+    if (is_kernel)
+        return spw_driver.cuKernelGetName ? SPW_ASK(cuKernelGetName, ret_name, (CUkernel)f) : CUDA_ERROR_NOT_SUPPORTED;
+    return spw_driver.cuFuncGetName ? SPW_ASK(cuFuncGetName, ret_name, f) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* Who has no name cannot be told from those that do. */
+static bool may_print(const struct source *s, CUfunction f, bool is_kernel)
+{
+    const char *name = NULL;
+    return s->globals.printing_count &&
+           (ask_name(f, is_kernel, &name) != CUDA_SUCCESS || spw_globals_may_print(&s->globals, name, strlen(name)));
+}
+
+/* Where there is a counterpart, these questions have been answered. */
 enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    bool is_kernel;
+    bool is_kernel = false;
     const struct counterpart *c = find_counterpart(f, context);
     struct source *s = c ? c->twin->source : source_of(f, &is_kernel);
     if (!s || lacks(s))
@@ -428,6 +444,8 @@ enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
     list_globals(s);
     if (s->stateful)
         return SPW_REPLAY_MODULE_STATE;
+    if (!c && may_print(s, f, is_kernel))
+        return SPW_REPLAY_PRINTS;
     return !c || c->function ? SPW_REPLAYABLE : SPW_REPLAY_NO_TWIN;
 }
 
@@ -461,8 +479,7 @@ static int find_by_name(struct counterpart *c)
     const char *name = NULL;
     const bool is_library = spw_image_is_library(c->twin->source->image);
     CUkernel kernel = NULL;
-    int r = c->is_kernel ? spw_result(SPW_ASK(cuKernelGetName, &name, (CUkernel)c->place.function))
-                         : spw_result(SPW_ASK(cuFuncGetName, &name, c->place.function));
+    int r = spw_result(ask_name(c->place.function, c->is_kernel, &name));
     if (r < 0 || !is_library)
         return r < 0 ? r : spw_result(SPW_ASK(cuModuleGetFunction, &c->function, c->twin->handle, name));
     r = spw_result(SPW_ASK(cuLibraryGetKernel, &kernel, c->twin->handle, name));

@@ -14,7 +14,8 @@
  *     no twin      for a module whose image is not known or cannot be loaded again, or whose variables are seen from
  *                  elsewhere (managed ones, textures): its kernels are not replayable
  *     no state     either of one whose variables cannot be listed, are too large, or hold addresses of tensors, or
- *                  whose kernels allocate memory by themselves or print: the same
+ *                  whose kernels allocate memory by themselves: the same
+ *     no printing  a kernel that may print is not replayable, whatever the others of its module are
  *
  * Nothing of this is kept with SPILLWAY_RECOMPUTE=off. */
 #ifndef SPILLWAY_SHIM_TWINS_H

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "callgraph.h"
 #include "cubin.h"
 
 enum { TYPE_TEXTURE = 10, TYPE_SURFACE = 11 };
@@ -62,7 +63,7 @@ static const char *look_at_symbol(struct spw_globals *g, const struct spw_cubin 
     return place == NOWHERE ? NULL : spw_globals_add(g, name, strlen(name), place == CONSTANTS);
 }
 
-static const char *list_symbols(struct spw_globals *g, const struct spw_cubin *f, const Elf64_Shdr *table)
+static const char *list_symbols(struct spw_globals *g, const struct spw_cubin *f, const Elf64_Shdr *table, bool *prints)
 {
     const char *why = NULL;
     Elf64_Sym symbol;
@@ -73,6 +74,7 @@ static const char *list_symbols(struct spw_globals *g, const struct spw_cubin *f
             return damaged;
         const char *name = spw_cubin_name(f, table->sh_link, symbol.st_name);
         why = name ? look_at_symbol(g, f, &symbol, name) : damaged;
+        *prints |= name && symbol.st_shndx == SHN_UNDEF && spw_globals_is_print(name, strlen(name));
     }
     return why;
 }
@@ -128,6 +130,7 @@ const char *spw_globals_of_cubin(struct spw_globals *g, struct spw_image_part al
 {
     struct spw_cubin f;
     Elf64_Shdr section, table = {.sh_type = SHT_NULL};
+    bool prints = false;
     if (!spw_cubin_open(&f, all))
         return damaged;
     for (uint64_t i = 0; i < f.sections; i++) {
@@ -141,6 +144,8 @@ const char *spw_globals_of_cubin(struct spw_globals *g, struct spw_image_part al
     }
     if (table.sh_type != SHT_SYMTAB)
         return "they have no names";
-    const char *why = list_symbols(g, &f, &table);
-    return why ? why : find_nameless(&f, &table);
+    const char *why = list_symbols(g, &f, &table, &prints);
+    if (!why)
+        why = find_nameless(&f, &table);
+    return why || !prints ? why : spw_callgraph_list_printing(g, &f);
 }

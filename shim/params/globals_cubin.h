@@ -1,4 +1,4 @@
-/* globals_cubin.h - reads the variables of a cubin. */
+/* globals_cubin.h - reads the variables of a cubin, and which of its kernels may print. */
 #ifndef SPILLWAY_SHIM_GLOBALS_CUBIN_H
 #define SPILLWAY_SHIM_GLOBALS_CUBIN_H
 #include "globals_parts.h"

@@ -114,6 +114,7 @@ void spw_globals_finish(struct spw_globals *g)
     for (uint32_t i = 0; i < g->count; i++)
         free(g->list[i].name);
     free(g->list);
+    free(g->printing);
     *g = (struct spw_globals){0};
 }
 
@@ -123,10 +124,62 @@ const char *spw_globals_calls(const char *name, size_t length)
     static const struct {
         const char *name, *why;
     } calls[] = {{"malloc", "its kernels allocate memory by themselves"},
-                 {"free", "its kernels allocate memory by themselves"},
-                 {"vprintf", "its kernels print"}};
+                 {"free", "its kernels allocate memory by themselves"}};
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
         if (strlen(calls[i].name) == length && memcmp(calls[i].name, name, length) == 0)
             return calls[i].why;
+    return NULL;
+}
+
+/* ---- kernels that print ---- */
+
+const char spw_globals_unknown_printing[] = "some of its kernels print, and which of them is not known";
+
+bool spw_globals_is_print(const char *name, size_t length)
+{
+    return is(name, length, "vprintf");
+}
+
+static uint64_t hash_of(const char *name, size_t length)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The first one that is not less. */
+static uint32_t place_of(const struct spw_globals *g, uint64_t hash)
+{
+    uint32_t low = 0, high = g->printing_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (g->printing[middle] < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool spw_globals_may_print(const struct spw_globals *g, const char *name, size_t length)
+{
+    const uint64_t hash = hash_of(name, length);
+    const uint32_t place = place_of(g, hash);
+    return place < g->printing_count && g->printing[place] == hash;
+}
+
+const char *spw_globals_add_printing(struct spw_globals *g, const char *name, size_t length)
+{
+    const uint64_t hash = hash_of(name, length);
+    const uint32_t place = place_of(g, hash);
+    if (place < g->printing_count && g->printing[place] == hash)
+        return NULL;
+    if (g->printing_count == SPW_GLOBALS_MAX_PRINTING)
+        return "too many of its kernels print";
+    if (SPW_GROW(g->printing, g->printing_room, g->printing_count + 1) < 0)
+        return no_memory;
+    memmove(&g->printing[place + 1], &g->printing[place], (g->printing_count++ - place) * sizeof(hash));
+    g->printing[place] = hash;
     return NULL;
 }

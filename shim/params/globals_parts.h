@@ -10,8 +10,9 @@ struct spw_image_part { /* of an image, or all of it */
     size_t count;
 };
 
-#define SPW_GLOBALS_MAX      4096                /* names */
-#define SPW_GLOBALS_MAX_PART ((size_t)256 << 20) /* bytes of a part of a fat binary, unpacked */
+#define SPW_GLOBALS_MAX          4096                /* names */
+#define SPW_GLOBALS_MAX_PRINTING 16384               /* kernels that may print, and what they call for it */
+#define SPW_GLOBALS_MAX_PART     ((size_t)256 << 20) /* bytes of a part of a fat binary, unpacked */
 
 struct spw_global {
     char *name;
@@ -21,6 +22,8 @@ struct spw_global {
 struct spw_globals {
     struct spw_global *list; /* no name twice */
     uint32_t count, room;
+    uint64_t *printing; /* hashes of the names of kernels that may print, in order */
+    uint32_t printing_count, printing_room;
 };
 
 void spw_globals_finish(struct spw_globals *globals);
@@ -29,6 +32,17 @@ void spw_globals_finish(struct spw_globals *globals);
  * too: literals of the compiler, the tables of CUDA's libraries, objects of its C++ libraries that have no state. */
 const char *spw_globals_add(struct spw_globals *globals, const char *name, size_t length, bool is_constant);
 
-/* A kernel calls a function that it does not have: NULL where this keeps nothing that outlives a launch. */
+/* A kernel calls a function that it does not have: NULL where this keeps nothing that outlives a launch. Who prints leaves
+ * nothing that others can read, so that this is a matter of the kernel alone: the functions below. */
 const char *spw_globals_calls(const char *name, size_t length);
+
+/* What keeps kernels that print from being told from others. */
+extern const char spw_globals_unknown_printing[];
+
+/* A function of that name which the image does not have prints. */
+bool spw_globals_is_print(const char *name, size_t length);
+
+/* The kernel, or function that it may call, may print. One that has its name's hash by chance is taken for it. */
+const char *spw_globals_add_printing(struct spw_globals *globals, const char *name, size_t length);
+bool spw_globals_may_print(const struct spw_globals *globals, const char *name, size_t length);
 #endif

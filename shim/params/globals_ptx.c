@@ -1,4 +1,4 @@
-/* globals_ptx.c - finds declarations of variables in PTX, word by word. */
+/* globals_ptx.c - finds declarations of variables in PTX, and functions that print, word by word. */
 #include "globals_ptx.h"
 
 #include <ctype.h>
@@ -115,29 +115,102 @@ static const char *list_declaration(struct spw_globals *g, struct reader *r, boo
     return NULL;
 }
 
-/* Behind .func: what it answers, and its name. */
-static const char *look_at_call(struct reader *r)
+/* Behind .entry or .func: what it answers, and its name. */
+static struct word next_function(struct reader *r)
 {
-    struct word w = next(r);
-    if (is(w, "("))
-        w = skip_brackets(r) ? next(r) : (struct word){r->end, 0};
-    return w.length ? spw_globals_calls(w.text, w.length) : damaged;
+    const struct word w = next(r);
+    if (!is(w, "("))
+        return w;
+    return skip_brackets(r) ? next(r) : (struct word){r->end, 0};
 }
+
+/* ---- kernels that print ---- */
+
+/* A direct call names one function, and nothing else outside of brackets; one through a pointer says also what it can reach.
+ * What is none of both counts as the latter. */
+static bool is_through_pointer(struct reader r)
+{
+    unsigned names = 0;
+    for (struct word w = next(&r); w.length && !is(w, ";"); w = next(&r)) {
+        if (is(w, "(") && !skip_brackets(&r))
+            return true;
+        names += is_of_a_name(*w.text);
+    }
+    return names != 1;
+}
+
+static bool is_call(struct word w)
+{
+    return w.length >= 4 && memcmp(w.text, "call", 4) == 0 && (w.length == 4 || w.text[4] == '.');
+}
+
+/* A function that names one which prints may call it, or leave its address where others find it. */
+static bool leads_to_print(const struct spw_globals *g, struct word w, const struct reader *behind)
+{
+    return spw_globals_is_print(w.text, w.length) || spw_globals_may_print(g, w.text, w.length) ||
+           (is_call(w) && is_through_pointer(*behind));
+}
+
+/* What comes between the head of a function and its code, `.pragma "nounroll";` for example, ends with a semicolon as a
+ * declaration does. A variable has none of both before its first values. */
+static const char *add_callers(struct spw_globals *g, struct reader r)
+{
+    struct word function = {r.at, 0};
+    unsigned depth = 0;
+    const char *why = NULL;
+    for (struct word w = next(&r); w.length && !why; w = next(&r)) {
+        if (is(w, ".entry") || is(w, ".func"))
+            function = next_function(&r);
+        else if (is(w, ".alias"))
+            return spw_globals_unknown_printing;
+        else if (is(w, "{"))
+            depth++;
+        else if (is(w, "}") && !depth--)
+            return damaged;
+        else if (!depth && is(w, "(") && !skip_brackets(&r))
+            return damaged;
+        else if (!depth && (is(w, "}") || is(w, ".global") || is(w, ".const")))
+            function.length = 0;
+        else if (depth && function.length && leads_to_print(g, w, &r))
+            why = spw_globals_add_printing(g, function.text, function.length);
+    }
+    return why;
+}
+
+/* Functions may be called before they are defined. Where none is new, it is over. */
+static const char *list_printing(struct spw_globals *g, struct reader r)
+{
+    enum { NESTED_MAX = 64 };
+    const char *why = NULL;
+    uint32_t before = UINT32_MAX;
+    for (unsigned passes = 0; !why && before != g->printing_count; passes++) {
+        before = g->printing_count;
+        why = passes < NESTED_MAX ? add_callers(g, r) : spw_globals_unknown_printing;
+    }
+    return why;
+}
+
+/* ---- all ---- */
 
 /* `.ptr .global` says of a parameter where it leads. */
 const char *spw_globals_of_ptx(struct spw_globals *g, struct spw_image_part text)
 {
-    struct reader r = {text.bytes, text.bytes + text.count};
+    const struct reader all = {text.bytes, text.bytes + text.count};
+    struct reader r = all;
     struct word before = {text.bytes, 0}, w = next(&r);
     const char *why = NULL;
+    bool prints = false;
     if (!is(w, ".version"))
         return "its form is not known";
     for (; w.length && !why; before = w, w = next(&r)) {
         const bool is_variable = is(w, ".global"), is_constant = is(w, ".const");
         if ((is_variable || is_constant) && !is(before, ".ptr"))
             why = list_declaration(g, &r, is_constant);
-        else if (is(w, ".func"))
-            why = look_at_call(&r);
+        else if (is(w, ".func")) {
+            w = next_function(&r);
+            prints |= spw_globals_is_print(w.text, w.length);
+            why = w.length ? spw_globals_calls(w.text, w.length) : damaged;
+        }
     }
-    return why;
+    return why || !prints ? why : list_printing(g, all);
 }

@@ -1,4 +1,4 @@
-/* globals_ptx.h - reads the variables of PTX. */
+/* globals_ptx.h - reads the variables of PTX, and which of its kernels may print. */
 #ifndef SPILLWAY_SHIM_GLOBALS_PTX_H
 #define SPILLWAY_SHIM_GLOBALS_PTX_H
 #include "globals_parts.h"

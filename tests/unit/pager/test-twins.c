@@ -232,6 +232,34 @@ static void a_module_whose_state_cannot_be_listed_is_loaded_once(void **state)
     assert_refused_for_its_state(function_in_module_of(unknown), 2);
 }
 
+/* Both kernels are called f; what else their modules hold is nothing to them. */
+static void only_kernels_that_may_print_are_refused_for_it(void **state)
+{
+    static const char prints[] = ".version 8.0 .extern .func vprintf(.param .b64 n); .entry f() { call vprintf, (n); } "
+                                 ".entry ff() { ret; }",
+                      calm[] = ".version 8.0 .extern .func vprintf(.param .b64 n); .entry f() { ret; } "
+                               ".entry ff() { call vprintf, (n); }";
+    CUfunction f = function_in_module_of(prints);
+    assert_int_equal(spw_twin_verdict_locked(f, context), SPW_REPLAY_PRINTS);
+    assert_int_equal(make(f), -ENOTSUP);
+    f = function_in_module_of(calm);
+    assert_true(may_have_twin(f));
+    driver.fails = "cuFuncGetName"; /* any of them, then */
+    assert_int_equal(spw_twin_verdict_locked(f, context), SPW_REPLAY_PRINTS);
+    spw_driver.cuFuncGetName = NULL;
+    assert_int_equal(spw_twin_verdict_locked(f, context), SPW_REPLAY_PRINTS);
+    (void)start(NULL);
+    driver.image = calm;
+    assert_int_equal(make(function_of(program_loads(SPW_IMAGE_MODULE_DATA))), 0);
+    driver.image = prints;
+    f = kernel_of(program_loads(SPW_IMAGE_LIBRARY_DATA));
+    assert_int_equal(spw_twin_verdict_locked(f, context), SPW_REPLAY_PRINTS);
+    driver.image = calm;
+    assert_true(may_have_twin(kernel_of(program_loads(SPW_IMAGE_LIBRARY_DATA))));
+    spw_driver.cuKernelGetName = NULL;
+    assert_false(may_have_twin(kernel_of(program_loads(SPW_IMAGE_LIBRARY_DATA))));
+}
+
 static void a_module_whose_variables_cannot_be_saved_has_no_twin(void **state)
 {
     driver.is_managed = true;
@@ -280,6 +308,7 @@ int main(void)
         TEST(where_somebody_else_may_write_there_is_no_twin),
         TEST(variables_that_the_image_lists_are_found_in_both),
         TEST(a_module_whose_state_cannot_be_listed_is_loaded_once),
+        TEST(only_kernels_that_may_print_are_refused_for_it),
         TEST(a_module_whose_variables_cannot_be_saved_has_no_twin),
         TEST(a_module_whose_variables_hold_addresses_of_tensors_is_refused),
     };
