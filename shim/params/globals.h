@@ -1,8 +1,11 @@
-/* globals.h - lists the variables that the kernels of an image may use without being given their address.
+/* globals.h - lists the variables that the kernels of an image may use without being given their address, and the kernels
+ * that may print.
  *
  *     cubin        an ELF file: the symbols in its sections .nv.global* (variables) and .nv.constant3 (constants)
  *     PTX          its declarations of .global and .const
  *     fat binary   all of the above that it holds, compressed (Zstandard, LZ4) or not
+ *
+ * Which kernels may print is said by the call graph of a cubin (callgraph.h), and by the code of functions in PTX.
  *
  * How a fat binary is laid out is not documented, but for its frame. What is read of it proves itself: its parts fill it
  * exactly, and each one turns out to be PTX or a cubin of the length that was said. Whatever is otherwise cannot be listed.
