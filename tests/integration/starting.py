@@ -15,7 +15,7 @@ COMMAND = ["mlp", *TINY["mlp"]]
 plain = run(COMMAND)
 budget = plain.peak * 6 // 10
 
-REFUSED = {"SPILLWAY_BUDGET": ("12Q", "0", "-1", "150%", "", "8GiB,", "0=4G,0=5G"), "SPILLWAY_MODE": ("fast",),
+REFUSED = {"SPILLWAY_BUDGET": ("12Q", "0", "8", "8GB", "-1", "150%", "", "8GiB,", "0=4G,0=5G"), "SPILLWAY_MODE": ("fast",),
            "SPILLWAY_HOST_BUDGET": ("-5", "lots"), "SPILLWAY_LOG": ("loud",)}
 
 
