@@ -2,8 +2,8 @@
 """Each warning and error names the section of docs/troubleshooting.md that explains it (SPW_SEE("section"), see.h), each section that is
 named exists there, and each section there is named by a message.
 
-A few messages need none: the summary at the end of a run, what a shell would say of a program that it cannot start, the system's own
-words about a file, and refusals of what was typed, which list what is accepted.
+A few messages need none: the summary at the end of a run, the system's own words about a file, and refusals of what was typed, which
+list what is accepted.
 
 usage: messages.py [FOLDER]        the source tree (default: this one)"""
 import pathlib
@@ -17,10 +17,9 @@ HEADING = re.compile(r"^### ([a-z-]+)$", re.MULTILINE)
 EXEMPT = {
     "summary.c": ("device %d: up to", "on all devices: "),
     "recorder.c": ("traced %llu operations",),
-    "main.c": ("spillway: which command?", "spillway: no such command"),
+    "main.c": ("spillway: which command?", "spillway: no such command", "spillway: no such option"),
     "texts.c": ("usage: ",),
-    "run.c": ("spillway: the name of the command is empty", "spillway: %s: the interpreter", "spillway: %s: command not found", "spillway: %s: Is a directory",
-              "spillway: %s: Permission denied"),
+    "program.c": ("spillway: %s: command not found",),  # which goes on in another call
     "progress.c": ("\\r",),
     "top_screen.c": ("spillway top: the terminal", "spillway top: no terminal", "%s\\n"),
 }
