@@ -106,11 +106,17 @@ static int name_file_from_here(const char *variable, char before, bool percent)
 static int preload(void)
 {
     char library[PATH_MAX];
-    if (find_library(library, sizeof(library)))
-        return preload_library(library);
-    fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it" SPW_SEE(
-                        "library-not-found") "\n");
-    return -1;
+    if (!find_library(library, sizeof(library))) {
+        fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it" SPW_SEE(
+                            "library-not-found") "\n");
+        return -1;
+    }
+    const char *obstacle = library_obstacle(library);
+    if (obstacle) {
+        fprintf(stderr, "spillway: %s cannot be preloaded: %s" SPW_SEE("library-not-found") "\n", library, obstacle);
+        return -1;
+    }
+    return preload_library(library);
 }
 
 /* Whether the trace can be written is said before the program starts: a run of hours is not to end without one. */
