@@ -320,6 +320,8 @@ def _():
     if report["driver"]["path"]:
         raise Skipped("there is a driver here")
     require(not report["problems"] and "no driver was found" in advised(report, "nvidia-smi ")[0]["because"], report["problems"], report["advice"])
+    report = found(LD_LIBRARY_PATH="/nowhere", LD_PRELOAD=LACKING, LACKS="path")
+    require(advised(report, "export LD_LIBRARY_PATH=/usr/lib/wsl/lib") and not advised(report, "nvidia-smi "), report["advice"])
 
 
 # ---------------------------------------------------------------------------------------------- tracing
