@@ -62,6 +62,9 @@ bool parse_number(const char *value, uint64_t most, uint64_t *ret_number);
 /* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */
 bool find_library(char *ret_path, size_t size);
 
+/* What keeps the loader from taking the library at this path, in words; NULL: nothing. */
+const char *library_obstacle(const char *path);
+
 /* The folder whose libcuda.so leads to the library, for the LD_LIBRARY_PATH of programs. */
 bool find_names_folder(const char *library, char *ret_path, size_t size);
 

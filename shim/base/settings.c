@@ -95,6 +95,8 @@ int spw_amount_parse(const char *text, struct spw_amount *ret_amount)
     return 0;
 }
 
+enum { SMALLEST_BUDGET = 4096 }; /* in bytes: somebody who types 8 means 8GiB */
+
 /* One element of a budget: AMOUNT for every device, or ORDINAL=AMOUNT. Each may be said once. */
 static int parse_budget_element(const char *text, struct spw_budget *budget)
 {
@@ -110,7 +112,9 @@ static int parse_budget_element(const char *text, struct spw_budget *budget)
         into = &budget->device[ordinal];
         text = equals + 1;
     }
-    return into->kind == SPW_AMOUNT_UNSET ? spw_amount_parse(text, into) : -EINVAL;
+    if (into->kind != SPW_AMOUNT_UNSET || spw_amount_parse(text, into) < 0)
+        return -EINVAL;
+    return into->kind == SPW_AMOUNT_BYTES && into->bytes < SMALLEST_BUDGET ? -EINVAL : 0;
 }
 
 static int take_budget(const char *value, struct spw_settings *settings)
@@ -305,7 +309,7 @@ static int take_range(const char *value, struct spw_settings *settings)
 
 const struct spw_setting spw_setting_table[] = {
     {"SPILLWAY_BUDGET", "budget", "AMOUNT", "the device's free memory",
-     "bytes such as 8589934592, 8GiB or 8G (K, M, G, T, all above 0), a share of the device such as 60% (up to 100%), "
+     "bytes such as 8589934592, 8GiB or 8G (K, M, G, T; 4KiB at least), a share of the device such as 60% (up to 100%), "
      "or one for each device as in 0=8G,1=60%",
      "device memory that the program may have mapped", take_budget},
     {"SPILLWAY_MODE", "mode", "swap|trace|swap+trace|off", "swap", "swap, trace, swap+trace, off",

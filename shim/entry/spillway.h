@@ -9,9 +9,13 @@
  * The names in the library end in _v1. A function that changes its meaning gets another number, and this one stays.
  *
  * Results: 0 or what the function says; else a negative errno value, and nothing was changed:
- *     -EAGAIN   CUDA has not started in this process, or spillway is off or passive in it (mode off or trace, a forked
- * child) -EINVAL   an argument makes no sense -ENODEV   nothing was allocated on the device yet others    as each function
- * says `device` is the ordinal that the process itself has for a device, which CUDA_VISIBLE_DEVICES decides, from 0 on. Any
+ *
+ * - -EAGAIN: CUDA has not started in this process, or spillway is off or passive in it (mode off or trace, a forked child)
+ * - -EINVAL: an argument makes no sense
+ * - -ENODEV: nothing was allocated on the device yet
+ * - others as each function says
+ *
+ * `device` is the ordinal that the process itself has for a device, which CUDA_VISIBLE_DEVICES decides, from 0 on. Any
  * thread may call any function at any time, but not from a callback of CUDA. */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H

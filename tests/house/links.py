@@ -5,6 +5,7 @@ that are read most have lines of at most 130 characters.
 
 usage: links.py [FOLDER]        the source tree (default: this one)"""
 import functools
+import os
 import pathlib
 import re
 import sys
@@ -22,7 +23,12 @@ SKIPPED = {"build", ".git", "subprojects", "shared"}
 
 
 def pages_of(tree):
-    return [path for path in sorted(tree.rglob("*.md")) if not any(part in SKIPPED or part.startswith("build") for part in path.relative_to(tree).parts)]
+    """Build folders are not entered: one may have a whole Debian root in it, whose files come and go while its packages are tried."""
+    pages = []
+    for where, folders, names in os.walk(tree):
+        folders[:] = [name for name in folders if name not in SKIPPED and not name.startswith("build")]
+        pages += [pathlib.Path(where, name) for name in names if name.endswith(".md")]
+    return sorted(pages)
 
 
 @functools.cache

@@ -2,8 +2,8 @@
 """Each warning and error names the section of docs/troubleshooting.md that explains it (SPW_SEE("section"), see.h), each section that is
 named exists there, and each section there is named by a message.
 
-A few messages need none: the summary at the end of a run, what a shell would say of a program that it cannot start, the system's own
-words about a file, and refusals of what was typed, which list what is accepted.
+A few messages need none: the summary at the end of a run, the system's own words about a file, and refusals of what was typed, which
+list what is accepted.
 
 usage: messages.py [FOLDER]        the source tree (default: this one)"""
 import pathlib
@@ -17,10 +17,9 @@ HEADING = re.compile(r"^### ([a-z-]+)$", re.MULTILINE)
 EXEMPT = {
     "summary.c": ("device %d: up to", "on all devices: "),
     "recorder.c": ("traced %llu operations",),
-    "main.c": ("spillway: which command?", "spillway: no such command"),
+    "main.c": ("spillway: which command?", "spillway: no such command", "spillway: no such option"),
     "texts.c": ("usage: ",),
-    "run.c": ("spillway: the name of the command is empty", "spillway: %s: the interpreter", "spillway: %s: command not found", "spillway: %s: Is a directory",
-              "spillway: %s: Permission denied"),
+    "program.c": ("spillway: %s: command not found",),  # which goes on in another call
     "progress.c": ("\\r",),
     "top_screen.c": ("spillway top: the terminal", "spillway top: no terminal", "%s\\n"),
 }
@@ -64,6 +63,11 @@ def wrong_with(sources, page):
     yield from (f"docs/troubleshooting.md: {section} is there twice" for section in sorted(set(sections)) if sections.count(section) > 1)
 
 
+def python_sections(tree):
+    """What the Python module refers to."""
+    return {section for path in (tree / "packaging/python").rglob("*.py") for section in re.findall(r"\(see troubleshooting: ([a-z-]+)\)", path.read_text(encoding="utf-8"))}
+
+
 def made_up(sources, page):
     """What the page shows as a message, and no source has: every part between what stands for something else is looked for."""
     literals = [re.sub(r"\\(.)", r"\1", re.sub(r"%[\d.*]*(?:ll|z)?[a-z]", "\0", "".join(re.findall(LITERAL, SEE.sub("", text)))))
@@ -99,6 +103,7 @@ def main():
     count = sum(len(SEE.findall(text)) for text in sources.values())
     results = [("each message names a section of docs/troubleshooting.md, and each section has a message", list(wrong_with(sources, page))),
                ("what the page shows of messages is in them", list(made_up(sources, page))),
+               ("what the Python module refers to is a section", sorted(python_sections(tree) - set(HEADING.findall(page))) or ["nothing"] * (not python_sections(tree))),
                ("messages are found where they are", [f"only {count}"] * (count < 60)),
                ("a message without a section, and a section without one, would be noticed", unnoticed())]
     print(f"1..{len(results)}")

@@ -258,6 +258,7 @@ assert "musl" in command.obstacle()
         def said():
             done = subprocess.run([sys.executable, "-B", "-m", "spillway", "--version"], cwd=os.path.dirname(places[2]), capture_output=True, text=True, check=False)
             require(done.returncode == 1 and "Traceback" not in done.stderr, done.stderr)
+            require(done.stderr.endswith("(see troubleshooting: library-not-found)\n"), done.stderr)
             return done.stderr
 
         require("install spillway-cuda again" in said(), said())

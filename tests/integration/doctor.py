@@ -270,6 +270,60 @@ def _():
         require("other_command" not in report["spillway"], "a link to this command is no other one", report["spillway"])
 
 
+def copied(folder, library):
+    """A command with this library beside it, as in a build folder; its path."""
+    for place in ("tools", "shim"):
+        os.makedirs(os.path.join(folder, place), exist_ok=True)
+    shutil.copy(SPILLWAY, os.path.join(folder, "tools", "spillway"))
+    with open(os.path.join(folder, "shim", "libspillway.so"), "wb") as file:
+        file.write(library)
+    return os.path.join(folder, "tools", "spillway")
+
+
+def refuses(command, why, *prefix):
+    """Neither doctor nor run take the library; both say why, and nothing is started."""
+    env = environment(HERE)
+    done = subprocess.run([*prefix, command, "doctor", "--json"], env=env, capture_output=True, text=True, check=False, timeout=60)
+    report = json.loads(done.stdout)
+    require(done.returncode == 1 and not done.stderr, done.returncode, done.stderr)
+    require(len(report["problems"]) == 1 and why in report["problems"][0] and advised(report, "pip install --force-reinstall"), json.dumps(report, indent=1))
+    done = subprocess.run([*prefix, command, "run", "--", "echo", "started"], env=env, capture_output=True, text=True, check=False, timeout=60)
+    require(done.returncode == 1 and not done.stdout and why in done.stderr and "library-not-found" in done.stderr, done.returncode, done.stdout, done.stderr)
+
+
+@sentence("a library for another processor, one that was cut off, and what is none, are refused with what to do")
+def _():
+    with open(PRELOAD, "rb") as file:
+        whole = file.read()
+    foreign = whole[:18] + (243).to_bytes(2, "little") + whole[20:]  # the header's processor: RISC-V
+    with tempfile.TemporaryDirectory(prefix="spillway-doctor-") as folder:
+        for library, why in ((foreign, "not for this processor"), (whole[:len(whole) // 2], "a part of the file is missing"), (b"text", "it is no library")):
+            refuses(copied(folder, library), why)
+
+
+@sentence("a library in a file system from which nothing may be executed is refused with the reason")
+def _():
+    with open(PRELOAD, "rb") as file:
+        whole = file.read()
+    with tempfile.TemporaryDirectory(prefix="spillway-doctor-") as folder:
+        command = copied(folder, whole)
+        script = 'mount -t tmpfs -o noexec tmpfs "$0" && cp "$1" "$0/" && shift && exec "$@"'
+        prefix = ["unshare", "--mount", "sh", "-c", script, os.path.join(folder, "shim"), PRELOAD]
+        if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode != 0:
+            raise Skipped("this container mounts nothing")
+        refuses(command, "mounted noexec", *prefix)
+
+
+@sentence("a machine without a driver is no problem, and is told what a GPU needs")
+def _():
+    report = found(LD_LIBRARY_PATH="/nowhere")
+    if report["driver"]["path"]:
+        raise Skipped("there is a driver here")
+    require(not report["problems"] and "no driver was found" in advised(report, "nvidia-smi ")[0]["because"], report["problems"], report["advice"])
+    report = found(LD_LIBRARY_PATH="/nowhere", LD_PRELOAD=LACKING, LACKS="path")
+    require(advised(report, "export LD_LIBRARY_PATH=/usr/lib/wsl/lib") and not advised(report, "nvidia-smi "), report["advice"])
+
+
 # ---------------------------------------------------------------------------------------------- tracing
 @sentence("without libunwind doctor says which package has it")
 def _():

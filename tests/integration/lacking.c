@@ -1,6 +1,7 @@
 /* lacking.c - preloaded: the machine lacks what LACKS names: libunwind, shm (/dev/shm cannot be written), room (on any
  * disk), time (to read /proc/PID/stat takes a quarter of a second), permission (to open /dev/nvidia0, which is there), nodes
- * (it has NVIDIA's kernel driver), placing (of memory). As a driver: with LACKS=driver the program that loads it ends. */
+ * (it has NVIDIA's kernel driver), placing (of memory), path (to the driver of WSL, which is there). As a driver: with
+ * LACKS=driver the program that loads it ends. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,6 +53,12 @@ int open(const char *path, int flags, ...)
     if (lacks("time") && sscanf(path, "/proc/%*u/stat%n", &end) == 0 && end)
         usleep(250000);
     return real(path, flags, mode);
+}
+
+int access(const char *path, int mode)
+{
+    int (*real)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
+    return !strcmp(path, "/usr/lib/wsl/lib/libcuda.so.1") && lacks("path") ? 0 : real(path, mode);
 }
 
 long syscall(long number, ...)

@@ -2,6 +2,7 @@
 """How people start a program: what they may ask for, what is refused, and that both ways of starting are the same."""
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -15,7 +16,7 @@ COMMAND = ["mlp", *TINY["mlp"]]
 plain = run(COMMAND)
 budget = plain.peak * 6 // 10
 
-REFUSED = {"SPILLWAY_BUDGET": ("12Q", "0", "-1", "150%", "", "8GiB,", "0=4G,0=5G"), "SPILLWAY_MODE": ("fast",),
+REFUSED = {"SPILLWAY_BUDGET": ("12Q", "0", "8", "8GB", "-1", "150%", "", "8GiB,", "0=4G,0=5G"), "SPILLWAY_MODE": ("fast",),
            "SPILLWAY_HOST_BUDGET": ("-5", "lots"), "SPILLWAY_LOG": ("loud",)}
 
 
@@ -85,14 +86,14 @@ def not_started(what, command, status, says):
     @sentence(f"{what}: {status}, as a shell would say")
     def _():
         with tempfile.TemporaryDirectory(prefix="spillway-programs-") as here:
-            for name, text, mode in (("plain", "text", 0o644), ("lost", "#!/no/such/interpreter\n", 0o755)):
+            for name, text, mode in (("plain", "text", 0o644), ("train.py", "text", 0o644), ("lost", "#!/no/such/interpreter\n", 0o755)):
                 path = os.path.join(here, name)
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
                 os.chmod(path, mode)
             finished = run([command.replace("HERE", here)], budget=budget, start_in=here)
         require(finished.status == status and finished.errors.startswith("spillway: "), finished.describe())
-        require(says in finished.errors, f"expected: {says}", finished.describe())
+        require(says in finished.errors and finished.errors.endswith("(see troubleshooting: not-started)\n"), f"expected: {says}", finished.describe())
 
 
 not_started("a path where nothing is", "/nonexistent/program", 127, "/nonexistent/program: No such file or directory")
@@ -102,6 +103,43 @@ not_started("an empty name", "", 127, "the name of the command is empty")
 not_started("a script whose interpreter is not there", "HERE/lost", 127, "interpreter")
 not_started("a file that is not executable", "HERE/plain", 126, "Permission denied: the file is not executable")
 not_started("a folder", "HERE", 126, "Is a directory")
+not_started("a file of Python in this folder", "train.py", 127, "spillway run -- python train.py")
+not_started("a file of Python that is not executable", "./train.py", 126, "spillway run -- python ./train.py")
+not_started("a variable in the place of the program", "CUDA_VISIBLE_DEVICES=0", 127, "before spillway: CUDA_VISIBLE_DEVICES=0 spillway run")
+not_started("a command in quotes", "sh -c true", 127, "leave them out")
+not_started("an alias of the shell", "ll", 127, "aliases and functions of a shell are not known here")
+
+
+@sentence("programs that pass LD_PRELOAD on to nothing are named, with where spillway goes; they are started all the same")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-programs-") as here:
+        names = ["sudo", "docker", "other"]
+        for name in names:
+            path = os.path.join(here, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\necho started\n")
+            os.chmod(path, 0o755)
+        if os.getuid() == 0:  # a file that gives its user's rights to whoever starts it
+            names.append("changing")
+            shutil.copy(shutil.which("true"), os.path.join(here, "changing"))
+            os.chown(os.path.join(here, "changing"), 65534, 65534)
+            os.chmod(os.path.join(here, "changing"), 0o4755)
+        for name in names:
+            for command in (name, os.path.join(here, name)):
+                finished = run([command], budget=budget, env={"PATH": f"{here}:{os.environ['PATH']}"})
+                expected = name != "other"
+                require(finished.status == 0 and (f"{command} ... spillway run -- COMMAND" in finished.errors) == expected, finished.describe())
+                require("started" in finished.output or name == "changing", finished.describe())
+            off = run([name], budget=budget, options=["--mode", "off"], env={"PATH": f"{here}:{os.environ['PATH']}"})
+            require("spillway run" not in off.errors, off.describe())
+
+
+@sentence("a program without `run`, and an option before a command, are told what to type")
+def _():
+    for wrong, says in (("python3", "as in: spillway run --budget"), ("--budget", "follow a command, as in: spillway run --budget"),
+                        ("rnu", "the nearest is run"), ("no-such-thing", "Usage: ")):
+        finished = run([SPILLWAY, wrong])
+        require(finished.status == 2 and not finished.output and says in finished.errors, says, finished.describe())
 
 
 @sentence("a summary that cannot be written is said before the program starts, and without the command at its end")

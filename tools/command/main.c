@@ -1,9 +1,12 @@
 /* main.c - the spillway command: finds out which of its commands is meant. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
+#include "program.h"
 #include "texts.h"
 
 static void print_help(FILE *to)
@@ -19,13 +22,21 @@ static void print_help(FILE *to)
 
 static int refuse(const char *name)
 {
+    char path[PATH_MAX];
     const struct command *nearest = command_nearest(name);
     if (!*name) {
         fprintf(stderr, "spillway: which command?\n");
         print_help(stderr);
+    } else if (*name == '-') {
+        fprintf(stderr,
+                "spillway: no such option: %s; other options than --help and --version follow a command, as in: %s\n", name,
+                commands[0].example);
     } else if (nearest) {
         fprintf(stderr, "spillway: no such command: %s; the nearest is %s. `spillway --help` lists all.\n", name,
                 nearest->name);
+    } else if (access(name, F_OK) == 0 || program_find(name, path, sizeof(path))) {
+        fprintf(stderr, "spillway: no such command: %s; a program is started by `spillway run`, as in: %s\n", name,
+                commands[0].example);
     } else {
         fprintf(stderr, "spillway: no such command: %s\n", name);
         print_help(stderr);

@@ -1,6 +1,7 @@
 /* run.c - `spillway run`: checks the settings, puts them into the environment, and becomes the program. */
 #include "commands.h"
 #include "past.h"
+#include "program.h"
 #include "see.h"
 #include "settings.h"
 #include "switches.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_SETTINGS 32
@@ -106,32 +106,17 @@ static int name_file_from_here(const char *variable, char before, bool percent)
 static int preload(void)
 {
     char library[PATH_MAX];
-    if (find_library(library, sizeof(library)))
-        return preload_library(library);
-    fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it" SPW_SEE(
-                        "library-not-found") "\n");
-    return -1;
-}
-
-/* Says why the program could not be started. The exit status that a shell would have: 127 not found, 126 not executable. */
-static int explain(const char *program, int error)
-{
-    struct stat file;
-    bool there = stat(program, &file) == 0;
-    if (!*program)
-        fprintf(stderr, "spillway: the name of the command is empty\n");
-    else if (error == ENOENT && there && strchr(program, '/'))
-        fprintf(stderr, "spillway: %s: the interpreter that its first line or its header names is not there\n", program);
-    else if (error == ENOENT && !strchr(program, '/'))
-        fprintf(stderr, "spillway: %s: command not found%s%s\n", program, there ? "; the one in this folder is ./" : "",
-                there ? program : "");
-    else if (error == EACCES && there && S_ISDIR(file.st_mode))
-        fprintf(stderr, "spillway: %s: Is a directory\n", program);
-    else if (error == EACCES && there && S_ISREG(file.st_mode) && !(file.st_mode & 0111))
-        fprintf(stderr, "spillway: %s: Permission denied: the file is not executable\n", program);
-    else
-        fprintf(stderr, "spillway: %s: %s\n", program, strerror(error));
-    return error == ENOENT ? 127 : 126;
+    if (!find_library(library, sizeof(library))) {
+        fprintf(stderr, "spillway: libspillway.so is neither beside this command's build nor installed with it" SPW_SEE(
+                            "library-not-found") "\n");
+        return -1;
+    }
+    const char *obstacle = library_obstacle(library);
+    if (obstacle) {
+        fprintf(stderr, "spillway: %s cannot be preloaded: %s" SPW_SEE("library-not-found") "\n", library, obstacle);
+        return -1;
+    }
+    return preload_library(library);
 }
 
 /* Whether the trace can be written is said before the program starts: a run of hours is not to end without one. */
@@ -191,10 +176,12 @@ static int start(const struct argp *arguments, int argc, char **argv)
     if (check_other_library(&settings) < 0)
         return EXIT_USAGE;
     if (settings.mode != SPW_MODE_OFF)
+        program_warn(request.command[0]);
+    if (settings.mode != SPW_MODE_OFF)
         spw_switches_set();
 
     execvp(request.command[0], request.command);
-    return explain(request.command[0], errno);
+    return program_explain(request.command[0], errno);
 }
 
 #define OPERANDS  "-- COMMAND [ARGUMENT...]"

@@ -46,11 +46,19 @@ static void look(struct facts *facts)
     char library[PATH_MAX];
     struct spw_settings settings;
     bool found = find_library(library, sizeof(library));
+    const char *obstacle = found ? library_obstacle(library) : NULL;
     facts_add(facts, "spillway", "version", json_string(SPILLWAY_VERSION), "version", "%s", SPILLWAY_VERSION);
     if (found)
         facts_add(facts, "spillway", "library", shown_string(library), "library", "%s", library);
     else
         facts_problem(facts, "spillway", "libspillway.so is not beside this command and not installed");
+    if (obstacle)
+        facts_problem(facts, "spillway", "%s cannot be preloaded: %s", library, obstacle);
+    if (!found || obstacle)
+        facts_advise(facts,
+                     "pip install --force-reinstall spillway_cuda-*.whl   # or: sudo apt-get install --reinstall spillway",
+                     "programs run without spillway until its library can be loaded");
+    found = found && !obstacle;
     doctor_installation(facts, found ? library : NULL);
     doctor_settings(facts, &settings);
     if (found)

@@ -8,6 +8,8 @@
 #include "commands.h"
 #include "doctor.h"
 
+#define OF_WSL "/usr/lib/wsl/lib"
+
 enum { VERSION_WITH_LAYOUTS = 12040 };
 
 /* Forgets whatever is called SPILLWAY_…, settings or not, except where the driver is. */
@@ -63,10 +65,25 @@ static bool look_from_inside(struct facts *facts, const char *library)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* A machine without a driver is as it should be, unless somebody wants to train on it. */
+static void advise_on_absence(struct facts *facts)
+{
+    if (access(OF_WSL "/libcuda.so.1", R_OK) == 0)
+        facts_advise(facts, "export LD_LIBRARY_PATH=" OF_WSL "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",
+                     "WSL has its driver in " OF_WSL ", where the loader does not look here");
+    else
+        facts_advise(facts, "nvidia-smi   # a container: docker run --gpus all ..., or apptainer exec --nv ...",
+                     "no driver was found, so that no program here can use a GPU; if this machine has one, install NVIDIA's "
+                     "driver, or start the container with it");
+}
+
 void doctor_driver(struct facts *facts, const char *library)
 {
+    const size_t problems = facts_problem_count(facts);
     if (!look_from_inside(facts, library))
         facts_problem(facts, "driver", "the check under the library ended by itself");
+    if (facts_problem_count(facts) == problems && !json_string_value(facts_value(facts, "driver", "path")))
+        advise_on_absence(facts);
 
     const json_t *version = facts_value(facts, "driver", "version");
     if (version && json_integer_value(version) < VERSION_WITH_LAYOUTS)

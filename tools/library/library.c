@@ -1,11 +1,17 @@
 /* library.c - finds libspillway.so for a command that was built or installed together with it. */
 #include "commands.h"
 #include "see.h"
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The folder that this command is in, without a slash at the end; "" when it cannot be told. */
@@ -38,6 +44,55 @@ bool find_library(char *ret_path, size_t size)
     else
         snprintf(path, sizeof(path), "%s/../%s/spillway/libspillway.so", folder, SPILLWAY_LIBDIR);
     return is_library(path, ret_path, size);
+}
+
+static bool read_header(const char *path, ElfW(Ehdr) * ret_header, size_t *ret_bytes)
+{
+    struct stat file;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    const bool ok = descriptor >= 0 && fstat(descriptor, &file) == 0 &&
+                    read(descriptor, ret_header, sizeof(*ret_header)) == (ssize_t)sizeof(*ret_header) &&
+                    !memcmp(ret_header->e_ident, ELFMAG, SELFMAG);
+    if (descriptor >= 0)
+        close(descriptor);
+    *ret_bytes = ok ? (size_t)file.st_size : 0;
+    return ok;
+}
+
+/* As the loader maps it. 0 or an error number. */
+static int try_to_map(const char *path)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    void *page = descriptor >= 0 ? mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, descriptor, 0) : MAP_FAILED;
+    const int r = page == MAP_FAILED ? errno : 0;
+    if (r == 0)
+        munmap(page, bytes);
+    if (descriptor >= 0)
+        close(descriptor);
+    return r;
+}
+
+const char *library_obstacle(const char *path)
+{
+    ElfW(Ehdr) own, header;
+    size_t bytes, own_bytes;
+    if (!read_header(path, &header, &bytes))
+        return "it is no library; install spillway again";
+    if (!read_header("/proc/self/exe", &own, &own_bytes))
+        return NULL;
+    if (memcmp(own.e_ident, header.e_ident, EI_VERSION + 1) != 0 || own.e_machine != header.e_machine)
+        return "it is not for this processor; install the package that is";
+    if (header.e_shoff + (size_t)header.e_shnum * header.e_shentsize > bytes)
+        return "a part of the file is missing; install spillway again";
+    switch (try_to_map(path)) {
+    case 0:
+        return NULL;
+    case EPERM:
+        return "nothing may be executed from its file system, which is mounted noexec; install spillway elsewhere";
+    default:
+        return "its code cannot be mapped";
+    }
 }
 
 bool find_names_folder(const char *library, char *ret_path, size_t size)

@@ -7,6 +7,7 @@ import sys
 import spillway
 
 GLIBC = (2, 28)  # what the command and the library ask for
+SEE = "(see troubleshooting: library-not-found)"
 
 
 def obstacle():
@@ -23,16 +24,17 @@ def obstacle():
 def main():
     why = obstacle()
     if why:
-        sys.exit(f"spillway: {why}")
+        sys.exit(f"spillway: {why} {SEE}")
     try:
         path = spillway.command()
         os.execv(path, [path, *sys.argv[1:]])
     except FileNotFoundError as error:
-        sys.exit(f"spillway: {error}")
+        sys.exit(f"spillway: {error} {SEE}")
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-        sys.exit(f"spillway: {path} is not for this processor ({platform.machine()}): install the wheel that is; there are some for x86_64 and aarch64")
+        sys.exit(f"spillway: {path} is not for this processor ({platform.machine()}): install the wheel that is; there are some for x86_64 and "
+                 f"aarch64 {SEE}")
 
 
 if __name__ == "__main__":

@@ -64,14 +64,14 @@ static void recomputation_is_on_unless_it_is_turned_off(void **state)
 
 static void amounts_are_bytes_with_binary_units(void **state)
 {
-    assert_int_equal(accepted("budget", "1").budget.every.bytes, 1);
+    assert_int_equal(accepted("host-budget", "1").host_budget.bytes, 1);
     assert_int_equal(accepted("budget", "8589934592").budget.every.bytes, 8 * GIB);
     assert_int_equal(accepted("budget", "8G").budget.every.bytes, 8 * GIB);
     assert_int_equal(accepted("budget", "8GiB").budget.every.bytes, 8 * GIB);
     assert_int_equal(accepted("budget", "512M").budget.every.bytes, GIB / 2);
-    assert_int_equal(accepted("budget", "3KiB").budget.every.bytes, 3072);
+    assert_int_equal(accepted("host-budget", "3KiB").host_budget.bytes, 3072);
     assert_int_equal(accepted("budget", "2T").budget.every.bytes, 2048 * GIB);
-    assert_int_equal(accepted("budget", "100B").budget.every.bytes, 100);
+    assert_int_equal(accepted("host-budget", "100B").host_budget.bytes, 100);
 }
 
 static void amounts_may_have_a_fraction(void **state)
@@ -116,6 +116,14 @@ static void each_device_may_have_its_own(void **state)
     assert_int_equal(spw_settings_budget_bytes(&s, 0, 16 * GIB, 15 * GIB), 8 * GIB);
     assert_int_equal(spw_settings_budget_bytes(&s, 3, 10 * GIB, 9 * GIB), 6 * GIB);
     assert_int_equal(spw_settings_budget_bytes(&s, 1, 16 * GIB, 15 * GIB), GIB);
+}
+
+static void a_budget_of_a_few_bytes_is_a_forgotten_unit(void **state)
+{
+    assert_refused("budget", "8");
+    assert_refused("budget", "0=8G,1=16");
+    assert_refused("budget", "3KiB");
+    assert_int_equal(accepted("budget", "4KiB").budget.every.bytes, 4096);
 }
 
 static void a_budget_is_said_once_per_device(void **state)
@@ -345,6 +353,7 @@ int main(void)
         cmocka_unit_test(amounts_that_are_not_clear_are_refused),
         cmocka_unit_test(amounts_that_do_not_fit_are_refused),
         cmocka_unit_test(each_device_may_have_its_own),
+        cmocka_unit_test(a_budget_of_a_few_bytes_is_a_forgotten_unit),
         cmocka_unit_test(a_budget_is_said_once_per_device),
         cmocka_unit_test(without_a_budget_the_free_memory_is_it),
         cmocka_unit_test(a_budget_is_never_more_than_the_device),
