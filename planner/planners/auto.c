@@ -134,8 +134,10 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
         effort.limit = evaluations_in(request->graph, request->time_limit_s, effort.limit);
     if (request->now_s)
         effort.begun_s = request->now_s(request->now_context);
-    if (request->graph->op_count <= FEW_OPS)
+    if (request->graph->op_count <= FEW_OPS) {
         first.device_bytes = request->graph->least_bytes;
+        first.bound_us = 0; /* which is for the last rung */
+    }
     int r = spw_improver_create(&first, &effort, &improver);
     if (r < 0)
         return r;
