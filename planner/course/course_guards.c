@@ -9,7 +9,10 @@
  *                                                                                  replays leave out of account)
  *     the tensor is small beside what its makers make as well                      it is not evictable
  *     otherwise                                                                    what makes the tensor is not replayable
- *     it comes behind the last use, not soon                                       it is not left to be made again
+ *     it comes behind the last use, not soon                                       it is not left to be made again; where
+ *                                                                                  it was no help before, and its makers
+ *                                                                                  make nothing else, these are not
+ * replayable
  *
  * The engine does not follow more than SPW_COURSE_MAKERS operations that write one tensor either: none of them is
  * replayable.
@@ -140,10 +143,30 @@ static bool is_by_product(const struct guarding *g, const struct makers *m)
     return false;
 }
 
+/* Its makers write no other large tensor. */
+static bool is_made_alone(const struct guarding *g, const struct makers *m)
+{
+    for (uint32_t k = 0; k < m->direct_count; k++) {
+        const struct spw_course_op *o = &g->course->ops[m->list[k].op];
+        for (uint32_t i = 0; i < o->touch_count; i++) {
+            const struct spw_course_touch *touch = &g->course->touches[o->first_touch + i];
+            if (touch->access & SPW_COURSE_WRITES && touch->tensor != m->tensor)
+                return false;
+        }
+    }
+    return true;
+}
+
 static void bar(struct guarding *g, const struct makers *m)
 {
     for (uint32_t k = 0; k < m->direct_count; k++)
         g->guards->barred[m->list[k].op] = true;
+}
+
+static uint32_t soon_of(const struct guarding *g)
+{
+    const uint32_t share = g->course->op_count / SOON_SHARE;
+    return share > SOON ? share : SOON;
 }
 
 /* Behind its use by operation `from`, before operation `to`. Answers the first that does not come soon; SPW_NO_INDEX: there
@@ -151,8 +174,7 @@ static void bar(struct guarding *g, const struct makers *m)
 static uint32_t guard(struct guarding *g, const struct makers *m, uint32_t from, uint32_t to)
 {
     uint32_t last = SPW_NO_INDEX, op = next_doubtful(g, m, from);
-    const uint32_t share = g->course->op_count / SOON_SHARE, soon = share > SOON ? share : SOON;
-    for (; op < to && op - from <= soon; op = next_doubtful(g, m, op))
+    for (; op < to && op - from <= soon_of(g); op = next_doubtful(g, m, op))
         last = op;
     if (last != SPW_NO_INDEX)
         g->guards->list[g->guards->count++] = (struct spw_course_guard){last, m->tensor};
@@ -208,12 +230,21 @@ static void follow(const struct guarding *g, struct makers *m)
     }
 }
 
+/* Behind the last use, where such a launch comes later, it cannot be away to be made again at its end. */
+static void look_behind(struct guarding *g, const struct makers *m, uint32_t later, bool was_worth_it)
+{
+    g->guards->behind[m->tensor] = later;
+    if (later != SPW_NO_INDEX && !was_worth_it && is_made_alone(g, m))
+        bar(g, m);
+}
+
 static void look_at(struct guarding *g, uint32_t tensor)
 {
     struct makers m = {.tensor = tensor};
     const uint32_t first = g->uses.first[tensor], end = g->uses.first[tensor + 1];
+    bool is_worth_it = false; /* it may be away between two uses */
     for (uint32_t i = first; i < end; i++) {
-        const uint32_t op = g->uses.ops[i];
+        const uint32_t op = g->uses.ops[i], to = i + 1 < end ? g->uses.ops[i + 1] : end_of(g, tensor);
         const bool is_maker = writes(g, op, tensor);
         if (is_maker && !g->course->ops[op].replayable)
             return; /* it is never dropped from here on */
@@ -228,12 +259,14 @@ static void look_at(struct guarding *g, uint32_t tensor)
         }
         if (!m.count)
             continue;
-        const uint32_t later = guard(g, &m, op, i + 1 < end ? g->uses.ops[i + 1] : end_of(g, tensor));
+        const uint32_t later = guard(g, &m, op, to);
         if (i + 1 == end)
-            g->guards->behind[tensor] = later;
-        else if (later != SPW_NO_INDEX && is_by_product(g, &m))
+            look_behind(g, &m, later, is_worth_it);
+        else if (later == SPW_NO_INDEX)
+            is_worth_it |= to - op > soon_of(g);
+        else if (is_by_product(g, &m))
             g->guards->stays[tensor] = true;
-        else if (later != SPW_NO_INDEX)
+        else
             bar(g, &m);
     }
 }

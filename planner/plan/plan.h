@@ -19,6 +19,7 @@ struct spw_plan_request {
     uint64_t seed;              /* what is chosen at random is chosen the same for the same seed */
     double time_limit_s;        /* planners that search stop after so long; 0: their own default for the graph's size */
     double bound_limit_s;       /* for the lower bound about so much of the host's time; 0: half a second */
+    double bound_us;            /* a lower bound for the budget, where it is known; 0: it is not */
     double (*now_s)(void *now_context); /* a clock that does not go backwards; NULL: a limit of work in place of time. Where
                                          * it is infinite, searches end, whatever their limit, and nothing may come of it:
                                          * -ECANCELED */

@@ -19,16 +19,18 @@ enum {
     RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the operations squared */
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 16000,
+    LEAST_EVALUATIONS = 800,
     WITH_REPLAYS = 2, /* times as many, where each choice has more to choose from */
-    MANY_OPS = 20000, /* too many for slow planners */
 };
 
 #define EXPLORED 0.5 /* share of the effort until which several beginnings are tried */
+#define WORK     8e6 /* evaluations times operations */
 
-/* About the work of some 45 s on one core for the largest graphs, and of one or two seconds for hundreds of operations. */
+/* Some two seconds of one core up to thousands of operations, since an evaluation takes as long as the graph is large. What
+ * ten times the work finds is less than a two-hundredth better, and on deep networks nothing. */
 static uint64_t default_evaluations(const struct spw_plan_request *request)
 {
-    const double most = 8e7 / (double)request->graph->op_count;
+    const double most = fmax(WORK / (double)request->graph->op_count, LEAST_EVALUATIONS);
     const uint64_t usual = MOST_EVALUATIONS * (request->may_replay && request->may_copy ? WITH_REPLAYS : 1);
     if (request->graph->op_count <= FEW_OPS)
         return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1);
@@ -49,7 +51,7 @@ static int try_others(const struct spw_plan_request *request, const struct spw_e
     int r = 0;
     for (const struct spw_planner *other = spw_planners; other->name && r == 0; other++) {
         struct spw_schedule schedule;
-        if (other->make == spw_plan_auto || (other->is_slow && (!effort || request->graph->op_count > MANY_OPS)))
+        if (other->make == spw_plan_auto || (other->most_ops && (!effort || request->graph->op_count > other->most_ops)))
             continue;
         if (effort && spw_improver_best(improver, &best) < INFINITY && spw_effort_used(effort, request) >= 1)
             break;
@@ -134,8 +136,10 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
         effort.limit = evaluations_in(request->graph, request->time_limit_s, effort.limit);
     if (request->now_s)
         effort.begun_s = request->now_s(request->now_context);
-    if (request->graph->op_count <= FEW_OPS)
+    if (request->graph->op_count <= FEW_OPS) {
         first.device_bytes = request->graph->least_bytes;
+        first.bound_us = 0; /* which is for the last rung */
+    }
     int r = spw_improver_create(&first, &effort, &improver);
     if (r < 0)
         return r;

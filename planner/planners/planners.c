@@ -39,7 +39,7 @@ const struct spw_planner spw_planners[] = {
      .guarantees = "no more than a valid schedule",
      .copies = true,
      .replays = true,
-     .is_slow = true,
+     .most_ops = 20000,
      .make = spw_plan_capuchin},
     {.name = "delta",
      .source = "Tang et al., DELTA, arXiv 2203.15980, filter and director (in part reconstructed)",
@@ -71,7 +71,7 @@ const struct spw_planner spw_planners[] = {
      .guarantees = "no slower than rotor",
      .copies = true,
      .replays = true,
-     .is_slow = true,
+     .most_ops = 500,
      .make = spw_plan_pofo},
     {.name = "rotor",
      .source = "Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, TOMS (2024), section 4",
@@ -90,18 +90,18 @@ const struct spw_planner *spw_planner_find(const char *name)
 }
 
 /* Of all schedules that the request allows, not only of those that the planner makes. */
-static int find_bound(const struct spw_plan_request *request, struct spw_plan *plan)
+static int find_bound(const struct spw_plan_request *request, struct spw_bounds *ret_bounds)
 {
     const struct spw_bounds_terms terms = {request->machine.duplex, request->bound_limit_s, request->now_s,
                                            request->now_context};
-    struct spw_bounds bounds;
-    const int r =
-        spw_bounds_within(request->graph, request->device_bytes, request->may_copy, request->may_replay, &terms, &bounds);
-    if (r < 0)
-        return r;
-    plan->lower_bound_us = bounds.best_us;
-    plan->bound = bounds.best;
-    return 0;
+    return spw_bounds_within(request->graph, request->device_bytes, request->may_copy, request->may_replay, &terms,
+                             ret_bounds);
+}
+
+static void set_bound(struct spw_plan *plan, const struct spw_bounds *bounds)
+{
+    plan->lower_bound_us = bounds->best_us;
+    plan->bound = bounds->best;
 }
 
 /* A plan without a bound. */
@@ -125,15 +125,15 @@ static int make_and_time(const struct spw_planner *planner, const struct spw_pla
 
 int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_request *request, struct spw_plan *ret_plan)
 {
-    struct spw_plan plan;
-    int r = make_and_time(planner, request, &plan);
+    struct spw_plan_request bounded = *request;
+    struct spw_bounds bounds;
+    int r = find_bound(request, &bounds);
     if (r < 0)
         return r;
-    r = find_bound(request, &plan);
-    if (r < 0)
-        spw_plan_finish(&plan);
-    else
-        *ret_plan = plan;
+    bounded.bound_us = bounds.best_us; /* so that a search needs not find it again */
+    r = make_and_time(planner, &bounded, ret_plan);
+    if (r == 0)
+        set_bound(ret_plan, &bounds);
     return r;
 }
 
@@ -174,7 +174,10 @@ int spw_plan_smallest(const struct spw_planner *planner, const struct spw_plan_r
         tried.device_bytes = low + (high - low) / 2;
     }
     tried.device_bytes = high;
-    r = ret_plan ? find_bound(&tried, &best) : 0;
+    struct spw_bounds bounds;
+    r = ret_plan ? find_bound(&tried, &bounds) : 0;
+    if (r == 0 && ret_plan)
+        set_bound(&best, &bounds);
     if (r < 0 || !ret_plan)
         spw_plan_finish(&best);
     else

@@ -15,7 +15,7 @@ struct spw_planner {
     const char *guarantees; /* in one sentence */
     bool copies, replays;   /* what its schedules contain, where it may */
     bool searches;          /* looks at the time limit */
-    bool is_slow;           /* takes long on tens of thousands of operations */
+    uint32_t most_ops;      /* it takes long on more operations; 0: on no number of them */
     spw_planner_function *make;
 };
 extern const struct spw_planner spw_planners[]; /* `auto` first; ends with a name of NULL */

@@ -249,13 +249,13 @@ static int set_budget(struct spw_improver *s, uint64_t device_bytes)
 {
     const struct spw_bounds_terms terms = {s->request.machine.duplex, s->request.bound_limit_s, s->request.now_s,
                                            s->request.now_context};
-    struct spw_bounds bounds = {0};
+    struct spw_bounds bounds = {.best_us = s->request.bound_us};
     s->request.device_bytes = device_bytes;
     s->kept_us = NAN;
     spw_cover_destroy(s->cover);
     s->cover = NULL;
     int r = spw_cover_create(&s->request, &s->cover);
-    if (r == 0)
+    if (r == 0 && !(s->request.bound_us > 0))
         r = spw_bounds_within(s->graph, device_bytes, s->request.may_copy, s->request.may_replay, &terms, &bounds);
     if (r < 0)
         return r;
@@ -268,6 +268,7 @@ int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
 {
     struct spw_improver *s = improver;
     struct spw_timing timing;
+    s->request.bound_us = 0; /* it was one for the budget before */
     int r = set_budget(s, device_bytes);
     if (r == 0 && s->best_us < INFINITY) { /* with more memory what was found waits less */
         r = spw_timer_run(s->timer, &s->best, device_bytes, NULL, &timing, NULL);

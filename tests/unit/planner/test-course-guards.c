@@ -158,7 +158,15 @@ static void behind_the_last_use_it_is_kept_for_good(void **state)
     finish(state);
     PLAN_FOR(usual, at_the_end, {0, INPUT, R}, {0, MADE, W}, {1, MADE, R}, {50, INPUT, B});
     assert_true(holds(OPS - 1, MADE));
-    assert_true(graph->ops[0].replayable);
+    assert_false(graph->ops[0].replayable); /* it would be run again for nobody */
+    finish(state);
+    PLAN_FOR(usual, at_the_end, {0, INPUT, R}, {0, MADE, W}, {1, MADE, R}, {60, MADE, R}, {120, INPUT, B});
+    assert_true(holds(OPS - 1, MADE));
+    assert_true(graph->ops[0].replayable); /* between its uses it may be away */
+    finish(state);
+    const uint64_t bytes[SMALL + 1] = {[MADE] = BYTES, [BESIDE] = BYTES};
+    PLAN_FOR(bytes, at_the_end, {0, INPUT, R}, {0, MADE, W}, {0, BESIDE, W}, {1, MADE, R}, {1, BESIDE, R}, {50, INPUT, B});
+    assert_true(graph->ops[0].replayable); /* another may want it */
 }
 
 /* What is between has been freed by then: to be made of it, it would have to be made of the input first. */
