@@ -1,13 +1,15 @@
-/* lookups.c - a program that looks NCCL's calls up by name, as JAX does, gets those of nccl.c; every other question goes on
- * to the loader as it was asked.
+/* lookups.c - a program that looks calls of NCCL or cuBLAS up by name, as JAX does, gets those of nccl.c and cublas.c; every
+ * other question goes on to the loader as it was asked.
  *
  * An exported dlsym() is met by everything in the process, so it keeps out of the way. It jumps to the next one, so that the
  * loader sees who asked, which RTLD_NEXT and RTLD_DEFAULT count from; the next one is that of another preloaded library
  * where there is one. Sanitizers ask before their shadow memory is there: what runs by then is not instrumented and calls
  * nothing but the loader. */
+#include "cublas.h"
 #include "nccl.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "loader.h"
@@ -24,17 +26,28 @@ SPW_BARE static void find_next(void)
     __atomic_store_n(&spw_lookups_next, found ? found : spw_loader(), __ATOMIC_RELEASE);
 }
 
+SPW_BARE static bool begins_with(const char *name, const char *beginning)
+{
+    if (!name)
+        return false;
+    for (; *beginning; name++, beginning++)
+        if (*name != *beginning)
+            return false;
+    return true;
+}
+
 /* Called by dlsym() below, with its arguments. NULL: the question goes on as it was asked. */
 void *spw_lookups_answer(void *handle, const char *name) SPW_OURS;
 SPW_BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char *name)
 {
     find_next();
-    if (!name || name[0] != 'n' || name[1] != 'c' || name[2] != 'c' || name[3] != 'l')
+    const bool is_nccl = begins_with(name, "nccl");
+    if (!is_nccl && !begins_with(name, "cublas"))
         return NULL;
     if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) /* finds us by itself, or means to pass us by */
         return NULL;
     void *function = spw_loader()(handle, name);
-    return function ? spw_nccl_instead_of(function, name) : NULL;
+    return !function ? NULL : is_nccl ? spw_nccl_instead_of(function, name) : spw_cublas_instead_of(function, name);
 }
 
 #if defined(__x86_64__)

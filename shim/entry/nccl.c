@@ -2,12 +2,8 @@
  * in device memory, and other devices write to them meanwhile. What it knows for longer is pinned: registered buffers and
  * windows, what graphs use, scalars of operators.
  *
- * A program that was linked with NCCL, as PyTorch is, comes here first, since this library is loaded before it; one that
- * looks its calls up by name, as JAX does, is handed ours in their place (lookups.c).
  * The calls are those of NCCL's documentation, "NCCL API"; a result is 0 or one of its error numbers. */
 #include <cuda.h>
-#include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,54 +13,13 @@
 #include "handed.h"
 #include "pin.h"
 #include "log.h"
-#include "loader.h"
 #include "nccl.h"
+#include "stand_ins.h"
 
 enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2, IN_PROGRESS = 7 }; /* ncclResult_t */
 
+static const struct spw_other_library nccl = {"/libnccl.so", "NCCL"};
 static const char why[] = "it was handed to NCCL";
-
-/* ---- the real ones ---- */
-
-static int find_nccl(struct dl_phdr_info *info, size_t size, void *data)
-{
-    const char **ret_path = data, *name = strrchr(info->dlpi_name, '/');
-    if (!name || strncmp(name, "/libnccl.so", strlen("/libnccl.so")))
-        return 0;
-    *ret_path = info->dlpi_name;
-    return 1;
-}
-
-static bool is_ours(const void *function)
-{
-    Dl_info found, here;
-    return dladdr(function, &found) && dladdr(why, &here) && found.dli_fbase == here.dli_fbase;
-}
-
-static void *find_in(const char *path, const char *name)
-{
-    void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* held for good, as its caller's is */
-    void *function = handle ? spw_lookups_of_loader(handle, name) : NULL;
-    return function && !is_ours(function) ? function : NULL;
-}
-
-/* In the library of that name, or in whatever has called, which may have NCCL inside or have loaded it under another name.
- */
-static void *find(const char *name, const void *caller)
-{
-    static int warned;
-    const char *path = NULL;
-    Dl_info info;
-    (void)dl_iterate_phdr(find_nccl, &path);
-    void *function = find_in(path, name);
-    if (!function && dladdr(caller, &info))
-        function = find_in(info.dli_fname, name);
-    if (!function)
-        function = spw_lookups_of_loader(RTLD_NEXT, name);
-    if (!function)
-        spw_warn_once(&warned, "%s was called, and no NCCL that has it is loaded" SPW_SEE("nccl"), name);
-    return function;
-}
 
 /* ---- what is handed over ---- */
 
@@ -177,24 +132,13 @@ static int as_it_is(int result)
     X(ncclCommWindowRegister, (void *comm, void *buffer, size_t bytes, void **window, int flags), \
       (comm, buffer, bytes, window, flags), stay(buffer, buffer), as_it_is)
 
-/* The function of NCCL's that the call goes to; found once. NULL: there is none. */
-static void *real_of(void **known, const char *name, const void *caller)
-{
-    void *function = __atomic_load_n(known, __ATOMIC_ACQUIRE);
-    if (!function) {
-        function = find(name, caller);
-        __atomic_store_n(known, function, __ATOMIC_RELEASE);
-    }
-    return function;
-}
-
 #define X(name, parameters, arguments, before, after) \
     __attribute__((visibility("default"))) int name parameters; \
     int name parameters \
     { \
-        static void *known; \
+        static struct spw_call_sites known; \
         static const char call[] __attribute__((unused)) = #name; \
-        int(*real) parameters = real_of(&known, #name, __builtin_return_address(0)); \
+        int(*real) parameters = spw_stand_in_real(&nccl, &known, #name, __builtin_return_address(0)); \
         return !real ? SYSTEM_ERROR : !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments); \
     }
 CALLS(X)
@@ -202,18 +146,13 @@ CALLS(X)
 
 /* ---- those that are looked up ---- */
 
-/* A program may have more than one NCCL, and what one made means nothing to another: each function that a look-up found has
- * one of ours that goes to it and to no other. */
-#define EACH_PLACE(X, ...) X(0, __VA_ARGS__) X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__)
-enum { PLACES = 4 };
-
 enum call {
 #define X(name, ...) CALL_##name,
     CALLS(X)
 #undef X
         CALL_COUNT
 };
-static void *found[CALL_COUNT][PLACES]; /* filled from the left, each once */
+static void *found[CALL_COUNT][SPW_STAND_INS];
 
 #define PLACE(place, name, parameters, arguments, before, after) \
     static int name##_##place parameters \
@@ -222,42 +161,20 @@ static void *found[CALL_COUNT][PLACES]; /* filled from the left, each once */
         int(*real) parameters = __atomic_load_n(&found[CALL_##name][place], __ATOMIC_ACQUIRE); \
         return !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments); \
     }
-#define X(...) EACH_PLACE(PLACE, __VA_ARGS__)
+#define X(...) SPW_EACH_STAND_IN(PLACE, __VA_ARGS__)
 CALLS(X)
 #undef X
 #undef PLACE
 
-static const struct {
-    const char *name;
-    void *places[PLACES];
-} ours[CALL_COUNT] = {
+static const struct spw_stand_in ours[CALL_COUNT] = {
 #define PLACE(place, name, ...) (void *)name##_##place,
-#define X(name, ...)            {#name, {EACH_PLACE(PLACE, name, )}},
+#define X(name, ...)            {#name, {SPW_EACH_STAND_IN(PLACE, name, )}, found[CALL_##name]},
     CALLS(X)
 #undef X
 #undef PLACE
 };
 
-static void *instead_of(enum call call, void *function)
-{
-    static int warned;
-    for (int i = 0; i < PLACES; i++) {
-        void *there = NULL;
-        if (__atomic_compare_exchange_n(&found[call][i], &there, function, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
-            there == function)
-            return ours[call].places[i];
-    }
-    spw_warn_once(
-        &warned,
-        "%s is looked up in more than %d libraries: what the last ones are handed is not kept on the device" SPW_SEE("nccl"),
-        ours[call].name, PLACES);
-    return NULL;
-}
-
 void *spw_nccl_instead_of(void *function, const char *name)
 {
-    for (int call = 0; call < CALL_COUNT; call++)
-        if (!strcmp(ours[call].name, name))
-            return is_ours(function) ? NULL : instead_of(call, function);
-    return NULL;
+    return spw_stand_in_instead_of(ours, CALL_COUNT, function, name);
 }

@@ -39,6 +39,7 @@ struct spw_op {
                       * holds for later ones: all that is noted of this one has to agree */
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
     uint64_t fresh;  /* bit per hit: nothing was ever written there, so it is written now (versions.h) */
+    uint64_t inputs; /* bit per hit: the library that launches promises to only read there (library_inputs.h) */
     /* Set while it is told of (follower.h), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course. */
     uint32_t wish;
@@ -57,16 +58,22 @@ static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
 /* The same as far as is known: what a kernel has never been seen to write, it is believed not to. */
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
-    const bool is_spared = hit < 64 && op->spared >> hit & 1, is_fresh = hit < 64 && op->fresh >> hit & 1;
+    const bool is_read = hit < 64 && (op->spared | op->inputs) >> hit & 1, is_fresh = hit < 64 && op->fresh >> hit & 1;
     const bool is_written = !op->writeset || hit >= SPW_WRITESET_HITS || op->writes >> hit & 1;
-    return hit >= op->count || (hit < op->count - op->read_only && !is_spared && (is_fresh || is_written));
+    return hit >= op->count || (hit < op->count - op->read_only && !is_read && (is_fresh || is_written));
 }
 
-/* What a launch is given, and is not known to write, while the kernel's type does not say that it only reads it: that it
- * leaves it alike is a belief. */
+/* Of a launch: that it only reads there is told by the kernel's type, or by the library that launches it. */
+static inline bool spw_op_is_told_to_read_hit(const struct spw_op *op, unsigned hit)
+{
+    return (hit < 64 && op->inputs >> hit & 1) || spw_writeset_is_constant(op->kind, hit);
+}
+
+/* What a launch is given, and is not known to write, while nobody tells that it only reads it: that it leaves it alike is a
+ * belief. */
 static inline bool spw_op_believes_hit(const struct spw_op *op, unsigned hit)
 {
     return op->function && spw_op_may_write_hit(op, hit) && !spw_op_writes_hit(op, hit) &&
-           !spw_writeset_is_constant(op->kind, hit);
+           !spw_op_is_told_to_read_hit(op, hit);
 }
 #endif

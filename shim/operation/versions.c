@@ -7,6 +7,7 @@
 #include "driver.h"
 #include "follower.h"
 #include "op.h"
+#include "library_inputs.h"
 #include "lock.h"
 #include "recorded_op.h"
 #include "rematerialiser.h"
@@ -113,6 +114,7 @@ void spw_versions_look_locked(struct spw_op *op)
         declare(set, s);
     op->kind = set;
     op->fresh = fresh(op);
+    op->inputs = spw_library_inputs_among(op->hits, op->count - op->doubtful) & ~op->fresh;
     op->writeset = set->is_strange ? NULL : set;
     op->writes = set->writes;
     if (op->writeset && set->changed)

@@ -19,7 +19,8 @@ struct fact {
     CUfunction function;
     uint64_t places; /* of a launch: its kind */
     uint32_t number, hits;
-    uint64_t reads, makes; /* of a copy or set: bit per hit; what it writes it overwrites completely, or reads as well */
+    uint64_t reads; /* bit per hit: it is told to only read there, as a copy's source or a library's input */
+    uint64_t makes; /* of a copy or set: bit per hit; what it writes it overwrites completely, or reads as well */
     enum spw_replay_verdict refused; /* SPW_REPLAYABLE: nothing is against it but what a probe may say */
     bool known;                      /* it came */
 };
@@ -129,6 +130,7 @@ static struct fact fact_of(const struct spw_op *op)
                      .places = op->kind ? op->kind->places : 0,
                      .number = op->kind ? op->kind->number : 0,
                      .hits = op->count - op->doubtful,
+                     .reads = op->inputs,
                      .refused = spw_recorded_op_verdict(op),
                      .known = !op->everything && op->reached == op->count};
     if (op->function)
@@ -172,10 +174,12 @@ static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, con
 /* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
 static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, unsigned i)
 {
-    const bool is_launch = f->function != NULL, is_makes = !is_launch && i < 64 && f->makes >> i & 1;
-    if (is_launch ? !spw_writeset_writes(kind, i) : i < 64 && f->reads >> i & 1)
-        return is_launch && !spw_writeset_is_constant(kind, i) ? SPW_COURSE_READS | SPW_COURSE_BELIEVED : SPW_COURSE_READS;
-    return is_makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
+    const bool is_launch = f->function != NULL, makes = !is_launch && i < 64 && f->makes >> i & 1;
+    if (i < 64 && f->reads >> i & 1)
+        return SPW_COURSE_READS;
+    if (is_launch && !spw_writeset_writes(kind, i))
+        return spw_writeset_is_constant(kind, i) ? SPW_COURSE_READS : SPW_COURSE_READS | SPW_COURSE_BELIEVED;
+    return makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 
 static enum spw_replay_verdict conclude(struct spw_probe_session *l, uint32_t ordinal, uint8_t *access)

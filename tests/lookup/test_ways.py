@@ -232,13 +232,15 @@ class Exports(lookup.Case):
     def test_exactly_the_drivers_names_are_exported(self):
         """Nothing else: an exported dlopen is what breaks $ORIGIN. dlsym hides who asks and breaks other preloads and sanitizers,
         unless it is what lookups.c says. NVTX looks for its one name in the library that it is told of, not among all that are
-        loaded. NCCL's calls are those that it stands in front of, and ours those that
+        loaded. Calls of NCCL and cuBLAS are those that it stands in front of, and ours those that
         spillway.h declares."""
         own = {f"spillway_{name}_v1" for name in re.findall(r"#define spillway_(\w+)", (SOURCE / "shim/entry/spillway.h").read_text())}
         self.assertEqual(len(own), 8)
         nccl = set(re.findall(r"\bX\((nccl\w+),", (SOURCE / "shim/entry/nccl.c").read_text()))
         self.assertTrue({"ncclAllReduce", "ncclSend", "ncclPutSignal"} <= nccl)
-        self.assertEqual(self.exported() - {"InitializeInjectionNvtx2", "dlsym"} - nccl - own, set(NAMES))
+        cublas = set(re.findall(r"\b[A-Z_]+\(X, (cublas\w+)", (SOURCE / "shim/entry/cublas.c").read_text()))
+        self.assertTrue({"cublasSgemm_v2", "cublasGemmStridedBatchedEx_64", "cublasLtMatmul"} <= cublas)
+        self.assertEqual(self.exported() - {"InitializeInjectionNvtx2", "dlsym"} - nccl - cublas - own, set(NAMES))
 
     def test_every_covered_call_is_in_the_list_of_names(self):
         self.assertEqual(COVERED - set(NAMES), set())

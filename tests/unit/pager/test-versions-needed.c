@@ -1,4 +1,5 @@
 /* test-versions-needed.c - what dropped blocks need is not written, pinned or freed before they are made again. */
+#include "library_inputs.h"
 #include "versioned-launches.h"
 
 /* ---- what is needed ---- */
@@ -57,6 +58,47 @@ static void what_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read(voi
     }
 }
 
+/* The library that launches names it as an input: no belief, whatever the kernel's type and other launches of the kind say.
+ */
+static void what_is_needed_is_shown_to_a_launch_whose_library_only_reads_it(void **state)
+{
+    const struct spw_library_inputs inputs = {{a}}, other = {{a + 16}};
+    struct spw_writeset *set = learn_that_the_last_of_three_is_written();
+    set->declared.constant = 0;
+    needed = spw_versioned_at_locked(a, NULL);
+    needed->needed = 1;
+    device->dropping = 1;
+    const uint64_t was = version(a);
+    const struct spw_library_inputs around = spw_library_inputs_enter(&inputs);
+    assert_int_equal(launch(3, a, b, c), 0);
+    assert_int_equal(launch(2, a, b, 0), 0); /* nothing is known of this kind */
+    assert_int_equal(rescues, 0);
+    assert_int_equal(version(a), was);
+    (void)spw_library_inputs_enter(&other); /* elsewhere in the same allocation: that says nothing of `a` */
+    assert_int_equal(launch(3, a, b, c), 0);
+    assert_int_equal(rescues, 1);
+    spw_library_inputs_leave(&around);
+    needed->needed = 1;
+    device->dropping = 1;
+    assert_int_equal(launch(3, a, b, c), 0);
+    assert_int_equal(rescues, 2);
+}
+
+static void what_nobody_has_written_is_written_even_as_a_librarys_input(void **state)
+{
+    const CUdeviceptr new = allocate(64 * KIB);
+    spw_lock();
+    spw_version_reset_locked(spw_versioned_at_locked(new, NULL)); /* as where a plan is followed */
+    spw_unlock();
+    const struct spw_library_inputs inputs = {{new}};
+    const uint64_t was = version(new);
+    const struct spw_library_inputs around = spw_library_inputs_enter(&inputs);
+    assert_int_equal(launch(2, new, b, 0), 0);
+    spw_library_inputs_leave(&around);
+    assert_true(version(new) > was);
+    assert_int_equal(spw_free(new, NULL), 0);
+}
+
 static void a_break_raises_the_epoch_once_nothing_is_dropped(void **state)
 {
     const uint64_t epoch = spw_version_epoch;
@@ -105,6 +147,8 @@ int main(void)
         TEST(what_is_needed_is_not_written_before_it_was_rescued),
         TEST(a_slot_that_is_needed_is_rescued_as_well),
         TEST(what_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read),
+        TEST(what_is_needed_is_shown_to_a_launch_whose_library_only_reads_it),
+        TEST(what_nobody_has_written_is_written_even_as_a_librarys_input),
         TEST(a_break_raises_the_epoch_once_nothing_is_dropped),
         TEST(what_is_pinned_has_no_version),
         TEST(writes_outside_of_our_memory_count_where_it_is_a_devices),

@@ -1,0 +1,153 @@
+/* cublas.c - the matrices that a product only reads are known to be only read (library_inputs.h).
+ *
+ * The calls are those of cuBLAS's documentation ("cuBLAS Library", sections 2.7, 2.8 and 3.4), which names A and B as input,
+ * and C as output; of cublasLtMatmul() C is input where it is not D. Handles and enumerations go through as they came. A
+ * result is 0 or one of its error numbers. */
+#include <cuda.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cublas.h"
+#include "library_inputs.h"
+#include "stand_ins.h"
+
+enum { NOT_INITIALIZED = 1 }; /* cublasStatus_t */
+
+typedef const void *in;
+typedef void *out;
+
+static const struct spw_other_library cublas = {"/libcublas", "cuBLAS"};
+
+/* Enters the call; `written`: what it does not promise to leave alike. */
+static struct spw_library_inputs enter(in a, in b, in c, in written)
+{
+    const in list[SPW_LIBRARY_INPUTS] = {a, b, c};
+    struct spw_library_inputs inputs = {0};
+    for (int i = 0; i < SPW_LIBRARY_INPUTS; i++)
+        inputs.address[i] = list[i] == written ? 0 : (CUdeviceptr)(uintptr_t)list[i];
+    return spw_library_inputs_enter(&inputs);
+}
+
+static int leave(const struct spw_library_inputs *around, int result)
+{
+    spw_library_inputs_leave(around);
+    return result;
+}
+
+/* X(name, parameters, arguments, what is read, what is written): `whole` is the type of sizes and leading dimensions. */
+#define PRODUCT(X, name, whole) \
+    X(name, \
+      (void *handle, int ta, int tb, whole m, whole n, whole k, in alpha, in a, whole lda, in b, whole ldb, in beta, out c, \
+       whole ldc), \
+      (handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), (a, b, NULL, c))
+#define TYPED(X, name, whole) \
+    X(name, \
+      (void *handle, int ta, int tb, whole m, whole n, whole k, in alpha, in a, int a_type, whole lda, in b, int b_type, \
+       whole ldb, in beta, out c, int c_type, whole ldc), \
+      (handle, ta, tb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc), (a, b, NULL, c))
+#define ANY_TYPE(X, name, whole) \
+    X(name, \
+      (void *handle, int ta, int tb, whole m, whole n, whole k, in alpha, in a, int a_type, whole lda, in b, int b_type, \
+       whole ldb, in beta, out c, int c_type, whole ldc, int compute, int algorithm), \
+      (handle, ta, tb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute, algorithm), \
+      (a, b, NULL, c))
+#define BATCH(X, name, whole) \
+    X(name, \
+      (void *handle, int ta, int tb, whole m, whole n, whole k, in alpha, in a, whole lda, long long a_stride, in b, \
+       whole ldb, long long b_stride, in beta, out c, whole ldc, long long c_stride, whole count), \
+      (handle, ta, tb, m, n, k, alpha, a, lda, a_stride, b, ldb, b_stride, beta, c, ldc, c_stride, count), (a, b, NULL, c))
+#define ANY_TYPE_BATCH(X, name, whole) \
+    X(name, \
+      (void *handle, int ta, int tb, whole m, whole n, whole k, in alpha, in a, int a_type, whole lda, long long a_stride, \
+       in b, int b_type, whole ldb, long long b_stride, in beta, out c, int c_type, whole ldc, long long c_stride, \
+       whole count, int compute, int algorithm), \
+      (handle, ta, tb, m, n, k, alpha, a, a_type, lda, a_stride, b, b_type, ldb, b_stride, beta, c, c_type, ldc, c_stride, \
+       count, compute, algorithm), \
+      (a, b, NULL, c))
+#define LIGHT(X, name) \
+    X(name, \
+      (void *handle, void *how, in alpha, in a, void *a_layout, in b, void *b_layout, in beta, in c, void *c_layout, out d, \
+       void *d_layout, in algorithm, out workspace, size_t workspace_bytes, CUstream s), \
+      (handle, how, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout, algorithm, workspace, workspace_bytes, \
+       s), \
+      (a, b, c, d))
+
+#define CALLS(X) \
+    PRODUCT(X, cublasSgemm_v2, int) \
+    PRODUCT(X, cublasDgemm_v2, int) \
+    PRODUCT(X, cublasCgemm_v2, int) \
+    PRODUCT(X, cublasZgemm_v2, int) \
+    PRODUCT(X, cublasHgemm, int) \
+    PRODUCT(X, cublasSgemm_v2_64, int64_t) \
+    PRODUCT(X, cublasDgemm_v2_64, int64_t) \
+    PRODUCT(X, cublasCgemm_v2_64, int64_t) \
+    PRODUCT(X, cublasZgemm_v2_64, int64_t) \
+    PRODUCT(X, cublasHgemm_64, int64_t) \
+    TYPED(X, cublasSgemmEx, int) \
+    TYPED(X, cublasCgemmEx, int) \
+    TYPED(X, cublasSgemmEx_64, int64_t) \
+    TYPED(X, cublasCgemmEx_64, int64_t) \
+    ANY_TYPE(X, cublasGemmEx, int) \
+    ANY_TYPE(X, cublasGemmEx_64, int64_t) \
+    BATCH(X, cublasSgemmStridedBatched, int) \
+    BATCH(X, cublasDgemmStridedBatched, int) \
+    BATCH(X, cublasCgemmStridedBatched, int) \
+    BATCH(X, cublasZgemmStridedBatched, int) \
+    BATCH(X, cublasHgemmStridedBatched, int) \
+    BATCH(X, cublasSgemmStridedBatched_64, int64_t) \
+    BATCH(X, cublasDgemmStridedBatched_64, int64_t) \
+    BATCH(X, cublasCgemmStridedBatched_64, int64_t) \
+    BATCH(X, cublasZgemmStridedBatched_64, int64_t) \
+    BATCH(X, cublasHgemmStridedBatched_64, int64_t) \
+    ANY_TYPE_BATCH(X, cublasGemmStridedBatchedEx, int) \
+    ANY_TYPE_BATCH(X, cublasGemmStridedBatchedEx_64, int64_t) \
+    LIGHT(X, cublasLtMatmul)
+
+#define X(name, parameters, arguments, operands) \
+    __attribute__((visibility("default"))) int name parameters; \
+    int name parameters \
+    { \
+        static struct spw_call_sites known; \
+        int(*real) parameters = spw_stand_in_real(&cublas, &known, #name, __builtin_return_address(0)); \
+        if (!real) \
+            return NOT_INITIALIZED; \
+        const struct spw_library_inputs around = enter operands; \
+        return leave(&around, real arguments); \
+    }
+CALLS(X)
+#undef X
+
+/* ---- those that are looked up ---- */
+
+enum call {
+#define X(name, ...) CALL_##name,
+    CALLS(X)
+#undef X
+        CALL_COUNT
+};
+static void *found[CALL_COUNT][SPW_STAND_INS];
+
+#define PLACE(place, name, parameters, arguments, operands) \
+    static int name##_##place parameters \
+    { \
+        int(*real) parameters = __atomic_load_n(&found[CALL_##name][place], __ATOMIC_ACQUIRE); \
+        const struct spw_library_inputs around = enter operands; \
+        return leave(&around, real arguments); \
+    }
+#define X(...) SPW_EACH_STAND_IN(PLACE, __VA_ARGS__)
+CALLS(X)
+#undef X
+#undef PLACE
+
+static const struct spw_stand_in ours[CALL_COUNT] = {
+#define PLACE(place, name, ...) (void *)name##_##place,
+#define X(name, ...)            {#name, {SPW_EACH_STAND_IN(PLACE, name, )}, found[CALL_##name]},
+    CALLS(X)
+#undef X
+#undef PLACE
+};
+
+void *spw_cublas_instead_of(void *function, const char *name)
+{
+    return spw_stand_in_instead_of(ours, CALL_COUNT, function, name);
+}

@@ -1,0 +1,104 @@
+/* stand_ins.c - finds the functions that those of this library stand in front of. */
+#include "stand_ins.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loader.h"
+#include "log.h"
+
+static const char here[] = "in this library";
+
+struct search {
+    const char *file, *path;
+};
+
+static int has_file_name(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct search *s = data;
+    const char *name = strrchr(info->dlpi_name, '/');
+    if (!name || strncmp(name, s->file, strlen(s->file)))
+        return 0;
+    s->path = info->dlpi_name;
+    return 1;
+}
+
+static bool is_ours(const void *function)
+{
+    Dl_info found, own;
+    return dladdr(function, &found) && dladdr(here, &own) && found.dli_fbase == own.dli_fbase;
+}
+
+static void *find_in(const char *path, const char *name)
+{
+    void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* held for good, as its caller's is */
+    void *function = handle ? spw_lookups_of_loader(handle, name) : NULL;
+    return function && !is_ours(function) ? function : NULL;
+}
+
+/* In what the caller was linked with; else in the library of that file name, or in what was loaded after this one. */
+static void *find(const struct spw_other_library *library, const char *name, const void *caller)
+{
+    struct search search = {.file = library->file};
+    Dl_info info;
+    void *function = dladdr(caller, &info) ? find_in(info.dli_fname, name) : NULL;
+    if (!function && dl_iterate_phdr(has_file_name, &search))
+        function = find_in(search.path, name);
+    return function ? function : spw_lookups_of_loader(RTLD_NEXT, name);
+}
+
+struct spw_call_site {
+    const void *caller;
+    void *function;
+};
+
+static void *look(const struct spw_other_library *library, struct spw_call_site **place, const char *name,
+                  const void *caller)
+{
+    static int warned;
+    void *function = find(library, name, caller);
+    struct spw_call_site *site = function ? malloc(sizeof(*site)) : NULL;
+    if (!function)
+        spw_warn_once(&warned, "%s was called, and no %s that has it is loaded" SPW_SEE("library-calls"), name,
+                      library->name);
+    if (site) {
+        *site = (struct spw_call_site){caller, function};
+        __atomic_store_n(place, site, __ATOMIC_RELEASE); /* another that was there may be in use: it is held for good */
+    }
+    return function;
+}
+
+void *spw_stand_in_real(const struct spw_other_library *library, struct spw_call_sites *known, const char *name,
+                        const void *caller)
+{
+    struct spw_call_site **place = &known->site[(uintptr_t)caller / 4 % SPW_CALL_SITES];
+    const struct spw_call_site *site = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    return site && site->caller == caller ? site->function : look(library, place, name, caller);
+}
+
+static void *instead_of(const struct spw_stand_in *s, void *function)
+{
+    static int warned;
+    for (int i = 0; i < SPW_STAND_INS; i++) {
+        void *there = NULL;
+        if (__atomic_compare_exchange_n(&s->found[i], &there, function, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+            there == function)
+            return s->ours[i];
+    }
+    spw_warn_once(
+        &warned,
+        "%s is looked up in more than %d libraries: what the last ones are handed is not seen" SPW_SEE("library-calls"),
+        s->name, SPW_STAND_INS);
+    return NULL;
+}
+
+void *spw_stand_in_instead_of(const struct spw_stand_in *list, size_t count, void *function, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(list[i].name, name))
+            return is_ours(function) ? NULL : instead_of(&list[i], function);
+    return NULL;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""What a product of cuBLAS only reads needs no showing: what was made of it may be away while such products run.
+
+usage: cublas.py PROGRAM LIBRARY"""
+import os
+import sys
+
+from harness import finish, require, run, same_in_budget, sentence
+
+PROGRAM, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:3])
+DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_GRANULARITY": "64KiB", "SPILLWAY_PLAN": "wait"}
+WAYS = {"linked": ["--way", "linked"], "looked up": ["--way", "named", "--library", LIBRARY], "past it": ["--way", "past"]}
+plain = {way: run([PROGRAM, *options], env=DEVICE) for way, options in WAYS.items()}
+again = {}
+
+
+def within(way, share, **more):
+    budget = plain[way].peak * share // 100
+    finished = run([PROGRAM, *WAYS[way]], budget=budget, env={**DEVICE, **more})
+    same_in_budget(plain[way], finished, budget)
+    return finished
+
+
+for each in WAYS:
+    @sentence(f"{each}: the same bits within 60 and 40 % of the peak, each recomputation compared")
+    def _(way=each):
+        for share in (60, 40):
+            again[way, share] = within(way, share, SPILLWAY_VERIFY="1").summary["replayed"]["operations"]
+
+
+@sentence("by calls of cuBLAS what products made is made again, which by its kernels alone is not")
+def _():
+    for share in (60, 40):
+        few = again["past it", share]
+        require(all(again[way, share] > 2 * few + 20 for way in ("linked", "looked up")), "as without the calls", again)
+
+
+@sentence("off and traced the calls go through as they are")
+def _():
+    for options in (["--mode", "off"], ["--mode", "trace", "--output", "/dev/null"]):
+        for way in ("linked", "looked up"):
+            finished = run([PROGRAM, *WAYS[way]], options=options, env=DEVICE)
+            require(finished.status == 0 and finished.results == plain[way].results, "other results", finished.describe())
+
+
+finish()
