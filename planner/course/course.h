@@ -17,13 +17,20 @@ struct spw_actions; /* plan/actions.h */
 enum spw_course_access {
     SPW_COURSE_READS = 1,
     SPW_COURSE_WRITES = 2,
-    SPW_COURSE_BELIEVED = 4 /* it reads; that it does not write as well was observed, and nothing else says so */
+    SPW_COURSE_BELIEVED = 4, /* it reads; that it does not write as well was observed, and nothing else says so */
+    SPW_COURSE_SCRATCH = 8   /* and nothing else: it is given the tensor as a place to work in, and is given another place
+                              * when it is run again */
 };
 
 struct spw_course_touch {
     uint32_t tensor;
     uint32_t access;
 };
+
+static inline bool spw_course_is_scratch(const struct spw_course_touch *touch)
+{
+    return touch->access == SPW_COURSE_SCRATCH;
+}
 
 struct spw_course_op {
     uint64_t key;    /* what was called, with which geometry: equal for equal operations of one process */

@@ -177,7 +177,7 @@ static void use(const struct spw_course *course, uint32_t op, uint8_t *what)
     const struct spw_course_op *o = &course->ops[op];
     for (uint32_t i = 0; i < o->touch_count; i++) {
         const struct spw_course_touch *touch = &course->touches[o->first_touch + i];
-        if (touch->access & SPW_COURSE_WRITES)
+        if (touch->access & (SPW_COURSE_WRITES | SPW_COURSE_SCRATCH))
             what[touch->tensor] = 0;
         else if (course->calls[op].kind == SPW_ITERATION_LAUNCH)
             what[touch->tensor] |= USED;
@@ -190,7 +190,7 @@ static void replay(const struct spw_course *course, uint32_t op, uint8_t *what)
     const struct spw_course_op *o = &course->ops[op];
     for (uint32_t i = 0; i < o->touch_count && course->calls[op].kind == SPW_ITERATION_LAUNCH; i++) {
         const struct spw_course_touch *touch = &course->touches[o->first_touch + i];
-        if (!(touch->access & SPW_COURSE_WRITES))
+        if (!(touch->access & SPW_COURSE_WRITES) && !spw_course_is_scratch(touch))
             what[touch->tensor] |= USED;
     }
 }

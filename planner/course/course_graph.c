@@ -270,12 +270,30 @@ static void add_small_touches(struct making *m, uint32_t op, uint32_t *reads, ui
     const struct spw_course_call *call = &m->course->calls[op];
     for (uint32_t i = 0; i < call->small_count; i++) {
         const struct spw_course_touch *touch = &m->course->small_touches[call->first_small + i];
+        if (spw_course_is_scratch(touch))
+            continue;
         m->reads[(*reads)++] = m->first_small + touch->tensor;
         if (touch->access & SPW_COURSE_WRITES)
             m->writes[(*writes)++] = m->first_small + touch->tensor;
     }
     for (uint32_t small = m->replays.first_freed[op]; small != SPW_NO_INDEX; small = m->replays.next_freed[small])
         m->reads[(*reads)++] = m->writes[(*writes)++] = m->first_small + small;
+}
+
+/* Where it works has to be there for the operation, and not for its replays; `own`: where those that it holds begin. */
+static uint32_t add_scratch(struct making *m, uint32_t op, uint32_t reads, uint32_t own)
+{
+    const struct spw_course_op *o = &m->course->ops[op];
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const struct spw_course_touch *touch = &m->course->touches[o->first_touch + i];
+        const struct spw_course_life *life = &m->lives[touch->tensor];
+        uint32_t at = own;
+        while (at < reads && m->reads[at] != life->index)
+            at++;
+        if (life->birth != op && spw_course_is_scratch(touch) && at == reads)
+            m->reads[reads++] = life->index;
+    }
+    return reads;
 }
 
 static int add_op(struct making *m, uint32_t op)
@@ -285,19 +303,21 @@ static int add_op(struct making *m, uint32_t op)
     for (uint32_t i = 0; i < o->touch_count; i++) {
         const struct spw_course_touch *touch = &m->course->touches[o->first_touch + i];
         const struct spw_course_life *life = &m->lives[touch->tensor];
-        if (life->birth != op)
+        if (life->birth != op && !spw_course_is_scratch(touch))
             m->reads[reads++] = life->index;
         if (life->birth == op || touch->access & SPW_COURSE_WRITES)
             m->writes[writes++] = life->index;
     }
     if (m->terms->may_replay)
         add_small_touches(m, op, &reads, &writes);
+    const uint32_t own = reads;
     for (uint32_t i = m->held_first[op]; i < m->held_first[op + 1]; i++)
         m->reads[reads++] = m->held[i];
+    reads = add_scratch(m, op, reads, own);
     const struct spw_graph_op added = {.us = o->us < 0 ? m->terms->unknown_us : o->us,
                                        .replayable = m->terms->may_replay && !m->guards.barred[op] &&
                                                      spw_course_may_run_again(m->course, m->lives, op),
-                                       .held_count = m->held_first[op + 1] - m->held_first[op]};
+                                       .held_count = reads - own};
     return spw_graph_add_op(m->graph, &added, m->reads, reads, m->writes, writes);
 }
 

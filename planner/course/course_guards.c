@@ -106,6 +106,8 @@ static uint32_t next_of(const struct lists *l, uint32_t tensor, uint32_t op)
 static bool is_needed(const struct spw_course *course, const struct makers *m, const struct spw_course_touch *touch,
                       uint32_t tensor)
 {
+    if (spw_course_is_scratch(touch))
+        return false;
     if (tensor < course->tensor_count)
         return tensor != m->tensor;
     return !(touch->access & (SPW_COURSE_WRITES | SPW_COURSE_BELIEVED)) ||
@@ -224,7 +226,8 @@ static void follow(const struct guarding *g, struct makers *m)
         for (uint32_t i = 0; i < o->touch_count; i++) {
             const uint32_t tensor = g->course->touches[o->first_touch + i].tensor;
             const uint32_t free_after = g->course->tensors[tensor].free_after;
-            if (tensor != m->tensor && free_after != SPW_NO_INDEX && g->lives[tensor].birth != SPW_NO_INDEX)
+            if (!spw_course_is_scratch(&g->course->touches[o->first_touch + i]) && tensor != m->tensor &&
+                free_after != SPW_NO_INDEX && g->lives[tensor].birth != SPW_NO_INDEX)
                 add_makers_of(g, m, tensor, free_after > maker.from ? free_after : maker.from, maker.op);
         }
     }

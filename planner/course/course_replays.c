@@ -50,14 +50,14 @@ static uint32_t inputs_until(const struct looking *l, uint32_t op)
     for (uint32_t i = 0; i < o->touch_count; i++) {
         const struct spw_course_touch *touch = &l->course->touches[o->first_touch + i];
         const uint32_t free_after = l->course->tensors[touch->tensor].free_after;
-        if (is_write(l, touch, op))
+        if (is_write(l, touch, op) || spw_course_is_scratch(touch))
             continue;
         until = earlier(until, l->next_write[touch->tensor]);
         until = earlier(until, free_after == SPW_NO_INDEX ? SPW_NO_INDEX : free_after + 1);
     }
     for (uint32_t i = 0; i < call->small_count; i++) {
         const struct spw_course_touch *touch = &l->course->small_touches[call->first_small + i];
-        if (!(touch->access & SPW_COURSE_WRITES))
+        if (!(touch->access & SPW_COURSE_WRITES) && !spw_course_is_scratch(touch))
             until = earlier(until, l->next_small_write[touch->tensor]);
     }
     return until;

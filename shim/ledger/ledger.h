@@ -246,6 +246,10 @@ struct spw_device {
     uint64_t peers;    /* bit per device that may use its memory */
     struct spw_graph_account graphs;
     struct spw_stash *stash;
+    struct {
+        struct spw_block *block; /* where replays work (library_inputs.h); pinned; NULL: nothing yet */
+        uint64_t wanted_bytes;   /* of the largest workspace that a launch had */
+    } workspace;
     struct spw_digest_ring *digests;
     CUcontext digests_refused; /* whose kernel was refused */
     struct spw_kept_iteration *kept;

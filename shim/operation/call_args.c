@@ -391,6 +391,26 @@ struct spw_kept_call_args *spw_call_args_keep(const struct spw_call_args *s, voi
     return kept;
 }
 
+unsigned spw_call_args_move(struct spw_kept_call_args *kept, CUdeviceptr from, uint64_t bytes, CUdeviceptr to)
+{
+    unsigned moved = 0;
+    CUdeviceptr word;
+    if (kept->kind == SPW_SUBMIT_SET && kept->set.to - from < bytes) {
+        kept->set.to += to - from;
+        return 1;
+    }
+    for (size_t at = 0; kept->kind == SPW_SUBMIT_LAUNCH && at + sizeof(word) <= kept->launch.image_bytes;
+         at += sizeof(word)) {
+        memcpy(&word, kept->launch.image + at, sizeof(word));
+        if (word - from >= bytes)
+            continue;
+        word += to - from;
+        memcpy(kept->launch.image + at, &word, sizeof(word));
+        moved++;
+    }
+    return moved;
+}
+
 /* ---- telling it again ---- */
 
 static CUresult send_launch(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream)

@@ -69,6 +69,10 @@ enum spw_replay_verdict spw_call_args_verdict(const struct spw_call_args *submis
 size_t spw_call_args_bytes(const struct spw_call_args *submission);
 struct spw_kept_call_args *spw_call_args_keep(const struct spw_call_args *submission, void *memory);
 
+/* Addresses of `bytes` bytes from `from` on lie from `to` on instead: of a launch all words that are such; of a set where it
+ * begins. How many were changed. */
+unsigned spw_call_args_move(struct spw_kept_call_args *kept, CUdeviceptr from, uint64_t bytes, CUdeviceptr to);
+
 /* Tells the driver again, for stream `stream` of the current context; a launch is one of `function`, which takes the same
  * parameters. 0 or a negative result. */
 int spw_call_args_send(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream);

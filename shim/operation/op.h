@@ -40,6 +40,8 @@ struct spw_op {
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
     uint64_t fresh;  /* bit per hit: nothing was ever written there, so it is written now (versions.h) */
     uint64_t inputs; /* bit per hit: the library that launches promises to only read there (library_inputs.h) */
+    uint64_t scratch; /* bit per hit: it lies in the workspace of the library's call, and holds nothing else than what the
+                       * call has set there */
     /* Set while it is told of (follower.h), while versions are kept: it is to be kept as operation `wish` - 1
      * of the course. */
     uint32_t wish;

@@ -10,6 +10,7 @@
 #include "devices.h"
 #include "op.h"
 #include "counters.h"
+#include "library_inputs.h"
 #include "outside.h"
 #include "slab.h"
 #include "stash.h"
@@ -83,14 +84,22 @@ static void find_origin(const struct spw_op *op, struct spw_recorded_op_touch *t
 }
 
 /* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
+/* It may be run again in the device's own workspace. */
+static bool works_elsewhere(const struct spw_op *op, const struct spw_device *d)
+{
+    const struct spw_library_inputs *call = op->scratch ? spw_library_with_workspace() : NULL;
+    return call && d && d->workspace.block && d->workspace.block->size_bytes >= call->workspace_bytes;
+}
+
 static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_recorded_op_touch *list, unsigned *ret_count)
 {
     const struct spw_device *d = spw_device_of_stream_locked(op->stream);
+    const uint64_t elsewhere = works_elsewhere(op, d) ? op->scratch : 0;
     unsigned count = 0;
     for (unsigned hit = 0; hit < op->count; hit++) {
         struct spw_recorded_op_touch t = {0};
         const struct spw_object *o = spw_object_at_locked(op->hits[hit]);
-        if (!o || o->attention & SPW_FREE)
+        if (!o || o->attention & SPW_FREE || (hit < 64 && elsewhere >> hit & 1))
             continue;
         if (d != &spw_devices[o->device])
             return SPW_REPLAY_COLLECTIVE;
@@ -204,6 +213,37 @@ static int save_variables(const struct spw_op *op, struct spw_recorded_op *r)
     return saved;
 }
 
+static struct spw_call_args set_of(const struct spw_library_set *set)
+{
+    return (struct spw_call_args){
+        .kind = SPW_SUBMIT_SET,
+        .set = {.to = set->to, .width = set->count, .rows = 1, .value = set->value, .element_bytes = set->element_bytes}};
+}
+
+static size_t bytes_of_sets(const struct spw_library_inputs *call)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; call && i < call->set_count; i++) {
+        const struct spw_call_args set = set_of(&call->sets[i]);
+        bytes += spw_call_args_bytes(&set);
+    }
+    return bytes;
+}
+
+/* The launch, and what the call has set before, in the device's own workspace. False: it is given the workspace in a form
+ * that is not understood. */
+static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_inputs *call, CUdeviceptr to, char *room)
+{
+    for (unsigned i = 0; i < call->set_count; i++) {
+        const struct spw_call_args set = set_of(&call->sets[i]);
+        r->sets[r->set_count] = spw_call_args_keep(&set, room);
+        (void)spw_call_args_move(r->sets[r->set_count++], call->workspace, call->workspace_bytes, to);
+        room += spw_call_args_bytes(&set);
+    }
+    r->works_elsewhere = true;
+    return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) > 0;
+}
+
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -217,7 +257,10 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
         *ret_why = why_no_twin(op);
     if (*ret_why != SPW_REPLAYABLE)
         return NULL;
-    struct spw_recorded_op *r = reserve(count, spw_call_args_bytes(op->submission), &room);
+    const struct spw_device *d = spw_device_of_stream_locked(op->stream);
+    const struct spw_library_inputs *call = works_elsewhere(op, d) ? spw_library_with_workspace() : NULL;
+    const size_t own_bytes = (spw_call_args_bytes(op->submission) + 15) & ~(size_t)15;
+    struct spw_recorded_op *r = reserve(count, own_bytes + bytes_of_sets(call), &room);
     if (!r) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         return NULL;
@@ -233,7 +276,8 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);
     r->submission = spw_call_args_keep(op->submission, room);
-    if (op->function && save_variables(op, r) < 0) {
+    if ((call && !move_elsewhere(r, call, d->workspace.block->address, (char *)room + own_bytes)) ||
+        (op->function && save_variables(op, r) < 0)) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         spw_recorded_op_let_go(r);
         return NULL;
@@ -313,6 +357,8 @@ int spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, str
     if (r == 0 && recorded_op->variables.bytes)
         r = spw_variables_lend_locked(spw_twin_variables_locked(recorded_op->function, recorded_op->context), s,
                                       &recorded_op->variables);
+    for (unsigned i = 0; r == 0 && i < recorded_op->set_count; i++)
+        r = spw_call_args_send(recorded_op->sets[i], NULL, s->handle);
     return r < 0 ? r : spw_call_args_send(recorded_op->submission, twin, s->handle);
 }
 

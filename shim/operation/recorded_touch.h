@@ -46,6 +46,9 @@ struct spw_recorded_op {
     struct spw_saved_variables variables; /* of its module, as they were before */
     size_t bytes;                         /* that it takes of SPW_RECORDED_OPS_MAX_BYTES */
     struct spw_kept_call_args *submission;
+    bool works_elsewhere; /* its workspace is the device's own (library_inputs.h), of which it takes these sets first */
+    uint8_t set_count;
+    struct spw_kept_call_args *sets[4];
 };
 
 /* A launch is taken to read whatever it is given and has a content. */

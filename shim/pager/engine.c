@@ -383,7 +383,7 @@ int spw_op_begin(struct spw_op *op)
     op->reached = op->count;
     op->kind = NULL;
     op->writeset = NULL;
-    op->spared = op->fresh = op->inputs = 0;
+    op->spared = op->fresh = op->inputs = op->scratch = 0;
     op->wish = 0;
     op->recorded_op = NULL;
     op->probe = NULL;

@@ -1,5 +1,8 @@
-/* own_memory.c - the block that is the stash of a device, and the room for its ring of digests. */
+/* own_memory.c - the blocks that are the stash of a device and the workspace of replays, and the room for its ring of
+ * digests. */
 #include "own_memory.h"
+
+#include <errno.h>
 
 #include "lock.h"
 #include "digest.h"
@@ -9,6 +12,40 @@
 #include "stash.h"
 #include "unmanaged.h"
 
+/* Resident for good, and no allocation of the program's. */
+static int make_pinned_unlocking(struct spw_device *d, uint64_t bytes, struct spw_block **ret_block)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_block *b;
+    int r = spw_block_create_locked(d, bytes, &b);
+    if (r < 0)
+        return r;
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context */
+    b->pinned = true;
+    r = spw_engine_make_ready_unlocking(d, b);
+    if (r < 0)
+        spw_retire_block_locked(d, b);
+    else
+        *ret_block = b;
+    return r;
+}
+
+int spw_workspace_ready_unlocking(struct spw_device *d)
+{
+    enum { SHARE = 16 };
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_block *b = d->workspace.block, *made;
+    const uint64_t bytes = d->workspace.wanted_bytes;
+    if (!bytes || (b && b->size_bytes >= bytes))
+        return 0;
+    if (b || bytes > d->handles.budget_bytes / SHARE)
+        return -ENOMEM;
+    const int r = make_pinned_unlocking(d, bytes, &made);
+    if (r == 0)
+        d->workspace.block = made;
+    return r;
+}
+
 int spw_stash_ready_unlocking(struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -16,14 +53,10 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     spw_digest_charge = spw_unmanaged_take_locked;
     if (spw_stash_is_open_locked(d))
         return 0;
-    int r = spw_block_create_locked(d, spw_stash_bytes(d->handles.budget_bytes, (uint64_t)1 << d->granule_shift), &b);
+    int r = make_pinned_unlocking(d, spw_stash_bytes(d->handles.budget_bytes, (uint64_t)1 << d->granule_shift), &b);
     if (r < 0)
         return r;
-    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
-    b->pinned = true;
-    r = spw_engine_make_ready_unlocking(d, b);
-    if (r == 0)
-        r = spw_stash_open_locked(d, b);
+    r = spw_stash_open_locked(d, b);
     if (r < 0)
         spw_retire_block_locked(d, b);
     return r;

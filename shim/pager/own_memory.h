@@ -1,7 +1,7 @@
 /* own_memory.h - device memory that is taken for what we do ourselves, within the budget: made room for where memory is
  * short.
  *
- * Both need the device's slow lock and the engine lock, which they let go of while they wait for the GPU. One of them is
+ * All need the device's slow lock and the engine lock, which they let go of while they wait for the GPU. One of them is
  * called before the first digest is asked for, which is on no bill otherwise. */
 #ifndef SPILLWAY_SHIM_OWN_MEMORY_H
 #define SPILLWAY_SHIM_OWN_MEMORY_H
@@ -9,6 +9,10 @@
 
 /* There is a stash (stash.h) for the device when this returns 0. -ENOMEM: no room for it now. */
 int spw_stash_ready_unlocking(struct spw_device *d);
+
+/* There is memory for replays of launches that have a workspace, as large as the largest that was seen, when this returns 0.
+ * -ENOMEM: no room for it now, or it would be more than a 16th of the budget: such launches are not run again. */
+int spw_workspace_ready_unlocking(struct spw_device *d);
 
 /* Makes what digests (digest.h) of the device need before the first one. From then on asking for one does so too, as far as
  * that needs no waiting. Fails as that does. */

@@ -20,6 +20,7 @@ struct fact {
     uint64_t places; /* of a launch: its kind */
     uint32_t number, hits;
     uint64_t reads; /* bit per hit: it is told to only read there, as a copy's source or a library's input */
+    uint64_t works; /* bit per hit: it is in the workspace of a library's call */
     uint64_t makes; /* of a copy or set: bit per hit; what it writes it overwrites completely, or reads as well */
     enum spw_replay_verdict refused; /* SPW_REPLAYABLE: nothing is against it but what a probe may say */
     bool known;                      /* it came */
@@ -131,6 +132,7 @@ static struct fact fact_of(const struct spw_op *op)
                      .number = op->kind ? op->kind->number : 0,
                      .hits = op->count - op->doubtful,
                      .reads = op->inputs,
+                     .works = op->scratch,
                      .refused = spw_recorded_op_verdict(op),
                      .known = !op->everything && op->reached == op->count};
     if (op->function)
@@ -175,6 +177,8 @@ static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, con
 static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, unsigned i)
 {
     const bool is_launch = f->function != NULL, makes = !is_launch && i < 64 && f->makes >> i & 1;
+    if (i < 64 && f->works >> i & 1)
+        return SPW_COURSE_SCRATCH;
     if (i < 64 && f->reads >> i & 1)
         return SPW_COURSE_READS;
     if (is_launch && !spw_writeset_writes(kind, i))

@@ -154,6 +154,7 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
         spw_kept_ops_end_locked(d);
         return r;
     }
+    (void)spw_workspace_ready_unlocking(d); /* or what needs it is kept, or copied */
     spw_rematerialiser = &rematerialiser;
     spw_versions_keep_locked(true);
     return 0;

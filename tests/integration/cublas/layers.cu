@@ -1,7 +1,7 @@
 /* layers.cu - trains layers that share one weight, by products of cuBLAS: what a product makes, and the backward pass needs,
  * is cheap to make again, and the weight is read by the product of each layer that comes meanwhile.
  *
- *     layers [--steps N] [--way linked|named|past] [--library FILE]
+ *     layers [--steps N] [--way linked|named|past] [--library FILE] [--workspace BYTES]
  *
  * linked: it calls the library that it was linked with; named: it looks the call up in FILE; past: no call of cuBLAS's is
  * made, the same kernels are launched. Prints a checksum of the weight. Exit status 3: a call failed. */
@@ -15,9 +15,11 @@ enum { COUNT = 65536, LAYERS = 16 };
 
 extern "C" int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
                               const float *b, int ldb, const float *beta, float *c, int ldc);
+extern "C" int cublasSetWorkspace_v2(void *handle, void *workspace, size_t bytes);
 extern "C" int product_past_the_call(void *handle, const float *a, const float *b, float *c, int count);
 
 static decltype(&cublasSgemm_v2) product = cublasSgemm_v2;
+static decltype(&cublasSetWorkspace_v2) set_workspace = cublasSetWorkspace_v2;
 static bool is_past;
 static cudaStream_t stream;
 
@@ -115,20 +117,28 @@ static void step(float *weight, float *moment, const float *input)
 
 int main(int argc, char **argv)
 {
-    int steps = 40;
+    int steps = 40, bytes = 0;
+    void *workspace = nullptr;
     const char *path = nullptr, *way = "linked";
     for (int i = 1; i + 1 < argc; i += 2)
         if (!strcmp(argv[i], "--steps"))
             steps = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--workspace"))
+            bytes = atoi(argv[i + 1]);
         else
             (!strcmp(argv[i], "--way") ? way : path) = argv[i + 1];
     is_past = !strcmp(way, "past");
     if (!strcmp(way, "named")) {
         void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
         product = library ? (decltype(product))dlsym(library, "cublasSgemm_v2") : nullptr;
-        check(product ? 0 : 1, "no such call");
+        set_workspace = library ? (decltype(set_workspace))dlsym(library, "cublasSetWorkspace_v2") : nullptr;
+        check(product && set_workspace ? 0 : 1, "no such call");
     }
     check(cudaStreamCreate(&stream), "a stream");
+    if (bytes) {
+        check(cudaMalloc(&workspace, (size_t)bytes), "memory");
+        check(set_workspace(stream, workspace, (size_t)bytes), "a workspace");
+    }
     float *weight = tensor(), *moment = tensor(), *input = tensor(), host[COUNT];
     for (int i = 0; i < COUNT; i++)
         host[i] = (float)(i % 1009) / 1009 - 0.5f;
@@ -146,6 +156,7 @@ int main(int argc, char **argv)
     }
     printf("parameters %llx\n", sum);
     check(cudaFree(weight), "a free");
+    check(cudaFree(workspace), "a free");
     check(cudaFree(moment), "a free");
     check(cudaFree(input), "a free");
     return 0;

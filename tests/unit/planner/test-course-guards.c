@@ -194,6 +194,35 @@ static void small_ones_that_travel_with_the_launch_ask_nothing(void **state)
     assert_true(holds(6, MADE)); /* this one is not lent */
 }
 
+/* It is given another place when it is run again: it has to be there for the operation alone, and may be written meanwhile.
+ */
+static void where_an_operation_only_works_asks_nothing_of_its_replays(void **state)
+{
+    enum { S = SPW_COURSE_SCRATCH };
+    PLAN_FOR(usual, at_the_end, {0, INPUT, S}, {0, MADE, W}, {1, MADE, R}, {6, INPUT, R | W}, {30, INPUT, S}, {40, INPUT, B},
+             {50, MADE, R});
+    assert_true(graph->ops[0].replayable);
+    assert_true(holds(0, INPUT));
+    assert_true(holds(30, INPUT));
+    for (uint32_t op = 1; op < 50; op++)
+        assert_false(holds(op, MADE));
+    for (uint32_t i = 0; i < graph->ops[0].write_count; i++)
+        assert_int_not_equal(graph->touched[graph->ops[0].first_write + i].tensor, graphed(INPUT));
+    finish(state);
+    uint64_t bytes[SMALL + 1] = {[MADE] = BYTES, [SMALL] = FEW};
+    PLAN_FOR(bytes, at_the_end, {0, SMALL, S}, {0, MADE, W}, {1, MADE, R}, {6, SMALL, R | W}, {50, MADE, R});
+    assert_true(graph->ops[0].replayable);
+    assert_int_equal(graph->ops[0].read_count, 0);
+}
+
+/* One that was allocated for it has no other place to come from. */
+static void who_is_first_to_work_in_a_tensor_makes_it(void **state)
+{
+    PLAN_FOR(usual, at_the_end, {3, MADE, SPW_COURSE_SCRATCH}, {50, MADE, R});
+    assert_int_equal(graph->tensors[graphed(MADE)].alloc_before, 3);
+    assert_int_equal(graph->ops[3].write_count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +233,8 @@ int main(void)
         cmocka_unit_test_teardown(a_by_product_stays, finish),
         cmocka_unit_test_teardown(behind_the_last_use_it_is_kept_for_good, finish),
         cmocka_unit_test_teardown(what_is_made_by_way_of_a_tensor_that_is_freed_is_looked_at_as_well, finish),
+        cmocka_unit_test_teardown(where_an_operation_only_works_asks_nothing_of_its_replays, finish),
+        cmocka_unit_test_teardown(who_is_first_to_work_in_a_tensor_makes_it, finish),
         cmocka_unit_test_teardown(small_ones_that_travel_with_the_launch_ask_nothing, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
