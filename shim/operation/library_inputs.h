@@ -18,7 +18,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SPW_LIBRARY_INPUTS = 3, SPW_LIBRARY_SETS = 4 };
+enum {
+    SPW_LIBRARY_INPUTS = 3,
+    SPW_LIBRARY_SETS = 4,
+    SPW_WORKSPACE_SHARE = 16 /* a workspace for replays is one in so many of the budget at most */
+};
 
 struct spw_call_args;
 

@@ -230,9 +230,10 @@ static size_t bytes_of_sets(const struct spw_library_inputs *call)
     return bytes;
 }
 
-/* The launch, and what the call has set before, in the device's own workspace. False: it is given the workspace in a form
- * that is not understood. */
-static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_inputs *call, CUdeviceptr to, char *room)
+/* The launch, and what the call has set before, in the device's own workspace. False: it is given the workspace at so many
+ * places in a form that is not understood. */
+static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_inputs *call, unsigned places, CUdeviceptr to,
+                           char *room)
 {
     for (unsigned i = 0; i < call->set_count; i++) {
         const struct spw_call_args set = set_of(&call->sets[i]);
@@ -241,7 +242,7 @@ static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_i
         room += spw_call_args_bytes(&set);
     }
     r->works_elsewhere = true;
-    return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) > 0;
+    return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) >= places;
 }
 
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
@@ -276,7 +277,8 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);
     r->submission = spw_call_args_keep(op->submission, room);
-    if ((call && !move_elsewhere(r, call, d->workspace.block->address, (char *)room + own_bytes)) ||
+    if ((call && !move_elsewhere(r, call, (unsigned)__builtin_popcountll(op->scratch), d->workspace.block->address,
+                                 (char *)room + own_bytes)) ||
         (op->function && save_variables(op, r) < 0)) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         spw_recorded_op_let_go(r);

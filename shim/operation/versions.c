@@ -99,6 +99,19 @@ static void declare(struct spw_writeset *set, const struct spw_call_args *s)
     spw_writeset_declare_locked(set, &declared);
 }
 
+/* Hits of a launch that could be run again in a workspace of ours, which is wanted then. */
+static uint64_t scratch(const struct spw_op *op)
+{
+    const struct spw_library_inputs *call = spw_library_with_workspace();
+    struct spw_device *d = call ? spw_device_of_stream_locked(op->stream) : NULL;
+    if (!d || call->workspace_bytes > d->handles.budget_bytes / SPW_WORKSPACE_SHARE)
+        return 0;
+    const uint64_t hits = spw_library_workspace_among(op->hits, op->count, op->doubtful);
+    if (hits && d->workspace.wanted_bytes < call->workspace_bytes)
+        d->workspace.wanted_bytes = call->workspace_bytes;
+    return hits;
+}
+
 void spw_versions_look_locked(struct spw_op *op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -116,7 +129,7 @@ void spw_versions_look_locked(struct spw_op *op)
     op->kind = set;
     op->fresh = fresh(op);
     op->inputs = spw_library_inputs_among(op->hits, op->count - op->doubtful) & ~op->fresh;
-    op->scratch = spw_library_workspace_among(op->hits, op->count, op->doubtful);
+    op->scratch = scratch(op);
     op->writeset = set->is_strange ? NULL : set;
     op->writes = set->writes;
     if (op->writeset && set->changed)
@@ -200,22 +213,12 @@ static void take_versions(struct spw_recorded_op *recorded_op)
     }
 }
 
-/* A launch that could be run again in memory of ours. */
-static void want_workspace(const struct spw_op *op)
-{
-    const struct spw_library_inputs *call = op->scratch ? spw_library_with_workspace() : NULL;
-    struct spw_device *d = call ? spw_device_of_stream_locked(op->stream) : NULL;
-    if (d && d->workspace.wanted_bytes < call->workspace_bytes)
-        d->workspace.wanted_bytes = call->workspace_bytes;
-}
-
 void spw_versions_op_locked(struct spw_op *op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t clock = spw_version_clock;
     if (op->wish)
         op->recorded_op = spw_recorded_op_make_locked(op, &op->verdict);
-    want_workspace(op);
     spw_library_workspace_used(op->submission, op->hits, op->reached);
     raise_all(op);
     if (op->recorded_op)

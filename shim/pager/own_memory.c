@@ -7,6 +7,7 @@
 #include "lock.h"
 #include "digest.h"
 #include "engine.h"
+#include "library_inputs.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "stash.h"
@@ -32,13 +33,12 @@ static int make_pinned_unlocking(struct spw_device *d, uint64_t bytes, struct sp
 
 int spw_workspace_ready_unlocking(struct spw_device *d)
 {
-    enum { SHARE = 16 };
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b = d->workspace.block, *made;
     const uint64_t bytes = d->workspace.wanted_bytes;
     if (!bytes || (b && b->size_bytes >= bytes))
         return 0;
-    if (b || bytes > d->handles.budget_bytes / SHARE)
+    if (b || bytes > d->handles.budget_bytes / SPW_WORKSPACE_SHARE)
         return -ENOMEM;
     const int r = make_pinned_unlocking(d, bytes, &made);
     if (r == 0)
