@@ -19,7 +19,7 @@ enum { NOT_INITIALIZED = 1 }; /* cublasStatus_t */
 typedef const void *in;
 typedef void *out;
 
-static const struct spw_other_library cublas = {"/libcublas", "cuBLAS"};
+static const struct spw_other_library other_library = {"/libcublas", "cuBLAS"};
 
 /* ---- workspaces of handles ---- */
 
@@ -169,51 +169,12 @@ static int leave(const struct spw_library_inputs *around, int result)
     X(cublasSetStream_v2, (void *handle, CUstream s), (handle, s), (void)0, workspace_set(handle, NULL, 0, result)) \
     X(cublasDestroy_v2, (void *handle), (handle), (void)0, workspace_set(handle, NULL, 0, result))
 
-#define X(name, parameters, arguments, before, after) \
-    __attribute__((visibility("default"))) int name parameters; \
-    int name parameters \
-    { \
-        static struct spw_call_sites known; \
-        int(*real) parameters = spw_stand_in_real(&cublas, &known, #name, __builtin_return_address(0)); \
-        if (!real) \
-            return NOT_INITIALIZED; \
-        before; \
-        const int result = real arguments; \
-        return after; \
-    }
-CALLS(X)
-#undef X
-
-/* ---- those that are looked up ---- */
-
-enum call {
-#define X(name, ...) CALL_##name,
-    CALLS(X)
-#undef X
-        CALL_COUNT
-};
-static void *found[CALL_COUNT][SPW_STAND_INS];
-
-#define PLACE(place, name, parameters, arguments, before, after) \
-    static int name##_##place parameters \
-    { \
-        int(*real) parameters = __atomic_load_n(&found[CALL_##name][place], __ATOMIC_ACQUIRE); \
-        before; \
-        const int result = real arguments; \
-        return after; \
-    }
-#define X(...) SPW_EACH_STAND_IN(PLACE, __VA_ARGS__)
-CALLS(X)
-#undef X
-#undef PLACE
-
-static const struct spw_stand_in ours[CALL_COUNT] = {
-#define PLACE(place, name, ...) (void *)name##_##place,
-#define X(name, ...)            {#name, {SPW_EACH_STAND_IN(PLACE, name, )}, found[CALL_##name]},
-    CALLS(X)
-#undef X
-#undef PLACE
-};
+#define STAND_IN_BODY(name, arguments, before, after) \
+    before; \
+    const int result = real arguments; \
+    return after;
+#define NOT_THERE NOT_INITIALIZED
+#include "stand_ins_table.h"
 
 void *spw_cublas_instead_of(void *function, const char *name)
 {

@@ -18,7 +18,7 @@
 
 enum { UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2, IN_PROGRESS = 7 }; /* ncclResult_t */
 
-static const struct spw_other_library nccl = {"/libnccl.so", "NCCL"};
+static const struct spw_other_library other_library = {"/libnccl.so", "NCCL"};
 static const char why[] = "it was handed to NCCL";
 
 /* ---- what is handed over ---- */
@@ -132,47 +132,11 @@ static int as_it_is(int result)
     X(ncclCommWindowRegister, (void *comm, void *buffer, size_t bytes, void **window, int flags), \
       (comm, buffer, bytes, window, flags), stay(buffer, buffer), as_it_is)
 
-#define X(name, parameters, arguments, before, after) \
-    __attribute__((visibility("default"))) int name parameters; \
-    int name parameters \
-    { \
-        static struct spw_call_sites known; \
-        static const char call[] __attribute__((unused)) = #name; \
-        int(*real) parameters = spw_stand_in_real(&nccl, &known, #name, __builtin_return_address(0)); \
-        return !real ? SYSTEM_ERROR : !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments); \
-    }
-CALLS(X)
-#undef X
-
-/* ---- those that are looked up ---- */
-
-enum call {
-#define X(name, ...) CALL_##name,
-    CALLS(X)
-#undef X
-        CALL_COUNT
-};
-static void *found[CALL_COUNT][SPW_STAND_INS];
-
-#define PLACE(place, name, parameters, arguments, before, after) \
-    static int name##_##place parameters \
-    { \
-        static const char call[] __attribute__((unused)) = #name; \
-        int(*real) parameters = __atomic_load_n(&found[CALL_##name][place], __ATOMIC_ACQUIRE); \
-        return !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments); \
-    }
-#define X(...) SPW_EACH_STAND_IN(PLACE, __VA_ARGS__)
-CALLS(X)
-#undef X
-#undef PLACE
-
-static const struct spw_stand_in ours[CALL_COUNT] = {
-#define PLACE(place, name, ...) (void *)name##_##place,
-#define X(name, ...)            {#name, {SPW_EACH_STAND_IN(PLACE, name, )}, found[CALL_##name]},
-    CALLS(X)
-#undef X
-#undef PLACE
-};
+#define STAND_IN_BODY(name, arguments, before, after) \
+    static const char call[] __attribute__((unused)) = #name; \
+    return !(before) ? UNHANDLED_CUDA_ERROR : after(real arguments);
+#define NOT_THERE SYSTEM_ERROR
+#include "stand_ins_table.h"
 
 void *spw_nccl_instead_of(void *function, const char *name)
 {
