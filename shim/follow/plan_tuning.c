@@ -11,6 +11,7 @@
 #include "check.h"
 #include "log.h"
 #include "mover.h"
+#include "own_memory.h"
 #include "plan_stats.h"
 #include "settings.h"
 #include "slab.h"
@@ -159,7 +160,8 @@ static void terms_of(const struct spw_device *d, const struct spw_tuned_iteratio
                      struct spw_plan_terms *ret)
 {
     const uint64_t budget = d->handles.budget_bytes, granule = (uint64_t)1 << d->granule_shift;
-    const uint64_t fixed = spw_slab_total_bytes_locked(d) + (shape->may_replay ? spw_stash_bytes(budget, granule) : 0);
+    const uint64_t own = spw_stash_bytes(budget, granule) + spw_workspace_bytes_locked(d);
+    const uint64_t fixed = spw_slab_total_bytes_locked(d) + (shape->may_replay ? own : 0);
     struct spw_bandwidth bandwidth;
     (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
     *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,

@@ -242,7 +242,7 @@ static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_i
         room += spw_call_args_bytes(&set);
     }
     r->works_elsewhere = true;
-    return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) >= places;
+    return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) == places;
 }
 
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)

@@ -3,6 +3,7 @@
 #ifndef SPILLWAY_SHIM_RECORDED_TOUCH_H
 #define SPILLWAY_SHIM_RECORDED_TOUCH_H
 #include "ledger.h"
+#include "library_inputs.h"
 #include "saved_variables.h"
 
 struct spw_kept_call_args;
@@ -48,7 +49,7 @@ struct spw_recorded_op {
     struct spw_kept_call_args *submission;
     bool works_elsewhere; /* its workspace is the device's own (library_inputs.h), of which it takes these sets first */
     uint8_t set_count;
-    struct spw_kept_call_args *sets[4];
+    struct spw_kept_call_args *sets[SPW_LIBRARY_SETS];
 };
 
 /* A launch is taken to read whatever it is given and has a content. */

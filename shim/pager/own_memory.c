@@ -7,7 +7,6 @@
 #include "lock.h"
 #include "digest.h"
 #include "engine.h"
-#include "library_inputs.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "stash.h"
@@ -38,12 +37,20 @@ int spw_workspace_ready_unlocking(struct spw_device *d)
     const uint64_t bytes = d->workspace.wanted_bytes;
     if (!bytes || (b && b->size_bytes >= bytes))
         return 0;
-    if (b || bytes > d->handles.budget_bytes / SPW_WORKSPACE_SHARE)
+    if (b)
         return -ENOMEM;
     const int r = make_pinned_unlocking(d, bytes, &made);
     if (r == 0)
         d->workspace.block = made;
     return r;
+}
+
+uint64_t spw_workspace_bytes_locked(const struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct spw_block *b = d->workspace.block;
+    const uint64_t granule = (uint64_t)1 << d->granule_shift, bytes = b ? b->size_bytes : d->workspace.wanted_bytes;
+    return (bytes + granule - 1) & ~(granule - 1);
 }
 
 int spw_stash_ready_unlocking(struct spw_device *d)

@@ -11,8 +11,11 @@
 int spw_stash_ready_unlocking(struct spw_device *d);
 
 /* There is memory for replays of launches that have a workspace, as large as the largest that was seen, when this returns 0.
- * -ENOMEM: no room for it now, or it would be more than a 16th of the budget: such launches are not run again. */
+ * -ENOMEM: no room for it now, or a smaller one is in use already: launches that need more are not run again. */
 int spw_workspace_ready_unlocking(struct spw_device *d);
+
+/* The bytes of the budget that it takes, or will take once a plan with replays begins. */
+uint64_t spw_workspace_bytes_locked(const struct spw_device *d);
 
 /* Makes what digests (digest.h) of the device need before the first one. From then on asking for one does so too, as far as
  * that needs no waiting. Fails as that does. */
