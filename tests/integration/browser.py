@@ -100,6 +100,9 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
+    def slow(self, rate):
+        self.call("Emulation.setCPUThrottlingRate", rate=rate)
+
     def open(self, path):
         self.events.clear()
         self.call("Page.navigate", url="file://" + os.path.abspath(path))

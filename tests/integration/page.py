@@ -2,6 +2,7 @@
 and the slider, asks nobody for anything, and lets no name from a trace get out of its place.
 
 argv[1]: the program that writes made-up traces (page/write-trace.c). Screenshots are kept in PAGE_SCREENSHOTS when it is set."""
+import itertools
 import json
 import os
 import re
@@ -60,11 +61,14 @@ def workload():
     return page, json.loads(run(SPILLWAY, "report", trace, "--json"))
 
 
-def shown(page, width=1400, dark=False):
+def shown(page, width=1400, dark=False, slower=1):
+    """The page in a browser, which opens it on a processor that is so many times slower."""
     b = browser()
     b.size(width, 900, dark)
+    b.slow(slower)
     b.open(page)
     b.rest(0.2)
+    b.slow(1)
     return b
 
 
@@ -276,8 +280,8 @@ def _():
 @sentence("nothing on the page jumps while it opens, is pointed at, and the slider moves")
 def _():
     page, _ = workload()
-    for width in WIDTHS:
-        b = shown(page, width)
+    for width, slower in itertools.product(WIDTHS, (1, 20)):
+        b = shown(page, width, slower=slower)
         b.evaluate("window.shifts = [], new PerformanceObserver(list => window.shifts.push(...list.getEntries().map(e => e.value)))"
                    ".observe({type: 'layout-shift', buffered: true})")
         for right in (0.1, 0.4, 0.8):
@@ -289,7 +293,7 @@ def _():
             b.evaluate(f"(s => {{ s.value = '{step}'; s.dispatchEvent(new Event('input')); }})(document.getElementById('budget'))")
             b.rest(0.15)
         shifts = b.evaluate("window.shifts")
-        require(sum(shifts) < 0.05, f"at {width} the page jumps:", shifts)
+        require(sum(shifts) < 0.05, f"at {width}, on a processor {slower} times slower, the page jumps:", shifts)
 
 
 @sentence("copies on the link are measured, summed by phase, and shown with their rate")

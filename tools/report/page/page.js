@@ -360,6 +360,7 @@ function open() {
     showTotals(report);
     byId("none").hidden = view !== null;
     byId("main").hidden = view === null;
+    byId("totals").hidden = false; // until here, so that nothing is seen to move down
     if (!view)
         return null;
     const page = new Page(report, view);
