@@ -165,9 +165,7 @@ static const char *add_callers(struct spw_globals *g, struct reader r)
             return spw_globals_unknown_printing;
         else if (is(w, "{"))
             depth++;
-        else if (is(w, "}") && !depth--)
-            return damaged;
-        else if (!depth && is(w, "(") && !skip_brackets(&r))
+        else if ((is(w, "}") && !depth--) || (!depth && is(w, "(") && !skip_brackets(&r)))
             return damaged;
         else if (!depth && (is(w, "}") || is(w, ".global") || is(w, ".const")))
             function.length = 0;
