@@ -73,6 +73,9 @@ static __device__ inline float team_max(float value)
 }
 #endif
 
+/* The place of element i in a tensor of n that begins again behind its end. To divide takes longer than all else there. */
+#define WRAPPED(i, n) ((i) < (n) ? (i) : (i) % (n))
+
 /* Blocks for n elements, or for n rows, or for n blocks' worth of work. */
 static inline unsigned blocks_for(size_t n, size_t each = THREADS)
 {

@@ -32,7 +32,7 @@
 NAMED __global__ void make_kernel(const uint32_t *x, size_t nx, const uint32_t *w, size_t nw, uint32_t *y, size_t n)
 {
     SPAN (i, n)
-        y[i] = MIXED(x[i % nx], w[i % nw] + (uint32_t)i);
+        y[i] = MIXED(x[WRAPPED(i, nx)], w[WRAPPED(i, nw)] + (uint32_t)i);
 }
 SIMGPU_FOOTPRINT(make_kernel, (const uint32_t *x, size_t nx, const uint32_t *w, size_t nw, uint32_t *y, size_t n), EACH *n,
                  R(x, nx < n ? nx : n), R(w, nw < n ? nw : n), W(y, n))
@@ -40,7 +40,7 @@ SIMGPU_FOOTPRINT(make_kernel, (const uint32_t *x, size_t nx, const uint32_t *w, 
 NAMED __global__ void fold_kernel(const uint32_t *x, size_t nx, uint32_t *y, size_t n)
 {
     SPAN (i, n)
-        y[i] = MIXED(y[i], x[i % nx]);
+        y[i] = MIXED(y[i], x[WRAPPED(i, nx)]);
 }
 SIMGPU_FOOTPRINT(fold_kernel, (const uint32_t *x, size_t nx, uint32_t *y, size_t n), EACH *n, R(x, nx < n ? nx : n),
                  RW(y, n))
@@ -52,7 +52,7 @@ NAMED __global__ void scatter_kernel(const uint32_t *x, size_t nx, const uint32_
     const bool is_late = IS_LATE(clock);
     SPAN (i, n)
         if (!is_late || i % 3)
-            y[(i + indices[0]) % n] = MIXED(x[i % nx], 3u);
+            y[(i + indices[0]) % n] = MIXED(x[WRAPPED(i, nx)], 3u);
 }
 SIMGPU_FOOTPRINT(scatter_kernel,
                  (const uint32_t *x, size_t nx, const uint32_t *indices, uint32_t *y, size_t n, const uint32_t *clock),
@@ -63,7 +63,7 @@ NAMED __global__ void late_side_kernel(const uint32_t *x, size_t nx, uint32_t *w
 {
     const bool is_late = IS_LATE(clock);
     SPAN (i, n)
-        y[i] = MIXED(x[i % nx], w[i % nw]);
+        y[i] = MIXED(x[WRAPPED(i, nx)], w[WRAPPED(i, nw)]);
     SPAN (i, nw)
         if (is_late && i % 7 == 0)
             w[i] += clock[0];

@@ -4,7 +4,7 @@
 __global__ void plain_kernel(const uint32_t *x, size_t nx, const uint32_t *w, size_t nw, uint32_t *y, size_t n)
 {
     SPAN (i, n)
-        y[i] = MIXED(x[i % nx], w[i % nw]);
+        y[i] = MIXED(x[WRAPPED(i, nx)], w[WRAPPED(i, nw)]);
 }
 SIMGPU_FOOTPRINT(plain_kernel, (const uint32_t *x, size_t nx, const uint32_t *w, size_t nw, uint32_t *y, size_t n), EACH *n,
                  R(x, nx < n ? nx : n), R(w, nw < n ? nw : n), W(y, n))
@@ -17,7 +17,7 @@ void plain(const words &x, const words &w, const words &y)
 __global__ void update_kernel(uint32_t *w, size_t n, const uint32_t *g, size_t ng)
 {
     SPAN (i, n)
-        w[i] = MIXED(w[i], g[i % ng]);
+        w[i] = MIXED(w[i], g[WRAPPED(i, ng)]);
 }
 SIMGPU_FOOTPRINT(update_kernel, (uint32_t * w, size_t n, const uint32_t *g, size_t ng), EACH *n, RW(w, n),
                  R(g, ng < n ? ng : n))
