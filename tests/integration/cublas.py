@@ -12,6 +12,7 @@ DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_GRANULARITY": "64KiB", "SPILLWAY_
 WAYS = {"linked": ["--way", "linked"], "looked up": ["--way", "named", "--library", LIBRARY], "past it": ["--way", "past"]}
 WAYS |= {f"{way}, with a workspace": [*options, "--workspace", "131072"] for way, options in WAYS.items()}
 WAYS |= {f"{way}, in parts": [*WAYS[way], "--workspace", "524288"] for way in ("linked", "past it")}
+WAYS |= {f"{way}, on two streams": [*WAYS[way], "--towers", "2"] for way in ("linked, with a workspace", "linked, in parts")}
 plain = {way: run([PROGRAM, *options], env=DEVICE) for way, options in WAYS.items()}
 again = {}
 

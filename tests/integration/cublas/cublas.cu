@@ -12,8 +12,21 @@ struct operands {
     int counters; /* 1 where there is one */
 };
 
-static void *workspace;
-static size_t workspace_bytes;
+/* Of each handle, which is a stream here. */
+struct given {
+    void *handle, *memory;
+    size_t bytes;
+};
+static struct given workspaces[4];
+
+/* The handle's; else one that has none. */
+static struct given *workspace_of(void *handle)
+{
+    struct given *at = workspaces;
+    while (at < workspaces + 3 && at->handle != handle && at->handle)
+        at++;
+    return at;
+}
 
 extern "C" __global__ void simple_product(struct operands o)
 {
@@ -43,7 +56,7 @@ SIMGPU_FOOTPRINT(simple_sum, (struct operands o), 1.0 * o.count, R(o.a, o.count)
 static int multiply_in_parts(cudaStream_t stream, struct operands o)
 {
     enum { COUNTER_BYTES = 256 };
-    float *partial = (float *)((char *)workspace + COUNTER_BYTES);
+    float *partial = (float *)((char *)o.counter + COUNTER_BYTES);
     const struct operands sum = {partial, NULL, o.c, o.count, NULL, 0};
     o.c = partial;
     simple_product<<<1, 1, 0, stream>>>(o);
@@ -53,10 +66,11 @@ static int multiply_in_parts(cudaStream_t stream, struct operands o)
 
 static int multiply(cudaStream_t stream, const float *a, const float *b, float *c, int count)
 {
-    const struct operands o = {a, b, c, count, (int *)workspace, workspace ? 1 : 0};
-    if (workspace && cudaMemsetAsync(workspace, 0, sizeof(int), stream) != cudaSuccess)
+    const struct given *workspace = workspace_of(stream);
+    const struct operands o = {a, b, c, count, (int *)workspace->memory, workspace->memory ? 1 : 0};
+    if (o.counter && cudaMemsetAsync(o.counter, 0, sizeof(int), stream) != cudaSuccess)
         return 13;
-    if (workspace_bytes > 256 + count * sizeof(float))
+    if (workspace->bytes > 256 + count * sizeof(float))
         return multiply_in_parts(stream, o);
     simple_product<<<1, 1, 0, stream>>>(o);
     return cudaGetLastError() == cudaSuccess ? 0 : 13;
@@ -64,8 +78,7 @@ static int multiply(cudaStream_t stream, const float *a, const float *b, float *
 
 extern "C" __attribute__((visibility("default"))) int cublasSetWorkspace_v2(void *handle, void *memory, size_t bytes)
 {
-    workspace = bytes >= sizeof(int) ? memory : NULL;
-    workspace_bytes = bytes;
+    *workspace_of(handle) = (struct given){handle, bytes >= sizeof(int) ? memory : NULL, bytes};
     return 0;
 }
 

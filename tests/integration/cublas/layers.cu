@@ -1,17 +1,18 @@
 /* layers.cu - trains layers that share one weight, by products of cuBLAS: what a product makes, and the backward pass needs,
  * is cheap to make again, and the weight is read by the product of each layer that comes meanwhile.
  *
- *     layers [--steps N] [--way linked|named|past] [--library FILE] [--workspace BYTES]
+ *     layers [--steps N] [--way linked|named|past] [--library FILE] [--workspace BYTES] [--towers 1|2]
  *
  * linked: it calls the library that it was linked with; named: it looks the call up in FILE; past: no call of cuBLAS's is
- * made, the same kernels are launched. Prints a checksum of the weight. Exit status 3: a call failed. */
+ * made, the same kernels are launched. Two towers of layers have a stream, a weight and a workspace each, and are done side
+ * by side. Prints a checksum of the weights. Exit status 3: a call failed. */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
-enum { COUNT = 65536, LAYERS = 16 };
+enum { COUNT = 65536, LAYERS = 16, TOWERS = 2 };
 
 extern "C" int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
                               const float *b, int ldb, const float *beta, float *c, int ldc);
@@ -21,7 +22,12 @@ extern "C" int product_past_the_call(void *handle, const float *a, const float *
 static decltype(&cublasSgemm_v2) product = cublasSgemm_v2;
 static decltype(&cublasSetWorkspace_v2) set_workspace = cublasSetWorkspace_v2;
 static bool is_past;
-static cudaStream_t stream;
+
+struct tower {
+    cudaStream_t stream;
+    void *workspace;
+    float *weight, *moment, *input, *gradient, *x[LAYERS + 1], *z[LAYERS];
+};
 
 __global__ void squash(const float *z, float *x, int count)
 {
@@ -73,58 +79,129 @@ static void check(int result, const char *what)
     exit(3);
 }
 
-static void multiply(const float *a, const float *b, float *c)
+static void multiply(const struct tower *t, const float *a, const float *b, float *c)
 {
     const float one = 1, none = 0;
-    check(is_past ? product_past_the_call(stream, a, b, c, COUNT)
-                  : product(stream, 0, 0, 256, 256, 256, &one, a, 256, b, 256, &none, c, 256),
+    check(is_past ? product_past_the_call(t->stream, a, b, c, COUNT)
+                  : product(t->stream, 0, 0, 256, 256, 256, &one, a, 256, b, 256, &none, c, 256),
           "a product");
 }
 
-static float *tensor()
+static float *tensor(const struct tower *t)
 {
     float *a;
-    check(cudaMallocAsync((void **)&a, COUNT * sizeof(float), stream), "memory");
+    check(cudaMallocAsync((void **)&a, COUNT * sizeof(float), t->stream), "memory");
     return a;
 }
 
-/* The last product writes over what it wrote in the step before, and the pass before has left no room for that. */
-static void step(float *weight, float *moment, const float *input)
+static void release(const struct tower *t, float *a)
 {
-    float *x[LAYERS + 1], *z[LAYERS], *gradient = tensor();
-    x[0] = tensor();
-    check(cudaMemcpyAsync(x[0], input, COUNT * sizeof(float), cudaMemcpyDeviceToDevice, stream), "a copy");
-    for (int i = 0; i < LAYERS; i++) {
-        multiply(x[i], weight, z[i] = tensor());
-        squash<<<1, 1, 0, stream>>>(z[i], x[i + 1] = tensor(), COUNT);
+    check(cudaFreeAsync(a, t->stream), "a free");
+}
+
+static void begin(struct tower *t)
+{
+    t->gradient = tensor(t);
+    t->x[0] = tensor(t);
+    check(cudaMemcpyAsync(t->x[0], t->input, COUNT * sizeof(float), cudaMemcpyDeviceToDevice, t->stream), "a copy");
+}
+
+static void forward(struct tower *t, int i)
+{
+    multiply(t, t->x[i], t->weight, t->z[i] = tensor(t));
+    squash<<<1, 1, 0, t->stream>>>(t->z[i], t->x[i + 1] = tensor(t), COUNT);
+}
+
+static void turn(struct tower *t)
+{
+    begin_back<<<1, 1, 0, t->stream>>>(t->moment, t->gradient, COUNT);
+}
+
+static void backward(struct tower *t, int i)
+{
+    squash_back<<<1, 1, 0, t->stream>>>(t->z[i], t->x[i + 1], t->gradient, COUNT);
+    float *more = tensor(t);
+    multiply(t, t->gradient, t->x[i], more);
+    release(t, t->gradient);
+    release(t, t->z[i]);
+    release(t, t->x[i + 1]);
+    t->gradient = more;
+}
+
+/* The last product writes over what it wrote in the step before, and the pass before has left no room for that. */
+static void end(struct tower *t)
+{
+    descend<<<1, 1, 0, t->stream>>>(t->weight, t->gradient, COUNT);
+    multiply(t, t->gradient, t->input, t->moment);
+    release(t, t->gradient);
+    release(t, t->x[0]);
+}
+
+/* Each operation of one tower before the same of the other. */
+static void step(struct tower *towers, int count)
+{
+    for (int k = 0; k < count; k++)
+        begin(&towers[k]);
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < count; k++)
+            forward(&towers[k], i);
+    for (int k = 0; k < count; k++)
+        turn(&towers[k]);
+    for (int i = LAYERS - 1; i >= 0; i--)
+        for (int k = 0; k < count; k++)
+            backward(&towers[k], i);
+    for (int k = 0; k < count; k++)
+        end(&towers[k]);
+    for (int k = 0; k < count; k++)
+        check(cudaStreamSynchronize(towers[k].stream), "a step");
+}
+
+static void build(struct tower *t, size_t workspace_bytes, const float *host)
+{
+    check(cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking), "a stream");
+    if (workspace_bytes) {
+        check(cudaMalloc(&t->workspace, workspace_bytes), "memory");
+        check(set_workspace(t->stream, t->workspace, workspace_bytes), "a workspace");
     }
-    begin_back<<<1, 1, 0, stream>>>(moment, gradient, COUNT);
-    for (int i = LAYERS - 1; i >= 0; i--) {
-        squash_back<<<1, 1, 0, stream>>>(z[i], x[i + 1], gradient, COUNT);
-        float *more = tensor();
-        multiply(gradient, x[i], more);
-        check(cudaFreeAsync(gradient, stream), "a free");
-        check(cudaFreeAsync(z[i], stream), "a free");
-        check(cudaFreeAsync(x[i + 1], stream), "a free");
-        gradient = more;
+    t->weight = tensor(t), t->moment = tensor(t), t->input = tensor(t);
+    check(cudaMemcpyAsync(t->weight, host, COUNT * sizeof(float), cudaMemcpyHostToDevice, t->stream), "a copy");
+    check(cudaMemsetAsync(t->moment, 0, COUNT * sizeof(float), t->stream), "a set");
+    check(cudaMemcpyAsync(t->input, host, COUNT * sizeof(float), cudaMemcpyHostToDevice, t->stream), "a copy");
+}
+
+static unsigned long long sum_up(const struct tower *t, unsigned long long sum)
+{
+    static float host[COUNT];
+    check(cudaMemcpy(host, t->weight, sizeof(host), cudaMemcpyDeviceToHost), "a copy");
+    for (int i = 0; i < COUNT; i++) {
+        unsigned bits;
+        memcpy(&bits, &host[i], sizeof(bits));
+        sum = (sum ^ bits) * 0x9e3779b97f4a7c15;
     }
-    descend<<<1, 1, 0, stream>>>(weight, gradient, COUNT);
-    multiply(gradient, input, moment);
-    check(cudaFreeAsync(gradient, stream), "a free");
-    check(cudaFreeAsync(x[0], stream), "a free");
-    check(cudaStreamSynchronize(stream), "a step");
+    return sum;
+}
+
+static void tear_down(struct tower *t)
+{
+    check(cudaFree(t->weight), "a free");
+    check(cudaFree(t->workspace), "a free");
+    check(cudaFree(t->moment), "a free");
+    check(cudaFree(t->input), "a free");
 }
 
 int main(int argc, char **argv)
 {
-    int steps = 40, bytes = 0;
-    void *workspace = nullptr;
+    int steps = 40, bytes = 0, count = 1;
+    static struct tower towers[TOWERS];
+    static float host[COUNT];
     const char *path = nullptr, *way = "linked";
     for (int i = 1; i + 1 < argc; i += 2)
         if (!strcmp(argv[i], "--steps"))
             steps = atoi(argv[i + 1]);
         else if (!strcmp(argv[i], "--workspace"))
             bytes = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--towers"))
+            count = atoi(argv[i + 1]) == TOWERS ? TOWERS : 1;
         else
             (!strcmp(argv[i], "--way") ? way : path) = argv[i + 1];
     is_past = !strcmp(way, "past");
@@ -134,30 +211,17 @@ int main(int argc, char **argv)
         set_workspace = library ? (decltype(set_workspace))dlsym(library, "cublasSetWorkspace_v2") : nullptr;
         check(product && set_workspace ? 0 : 1, "no such call");
     }
-    check(cudaStreamCreate(&stream), "a stream");
-    if (bytes) {
-        check(cudaMalloc(&workspace, (size_t)bytes), "memory");
-        check(set_workspace(stream, workspace, (size_t)bytes), "a workspace");
-    }
-    float *weight = tensor(), *moment = tensor(), *input = tensor(), host[COUNT];
     for (int i = 0; i < COUNT; i++)
         host[i] = (float)(i % 1009) / 1009 - 0.5f;
-    check(cudaMemcpyAsync(weight, host, sizeof(host), cudaMemcpyHostToDevice, stream), "a copy");
-    check(cudaMemsetAsync(moment, 0, COUNT * sizeof(float), stream), "a set");
-    check(cudaMemcpyAsync(input, host, sizeof(host), cudaMemcpyHostToDevice, stream), "a copy");
+    for (int k = 0; k < count; k++)
+        build(&towers[k], (size_t)bytes, host);
     for (int i = 0; i < steps; i++)
-        step(weight, moment, input);
-    check(cudaMemcpy(host, weight, sizeof(host), cudaMemcpyDeviceToHost), "a copy");
+        step(towers, count);
     unsigned long long sum = 0;
-    for (int i = 0; i < COUNT; i++) {
-        unsigned bits;
-        memcpy(&bits, &host[i], sizeof(bits));
-        sum = (sum ^ bits) * 0x9e3779b97f4a7c15;
-    }
+    for (int k = 0; k < count; k++)
+        sum = sum_up(&towers[k], sum);
     printf("parameters %llx\n", sum);
-    check(cudaFree(weight), "a free");
-    check(cudaFree(workspace), "a free");
-    check(cudaFree(moment), "a free");
-    check(cudaFree(input), "a free");
+    for (int k = 0; k < count; k++)
+        tear_down(&towers[k]);
     return 0;
 }
