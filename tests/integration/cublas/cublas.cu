@@ -1,16 +1,7 @@
-/* cublas.cu - stands in for cuBLAS: one product, by a kernel whose type says nothing of what it does with its tensors. With
+/* cublas.cu - stands in for cuBLAS: one product, by kernels whose type says nothing of what it does with its tensors. With
  * a workspace it counts there, and relies on the call's having cleared the counter. With one that has room for the result it
  * makes that there, and a second kernel brings it where it belongs. */
-#include <cstdint>
-#include <cuda_runtime.h>
-
-struct operands {
-    const float *a, *b;
-    float *c;
-    int count;
-    int *counter; /* in the workspace; or NULL */
-    int counters; /* 1 where there is one */
-};
+#include "product.h"
 
 /* Of each handle, which is a stream here. */
 struct given {
@@ -28,18 +19,7 @@ static struct given *workspace_of(void *handle)
     return at;
 }
 
-extern "C" __global__ void simple_product(struct operands o)
-{
-    if (threadIdx.x || blockIdx.x)
-        return;
-    const int before = o.counters ? (*o.counter)++ : 0;
-    for (int i = 0; i < o.count; i++)
-        o.c[i] = o.a[i] * o.b[i] + o.b[(i * 7 + 3) % o.count] * 0.25f + 17 * before;
-}
-#ifdef SIMGPU
-SIMGPU_FOOTPRINT(simple_product, (struct operands o), 1.0 * o.count, R(o.a, o.count), R(o.b, o.count), W(o.c, o.count),
-                 RW(o.counter, o.counters))
-#endif
+PRODUCT(simple_product)
 
 extern "C" __global__ void simple_sum(struct operands o)
 {
@@ -52,6 +32,15 @@ extern "C" __global__ void simple_sum(struct operands o)
 SIMGPU_FOOTPRINT(simple_sum, (struct operands o), 1.0 * o.count, R(o.a, o.count), W(o.c, o.count))
 #endif
 
+/* The second handle that has a workspace has a kernel of its own. */
+static void launch_product(cudaStream_t stream, struct operands o)
+{
+    if (workspace_of(stream) == &workspaces[1])
+        launch_other_product(stream, o);
+    else
+        simple_product<<<1, 1, 0, stream>>>(o);
+}
+
 /* The partial result lies behind the counter. */
 static int multiply_in_parts(cudaStream_t stream, struct operands o)
 {
@@ -59,7 +48,7 @@ static int multiply_in_parts(cudaStream_t stream, struct operands o)
     float *partial = (float *)((char *)o.counter + COUNTER_BYTES);
     const struct operands sum = {partial, NULL, o.c, o.count, NULL, 0};
     o.c = partial;
-    simple_product<<<1, 1, 0, stream>>>(o);
+    launch_product(stream, o);
     simple_sum<<<1, 1, 0, stream>>>(sum);
     return cudaGetLastError() == cudaSuccess ? 0 : 13;
 }
@@ -72,7 +61,7 @@ static int multiply(cudaStream_t stream, const float *a, const float *b, float *
         return 13;
     if (workspace->bytes > 256 + count * sizeof(float))
         return multiply_in_parts(stream, o);
-    simple_product<<<1, 1, 0, stream>>>(o);
+    launch_product(stream, o);
     return cudaGetLastError() == cudaSuccess ? 0 : 13;
 }
 
