@@ -9,7 +9,7 @@
 #include "ask.h"
 #include "driver.h"
 #include "hostpool.h"
-#include "elementwise.h"
+#include "kernel_types.h"
 #include "layout.h"
 #include "outside.h"
 #include "result.h"
@@ -252,52 +252,19 @@ unsigned spw_call_args_numbers(const struct spw_call_args *s, uint32_t ret_numbe
 
 /* ---- types ---- */
 
-static void declare(struct spw_declared *d, enum spw_pointee pointee, unsigned hit)
-{
-    if (hit >= 64)
-        return;
-    d->mutable |= (uint64_t)(pointee == SPW_POINTEE_MUTABLE) << hit;
-    d->constant |= (uint64_t)(pointee == SPW_POINTEE_CONST) << hit;
-}
-
-/* The addresses in longer parameters follow as hits, in their order (scan.h). */
-static void declare_tensors(const struct spw_call_args *s, int tensors, unsigned hit, struct spw_declared *ret_declared)
-{
-    CUdeviceptr word;
-    for (int i = 0; i <= tensors; i++) {
-        const struct spw_param *p = &s->launch.layout->params[i];
-        const size_t step = step_of(p), bytes = bytes_to_look_at(s->launch.layout, (unsigned)i);
-        for (size_t at = 0; bytes > sizeof(word) && at + sizeof(word) <= bytes; at += step) {
-            memcpy(&word, (const char *)s->launch.params[i] + at, sizeof(word));
-            if (!is_address(s, word, p->offset_bytes + at))
-                continue;
-            declare(ret_declared, i < tensors ? SPW_POINTEE_UNKNOWN : at ? SPW_POINTEE_CONST : SPW_POINTEE_MUTABLE, hit++);
-        }
-    }
-}
-
-/* Hits of parameters that are a word come first, in their order (scan.h). */
 void spw_call_args_declared(const struct spw_call_args *s, struct spw_declared *ret_declared)
 {
-    enum { MOST = 64, NAME_BYTES = 4096 };
-    enum spw_pointee pointees[MOST];
+    enum { NAME_BYTES = 4096 };
+    struct spw_kernel_types types;
     char name[NAME_BYTES];
-    const struct spw_layout *layout = s->launch.layout;
-    unsigned hit = 0;
+    const struct spw_no_hits except = {s->launch.doubted, s->launch.doubted_count};
     *ret_declared = (struct spw_declared){0};
     if (is_packed(s) || !s->launch.params ||
         strlen(spw_function_name(s->launch.function, name, sizeof(name))) >= NAME_BYTES - 1)
         return;
-    const unsigned count = spw_signature_read(name, pointees, MOST);
-    for (unsigned i = 0; i < layout->param_count; i++) {
-        CUdeviceptr word;
-        if (bytes_to_look_at(layout, i) != sizeof(word))
-            continue;
-        memcpy(&word, s->launch.params[i], sizeof(word));
-        if (spw_in_arena(word))
-            declare(ret_declared, count == layout->param_count ? pointees[i] : SPW_POINTEE_UNKNOWN, hit++);
-    }
-    declare_tensors(s, spw_elementwise_tensors(name, layout->params, layout->param_count), hit, ret_declared);
+    spw_kernel_types_read(name, s->launch.layout, &types);
+    spw_kernel_types_of_hits(&types, s->launch.layout, s->launch.params, spw_arena_low, spw_arena_high, except,
+                             ret_declared);
 }
 
 /* ---- keeping ---- */

@@ -165,19 +165,46 @@ void spw_event_number_gone_locked(CUevent event)
 
 /* ---- kernels ---- */
 
+/* By number; NULL where they say nothing. Those of kernels that are gone stay, as their numbers do. */
+static const struct spw_kernel_types **function_types;
+static uint32_t function_types_room;
+
+static void note_types(uint32_t number, const struct spw_kernel_types *types)
+{
+    if (!spw_kernel_types_say_any(types) || !number)
+        return;
+    if (number >= function_types_room) {
+        const uint32_t room = number * 2 + 64;
+        const struct spw_kernel_types **grown = realloc(function_types, room * sizeof(*grown));
+        if (!grown)
+            return;
+        memset(grown + function_types_room, 0, (room - function_types_room) * sizeof(*grown));
+        function_types = grown;
+        function_types_room = room;
+    }
+    struct spw_kernel_types *copy = malloc(sizeof(*copy));
+    if (copy)
+        *copy = *types;
+    function_types[number] = copy;
+}
+
 uint32_t spw_function_find_locked(CUfunction f)
 {
     SPW_ASSERT_LOCKED(&spw_recorder_lock);
-    struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
-    *m = (struct spw_function_met){.function = f, .number = spw_handle_id_find(&functions, f, 0)};
-    return m->number;
+    const uint32_t number = spw_handle_id_find(&functions, f, 0);
+    spw_functions_met[spw_function_place(f) - spw_functions_met] = (struct spw_function_met){
+        .function = f, .number = number, .types = number < function_types_room ? function_types[number] : NULL};
+    return number;
 }
 
 void spw_function_ask(CUfunction f, struct spw_function_facts *ret)
 {
+    const struct spw_layout *layout = spw_layout_of(f);
     ret->function = f;
-    ret->parsed = spw_layout_of(f)->known;
-    (void)spw_function_name(f, ret->name, sizeof(ret->name));
+    ret->parsed = layout->known;
+    ret->types = (struct spw_kernel_types){.tensors = -1};
+    if (strlen(spw_function_name(f, ret->name, sizeof(ret->name))) < sizeof(ret->name) - 1)
+        spw_kernel_types_read(ret->name, layout, &ret->types);
 }
 
 uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
@@ -188,6 +215,7 @@ uint32_t spw_function_number_locked(const struct spw_function_facts *facts)
     struct spw_record r = {.kind = SPW_RECORD_FUNCTION,
                            .function = {.id = id, .name = facts->name, .parsed = facts->parsed}};
     if (new_one) {
+        note_types(id, &facts->types);
         spw_record_put_locked(&r);
         spw_iteration_finder_function(id, facts->name);
     }

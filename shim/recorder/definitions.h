@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "../../trace/record.h"
+#include "kernel_types.h"
 #include "ours.h"
 #include "recorder_lock.h"
 #include "sites.h"
@@ -66,25 +67,39 @@ uint32_t spw_event_number_locked(CUevent event);
 struct spw_function_met {
     CUfunction function;
     uint32_t number;
+    const struct spw_kernel_types *types; /* NULL: they say nothing */
 };
 enum { SPW_FUNCTIONS_MET = 256 };
 extern struct spw_function_met spw_functions_met[SPW_FUNCTIONS_MET] SPW_OURS;
 
 uint32_t spw_function_find_locked(CUfunction f);
 
+static inline const struct spw_function_met *spw_function_place(CUfunction f)
+{
+    return &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
+}
+
 /* The number of a kernel, 0 when it has not been met yet: then spw_function_ask(), without the lock, and
  * spw_function_number_locked(). */
 static inline uint32_t spw_function_known_locked(CUfunction f)
 {
     SPW_ASSERT_LOCKED(&spw_recorder_lock);
-    const struct spw_function_met *m = &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
+    const struct spw_function_met *m = spw_function_place(f);
     return m->function == f && m->number ? m->number : spw_function_find_locked(f);
+}
+
+/* What the types of a kernel say that has a number, and was asked about last. NULL: nothing. */
+static inline const struct spw_kernel_types *spw_function_types_locked(CUfunction f)
+{
+    const struct spw_function_met *m = spw_function_place(f);
+    return m->function == f ? m->types : NULL;
 }
 
 struct spw_function_facts {
     CUfunction function;
     bool parsed;
     char name[SPW_RECORD_TEXT + 1];
+    struct spw_kernel_types types;
 };
 void spw_function_ask(CUfunction f, struct spw_function_facts *ret_facts);
 uint32_t spw_function_number_locked(const struct spw_function_facts *facts);

@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void launch(CUfunction f, const uns
     doubted.filled = filled != NULL;
     spw_record_bounds(&low, &high);
     int n = spw_scan_launch(layout, params, extra, low, high, hits, room, &doubted);
-    spw_record_launch(&r, f, hits, n, &doubted);
+    spw_record_launch(&r, f, &(struct spw_launch_hits){hits, n, low, high, &doubted, layout, extra ? NULL : params});
     if (__builtin_expect(filled != NULL, 0))
         free(filled);
 }
@@ -66,7 +66,7 @@ COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 static void unparsed(CUfunction f, int width, int height)
 {
     struct spw_record r = {.op = {.grid = {(uint32_t)width, (uint32_t)height, 1}}};
-    spw_record_launch(&r, f, NULL, -1, NULL);
+    spw_record_launch(&r, f, &(struct spw_launch_hits){.count = -1});
 }
 
 void spw_noted_cuLaunch(CUfunction f)

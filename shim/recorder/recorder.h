@@ -80,10 +80,20 @@ void spw_record_free_range(CUdeviceptr address, uint64_t bytes); /* all that beg
  * in. A copy of kind SPW_OP_KINDS is of the kind that its ends tell: destination first. */
 void spw_recorder_op(struct spw_record *operation, const struct spw_reach *reach, unsigned count);
 
-/* A launch; `hits` are all words of its parameters that could be addresses, of which *doubted (NULL: none) don't count.
- * Negative count: they could not be had. */
-void spw_record_launch(struct spw_record *operation, CUfunction function, const CUdeviceptr *hits, int count,
-                       const struct spw_scan_doubted *doubted);
+/* What was found in the parameters of a launch: all words that could be addresses in [low, high), of which *doubted (NULL:
+ * none) don't count. Negative count: they could not be had. */
+struct spw_launch_hits {
+    const CUdeviceptr *list;
+    int count;
+    CUdeviceptr low, high;
+    const struct spw_scan_doubted *doubted;
+    const struct spw_layout *layout;
+    void *const *params; /* NULL: they are passed in another way */
+};
+
+/* A launch. Where the kernel's type, or the call of a library that launches it, says that it only reads, the trace says so
+ * too. */
+void spw_record_launch(struct spw_record *operation, CUfunction function, const struct spw_launch_hits *hits);
 
 /* Bounds of all addresses that were ever allocated: [low, high). */
 void spw_record_bounds(CUdeviceptr *ret_low, CUdeviceptr *ret_high);

@@ -1,6 +1,7 @@
 /* recorder_touches.c - what an operation touches: what its addresses lie in, and what those lead to. */
 #include "definitions.h"
 #include "capture.h"
+#include "library_inputs.h"
 #include "pointer_map.h"
 #include "recorder.h"
 #include "recorder_parts.h"
@@ -39,21 +40,28 @@ static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum
     return e;
 }
 
+static inline enum spw_access access_of(uint64_t read_only, int hit)
+{
+    return hit < 64 && read_only >> hit & 1 ? SPW_ACCESS_READ : SPW_ACCESS_BOTH;
+}
+
 /* Those of a launch that is given structures: a trace tells what it is known to touch, not what the stack had where nobody
  * filled them in. */
-static void reach_known_locked(const CUdeviceptr *addresses, int count, const struct spw_scan_doubted *doubted)
+static void reach_known_locked(const struct spw_launch_hits *hits, uint64_t read_only)
 {
-    for (int i = 0; i < count; i++) {
-        const bool is_loose = spw_scan_comes_and_goes(doubted, (unsigned)i);
-        if (!spw_scan_is_doubted(doubted, (unsigned)i) &&
-            !reach_locked(addresses[i], 0, SPW_ACCESS_BOTH | (is_loose ? SPW_ACCESS_LOOSE : 0)))
-            spw_scan_doubt(doubted, (unsigned)i);
+    for (int i = 0; i < hits->count; i++) {
+        const bool is_loose = spw_scan_comes_and_goes(hits->doubted, (unsigned)i);
+        if (!spw_scan_is_doubted(hits->doubted, (unsigned)i) &&
+            !reach_locked(hits->list[i], 0, access_of(read_only, i) | (is_loose ? SPW_ACCESS_LOOSE : 0)))
+            spw_scan_doubt(hits->doubted, (unsigned)i);
     }
 }
 
 /* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */
-static void reach_all_locked(const CUdeviceptr *addresses, int count)
+static void reach_all_locked(const struct spw_launch_hits *hits, uint64_t read_only)
 {
+    const CUdeviceptr *addresses = hits->list;
+    const int count = hits->count;
     const uint64_t low = spw_recorder_extents.low, span = spw_recorder_extents.high - low;
     const int few = count < SPW_FOLLOW_TOUCHES ? count : SPW_FOLLOW_TOUCHES;
     struct spw_iteration_touch *learned = touches_learned;
@@ -65,13 +73,13 @@ static void reach_all_locked(const CUdeviceptr *addresses, int count)
         if (!e)
             continue;
         *of++ = e;
-        *t = (struct spw_touch){e->id, addresses[i] - e->start, 0, SPW_ACCESS_BOTH};
+        *t = (struct spw_touch){e->id, addresses[i] - e->start, 0, access_of(read_only, i)};
         *learned++ = (struct spw_iteration_touch){.alloc = t->alloc, .bytes = e->bytes, .offset = t->offset};
         t++;
     }
     touch_count = (uint32_t)(t - touches);
     for (int i = few; i < count; i++)
-        (void)reach_locked(addresses[i], 0, SPW_ACCESS_BOTH);
+        (void)reach_locked(addresses[i], 0, access_of(read_only, i));
 }
 
 static void reach_hidden(void *context, uint64_t target)
@@ -167,23 +175,34 @@ static uint32_t number_function_unlocking(CUfunction f)
     return spw_function_number_locked(&facts);
 }
 
-void spw_record_launch(struct spw_record *r, CUfunction function, const CUdeviceptr *hits, int count,
-                       const struct spw_scan_doubted *doubted)
+/* A bit for each hit that the launch only reads, as the kernel's type or the call of a library says. */
+static uint64_t find_read_only_locked(CUfunction f, const struct spw_launch_hits *hits)
+{
+    const struct spw_kernel_types *types = hits->params && hits->count > 0 ? spw_function_types_locked(f) : NULL;
+    struct spw_declared declared = {0};
+    if (types)
+        spw_kernel_types_of_hits(types, hits->layout, hits->params, hits->low, hits->high, (struct spw_no_hits){NULL, 0},
+                                 &declared);
+    return declared.constant | (hits->count > 0 ? spw_library_inputs_among(hits->list, (unsigned)hits->count) : 0);
+}
+
+void spw_record_launch(struct spw_record *r, CUfunction function, const struct spw_launch_hits *hits)
 {
     struct spw_stream_facts *stream = spw_stream_facts_of(spw_note_now.stream);
     struct spw_record_op *op = &r->op;
     op->kind = SPW_OP_LAUNCH;
     op->captured = spw_is_capturing(spw_note_now.stream);
-    op->everything = count < 0;
+    op->everything = hits->count < 0;
     spw_word_lock(&spw_recorder_lock, SPW_LOCK_RECORDER);
     op->function = spw_function_known_locked(function);
     if (!op->function)
         op->function = number_function_unlocking(function);
     op_begin_locked();
-    if (doubted && doubted->layout)
-        reach_known_locked(hits, count, doubted);
+    const uint64_t read_only = find_read_only_locked(function, hits);
+    if (hits->doubted && hits->doubted->layout)
+        reach_known_locked(hits, read_only);
     else
-        reach_all_locked(hits, count);
+        reach_all_locked(hits, read_only);
     if (spw_pointer_map_any())
         follow_locked();
     op_put_locked(r, stream);

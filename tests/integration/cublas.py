@@ -2,10 +2,13 @@
 """What a product of cuBLAS only reads needs no showing: what was made of it may be away while such products run.
 
 usage: cublas.py PROGRAM LIBRARY"""
+import json
 import os
+import subprocess
 import sys
+import tempfile
 
-from harness import finish, require, run, same_in_budget, sentence
+from harness import SPILLWAY, finish, require, run, same_in_budget, sentence
 
 PROGRAM, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:3])
 DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_GRANULARITY": "64KiB", "SPILLWAY_PLAN": "wait"}
@@ -39,6 +42,19 @@ for kind in ("", ", with a workspace"):
         for share in (60, 40):
             few = again[f"past it{kind}", share]
             require(all(again[f"{way}{kind}", share] > 2 * few + 20 for way in ("linked", "looked up")), "as without the calls", again)
+
+
+@sentence("a trace says what products only read, where they are made by calls of cuBLAS")
+def _():
+    written = {}
+    for way in ("linked", "past it"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace")
+            finished = run([PROGRAM, *WAYS[way], "--steps", "8"], options=["--mode", "trace", "--output", path], env=DEVICE)
+            require(finished.status == 0, finished.describe())
+            graph = json.loads(subprocess.run([SPILLWAY, "export", path], capture_output=True, check=True).stdout)
+        written[way] = sum(len(op["writes"]) for op in graph["ops"] if op["name"].startswith("simple_product"))
+    require(0 < 2 * written["linked"] <= written["past it"], written)
 
 
 @sentence("off and traced the calls go through as they are")

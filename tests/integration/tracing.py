@@ -147,6 +147,23 @@ def _():
             require(alive[tensor][0] <= index <= alive[tensor][1], f"operation {index} uses tensor {tensor} outside of its life")
 
 
+@sentence("of what kernels with types are given, the exported iteration says what they only read")
+def _():
+    _, path = trace(small("--steps", "7"), "export")
+    graph = json.loads(spillway("export", path).stdout)
+    sums = [op for op in graph["ops"] if op["name"].startswith("column_sums_kernel")]
+    require(sums, "no such kernel was launched", sorted({op["name"] for op in graph["ops"]}))
+    for op in sums:
+        require(len(op["reads"]) == len(op["writes"]) == 1 and op["reads"] != op["writes"], "it reads one tensor, and writes another one", op)
+    writers = {}
+    for index, op in enumerate(graph["ops"]):
+        for tensor in op["writes"]:
+            writers.setdefault(tensor, []).append(index)
+    made = [t["id"] for t in graph["tensors"] if not t["persistent"]]
+    once = sum(len(writers.get(tensor, [])) == 1 for tensor in made)
+    require(2 * once > len(made), f"only {once} of {len(made)} tensors of the iteration are written once")
+
+
 @sentence("the exported durations are what the device's lanes took, within one in a hundred")
 def _():
     # Each operation large enough that its time is not what a launch costs.

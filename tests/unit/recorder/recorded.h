@@ -265,7 +265,7 @@ static inline void launch_doubting(CUstream stream, unsigned function, const CUd
     struct spw_record r = {.op = {.grid = {1, 2, 3}, .block = {4, 5, 6}, .shared_bytes = 7}};
     spw_note_begin(stream, NULL, false);
     clock_ms += 1;
-    spw_record_launch(&r, FUNCTION(function), hits, n, doubted);
+    spw_record_launch(&r, FUNCTION(function), &(struct spw_launch_hits){.list = hits, .count = n, .doubted = doubted});
     clock_ms += 2;
     spw_note_end();
 }
