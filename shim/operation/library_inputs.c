@@ -37,6 +37,8 @@ static bool is_in_workspace(CUdeviceptr address)
 uint64_t spw_library_inputs_among(const CUdeviceptr *hits, unsigned count)
 {
     uint64_t found = 0;
+    if (!(now.address[0] | now.address[1] | now.address[2]))
+        return 0;
     for (unsigned i = 0; i < count && i < 64; i++)
         found |= (uint64_t)is_input(hits[i]) << i;
     return found;

@@ -166,26 +166,35 @@ void spw_event_number_gone_locked(CUevent event)
 /* ---- kernels ---- */
 
 /* By number; NULL where they say nothing. Those of kernels that are gone stay, as their numbers do. */
-static const struct spw_kernel_types **function_types;
+static struct spw_kernel_types **function_types;
 static uint32_t function_types_room;
 
 static void note_types(uint32_t number, const struct spw_kernel_types *types)
 {
-    if (!spw_kernel_types_say_any(types) || !number)
-        return;
     if (number >= function_types_room) {
         const uint32_t room = number * 2 + 64;
-        const struct spw_kernel_types **grown = realloc(function_types, room * sizeof(*grown));
+        struct spw_kernel_types **grown = realloc(function_types, room * sizeof(*grown));
         if (!grown)
             return;
         memset(grown + function_types_room, 0, (room - function_types_room) * sizeof(*grown));
         function_types = grown;
         function_types_room = room;
     }
-    struct spw_kernel_types *copy = malloc(sizeof(*copy));
+    struct spw_kernel_types *copy = spw_kernel_types_say_any(types) ? malloc(sizeof(*copy)) : NULL;
     if (copy)
         *copy = *types;
+    free(function_types[number]);
     function_types[number] = copy;
+}
+
+/* Numbers begin anew. */
+static void forget_types(void)
+{
+    for (uint32_t i = 0; i < function_types_room; i++)
+        free(function_types[i]);
+    free(function_types);
+    function_types = NULL;
+    function_types_room = 0;
 }
 
 uint32_t spw_function_find_locked(CUfunction f)
@@ -193,7 +202,7 @@ uint32_t spw_function_find_locked(CUfunction f)
     SPW_ASSERT_LOCKED(&spw_recorder_lock);
     const uint32_t number = spw_handle_id_find(&functions, f, 0);
     spw_functions_met[spw_function_place(f) - spw_functions_met] = (struct spw_function_met){
-        .function = f, .number = number, .types = number < function_types_room ? function_types[number] : NULL};
+        .function = f, .number = number, .types = number && number < function_types_room ? function_types[number] : NULL};
     return number;
 }
 
@@ -362,6 +371,7 @@ void spw_definitions_reset(void)
 {
     spw_context_numbers_gone_locked();
     streams = events = functions = (struct spw_handle_ids){0};
+    forget_types();
     atomic_store(&asked, 0);
     told = 0;
     module_count = last_module = 0;
