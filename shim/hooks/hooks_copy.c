@@ -186,12 +186,27 @@ static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes)
         spw_outside_learn(dst, src, bytes); /* no look at memory finds these later */
 }
 
+/* To a variable of a module, or to memory that the program maps itself: what kernels have stored is looked for before. */
+static void copied_outside(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    if (is_host(dst))
+        return;
+    if (bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY) {
+        const int r = spw_seek_before_it_leaves(src);
+        spw_pin_failure = r < 0 ? r : spw_pin_failure;
+    }
+    if (spw_pointer_tables_or_outside())
+        spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
+}
+
 static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     if (bytes == 0)
         return;
     if (spw_in_arena(src)) {
-        if (spw_pointer_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
+        if (!spw_in_arena(dst))
+            copied_outside(dst, src, bytes);
+        else if (spw_pointer_tables_or_outside())
             spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
     } else if (bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_arena_high && !is_host(dst) && is_host(src)) {
         learn_upload(dst, (const void *)(uintptr_t)src, bytes);
