@@ -25,6 +25,7 @@ struct copy { /* one driver call that copies or sets */
     bool unsettled; /* what it copies within the device was not known for certain when tables were told (seek.h) */
     unsigned writes, reads, room;
     bool sets;
+    bool cuts_words;             /* it sets a part of a word of 8 bytes, which may be an address with what is beside it */
     bool writes_variable;        /* of a module */
     uint64_t bytes;              /* copied or set, in our arenas */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
@@ -40,7 +41,7 @@ static void copy_init(struct copy *c)
     c->unsettled = !spw_seeking || spw_seek_pending();
     atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
-    c->sets = c->writes_variable = false;
+    c->sets = c->cuts_words = c->writes_variable = false;
     c->bytes = 0;
     c->written = c->written_few;
     c->read = c->read_few;
@@ -148,7 +149,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
 {
     if (c->begun) {
         spw_duration_after(c->op.timed, result == CUDA_SUCCESS);
-        if (__builtin_expect(spw_seeking, 0) && c->writes && !c->sets && result == CUDA_SUCCESS)
+        if (__builtin_expect(spw_seeking, 0) && c->writes && (!c->sets || c->cuts_words) && result == CUDA_SUCCESS)
             spw_seek_copied(&c->op, c->bytes, c->unsettled);
         spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
@@ -358,6 +359,7 @@ static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width
     const size_t bytes = width * element_bytes;
     copy_init(c);
     c->sets = true;
+    c->cuts_words = (dst | bytes | (rows > 1 ? pitch : 0)) % sizeof(CUdeviceptr) != 0;
     write_to(c, dst, bytes * rows);
     for (size_t y = 0; spw_pointer_tables_or_outside() && spw_in_arena(dst) && y < rows; y++)
         spw_pointer_tables_forget(dst + y * pitch, dst + y * pitch + bytes);
