@@ -21,7 +21,7 @@ HASTY = os.path.abspath(sys.argv[1])
 HARM = ["harm"]
 COSTS = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 GROUPS = {
-    "indices": ["order16", "order32", "picked", "hash", "rings", "list", "semaphore", "semaphore-small", "semaphore-cleared", "scan"],
+    "indices": ["order16", "order32", "picked", "hash", "rings", "list", "semaphore", "semaphore-small", "semaphore-cleared", "scan", "table-made"],
     "partial": ["scatter", "scatter-filled", "scatter-empty", "slices", "slices-some", "accumulate", "accumulate-2", "accumulate-on", "relu",
                 "relu-mask", "beta", "beta-set", "half"],
     "late": ["late-input", "late-side", "late-side-small", "late-side-kept", "late-sum", "late-sum-small",
